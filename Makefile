@@ -160,7 +160,7 @@ licenses: $(STAMP)
 
 # The tests that touch what dependencies give, in an environment of its own: some ten minutes.
 ESSENTIAL = tests/wire tests/client/test_client.py tests/client/cli tests/client/transport \
-  tests/client/tui tests/server/cli tests/server/model tests/server/training \
+  tests/client/tui tests/server/cli tests/server/taste \
   tests/server/counting tests/server/serving tests/end_to_end/test_real_grpc.py \
   tests/end_to_end/test_near_a_real_server.py
 

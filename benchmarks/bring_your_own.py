@@ -25,12 +25,12 @@ from threadpoolctl import threadpool_limits
 
 from askew_server.cli.main import cli
 from askew_server.evaluation.data import read_table
-from askew_server.model import artifact
-from askew_server.model.item_model import ItemModel
-from askew_server.training.factors import People, divisors, people_of
-from askew_server.training.given_vectors import FoldIn, for_devices
-from askew_server.training.item_vectors import often_rated
-from askew_server.training.space_fit import scale_of
+from askew_server.taste.model import artifact
+from askew_server.taste.model.item_model import ItemModel
+from askew_server.taste.training.factors import People, divisors, people_of
+from askew_server.taste.training.given_vectors import FoldIn, for_devices
+from askew_server.taste.training.item_vectors import often_rated
+from askew_server.taste.training.space_fit import scale_of
 
 DIMENSION = 64
 RECALL = 20

@@ -77,8 +77,8 @@ def make(count: int, folder: Path) -> None:
     """The file that a device holds, and a database of what is searched."""
     from benchmarks.thin_device import made_model
 
-    from askew.item import Item
-    from askew.title_key import plain_text
+    from askew.catalog.item import Item
+    from askew.catalog.title_key import plain_text
     from askew.wire.held import held_to_bytes
 
     card, catalog = made_model(count)
@@ -103,7 +103,7 @@ class OneFile:
         self._path = path
 
     async def held(self, edition: int, part: object, start: int) -> bytes:  # noqa: ARG002
-        from askew.held_file import HEAD_BYTES
+        from askew.catalog.held_file import HEAD_BYTES
 
         with self._path.open("rb") as file:
             file.seek(start)
@@ -181,7 +181,7 @@ def peers(database: sqlite3.Connection, text: str) -> Mapping[str, Work]:
 
 
 def pressed(folder: Path, companion: Companion, text: str) -> Mapping[str, Work]:
-    from askew.title_key import plain_text
+    from askew.catalog.title_key import plain_text
 
     folded = (folder / "folded").read_bytes()
     database = sqlite3.connect(folder / "peer")
@@ -194,7 +194,7 @@ def pressed(folder: Path, companion: Companion, text: str) -> Mapping[str, Work]
 
 def met(companion: Companion) -> Mapping[str, Work]:
     """What a device makes of items that answers brought, which it does not hold."""
-    from askew.item import Item
+    from askew.catalog.item import Item
     from askew_client.profile.met import Met, MetItem
 
     model = companion._model

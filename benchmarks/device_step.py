@@ -14,17 +14,18 @@ from fractions import Fraction
 
 import numpy as np
 
-from askew.encoder import KNOTS, Encoder
-from askew.item import Item
-from askew.item_codes import rounded, scales_of
-from askew.model_card import Catalog, ModelCard, ServingRule
-from askew.randomness import SystemBits
-from askew.ranking import Slate
-from askew.rule_kind import RuleKind
-from askew.taste_buckets import Buckets
-from askew.vectors import FeatureSpace, RatingScale, fold_in
-from askew_client.exchange import Exchange
+from askew.catalog.catalog import Catalog
+from askew.catalog.item import Item
+from askew.noise.randomness import SystemBits
+from askew.protocol.model_card import ModelCard, ServingRule
+from askew.protocol.ranking import Slate
+from askew.protocol.rule_kind import RuleKind
+from askew.spaces.encoder import KNOTS, Encoder
+from askew.spaces.item_codes import rounded, scales_of
+from askew.spaces.taste_buckets import Buckets
+from askew.spaces.vectors import FeatureSpace, RatingScale, fold_in
 from askew_client.settings.settings import ClientSettings, MechanismName
+from askew_client.taste.exchange import Exchange
 
 ITEMS, FACTORS, DIMENSION, BUCKETS, RATINGS, K = 3000, 32, 2, 24, 150, 20
 MECHANISMS: tuple[MechanismName, ...] = ("geo_laplace", "bucket_rr")

@@ -18,12 +18,12 @@ import numpy as np
 from benchmarks.rows import OURS, Goal, Row, Work, finish, run
 from benchmarks.serving.models import made_tastes
 
-from askew.randomness import SystemBits
-from askew.rule_kind import RuleKind
+from askew.noise.randomness import SystemBits
+from askew.protocol.rule_kind import RuleKind
 from askew_client.device.what_if import forecast_of
-from askew_client.exchange import Exchange
 from askew_client.forecast.synthetic_people import PEOPLE
 from askew_client.settings.settings import ClientSettings, MechanismName
+from askew_client.taste.exchange import Exchange
 
 ITEMS, DRAWS, K, LIKES = 10**5, 200, 8, 30
 _AT_ONCE = 64  # tastes: all at once with 10^5 items are 640 MB

@@ -32,9 +32,9 @@ from typing import Any
 
 from benchmarks.rows import OURS, Goal, Row, Work, finish, run
 
-from askew.composition import Loss
-from askew.odometer import PayWhatYouGet, PrivacyBudget
-from askew.privacy import ADD_OR_REMOVE_ONE, BoundedRange, PureDP
+from askew.dp.composition import Loss
+from askew.dp.odometer import PayWhatYouGet, PrivacyBudget
+from askew.dp.privacy import ADD_OR_REMOVE_ONE, BoundedRange, PureDP
 from askew_server.ledger import ChargeRequest, Ledger
 
 ROUNDS, COMMITS, CHARGES, THREADS = 5, 60, 160, (1, 4, 16, 64)

@@ -21,12 +21,12 @@ import numpy as np
 from scipy.spatial import cKDTree
 from threadpoolctl import threadpool_limits
 
-from askew.metric.map_noise import MapNoise
-from askew.metric.map_space import MapSpace
-from askew.metric.region import Region
-from askew.privacy import ANY_SPACE
-from askew.rule_kind import MetricRuleKind as Kind
-from askew.signal import Signal
+from askew.dp.privacy import ANY_SPACE
+from askew.protocol.rule_kind import MetricRuleKind as Kind
+from askew.protocol.signal import Signal
+from askew.spaces.metric.map_noise import MapNoise
+from askew.spaces.metric.map_space import MapSpace
+from askew.spaces.metric.region import Region
 from askew_server.collections.model import Towns
 from askew_server.retrieval.near import Density, MetricIndex, near_rule_of, served_rule_of
 from askew_server.retrieval.near.index import Points

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from benchmarks.selection import Counts, films, zipf
 
-from askew.privacy import ADD_OR_REMOVE_ONE
+from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew_server.release.forecast import Expectation, SimulatedBits, best_of, forecasts
 from askew_server.release.selectors import Wish, kinds
 

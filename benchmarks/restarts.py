@@ -26,16 +26,16 @@ from pathlib import Path
 import grpc
 import grpc.aio
 
-from askew.editions import edition_of
-from askew.lattice import Lattice
-from askew.randomness import SystemBits
-from askew.signal import Query, Signal
+from askew.catalog.editions import edition_of
+from askew.noise.lattice import Lattice
+from askew.noise.randomness import SystemBits
+from askew.protocol.signal import Query, Signal
 from askew.wire import convert
 from askew_client.transport.retries import PATIENCE, drawn_pauses, persistent
 from askew_server.demo.simulation import demo_model
-from askew_server.model import artifact
-from askew_server.model.item_model import ItemModel
-from askew_server.model.mondays import today
+from askew_server.taste.model import artifact
+from askew_server.taste.model.item_model import ItemModel
+from askew_server.taste.model.mondays import today
 
 CALLERS, SECONDS, SWAPS, VERSION = 8, 15.0, 20, "2026-01-05"
 METHOD = "/askew.wire.v1.Retrieval/Retrieve"

@@ -19,6 +19,7 @@ import numpy as np
 from benchmarks.rows import OURS, Goal, Row, Work, finish, run
 from numpy.typing import NDArray
 
+from askew.dp.privacy import ADD_OR_REMOVE_ONE as ONE
 from askew.mechanisms import (
     Canonical,
     Joint,
@@ -30,8 +31,7 @@ from askew.mechanisms import (
     PermuteAndFlip,
     PNFJoint,
 )
-from askew.privacy import ADD_OR_REMOVE_ONE as ONE
-from askew.randomness import RandomBits, SystemBits
+from askew.noise.randomness import RandomBits, SystemBits
 
 Counts = NDArray[np.int64]
 BITS = SystemBits()

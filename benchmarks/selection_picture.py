@@ -13,10 +13,10 @@ from statistics import median
 
 import numpy as np
 
+from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.mechanisms import Canonical, Joint, LaplaceCounts, OneShot, Peeling, PermuteAndFlip
 from askew.mechanisms.tally import Integers, k_relative_error
-from askew.privacy import ADD_OR_REMOVE_ONE
-from askew.randomness import SystemBits
+from askew.noise.randomness import SystemBits
 
 KS, RUNS, EPSILON = (5, 10, 20, 50, 100, 200, 500, 1000), 9, Fraction(1, 10)
 WIDTH, HEIGHT, MARGIN, TOP = 420, 300, 50, 1e5

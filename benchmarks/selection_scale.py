@@ -17,6 +17,7 @@ import numpy as np
 from benchmarks.rows import OURS, Goal, Row, Work, finish, run
 from numpy.typing import NDArray
 
+from askew.dp.privacy import ADD_OR_REMOVE_ONE as ONE
 from askew.mechanisms import (
     Canonical,
     ConcentratedPeeling,
@@ -30,8 +31,7 @@ from askew.mechanisms import (
     PermuteAndFlip,
     PNFJoint,
 )
-from askew.privacy import ADD_OR_REMOVE_ONE as ONE
-from askew.randomness import RandomBits, SystemBits
+from askew.noise.randomness import RandomBits, SystemBits
 
 ITEMS, K = 10_000_000, 1000
 LIMIT = Goal(megabytes=2**21 / 1e3, floor="sort")  # 2 GiB

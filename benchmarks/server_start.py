@@ -33,14 +33,15 @@ BARE = "bare"
 
 def save_model(directory: Path, rule: str, count: int) -> None:
     """A model of so many items, as training would save it."""
-    from askew.item import Item
-    from askew.item_codes import rounded, scales_of
-    from askew.model_card import Catalog, ServingRule
-    from askew.rule_kind import RuleKind
-    from askew_server.model import artifact
-    from askew_server.model.item_model import ItemModel, card_of
-    from askew_server.model.shared_slate import starter_size
-    from askew_server.training.options import TrainingOptions
+    from askew.catalog.catalog import Catalog
+    from askew.catalog.item import Item
+    from askew.protocol.model_card import ServingRule
+    from askew.protocol.rule_kind import RuleKind
+    from askew.spaces.item_codes import rounded, scales_of
+    from askew_server.taste.model import artifact
+    from askew_server.taste.model.item_model import ItemModel, card_of
+    from askew_server.taste.model.shared_slate import starter_size
+    from askew_server.taste.training.options import TrainingOptions
 
     rng = np.random.default_rng(0)
     vectors = (rng.normal(size=(count, FACTORS)) / np.sqrt(count)).astype(np.float32)
@@ -69,9 +70,9 @@ def save_model(directory: Path, rule: str, count: int) -> None:
 
 
 def made_space(scales: Any, catalog: Any, rng: np.random.Generator, *, buckets: bool) -> Any:
-    from askew.encoder import KNOTS, Encoder
-    from askew.taste_buckets import Buckets
-    from askew.vectors import FeatureSpace, RatingScale
+    from askew.spaces.encoder import KNOTS, Encoder
+    from askew.spaces.taste_buckets import Buckets
+    from askew.spaces.vectors import FeatureSpace, RatingScale
 
     directions = np.linalg.qr(rng.normal(size=(FACTORS, DIMENSION)))[0].astype(np.float32)
     knots = np.tile(np.linspace(-0.02, 0.02, KNOTS), (DIMENSION, 1))
@@ -85,7 +86,7 @@ def made_people(catalog: Any, held: int, rng: np.random.Generator) -> Any:
     """People who know some items. Their pool is drawn: finding it is the work of training."""
     from scipy.sparse import csr_array
 
-    from askew_server.prior.people import PriorPeople
+    from askew_server.taste.prior.people import PriorPeople
 
     count = len(catalog)
     tastes = rng.normal(0, 0.02, size=(PEOPLE, FACTORS)).astype(np.float32)
@@ -104,11 +105,11 @@ def made_people(catalog: Any, held: int, rng: np.random.Generator) -> Any:
 def start(directory: str) -> None:
     """Loads a model as `askew-server serve` does, and says what it took."""
     if directory != BARE:
-        from askew_server.model import artifact
         from askew_server.retrieval.served import serving_of
         from askew_server.retrieval.snapshot import SnapshotHolder
         from askew_server.serving.front.grpc_server import give_back_now
         from askew_server.serving.services.retrieval import RetrievalService
+        from askew_server.taste.model import artifact
 
         serving = serving_of(artifact.load(Path(directory)), Path(directory))
         give_back_now()

@@ -16,10 +16,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from askew.lattice import Lattice
+from askew.noise.lattice import Lattice
+from askew.protocol.signal import Signal
 from askew.retrieval.cover import cover, covered
 from askew.retrieval.posterior import PosteriorRule, Prior, lattice_log_likelihood
-from askew.signal import Signal
 
 ITEMS, ROUNDS, FEW = 500, 40, 5
 

@@ -58,8 +58,8 @@ def asked(name: str, data: Path, address: str) -> Row:
 
 def store(folder: Path) -> tuple[Path, Path]:
     """Where a device keeps a rating and a place, and a ledger with a charge."""
-    from askew.odometer import PrivacyBudget
-    from askew.privacy import ADD_OR_REMOVE_ONE, PureDP
+    from askew.dp.odometer import PrivacyBudget
+    from askew.dp.privacy import ADD_OR_REMOVE_ONE, PureDP
     from askew_server.ledger import ChargeRequest, Ledger
 
     ratings, data, path = folder / "ratings.csv", folder / "data", folder / "ledger"
@@ -81,7 +81,7 @@ def store(folder: Path) -> tuple[Path, Path]:
 def served(folder: Path) -> Iterator[str]:
     """The address of a server with the model of the demo."""
     from askew_server.demo.simulation import demo_model
-    from askew_server.model import artifact
+    from askew_server.taste.model import artifact
 
     artifact.save(demo_model(), folder / "model")
     with socket.create_server(("127.0.0.1", 0)) as free:

@@ -18,9 +18,9 @@ from pathlib import Path
 import grpc.aio
 import numpy as np
 
-from askew.odometer import PrivacyBudget
-from askew.privacy import ADD_OR_REMOVE_ONE, ApproximateDP, PureDP
-from askew.release import PRIVACY_UNIT, Release
+from askew.dp.odometer import PrivacyBudget
+from askew.dp.privacy import ADD_OR_REMOVE_ONE, ApproximateDP, PureDP
+from askew.dp.release import PRIVACY_UNIT, Release
 from askew.wire import popularity_convert as convert
 from askew_server.ledger import Charge, ChargeRequest, Ledger
 from askew_server.published.reader import ReleaseReader

@@ -19,22 +19,22 @@ from pathlib import Path
 import numpy as np
 from benchmarks.serving.models import Tastes, made_films, made_people, made_tastes
 
-from askew.lattice import Lattice
-from askew.rule_kind import RuleKind
-from askew.signal import Signal
+from askew.noise.lattice import Lattice
+from askew.protocol.rule_kind import RuleKind
+from askew.protocol.signal import Signal
 from askew.wire.held import held_to_bytes
 from askew_server.cli.saved_model import load, of_tastes
 from askew_server.evaluation.data import read_table
-from askew_server.model.answer_tables import AnswerTable
-from askew_server.model.held_out import KeptAside, by_sizes
-from askew_server.model.item_model import ItemModel
-from askew_server.prior.people import PriorPeople, as_they_are
 from askew_server.retrieval.snapshot import Retriever
 from askew_server.retrieval.tabulated import tables_of
 from askew_server.serving.services.retrieval import SlateReplies, TabulatedReplies
-from askew_server.training.factors import fold_in_people, people_of, snapshot
-from askew_server.training.quality import Estimate
-from askew_server.training.simulated_noise import lattice_signals
+from askew_server.taste.model.answer_tables import AnswerTable
+from askew_server.taste.model.held_out import KeptAside, by_sizes
+from askew_server.taste.model.item_model import ItemModel
+from askew_server.taste.prior.people import PriorPeople, as_they_are
+from askew_server.taste.training.factors import fold_in_people, people_of, snapshot
+from askew_server.taste.training.quality import Estimate
+from askew_server.taste.training.simulated_noise import lattice_signals
 
 MOST, PEOPLE, DRAWS = 0.003, 1000, 2
 MADE: tuple[tuple[str, Callable[[], Tastes], float], ...] = (

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from askew.break_even import STARTER_BYTES
+from askew.protocol.break_even import STARTER_BYTES
 
 USUAL, FACTORS, DIMENSION, K, RATED = 1_000_000, 32, 2, 32, 100
 WORDS, GENRES = 30_000, 18
@@ -40,13 +40,13 @@ LIMITS = {
 
 async def device(address: str, directory: str) -> dict[str, int]:
     """What the process says of itself; the relay knows how many bytes passed."""
-    from askew.randomness import SystemBits
+    from askew.noise.randomness import SystemBits
     from askew_client.device.device import Companion
-    from askew_client.ledger.store import SignalStore
     from askew_client.opening import open_library
     from askew_client.profile.store import ProfileStore
     from askew_client.settings import paths
     from askew_client.settings.settings import ClientSettings
+    from askew_client.signals.store import SignalStore
     from askew_client.views.problems import value_of
 
     settings = ClientSettings(
@@ -104,12 +104,13 @@ def made_titles(count: int, rng: np.random.Generator) -> list[str]:
 
 def made_model(count: int):  # type: ignore[no-untyped-def]  # its types are heavy to import
     """A card and a catalog of so many items."""
-    from askew.encoder import KNOTS, Encoder
-    from askew.item import Item
-    from askew.item_codes import rounded, scales_of
-    from askew.model_card import Catalog, ModelCard, ServingRule
-    from askew.rule_kind import RuleKind
-    from askew.vectors import FeatureSpace, RatingScale
+    from askew.catalog.catalog import Catalog
+    from askew.catalog.item import Item
+    from askew.protocol.model_card import ModelCard, ServingRule
+    from askew.protocol.rule_kind import RuleKind
+    from askew.spaces.encoder import KNOTS, Encoder
+    from askew.spaces.item_codes import rounded, scales_of
+    from askew.spaces.vectors import FeatureSpace, RatingScale
     from askew.wire.held import held_to_bytes
 
     rng = np.random.default_rng(0)

@@ -25,7 +25,7 @@ from benchmarks.rows import OURS, Goal, Row, Work, finish, run
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, csr_matrix
 
-from askew_server.training.factors import factorize
+from askew_server.taste.training.factors import factorize
 
 PEOPLE, ITEMS, TASTES, USUAL = 162_000, 62_000, 12, 25_000_000
 AT_A_TIME, LEAST = 500, 20  # people, and the fewest ratings of one

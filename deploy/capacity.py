@@ -14,8 +14,8 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from askew.editions import LONGEST_DELAY, PERIOD
-from askew.held_file import HEAD_BYTES, PIECE_BYTES
+from askew.catalog.editions import LONGEST_DELAY, PERIOD
+from askew.catalog.held_file import HEAD_BYTES, PIECE_BYTES
 
 DAY = 86_400
 DEVICES = (10**6, 10**7, 10**8, 10**9)

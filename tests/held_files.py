@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Self
 
+from askew.catalog.held_file import HEAD_BYTES, PIECE_BYTES, Part, file_of, piece_of
 from askew.errors import AskewError, NotFound
-from askew.held_file import HEAD_BYTES, PIECE_BYTES, Part, file_of, piece_of
 
 MONDAY = 20_780  # 2026-11-23
 DAY = 86_400

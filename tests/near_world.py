@@ -7,15 +7,15 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.hexagonal import NEIGHBORS
-from askew.lattice import Lattice
-from askew.metric.area import Area
-from askew.metric.axes import Axis, AxisSpace
-from askew.metric.map_noise import MapNoise
-from askew.metric.position import microdegrees
-from askew.metric.region import Region
-from askew.privacy import ANY_SPACE
-from askew.signal import Signal
+from askew.dp.privacy import ANY_SPACE
+from askew.noise.hexagonal import NEIGHBORS
+from askew.noise.lattice import Lattice
+from askew.protocol.signal import Signal
+from askew.spaces.metric.area import Area
+from askew.spaces.metric.axes import Axis, AxisSpace
+from askew.spaces.metric.map_noise import MapNoise
+from askew.spaces.metric.position import microdegrees
+from askew.spaces.metric.region import Region
 
 Array = NDArray[np.float64]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from askew.randomness import RandomBits
+from askew.noise.randomness import RandomBits
 
 
 class Recited(RandomBits):

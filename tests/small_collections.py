@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from askew.listing import Attribute, AttributeKind
-from askew.metric.area import Area
-from askew.metric.axes import Axis, AxisSpace
-from askew.metric.map_space import MapSpace, MetricSpace
-from askew.rule_kind import MetricRuleKind
+from askew.catalog.listing import Attribute, AttributeKind
+from askew.protocol.rule_kind import MetricRuleKind
+from askew.spaces.metric.area import Area
+from askew.spaces.metric.axes import Axis, AxisSpace
+from askew.spaces.metric.map_space import MapSpace, MetricSpace
 from askew_server.collections.artifact import Keys
 from askew_server.collections.collection import Collection, collection_of
 from askew_server.collections.columns import Flags, Numbers, Titles, Words

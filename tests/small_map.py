@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from askew.held_file import Part
-from askew.listing import Attribute, AttributeKind, Listing, Value
-from askew.metric.axes import Axis, AxisSpace
-from askew.metric.map_space import MetricSpace
-from askew.metric.position import Position
-from askew.metric.region import Region, crow
-from askew.metric_card import Card, CollectionCard, MetricCard, MetricRule
-from askew.ranking import Slate
-from askew.rule_kind import MetricRuleKind
-from askew.signal import Query, Signal
+from askew.catalog.held_file import Part
+from askew.catalog.listing import Attribute, AttributeKind, Listing, Value
+from askew.protocol.metric_card import Card, CollectionCard, MetricCard, MetricRule
+from askew.protocol.ranking import Slate
+from askew.protocol.rule_kind import MetricRuleKind
+from askew.protocol.signal import Query, Signal
+from askew.spaces.metric.axes import Axis, AxisSpace
+from askew.spaces.metric.map_space import MetricSpace
+from askew.spaces.metric.position import Position
+from askew.spaces.metric.region import Region, crow
 from askew_client.transport.in_process import InProcess
 
 VERSION = "ab" * 16

@@ -10,13 +10,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from askew.encoder import KNOTS, Encoder
-from askew.item import Item
-from askew.meanings import Meanings
-from askew.model_card import Catalog, ModelCard, ServingRule
-from askew.rule_kind import RuleKind
-from askew.taste_buckets import Buckets
-from askew.vectors import FeatureSpace, RatingScale
+from askew.catalog.catalog import Catalog
+from askew.catalog.item import Item
+from askew.protocol.model_card import ModelCard, ServingRule
+from askew.protocol.rule_kind import RuleKind
+from askew.spaces.encoder import KNOTS, Encoder
+from askew.spaces.meanings import Meanings
+from askew.spaces.taste_buckets import Buckets
+from askew.spaces.vectors import FeatureSpace, RatingScale
 
 CATALOG_VERSION = "000102030405060708090a0b0c0d0e0f"
 SOURCE = "made-up films with SIMULATED ratings"

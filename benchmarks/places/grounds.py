@@ -23,16 +23,16 @@ from typing import Final, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.lattice import Lattice
-from askew.metric.axes import Axis, AxisSpace
-from askew.metric.map_noise import MapNoise
-from askew.metric.map_space import MapSpace, MetricSpace
-from askew.privacy import ANY_SPACE
-from askew.signal import Signal
+from askew.dp.privacy import ANY_SPACE
+from askew.noise.lattice import Lattice
+from askew.protocol.signal import Signal
+from askew.spaces.metric.axes import Axis, AxisSpace
+from askew.spaces.metric.map_noise import MapNoise
+from askew.spaces.metric.map_space import MapSpace, MetricSpace
 from askew_server.collections.model import Towns
 from askew_server.demo.places import CROWDING, GERMANY, LARGE, scattered
 from askew_server.retrieval.near import MetricIndex
-from askew_server.training.simulated_noise import lattice_signals, map_signals
+from askew_server.taste.training.simulated_noise import lattice_signals, map_signals
 
 Array = NDArray[np.float64]
 Crowd = Literal["all", "rural"]

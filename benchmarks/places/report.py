@@ -30,10 +30,10 @@ from benchmarks.places.study import (
 from benchmarks.places.theory import agreements
 from threadpoolctl import threadpool_limits
 
-from askew.rule_kind import MetricRuleKind
+from askew.protocol.rule_kind import MetricRuleKind
 from askew_server.cli.progress import shown_share
 from askew_server.demo.places import german_towns
-from askew_server.training.quality import Estimate
+from askew_server.taste.training.quality import Estimate
 
 _QUICK = {"items": (10_000,), "levels": ("town",), "ks": (5, 20), "axis_levels": ()}
 _WORSE, _ERRORS = 0.02, 4  # of the baseline, and paired standard errors

@@ -16,13 +16,13 @@ from typing import Final
 
 import numpy as np
 
-from askew.lattice import Lattice
-from askew.metric.axes import Axis, AxisSpace
+from askew.noise.lattice import Lattice
 from askew.placement import Disutility, Identity, Laplace, Power, place
 from askew.placement.ring import place_on_ring
+from askew.protocol.rule_kind import MetricRuleKind
+from askew.protocol.signal import Signal
 from askew.retrieval.posterior import lattice_log_likelihood
-from askew.rule_kind import MetricRuleKind
-from askew.signal import Signal
+from askew.spaces.metric.axes import Axis, AxisSpace
 from askew_server.retrieval.near import MetricIndex, near_rule_of
 
 DISUTILITIES: Final[dict[str, Disutility]] = {

@@ -10,31 +10,32 @@ from fractions import Fraction
 import numpy as np
 from scipy.sparse import csr_array
 
-from askew.editions import edition_of
-from askew.encoder import KNOTS, Encoder
-from askew.item import Item
-from askew.item_codes import rounded, scales_of
-from askew.lattice import Lattice
-from askew.metric.map_noise import MapNoise
-from askew.metric.map_space import MapSpace
-from askew.metric_card import MetricCard
-from askew.model_card import Catalog, ModelCard, ServingRule
-from askew.privacy import ANY_SPACE
-from askew.randomized_response import RandomizedResponse
+from askew.catalog.catalog import Catalog
+from askew.catalog.editions import edition_of
+from askew.catalog.item import Item
+from askew.dp.privacy import ANY_SPACE
+from askew.noise.lattice import Lattice
+from askew.noise.randomized_response import RandomizedResponse
+from askew.protocol.metric_card import MetricCard
+from askew.protocol.model_card import ModelCard, ServingRule
+from askew.protocol.rule_kind import MetricRuleKind, RuleKind
+from askew.protocol.signal import Query, Signal
 from askew.retrieval.buckets import BucketRule
-from askew.rule_kind import MetricRuleKind, RuleKind
-from askew.signal import Query, Signal
-from askew.taste_buckets import Buckets
-from askew.vectors import FeatureSpace, RatingScale
+from askew.spaces.encoder import KNOTS, Encoder
+from askew.spaces.item_codes import rounded, scales_of
+from askew.spaces.metric.map_noise import MapNoise
+from askew.spaces.metric.map_space import MapSpace
+from askew.spaces.taste_buckets import Buckets
+from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew.wire import convert
 from askew_server.collections.model import MetricModel, model_of
 from askew_server.demo.places import GERMANY, LARGE, german_towns, places_to_eat, scattered
 from askew_server.demo.simulation import demo_model
-from askew_server.model.answer_tables import AnswerTables
-from askew_server.prior.people import PriorPeople
 from askew_server.retrieval.served import snapshot_of
 from askew_server.retrieval.snapshot import Snapshot
 from askew_server.retrieval.tabulated import tables_for
+from askew_server.taste.model.answer_tables import AnswerTables
+from askew_server.taste.prior.people import PriorPeople
 
 EPSILON, K = Fraction(1), 8
 """What a card publishes: answers to such signals may be tables."""

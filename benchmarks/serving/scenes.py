@@ -13,8 +13,8 @@ from benchmarks.serving.http2 import ClosedLoop, ask_once
 from benchmarks.serving.models import EPSILON, K, questions
 from benchmarks.serving.windows import Contender
 
-from askew.metric_card import MetricCard
-from askew.model_card import ModelCard
+from askew.protocol.metric_card import MetricCard
+from askew.protocol.model_card import ModelCard
 from askew.wire import convert
 
 WIDTH = 16  # calls at once

@@ -17,15 +17,15 @@ _HOMES = {
     "AxisValues": "askew_client.profile.named_place",
     "BlockingClient": "askew_client.client",
     "ClientSettings": "askew_client.settings.settings",
-    "Position": "askew.metric.position",
+    "Position": "askew.spaces.metric.position",
     "UnknownTitle": "askew_client.client",
-    "Wishes": "askew_client.places.wishes",
+    "Wishes": "askew_client.near.wishes",
 }
 
 if TYPE_CHECKING:
-    from askew.metric.position import Position
+    from askew.spaces.metric.position import Position
     from askew_client.client import AskewClient, BlockingClient, UnknownTitle
-    from askew_client.places.wishes import Wishes
+    from askew_client.near.wishes import Wishes
     from askew_client.profile.named_place import AxisValues
     from askew_client.settings.settings import ClientSettings
 

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 from askew.address import host_of
 from askew.errors import ParameterError
 from askew_client.device.device import Companion
+from askew_client.near.desk import PlaceDesk
+from askew_client.near.wishes import NO_WISHES, Wishes
 from askew_client.opening import open_companion
-from askew_client.places.desk import PlaceDesk
-from askew_client.places.wishes import NO_WISHES, Wishes
 from askew_client.profile.named_place import Spot
 from askew_client.settings import paths
 from askew_client.settings.settings import ClientSettings

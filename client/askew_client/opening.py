@@ -7,16 +7,16 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from askew.randomness import SystemBits
+from askew.noise.randomness import SystemBits
+from askew_client.catalog.shelf import Shelf
+from askew_client.catalog.source import HeldSource
 from askew_client.device.device import Companion
 from askew_client.device.quoting import IN_PROCESS
-from askew_client.held.shelf import Shelf
-from askew_client.held.source import HeldSource
-from askew_client.ledger.store import SignalStore
 from askew_client.profile.store import ProfileStore
 from askew_client.settings import paths
 from askew_client.settings.settings import ClientSettings
 from askew_client.settings.sources import DEFAULT_SERVER
+from askew_client.signals.store import SignalStore
 from askew_client.transport.protocol import Transport
 
 if TYPE_CHECKING:
@@ -90,6 +90,6 @@ def _files(settings: ClientSettings) -> HeldSource | None:
     """The static host of the settings, if they name one."""
     if not settings.held_from:
         return None
-    from askew_client.held.https import HttpsSource
+    from askew_client.catalog.https import HttpsSource
 
     return HttpsSource(settings.held_from, settings.timeout)

@@ -9,6 +9,7 @@ from typing import Final
 from askew.errors import OutOfRange
 
 MAX_TEXT = 500
+MAX_NAME = 40
 MAX_MARKS = 8  # combining marks in a row: scripts need 4
 FEW_MARKS: Final = f"text with at most {MAX_MARKS} combining marks in a row"
 _MAY_BE_MARKS = re.compile(f"[^\\x00-\\u02ff]{{{MAX_MARKS + 1},}}")
@@ -25,6 +26,12 @@ def check_marks(name: str, text: str) -> None:
     """Raises OutOfRange unless it has few marks in a row."""
     if not has_few_marks(text):
         raise OutOfRange(name, FEW_MARKS)
+
+
+def check_plain(name: str, text: str, longest: int) -> None:
+    """Raises OutOfRange unless the text is short and plain, has few marks in a row, and shows."""
+    check_text(name, text if text.strip() else "", longest)
+    check_marks(name, text)
 
 
 def has_few_marks(text: str) -> bool:

@@ -271,7 +271,7 @@ def test_no_module_needs_a_package_that_make_test_does_not_install() -> None:
         ("require_driver('pyspark')\ndef f():\n    import psycopg", True, ["psycopg"]),
         ("pytest.importorskip('chdb')\nimport chdb", True, ["chdb"]),
         ("if TYPE_CHECKING:\n    import pyspark", False, []),
-        ("import os, numpy, askew.signal, matplotlib", True, []),
+        ("import os, numpy, askew.protocol.signal, matplotlib", True, []),
         ("from . import pyspark", False, []),
     ],
 )

@@ -182,17 +182,17 @@ LIGHT = [
     "askew",
     "askew.errors",
     "askew.placement",
-    "askew.signal",
-    "askew.ranking",
+    "askew.protocol.signal",
+    "askew.protocol.ranking",
     "askew_client",
     "askew_client.cli.main",
     "askew_client.client",
     "askew_client.opening",
     "askew_client.device.device",
-    "askew_client.exchange",
+    "askew_client.taste.exchange",
     "askew_client.forecast.forecast",
     "askew_client.profile.store",
-    "askew_client.ledger.store",
+    "askew_client.signals.store",
 ]
 
 

@@ -121,7 +121,7 @@ def test_a_place_that_is_not_there_is_seen(planted: str) -> None:
     "innocent",
     [
         "`askew.mechanisms.tally` and askew.wire.convert.query_to_bytes.",
-        "in shared/askew/lattice.py, and askew/mechanisms/accuracy.py.",
+        "in shared/askew/noise/lattice.py, and askew/mechanisms/accuracy.py.",
         "`askew.retrieval.RetrievalRule.answer`",
         "~/.config/askew/config.toml, askew.example.org:443, tests/guarantees",
     ],
@@ -211,7 +211,7 @@ def test_things_are_wired_up_where_the_architecture_says() -> None:
     section = text.partition("## Wiring")[2].partition("\n## ")[0]
     named = set(re.findall(r"^- `([\w/]+(?:\.py|/))`", section, re.MULTILINE))
     wired = {path.relative_to(ROOT).as_posix() for path in SOURCES if wiring(path)}
-    wired -= {f"client/askew_client/ledger/{name}.py" for name in ("book", "store")}
+    wired -= {f"client/askew_client/signals/{name}.py" for name in ("book", "store")}
     places = {f"{path.rpartition('/')[0]}/" if "/cli/" in path else path for path in wired}
     assert places == named
 

@@ -13,9 +13,9 @@ import click
 import pytest
 from every_command import every_command
 
-from askew.odometer import PrivacyBudget
-from askew.privacy import ADD_OR_REMOVE_ONE, ApproximateDP, PureDP
-from askew.release import Release
+from askew.dp.odometer import PrivacyBudget
+from askew.dp.privacy import ADD_OR_REMOVE_ONE, ApproximateDP, PureDP
+from askew.dp.release import Release
 from askew_client.cli.main import cli as device
 from askew_server.cli.main import cli as server
 from askew_server.ledger import Charge, ChargeRequest, Ledger

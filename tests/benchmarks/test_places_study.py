@@ -26,11 +26,11 @@ from benchmarks.places.theory import DISUTILITIES, mean_disutility, on_line, on_
 from numpy.typing import NDArray
 
 from askew.errors import ParameterError
-from askew.metric.axes import Axis, AxisSpace
-from askew.metric_card import CollectionCard, MetricCard, MetricRule
 from askew.placement import Laplace, place
-from askew.rule_kind import MetricRuleKind
-from askew.signal import Query
+from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule
+from askew.protocol.rule_kind import MetricRuleKind
+from askew.protocol.signal import Query
+from askew.spaces.metric.axes import Axis, AxisSpace
 from askew_server.demo.places import german_towns
 from askew_server.retrieval.near import near_rule_of
 

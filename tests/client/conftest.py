@@ -18,19 +18,19 @@ import pytest
 from hurried import hurry
 from small_world import made_buckets, made_card, made_catalog, made_encoder, made_space
 
+from askew.catalog.held_file import HEAD_BYTES
+from askew.dp.privacy import SignalCharge
 from askew.errors import BudgetExceeded, SecondSpace
-from askew.held_file import HEAD_BYTES
-from askew.privacy import SignalCharge
-from askew.randomness import RandomBits, ReplayBits
-from askew.ranking import Slate
-from askew.signal import Query, Signal
-from askew.vectors import FeatureSpace
+from askew.noise.randomness import RandomBits, ReplayBits
+from askew.protocol.ranking import Slate
+from askew.protocol.signal import Query, Signal
+from askew.spaces.vectors import FeatureSpace
 from askew.wire import convert
 from askew.wire.held import held_from_body, held_to_bytes
 from askew_client.cli import main as cli
-from askew_client.exchange import Exchange
-from askew_client.ledger.record import Remembered
 from askew_client.settings.settings import ClientSettings
+from askew_client.signals.record import Remembered
+from askew_client.taste.exchange import Exchange
 from askew_client.views.quote import Price
 from askew_server.retrieval.snapshot import Retriever
 

@@ -21,19 +21,20 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.console import Console
 
+from askew.catalog.catalog import Catalog
+from askew.catalog.item import Item
 from askew.errors import AskewError, Malformed, StaleSpace, Unreachable
-from askew.item import Item
-from askew.metric_card import Card
-from askew.model_card import Catalog, ModelCard
-from askew.randomness import SystemBits
-from askew.ranking import Slate
-from askew.signal import Query
+from askew.noise.randomness import SystemBits
+from askew.protocol.metric_card import Card
+from askew.protocol.model_card import ModelCard
+from askew.protocol.ranking import Slate
+from askew.protocol.signal import Query
 from askew_client.demo.screen import DemoScreen
 from askew_client.device import present as reading
 from askew_client.device.device import Companion
-from askew_client.ledger.store import SignalStore
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings
+from askew_client.signals.store import SignalStore
 from askew_client.transport.held import FetchedAnew
 from askew_client.transport.in_process import LocalTransport
 from askew_client.transport.shaped import ShapedTransport

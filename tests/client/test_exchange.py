@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from askew.editions import FIRST
+from askew.catalog.editions import FIRST
+from askew.dp.privacy import SignalCharge
 from askew.errors import (
     AskewError,
     BudgetExceeded,
@@ -20,18 +21,17 @@ from askew.errors import (
     ParameterError,
     ProfileError,
 )
-from askew.lattice import Lattice
-from askew.privacy import SignalCharge
-from askew.randomized_response import RandomizedResponse
-from askew.randomness import ReplayBits
-from askew.ranking import Slate
-from askew.signal import Query, Signal
+from askew.noise.lattice import Lattice
+from askew.noise.randomized_response import RandomizedResponse
+from askew.noise.randomness import ReplayBits
+from askew.protocol.ranking import Slate
+from askew.protocol.signal import Query, Signal
 from askew.wire import convert
-from askew_client.exchange import Exchange
-from askew_client.ledger.record import Remembered
-from askew_client.ledger.store import SignalStore
 from askew_client.settings.ranges import Caps
 from askew_client.settings.settings import ClientSettings
+from askew_client.signals.record import Remembered
+from askew_client.signals.store import SignalStore
+from askew_client.taste.exchange import Exchange
 
 if TYPE_CHECKING:
     from client.conftest import Memory, Pair, SilentBits, UntouchableMemory

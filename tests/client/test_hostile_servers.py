@@ -19,19 +19,19 @@ import grpc
 import grpc.aio
 import pytest
 
+from askew.catalog.held_file import HEAD_BYTES, file_of, piece_of
+from askew.catalog.item import Item
 from askew.errors import Malformed, NotFound, ParameterError, StaleSpace, TransportError
-from askew.held_file import HEAD_BYTES, file_of, piece_of
-from askew.item import Item
 from askew.wire import convert
 from askew.wire.held import held_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew_client.ledger.account import Charge
-from askew_client.ledger.store import SignalStore
 from askew_client.opening import open_companion
 from askew_client.profile.document import Liking, ProfileDocument
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.ranges import Caps
 from askew_client.settings.settings import ClientSettings
+from askew_client.signals.account import Charge
+from askew_client.signals.store import SignalStore
 from askew_client.transport import retries
 from askew_client.views.problems import value_of
 

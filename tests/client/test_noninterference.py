@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from askew.editions import FIRST
-from askew.held_file import Part
-from askew.lattice import Lattice
-from askew.metric_card import Card
-from askew.privacy import SignalCharge
-from askew.randomness import RandomBits, ReplayBits
-from askew.ranking import Slate
-from askew.signal import Query, Signal
+from askew.catalog.editions import FIRST
+from askew.catalog.held_file import Part
+from askew.dp.privacy import SignalCharge
+from askew.noise.lattice import Lattice
+from askew.noise.randomness import RandomBits, ReplayBits
+from askew.protocol.metric_card import Card
+from askew.protocol.ranking import Slate
+from askew.protocol.signal import Query, Signal
 from askew.wire.convert import query_to_bytes
 from askew_client.device.device import Companion
-from askew_client.exchange import Exchange
-from askew_client.ledger.store import SignalStore
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.ranges import Caps
 from askew_client.settings.settings import ClientSettings
+from askew_client.signals.store import SignalStore
+from askew_client.taste.exchange import Exchange
 from askew_client.transport.held import FetchedAnew
 from askew_client.transport.in_process import LocalTransport
 from askew_client.transport.shaped import ShapedTransport

@@ -7,9 +7,9 @@ from math import inf, nan
 import pytest
 
 from askew.errors import ParameterError
-from askew.metric.area import Area
-from askew.metric.position import Position
-from askew.metric.region import Region
+from askew.spaces.metric.area import Area
+from askew.spaces.metric.position import Position
+from askew.spaces.metric.region import Region
 
 EARTH = (-90.0, -180.0, 90.0, 180.0)
 

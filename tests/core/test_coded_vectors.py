@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from askew.coded_vectors import CodedVectors, held_vectors
 from askew.errors import Malformed
-from askew.item_codes import decode, encode, rounded, scales_of
+from askew.spaces.coded_vectors import CodedVectors, held_vectors
+from askew.spaces.item_codes import decode, encode, rounded, scales_of
 
 N = (1 << 16) + 3  # more than are made at once
 

@@ -14,7 +14,7 @@ from dp_accounting.rdp import RdpAccountant
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askew.composition import (
+from askew.dp.composition import (
     Loss,
     basic,
     best_order,
@@ -23,8 +23,7 @@ from askew.composition import (
     order_for,
     zcdp,
 )
-from askew.errors import ParameterError
-from askew.privacy import (
+from askew.dp.privacy import (
     ADD_OR_REMOVE_ONE,
     REPLACE_ONE,
     ApproximateDP,
@@ -32,6 +31,7 @@ from askew.privacy import (
     NeighboringRelation,
     PureDP,
 )
+from askew.errors import ParameterError
 
 SLACK = Fraction(1, 10**9)
 SEQUENCES = [

@@ -11,14 +11,14 @@ from math import inf, log
 import numpy as np
 import pytest
 
-from askew import exact
-from askew.enclosure import exp_minus, ln2, log_ratio
-from askew.exact import Chunk, Classes, Draws, Listing, enclose
+from askew.dp.intervals import exp_minus, ln2, log_ratio
 from askew.mechanisms.canonical_classes import CanonicalClasses, Loss
 from askew.mechanisms.joint_classes import JointClasses, SequenceLosses
 from askew.mechanisms.tally import tally
 from askew.mechanisms.value_classes import ValueClasses
-from askew.randomness import ReplayBits
+from askew.noise import exact
+from askew.noise.exact import Chunk, Classes, Draws, Listing, enclose
+from askew.noise.randomness import ReplayBits
 
 COUNTS = [40, 31, 31, 30, 12, 12, 12, 7, 3, 0, 0, 0]
 BITS = 512

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from askew.errors import Malformed, OutOfRange
-from askew.item_codes import (
+from askew.spaces.item_codes import (
     MAX_SCALE,
     check_scales,
     decode,

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from askew.coded_vectors import held_vectors
-from askew.item import Item
-from askew.item_codes import encode, rounded, scales_of
-from askew.joined_catalog import joined
-from askew.model_card import Catalog
-from askew.packed_items import PackedItems
+from askew.catalog.catalog import Catalog
+from askew.catalog.item import Item
+from askew.catalog.joined_catalog import joined
+from askew.catalog.packed_items import PackedItems
+from askew.spaces.coded_vectors import held_vectors
+from askew.spaces.item_codes import encode, rounded, scales_of
 
 HELD, MET, D = 7, 3, 5
 

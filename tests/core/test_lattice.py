@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from askew.dp.privacy import Reach, SignalCharge
 from askew.errors import DimensionMismatch, OutOfRange, ParameterError
-from askew.geometric import TwoSidedGeometric
-from askew.hexagonal import HexagonalLattice
-from askew.lattice import COORDINATE_LIMIT, Lattice
-from askew.privacy import Reach, SignalCharge
-from askew.randomized_response import RandomizedResponse
-from askew.randomness import SystemBits
-from askew.signal import Signal
+from askew.noise.geometric import TwoSidedGeometric
+from askew.noise.hexagonal import HexagonalLattice
+from askew.noise.lattice import COORDINATE_LIMIT, Lattice
+from askew.noise.randomized_response import RandomizedResponse
+from askew.noise.randomness import SystemBits
+from askew.protocol.signal import Signal
 
 EPSILONS = st.fractions(Fraction(1, 1024), Fraction(1024), max_denominator=10**9)
 

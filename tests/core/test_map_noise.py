@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recited import Recited
 
+from askew.dp.privacy import ANY_SPACE
 from askew.errors import OutOfRange, ParameterError, PlaceError
-from askew.hexagonal import HexagonalLattice
-from askew.lattice import Lattice
-from askew.metric.map_noise import MapNoise
-from askew.metric.position import MICRODEGREES, Position, microdegrees
-from askew.metric.region import Region
-from askew.privacy import ANY_SPACE
-from askew.signal import Signal
+from askew.noise.hexagonal import HexagonalLattice
+from askew.noise.lattice import Lattice
+from askew.protocol.signal import Signal
+from askew.spaces.metric.map_noise import MapNoise
+from askew.spaces.metric.position import MICRODEGREES, Position, microdegrees
+from askew.spaces.metric.region import Region
 
 GERMANY = Region(47.2, 5.8, 55.1, 15.1)
 FIJI = Region(-20.7, 176.8, -12.4, -178.2)

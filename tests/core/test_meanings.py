@@ -11,13 +11,13 @@ import pytest
 from numpy.typing import NDArray
 from small_world import made_meanings, made_space
 
+from askew.dp.privacy import Reach
 from askew.errors import OutOfRange
-from askew.meanings import MAX_MEANINGS, Meanings
-from askew.privacy import Reach
-from askew.randomized_response import RandomizedResponse
+from askew.noise.randomized_response import RandomizedResponse
 from askew.retrieval.buckets import labels_of
 from askew.sizes import MAX_BUCKETS, MAX_RANKING_DIMENSION
-from askew.vectors import fold_in
+from askew.spaces.meanings import MAX_MEANINGS, Meanings
+from askew.spaces.vectors import fold_in
 
 Vectors = NDArray[np.float32]
 NOTHING = np.empty((0, 2), dtype=np.float32)

@@ -11,18 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askew.composition import Loss, basic, concentrated_epsilon, zcdp
-from askew.errors import BudgetExceeded, ParameterError
-from askew.mechanisms import LimitedDomain
-from askew.mechanisms.limited_domain import Selection
-from askew.odometer import Answered, PayWhatYouGet, PrivacyBudget, Spent
-from askew.privacy import (
+from askew.dp.composition import Loss, basic, concentrated_epsilon, zcdp
+from askew.dp.odometer import Answered, PayWhatYouGet, PrivacyBudget, Spent
+from askew.dp.privacy import (
     ADD_OR_REMOVE_ONE,
     REPLACE_ONE,
     ApproximateDP,
     BoundedRange,
     PureDP,
 )
+from askew.errors import BudgetExceeded, ParameterError
+from askew.mechanisms import LimitedDomain
+from askew.mechanisms.limited_domain import Selection
 
 Floats = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 SLACK = Fraction(1, 10**9)

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from askew.catalog.item import Item
+from askew.catalog.packed_items import PackedItems
 from askew.errors import OutOfRange
-from askew.item import Item
-from askew.packed_items import PackedItems
 
 TEXT = st.text("aé漢😀 '", min_size=1, max_size=9)
 ITEMS = st.lists(

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings, target
 from hypothesis import strategies as st
 
+from askew.catalog.item import Item
+from askew.catalog.listing import Listing
+from askew.catalog.packed_items import PackedItems
 from askew.errors import OutOfRange
-from askew.item import Item
-from askew.listing import Listing
-from askew.packed_items import PackedItems
 from askew.plain_text import MAX_MARKS, MAX_TEXT, has_few_marks, is_mark
 
 ABOVE, BELOW = "\u0301", "\u0316"  # of two classes, so that they are sorted

@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from askew.randomness import Coins, RationalOdds, ReplayBits, SystemBits
+from askew.noise.randomness import Coins, RationalOdds, ReplayBits, SystemBits
 
 THIRD = Coins([RationalOdds(Fraction(1, 3))])
 WORD = 1 << 128
@@ -94,7 +94,7 @@ def test_each_read_asks_the_kernel_for_its_own_bytes(monkeypatch: pytest.MonkeyP
 
 FORKED = """
 import os
-from askew.randomness import SystemBits
+from askew.noise.randomness import SystemBits
 bits = SystemBits()
 bits.read(1)  # what a pool would begin with
 ours, theirs = os.pipe()

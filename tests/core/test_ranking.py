@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_world import made_catalog, made_encoder, made_space
 
-from askew import ranking
 from askew.errors import OutOfRange
-from askew.ranking import Slate, best, rank, rank_all, scores
-from askew.vectors import Profile
+from askew.protocol import ranking
+from askew.protocol.ranking import Slate, best, rank, rank_all, scores
+from askew.spaces.vectors import Profile
 
 SPACE = made_space(made_encoder(d=1, ranking=1))
 

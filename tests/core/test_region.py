@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from vincenty import geodesic
 
 from askew.errors import ParameterError, PlaceError
-from askew.metric.position import Position, microdegrees
-from askew.metric.region import COSINE_PARTS, LEAST_COSINE, MAX_APEX, Region, crow
+from askew.spaces.metric.position import Position, microdegrees
+from askew.spaces.metric.region import COSINE_PARTS, LEAST_COSINE, MAX_APEX, Region, crow
 
 Pair = tuple[float, float]
 

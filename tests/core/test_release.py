@@ -8,9 +8,9 @@ from fractions import Fraction
 
 import pytest
 
+from askew.dp.privacy import REPLACE_ONE, ApproximateDP, rational
+from askew.dp.release import MAX_ITEMS, Release, plain_name, release_from_bytes
 from askew.errors import Malformed, OutOfRange, WireError
-from askew.privacy import REPLACE_ONE, ApproximateDP, rational
-from askew.release import MAX_ITEMS, Release, plain_name, release_from_bytes
 
 RELEASE = Release(
     charge=7,

@@ -13,9 +13,9 @@ from fractions import Fraction
 
 import pytest
 
-from askew.composition import concentrated_epsilon
-from askew.enclosure import exp_minus, log_ratio
-from askew.exact import enclose
+from askew.dp.composition import concentrated_epsilon
+from askew.dp.intervals import exp_minus, log_ratio
+from askew.noise.exact import enclose
 
 UNIT = Decimal(2) ** -40  # to which the rules of composition round up
 FINE = 2**240

@@ -14,7 +14,7 @@ import pytest
 from small_world import made_buckets, made_encoder, made_space
 
 from askew.errors import DimensionMismatch, OutOfRange, ProfileError
-from askew.vectors import FeatureSpace, Profile, RatingScale, fold_in
+from askew.spaces.vectors import FeatureSpace, Profile, RatingScale, fold_in
 
 SPACE = made_space(buckets=made_buckets())
 VECTORS = np.array([[0.5, 0.0, 9.0], [0.0, 1.0, 0.0], [-0.5, -0.5, 1.0]], dtype=np.float32)

@@ -16,8 +16,8 @@ import grpc.aio
 import pytest
 from deploy.proxy import CALLER, Proxy, proxying, require_nginx
 
-from askew.editions import FIRST
-from askew.held_file import Part
+from askew.catalog.editions import FIRST
+from askew.catalog.held_file import Part
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client import AskewClient, ClientSettings
 from askew_client.transport.grpc import GrpcTransport

@@ -21,16 +21,16 @@ import pytest
 from deploy.proxy import SHIPPED, Proxy, proxying, require_nginx
 from prometheus_client.parser import text_string_to_metric_families
 
-from askew.editions import PERIOD, edition_of
+from askew.catalog.editions import PERIOD, edition_of
 from askew.errors import StaleSpace
 from askew_client import AskewClient, ClientSettings
 from askew_client.transport.held import KeptLibrary
 from askew_server.demo.simulation import demo_model, films, simulate
-from askew_server.model import artifact
-from askew_server.model.catalog_update import update
-from askew_server.model.item_model import ItemModel
-from askew_server.model.mondays import text_of_edition, today
 from askew_server.ratings import ItemRow, RatingTable
+from askew_server.taste.model import artifact
+from askew_server.taste.model.catalog_update import update
+from askew_server.taste.model.item_model import ItemModel
+from askew_server.taste.model.mondays import text_of_edition, today
 
 require_nginx()
 

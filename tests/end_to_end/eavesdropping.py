@@ -14,13 +14,14 @@ import grpc
 import numpy as np
 from small_world import made_buckets, made_card, made_catalog, made_encoder
 
-from askew.break_even import BreakEven, Offer, Way
+from askew.catalog.catalog import Catalog
+from askew.catalog.held_file import Part, piece_of
+from askew.catalog.item import Item
 from askew.errors import AskewError, StaleSpace
-from askew.held_file import Part, piece_of
-from askew.item import Item
-from askew.item_codes import rounded, rounded_boosts, scales_of
-from askew.model_card import Catalog, ModelCard
-from askew.vectors import FeatureSpace, RatingScale
+from askew.protocol.break_even import BreakEven, Offer, Way
+from askew.protocol.model_card import ModelCard
+from askew.spaces.item_codes import rounded, rounded_boosts, scales_of
+from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew.wire import convert, status
 from askew.wire.held import held_files
 from askew.wire.v1 import retrieval_pb2 as pb

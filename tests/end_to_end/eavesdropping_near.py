@@ -11,17 +11,17 @@ import numpy as np
 from end_to_end.eavesdropping import Heard, Reply
 from small_map import GERMANY, made_card, made_items, nearest
 
+from askew.catalog.listing import Listing
 from askew.errors import AskewError
-from askew.listing import Listing
-from askew.metric.area import Area
-from askew.metric.axes import Axis, AxisSpace
-from askew.metric.map_space import MapSpace, MetricSpace
-from askew.metric.position import Position
-from askew.metric.region import Region
-from askew.metric_card import MetricCard
+from askew.protocol.metric_card import MetricCard
+from askew.spaces.metric.area import Area
+from askew.spaces.metric.axes import Axis, AxisSpace
+from askew.spaces.metric.map_space import MapSpace, MetricSpace
+from askew.spaces.metric.position import Position
+from askew.spaces.metric.region import Region
 from askew.wire import convert, status
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew_client.places.wishes import NO_WISHES, Wishes
+from askew_client.near.wishes import NO_WISHES, Wishes
 
 MADE_UP = 50  # hostile servers
 

@@ -24,15 +24,16 @@ os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # as the command does
 import numpy as np
 from small_world import RULE, made_buckets, made_encoder, made_space
 
+from askew.catalog.catalog import Catalog
+from askew.catalog.item import Item
+from askew.dp.odometer import PayWhatYouGet, PrivacyBudget
+from askew.dp.privacy import ADD_OR_REMOVE_ONE
+from askew.dp.release import PRIVACY_UNIT
 from askew.errors import ArtifactError
-from askew.item import Item
-from askew.item_codes import rounded
-from askew.model_card import Catalog, ModelCard
-from askew.odometer import PayWhatYouGet, PrivacyBudget
-from askew.privacy import ADD_OR_REMOVE_ONE
-from askew.randomness import SystemBits
-from askew.release import PRIVACY_UNIT
-from askew.signal import Query
+from askew.noise.randomness import SystemBits
+from askew.protocol.model_card import ModelCard
+from askew.protocol.signal import Query
+from askew.spaces.item_codes import rounded
 from askew.wire import status
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.counting import ContributionBound, TopCounts

@@ -15,10 +15,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from askew.metric.position import Position
+from askew.spaces.metric.position import Position
 from askew_client import BlockingClient
 from askew_client.device import nearby
-from askew_client.places.wishes import NO_WISHES, Wishes
+from askew_client.near.wishes import NO_WISHES, Wishes
 from askew_client.settings.settings import ClientSettings
 
 PICKY = Wishes(

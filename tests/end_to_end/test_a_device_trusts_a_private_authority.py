@@ -13,9 +13,9 @@ import pytest
 
 from askew.errors import AskewError, Unreachable
 from askew_client.client import AskewClient
-from askew_client.ledger.store import SignalStore
 from askew_client.settings.paths import places
 from askew_client.settings.settings import ClientSettings
+from askew_client.signals.store import SignalStore
 from askew_server.cli.main import cli
 
 PATIENCE = 60

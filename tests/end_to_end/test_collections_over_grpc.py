@@ -14,15 +14,15 @@ import pytest
 from small_collections import DAY, cafes, keys_of, posts, small_map
 from small_world import made_card, made_catalog, made_space
 
-from askew.editions import FIRST
+from askew.catalog.editions import FIRST
+from askew.catalog.held_file import Part
+from askew.dp.privacy import ANY_SPACE
 from askew.errors import NotFound, OtherKind, StaleSpace
-from askew.held_file import Part
-from askew.hexagonal import HexagonalLattice
-from askew.lattice import Lattice
-from askew.metric.map_noise import MapNoise
-from askew.privacy import ANY_SPACE
-from askew.rule_kind import MetricRuleKind
-from askew.signal import Query, Signal
+from askew.noise.hexagonal import HexagonalLattice
+from askew.noise.lattice import Lattice
+from askew.protocol.rule_kind import MetricRuleKind
+from askew.protocol.signal import Query, Signal
+from askew.spaces.metric.map_noise import MapNoise
 from askew.wire import convert
 from askew_client.transport.grpc import GrpcTransport
 from askew_server.collections import artifact

@@ -10,23 +10,24 @@ import pytest
 from scipy.sparse import csr_array
 from small_world import made_card, made_encoder, made_space
 
-from askew.editions import FIRST
-from askew.held_file import HEAD_BYTES
-from askew.item import Item
-from askew.meanings import Meanings
-from askew.model_card import MAX_PAYLOAD, Catalog, ModelCard
-from askew.randomized_response import RandomizedResponse
-from askew.randomness import SystemBits
-from askew.signal import Query
+from askew.catalog.catalog import Catalog
+from askew.catalog.editions import FIRST
+from askew.catalog.held_file import HEAD_BYTES
+from askew.catalog.item import Item
+from askew.noise.randomized_response import RandomizedResponse
+from askew.noise.randomness import SystemBits
+from askew.protocol.model_card import MAX_PAYLOAD, ModelCard
+from askew.protocol.signal import Query
+from askew.spaces.meanings import Meanings
 from askew.wire.held import held_from_body, held_to_bytes
-from askew_client.exchange import Exchange
 from askew_client.settings.settings import ClientSettings
+from askew_client.taste.exchange import Exchange
 from askew_client.transport.grpc import GrpcTransport
-from askew_server.prior.people import PriorPeople
 from askew_server.retrieval.snapshot import Retriever, SnapshotHolder
 from askew_server.serving.configuration.server import ServerConfig
 from askew_server.serving.front.grpc_server import RunningServer
 from askew_server.serving.services.retrieval import RetrievalService
+from askew_server.taste.prior.people import PriorPeople
 
 PATIENCE = 20.0  # seconds; only ever waited for by a server that does not do what it should
 K = 20  # of the largest payloads: 5 MiB, more than gRPC receives unless it is told to

@@ -30,17 +30,17 @@ from end_to_end.eavesdropping import (
 )
 
 from askew.errors import AskewError, ProfileError
-from askew.ranking import Slate
+from askew.protocol.ranking import Slate
 from askew_client.cli import main as cli
 from askew_client.client import AskewClient
 from askew_client.device.answering import Prepared
 from askew_client.device.device import Companion
 from askew_client.device.model import Model
-from askew_client.exchange import Exchange
 from askew_client.opening import open_companion
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.settings import ClientSettings
+from askew_client.taste.exchange import Exchange
 from askew_client.tui.app import AskewApp
 from askew_client.views.values import Answer, Connection
 

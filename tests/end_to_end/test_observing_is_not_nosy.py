@@ -41,8 +41,8 @@ from grpc_health.v1 import health_pb2
 from prometheus_client.parser import text_string_to_metric_families
 
 from askew import __version__
-from askew.analyst import TopKQuestion
-from askew.editions import FIRST
+from askew.catalog.editions import FIRST
+from askew.dp.analyst import TopKQuestion
 from askew.wire import popularity_convert as convert
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.serving.observing.observer import BOUNDS, STATUSES

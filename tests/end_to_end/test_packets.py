@@ -28,12 +28,12 @@ from end_to_end.eavesdropping_near import HostileMap
 from end_to_end.recorded_device import PICKY
 from small_map import ATTRIBUTES, GERMANY, made_card, made_items
 
+from askew.catalog.listing import Listing
 from askew.errors import AskewError
-from askew.listing import Listing
-from askew.metric.map_space import MapSpace
-from askew.ranking import Slate
+from askew.protocol.ranking import Slate
+from askew.spaces.metric.map_space import MapSpace
 from askew.wire import convert
-from askew_client.places.pick import judged
+from askew_client.near.pick import judged
 from askew_server.cli.main import cli
 
 HERE = Path(__file__).parent

@@ -18,15 +18,16 @@ from google.protobuf.message import Message
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from small_world import RULE, made_buckets, made_encoder, made_space
 
-from askew.editions import FIRST, PERIOD
+from askew.catalog.catalog import Catalog
+from askew.catalog.editions import FIRST, PERIOD
+from askew.catalog.held_file import HEAD_BYTES, PIECE_BYTES, Head, Part
+from askew.catalog.item import Item
 from askew.errors import AskewError, OtherKind, TransportError, WireError
-from askew.held_file import HEAD_BYTES, PIECE_BYTES, Head, Part
-from askew.item import Item
-from askew.item_codes import encode, encode_boosts, rounded
-from askew.lattice import Lattice
-from askew.model_card import Catalog, ModelCard
-from askew.randomized_response import RandomizedResponse
-from askew.signal import Query, Signal
+from askew.noise.lattice import Lattice
+from askew.noise.randomized_response import RandomizedResponse
+from askew.protocol.model_card import ModelCard
+from askew.protocol.signal import Query, Signal
+from askew.spaces.item_codes import encode, encode_boosts, rounded
 from askew.wire import convert, status
 from askew.wire.held import held_files, held_from_body
 from askew.wire.v1 import retrieval_pb2 as pb

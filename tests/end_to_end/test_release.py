@@ -17,10 +17,10 @@ import duckdb
 import grpc
 import pytest
 
-from askew.analyst import TopKQuestion
-from askew.editions import FIRST
-from askew.held_file import HEAD_BYTES, Part
-from askew.release import release_from_bytes
+from askew.catalog.editions import FIRST
+from askew.catalog.held_file import HEAD_BYTES, Part
+from askew.dp.analyst import TopKQuestion
+from askew.dp.release import release_from_bytes
 from askew.wire import popularity_convert
 from askew.wire.held import held_from_body
 from askew.wire.v1 import retrieval_pb2 as pb

@@ -15,19 +15,19 @@ from pathlib import Path
 
 import pytest
 
-from askew.editions import PERIOD, edition_of
-from askew.held_file import Part
-from askew.lattice import Lattice
-from askew.signal import Query, Signal
+from askew.catalog.editions import PERIOD, edition_of
+from askew.catalog.held_file import Part
+from askew.noise.lattice import Lattice
+from askew.protocol.signal import Query, Signal
 from askew_client.demo.server import wait_until_healthy
 from askew_client.transport import grpc as transport
 from askew_client.transport import retries
 from askew_client.transport.grpc import GrpcTransport
 from askew_server.demo.simulation import demo_model
-from askew_server.model import artifact
-from askew_server.model.item_model import ItemModel
-from askew_server.model.mondays import text_of_edition, today
 from askew_server.serving.running.supervisor import BEAT, SILENT
+from askew_server.taste.model import artifact
+from askew_server.taste.model.item_model import ItemModel
+from askew_server.taste.model.mondays import text_of_edition, today
 
 PATIENCE = 60.0  # seconds; only ever waited for by what does not do what it should
 DEVICES = 2

@@ -20,26 +20,27 @@ from end_to_end.eavesdropping import serving
 from held_files import MONDAY, FakeSource, body_of
 from small_world import made_buckets, made_card, made_catalog, made_encoder
 
-from askew.editions import LONGEST_DELAY, PERIOD
+from askew.catalog.catalog import Catalog
+from askew.catalog.editions import LONGEST_DELAY, PERIOD
+from askew.catalog.held_file import Part, piece_of
+from askew.catalog.item import Item
 from askew.errors import OutOfRange, ServerFailed
-from askew.held_file import Part, piece_of
-from askew.item import Item
-from askew.model_card import Catalog, ModelCard, ServingRule
-from askew.randomness import SystemBits
-from askew.rule_kind import RuleKind
+from askew.noise.randomness import SystemBits
+from askew.protocol.model_card import ModelCard, ServingRule
+from askew.protocol.rule_kind import RuleKind
 from askew.sizes import MAX_DIMENSION
-from askew.vectors import BUCKET_COUNTS, FeatureSpace, RatingScale
+from askew.spaces.vectors import BUCKET_COUNTS, FeatureSpace, RatingScale
 from askew.wire.held import held_files
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew_client.held.calendar import DAY, usable
-from askew_client.held.keeper import Keeper
-from askew_client.held.shelf import Shelf
+from askew_client.catalog.calendar import DAY, usable
+from askew_client.catalog.keeper import Keeper
+from askew_client.catalog.shelf import Shelf
 from askew_client.opening import open_companion
 from askew_client.profile.document import Liking, ProfileDocument
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.settings import ClientSettings, MechanismName
-from askew_client.ways import bargain
-from askew_server.training.buckets import SIZES
+from askew_client.taste import bargain
+from askew_server.taste.training.buckets import SIZES
 
 Heard = list[dict[str, object]]
 FILMS = 12

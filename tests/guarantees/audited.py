@@ -11,10 +11,10 @@ from guarantees.contests import on_the_tape
 from guarantees.definitions import canonical, joint, peeled
 from guarantees.enumeration import Counts, HasLaw, Law, by_symmetry, law_of
 
+from askew.dp.privacy import ADD_OR_REMOVE_ONE, NeighboringRelation
 from askew.mechanisms import Canonical, Joint, OneShot, Peeling, PermuteAndFlip, PNFJoint
 from askew.mechanisms.noise import NoiseFamily
 from askew.mechanisms.tally import tally
-from askew.privacy import ADD_OR_REMOVE_ONE, NeighboringRelation
 
 Selects = Canonical | Joint | OneShot | Peeling | PermuteAndFlip | PNFJoint
 HALF = Fraction(1, 2)

@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.randomness import Coins, Odds, RandomBits, RationalOdds
+from askew.noise.randomness import Coins, Odds, RandomBits, RationalOdds
 
 PRECISION = 160  # bits to which odds that are no fraction are read off their enclosure
 

@@ -13,8 +13,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.exact import Classes, Draws
-from askew.randomness import ReplayBits
+from askew.noise.exact import Classes, Draws
+from askew.noise.randomness import ReplayBits
 
 Counts = tuple[int, ...]
 Law = dict[tuple[int, ...], Fraction]

@@ -10,9 +10,9 @@ from guarantees.contests import on_the_tape
 from guarantees.definitions import rows
 from guarantees.enumeration import Counts, HasLaw, Law, law_of
 
-from askew.exact import Draws
 from askew.mechanisms import LaplaceLimitedDomain, LimitedDomain, OptimalThreshold, Selection
 from askew.mechanisms.limited_domain import top_of_rows
+from askew.noise.exact import Draws
 
 Limited = LimitedDomain | LaplaceLimitedDomain | OptimalThreshold
 

@@ -18,6 +18,7 @@ from guarantees.definitions import one_shot
 from guarantees.enumeration import Counts, HasLaw, sorted_vectors
 from guarantees.limited import exact_law as limited_law
 
+from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE
 from askew.errors import ParameterError
 from askew.mechanisms import (
     Canonical,
@@ -33,7 +34,6 @@ from askew.mechanisms import (
     PNFJoint,
 )
 from askew.mechanisms.accuracy import Bounded, chance_of_miss, people_below
-from askew.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE
 
 HALF, DELTA, HIGHEST = Fraction(1, 2), Fraction(1, 100), 3
 ONE: dict[str, Any] = {"neighbors": ADD_OR_REMOVE_ONE}

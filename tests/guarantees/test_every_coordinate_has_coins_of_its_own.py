@@ -2,7 +2,7 @@
 
 Every face of every coin is chosen beforehand. Each coin is seen to move one coordinate, by an
 amount of its own, with exact odds, and coins are seen to add up. Coins are independent, so this is
-the law: coordinate by coordinate, J + G1 - G2 of the docstring of `askew.lattice`.
+the law: coordinate by coordinate, J + G1 - G2 of the docstring of `askew.noise.lattice`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from askew.lattice import Lattice
-from askew.randomness import Coins, Odds, RandomBits
+from askew.noise.lattice import Lattice
+from askew.noise.randomness import Coins, Odds, RandomBits
 
 PRECISION = 200
 POINT = (0.3, -1.7, 0.0, 2.9, -0.01, 1.25, -3.3, 0.7)  # on the lattice and off it, on both sides

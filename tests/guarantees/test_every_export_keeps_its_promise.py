@@ -22,18 +22,18 @@ from guarantees.definitions import ranking
 from guarantees.enumeration import Counts, HasLaw, Law, Tape, excess, law_of, vectors
 
 from askew import mechanisms
-from askew.errors import ParameterError
-from askew.mechanisms import Selection
-from askew.mechanisms.noise import NoiseFamily
-from askew.mechanisms.value_classes import ValueClasses
-from askew.privacy import (
+from askew.dp.privacy import (
     ADD_OR_REMOVE_ONE,
     REPLACE_ONE,
     ApproximateDP,
     NeighboringRelation,
     PrivacyLoss,
 )
-from askew.randomness import RandomBits
+from askew.errors import ParameterError
+from askew.mechanisms import Selection
+from askew.mechanisms.noise import NoiseFamily
+from askew.mechanisms.value_classes import ValueClasses
+from askew.noise.randomness import RandomBits
 
 EPSILON, D, HIGHEST = Fraction(2), 3, 2
 BOTH = [ADD_OR_REMOVE_ONE, REPLACE_ONE]

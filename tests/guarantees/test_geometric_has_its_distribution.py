@@ -9,9 +9,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from askew.geometric import Beyond, Digit, TwoSidedGeometric
-from askew.lattice import Lattice
-from askew.randomness import RandomBits, SystemBits
+from askew.noise.geometric import Beyond, Digit, TwoSidedGeometric
+from askew.noise.lattice import Lattice
+from askew.noise.randomness import RandomBits, SystemBits
 
 DRAWS = 60_000
 # One false alarm in 10**9 runs of each test below.

@@ -16,8 +16,8 @@ from itertools import product
 import pytest
 from guarantees.branches import exponential_from_below, law_of_coins
 
-from askew.hexagonal import GAUGE, NEIGHBORS, RISE, HexagonalLattice, Plain, steps
-from askew.randomness import Coins, RandomBits, RationalOdds
+from askew.noise.hexagonal import GAUGE, NEIGHBORS, RISE, HexagonalLattice, Plain, steps
+from askew.noise.randomness import Coins, RandomBits, RationalOdds
 
 Pair = tuple[int, int]
 Law = dict[Pair, Fraction]

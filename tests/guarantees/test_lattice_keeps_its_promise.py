@@ -18,10 +18,10 @@ import pytest
 from guarantees.branches import Branch, exponential_from_below, law_of_coins
 from numpy.typing import NDArray
 
-import askew.geometric
-from askew.geometric import TwoSidedGeometric
-from askew.lattice import Lattice
-from askew.randomness import Coins, RandomBits, RationalOdds
+import askew.noise.geometric
+from askew.noise.geometric import TwoSidedGeometric
+from askew.noise.lattice import Lattice
+from askew.noise.randomness import Coins, RandomBits, RationalOdds
 
 Law = dict[tuple[int, ...], Fraction]
 
@@ -282,7 +282,7 @@ def test_the_rate_epsilon_in_place_of_the_ratio_is_caught(monkeypatch: pytest.Mo
         value = 1 / exponential_from_below(Fraction(1 << level, inverse_rate))
         return math.floor(value * (1 << scale)), math.ceil(value * (1 << scale))
 
-    monkeypatch.setattr(askew.geometric, "_power_of_ratio", rate_of_epsilon)
+    monkeypatch.setattr(askew.noise.geometric, "_power_of_ratio", rate_of_epsilon)
     lattice = SmallLattice(0, 2)
     assert list(violations(laws_on_the_line(lattice), lattice.epsilon))
 

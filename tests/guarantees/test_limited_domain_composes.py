@@ -14,9 +14,9 @@ from itertools import product
 import pytest
 from guarantees.limited import exact_law
 
+from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.mechanisms import LimitedDomain
 from askew.mechanisms.limited_domain import Domain
-from askew.privacy import ADD_OR_REMOVE_ONE
 
 STOP, LOST = -1, -2
 DELTA = Fraction(1, 20)

@@ -20,9 +20,9 @@ from guarantees.enumeration import (
 )
 from guarantees.limited import Limited, exact_law
 
+from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE
 from askew.mechanisms import LaplaceLimitedDomain, LimitedDomain, OptimalThreshold
 from askew.mechanisms.limited_domain import Domain
-from askew.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE
 
 K, DELTA, ALMOST = 2, Fraction(1, 20), Fraction(1, 10**40)
 HALF, ONE = Fraction(1, 2), Fraction(1)

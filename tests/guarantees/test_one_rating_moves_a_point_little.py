@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from small_world import made_space
 
-from askew.encoder import KNOTS, Encoder
-from askew.vectors import fold_in
+from askew.spaces.encoder import KNOTS, Encoder
+from askew.spaces.vectors import fold_in
 
 Ratings = dict[int, float]
 

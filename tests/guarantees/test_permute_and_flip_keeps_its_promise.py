@@ -22,8 +22,8 @@ from guarantees.enumeration import (
 )
 from mechanisms.streams import ShakeBits, p_value
 
+from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE
 from askew.mechanisms import PermuteAndFlip
-from askew.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE
 
 E_TO_EPSILON = 4
 

@@ -16,10 +16,10 @@ from guarantees.definitions import laplace_domain, rows
 from guarantees.enumeration import Counts, HasLaw, Law, excess, law_of, worst_excess
 from guarantees.limited import by_rows, exact_law
 
-from askew.exact import Draws
+from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.mechanisms import LaplaceLimitedDomain
 from askew.mechanisms.limited_domain import ExponentialClasses
-from askew.privacy import ADD_OR_REMOVE_ONE
+from askew.noise.exact import Draws
 
 K, DELTA = 2, Fraction(1, 20)
 HALF, ONE = Fraction(1, 2), Fraction(1)

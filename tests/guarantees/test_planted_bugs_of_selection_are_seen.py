@@ -22,12 +22,12 @@ from guarantees.enumeration import (
     worst_log_ratio,
 )
 
+from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE
 from askew.mechanisms import Canonical, Joint, Peeling, PNFJoint, canonical_classes
 from askew.mechanisms.joint_classes import SequenceLosses
 from askew.mechanisms.noise import FAMILIES, NoiseFamily
 from askew.mechanisms.tally import tally
 from askew.mechanisms.value_classes import Urn
-from askew.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE
 
 EPSILON = 2
 

@@ -18,11 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from askew.enclosure import log_ratio
+from askew.dp.intervals import log_ratio
+from askew.dp.privacy import Reach, SignalLoss
 from askew.errors import ParameterError
-from askew.privacy import Reach, SignalLoss
-from askew.randomized_response import RandomizedResponse
-from askew.randomness import Coins, RandomBits, RationalOdds, SystemBits
+from askew.noise.randomized_response import RandomizedResponse
+from askew.noise.randomness import Coins, RandomBits, RationalOdds, SystemBits
 from askew.sizes import MAX_BUCKETS
 
 Law = dict[int, Fraction]

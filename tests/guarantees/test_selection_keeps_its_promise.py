@@ -29,11 +29,11 @@ from guarantees.enumeration import (
     worst_log_ratio,
 )
 
-from askew.exact import Draws
+from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighboringRelation
 from askew.mechanisms import Joint, Lipschitz
 from askew.mechanisms.parameters import tally_for
 from askew.mechanisms.tally import tally
-from askew.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighboringRelation
+from askew.noise.exact import Draws
 
 EPSILON, ALMOST = 2, Decimal("1e-40")
 BOTH = [ADD_OR_REMOVE_ONE, REPLACE_ONE]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from benchmarks.places import study
 
-from askew.hexagonal import HexagonalLattice
+from askew.noise.hexagonal import HexagonalLattice
 from askew_client.settings import ranges
 
 PAGES = Path(__file__).parents[2] / "docs"

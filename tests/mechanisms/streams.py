@@ -8,7 +8,7 @@ from hashlib import shake_256
 
 from scipy.stats import chi2
 
-from askew.randomness import RandomBits
+from askew.noise.randomness import RandomBits
 
 
 class ShakeBits(RandomBits):

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from mechanisms.streams import ShakeBits
 
+from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.errors import ParameterError
-from askew.exact import Chunk
 from askew.mechanisms import (
     Canonical,
     ConcentratedPeeling,
@@ -28,8 +28,8 @@ from askew.mechanisms.joint_classes import SequenceLosses
 from askew.mechanisms.noise import Noisy, Uniform
 from askew.mechanisms.tally import tally
 from askew.mechanisms.value_classes import ValueClasses
-from askew.privacy import ADD_OR_REMOVE_ONE
-from askew.randomness import ReplayBits, SystemBits
+from askew.noise.exact import Chunk
+from askew.noise.randomness import ReplayBits, SystemBits
 
 ONE, TINY = ADD_OR_REMOVE_ONE, Fraction(1, 10**400)
 HUGE = 2**61 - 1

@@ -12,12 +12,12 @@ from guarantees.enumeration import Law, Tape, law_of
 from mechanisms.streams import ShakeBits
 from numpy.typing import NDArray
 
-from askew.exact import Draws
+from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.mechanisms import Joint, value_classes
 from askew.mechanisms.tally import tally
 from askew.mechanisms.value_classes import items_of_the_highest
-from askew.privacy import ADD_OR_REMOVE_ONE
-from askew.randomness import SystemBits
+from askew.noise.exact import Draws
+from askew.noise.randomness import SystemBits
 
 COUNTS = [3, 0, 7, 3]
 POOLS = [[1, 3], [3, 3], [3, 4], [4, 4], [1, 3, 4]]  # ranks that end a group of equal counts

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from mechanisms.streams import ShakeBits
 
-from askew.exact import Draws, Listing
+from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.mechanisms import PNFJoint, joint_classes
 from askew.mechanisms.joint_classes import ALL, JointClasses, Segment, SequenceLosses, segments_of
 from askew.mechanisms.tally import Tally, tally
-from askew.privacy import ADD_OR_REMOVE_ONE
+from askew.noise.exact import Draws, Listing
 
 RANDOM = np.random.default_rng(7)
 View = tuple[Tally, int, Fraction, int | None]

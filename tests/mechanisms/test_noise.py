@@ -12,7 +12,7 @@ import pytest
 from guarantees.definitions import canonical, joint
 from mechanisms.streams import ShakeBits, p_value
 
-from askew.exact import Draws
+from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.mechanisms import Canonical, Lipschitz, PNFJoint, value_classes
 from askew.mechanisms.noise import (
     FAMILIES,
@@ -24,8 +24,8 @@ from askew.mechanisms.noise import (
     compare,
     quantiles,
 )
-from askew.privacy import ADD_OR_REMOVE_ONE
-from askew.randomness import RandomBits, ReplayBits
+from askew.noise.exact import Draws
+from askew.noise.randomness import RandomBits, ReplayBits
 
 
 @pytest.fixture(autouse=True)

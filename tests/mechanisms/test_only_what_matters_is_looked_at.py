@@ -10,12 +10,12 @@ import pytest
 from mechanisms.streams import ShakeBits
 from mechanisms.test_float_views import DENSE, TIED, VIEWS, canonical
 
-from askew.exact import Chunk, Listing
+from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.mechanisms import PermuteAndFlip
 from askew.mechanisms import tally as tally_module
 from askew.mechanisms.tally import Groups, Integers, Tally
 from askew.mechanisms.value_classes import ValueClasses
-from askew.privacy import ADD_OR_REMOVE_ONE
+from askew.noise.exact import Chunk, Listing
 
 RANDOM = np.random.default_rng(11)
 COUNTS = {

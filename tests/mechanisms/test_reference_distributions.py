@@ -22,7 +22,7 @@ from guarantees.enumeration import Law, law_of
 from mechanisms.streams import ShakeBits, p_value
 from scipy.stats import gumbel_r
 
-from askew.exact import Draws
+from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE
 from askew.mechanisms import (
     Canonical,
     Joint,
@@ -38,8 +38,8 @@ from askew.mechanisms import (
 )
 from askew.mechanisms.limited_domain import Domain, top_of_rows
 from askew.mechanisms.tally import tally
-from askew.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE
-from askew.randomness import RandomBits
+from askew.noise.exact import Draws
+from askew.noise.randomness import RandomBits
 
 
 class Setting(NamedTuple):

@@ -8,7 +8,8 @@ from math import comb, log
 import numpy as np
 import pytest
 
-from askew.composition import concentrated_epsilon
+from askew.dp.composition import concentrated_epsilon
+from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, ApproximateDP, PureDP
 from askew.errors import ParameterError
 from askew.mechanisms import (
     Canonical,
@@ -34,8 +35,7 @@ from askew.mechanisms.tally import (
     precision_at_k,
     tally,
 )
-from askew.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, ApproximateDP, PureDP
-from askew.randomness import ReplayBits, SystemBits
+from askew.noise.randomness import ReplayBits, SystemBits
 
 ONE = ADD_OR_REMOVE_ONE
 ALL = [

@@ -22,8 +22,8 @@ from guarantees.audited import MECHANISMS, Selects, exact_law
 from guarantees.definitions import one_shot
 from guarantees.enumeration import Counts, Law
 
+from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE
 from askew.mechanisms import Canonical, Joint, LimitedDomain, Peeling, PermuteAndFlip, PNFJoint
-from askew.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE
 
 PATH = os.environ.get("ASKEW_TOPK_REFERENCE")
 HALF = Fraction(1, 2)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from askew.errors import InfiniteCost, ParameterError
-from askew.hexagonal import GAUGE, NEIGHBORS, RISE, HexagonalLattice, steps
+from askew.noise.hexagonal import GAUGE, NEIGHBORS, RISE, HexagonalLattice, steps
 from askew.placement import Expm1, Identity, Laplace, Placement, Power, Threshold, place
 from askew.placement.hexagonal import LARGEST, mean_distance, place_on_map, sample
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from small_world import made_encoder
 
-from askew.encoder import KNOTS, Encoder
 from askew.retrieval import item_search
 from askew.retrieval.item_search import (
     Candidates,
@@ -26,6 +25,7 @@ from askew.retrieval.item_search import (
     numbers_of,
     upper_layers,
 )
+from askew.spaces.encoder import KNOTS, Encoder
 
 Vectors = NDArray[np.float32]
 Points = NDArray[np.float64]

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from askew.errors import DimensionMismatch, OutOfRange
-from askew.lattice import COORDINATE_LIMIT, Lattice
-from askew.randomized_response import RandomizedResponse
+from askew.noise.lattice import COORDINATE_LIMIT, Lattice
+from askew.noise.randomized_response import RandomizedResponse
 from askew.retrieval.posterior import lattice_log_likelihood, response_log_likelihood
 
 TERMS = 400  # (2/3)**400 < 1e-70 of either draw lies beyond

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from askew.errors import OutOfRange, ParameterError
-from askew.lattice import COORDINATE_LIMIT, Lattice
-from askew.randomized_response import RandomizedResponse
+from askew.noise.lattice import COORDINATE_LIMIT, Lattice
+from askew.noise.randomized_response import RandomizedResponse
+from askew.protocol.signal import Signal
 from askew.retrieval.cover import cover, covered
 from askew.retrieval.posterior import PosteriorRule, Prior, lattice_log_likelihood, systematic
-from askew.signal import Signal
 
 VERSION = "00" * 16
 LATTICE = Lattice.for_epsilon(Fraction(2))

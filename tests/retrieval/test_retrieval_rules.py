@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from small_world import made_encoder
 
 from askew.errors import OutOfRange, ParameterError
-from askew.lattice import COORDINATE_LIMIT, Lattice
+from askew.noise.lattice import COORDINATE_LIMIT, Lattice
+from askew.noise.randomized_response import RandomizedResponse
 from askew.placement import Laplace, place
-from askew.randomized_response import RandomizedResponse
+from askew.protocol.rule_kind import RuleKind
+from askew.protocol.signal import Signal
 from askew.retrieval import OffsetRule, SharedSlate, rules
-from askew.rule_kind import RuleKind
-from askew.signal import Signal
 
 Array = NDArray[np.float64]
 RNG = np.random.default_rng(6)

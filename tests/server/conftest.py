@@ -17,10 +17,10 @@ from safetensors.numpy import save as encode
 
 from askew.errors import ArtifactError
 from askew_server.cli import main as cli
-from askew_server.model import artifact
-from askew_server.model.item_model import ItemModel, train
 from askew_server.ratings import ItemRow, RatingTable
-from askew_server.training.options import TrainingOptions
+from askew_server.taste.model import artifact
+from askew_server.taste.model.item_model import ItemModel, train
+from askew_server.taste.training.options import TrainingOptions
 
 NAN = float("nan")
 Run = Callable[..., int]

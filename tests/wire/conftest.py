@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from small_world import RULE, made_buckets, made_encoder, made_space
 
-from askew.editions import FIRST
-from askew.item import Item
-from askew.lattice import Lattice
-from askew.model_card import Catalog, ModelCard
-from askew.randomized_response import RandomizedResponse
-from askew.ranking import Slate
-from askew.signal import Query, Signal
+from askew.catalog.catalog import Catalog
+from askew.catalog.editions import FIRST
+from askew.catalog.item import Item
+from askew.noise.lattice import Lattice
+from askew.noise.randomized_response import RandomizedResponse
+from askew.protocol.model_card import ModelCard
+from askew.protocol.ranking import Slate
+from askew.protocol.signal import Query, Signal
 from askew.wire import convert
 from askew.wire.held import held_to_bytes
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from askew.hexagonal import HexagonalLattice
-from askew.lattice import Lattice
-from askew.listing import Attribute, AttributeKind, Listing
-from askew.metric.area import Area
-from askew.metric.axes import Axis, AxisSpace
-from askew.metric.map_noise import MapNoise
-from askew.metric.map_space import MapSpace
-from askew.metric.region import Region
-from askew.metric_card import CollectionCard, MetricCard, MetricRule
-from askew.privacy import ANY_SPACE
-from askew.ranking import Slate
-from askew.rule_kind import MetricRuleKind
-from askew.signal import Query, Signal
+from askew.catalog.listing import Attribute, AttributeKind, Listing
+from askew.dp.privacy import ANY_SPACE
+from askew.noise.hexagonal import HexagonalLattice
+from askew.noise.lattice import Lattice
+from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule
+from askew.protocol.ranking import Slate
+from askew.protocol.rule_kind import MetricRuleKind
+from askew.protocol.signal import Query, Signal
+from askew.spaces.metric.area import Area
+from askew.spaces.metric.axes import Axis, AxisSpace
+from askew.spaces.metric.map_noise import MapNoise
+from askew.spaces.metric.map_space import MapSpace
+from askew.spaces.metric.region import Region
 from askew.wire import convert
 
 VERSION = "000102030405060708090a0b0c0d0e0f"

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from askew.catalog.held_file import HEAD_BYTES
 from askew.errors import WireError
-from askew.held_file import HEAD_BYTES
-from askew.model_card import ModelCard
+from askew.protocol.model_card import ModelCard
 from askew.wire import convert
 from askew.wire.held import held_from_body
 from askew.wire.v1 import retrieval_pb2 as pb

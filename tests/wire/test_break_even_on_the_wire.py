@@ -9,9 +9,10 @@ from fractions import Fraction
 import pytest
 from wire.hostility import accepted_parts, altered
 
-from askew.break_even import MAX_HELD_BYTES, MAX_OFFERS, BreakEven, Offer, Way
+from askew.catalog.catalog import Catalog
 from askew.errors import Malformed, OutOfRange, WireError
-from askew.model_card import Catalog, ModelCard
+from askew.protocol.break_even import MAX_HELD_BYTES, MAX_OFFERS, BreakEven, Offer, Way
+from askew.protocol.model_card import ModelCard
 from askew.wire import convert
 from askew.wire.break_even import break_even_from_message, break_even_to_message
 from askew.wire.held import held_to_bytes

@@ -19,10 +19,11 @@ from counted_steps import steps_of
 from small_world import RULE, made_encoder, made_space
 from wire.metric_world import CARD_BYTES, MAP_CARD
 
-from askew.break_even import DEVICE_BYTES
+from askew.catalog.catalog import Catalog
+from askew.catalog.item import Item
 from askew.errors import Malformed, WireError
-from askew.item import Item
-from askew.model_card import Catalog, ModelCard
+from askew.protocol.break_even import DEVICE_BYTES
+from askew.protocol.model_card import ModelCard
 from askew.wire import convert
 from askew.wire.fields import SIZES, check_count
 from askew.wire.held import held_from_body, held_to_bytes

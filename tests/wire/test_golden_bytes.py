@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from small_world import made_buckets, made_encoder, made_space
 
-from askew.item import Item
-from askew.lattice import Lattice
-from askew.model_card import ModelCard, ServingRule
-from askew.randomized_response import RandomizedResponse
-from askew.ranking import Slate
-from askew.rule_kind import RuleKind
-from askew.signal import Query, Signal
+from askew.catalog.item import Item
+from askew.noise.lattice import Lattice
+from askew.noise.randomized_response import RandomizedResponse
+from askew.protocol.model_card import ModelCard, ServingRule
+from askew.protocol.ranking import Slate
+from askew.protocol.rule_kind import RuleKind
+from askew.protocol.signal import Query, Signal
 from askew.wire import convert
 
 VERSION = "000102030405060708090a0b0c0d0e0f"

@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 from wire.hostility import HOSTILE_TEXTS, Case, accepted_parts, altered
 
+from askew.catalog.catalog import Catalog
+from askew.catalog.held_file import HEAD_BYTES, Head
 from askew.errors import (
     AskewError,
     DimensionMismatch,
@@ -23,10 +25,9 @@ from askew.errors import (
     StaleSpace,
     WireError,
 )
-from askew.held_file import HEAD_BYTES, Head
-from askew.item_codes import decode, decode_boosts
-from askew.model_card import Catalog, ModelCard
-from askew.vectors import fold_in
+from askew.protocol.model_card import ModelCard
+from askew.spaces.item_codes import decode, decode_boosts
+from askew.spaces.vectors import fold_in
 from askew.wire import convert
 from askew.wire.held import held_from_body
 from askew.wire.v1 import retrieval_pb2 as pb

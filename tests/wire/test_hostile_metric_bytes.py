@@ -22,6 +22,8 @@ from wire.metric_world import (
     VERSION,
 )
 
+from askew.catalog.listing import Attribute, AttributeKind, Listing
+from askew.dp.privacy import ANY_SPACE
 from askew.errors import (
     DimensionMismatch,
     Malformed,
@@ -31,17 +33,15 @@ from askew.errors import (
     StaleSpace,
     WireError,
 )
-from askew.lattice import Lattice
-from askew.listing import Attribute, AttributeKind, Listing
-from askew.metric.axes import AxisSpace
-from askew.metric.map_space import MapSpace
-from askew.metric.region import Region
-from askew.metric_card import MetricRule
-from askew.model_card import ModelCard
-from askew.privacy import ANY_SPACE
-from askew.ranking import Slate
-from askew.rule_kind import MetricRuleKind
-from askew.signal import Query, Signal
+from askew.noise.lattice import Lattice
+from askew.protocol.metric_card import MetricRule
+from askew.protocol.model_card import ModelCard
+from askew.protocol.ranking import Slate
+from askew.protocol.rule_kind import MetricRuleKind
+from askew.protocol.signal import Query, Signal
+from askew.spaces.metric.axes import AxisSpace
+from askew.spaces.metric.map_space import MapSpace
+from askew.spaces.metric.region import Region
 from askew.wire import convert
 from askew.wire.v1 import retrieval_pb2 as pb
 

@@ -22,18 +22,18 @@ from wire.metric_world import (
     place_query,
 )
 
+from askew.catalog.listing import Attribute, AttributeKind, Listing
+from askew.dp.privacy import ANY_SPACE
 from askew.errors import OutOfRange, StaleSpace
-from askew.listing import Attribute, AttributeKind, Listing
-from askew.metric.area import Area
-from askew.metric.axes import Axis, AxisSpace
-from askew.metric.map_noise import MapNoise
-from askew.metric.map_space import MapSpace
-from askew.metric.region import Region
-from askew.metric_card import Card, MetricCard, MetricRule
-from askew.privacy import ANY_SPACE
-from askew.ranking import Slate
-from askew.rule_kind import MetricRuleKind
-from askew.signal import Query, Signal
+from askew.protocol.metric_card import Card, MetricCard, MetricRule
+from askew.protocol.ranking import Slate
+from askew.protocol.rule_kind import MetricRuleKind
+from askew.protocol.signal import Query, Signal
+from askew.spaces.metric.area import Area
+from askew.spaces.metric.axes import Axis, AxisSpace
+from askew.spaces.metric.map_noise import MapNoise
+from askew.spaces.metric.map_space import MapSpace
+from askew.spaces.metric.region import Region
 from askew.wire import convert
 
 # A tag byte is 8 * field number + wire type, as in test_golden_bytes.

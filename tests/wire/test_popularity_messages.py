@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from askew.analyst import BudgetStatus, TopKQuestion
+from askew.dp.analyst import BudgetStatus, TopKQuestion
+from askew.dp.odometer import PayWhatYouGet
+from askew.dp.privacy import ADD_OR_REMOVE_ONE, ApproximateDP
+from askew.dp.release import Release, ReleaseSummary
 from askew.errors import Malformed, OutOfRange, WireError
-from askew.odometer import PayWhatYouGet
-from askew.privacy import ADD_OR_REMOVE_ONE, ApproximateDP
-from askew.release import Release, ReleaseSummary
 from askew.wire import popularity_convert as convert
 from askew.wire.v1 import popularity_pb2 as pb
 

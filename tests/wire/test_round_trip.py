@@ -11,16 +11,17 @@ import numpy as np
 import pytest
 from small_world import made_card, made_encoder, made_space
 
-from askew.editions import FIRST, LAST
+from askew.catalog.catalog import Catalog
+from askew.catalog.editions import FIRST, LAST
+from askew.catalog.held_file import HEAD_BYTES, Head, Part
+from askew.catalog.item import Item
 from askew.errors import Malformed, OutOfRange
-from askew.held_file import HEAD_BYTES, Head, Part
-from askew.item import Item
-from askew.lattice import Lattice
-from askew.model_card import Catalog, ModelCard
-from askew.randomized_response import RandomizedResponse
-from askew.ranking import Slate
-from askew.signal import Query, Signal
-from askew.vectors import RatingScale
+from askew.noise.lattice import Lattice
+from askew.noise.randomized_response import RandomizedResponse
+from askew.protocol.model_card import ModelCard
+from askew.protocol.ranking import Slate
+from askew.protocol.signal import Query, Signal
+from askew.spaces.vectors import RatingScale
 from askew.wire import convert
 from askew.wire.held import held_files, held_from_body, held_to_bytes
 

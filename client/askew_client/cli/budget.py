@@ -52,9 +52,9 @@ def budget(
     import datetime
 
     from askew_client.device.budget_view import budget_of
-    from askew_client.ledger.book import LedgerBook
     from askew_client.settings.paths import places
     from askew_client.settings.settings import slot_of
+    from askew_client.signals.book import LedgerBook
 
     config = options.load(context, lifetime_cap=lifetime_cap, data=data)
     where = places(config.data)
@@ -77,7 +77,7 @@ def budget(
 def _places(profile: Path) -> Mapping[str, NamedPlace]:
     """The named places, or none: sums want no passphrase, and no profile that can be read."""
     from askew.errors import AskewError
-    from askew.randomness import SystemBits
+    from askew.noise.randomness import SystemBits
     from askew_client.profile.store import ProfileStore
 
     store = ProfileStore(profile, SystemBits())

@@ -75,12 +75,12 @@ async def _space(network: GrpcTransport, config: Config) -> tuple[Finding, ...]:
     import datetime
 
     from askew.errors import OtherKind
+    from askew_client.catalog.shelf import Shelf
     from askew_client.device.doctor import check_metric_space, check_space, check_way
-    from askew_client.held.shelf import Shelf
     from askew_client.settings.paths import places
     from askew_client.settings.settings import slot_of
+    from askew_client.taste.choice import Held
     from askew_client.transport.held import FetchedAnew, KeptLibrary
-    from askew_client.ways.choice import Held
 
     settings, today = config.settings, datetime.date.today()
     shelf = Shelf.of(places(config.data).held, config.server)
@@ -97,12 +97,12 @@ async def _space(network: GrpcTransport, config: Config) -> tuple[Finding, ...]:
 def _device(config: Config) -> list[Finding]:
     import datetime
 
-    from askew.randomness import SystemBits
+    from askew.noise.randomness import SystemBits
     from askew_client.device import doctor as checks
-    from askew_client.ledger.store import SignalStore
     from askew_client.profile.encryption import keyring_name
     from askew_client.profile.store import ProfileStore
     from askew_client.settings.paths import places
+    from askew_client.signals.store import SignalStore
 
     where = places(config.data)
     store = SignalStore(where.ledger, config.settings.caps, where.anchor)

@@ -15,9 +15,9 @@ from askew_client.cli import options
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from askew.listing import Attribute, Value
-    from askew.metric_card import MetricCard
-    from askew_client.places.wishes import Wishes
+    from askew.catalog.listing import Attribute, Value
+    from askew.protocol.metric_card import MetricCard
+    from askew_client.near.wishes import Wishes
     from askew_client.profile.named_place import Spot
     from askew_client.profile.store import ProfileStore
     from askew_client.settings.sources import Config
@@ -167,7 +167,7 @@ async def _asked(  # what is asked, and from where
 
 
 def _wishes(source: Path | None) -> Wishes:
-    from askew_client.places.wishes import NO_WISHES, Wishes
+    from askew_client.near.wishes import NO_WISHES, Wishes
 
     if source is None:
         return NO_WISHES
@@ -176,7 +176,7 @@ def _wishes(source: Path | None) -> Wishes:
 
 def _check_signal(spot: Spot, given: Mapping[str, object], *, named: bool) -> None:
     """Raises UsageError for an option of the noise that has no say in the signal of this place."""
-    from askew.metric.position import Position
+    from askew.spaces.metric.position import Position
 
     unused: tuple[str, ...] = ("level", "region")
     if not isinstance(spot, Position):

@@ -176,7 +176,7 @@ def config_path(context: click.Context) -> Path:
 
 def open_profile(directory: Path | None) -> ProfileStore:
     """The stored profile; an encrypted one is opened with a passphrase from the terminal."""
-    from askew.randomness import SystemBits
+    from askew.noise.randomness import SystemBits
     from askew_client.profile.store import ProfileStore
     from askew_client.settings.paths import places
 
@@ -190,7 +190,7 @@ def typed_place(source: Path | None, region: str) -> Spot:
     """Where a place is: from a file, standard input or a prompt, and never from an argument. What
     an unclear name may mean is listed.
     """
-    from askew_client.places.reading import spot_of
+    from askew_client.near.reading import spot_of
 
     if source is not None:
         text = source.read_text("utf-8", errors="replace")

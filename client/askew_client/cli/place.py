@@ -14,7 +14,7 @@ import click
 from askew_client.cli import options
 
 if TYPE_CHECKING:
-    from askew_client.places.desk import PlaceDesk
+    from askew_client.near.desk import PlaceDesk
     from askew_client.profile.named_place import Spot
     from askew_client.views.near import PlaceCost, PlaceView
 
@@ -158,10 +158,10 @@ def import_place(context: click.Context, file: Path, data: Path | None) -> None:
 
 
 def _desk(context: click.Context, **flags: object) -> PlaceDesk:
-    from askew.randomness import SystemBits
-    from askew_client.ledger.store import SignalStore
-    from askew_client.places.desk import PlaceDesk
+    from askew.noise.randomness import SystemBits
+    from askew_client.near.desk import PlaceDesk
     from askew_client.settings.paths import places
+    from askew_client.signals.store import SignalStore
 
     config = options.load(context, **flags)
     where = places(config.data)

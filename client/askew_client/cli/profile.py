@@ -169,7 +169,7 @@ def wipe(context: click.Context, data: Path | None, yes: bool) -> None:
     The file is overwritten and removed. Copies that the disk, the file system or a backup made
     are out of reach; a profile that was always encrypted leaves nothing readable in those either.
     """
-    from askew.randomness import SystemBits
+    from askew.noise.randomness import SystemBits
     from askew_client.profile.store import ProfileStore
     from askew_client.settings.paths import places
 

@@ -103,7 +103,7 @@ def _companion(config: Config, *, demo: bool) -> AbstractAsyncContextManager[Com
 
 
 def _serve(context: click.Context, arguments: list[str], port: int) -> None:
-    from askew.randomness import SystemBits
+    from askew.noise.randomness import SystemBits
     from askew_client.tui.web import BrowserServer
 
     config = ["--config", str(context.obj)] if context.obj else []

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from statistics import fmean
 
 from askew.errors import ParameterError
-from askew.ranking import Slate
-from askew_client.places.pick import Judged
+from askew.protocol.ranking import Slate
+from askew_client.near.pick import Judged
 
 Judge = Callable[[Slate], tuple[Judged, ...]]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.randomness import RandomBits
+from askew.noise.randomness import RandomBits
+from askew.protocol.signal import Query
 from askew.retrieval import OffsetRule
-from askew.signal import Query
-from askew_client.exchange import Exchange
 from askew_client.forecast.forecast import played_rule
+from askew_client.taste.exchange import Exchange
 
 COLUMNS, ROWS = 66, 16
 LEGEND = (

@@ -8,17 +8,17 @@ from __future__ import annotations
 import datetime
 from collections.abc import Sequence
 
-from askew.metric.position import MICRODEGREES
-from askew.metric_card import MetricCard
-from askew.privacy import ANY_SPACE
-from askew.randomness import RandomBits
-from askew.ranking import Slate
-from askew.signal import Query, Signal
+from askew.dp.privacy import ANY_SPACE
+from askew.noise.randomness import RandomBits
+from askew.protocol.metric_card import MetricCard
+from askew.protocol.ranking import Slate
+from askew.protocol.signal import Query, Signal
+from askew.spaces.metric.position import MICRODEGREES
 from askew_client.demo.comparison import Comparison
 from askew_client.demo.rehearsal import Rehearsal
 from askew_client.demo.resident import HOME, WISHES
-from askew_client.places.on_map import MapAsker
-from askew_client.places.pick import Judged, judged
+from askew_client.near.on_map import MapAsker
+from askew_client.near.pick import Judged, judged
 from askew_client.settings.settings import ClientSettings
 
 COLLECTION = "food"

@@ -6,7 +6,8 @@ import signal
 import tempfile
 from typing import TypeVar
 
-from askew.randomness import SystemBits
+from askew.noise.randomness import SystemBits
+from askew_client.catalog.shelf import Shelf
 from askew_client.demo.comparison import Comparison
 from askew_client.demo.measured import COLLECTION, MeasuredDevice
 from askew_client.demo.near_screen import NearScreen
@@ -15,11 +16,10 @@ from askew_client.demo.resident import HOME, PLACE, WISHES
 from askew_client.demo.server import demo_server, wait_until_healthy
 from askew_client.demo.stopping import end_in_order_on
 from askew_client.device.nearby import Nearby
-from askew_client.held.shelf import Shelf
-from askew_client.ledger.store import SignalStore
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.paths import places
 from askew_client.settings.settings import ClientSettings
+from askew_client.signals.store import SignalStore
 from askew_client.transport.grpc import GrpcTransport
 from askew_client.transport.held import KeptLibrary
 from askew_client.transport.shaped import ShapedTransport

@@ -6,9 +6,9 @@ from math import ceil, log
 
 from rich.text import Text
 
-from askew.metric.map_noise import MapNoise
-from askew.metric.position import Position
-from askew.metric_card import MetricCard
+from askew.protocol.metric_card import MetricCard
+from askew.spaces.metric.map_noise import MapNoise
+from askew.spaces.metric.position import Position
 from askew_client.demo.comparison import Comparison
 from askew_client.demo.page import Page, table
 from askew_client.demo.resident import COUNTRY, HOME, PLACE, TOWN, TOWNS, WISHES

@@ -8,22 +8,22 @@ import signal
 import tempfile
 from pathlib import Path
 
-from askew.model_card import Catalog
-from askew.randomness import SystemBits
-from askew.title_key import title_key
-from askew.titles import TitleIndex
-from askew.vectors import FeatureSpace
+from askew.catalog.catalog import Catalog
+from askew.catalog.title_key import title_key
+from askew.catalog.titles import TitleIndex
+from askew.noise.randomness import SystemBits
+from askew.spaces.vectors import FeatureSpace
 from askew.wire.convert import query_to_bytes
 from askew_client.demo.person import FAVORITES
 from askew_client.demo.screen import DemoScreen
 from askew_client.demo.server import demo_server, wait_until_healthy
 from askew_client.demo.stopping import end_in_order_on
 from askew_client.device.present import ratings_of
-from askew_client.exchange import Exchange
 from askew_client.forecast.forecast import Expectation
-from askew_client.ledger.store import SignalStore
 from askew_client.settings.paths import ledger_file
 from askew_client.settings.settings import ClientSettings
+from askew_client.signals.store import SignalStore
+from askew_client.taste.exchange import Exchange
 from askew_client.transport.grpc import GrpcTransport
 from askew_client.transport.held import FetchedAnew
 

@@ -13,9 +13,9 @@ from contextlib import asynccontextmanager
 from typing import Literal
 
 from askew.errors import ServerFailed
-from askew.metric_card import MetricCard
-from askew.ranking import Slate
-from askew.signal import Query
+from askew.protocol.metric_card import MetricCard
+from askew.protocol.ranking import Slate
+from askew.protocol.signal import Query
 from askew.wire.convert import query_to_bytes, slate_from_bytes
 from askew_client.demo.server import last_words, server_process
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from askew.metric.position import Position
-from askew_client.places.wishes import Wishes
+from askew.spaces.metric.position import Position
+from askew_client.near.wishes import Wishes
 from askew_client.views.place_glow import Town
 
 COUNTRY: Final = "Germany"

@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.text import Text
 
-from askew.privacy import Reach, SignalLoss
-from askew.randomness import RandomBits
-from askew.ranking import Slate
-from askew.signal import Query
+from askew.dp.privacy import Reach, SignalLoss
+from askew.noise.randomness import RandomBits
+from askew.protocol.ranking import Slate
+from askew.protocol.signal import Query
 from askew_client.demo.map_picture import COLUMNS, draw_map
 from askew_client.demo.page import Page, table
-from askew_client.exchange import Exchange
 from askew_client.forecast.forecast import Comparison, Quality
-from askew_client.ledger.account import Charge
 from askew_client.settings.settings import ClientSettings
+from askew_client.signals.account import Charge
+from askew_client.taste.exchange import Exchange
 
 
 class DemoScreen(Page):

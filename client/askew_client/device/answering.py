@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from askew.ranking import Slate
-from askew_client.asking import Question
+from askew.protocol.ranking import Slate
 from askew_client.device import present
 from askew_client.device.model import Model
-from askew_client.exchange import Exchange
 from askew_client.profile.document import ProfileDocument
 from askew_client.settings.settings import ClientSettings
+from askew_client.signals.asking import Question
+from askew_client.taste.choice import Taken
+from askew_client.taste.exchange import Exchange
+from askew_client.taste.words import in_words
 from askew_client.views.values import Answer
-from askew_client.ways.choice import Taken
-from askew_client.ways.words import in_words
 
 
 @dataclass(frozen=True, eq=False)

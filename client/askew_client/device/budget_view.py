@@ -9,11 +9,11 @@ from math import ceil, exp
 from types import MappingProxyType
 from typing import Final
 
-from askew_client.ledger.account import Account, Charge
-from askew_client.ledger.book import LedgerBook
-from askew_client.ledger.slots import day_after
 from askew_client.profile.named_place import NamedPlace
 from askew_client.settings.settings import slot_of
+from askew_client.signals.account import Account, Charge
+from askew_client.signals.book import LedgerBook
+from askew_client.signals.slots import day_after
 from askew_client.views.budget import Budget, LedgerLine, PlaceBudget
 from askew_client.views.rounding import at_most, times
 

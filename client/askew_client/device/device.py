@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING
 from askew.errors import ProfileError
 from askew_client.device import present
 from askew_client.device.questions import QuestionDesk
-from askew_client.exchange import Exchange
 from askew_client.profile.named_place import NamedPlace
 from askew_client.profile.title_search import Matches
 from askew_client.settings.settings import ClientSettings, slot_of
+from askew_client.taste.exchange import Exchange
 from askew_client.views.rated import Title
 from askew_client.views.values import Bar, Connection, Forecast, Match, NoisePicture
 
 if TYPE_CHECKING:
-    from askew_client.places.desk import PlaceDesk
+    from askew_client.near.desk import PlaceDesk
     from askew_client.views.budget import Budget
 
 
@@ -47,7 +47,7 @@ class Companion(QuestionDesk):
     @property
     def places(self) -> PlaceDesk:
         """The named places, without the questions near them: nothing of it waits."""
-        from askew_client.places.desk import PlaceDesk
+        from askew_client.near.desk import PlaceDesk
 
         return PlaceDesk(
             self._settings,

@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Literal
 
 from askew.errors import AskewError, ParameterError
-from askew.metric_card import MetricCard
-from askew.model_card import ModelCard
-from askew_client.ledger.slots import months_between
-from askew_client.ledger.store import MAX_JUMP, SignalStore
+from askew.protocol.metric_card import MetricCard
+from askew.protocol.model_card import ModelCard
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.paths import Places
 from askew_client.settings.ranges import LEVELS
 from askew_client.settings.settings import ClientSettings, slot_of
-from askew_client.ways.choice import Held, choose
-from askew_client.ways.mechanism import mechanism_for
-from askew_client.ways.words import in_words
+from askew_client.signals.slots import months_between
+from askew_client.signals.store import MAX_JUMP, SignalStore
+from askew_client.taste.choice import Held, choose
+from askew_client.taste.mechanism import mechanism_for
+from askew_client.taste.words import in_words
 
 Health = Literal["ok", "warn", "fail"]
 _EARLIEST_YEAR = 2026  # nobody ran this program before

@@ -9,22 +9,23 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.item import Item
-from askew.item_codes import decode, decode_boosts, encode, encode_boosts
-from askew.joined_catalog import joined, joined_rows
-from askew.model_card import Catalog, ModelCard
-from askew.ranking import Slate
-from askew.titles import TitleIndex
+from askew.catalog.catalog import Catalog
+from askew.catalog.item import Item
+from askew.catalog.joined_catalog import joined, joined_rows
+from askew.catalog.titles import TitleIndex
+from askew.protocol.model_card import ModelCard
+from askew.protocol.ranking import Slate
+from askew.spaces.item_codes import decode, decode_boosts, encode, encode_boosts
 from askew_client.device import present
-from askew_client.exchange import Exchange
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.met import Met, MetItem
 from askew_client.profile.title_search import Titles, TitleSearch
 from askew_client.settings.settings import ClientSettings
 from askew_client.storage.guard import Guard
+from askew_client.taste.choice import Held
+from askew_client.taste.exchange import Exchange
 from askew_client.transport.protocol import Holding
 from askew_client.views.values import Connection
-from askew_client.ways.choice import Held
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,23 +28,23 @@ from askew.errors import (
     WireError,
     maybe,
 )
-from askew.metric.position import Position
-from askew.metric_card import MetricCard
-from askew.randomness import RandomBits
-from askew.ranking import Slate
-from askew_client.asking import Question, ask
+from askew.noise.randomness import RandomBits
+from askew.protocol.metric_card import MetricCard
+from askew.protocol.ranking import Slate
+from askew.spaces.metric.position import Position
 from askew_client.device.quoting import IN_PROCESS, Quotes, covered
-from askew_client.ledger.store import SignalStore
-from askew_client.places.again import by_other_wishes
-from askew_client.places.asker import Errand, NearAsker
-from askew_client.places.desk import PlaceDesk
-from askew_client.places.errands import asker_on
-from askew_client.places.pick import Judged, judged, missing, stars
-from askew_client.places.wishes import NO_WISHES, Wishes
+from askew_client.near.again import by_other_wishes
+from askew_client.near.asker import Errand, NearAsker
+from askew_client.near.desk import PlaceDesk
+from askew_client.near.errands import asker_on
+from askew_client.near.pick import Judged, judged, missing, stars
+from askew_client.near.wishes import NO_WISHES, Wishes
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.named_place import NamedPlace, Spot
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings, Level, slot_of
+from askew_client.signals.asking import Question, ask
+from askew_client.signals.store import SignalStore
 from askew_client.transport.protocol import Library, Network
 from askew_client.views.near import NearAnswer, NearResult
 from askew_client.views.place_forecast import PlaceForecast

@@ -13,25 +13,26 @@ from types import MappingProxyType
 
 import numpy as np
 
-from askew.item import Item
-from askew.lattice import Lattice
-from askew.model_card import Catalog, ModelCard
-from askew.privacy import SignalLoss
-from askew.randomized_response import RandomizedResponse
-from askew.ranking import Ranking, Slate
-from askew.signal import TasteMechanism
-from askew.titles import TitleIndex
-from askew.vectors import RatingScale
-from askew_client.exchange import Exchange
-from askew_client.ledger.record import Remembered
+from askew.catalog.catalog import Catalog
+from askew.catalog.item import Item
+from askew.catalog.titles import TitleIndex
+from askew.dp.privacy import SignalLoss
+from askew.noise.lattice import Lattice
+from askew.noise.randomized_response import RandomizedResponse
+from askew.protocol.model_card import ModelCard
+from askew.protocol.ranking import Ranking, Slate
+from askew.protocol.signal import TasteMechanism
+from askew.spaces.vectors import RatingScale
 from askew_client.profile.document import Liking
 from askew_client.settings.settings import ClientSettings
+from askew_client.signals.record import Remembered
+from askew_client.taste.choice import Taken
+from askew_client.taste.exchange import Exchange
+from askew_client.taste.words import in_words
 from askew_client.views.quote import Quote, Terms
 from askew_client.views.rated import Title
 from askew_client.views.values import Answer, Bar, Connection, Cost, Departure, Result
 from askew_client.views.ways import TakenWay
-from askew_client.ways.choice import Taken
-from askew_client.ways.words import in_words
 
 
 def connection_of(card: ModelCard, catalog: Catalog) -> Connection:

@@ -11,29 +11,29 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from askew.errors import AskewError, ParameterError, QuoteVoid, ShelfError, StaleSpace
-from askew.randomness import RandomBits
-from askew.ranking import Slate
+from askew.noise.randomness import RandomBits
+from askew.protocol.ranking import Slate
+from askew_client.catalog.calendar import usable
+from askew_client.catalog.source import date_of
 from askew_client.device import present
 from askew_client.device.answering import Prepared, ranked_here, ranked_with
 from askew_client.device.model import Model
 from askew_client.device.quoting import IN_PROCESS, Quotes, covered
-from askew_client.exchange import Exchange
-from askew_client.held.calendar import usable
-from askew_client.held.source import date_of
-from askew_client.ledger.store import SignalStore
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.editor import ProfileDesk
 from askew_client.profile.met import Met
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings, slot_of
+from askew_client.signals.store import SignalStore
+from askew_client.taste.choice import Taken, choose
+from askew_client.taste.exchange import Exchange
+from askew_client.taste.words import in_words
 from askew_client.transport.protocol import Library, Network
 from askew_client.views.problems import Setback, setback_of
 from askew_client.views.quote import Price, Quote, Terms
 from askew_client.views.rated import PastAnswer
 from askew_client.views.values import Answer, Connection, Refreshed
 from askew_client.views.ways import TakenWay
-from askew_client.ways.choice import Taken, choose
-from askew_client.ways.words import in_words
 
 if TYPE_CHECKING:
     from askew_client.device.nearby import Nearby

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import ParameterError
-from askew.lattice import Lattice
-from askew.model_card import ModelCard
-from askew.randomness import RandomBits
+from askew.noise.lattice import Lattice
+from askew.noise.randomness import RandomBits
+from askew.protocol.model_card import ModelCard
 from askew.retrieval import offsets_of
-from askew_client.exchange import Exchange
 from askew_client.forecast.forecast import Expectation, needs_prior
 from askew_client.settings.settings import ClientSettings
+from askew_client.taste.exchange import Exchange
 from askew_client.views.values import Forecast, NoisePicture
 
 _PICTURE = 121  # points of a density, so that a wide terminal has one for each column

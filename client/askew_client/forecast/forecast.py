@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import ProfileError
-from askew.lattice import Lattice
-from askew.model_card import NO_PRIOR
-from askew.randomness import RandomBits
-from askew.ranking import scores
+from askew.noise.lattice import Lattice
+from askew.noise.randomness import RandomBits
+from askew.protocol.model_card import NO_PRIOR
+from askew.protocol.ranking import scores
 from askew.retrieval import RetrievalRule, SharedSlate, rule_of
-from askew_client.exchange import Exchange
 from askew_client.forecast.synthetic_people import buckets_of, posterior_of
+from askew_client.taste.exchange import Exchange
 
 _CELLS = 1 << 8  # a forecast asks some hundred times: finer lists take longer than they save
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from askew.metric.map_noise import MapNoise
-from askew.metric.position import Position
-from askew.metric.region import Region, crow
+from askew.noise.randomness import RandomBits
 from askew.placement.hexagonal import place_on_map
-from askew.randomness import RandomBits
+from askew.spaces.metric.map_noise import MapNoise
+from askew.spaces.metric.position import Position
+from askew.spaces.metric.region import Region, crow
 from askew_client.views.place_forecast import PlaceForecast
 
 

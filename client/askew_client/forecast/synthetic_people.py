@@ -17,7 +17,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.model_card import Catalog, ModelCard
+from askew.catalog.catalog import Catalog
+from askew.protocol.model_card import ModelCard
 from askew.retrieval import RetrievalRule, SharedSlate
 from askew.retrieval.buckets import bucket_rule, labels_of
 from askew.retrieval.posterior import PosteriorRule, Prior

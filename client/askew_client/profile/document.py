@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isfinite
 
+from askew.catalog.title_key import title_key
 from askew.errors import AskewError, PlaceError, ProfileError
 from askew.plain_text import FEW_MARKS, MAX_TEXT, check_text, has_few_marks
 from askew.sizes import MAX_RATING
-from askew.title_key import title_key
 from askew_client.profile.met import Met, MetItem
 from askew_client.profile.named_place import MAX_PLACES, NamedPlace, check_name
 from askew_client.views.rated import PastAnswer

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from askew.title_key import title_key
+from askew.catalog.title_key import title_key
 from askew_client.profile.document import ProfileDocument, State
 from askew_client.profile.store import ProfileStore
 from askew_client.views.rated import PastAnswer, Rated, Title
 
 if TYPE_CHECKING:
-    from askew.titles import TitleIndex  # brings numpy
+    from askew.catalog.titles import TitleIndex  # brings numpy
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from askew.errors import VaultError
-from askew.randomness import RandomBits
+from askew.noise.randomness import RandomBits
 
 Lock = Literal["none", "passphrase", "keyring"]
 LEAST_PASSPHRASE = 8

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from askew.catalog.item import Item
 from askew.errors import ProfileError
-from askew.item import Item
 from askew.sizes import MAX_RANKING_DIMENSION
 
 MAX_MET = 1000

@@ -13,9 +13,9 @@ from math import isfinite
 from typing import Any, Final
 
 from askew.errors import PlaceError
-from askew.metric.position import Position
-from askew.randomness import RandomBits
+from askew.noise.randomness import RandomBits
 from askew.sizes import MAX_AXES
+from askew.spaces.metric.position import Position
 
 MAX_PLACES: Final = 100
 _HANDLE_BYTES = 16

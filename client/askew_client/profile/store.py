@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from askew.errors import ProfileError, VaultError
-from askew.randomness import RandomBits
+from askew.noise.randomness import RandomBits
 from askew_client.profile import encryption
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.encryption import NO_KEY, Key, Lock, Sealed

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import chain, islice
 from typing import overload
 
-from askew.item import Item
-from askew.joined_catalog import JoinedItems
-from askew.title_key import plain_text, title_key
+from askew.catalog.item import Item
+from askew.catalog.joined_catalog import JoinedItems
+from askew.catalog.title_key import plain_text, title_key
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.title_words import WordLines
 from askew_client.views.rated import Rated, Title

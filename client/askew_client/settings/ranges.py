@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
+from askew.dp.privacy import exact_rational
 from askew.errors import ParameterError
-from askew.privacy import exact_rational
 
 # What the mechanisms themselves accept, which is not asked here because it takes numpy.
 EPSILONS: Final = {

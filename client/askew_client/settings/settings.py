@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
-from askew.break_even import DEVICE_BYTES
+from askew.dp.privacy import DEVICE_REACH, exact_rational
 from askew.errors import ParameterError
-from askew.privacy import DEVICE_REACH, exact_rational
+from askew.protocol.break_even import DEVICE_BYTES
 from askew_client.settings.ranges import LEVELS, Caps, check_settings, exact_number
 
 if TYPE_CHECKING:
-    from askew.metric.map_noise import MapNoise
-    from askew.metric.region import Region
-    from askew.signal import TasteMechanism
+    from askew.protocol.signal import TasteMechanism
+    from askew.spaces.metric.map_noise import MapNoise
+    from askew.spaces.metric.region import Region
 
 Level = Literal["district", "town", "county"]
 MechanismName = Literal["geo_laplace", "bucket_rr"]
@@ -135,14 +135,14 @@ class ClientSettings:
     @property
     def map_noise(self) -> MapNoise:
         """The noise of a place that is drawn now. Raises ParameterError without a region."""
-        from askew.metric.map_noise import MapNoise
+        from askew.spaces.metric.map_noise import MapNoise
 
         return MapNoise.in_region(LEVELS[self.level], self.plane)
 
     def mechanism_in(self, n_buckets: int) -> TasteMechanism:
         """The mechanism, in a space of so many buckets. Raises ParameterError where it has none."""
-        from askew.lattice import Lattice
-        from askew.randomized_response import RandomizedResponse
+        from askew.noise.lattice import Lattice
+        from askew.noise.randomized_response import RandomizedResponse
 
         if self.mechanism == "geo_laplace":
             return Lattice.for_epsilon(self.epsilon)

@@ -8,11 +8,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TypeVar
 
+from askew.catalog.held_file import Part
 from askew.errors import AskewError, Malformed, NotFound, OtherKind, StaleSpace
-from askew.held_file import Part
-from askew.metric_card import Card, MetricCard
-from askew.ranking import Slate
-from askew.signal import Query
+from askew.protocol.metric_card import Card, MetricCard
+from askew.protocol.ranking import Slate
+from askew.protocol.signal import Query
 from askew.wire import convert
 from askew.wire.v1 import retrieval_pb2 as pb
 

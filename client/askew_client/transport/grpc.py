@@ -16,8 +16,8 @@ import grpc
 import grpc.aio
 
 from askew.errors import Malformed, ParameterError, Unreachable
-from askew.model_card import MAX_PAYLOAD
-from askew.randomness import SystemBits
+from askew.noise.randomness import SystemBits
+from askew.protocol.model_card import MAX_PAYLOAD
 from askew.wire import status
 from askew.wire.trust import checked_authority, credentials_for
 from askew.wire.v1 import retrieval_pb2 as pb

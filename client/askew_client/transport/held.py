@@ -12,17 +12,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol
 
-from askew.break_even import DEVICE_BYTES
-from askew.editions import edition_of
+from askew.catalog.catalog import Catalog
+from askew.catalog.editions import edition_of
 from askew.errors import AskewError, Malformed, OtherKind, WireError
-from askew.metric_card import MetricCard
-from askew.model_card import Catalog, ModelCard
-from askew.randomness import SystemBits
+from askew.noise.randomness import SystemBits
+from askew.protocol.break_even import DEVICE_BYTES
+from askew.protocol.metric_card import MetricCard
+from askew.protocol.model_card import ModelCard
 from askew.wire.held import held_from_body
-from askew_client.held.calendar import usable
-from askew_client.held.keeper import HeldFile, Keeper
-from askew_client.held.shelf import Shelf
-from askew_client.held.source import HeldSource
+from askew_client.catalog.calendar import usable
+from askew_client.catalog.keeper import HeldFile, Keeper
+from askew_client.catalog.shelf import Shelf
+from askew_client.catalog.source import HeldSource
 from askew_client.transport.calls import METRIC_CARD, metric_card_of
 from askew_client.transport.protocol import Holding, Transport
 from askew_client.views.values import Refreshed

@@ -6,13 +6,14 @@ from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import Self
 
+from askew.catalog.catalog import Catalog
+from askew.catalog.held_file import Part, piece_of
 from askew.errors import OtherKind, StaleSpace
-from askew.held_file import Part, piece_of
-from askew.metric_card import Card, MetricCard
-from askew.model_card import Catalog, ModelCard
-from askew.ranking import Slate
+from askew.protocol.metric_card import Card, MetricCard
+from askew.protocol.model_card import ModelCard
+from askew.protocol.ranking import Slate
+from askew.protocol.signal import Query
 from askew.retrieval import rule_of
-from askew.signal import Query
 from askew.wire import convert
 from askew.wire.held import held_files
 from askew.wire.v1 import retrieval_pb2 as pb

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from askew.catalog.held_file import Part
+from askew.catalog.listing import Listing
 from askew.errors import OtherKind
-from askew.held_file import Part
-from askew.listing import Listing
-from askew.metric.region import COSINE_PARTS, KM_OF_LATITUDE, KM_OF_LONGITUDE
-from askew.metric_card import Card, MetricCard
 from askew.placement.hexagonal import place_on_map
-from askew.ranking import Slate
-from askew.signal import Query
+from askew.protocol.metric_card import Card, MetricCard
+from askew.protocol.ranking import Slate
+from askew.protocol.signal import Query
+from askew.spaces.metric.region import COSINE_PARTS, KM_OF_LATITUDE, KM_OF_LONGITUDE
 from askew_client.transport.in_process import InProcess
 
 

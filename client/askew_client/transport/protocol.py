@@ -7,13 +7,14 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from askew_client.held.source import HeldSource
+from askew_client.catalog.source import HeldSource
 
 if TYPE_CHECKING:
-    from askew.metric_card import Card, MetricCard
-    from askew.model_card import Catalog, ModelCard
-    from askew.ranking import Slate
-    from askew.signal import Query
+    from askew.catalog.catalog import Catalog
+    from askew.protocol.metric_card import Card, MetricCard
+    from askew.protocol.model_card import ModelCard
+    from askew.protocol.ranking import Slate
+    from askew.protocol.signal import Query
     from askew_client.storage.guard import Guard
     from askew_client.views.values import Refreshed
 

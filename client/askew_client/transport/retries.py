@@ -14,7 +14,7 @@ from typing import TypeVar
 import grpc
 import grpc.aio
 
-from askew.randomness import RandomBits
+from askew.noise.randomness import RandomBits
 from askew.wire.trust import cannot_pass, nobody_there
 
 PATIENCE = 5.0  # seconds after which a call that fails is not sent again

@@ -20,13 +20,13 @@ from math import ceil
 from types import TracebackType
 from typing import Any, Self
 
+from askew.catalog.held_file import Part
 from askew.errors import NotReady
-from askew.held_file import Part
-from askew.metric_card import Card
-from askew.ranking import Slate
-from askew.signal import Query
+from askew.protocol.metric_card import Card
+from askew.protocol.ranking import Slate
+from askew.protocol.signal import Query
 from askew.wire import convert
-from askew_client.held.source import HeldSource
+from askew_client.catalog.source import HeldSource
 from askew_client.storage.guard import Guard
 from askew_client.transport.calls import slate_of
 from askew_client.transport.protocol import Transport

@@ -12,9 +12,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
 from askew.errors import AskewError
-from askew.metric.map_noise import MapNoise
-from askew.metric.position import Position
-from askew_client.places.allowance import allowance
+from askew.spaces.metric.map_noise import MapNoise
+from askew.spaces.metric.position import Position
+from askew_client.near.allowance import allowance
 from askew_client.settings.ranges import LEVELS
 from askew_client.settings.regions import region_of
 from askew_client.settings.towns import named_towns
@@ -26,7 +26,7 @@ from askew_client.views.place_map import Scene, probes_around
 
 if TYPE_CHECKING:
     from askew_client.device.device import Companion
-    from askew_client.places.wishes import Wishes
+    from askew_client.near.wishes import Wishes
     from askew_client.settings.file import ConfigFile
     from askew_client.settings.settings import Level
 

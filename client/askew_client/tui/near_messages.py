@@ -12,7 +12,7 @@ from askew_client.views.near import PlaceView
 from askew_client.views.problems import Setback
 
 if TYPE_CHECKING:
-    from askew.metric_card import CollectionCard
+    from askew.protocol.metric_card import CollectionCard
 
 
 @dataclass(repr=False)

@@ -14,11 +14,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.listing import Attribute, AttributeKind, Listing
-from askew.metric.map_space import MapSpace
-from askew.metric.region import Region
-from askew.metric_card import CollectionCard, MetricCard, MetricRule
-from askew.rule_kind import MetricRuleKind
+from askew.catalog.listing import Attribute, AttributeKind, Listing
+from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule
+from askew.protocol.rule_kind import MetricRuleKind
+from askew.spaces.metric.map_space import MapSpace
+from askew.spaces.metric.region import Region
 from askew_client.settings.regions import region_of
 from askew_client.settings.towns import named_towns
 from askew_client.transport.places_in_process import LocalPlaces

@@ -10,12 +10,13 @@ from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
-from askew.held_file import HEAD_BYTES, Head, Part
-from askew.metric.position import Position
-from askew.metric_card import Card, MetricCard
-from askew.model_card import Catalog, ModelCard
-from askew.ranking import Slate
-from askew.signal import Query
+from askew.catalog.catalog import Catalog
+from askew.catalog.held_file import HEAD_BYTES, Head, Part
+from askew.protocol.metric_card import Card, MetricCard
+from askew.protocol.model_card import ModelCard
+from askew.protocol.ranking import Slate
+from askew.protocol.signal import Query
+from askew.spaces.metric.position import Position
 from askew.wire.held import held_from_body
 from askew_client.demo.person import FAVORITES
 from askew_client.device.device import Companion

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from askew.errors import PlaceError
-from askew.metric.position import Position
+from askew.spaces.metric.position import Position
 
 EXAMPLE: Final = "50.94, 6.96"
 
 
 def position_typed(text: str, region: str = "") -> Position:
     """The position of two numbers of degrees, latitude first, or of a town. Raises PlaceError."""
-    from askew_client.places.reading import spot_of  # heavy: the app's first screen comes before it
+    from askew_client.near.reading import spot_of  # heavy: the app's first screen comes before it
 
     spot = spot_of(text, region)
     if not isinstance(spot, Position):

@@ -15,7 +15,7 @@ from importlib import resources
 from aiohttp import web
 from textual_serve.server import Server
 
-from askew.randomness import RandomBits
+from askew.noise.randomness import RandomBits
 
 HOST = "127.0.0.1"
 _KEY_BYTES = 16

@@ -12,7 +12,7 @@ import re
 from typing import Final
 
 from askew.errors import WishError
-from askew_client.places.wishes import Wishes
+from askew_client.near.wishes import Wishes
 
 EXAMPLE: Final = "open, kind = bakery | café, price <= 10, kind: curry house +2"
 _ONLY = re.compile(r"([^=<:]+)=([^=<:]+)")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from math import cos, floor, log10, pi, radians
 from typing import Final
 
-from askew.metric.position import Position
+from askew.spaces.metric.position import Position
 
 KM_A_DEGREE: Final = 6371.0088 * pi / 180  # on a sphere of the Earth's size
 _NARROWEST, _WIDEST = 0.01, 1000.0  # kilometers a row

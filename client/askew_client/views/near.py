@@ -7,11 +7,11 @@ from fractions import Fraction
 from math import log
 from typing import TYPE_CHECKING
 
-from askew.listing import Value
+from askew.catalog.listing import Value
 from askew_client.views.rounding import at_most, times
 
 if TYPE_CHECKING:
-    from askew.metric.map_noise import MapNoise
+    from askew.spaces.metric.map_noise import MapNoise
 
 MAP_AXES = ("latitude", "longitude")
 

@@ -8,7 +8,7 @@ g the gauge of the hexagonal law and rate = epsilon / 1.1545:
 The law is symmetric, so with no other knowledge this is also the density of the true place around a
 signal. u = rate g is the depth at which a point lies; the law keeps 1 - (1 + u) exp(-u) of its
 weight above depth u. Rounding to the lattice and to its grain is left out: a picture does not show
-it. Source: `askew.hexagonal`, whose law on the lattice this is in the limit of a small step.
+it. Source: `askew.noise.hexagonal`, whose law on the lattice this is in the limit of a small step.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from math import cos, exp, pi, sin
 from typing import Final
 
-from askew.metric.position import Position
-from askew.metric.region import COSINE_PARTS, KM_OF_LATITUDE, KM_OF_LONGITUDE
+from askew.spaces.metric.position import Position
+from askew.spaces.metric.region import COSINE_PARTS, KM_OF_LATITUDE, KM_OF_LONGITUDE
 
 HALF: Final = 1.6783469900166603  # the depth above which half of the law lies
 MOST: Final = 3.8897201698674286  # the same for nine tenths

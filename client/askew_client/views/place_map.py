@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Final
 from unicodedata import combining, east_asian_width, normalize
 
-from askew.metric.position import Position
+from askew.spaces.metric.position import Position
 from askew_client.views.map_frame import Frame
 from askew_client.views.place_glow import HALF, MOST, PlaceGlow, Town
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from askew.dp.privacy import SignalCharge
 from askew.errors import QuoteVoid
-from askew.privacy import SignalCharge
 from askew_client.views.values import Cost
 from askew_client.views.ways import TakenWay
 
 if TYPE_CHECKING:
-    from askew.signal import Mechanism
+    from askew.protocol.signal import Mechanism
     from askew_client.views.near import AxesCost, PlaceCost
 
 

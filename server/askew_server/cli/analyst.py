@@ -16,7 +16,7 @@ from askew_server.cli.releases import release_in
 from askew_server.release.tables import headed
 
 if TYPE_CHECKING:
-    from askew.analyst import BudgetStatus
+    from askew.dp.analyst import BudgetStatus
     from askew_server.serving.front.analyst_client import AnalystClient
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])

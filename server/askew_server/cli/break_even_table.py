@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from askew.break_even import DEVICE_BYTES, BreakEven, Offer, Way
-from askew.lattice import Lattice
-from askew.privacy import Reach, SignalLoss
-from askew.randomized_response import RandomizedResponse
+from askew.dp.privacy import Reach, SignalLoss
+from askew.noise.lattice import Lattice
+from askew.noise.randomized_response import RandomizedResponse
+from askew.protocol.break_even import DEVICE_BYTES, BreakEven, Offer, Way
 
 _HEAD = ("way", "holds", "bytes", "mechanism", "k", "any two", "a rating", "a unit", "ratio")
 _ROW = "  {:<7}{:>9}{:>12}  {:<12}{:>3}{:>9}{:>10}{:>8}{:>7}"

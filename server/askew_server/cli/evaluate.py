@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from askew.rule_kind import RuleKind
+from askew.protocol.rule_kind import RuleKind
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -8,7 +8,7 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
-from askew.editions import FIRST
+from askew.catalog.editions import FIRST
 from askew.errors import AskewError
 from askew_server.cli.saved_model import load, of_tastes
 from askew_server.cli.served_models import in_folder, named

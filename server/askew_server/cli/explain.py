@@ -92,8 +92,8 @@ def explain(
 
 def _check(k: int, epsilon: Fraction, max_items_per_unit: int | None) -> None:
     """Raises ParameterError for numbers that no mechanism takes."""
-    from askew.privacy import positive_rational
-    from askew.release import MAX_ITEMS
+    from askew.dp.privacy import positive_rational
+    from askew.dp.release import MAX_ITEMS
     from askew_server.counting import ContributionBound
 
     if not 1 <= k <= MAX_ITEMS:

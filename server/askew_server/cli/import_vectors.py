@@ -18,11 +18,11 @@ from askew_server.cli.training_data import (
     show_rejects,
     starter_option,
 )
-from askew_server.training.options import RULES
+from askew_server.taste.training.options import RULES
 
 if TYPE_CHECKING:
-    from askew.vectors import RatingScale  # brings numpy
-    from askew_server.training.given_vectors import GivenItems
+    from askew.spaces.vectors import RatingScale  # brings numpy
+    from askew_server.taste.training.given_vectors import GivenItems
 
 
 @click.command("import")
@@ -108,12 +108,12 @@ def import_vectors(
     """
     from threadpoolctl import threadpool_limits
 
-    from askew_server.model import artifact
-    from askew_server.model.item_model import ImportOptions, import_model
     from askew_server.ratings import read_items
     from askew_server.retrieval.tabulated import tables_for
-    from askew_server.training.given_vectors import FoldIn, given_items, read_vectors
-    from askew_server.training.options import GIVEN, TrainingOptions
+    from askew_server.taste.model import artifact
+    from askew_server.taste.model.item_model import ImportOptions, import_model
+    from askew_server.taste.training.given_vectors import FoldIn, given_items, read_vectors
+    from askew_server.taste.training.options import GIVEN, TrainingOptions
 
     options = ImportOptions(
         TrainingOptions(
@@ -155,7 +155,7 @@ def import_vectors(
 
 
 def _scale(limits: tuple[float, float], like_from: float | None) -> RatingScale:
-    from askew.vectors import RatingScale
+    from askew.spaces.vectors import RatingScale
 
     given: dict[str, object] = {"scale": limits} if like_from is None else {"like_from": like_from}
     try:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from askew.odometer import PayWhatYouGet, PrivacyBudget
-from askew.release import PRIVACY_UNIT
+from askew.dp.odometer import PayWhatYouGet, PrivacyBudget
+from askew.dp.release import PRIVACY_UNIT
 from askew_server.cli.options import (
     NEIGHBORS,
     POSITIVE,

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 import click
 
+from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE
 from askew.errors import LedgerError
-from askew.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE
 
 # Of their own, so that both servers run on one machine.
 SERVE_PORT, RELEASES_PORT = 7571, 7572

@@ -16,7 +16,7 @@ from askew_server.cli.options import Rational
 
 if TYPE_CHECKING:
     from askew_server.counting.engines.files import FileState
-    from askew_server.prior.source import PriorSource  # brings numpy
+    from askew_server.taste.prior.source import PriorSource  # brings numpy
 
 _OPTIONS = (
     click.option(
@@ -66,7 +66,7 @@ class PriorOptions:
         counts: the least count that is a like, where files hold counts. ratings: of the people
         trained on. seen: what `look` found there.
         """
-        from askew_server.prior.source import Cohort, read_published
+        from askew_server.taste.prior.source import Cohort, read_published
 
         given = [self.prior_file, self.prior_dp, self.prior_cohort]
         if sum(each is not None for each in given) > 1:
@@ -85,14 +85,14 @@ class PriorOptions:
     ) -> Iterator[PriorSource]:
         if self.ledger is None or self.anchor is None or self.dataset is None:
             raise click.UsageError("--prior-dp needs --ledger, --anchor and --dataset")
-        from askew.randomness import SystemBits
+        from askew.noise.randomness import SystemBits
         from askew_server.cli.options import Workplace, existing
         from askew_server.cli.release_run import warn_of_events
         from askew_server.counting.engines.files import are_as_they_were, changed, mark_of
         from askew_server.counting.key_store import stored_key
         from askew_server.ledger import Ledger
-        from askew_server.prior.source import DPGaussian, PaidRelease
         from askew_server.release.plan import place_of_file
+        from askew_server.taste.prior.source import DPGaussian, PaidRelease
 
         with Ledger(existing(self.ledger), self.anchor) as ledger:
             state = mark_of(seen, stored_key(Workplace(ledger=self.ledger).bounding_key_path))

@@ -8,7 +8,7 @@ import click
 
 from askew.errors import ArtifactError
 from askew_server.cli.saved_model import load, of_tastes
-from askew_server.model.mondays import edition_of_text, text_of_edition
+from askew_server.taste.model.mondays import edition_of_text, text_of_edition
 
 
 @click.command()
@@ -46,7 +46,7 @@ def publish(model: Path, edition: str, out: Path) -> None:
 
 def _write_once(path: Path, file: bytes) -> bool:
     """Whether it was written: whole, or not at all. Raises ArtifactError where another is there."""
-    from askew_server.model.directory import write_durably
+    from askew_server.taste.model.directory import write_durably
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

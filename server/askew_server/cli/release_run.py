@@ -15,11 +15,11 @@ from typing import Any
 
 import click
 
+from askew.dp.odometer import PrivacyBudget
+from askew.dp.privacy import ADD_OR_REMOVE_ONE
+from askew.dp.release import PRIVACY_UNIT, Release, release_from_bytes
 from askew.errors import AskewError, LedgerError, ParameterError
-from askew.odometer import PrivacyBudget
-from askew.privacy import ADD_OR_REMOVE_ONE
-from askew.randomness import SystemBits
-from askew.release import PRIVACY_UNIT, Release, release_from_bytes
+from askew.noise.randomness import SystemBits
 from askew_server.cli.engine import EventCounter, opened_engine
 from askew_server.cli.options import Workplace
 from askew_server.cli.progress import Steps

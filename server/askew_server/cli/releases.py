@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from askew.release import release_from_bytes
+from askew.dp.release import release_from_bytes
 from askew_server.cli.options import format_option, ledger_option
 from askew_server.release.tables import Row, headed, rows_in
 
 if TYPE_CHECKING:
-    from askew.release import Release, ReleaseSummary
+    from askew.dp.release import Release, ReleaseSummary
 
 _COLUMNS = ("charge", "dataset", "mechanism", "items", "epsilon", "delta")
 _PAGE = 1000

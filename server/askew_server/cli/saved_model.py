@@ -9,19 +9,19 @@ from askew.errors import ArtifactError, ParameterError
 
 if TYPE_CHECKING:
     from askew_server.collections.model import MetricModel
-    from askew_server.model.item_model import ItemModel  # brings scipy
+    from askew_server.taste.model.item_model import ItemModel  # brings scipy
 
     Model = ItemModel | MetricModel
 
 
 def load(directory: Path) -> Model:
     """A model, by what its card says it is. Raises ArtifactError."""
-    from askew_server.model import directory as folder
-    from askew_server.model.directory import CARD, kind_of
+    from askew_server.taste.model import directory as folder
+    from askew_server.taste.model.directory import CARD, kind_of
 
     match kind_of(folder.read(directory / CARD, folder.CARD_LIMIT)):
         case "tastes":
-            from askew_server.model import artifact as tastes
+            from askew_server.taste.model import artifact as tastes
 
             return tastes.load(directory)
         case "metric":

@@ -127,7 +127,7 @@ def _analysts(
 
 def _desk(stack: ExitStack, place: Workplace, dataset: str, offer: Offer) -> AnalystDesk:
     """The desk of analysts, checked as far as that goes without reading events."""
-    from askew.randomness import SystemBits
+    from askew.noise.randomness import SystemBits
     from askew_server.cli.engine import EventCounter, opened_engine
     from askew_server.cli.release_run import warn, warn_of_sharers
     from askew_server.counting.bounding import require_countable

@@ -8,19 +8,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from askew.editions import FIRST
+from askew.catalog.editions import FIRST
 from askew.errors import ArtifactError
 from askew_server.cli.saved_model import load, of_tastes
-from askew_server.model.mondays import dated, text_of_edition, today, versions_in
 from askew_server.serving.configuration.server import Models as Chosen
 from askew_server.serving.observing.event_log import write_line
+from askew_server.taste.model.mondays import dated, text_of_edition, today, versions_in
 
 if TYPE_CHECKING:
     from askew_server.cli.saved_model import Model
-    from askew_server.model.item_model import ItemModel
     from askew_server.published.reader import ReleaseReader
     from askew_server.retrieval.snapshot import Serving, SnapshotHolder
     from askew_server.serving.running.models import Models
+    from askew_server.taste.model.item_model import ItemModel
 
 Find = Callable[[], Mapping[int, Path]]
 
@@ -128,7 +128,7 @@ def warn_of_silence(holder: SnapshotHolder) -> None:
 
 def _popular_first(model: ItemModel, reader: ReleaseReader, charge: int) -> ItemModel:
     """A release as the popularity prior; says how many of its items the catalog does not have."""
-    from askew.release import release_from_bytes
+    from askew.dp.release import release_from_bytes
     from askew_server.published.popularity import with_popularity
 
     release = release_from_bytes(reader.named(charge))

@@ -51,12 +51,12 @@ async def _serve(
     with_parent: bool,
     beat: float | None,
 ) -> None:
-    from askew_server.model.mondays import today
     from askew_server.serving.observing.event_log import write_line
     from askew_server.serving.running.models import ModelWatch
     from askew_server.serving.running.process import observer_of, serve
     from askew_server.serving.services.popularity import PopularityService
     from askew_server.serving.services.retrieval import RetrievalService
+    from askew_server.taste.model.mondays import today
 
     models, holder, reading = read
     observer = observer_of(chosen.server)

@@ -19,12 +19,12 @@ from askew_server.cli.training_data import (
     starter_option,
     training_data,
 )
-from askew_server.training.options import RULES
+from askew_server.taste.training.options import RULES
 
 if TYPE_CHECKING:
     from askew_server.ratings import RatingTable
-    from askew_server.training.item_vectors import VectorSource
-    from askew_server.training.options import TrainingOptions
+    from askew_server.taste.training.item_vectors import VectorSource
+    from askew_server.taste.training.options import TrainingOptions
 
 
 @click.command()
@@ -117,12 +117,12 @@ def train(
     """
     from threadpoolctl import threadpool_limits
 
-    from askew_server.model import artifact
-    from askew_server.model.item_model import train as fit
-    from askew_server.model.payloads import PayloadFiles
-    from askew_server.prior.source import PublishedRatings
     from askew_server.retrieval.tabulated import tables_for
-    from askew_server.training.options import FIXED, LEARNED, TrainingOptions
+    from askew_server.taste.model import artifact
+    from askew_server.taste.model.item_model import train as fit
+    from askew_server.taste.model.payloads import PayloadFiles
+    from askew_server.taste.prior.source import PublishedRatings
+    from askew_server.taste.training.options import FIXED, LEARNED, TrainingOptions
 
     options = TrainingOptions(
         epsilon=epsilon,
@@ -176,7 +176,7 @@ def train(
 
 def _vectors(model: Path | None) -> VectorSource:
     """The vectors of an existing model, or else vectors that training learns."""
-    from askew_server.training.item_vectors import FixedVectors, LearnedVectors
+    from askew_server.taste.training.item_vectors import FixedVectors, LearnedVectors
 
     if model is None:
         return LearnedVectors()
@@ -188,8 +188,8 @@ def _taken(
     table: RatingTable, vectors: VectorSource, options: TrainingOptions
 ) -> tuple[tuple[str, ...], float, str]:
     """Which items a model will have, the least rating that is a like, and why no others."""
-    from askew_server.training.item_vectors import FixedVectors, often_rated
-    from askew_server.training.space_fit import scale_of
+    from askew_server.taste.training.item_vectors import FixedVectors, often_rated
+    from askew_server.taste.training.space_fit import scale_of
 
     if isinstance(vectors, FixedVectors):
         no_vector = "the model of --vectors-from does not have them"

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from askew.errors import ParameterError
-from askew.rule_kind import RuleKind
+from askew.protocol.rule_kind import RuleKind
 from askew_server.cli.progress import named_if_too_large, when_stopped
 
 if TYPE_CHECKING:
-    from askew.model_card import Catalog, ModelCard
-    from askew_server.model.item_model import ItemModel  # brings scipy
+    from askew.catalog.catalog import Catalog
+    from askew.protocol.model_card import ModelCard
     from askew_server.ratings import ItemRow, RatingTable, Rejects
+    from askew_server.taste.model.item_model import ItemModel  # brings scipy
 
 starter_option = click.option(
     "--starter",
@@ -32,7 +33,7 @@ _Table = TypeVar("_Table")
 
 def source_of(table: RatingTable) -> str:
     """Where the ratings come from, in the words of the card, which is public."""
-    from askew_server.training.options import in_words
+    from askew_server.taste.training.options import in_words
 
     return f"ratings of {in_words(table.n_people)} people"
 
@@ -93,9 +94,9 @@ def bytes_held(card: ModelCard, catalog: Catalog) -> int:
 
 def report(model: ItemModel, table: RatingTable, out: Path, made_of_people: str) -> None:
     """What the operator reads. The first line is exact, and is not part of the model."""
-    from askew.meanings import Meanings
+    from askew.spaces.meanings import Meanings
     from askew_server.cli.break_even_table import lines_of
-    from askew_server.training.options import what_it_tells
+    from askew_server.taste.training.options import what_it_tells
 
     space, rule = model.card.space, model.card.rule
     reach, epsilon = space.encoder.reach(), rule.epsilon

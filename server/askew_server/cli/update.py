@@ -19,8 +19,8 @@ from askew_server.cli.training_data import (
 )
 
 if TYPE_CHECKING:
-    from askew_server.model.item_model import ItemModel  # brings scipy
     from askew_server.ratings import ItemRow
+    from askew_server.taste.model.item_model import ItemModel  # brings scipy
 
 
 @click.command()
@@ -55,12 +55,12 @@ def update(
     """
     from threadpoolctl import threadpool_limits
 
-    from askew_server.model import artifact
-    from askew_server.model.catalog_update import update as renew
-    from askew_server.model.payloads import FirstOf, PayloadFiles
     from askew_server.retrieval.tabulated import tables_for
-    from askew_server.training.item_vectors import often_rated
-    from askew_server.training.options import UPDATED
+    from askew_server.taste.model import artifact
+    from askew_server.taste.model.catalog_update import update as renew
+    from askew_server.taste.model.payloads import FirstOf, PayloadFiles
+    from askew_server.taste.training.item_vectors import often_rated
+    from askew_server.taste.training.options import UPDATED
 
     old = of_tastes(load(model))
     table, rows = training_data(ratings, items, out, old.training.counts)

@@ -22,11 +22,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from askew.catalog.listing import Attribute, AttributeKind
 from askew.errors import ArtifactError, AskewError, OutOfRange
-from askew.listing import Attribute, AttributeKind
-from askew.metric.map_space import MetricSpace
-from askew.metric_card import CollectionCard, MetricCard, MetricRule
-from askew.rule_kind import MetricRuleKind
+from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule
+from askew.protocol.rule_kind import MetricRuleKind
+from askew.spaces.metric.map_space import MetricSpace
 from askew_server.collections.collection import Collection
 from askew_server.collections.columns import Titles, column_of, kinds_of, named
 from askew_server.collections.model import (
@@ -37,8 +37,8 @@ from askew_server.collections.model import (
     fields_of,
     inside,
 )
-from askew_server.model import directory as folder
-from askew_server.model.directory import (
+from askew_server.taste.model import directory as folder
+from askew_server.taste.model.directory import (
     CARD,
     LIMIT,
     UNSIGNED,

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from askew.catalog.listing import MAX_WORDS, Attribute, AttributeKind, Listing, Value
 from askew.errors import DimensionMismatch, OutOfRange, ParameterError
-from askew.listing import MAX_NAME, MAX_WORDS, Attribute, AttributeKind, Listing, Value
-from askew.metric_card import CollectionCard
+from askew.plain_text import MAX_NAME
+from askew.protocol.metric_card import CollectionCard
 from askew.sizes import VERSION_BYTES
 from askew_server.collections.columns import UNKNOWN, Column, Rows, Titles, Words, is_of_kind, named
 

@@ -21,8 +21,8 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from askew.catalog.listing import MAX_HOURS, Attribute, AttributeKind
 from askew.errors import DataError, ParameterError
-from askew.listing import MAX_HOURS, Attribute, AttributeKind
 from askew.plain_text import MAX_MARKS, MAX_TEXT, is_mark
 from askew_server.collections.columns import Column, Flags, Numbers, Titles, Words
 from askew_server.collections.rows import Rows, left_out_lines, line_of

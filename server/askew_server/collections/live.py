@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from askew.catalog.listing import Attribute
 from askew.errors import ArtifactError, OutOfRange
-from askew.listing import Attribute
 from askew_server.collections.collection import Collection
 from askew_server.collections.columns import Column, column_of, kinds_of, named
-from askew_server.model import directory as folder
-from askew_server.model.directory import LIMIT, ArrayKind, decode_arrays, encode_arrays
+from askew_server.taste.model import directory as folder
+from askew_server.taste.model.directory import LIMIT, ArrayKind, decode_arrays, encode_arrays
 
 LIVE = "live-"  # how the names of its files begin
 LiveColumns = Mapping[str, Column]

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from duckdb import DuckDBPyConnection
 
+from askew.catalog.listing import Attribute
 from askew.errors import ArtifactError, DataError
-from askew.listing import Attribute
 from askew_server.collections import artifact
 from askew_server.collections.artifact import Keys
 from askew_server.collections.collection import Collection

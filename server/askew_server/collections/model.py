@@ -18,14 +18,14 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from askew.errors import DataError, OutOfRange, ParameterError
-from askew.metric.area import Area
-from askew.metric.axes import Axis, AxisSpace
-from askew.metric.map_space import MapSpace, MetricSpace
-from askew.metric_card import MetricCard, MetricRule
-from askew.rule_kind import MetricRuleKind
+from askew.protocol.metric_card import MetricCard, MetricRule
+from askew.protocol.rule_kind import MetricRuleKind
+from askew.spaces.metric.area import Area
+from askew.spaces.metric.axes import Axis, AxisSpace
+from askew.spaces.metric.map_space import MapSpace, MetricSpace
 from askew_server.collections.collection import Collection
 from askew_server.collections.columns import Column
-from askew_server.model.directory import Strict
+from askew_server.taste.model.directory import Strict
 
 LATITUDE = ("latitude", "lat")
 LONGITUDE = ("longitude", "lon", "lng")

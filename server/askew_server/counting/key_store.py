@@ -13,7 +13,7 @@ import stat
 from pathlib import Path
 
 from askew.errors import LedgerError
-from askew.randomness import RandomBits, ReplayBits, SystemBits
+from askew.noise.randomness import RandomBits, ReplayBits, SystemBits
 from askew_server.counting.contract import KEY_BYTES
 
 _MARK = "askew-bounding-key-1"

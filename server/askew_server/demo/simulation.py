@@ -48,9 +48,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import ParameterError
-from askew_server.model.item_model import ItemModel, train
 from askew_server.ratings import ItemRow, RatingTable
-from askew_server.training.options import TrainingOptions
+from askew_server.taste.model.item_model import ItemModel, train
+from askew_server.taste.training.options import TrainingOptions
 
 GENRES: Final = (
     "Action",

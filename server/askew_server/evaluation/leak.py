@@ -16,7 +16,7 @@ import numpy as np
 from askew.retrieval.posterior import PosteriorRule, Prior, lattice_log_likelihood
 from askew_server.evaluation.rules import Signals
 from askew_server.evaluation.scene import Scene
-from askew_server.training.quality import Estimate, mean_of
+from askew_server.taste.training.quality import Estimate, mean_of
 
 _ASKED = 200
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from askew.rule_kind import RuleKind
+from askew.protocol.rule_kind import RuleKind
 from askew_server.evaluation.study import Cell, Study
 
 if TYPE_CHECKING:

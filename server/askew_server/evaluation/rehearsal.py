@@ -11,9 +11,9 @@ from functools import cache
 import numpy as np
 
 from askew.errors import NotFound
-from askew.ranking import Slate
-from askew.rule_kind import MetricRuleKind
-from askew.signal import Query
+from askew.protocol.ranking import Slate
+from askew.protocol.rule_kind import MetricRuleKind
+from askew.protocol.signal import Query
 from askew_server.collections.model import MetricModel, Towns
 from askew_server.retrieval.near import MetricAnswers, MetricIndex, choice, near_rule_of
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from askew_server.evaluation.leak import Leak
 from askew_server.evaluation.study import Cell, Study
-from askew_server.training.quality import QUANTILES, Estimate
+from askew_server.taste.training.quality import QUANTILES, Estimate
 
 _ESTIMATES = ("ratio", "gap", "over_none", "over_naive", "hit", "recall", "ndcg")
 _USUAL_K = 5

@@ -8,7 +8,8 @@ offsets    product grids of optimal offsets, as served (`askew.retrieval.OffsetR
 codebook   the same with codebooks
 posterior  the server's people weighted by the signal's law (`askew.retrieval.posterior`)
 open       in the open, one's own best items: what there is to get
-buckets    randomized response; encoder and slates by `askew_server.training.buckets`, the number of
+buckets    randomized response; encoder and slates by `askew_server.taste.training.buckets`, the
+number of
            buckets chosen on validation
 
 Epsilons are plain, between any two people, for all of them: a mechanism whose promise grows with
@@ -24,21 +25,21 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.lattice import Lattice
-from askew.randomized_response import RandomizedResponse
+from askew.noise.lattice import Lattice
+from askew.noise.randomized_response import RandomizedResponse
+from askew.protocol.rule_kind import RuleKind
+from askew.protocol.signal import Signal
 from askew.retrieval import OffsetRule
 from askew.retrieval.buckets import labels_of
 from askew.retrieval.posterior import PosteriorRule, Prior, lattice_log_likelihood
-from askew.rule_kind import RuleKind
-from askew.signal import Signal
-from askew.vectors import FeatureSpace
+from askew.spaces.vectors import FeatureSpace
 from askew_server.evaluation.scene import Scene, Slates, expected_of
-from askew_server.training.buckets import (
+from askew_server.taste.training.buckets import (
     BucketDesign,
     design_buckets,
     response_value,
 )
-from askew_server.training.simulated_noise import lattice_signals, response_signals
+from askew_server.taste.training.simulated_noise import lattice_signals, response_signals
 
 # In the order of the table; `open` is there to compare with, always.
 RULES = (

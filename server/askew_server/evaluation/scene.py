@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from askew.retrieval.cover import cover
-from askew.vectors import FeatureSpace
+from askew.spaces.vectors import FeatureSpace
 from askew_server.evaluation.split import Split
-from askew_server.training.buckets import favorites, pool_of
-from askew_server.training.directions import Purpose, learned_directions
-from askew_server.training.factors import People, Tastes, divisors, factorize, fold_in_people
-from askew_server.training.options import dimension_for
-from askew_server.training.quality import best_slates
-from askew_server.training.space_fit import fit_space
+from askew_server.taste.training.buckets import favorites, pool_of
+from askew_server.taste.training.directions import Purpose, learned_directions
+from askew_server.taste.training.factors import People, Tastes, divisors, factorize, fold_in_people
+from askew_server.taste.training.options import dimension_for
+from askew_server.taste.training.quality import best_slates
+from askew_server.taste.training.space_fit import fit_space
 
 RANKING_DIMENSION = 32
 LEAST_LIKES = 20

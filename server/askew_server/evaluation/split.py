@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from askew.errors import DataError
-from askew.vectors import RatingScale
+from askew.spaces.vectors import RatingScale
 from askew_server.ratings import RatingTable
-from askew_server.training.space_fit import scale_of
+from askew_server.taste.training.space_fit import scale_of
 
 SERVER_SHARE, VALIDATION_SHARE = Fraction(66, 100), Fraction(17, 100)
 HELD_OUT = Fraction(1, 5)

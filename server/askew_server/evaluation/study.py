@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import ParameterError
-from askew.rule_kind import RuleKind
+from askew.protocol.rule_kind import RuleKind
 from askew_server.evaluation import rules
 from askew_server.evaluation.leak import Leak, leak
 from askew_server.evaluation.rules import NO_SIGNAL, RULES, Guarantee, Signals, alike
 from askew_server.evaluation.scene import Scene, Slates
 from askew_server.evaluation.split import HELD_OUTS, HeldOut, deal
 from askew_server.ratings import RatingTable
-from askew_server.training.buckets import SIZES
-from askew_server.training.quality import (
+from askew_server.taste.training.buckets import SIZES
+from askew_server.taste.training.quality import (
     Estimate,
     Gains,
     Outcome,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import replace
 
+from askew.dp.odometer import Spent
+from askew.dp.privacy import BoundedRange, PureDP
 from askew.errors import ChargePending, KeyReused, LedgerError, ParameterError
-from askew.odometer import Spent
-from askew.privacy import BoundedRange, PureDP
 from askew_server.ledger import reading
 from askew_server.ledger.entry import Entry
 from askew_server.ledger.rationals import text_of

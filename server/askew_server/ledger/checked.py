@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from askew.odometer import Spent
+from askew.dp.odometer import Spent
 from askew_server.ledger.chain import Link, check_links, check_no_strays
 from askew_server.ledger.marks import START, Mark
 from askew_server.ledger.recount import Total, check_totals

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from askew.odometer import Spent
+from askew.dp.odometer import Spent
 from askew_server.ledger.chain import Row, hash_over
 from askew_server.ledger.checked import Checked
 from askew_server.ledger.rationals import columns_of

@@ -16,9 +16,9 @@ from time import sleep
 from types import TracebackType
 from typing import Self
 
+from askew.dp.odometer import Answered, PayWhatYouGet, PrivacyBudget
+from askew.dp.privacy import ApproximateDP, NeighboringRelation
 from askew.errors import LedgerError, LedgerFrozen, ParameterError
-from askew.odometer import Answered, PayWhatYouGet, PrivacyBudget
-from askew.privacy import ApproximateDP, NeighboringRelation
 from askew_server.folder_lock import locked
 from askew_server.ledger import acts, reading
 from askew_server.ledger.entry import Entry

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import msgspec
 
+from askew.dp.odometer import Spent
 from askew.errors import LedgerError
-from askew.odometer import Spent
 from askew_server.ledger.rationals import columns_of, spent_of
 
 _LAST = 1 << 62  # far from the last number that SQLite can count to

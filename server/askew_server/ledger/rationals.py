@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 
+from askew.dp.odometer import Spent
 from askew.errors import LedgerError
-from askew.odometer import Spent
 
 _STORED = re.compile("([0-9a-f]+)/([1-9a-f][0-9a-f]*)")  # nothing that is stored is negative
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from askew.composition import Loss
+from askew.dp.composition import Loss
+from askew.dp.odometer import Answered, PayWhatYouGet, PrivacyBudget, Spent
+from askew.dp.privacy import ApproximateDP, BoundedRange, NeighboringRelation, PureDP
 from askew.errors import LedgerError
-from askew.odometer import Answered, PayWhatYouGet, PrivacyBudget, Spent
-from askew.privacy import ApproximateDP, BoundedRange, NeighboringRelation, PureDP
 from askew_server.ledger.rationals import rational_of, spent_of
 from askew_server.ledger.records import (
     AnalystBudget,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from askew.composition import Loss
+from askew.dp.composition import Loss
+from askew.dp.odometer import Answered, PayWhatYouGet, PrivacyBudget
+from askew.dp.privacy import ApproximateDP, BoundedRange, NeighboringRelation
 from askew.errors import ParameterError
-from askew.odometer import Answered, PayWhatYouGet, PrivacyBudget
-from askew.privacy import ApproximateDP, BoundedRange, NeighboringRelation
 
 
 class Rule(Enum):

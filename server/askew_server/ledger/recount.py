@@ -6,8 +6,8 @@ import sqlite3
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from askew.dp.odometer import Spent
 from askew.errors import LedgerFrozen
-from askew.odometer import Spent
 from askew_server.ledger.rationals import spent_of
 from askew_server.ledger.reading import all_paid, analyst_budgets
 from askew_server.ledger.records import Rule

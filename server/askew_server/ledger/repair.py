@@ -6,8 +6,8 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
+from askew.dp.odometer import Spent
 from askew.errors import LedgerError, LedgerFrozen
-from askew.odometer import Spent
 from askew_server.ledger.anchor import Anchor
 from askew_server.ledger.chain import Link, holds, last_link
 from askew_server.ledger.checked import Checked

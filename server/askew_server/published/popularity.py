@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from askew.model_card import Catalog, ModelCard
-from askew.release import Release
-from askew.title_key import title_key
-from askew.titles import TitleIndex
+from askew.catalog.catalog import Catalog
+from askew.catalog.title_key import title_key
+from askew.catalog.titles import TitleIndex
+from askew.dp.release import Release
+from askew.protocol.model_card import ModelCard
 
 
 def with_popularity(
@@ -23,8 +24,8 @@ def with_popularity(
     of the release it does not have.
 
     An item matches by its label, "Alien (1979)", or its title, where no other item has that name;
-    articles, case and accents do not matter (`askew.titles`). Starter items are left out: every
-    device has them.
+    articles, case and accents do not matter (`askew.catalog.titles`). Starter items are left out:
+    every device has them.
     The items of the former slate fill it up to the length that it had. The card's source names the
     release, so that a device can say what it shows before anything is rated.
     """

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from askew.dp.release import Release, ReleaseSummary, release_from_bytes
 from askew.errors import LedgerError, NotFound, WireError
-from askew.release import Release, ReleaseSummary, release_from_bytes
 
 APPLICATION = 0x41736B4C  # the mark of a ledger file
 VERSION = 1

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import ParameterError
-from askew.vectors import RatingScale
+from askew.spaces.vectors import RatingScale
 
 LIKED_OR_NOT = RatingScale(0.0, 1.0, 1.0)
 """What counts become: on a device too, everything from 1 on is a like."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from threading import Lock
 
-from askew.analyst import BudgetStatus, TopKQuestion
+from askew.dp.analyst import BudgetStatus, TopKQuestion
 from askew.errors import (
     AskewError,
     BudgetExceeded,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from askew.analyst import TopKQuestion
+from askew.dp.analyst import TopKQuestion
+from askew.dp.odometer import PayWhatYouGet
+from askew.dp.release import Release
 from askew.mechanisms import LimitedDomain
-from askew.odometer import PayWhatYouGet
-from askew.randomness import RandomBits
-from askew.release import Release
+from askew.noise.randomness import RandomBits
 from askew_server.counting import ContributionBound, CountingTask, TopCounts
 from askew_server.ledger import ChargeRequest, EventMark
 from askew_server.release.plan import EventSource, digest_of, draw, parameters_of

@@ -23,9 +23,9 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol
 
+from askew.dp.release import Release
 from askew.errors import Refused
-from askew.randomness import RandomBits
-from askew.release import Release
+from askew.noise.randomness import RandomBits
 from askew_server.counting import CountingTask, TopCounts
 from askew_server.ledger import Charge, ChargeRequest, StoredRelease
 

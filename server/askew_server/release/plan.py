@@ -10,16 +10,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from askew.errors import ParameterError
-from askew.privacy import (
+from askew.dp.privacy import (
     ApproximateDP,
     BoundedRange,
     NeighboringRelation,
     PureDP,
     positive_rational,
 )
-from askew.randomness import RandomBits
-from askew.release import MAX_ITEMS, Release, plain_name
+from askew.dp.release import MAX_ITEMS, Release, plain_name
+from askew.errors import ParameterError
+from askew.noise.randomness import RandomBits
 from askew_server.counting import ContributionBound, CountingTask, TopCounts
 from askew_server.counting.engines import is_file
 from askew_server.ledger import ChargeRequest, EventMark

@@ -28,7 +28,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
 
-from askew.composition import epsilon_per_round
+from askew.dp.composition import epsilon_per_round
+from askew.dp.privacy import BoundedRange, NeighboringRelation, PrivacyLoss
 from askew.errors import ParameterError
 from askew.mechanisms import (
     Canonical,
@@ -45,8 +46,7 @@ from askew.mechanisms import (
 from askew.mechanisms.accuracy import Bounded
 from askew.mechanisms.parameters import ln, one_way
 from askew.mechanisms.tally import Counts
-from askew.privacy import BoundedRange, NeighboringRelation, PrivacyLoss
-from askew.randomness import RandomBits
+from askew.noise.randomness import RandomBits
 from askew_server.release.numerals import number
 
 MIN_KBAR = 1000

@@ -7,7 +7,7 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 
-from askew.release import plain_name
+from askew.dp.release import plain_name
 
 Row = Mapping[str, str | int]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from askew.dp.privacy import BoundedRange
+from askew.dp.release import PRIVACY_UNIT
 from askew.mechanisms.accuracy import CHANCE
-from askew.privacy import BoundedRange
-from askew.release import PRIVACY_UNIT
 from askew_server.ledger import Dataset
 from askew_server.release.forecast import Forecast
 from askew_server.release.numerals import losses, number

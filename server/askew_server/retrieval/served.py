@@ -15,17 +15,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from askew.editions import FIRST
+from askew.catalog.catalog import Catalog
+from askew.catalog.editions import FIRST
 from askew.errors import ArtifactError
-from askew.model_card import Catalog, ModelCard
+from askew.protocol.model_card import ModelCard
 from askew.retrieval.buckets import BucketRule
 from askew_server.collections.live import LiveColumns, Mark, live_path, mark_of, read_live
 from askew_server.collections.model import MetricModel
-from askew_server.model.answer_tables import AnswerTables
-from askew_server.model.payloads import Payloads
-from askew_server.prior.people import PriorPeople
 from askew_server.retrieval.near.answers import MetricAnswers
 from askew_server.retrieval.snapshot import Serving, Snapshot
+from askew_server.taste.model.answer_tables import AnswerTables
+from askew_server.taste.model.payloads import Payloads
+from askew_server.taste.prior.people import PriorPeople
 
 Refusal = Callable[[str], None]
 """Told why a file was not taken, without a value."""

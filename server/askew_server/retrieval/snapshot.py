@@ -13,21 +13,22 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from askew.editions import FIRST, answered, is_edition, last_day
+from askew.catalog.catalog import Catalog
+from askew.catalog.editions import FIRST, answered, is_edition, last_day
 from askew.errors import ParameterError, StaleSpace
-from askew.lattice import Lattice
-from askew.metric_card import Card
-from askew.model_card import Catalog, ModelCard
-from askew.ranking import Slate
+from askew.noise.lattice import Lattice
+from askew.protocol.metric_card import Card
+from askew.protocol.model_card import ModelCard
+from askew.protocol.ranking import Slate
+from askew.protocol.signal import Mechanism, Query
 from askew.retrieval import OffsetRule, RetrievalRule, SharedSlate, rule_of
 from askew.retrieval.buckets import BucketRule
 from askew.retrieval.posterior import PosteriorRule
-from askew.signal import Mechanism, Query
 from askew_server.collections.collection import Collection, Picked
-from askew_server.model.answer_tables import AnswerTable
-from askew_server.model.mondays import today
-from askew_server.model.payloads import Payloads
-from askew_server.prior.people import PriorPeople, served_slates
+from askew_server.taste.model.answer_tables import AnswerTable
+from askew_server.taste.model.mondays import today
+from askew_server.taste.model.payloads import Payloads
+from askew_server.taste.prior.people import PriorPeople, served_slates
 
 
 class Chosen(NamedTuple):

@@ -25,16 +25,16 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.break_even import MechanismName, Way
 from askew.errors import ParameterError
-from askew.lattice import Lattice
-from askew.model_card import ModelCard
-from askew.randomized_response import RandomizedResponse
-from askew.signal import Signal, TasteMechanism
-from askew_server.model.answer_tables import AnswerTable, AnswerTables, Cells, cells_of
-from askew_server.model.held_out import by_sizes
+from askew.noise.lattice import Lattice
+from askew.noise.randomized_response import RandomizedResponse
+from askew.protocol.break_even import MechanismName, Way
+from askew.protocol.model_card import ModelCard
+from askew.protocol.signal import Signal, TasteMechanism
 from askew_server.retrieval.served import TasteModel
 from askew_server.retrieval.snapshot import Retriever
+from askew_server.taste.model.answer_tables import AnswerTable, AnswerTables, Cells, cells_of
+from askew_server.taste.model.held_out import by_sizes
 
 _READ_BY: Mapping[str, MechanismName] = {"point": "geo_laplace", "bucket": "bucket_rr"}
 

@@ -8,22 +8,22 @@ from fractions import Fraction
 from functools import partial
 from math import comb, exp
 
-from askew.errors import ParameterError
-from askew.exact import Draws, log_total
-from askew.mechanisms.canonical_classes import TOP, CanonicalClasses, Cell, Loss
-from askew.mechanisms.noise import Contest, NoiseFamily, check_family
-from askew.mechanisms.parameters import check_k, check_neighbors, check_positive, halved
-from askew.mechanisms.shortfall import Shortfall, canonical
-from askew.mechanisms.tally import Counts, Quality, Tally, tally
-from askew.mechanisms.value_classes import subset
-from askew.privacy import (
+from askew.dp.privacy import (
     BoundedRange,
     ConcentratedDP,
     NeighboringRelation,
     PureDP,
     exact_rational,
 )
-from askew.randomness import RandomBits
+from askew.errors import ParameterError
+from askew.mechanisms.canonical_classes import TOP, CanonicalClasses, Cell, Loss
+from askew.mechanisms.noise import Contest, NoiseFamily, check_family
+from askew.mechanisms.parameters import check_k, check_neighbors, check_positive, halved
+from askew.mechanisms.shortfall import Shortfall, canonical
+from askew.mechanisms.tally import Counts, Quality, Tally, tally
+from askew.mechanisms.value_classes import subset
+from askew.noise.exact import Draws, log_total
+from askew.noise.randomness import RandomBits
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,10 +27,10 @@ from math import comb, inf, isqrt, log
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.exact import CHUNK, Chunk, Listing, enclose
 from askew.mechanisms.noise import Contest, Floats, Groups, Link, Noisy
 from askew.mechanisms.shortfall import LOG_ERROR, log_runs
 from askew.mechanisms.tally import Integers, Tally
+from askew.noise.exact import CHUNK, Chunk, Listing, enclose
 
 
 @dataclass(frozen=True, repr=False)

@@ -8,7 +8,7 @@ from math import ceil, lgamma
 
 import numpy as np
 
-from askew.exact import Draws
+from askew.dp.privacy import BoundedRange, ConcentratedDP, NeighboringRelation, PureDP
 from askew.mechanisms.joint_classes import ALL, JointClasses, SequenceLosses, enter_by_loss
 from askew.mechanisms.noise import Contest
 from askew.mechanisms.parameters import (
@@ -23,8 +23,8 @@ from askew.mechanisms.parameters import (
 from askew.mechanisms.shortfall import Shortfall, joint, joint_flipped
 from askew.mechanisms.tally import Counts, Tally, tally
 from askew.mechanisms.value_classes import Urn, items_of_the_highest
-from askew.privacy import BoundedRange, ConcentratedDP, NeighboringRelation, PureDP
-from askew.randomness import RandomBits
+from askew.noise.exact import Draws
+from askew.noise.randomness import RandomBits
 
 
 @dataclass(frozen=True, kw_only=True)

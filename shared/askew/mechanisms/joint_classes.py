@@ -44,9 +44,9 @@ from math import expm1, inf, isqrt, log, prod, sqrt
 
 import numpy as np
 
-from askew.exact import Chunk, Listing, enclose
 from askew.mechanisms.noise import Contest, Floats, Groups, Link, Noisy
 from askew.mechanisms.tally import Integers, Tally
+from askew.noise.exact import Chunk, Listing, enclose
 
 
 @dataclass(frozen=True, repr=False)

@@ -12,8 +12,8 @@ from math import ceil, exp, log, log1p
 
 import numpy as np
 
+from askew.dp.privacy import ApproximateDP, NeighboringRelation
 from askew.errors import ParameterError
-from askew.exact import Draws
 from askew.mechanisms.limited_domain import (
     Domain,
     ExponentialClasses,
@@ -27,8 +27,8 @@ from askew.mechanisms.noise import Contest
 from askew.mechanisms.parameters import check_positive_int, ln
 from askew.mechanisms.shortfall import LAPLACE, Shortfall, one_shot
 from askew.mechanisms.tally import Counts, Integers
-from askew.privacy import ApproximateDP, NeighboringRelation
-from askew.randomness import RandomBits
+from askew.noise.exact import Draws
+from askew.noise.randomness import RandomBits
 
 
 @dataclass(frozen=True, kw_only=True)

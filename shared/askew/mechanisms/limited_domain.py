@@ -16,9 +16,15 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from askew.composition import zcdp
+from askew.dp.composition import zcdp
+from askew.dp.privacy import (
+    ADD_OR_REMOVE_ONE,
+    REPLACE_ONE,
+    ApproximateDP,
+    BoundedRange,
+    NeighboringRelation,
+)
 from askew.errors import ParameterError
-from askew.exact import Draws, Listing, enclose, parts_of
 from askew.mechanisms.parameters import (
     check_k,
     check_neighbors,
@@ -29,14 +35,8 @@ from askew.mechanisms.parameters import (
 )
 from askew.mechanisms.shortfall import Shortfall, peeled
 from askew.mechanisms.tally import Counts, Integers, Tally, integers
-from askew.privacy import (
-    ADD_OR_REMOVE_ONE,
-    REPLACE_ONE,
-    ApproximateDP,
-    BoundedRange,
-    NeighboringRelation,
-)
-from askew.randomness import RandomBits
+from askew.noise.exact import Draws, Listing, enclose, parts_of
+from askew.noise.randomness import RandomBits
 
 
 class ExponentialClasses:
@@ -131,7 +131,7 @@ class LimitedDomain:
     has just come up, so its count is at most c + 1, that of the stop, and m of them weigh at most
     delta times the stop. Under domain="top" and "positive" the tie order by id bounds their number
     by max_items_per_unit; under "strict" one unit can push all kbar out. That is all that the proof
-    of `askew.privacy.BoundedRange` needs.
+    of `askew.dp.privacy.BoundedRange` needs.
     Exact audits by enumeration are in the tests, with the variants that break: data-dependent ties,
     a threshold without the + 1, ln(1 / delta), and min(kbar, max_items_per_unit) with "strict".
 

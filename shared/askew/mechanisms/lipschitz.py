@@ -17,14 +17,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
-from askew.exact import Draws
+from askew.dp.privacy import NeighboringRelation, PureDP
 from askew.mechanisms.noise import NoiseFamily, check_family
 from askew.mechanisms.parameters import check_positive, check_scored, rate_of, tally_for
 from askew.mechanisms.shortfall import EXPONENTIAL, Shortfall, one_shot
 from askew.mechanisms.tally import Scores, Tally
 from askew.mechanisms.value_classes import ValueClasses, highest, items_of_groups, peeled_gumbel
-from askew.privacy import NeighboringRelation, PureDP
-from askew.randomness import RandomBits
+from askew.noise.exact import Draws
+from askew.noise.randomness import RandomBits
 
 
 @dataclass(frozen=True, kw_only=True)

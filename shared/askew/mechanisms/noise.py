@@ -39,10 +39,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.enclosure import exp_minus, ln2, log_ratio
+from askew.dp.intervals import exp_minus, ln2, log_ratio
 from askew.errors import ParameterError
-from askew.exact import Draws
-from askew.randomness import RandomBits
+from askew.noise.exact import Draws
+from askew.noise.randomness import RandomBits
 
 NoiseFamily = Literal["exponential", "gumbel", "laplace", "logistic", "half-logistic"]
 FAMILIES: tuple[NoiseFamily, ...] = (

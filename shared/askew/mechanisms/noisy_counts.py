@@ -9,8 +9,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
-from askew.composition import epsilon_per_round
-from askew.exact import Draws
+from askew.dp.composition import epsilon_per_round
+from askew.dp.privacy import (
+    ApproximateDP,
+    BoundedRange,
+    ConcentratedDP,
+    NeighboringRelation,
+    PureDP,
+)
 from askew.mechanisms.parameters import (
     check_k,
     check_neighbors,
@@ -23,8 +29,8 @@ from askew.mechanisms.peeling import Peeling
 from askew.mechanisms.shortfall import LAPLACE, Shortfall, one_shot
 from askew.mechanisms.tally import Counts, Tally, tally
 from askew.mechanisms.value_classes import ValueClasses, highest, items_of_groups
-from askew.privacy import ApproximateDP, BoundedRange, ConcentratedDP, NeighboringRelation, PureDP
-from askew.randomness import RandomBits
+from askew.noise.exact import Draws
+from askew.noise.randomness import RandomBits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +61,7 @@ class ConcentratedPeeling:
 
     @property
     def epsilon_per_round(self) -> Fraction:
-        """epsilon', rounded down. See `askew.composition.epsilon_per_round`."""
+        """epsilon', rounded down. See `askew.dp.composition.epsilon_per_round`."""
         return epsilon_per_round(Fraction(self.epsilon), self.k, self.delta)
 
     @property

@@ -9,14 +9,14 @@ from fractions import Fraction
 from math import log
 from typing import Protocol
 
-from askew.errors import ParameterError
-from askew.mechanisms.tally import Scores, Tally, tally_of_scores
-from askew.privacy import (
+from askew.dp.privacy import (
     ADD_OR_REMOVE_ONE,
     NeighboringRelation,
     exact_rational,
     positive_rational,
 )
+from askew.errors import ParameterError
+from askew.mechanisms.tally import Scores, Tally, tally_of_scores
 
 _SIZE = 2**256
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from askew.dp.privacy import BoundedRange, ConcentratedDP, NeighboringRelation, PureDP
 from askew.errors import ParameterError
-from askew.exact import Draws
 from askew.mechanisms.noise import Contest, NoiseFamily, check_family
 from askew.mechanisms.parameters import check_scored, rate_of, tally_for
 from askew.mechanisms.shortfall import Shortfall, flipped, peeled
 from askew.mechanisms.tally import Scores, Tally
 from askew.mechanisms.value_classes import ValueClasses, items_of_groups, peeled_gumbel
-from askew.privacy import BoundedRange, ConcentratedDP, NeighboringRelation, PureDP
-from askew.randomness import RandomBits
+from askew.noise.exact import Draws
+from askew.noise.randomness import RandomBits
 
 
 @dataclass(frozen=True, kw_only=True)

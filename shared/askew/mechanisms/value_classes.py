@@ -18,7 +18,6 @@ from math import inf, log
 
 import numpy as np
 
-from askew.exact import Draws, Listing, enclose, parts_of
 from askew.mechanisms.noise import (
     Contest,
     Floats,
@@ -31,6 +30,7 @@ from askew.mechanisms.noise import (
     quantiles,
 )
 from askew.mechanisms.tally import Integers, Tally
+from askew.noise.exact import Draws, Listing, enclose, parts_of
 
 _SHARE = 0.25  # of all items: one of so many that are left is found by chance
 _SMALL = 1 << 12  # items: of fewer, one is found by its rank

@@ -26,12 +26,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.lattice import Lattice
-from askew.metric.axes import AxisSpace
+from askew.noise.lattice import Lattice
 from askew.placement.noise import Laplace
 from askew.placement.problem import Certificate, Disutility, Identity, Placement, disutility_of
 from askew.placement.ring import place_on_wrapped_line
 from askew.placement.rule import place
+from askew.spaces.metric.axes import AxisSpace
 
 Array = NDArray[np.float64]
 Rings = tuple[float, ...]

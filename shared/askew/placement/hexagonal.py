@@ -1,7 +1,8 @@
 """Results on a map: k offsets in kilometers for the hexagonal noise and the crow's distance.
 
-The law is that of `askew.hexagonal` as its lattice becomes fine. With w_1, .., w_6 the neighbors of
-zero in units of a step, N the norm whose unit ball is their hexagon and g = 1.1545 its gauge,
+The law is that of `askew.noise.hexagonal` as its lattice becomes fine. With w_1, .., w_6 the
+neighbors of zero in units of a step, N the norm whose unit ball is their hexagon and g = 1.1545 its
+gauge,
 
     density  epsilon**2 / (5.2 g**2) exp(-epsilon N(x) / g),   5.2 = twice the hexagon's area,
     a draw   (E_1 w_m + E_2 w_(m+1)) g / epsilon,   m a fair die, E_1 and E_2 exponential
@@ -26,7 +27,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.hexagonal import GAUGE, NEIGHBORS, RISE
+from askew.noise.hexagonal import GAUGE, NEIGHBORS, RISE
 from askew.placement.codebook import Codebook, Points, assign, fit, packaged, slope_of, spread_out
 from askew.placement.laplace_line import place_on_laplace_line
 from askew.placement.many_dimensions import volume_bound

@@ -29,12 +29,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import OutOfRange, ParameterError
-from askew.meanings import Meanings
-from askew.randomized_response import RandomizedResponse
+from askew.noise.randomized_response import RandomizedResponse
+from askew.protocol.signal import Signal
 from askew.retrieval.cover import cover, covered_by_each
 from askew.retrieval.posterior import LIMIT, Prior, pool_rows, response_log_odds, systematic
-from askew.signal import Signal
-from askew.taste_buckets import Buckets
+from askew.spaces.meanings import Meanings
+from askew.spaces.taste_buckets import Buckets
 
 Array = NDArray[np.float64]
 

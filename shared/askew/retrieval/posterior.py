@@ -22,7 +22,8 @@ Source: posterior and greedy choice, Sarmasarkar, Jiang, Goel, Korolova, Munagal
 
 How likely a signal is, given each of m people: the exact law of the noise, in logarithms.
 
-Lattice (`askew.lattice`), q = inverse_rate, r = q / (q + 1); a coordinate at u / step = j + t:
+Lattice (`askew.noise.lattice`), q = inverse_rate, r = q / (q + 1); a coordinate at u / step = j +
+t:
 
     P(Z = z) = ((1 - t) r**|z - j| + t r**|z - j - 1|) / (2 q + 1)
              = r**(j - z)     ((1 - t) + t r) / (2 q + 1)     for z <= j
@@ -44,10 +45,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import DimensionMismatch, OutOfRange, ParameterError
-from askew.lattice import COORDINATE_LIMIT, Lattice
-from askew.randomized_response import RandomizedResponse
+from askew.noise.lattice import COORDINATE_LIMIT, Lattice
+from askew.noise.randomized_response import RandomizedResponse
+from askew.protocol.signal import Signal
 from askew.retrieval.cover import cover, covered
-from askew.signal import Signal
 
 
 def lattice_log_likelihood(

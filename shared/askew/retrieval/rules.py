@@ -13,18 +13,18 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.encoder import Encoder
+from askew.catalog.catalog import Catalog
 from askew.errors import ParameterError
-from askew.model_card import Catalog
 from askew.placement.many_dimensions import best_factors
 from askew.placement.many_dimensions import offsets as grid_offsets
 from askew.placement.noise import Laplace
 from askew.placement.problem import Identity
 from askew.placement.rule import place
+from askew.protocol.rule_kind import SERVED, RuleKind
+from askew.protocol.signal import Signal
 from askew.retrieval.item_search import CELLS, ItemSearch
 from askew.retrieval.posterior import PosteriorRule, Prior
-from askew.rule_kind import SERVED, RuleKind
-from askew.signal import Signal
+from askew.spaces.encoder import Encoder
 
 _KEPT = 1024  # placements: devices choose k, so the cache needs a limit
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from askew.break_even import MECHANISMS, BreakEven, MechanismName, Offer, Way
+from askew.dp.privacy import rational
 from askew.errors import OutOfRange
-from askew.privacy import rational
+from askew.protocol.break_even import MECHANISMS, BreakEven, MechanismName, Offer, Way
 from askew.wire.v1 import retrieval_pb2 as pb
 
 

@@ -11,17 +11,17 @@ from typing import TypeVar
 
 from google.protobuf.message import DecodeError, Message
 
+from askew.catalog.held_file import PIECE_BYTES
+from askew.catalog.item import Item
+from askew.dp.privacy import ANY_SPACE
 from askew.errors import Malformed, OtherKind, OutOfRange, StaleSpace
-from askew.held_file import PIECE_BYTES
-from askew.item import Item
-from askew.item_codes import decode, decode_boosts, encode, encode_boosts
-from askew.metric.map_noise import MapNoise
-from askew.metric_card import Card, MetricCard
-from askew.model_card import MAX_PAYLOAD, ModelCard, ServingRule
-from askew.privacy import ANY_SPACE
-from askew.ranking import Slate
-from askew.rule_kind import SERVED, RuleKind
-from askew.signal import Query, Signal
+from askew.protocol.metric_card import Card, MetricCard
+from askew.protocol.model_card import MAX_PAYLOAD, ModelCard, ServingRule
+from askew.protocol.ranking import Slate
+from askew.protocol.rule_kind import SERVED, RuleKind
+from askew.protocol.signal import Query, Signal
+from askew.spaces.item_codes import decode, decode_boosts, encode, encode_boosts
+from askew.spaces.metric.map_noise import MapNoise
 from askew.wire import metric
 from askew.wire.break_even import break_even_from_message, break_even_to_message
 from askew.wire.fields import check_count

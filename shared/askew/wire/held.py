@@ -13,13 +13,14 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from google.protobuf.message import Message
 
-from askew.coded_vectors import held_vectors
+from askew.catalog.catalog import Catalog
+from askew.catalog.held_file import Part, file_of
+from askew.catalog.item import MAX_GENRES, Item
+from askew.catalog.packed_items import PackedItems
 from askew.errors import Malformed, OutOfRange
-from askew.held_file import Part, file_of
-from askew.item import MAX_GENRES, Item
-from askew.item_codes import Codes, decode_boosts, encode, encode_boosts
-from askew.model_card import Catalog, ModelCard
-from askew.packed_items import PackedItems
+from askew.protocol.model_card import ModelCard
+from askew.spaces.coded_vectors import held_vectors
+from askew.spaces.item_codes import Codes, decode_boosts, encode, encode_boosts
 from askew.wire.convert import (
     FIELDS_OF_CARD,
     MAX_ITEMS,

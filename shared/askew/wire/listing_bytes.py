@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from struct import Struct
 
-from askew.listing import Value
+from askew.catalog.listing import Value
 from askew.wire.fields import FIXED32, FIXED64, SIZES, VARINT, sized, tags
 from askew.wire.v1 import retrieval_pb2 as pb
 

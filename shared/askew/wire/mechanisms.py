@@ -5,11 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 
 from askew.errors import Malformed, OutOfRange, ParameterError
-from askew.hexagonal import HexagonalLattice
-from askew.lattice import Lattice
-from askew.metric.map_noise import MapNoise
-from askew.randomized_response import ODDS_BITS, RandomizedResponse
-from askew.signal import Mechanism
+from askew.noise.hexagonal import HexagonalLattice
+from askew.noise.lattice import Lattice
+from askew.noise.randomized_response import ODDS_BITS, RandomizedResponse
+from askew.protocol.signal import Mechanism
+from askew.spaces.metric.map_noise import MapNoise
 from askew.wire.v1 import retrieval_pb2 as pb
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from askew.catalog.listing import Attribute, AttributeKind, Listing, Value
 from askew.errors import Malformed, OutOfRange, ParameterError
-from askew.listing import Attribute, AttributeKind, Listing, Value
-from askew.metric.area import Area
-from askew.metric.axes import Axis, AxisSpace
-from askew.metric.map_space import MapSpace, MetricSpace
-from askew.metric_card import CollectionCard, MetricCard, MetricRule
-from askew.rule_kind import SERVED_IN_METRIC_SPACES, MetricRuleKind
+from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule
+from askew.protocol.rule_kind import SERVED_IN_METRIC_SPACES, MetricRuleKind
+from askew.spaces.metric.area import Area
+from askew.spaces.metric.axes import Axis, AxisSpace
+from askew.spaces.metric.map_space import MapSpace, MetricSpace
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew.wire.versions import version_from_bytes
 

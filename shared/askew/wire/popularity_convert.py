@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from askew.analyst import BudgetStatus, TopKQuestion
+from askew.dp.analyst import BudgetStatus, TopKQuestion
+from askew.dp.odometer import PayWhatYouGet
+from askew.dp.privacy import rational
+from askew.dp.release import Release, ReleaseSummary, check_charge, release_from_bytes
 from askew.errors import Malformed, OutOfRange, ParameterError
-from askew.odometer import PayWhatYouGet
 from askew.plain_text import check_text
-from askew.privacy import rational
-from askew.release import Release, ReleaseSummary, check_charge, release_from_bytes
 from askew.wire.convert import parse
 from askew.wire.v1 import popularity_pb2 as pb
 

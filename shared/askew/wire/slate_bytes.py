@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from askew.item import Item
+from askew.catalog.item import Item
 from askew.wire.fields import SIZES, VARINT, sized, tags
 from askew.wire.v1 import retrieval_pb2 as pb
 

@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING
 import click
 import pytest
 
-from askew.lattice import Lattice
-from askew.privacy import SignalCharge
-from askew.signal import Signal
+from askew.dp.privacy import SignalCharge
+from askew.noise.lattice import Lattice
+from askew.protocol.signal import Signal
 from askew_client.device.device import Companion
-from askew_client.ledger.account import Charge
-from askew_client.ledger.slots import day_after
-from askew_client.ledger.store import SignalStore
 from askew_client.settings import sources as config
 from askew_client.settings.ranges import Caps
 from askew_client.settings.settings import slot_of
+from askew_client.signals.account import Charge
+from askew_client.signals.slots import day_after
+from askew_client.signals.store import SignalStore
 
 if TYPE_CHECKING:
     from client.conftest import Askew, Outcome

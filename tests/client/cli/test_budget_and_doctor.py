@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from askew.lattice import Lattice
-from askew.privacy import SignalCharge
-from askew.randomized_response import RandomizedResponse
-from askew.signal import Signal
+from askew.dp.privacy import SignalCharge
+from askew.noise.lattice import Lattice
+from askew.noise.randomized_response import RandomizedResponse
+from askew.protocol.signal import Signal
 from askew_client.device.budget_view import budget_of
 from askew_client.device.doctor import check_clock, check_keyring, check_modes, check_space
-from askew_client.ledger.store import SignalStore
 from askew_client.settings.paths import places
 from askew_client.settings.ranges import Caps
 from askew_client.settings.settings import ClientSettings, slot_of
+from askew_client.signals.store import SignalStore
 from askew_client.views.rounding import at_most
 
 if TYPE_CHECKING:

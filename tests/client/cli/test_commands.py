@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import click
 import pytest
 
-from askew.lattice import Lattice
+from askew.noise.lattice import Lattice
 from askew_client.cli import main as cli
-from askew_client.ledger.account import Charge
-from askew_client.ledger.store import SignalStore
 from askew_client.settings.ranges import Caps
+from askew_client.signals.account import Charge
+from askew_client.signals.store import SignalStore
 
 if TYPE_CHECKING:
     from client.conftest import Askew

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 from static_host import serving as static_host
 
-from askew.editions import edition_of
-from askew.held_file import HEAD_BYTES
+from askew.catalog.editions import edition_of
+from askew.catalog.held_file import HEAD_BYTES
 from askew.wire.held import held_files
-from askew_client.held.source import date_of
+from askew_client.catalog.source import date_of
 from askew_client.opening import open_library
 from askew_client.settings.settings import ClientSettings
 from askew_client.tui.simulation import simulated_model

@@ -21,7 +21,7 @@ USELESS = {
     "askew_client.device.budget_view",
     "askew_client.device.nearby",
     "askew_client.forecast",
-    "askew_client.places",
+    "askew_client.near",
     "askew_client.tui",
     "askew_client.views.near",
 }

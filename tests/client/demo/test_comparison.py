@@ -6,12 +6,12 @@ import datetime
 
 import pytest
 
+from askew.catalog.listing import Attribute, AttributeKind, Listing
 from askew.errors import ParameterError
-from askew.listing import Attribute, AttributeKind, Listing
-from askew.ranking import Slate
+from askew.protocol.ranking import Slate
 from askew_client.demo.comparison import Comparison, Row
-from askew_client.places.pick import Judged, judged
-from askew_client.places.wishes import Wishes
+from askew_client.near.pick import Judged, judged
+from askew_client.near.wishes import Wishes
 
 ATTRIBUTES = (
     Attribute("kind", AttributeKind.CATEGORY),

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from askew.lattice import Lattice
-from askew.randomness import RandomBits, ReplayBits
+from askew.noise.lattice import Lattice
+from askew.noise.randomness import RandomBits, ReplayBits
+from askew.protocol.rule_kind import RuleKind
+from askew.protocol.signal import Query, Signal
 from askew.retrieval import OffsetRule
-from askew.rule_kind import RuleKind
-from askew.signal import Query, Signal
 from askew_client.demo import map_picture
 from askew_client.demo.map_picture import COLUMNS, LEGEND, ROWS, draw_map
 from askew_client.settings.settings import ClientSettings

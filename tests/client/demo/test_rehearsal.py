@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from askew.dp.privacy import ANY_SPACE
 from askew.errors import ServerFailed
-from askew.metric.map_noise import MapNoise
-from askew.privacy import ANY_SPACE
-from askew.signal import Query, Signal
+from askew.protocol.signal import Query, Signal
+from askew.spaces.metric.map_noise import MapNoise
 from askew_client.demo.rehearsal import Rehearsal
 from askew_client.demo.server import server_process
 from askew_client.settings.settings import ClientSettings

@@ -11,24 +11,25 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from askew.editions import PERIOD, edition_of
+from askew.catalog.catalog import Catalog
+from askew.catalog.editions import PERIOD, edition_of
+from askew.catalog.held_file import Part
+from askew.catalog.item import Item
+from askew.catalog.title_key import title_key
+from askew.catalog.titles import TitleIndex
 from askew.errors import AskewError, Malformed, StaleSpace, TooSlow, Unreachable
-from askew.held_file import Part
-from askew.item import Item
-from askew.metric_card import Card, MetricCard
-from askew.model_card import Catalog, ModelCard
-from askew.randomness import SystemBits
-from askew.ranking import Slate
-from askew.signal import Query
-from askew.title_key import title_key
-from askew.titles import TitleIndex
+from askew.noise.randomness import SystemBits
+from askew.protocol.metric_card import Card, MetricCard
+from askew.protocol.model_card import ModelCard
+from askew.protocol.ranking import Slate
+from askew.protocol.signal import Query
+from askew_client.catalog.source import date_of
 from askew_client.device.device import Companion
 from askew_client.device.present import ratings_of
-from askew_client.held.source import date_of
-from askew_client.ledger.store import SignalStore
 from askew_client.profile.store import PassingProfile, ProfileStore
 from askew_client.settings.ranges import Caps
 from askew_client.settings.settings import ClientSettings
+from askew_client.signals.store import SignalStore
 from askew_client.transport.held import FetchedAnew
 from askew_client.transport.in_process import LocalTransport
 from askew_client.transport.protocol import Holding, Library

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from client.conftest import VECTORS, made_retriever, space_of_width
 
-from askew.coded_vectors import CodedVectors
-from askew.item import Item
-from askew.item_codes import encode
-from askew.model_card import Catalog
-from askew.ranking import Slate
+from askew.catalog.catalog import Catalog
+from askew.catalog.item import Item
+from askew.protocol.ranking import Slate
+from askew.spaces.coded_vectors import CodedVectors
+from askew.spaces.item_codes import encode
 from askew_client.device.model import Model
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.met import Met, MetItem

@@ -15,22 +15,22 @@ from typing import Any
 
 import pytest
 from client.device.test_ways import BUCKETS, DEAR, EDITION, POINT, SETTINGS, SHARED, Device
-from client.places.conftest import BERLIN, MUNICH
-from client.places.conftest import Device as PlaceDevice
+from client.near.conftest import BERLIN, MUNICH
+from client.near.conftest import Device as PlaceDevice
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from hypothesis.strategies import booleans, integers, sampled_from
 
-from askew.break_even import Offer
+from askew.dp.privacy import SignalCharge
 from askew.errors import AskewError, QuoteVoid
-from askew.lattice import Lattice
-from askew.metric.position import Position
-from askew.privacy import SignalCharge
-from askew.signal import Signal
+from askew.noise.lattice import Lattice
+from askew.protocol.break_even import Offer
+from askew.protocol.signal import Signal
+from askew.spaces.metric.position import Position
 from askew_client.device.nearby import Nearby
-from askew_client.ledger.store import SignalStore
 from askew_client.profile.named_place import Spot
 from askew_client.settings.settings import WayName, slot_of
+from askew_client.signals.store import SignalStore
 from askew_client.views.near import NearAnswer, PlaceCost
 from askew_client.views.problems import Setback, Trouble
 from askew_client.views.quote import Price, Quote, Terms

@@ -13,20 +13,21 @@ import numpy as np
 import pytest
 from client.conftest import VECTORS, made_retriever, space_of_width
 
-from askew.break_even import BreakEven, Offer, Way
-from askew.held_file import Part
-from askew.item import Item
-from askew.metric_card import Card, MetricCard
-from askew.model_card import Catalog, ModelCard
-from askew.randomness import RandomBits, SystemBits
-from askew.ranking import Slate
-from askew.signal import Query
+from askew.catalog.catalog import Catalog
+from askew.catalog.held_file import Part
+from askew.catalog.item import Item
+from askew.noise.randomness import RandomBits, SystemBits
+from askew.protocol.break_even import BreakEven, Offer, Way
+from askew.protocol.metric_card import Card, MetricCard
+from askew.protocol.model_card import ModelCard
+from askew.protocol.ranking import Slate
+from askew.protocol.signal import Query
 from askew.wire.convert import query_to_bytes
 from askew_client.device.device import Companion
-from askew_client.ledger.store import SignalStore
 from askew_client.profile.store import ProfileStore
 from askew_client.profile.title_search import TitleSearch
 from askew_client.settings.settings import ClientSettings
+from askew_client.signals.store import SignalStore
 from askew_client.transport.in_process import LocalTransport
 from askew_client.transport.protocol import Holding
 from askew_client.transport.shaped import ShapedTransport

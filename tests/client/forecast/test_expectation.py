@@ -14,24 +14,24 @@ from numpy.typing import NDArray
 from small_world import made_buckets, made_card, made_catalog, made_encoder, made_space
 
 from askew.errors import ProfileError
-from askew.lattice import Lattice
-from askew.randomized_response import RandomizedResponse
-from askew.randomness import ReplayBits
+from askew.noise.lattice import Lattice
+from askew.noise.randomized_response import RandomizedResponse
+from askew.noise.randomness import ReplayBits
+from askew.protocol.rule_kind import RuleKind
+from askew.protocol.signal import Signal
 from askew.retrieval import OffsetRule, SharedSlate
 from askew.retrieval import buckets as bucket_rule
 from askew.retrieval.buckets import BucketRule
 from askew.retrieval.cover import cover
 from askew.retrieval.posterior import PosteriorRule
-from askew.rule_kind import RuleKind
-from askew.signal import Signal
 from askew.sizes import MAX_BUCKETS
-from askew.taste_buckets import Buckets
+from askew.spaces.taste_buckets import Buckets
 from askew_client.device.what_if import forecast_of
-from askew_client.exchange import Exchange
 from askew_client.forecast import synthetic_people
 from askew_client.forecast.forecast import Comparison, Expectation, Quality, played_rule
 from askew_client.forecast.synthetic_people import LIKES, buckets_of, posterior_of, stand_ins
 from askew_client.settings.settings import ClientSettings, MechanismName
+from askew_client.taste.exchange import Exchange
 
 if TYPE_CHECKING:
     from client.conftest import Pair

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from askew.catalog.item import Item
 from askew.errors import ProfileError
-from askew.item import Item
-from askew.randomness import SystemBits
+from askew.noise.randomness import SystemBits
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.editor import ProfileDesk
 from askew_client.profile.met import MAX_MET, Met, MetItem

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from askew.dp.privacy import SignalCharge
 from askew.errors import ProfileError
-from askew.lattice import Lattice
-from askew.privacy import SignalCharge
-from askew.randomness import SystemBits
-from askew.signal import Signal
-from askew_client.ledger.store import SignalStore
+from askew.noise.lattice import Lattice
+from askew.noise.randomness import SystemBits
+from askew.protocol.signal import Signal
 from askew_client.profile import encryption as vault
 from askew_client.profile.editor import Forgotten, ProfileDesk
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.paths import Places, places
 from askew_client.settings.ranges import Caps
+from askew_client.signals.store import SignalStore
 from askew_client.storage import private_database
 from askew_client.storage.private_database import PrivateDatabase
 from askew_client.views.rated import PastAnswer

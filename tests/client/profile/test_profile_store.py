@@ -14,7 +14,7 @@ from keyring.backends import fail, null
 from keyring.errors import PasswordDeleteError
 
 from askew.errors import ProfileError, VaultError
-from askew.randomness import SystemBits
+from askew.noise.randomness import SystemBits
 from askew_client.profile import document as documents
 from askew_client.profile import encryption as vault
 from askew_client.profile.document import ProfileDocument

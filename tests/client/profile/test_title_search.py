@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from askew.item import Item
-from askew.model_card import Catalog
-from askew.title_key import plain_text, title_key, without_article
-from askew.titles import TitleIndex
+from askew.catalog.catalog import Catalog
+from askew.catalog.item import Item
+from askew.catalog.title_key import plain_text, title_key, without_article
+from askew.catalog.titles import TitleIndex
 from askew_client.profile import title_words, vocabulary
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.title_search import Matches, TitleSearch

@@ -7,8 +7,8 @@ from importlib import resources
 import pytest
 
 from askew.errors import ParameterError
-from askew.metric.position import Position
-from askew.metric.region import MAX_APEX, Region
+from askew.spaces.metric.position import Position
+from askew.spaces.metric.region import MAX_APEX, Region
 from askew_client.settings.regions import countries, region_of
 
 FOLDER = resources.files("askew_client.settings")

@@ -10,10 +10,10 @@ from typing import Any, assert_type
 
 import pytest
 
+from askew.dp.privacy import Reach
 from askew.errors import ParameterError
-from askew.lattice import Lattice
-from askew.privacy import Reach
-from askew.randomized_response import RandomizedResponse
+from askew.noise.lattice import Lattice
+from askew.noise.randomized_response import RandomizedResponse
 from askew_client.settings.consent import Consent, consents_of, with_consent, without_consent
 from askew_client.settings.ranges import EPSILONS, LEVELS, Caps
 from askew_client.settings.settings import ClientSettings, slot_of

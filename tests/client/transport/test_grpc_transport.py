@@ -13,12 +13,12 @@ import grpc.aio
 import pytest
 
 from askew.address import is_loopback
-from askew.editions import FIRST
+from askew.catalog.editions import FIRST
+from askew.catalog.held_file import PIECE_BYTES, Part
 from askew.errors import AskewError, Malformed, ParameterError, ServerFailed, TooSlow, Unreachable
-from askew.held_file import PIECE_BYTES, Part
-from askew.lattice import Lattice
-from askew.randomness import SystemBits
-from askew.signal import Query, Signal
+from askew.noise.lattice import Lattice
+from askew.noise.randomness import SystemBits
+from askew.protocol.signal import Query, Signal
 from askew.wire import convert
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.transport import retries

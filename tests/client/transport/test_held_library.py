@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from askew.break_even import DEVICE_BYTES
-from askew_client.held.shelf import Shelf
+from askew.protocol.break_even import DEVICE_BYTES
+from askew_client.catalog.shelf import Shelf
 from askew_client.transport import held
 from askew_client.transport.held import KeptLibrary
 from askew_client.transport.in_process import LocalTransport

@@ -8,16 +8,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from askew.editions import FIRST
+from askew.catalog.editions import FIRST
+from askew.catalog.held_file import Part
+from askew.catalog.listing import Listing
 from askew.errors import NotFound, OtherKind, OutOfRange
-from askew.held_file import Part
-from askew.listing import Listing
-from askew.metric.map_noise import MapNoise
-from askew.metric.position import Position
-from askew.metric.region import Region
+from askew.noise.randomness import SystemBits
 from askew.placement.hexagonal import place_on_map
-from askew.randomness import SystemBits
-from askew.signal import Query, Signal
+from askew.protocol.signal import Query, Signal
+from askew.spaces.metric.map_noise import MapNoise
+from askew.spaces.metric.position import Position
+from askew.spaces.metric.region import Region
 from askew_client.settings.towns import named_towns
 from askew_client.transport.places_in_process import LocalPlaces, probes
 from askew_client.tui.simulated_places import simulated_places

@@ -10,7 +10,7 @@ import grpc.aio
 import pytest
 from virtual_time import VirtualSelector, in_virtual_time
 
-from askew.randomness import RandomBits, ReplayBits, SystemBits
+from askew.noise.randomness import RandomBits, ReplayBits, SystemBits
 from askew_client.transport import retries
 from askew_client.transport.retries import PATIENCE, drawn_pauses, persistent
 

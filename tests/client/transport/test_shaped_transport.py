@@ -17,7 +17,7 @@ import pytest
 from small_map import GERMANY, NearServer, made_card
 from virtual_time import VirtualSelector, in_virtual_time
 
-from askew.editions import edition_of
+from askew.catalog.editions import edition_of
 from askew.errors import (
     BudgetExceeded,
     ConnectionOpen,
@@ -27,26 +27,26 @@ from askew.errors import (
     StaleSpace,
     Unreachable,
 )
-from askew.metric.map_space import MapSpace
-from askew.metric.position import Position
-from askew.randomness import SystemBits
-from askew_client import exchange as exchanging
+from askew.noise.randomness import SystemBits
+from askew.spaces.metric.map_space import MapSpace
+from askew.spaces.metric.position import Position
+from askew_client.catalog.shelf import Shelf
+from askew_client.catalog.source import date_of
 from askew_client.device import nearby as near
 from askew_client.device import present, what_if
 from askew_client.device.device import Companion
 from askew_client.device.nearby import Nearby
 from askew_client.forecast import place_forecast
-from askew_client.held.shelf import Shelf
-from askew_client.held.source import date_of
-from askew_client.ledger.store import SignalStore
-from askew_client.places.wishes import NO_WISHES
+from askew_client.near.wishes import NO_WISHES
 from askew_client.profile import encryption
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.store import PassingProfile, ProfileStore
 from askew_client.profile.title_search import TitleSearch
 from askew_client.settings.ranges import Caps
 from askew_client.settings.settings import ClientSettings
+from askew_client.signals.store import SignalStore
 from askew_client.storage.private_database import PrivateDatabase
+from askew_client.taste import exchange as exchanging
 from askew_client.transport.held import KeptLibrary
 from askew_client.transport.in_process import InProcess, LocalTransport
 from askew_client.transport.shaped import ShapedTransport

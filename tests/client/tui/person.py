@@ -17,20 +17,21 @@ from textual.pilot import Pilot
 from textual.widget import Widget
 from textual.worker import Worker
 
+from askew.catalog.catalog import Catalog
+from askew.catalog.held_file import Part
 from askew.errors import AskewError
-from askew.held_file import Part
-from askew.metric_card import Card
-from askew.model_card import Catalog, ModelCard, ServingRule
-from askew.randomness import RandomBits, SystemBits
-from askew.ranking import Slate
-from askew.signal import Query
+from askew.noise.randomness import RandomBits, SystemBits
+from askew.protocol.metric_card import Card
+from askew.protocol.model_card import ModelCard, ServingRule
+from askew.protocol.ranking import Slate
+from askew.protocol.signal import Query
 from askew.wire.held import held_files
 from askew_client.device.device import Companion
-from askew_client.ledger.store import SignalStore
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.file import ConfigFile, read_file
 from askew_client.settings.settings import ClientSettings
 from askew_client.settings.sources import configured
+from askew_client.signals.store import SignalStore
 from askew_client.transport.held import FetchedAnew
 from askew_client.transport.in_process import LocalTransport
 from askew_client.transport.shaped import ShapedTransport

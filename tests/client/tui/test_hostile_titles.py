@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from textual.widgets import OptionList
 
+from askew.catalog.item import Item
 from askew.errors import OutOfRange
-from askew.item import Item
 from askew.plain_text import MAX_MARKS, MAX_TEXT
 from askew_client.profile.document import ProfileDocument
 from askew_client.tui.widgets.plain_text import fitted

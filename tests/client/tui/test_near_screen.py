@@ -14,12 +14,13 @@ from client.tui.person import SETTINGS, Device, Network, Person
 from mechanisms.streams import ShakeBits
 from textual.widgets import Button, Input
 
+from askew.catalog.catalog import Catalog
 from askew.errors import Overloaded, PlaceError, ProfileError, Unreachable
-from askew.metric.position import Position
-from askew.metric_card import Card, MetricCard
-from askew.model_card import Catalog, ModelCard
-from askew.ranking import Slate
-from askew.signal import Query
+from askew.protocol.metric_card import Card, MetricCard
+from askew.protocol.model_card import ModelCard
+from askew.protocol.ranking import Slate
+from askew.protocol.signal import Query
+from askew.spaces.metric.position import Position
 from askew_client.device.device import Companion
 from askew_client.transport.places_in_process import LocalPlaces
 from askew_client.tui import near_desk

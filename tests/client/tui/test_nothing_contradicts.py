@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from client.tui.person import Device
 
+from askew.catalog.item import Item
 from askew.errors import Unreachable
-from askew.item import Item
 
 
 def nobody() -> Unreachable:

@@ -10,8 +10,8 @@ import pytest
 from client.tui.person import Device, Network, Person
 from client.tui.test_pictures import SteadyBits
 
+from askew.catalog.item import Item
 from askew.errors import Unreachable
-from askew.item import Item
 from askew_client.settings.settings import ClientSettings
 from askew_client.tui.app import AskewApp
 from askew_client.tui.screens.frame import TABS

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from client.tui.person import Device
 
-from askew.randomness import RandomBits
+from askew.noise.randomness import RandomBits
 
 PICTURES = Path(__file__).parent / "pictures"
 

@@ -13,8 +13,8 @@ from client.tui.person import Device, Person
 from small_world import made_card, made_catalog, made_encoder, made_space
 from textual.containers import VerticalScroll
 
-from askew.model_card import ServingRule
-from askew.rule_kind import RuleKind
+from askew.protocol.model_card import ServingRule
+from askew.protocol.rule_kind import RuleKind
 from askew_client.device.device import Companion
 from askew_client.settings.settings import MechanismName
 from askew_client.tui.widgets.forecast_bars import ForecastBars, figure

@@ -11,8 +11,8 @@ import pytest
 from client.tui.person import SETTINGS, Device
 from textual.widgets import Input
 
-from askew.break_even import BreakEven, Offer, Way
-from askew.held_file import Part
+from askew.catalog.held_file import Part
+from askew.protocol.break_even import BreakEven, Offer, Way
 from askew.wire.held import held_files
 from askew_client.device.quoting import IN_PROCESS
 from askew_client.settings.consent import consents_of

@@ -7,7 +7,7 @@ import re
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
-from askew.randomness import ReplayBits
+from askew.noise.randomness import ReplayBits
 from askew_client.tui.web import HOST, BrowserServer
 
 

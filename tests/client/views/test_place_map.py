@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import pytest
 
-from askew.hexagonal import HexagonalLattice, steps
-from askew.metric.position import Position
-from askew.metric.region import Region
+from askew.noise.hexagonal import HexagonalLattice, steps
+from askew.spaces.metric.position import Position
+from askew.spaces.metric.region import Region
 from askew_client.views.map_frame import Frame
 from askew_client.views.place_glow import (
     HALF,
@@ -74,7 +74,9 @@ def test_a_signal_that_is_not_there_and_marks_outside_draw_nothing() -> None:
 
 
 def test_the_depth_of_the_glow_is_that_of_the_law() -> None:
-    """-log P(z) / P(0) of `askew.hexagonal`. Planted bug: a circle, or degrees of another plane."""
+    """-log P(z) / P(0) of `askew.noise.hexagonal`. Planted bug: a circle, or degrees of another
+    plane.
+    """
     s, q = float(LATTICE.step), LATTICE.inverse_rate
     for i, j in ((900, 0), (900, 900), (0, 900), (400, -300), (-700, 200), (-5000, -2500)):
         x, y = (float(each) for each in LATTICE.point(i, j))

@@ -13,11 +13,11 @@ from pathlib import Path
 import grpc
 import pytest
 
-from askew.hexagonal import HexagonalLattice
-from askew.metric.map_noise import MapNoise
-from askew.metric.map_space import MapSpace
-from askew.privacy import ANY_SPACE
-from askew.signal import Query, Signal
+from askew.dp.privacy import ANY_SPACE
+from askew.noise.hexagonal import HexagonalLattice
+from askew.protocol.signal import Query, Signal
+from askew.spaces.metric.map_noise import MapNoise
+from askew.spaces.metric.map_space import MapSpace
 from askew.wire import convert
 from askew_server.collections import artifact
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from askew.break_even import Way
-from askew.meanings import Meanings
-from askew_server.model import artifact, item_model
+from askew.protocol.break_even import Way
+from askew.spaces.meanings import Meanings
+from askew_server.taste.model import artifact, item_model
 
 Run = Callable[..., int]
 RNG = np.random.default_rng(5)

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from askew_server.evaluation import scene
-from askew_server.model import catalog_update
 from askew_server.ratings.builder import TableBuilder
-from askew_server.training import factors, given_vectors
+from askew_server.taste.model import catalog_update
+from askew_server.taste.training import factors, given_vectors
 
 Run = Callable[..., int]
 END = (

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 import static_host
 
-from askew.held_file import HEAD_BYTES, Part
+from askew.catalog.held_file import HEAD_BYTES, Part
 from askew.wire.held import held_files
-from askew_client.held.https import HttpsSource
-from askew_client.held.shelf import Shelf
+from askew_client.catalog.https import HttpsSource
+from askew_client.catalog.shelf import Shelf
 from askew_client.transport.held import KeptLibrary
-from askew_server.model import artifact
-from askew_server.model.item_model import ItemModel
+from askew_server.taste.model import artifact
+from askew_server.taste.model.item_model import ItemModel
 
 Run = Callable[..., int]
 MONDAY = datetime.date(2026, 11, 23)

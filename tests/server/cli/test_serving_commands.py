@@ -18,13 +18,13 @@ import numpy as np
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from askew.model_card import ServingRule
-from askew.rule_kind import RuleKind
+from askew.protocol.model_card import ServingRule
+from askew.protocol.rule_kind import RuleKind
 from askew_server.cli import main as cli
 from askew_server.demo import simulation as demo
-from askew_server.model import artifact
 from askew_server.serving.running import process as serving
-from askew_server.training.options import TrainingOptions
+from askew_server.taste.model import artifact
+from askew_server.taste.training.options import TrainingOptions
 
 STARTED = re.compile(r"listening on 127\.0\.0\.1:(\d+), 417 items, .*SIMULATED.*\n")
 USAGE = 2  # the exit code of a command that was typed wrongly

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from askew_server.model import artifact
-from askew_server.model.answer_tables import AnswerTables
-from askew_server.model.item_model import ItemModel
 from askew_server.retrieval.served import snapshot_of
 from askew_server.retrieval.snapshot import Retriever
 from askew_server.retrieval.tabulated import published, tables_of
+from askew_server.taste.model import artifact
+from askew_server.taste.model.answer_tables import AnswerTables
+from askew_server.taste.model.item_model import ItemModel
 
 Run = Callable[..., int]
 OPTIONS = ("--min-ratings", 2, "--least-likes", 2, "--rule", "codebook", "-k", 2)

@@ -8,9 +8,9 @@ from math import nan
 import numpy as np
 import pytest
 
+from askew.catalog.listing import Attribute, AttributeKind, Listing
 from askew.errors import DimensionMismatch, ParameterError
-from askew.listing import Attribute, AttributeKind, Listing
-from askew.metric_card import CollectionCard
+from askew.protocol.metric_card import CollectionCard
 from askew_server.collections.collection import Collection, with_words
 from askew_server.collections.columns import UNKNOWN, Flags, Numbers, Titles, Words
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from small_collections import DAY, GERMANY
 
+from askew.catalog.listing import AttributeKind
 from askew.errors import DataError, OutOfRange, ParameterError
-from askew.listing import AttributeKind
-from askew.metric.map_space import MapSpace, MetricSpace
-from askew.metric.region import Region
+from askew.spaces.metric.map_space import MapSpace, MetricSpace
+from askew.spaces.metric.region import Region
 from askew_server.collections.intake import AttributeOption
 from askew_server.collections.model import inside, space_of_axes, space_of_region
 from askew_server.collections.reading import CollectionFile, Reading, read_collection, read_towns

@@ -19,8 +19,8 @@ from askew_server.collections.columns import Flags, Numbers
 from askew_server.collections.intake import duckdb_session
 from askew_server.collections.live import live_path, read_live, write_live
 from askew_server.collections.live_update import update_live
-from askew_server.model import directory as folder
 from askew_server.retrieval.served import LiveValues
+from askew_server.taste.model import directory as folder
 
 
 def with_all(value: int, collection: Collection) -> Collection:

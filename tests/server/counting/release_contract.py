@@ -22,8 +22,8 @@ from server.counting.parquet import write_parquet
 from server.counting.reference import KEY, columns_of, varied_events
 from server.ledger.scenes import ENVIRONMENT
 
-from askew.randomness import ReplayBits
-from askew.release import Release, release_from_bytes
+from askew.dp.release import Release, release_from_bytes
+from askew.noise.randomness import ReplayBits
 from askew_server.counting.key_store import stored_key
 
 PASSWORD = "hunter2-canary"

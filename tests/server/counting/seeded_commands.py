@@ -14,7 +14,7 @@ from contextlib import redirect_stderr, redirect_stdout
 
 import numpy as np
 
-from askew.randomness import RandomBits
+from askew.noise.randomness import RandomBits
 from askew_server.cli import main as cli
 from askew_server.cli import release_run
 

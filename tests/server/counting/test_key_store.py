@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from askew.errors import LedgerError
-from askew.randomness import ReplayBits
+from askew.noise.randomness import ReplayBits
 from askew_server.counting.key_store import stored_key
 
 KEY = bytes(range(100, 132))

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from askew.lattice import Lattice
-from askew.ranking import scores
+from askew.noise.lattice import Lattice
+from askew.protocol.ranking import scores
+from askew.protocol.signal import Signal
 from askew.retrieval import rule_of
-from askew.signal import Signal
-from askew.vectors import fold_in
+from askew.spaces.vectors import fold_in
 from askew_server.demo.simulation import demo_model, films, simulate
-from askew_server.model.item_model import ItemModel
+from askew_server.taste.model.item_model import ItemModel
 
 PEOPLE, DRAWS, K = 100, 3, 8
 

@@ -7,8 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from askew.catalog.listing import AttributeKind
 from askew.errors import ParameterError
-from askew.listing import AttributeKind
 from askew_client.settings.regions import region_of
 from askew_server.collections.collection import Collection
 from askew_server.collections.model import MetricModel, Towns

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from askew_server.evaluation import scene
 from askew_server.evaluation.scene import GroupScores
-from askew_server.training.buckets import favorites
-from askew_server.training.quality import best_slates
+from askew_server.taste.training.buckets import favorites
+from askew_server.taste.training.quality import best_slates
 
 PEOPLE, ITEMS, MOST = 37, 23, 100
 SCORES = np.random.default_rng(0).normal(size=(PEOPLE, ITEMS)).astype(np.float32)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from askew_server.training.quality import (
+from askew_server.taste.training.quality import (
     QUANTILES,
     Outcome,
     best_slates,

@@ -9,10 +9,10 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from askew.lattice import Lattice
-from askew.randomized_response import RandomizedResponse
+from askew.noise.lattice import Lattice
+from askew.noise.randomized_response import RandomizedResponse
 from askew.retrieval.posterior import lattice_log_likelihood, response_log_likelihood
-from askew_server.training.simulated_noise import lattice_signals, response_signals
+from askew_server.taste.training.simulated_noise import lattice_signals, response_signals
 
 DRAWS = 200_000
 FALSE_ALARM = 1e-12  # of each comparison; seeds are fixed, so none is ever seen

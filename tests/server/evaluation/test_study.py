@@ -16,8 +16,8 @@ import pytest
 from click.testing import CliRunner
 
 from askew.errors import DataError, ParameterError
-from askew.lattice import Lattice
-from askew.rule_kind import RuleKind
+from askew.noise.lattice import Lattice
+from askew.protocol.rule_kind import RuleKind
 from askew_server.cli.main import cli
 from askew_server.demo.simulation import films, simulate
 from askew_server.evaluation import rules

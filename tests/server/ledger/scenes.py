@@ -8,8 +8,8 @@ import sys
 from fractions import Fraction
 from pathlib import Path
 
-from askew.odometer import PayWhatYouGet, PrivacyBudget
-from askew.privacy import ADD_OR_REMOVE_ONE, ApproximateDP, BoundedRange, PureDP
+from askew.dp.odometer import PayWhatYouGet, PrivacyBudget
+from askew.dp.privacy import ADD_OR_REMOVE_ONE, ApproximateDP, BoundedRange, PureDP
 from askew_server.ledger import Charge, ChargeRequest, Ledger
 
 CAP = PrivacyBudget(epsilon=Fraction(10), delta=Fraction(1, 10**6), slack=Fraction(1, 10**9))

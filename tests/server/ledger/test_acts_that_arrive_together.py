@@ -20,8 +20,8 @@ from server.ledger.scenes import (
     request,
 )
 
+from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.errors import BudgetExceeded, ChargePending, LedgerError
-from askew.privacy import ADD_OR_REMOVE_ONE
 from askew_server.ledger import Charge, ChargeRequest, acts
 from askew_server.ledger.anchor import Anchor
 from askew_server.ledger.entry import Entry

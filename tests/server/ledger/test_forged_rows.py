@@ -24,8 +24,8 @@ from server.ledger.scenes import (
     request,
 )
 
+from askew.dp.odometer import Answered
 from askew.errors import LedgerError, LedgerFrozen
-from askew.odometer import Answered
 from askew_server.ledger import anchor as anchor_module
 from askew_server.ledger.acts import add_grant
 from askew_server.ledger.anchor import Anchor

@@ -22,16 +22,9 @@ from server.ledger.scenes import (
     request,
 )
 
-from askew.composition import concentrated_epsilon
-from askew.errors import (
-    BudgetExceeded,
-    ChargePending,
-    KeyReused,
-    LedgerError,
-    ParameterError,
-)
-from askew.odometer import Answered, PrivacyBudget, Spent
-from askew.privacy import (
+from askew.dp.composition import concentrated_epsilon
+from askew.dp.odometer import Answered, PrivacyBudget, Spent
+from askew.dp.privacy import (
     ADD_OR_REMOVE_ONE,
     REPLACE_ONE,
     ApproximateDP,
@@ -39,6 +32,13 @@ from askew.privacy import (
     ConcentratedDP,
     NeighboringRelation,
     PureDP,
+)
+from askew.errors import (
+    BudgetExceeded,
+    ChargePending,
+    KeyReused,
+    LedgerError,
+    ParameterError,
 )
 from askew_server.ledger import ChargeRequest, Ledger, Rule, StoredRelease
 

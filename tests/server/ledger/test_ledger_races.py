@@ -26,8 +26,8 @@ from server.ledger.scenes import (
     request,
 )
 
+from askew.dp.odometer import Answered
 from askew.errors import AskewError, LedgerError
-from askew.odometer import Answered
 from askew_server.ledger import Ledger
 from askew_server.ledger.storage import write_ahead
 
@@ -38,10 +38,10 @@ import json, sys
 from fractions import Fraction
 from pathlib import Path
 from askew.errors import AskewError
-from askew.odometer import PrivacyBudget
+from askew.dp.odometer import PrivacyBudget
 from askew_server.ledger import Charge
 from server.ledger.scenes import CAP, answer, open_ledger, pure, request
-from askew.privacy import ADD_OR_REMOVE_ONE
+from askew.dp.privacy import ADD_OR_REMOVE_ONE
 
 folder, number, kind, count = sys.argv[1:]
 ledger = open_ledger(Path(folder))

@@ -31,10 +31,10 @@ from server.ledger.scenes import (
     request,
 )
 
-from askew.composition import Loss
+from askew.dp.composition import Loss
+from askew.dp.odometer import Answered, Spent
+from askew.dp.privacy import ADD_OR_REMOVE_ONE, BoundedRange
 from askew.errors import BudgetExceeded, ChargePending, KeyReused, LedgerError, LedgerFrozen
-from askew.odometer import Answered, Spent
-from askew.privacy import ADD_OR_REMOVE_ONE, BoundedRange
 from askew_server.ledger import Charge, ChargeRequest, StoredRelease
 
 keys = st.sampled_from("abcdefgh")

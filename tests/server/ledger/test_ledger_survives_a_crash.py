@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from server.ledger.scenes import ENVIRONMENT, TERMS, answer, charged, new_ledger, open_ledger
 
+from askew.dp.odometer import Answered
 from askew.errors import ChargePending
-from askew.odometer import Answered
 from askew_server.ledger import Charge, StoredRelease
 
 

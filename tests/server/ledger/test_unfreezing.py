@@ -25,9 +25,9 @@ from server.ledger.scenes import (
     request,
 )
 
+from askew.dp.odometer import PrivacyBudget
+from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.errors import LedgerError, LedgerFrozen
-from askew.odometer import PrivacyBudget
-from askew.privacy import ADD_OR_REMOVE_ONE
 from askew_server.ledger import Ledger
 from askew_server.ledger.anchor import Anchor
 from askew_server.ledger.marks import Mark

@@ -12,8 +12,8 @@ import pytest
 from server.ledger.arrivals import PATIENCE, Seats, kept, together
 from server.ledger.scenes import CAP, UNIT, charged, files, new_ledger, request
 
+from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.errors import LedgerError
-from askew.privacy import ADD_OR_REMOVE_ONE
 from askew_server.ledger import Charge, Ledger
 from askew_server.ledger.anchor import Anchor
 from askew_server.ledger.entry import Entry

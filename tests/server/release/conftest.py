@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from server.release.small_log import COUNTS
 
-from askew.odometer import PrivacyBudget
-from askew.privacy import ADD_OR_REMOVE_ONE
-from askew.release import PRIVACY_UNIT
+from askew.dp.odometer import PrivacyBudget
+from askew.dp.privacy import ADD_OR_REMOVE_ONE
+from askew.dp.release import PRIVACY_UNIT
 from askew_server.counting import ContributionBound, CountingTask, TopCounts
 from askew_server.ledger import Ledger
 from askew_server.release.plan import EventSource, ReleasePlan

@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from askew.randomness import SystemBits
+from askew.noise.randomness import SystemBits
 from askew_server.cli.engine import EventCounter
 from askew_server.cli.options import Workplace
 from askew_server.cli.release_run import Output, run

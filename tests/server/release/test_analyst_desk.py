@@ -12,11 +12,11 @@ from time import sleep
 import pytest
 from server.release.small_log import COUNTS
 
-from askew.analyst import TopKQuestion
+from askew.dp.analyst import TopKQuestion
+from askew.dp.odometer import PayWhatYouGet
+from askew.dp.release import release_from_bytes
 from askew.errors import DataError, NotFound, Refused
-from askew.odometer import PayWhatYouGet
-from askew.randomness import SystemBits
-from askew.release import release_from_bytes
+from askew.noise.randomness import SystemBits
 from askew_server.counting import ContributionBound, CountingTask, TopCounts
 from askew_server.ledger import Ledger
 from askew_server.release.analyst_desk import AnalystDesk

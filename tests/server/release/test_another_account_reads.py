@@ -16,9 +16,9 @@ import pytest
 from server.ledger.scenes import ENVIRONMENT
 from server.release.conftest import CAP
 
-from askew.privacy import ADD_OR_REMOVE_ONE
-from askew.randomness import SystemBits
-from askew.release import PRIVACY_UNIT
+from askew.dp.privacy import ADD_OR_REMOVE_ONE
+from askew.dp.release import PRIVACY_UNIT
+from askew.noise.randomness import SystemBits
 from askew_server.counting import CountingTask, TopCounts
 from askew_server.ledger import Ledger
 from askew_server.release.job import ReleaseJob
@@ -145,7 +145,7 @@ OPEN = f"""
 import os, sys
 from pathlib import Path
 from server.release.conftest import CAP
-from askew.privacy import ADD_OR_REMOVE_ONE
+from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew_server.ledger import Ledger
 
 os.setgroups([])

@@ -13,12 +13,12 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from askew.analyst import BudgetStatus, TopKQuestion
+from askew.dp.analyst import BudgetStatus, TopKQuestion
+from askew.dp.odometer import PayWhatYouGet, PrivacyBudget
+from askew.dp.privacy import ADD_OR_REMOVE_ONE
+from askew.dp.release import PRIVACY_UNIT, release_from_bytes
 from askew.errors import DataError
-from askew.odometer import PayWhatYouGet, PrivacyBudget
-from askew.privacy import ADD_OR_REMOVE_ONE
-from askew.randomness import ReplayBits
-from askew.release import PRIVACY_UNIT, release_from_bytes
+from askew.noise.randomness import ReplayBits
 from askew.wire import popularity_convert as convert
 from askew_server.cli.engine import EventCounter
 from askew_server.counting import ContributionBound, CountingTask

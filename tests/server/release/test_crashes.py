@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 from server.release import doomed_release
 
+from askew.dp.odometer import PrivacyBudget
+from askew.dp.privacy import ADD_OR_REMOVE_ONE
+from askew.dp.release import PRIVACY_UNIT, release_from_bytes
 from askew.errors import ChargePending
-from askew.odometer import PrivacyBudget
-from askew.privacy import ADD_OR_REMOVE_ONE
-from askew.release import PRIVACY_UNIT, release_from_bytes
 from askew_server.ledger import Ledger
 
 SCRIPT = Path(doomed_release.__file__)

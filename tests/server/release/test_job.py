@@ -9,9 +9,9 @@ from fractions import Fraction
 import pytest
 from server.release.small_log import COUNTS
 
+from askew.dp.release import release_from_bytes
 from askew.errors import BudgetExceeded, ChargePending, DataError, KeyReused, LedgerError
-from askew.randomness import SystemBits
-from askew.release import release_from_bytes
+from askew.noise.randomness import SystemBits
 from askew_server.counting import CountingTask, TopCounts
 from askew_server.ledger import Charge, ChargeRequest, Ledger, StoredRelease
 from askew_server.release.job import ReleaseJob

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from askew.dp.release import Release, release_from_bytes
 from askew.errors import NotFound
-from askew.randomness import SystemBits
-from askew.release import Release, release_from_bytes
+from askew.noise.randomness import SystemBits
 from askew_server.counting import CountingTask, TopCounts
 from askew_server.ledger import Ledger
 from askew_server.published import kept as kept_releases
@@ -116,7 +116,7 @@ def test_a_restored_ledger_is_not_answered_from_memory(
 
 def other_release_of_the_same_number(path: Path, stored: bytes) -> bytes:
     """What a ledger with a new anchor stores after the backup came back."""
-    from askew.privacy import ADD_OR_REMOVE_ONE, PureDP
+    from askew.dp.privacy import ADD_OR_REMOVE_ONE, PureDP
     from askew_server.ledger import Charge, ChargeRequest
 
     other = stored.replace(b'"mechanism":"canonical"', b'"mechanism":"joint"')

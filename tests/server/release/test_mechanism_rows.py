@@ -13,13 +13,13 @@ import pytest
 from server.release.small_log import COUNTS
 
 import askew.mechanisms
+from askew.dp.privacy import ADD_OR_REMOVE_ONE, BoundedRange, PureDP
 from askew.errors import ParameterError
 from askew.mechanisms import Canonical, Peeling, PermuteAndFlip
 from askew.mechanisms.accuracy import people_below
 from askew.mechanisms.shortfall import Shortfall, Worst
 from askew.mechanisms.tally import Counts
-from askew.privacy import ADD_OR_REMOVE_ONE, BoundedRange, PureDP
-from askew.randomness import RandomBits, SystemBits
+from askew.noise.randomness import RandomBits, SystemBits
 from askew_server.cli.release_run import Order
 from askew_server.release.plan import ReleasePlan
 from askew_server.release.selectors import Kind, Wish, kinds
@@ -153,7 +153,7 @@ KNOWING = {f"server/askew_server/release/{name}.py" for name in ("selectors", "a
 JUDGES = [
     *(ROOT / "server").rglob("*.py"),
     *(ROOT / "shared/askew/wire").glob("*.py"),
-    ROOT / "shared/askew/release.py",
+    ROOT / "shared/askew/dp/release.py",
     ROOT / "shared/askew/mechanisms/accuracy.py",
     ROOT / "shared/askew/mechanisms/shortfall.py",
 ]

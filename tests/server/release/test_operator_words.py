@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from askew.release import release_from_bytes
+from askew.dp.release import release_from_bytes
 
 BUDGET, FAILED = 3, 1
 Run = Callable[..., int]
@@ -39,8 +39,8 @@ def test_a_charge_is_called_what_was_released_for_it(
     """Planted bug: a prior, and a charge that has no release, called a public list."""
     from fractions import Fraction
 
-    from askew.odometer import PayWhatYouGet
-    from askew.privacy import ADD_OR_REMOVE_ONE, PureDP
+    from askew.dp.odometer import PayWhatYouGet
+    from askew.dp.privacy import ADD_OR_REMOVE_ONE, PureDP
     from askew_server.ledger import Charge, ChargeRequest, Ledger
 
     assert run(*KNOWN) == 0

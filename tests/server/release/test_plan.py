@@ -9,11 +9,11 @@ from fractions import Fraction
 import pytest
 from server.release.small_log import COUNTS
 
-from askew.composition import basic, delta_of, epsilon_of, zcdp
+from askew.dp.composition import basic, delta_of, epsilon_of, zcdp
+from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, ApproximateDP, BoundedRange, PureDP
 from askew.errors import ParameterError
 from askew.mechanisms.limited_domain import LimitedDomain
-from askew.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, ApproximateDP, BoundedRange, PureDP
-from askew.randomness import SystemBits
+from askew.noise.randomness import SystemBits
 from askew_server.counting import ContributionBound, TopCounts
 from askew_server.release.plan import EventSource, ReleasePlan
 from askew_server.release.selectors import kinds, rounds_of

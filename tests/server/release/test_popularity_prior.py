@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from small_world import made_card, made_space
 
-from askew.item import Item
-from askew.model_card import Catalog
-from askew.privacy import ADD_OR_REMOVE_ONE, ApproximateDP
-from askew.release import Release
+from askew.catalog.catalog import Catalog
+from askew.catalog.item import Item
+from askew.dp.privacy import ADD_OR_REMOVE_ONE, ApproximateDP
+from askew.dp.release import Release
 from askew_server.published.popularity import with_popularity
 
 ITEMS = (

@@ -16,7 +16,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from askew.release import release_from_bytes
+from askew.dp.release import release_from_bytes
 from askew_server.cli import release_run
 from askew_server.ledger import ChargeRequest, Ledger
 from askew_server.published.reader import ReleaseReader

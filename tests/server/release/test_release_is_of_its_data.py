@@ -12,9 +12,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from askew.odometer import PrivacyBudget
-from askew.privacy import ADD_OR_REMOVE_ONE, PureDP
-from askew.release import PRIVACY_UNIT
+from askew.dp.odometer import PrivacyBudget
+from askew.dp.privacy import ADD_OR_REMOVE_ONE, PureDP
+from askew.dp.release import PRIVACY_UNIT
 from askew_server.ledger import Charge, ChargeRequest, EventMark, Ledger
 
 USAGE, BUDGET, FAILED = 2, 3, 1

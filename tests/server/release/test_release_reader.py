@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from mounts import read_only
 
-from askew.analyst import TopKQuestion
+from askew.dp.analyst import TopKQuestion
+from askew.dp.odometer import PayWhatYouGet
 from askew.errors import LedgerError, NotFound
-from askew.odometer import PayWhatYouGet
-from askew.randomness import SystemBits
+from askew.noise.randomness import SystemBits
 from askew_server.counting import ContributionBound, CountingTask, TopCounts
 from askew_server.ledger import Ledger, storage
 from askew_server.published import reader as release_reader

@@ -16,10 +16,10 @@ import grpc.aio
 import pytest
 import pytest_asyncio
 
-from askew.analyst import TopKQuestion
-from askew.odometer import PayWhatYouGet
-from askew.randomness import SystemBits
-from askew.release import Release, release_from_bytes
+from askew.dp.analyst import TopKQuestion
+from askew.dp.odometer import PayWhatYouGet
+from askew.dp.release import Release, release_from_bytes
+from askew.noise.randomness import SystemBits
 from askew.wire import popularity_convert as convert
 from askew.wire.v1 import popularity_pb2 as pb
 from askew_server.counting import ContributionBound, CountingTask, TopCounts

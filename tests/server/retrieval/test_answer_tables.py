@@ -9,22 +9,22 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from server.model.measured_films import measured
+from server.taste.model.measured_films import measured
 from small_world import made_buckets, made_card, made_catalog, made_encoder, made_space
 
-from askew.break_even import BreakEven, Offer, Way
-from askew.encoder import Encoder
-from askew.lattice import COORDINATE_LIMIT, Lattice
-from askew.model_card import ModelCard
-from askew.randomized_response import RandomizedResponse
+from askew.noise.lattice import COORDINATE_LIMIT, Lattice
+from askew.noise.randomized_response import RandomizedResponse
+from askew.protocol.break_even import BreakEven, Offer, Way
+from askew.protocol.model_card import ModelCard
+from askew.protocol.rule_kind import RuleKind
+from askew.protocol.signal import Signal
 from askew.retrieval.posterior import lattice_log_likelihood
-from askew.rule_kind import RuleKind
-from askew.signal import Signal
-from askew_server.model.answer_tables import AnswerTable, Cells
-from askew_server.model.item_model import ItemModel
+from askew.spaces.encoder import Encoder
 from askew_server.retrieval.served import snapshot_of
 from askew_server.retrieval.snapshot import Retriever
 from askew_server.retrieval.tabulated import nodes_of, published, tables_for, tables_of
+from askew_server.taste.model.answer_tables import AnswerTable, Cells
+from askew_server.taste.model.item_model import ItemModel
 
 UNIT = 3.0
 MANY = [(float(x), float(y)) for x, y in np.random.default_rng(4).normal(size=(40, 2))]

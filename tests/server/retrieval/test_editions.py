@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from small_collections import small_map
 
-from askew.editions import FIRST, LONGEST_DELAY, PERIOD, edition_of, is_edition, last_day
+from askew.catalog.editions import FIRST, LONGEST_DELAY, PERIOD, edition_of, is_edition, last_day
 from askew.errors import ParameterError, StaleSpace
-from askew_server.model.mondays import dated
 from askew_server.retrieval.served import serving_of
 from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
+from askew_server.taste.model.mondays import dated
 
 MONDAY = FIRST + 100 * PERIOD
 

@@ -11,11 +11,11 @@ import pytest
 from small_world import made_buckets, made_card, made_catalog, made_encoder, made_space
 
 from askew.errors import ParameterError
-from askew.lattice import Lattice
-from askew.randomized_response import RandomizedResponse
+from askew.noise.lattice import Lattice
+from askew.noise.randomized_response import RandomizedResponse
+from askew.protocol.rule_kind import RuleKind
+from askew.protocol.signal import Query, Signal
 from askew.retrieval import item_search, rules
-from askew.rule_kind import RuleKind
-from askew.signal import Query, Signal
 from askew_server.retrieval.snapshot import Retriever
 
 HALF = Lattice(9, 1024)  # epsilon 1/2, step 1/512

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from small_world import made_buckets, made_card, made_catalog, made_encoder, made_space
 
-from askew.lattice import Lattice
-from askew.model_card import Catalog
-from askew.randomized_response import RandomizedResponse
+from askew.catalog.catalog import Catalog
+from askew.noise.lattice import Lattice
+from askew.noise.randomized_response import RandomizedResponse
+from askew.protocol.rule_kind import RuleKind
+from askew.protocol.signal import Query, Signal
 from askew.retrieval.buckets import labels_of
-from askew.rule_kind import RuleKind
-from askew.signal import Query, Signal
-from askew_server.prior.people import PriorPeople
 from askew_server.retrieval.snapshot import Retriever
+from askew_server.taste.prior.people import PriorPeople
 
 HELD, ITEMS, PEOPLE = 4, 14, 40
 RNG = np.random.default_rng(12)
@@ -75,7 +75,7 @@ def test_people_of_a_prior_weigh_what_an_item_adds_to_the_best_that_they_hold() 
 
 def test_few_people_at_a_time_make_the_same_prior(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = PRIOR.prior(CATALOG, HELD)
-    monkeypatch.setattr("askew_server.prior.people._AT_ONCE", 3 * ITEMS)
+    monkeypatch.setattr("askew_server.taste.prior.people._AT_ONCE", 3 * ITEMS)
     parts = PRIOR.prior(CATALOG, HELD)
     assert parts.items.tolist() == whole.items.tolist()
     assert parts.scores == pytest.approx(whole.scores, abs=1e-6)

@@ -14,19 +14,19 @@ from small_world import made_buckets, made_card, made_catalog, made_encoder, mad
 from wire.hostility import altered
 from wire.test_hostile_bytes import BUCKET_REQUESTS, REQUESTS
 
-from askew.break_even import BreakEven, Offer, Way
-from askew.editions import FIRST, PERIOD
+from askew.catalog.editions import FIRST, PERIOD
 from askew.errors import NotFound, OutOfRange, StaleSpace, WireError
-from askew.lattice import COORDINATE_LIMIT, Lattice
-from askew.randomized_response import ODDS_BITS, RandomizedResponse
-from askew.signal import Mechanism, Query, Signal
+from askew.noise.lattice import COORDINATE_LIMIT, Lattice
+from askew.noise.randomized_response import ODDS_BITS, RandomizedResponse
+from askew.protocol.break_even import BreakEven, Offer, Way
+from askew.protocol.signal import Mechanism, Query, Signal
 from askew.wire import convert
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew_server.model.answer_tables import AnswerTable
 from askew_server.retrieval.snapshot import Retriever, Snapshot, SnapshotHolder
 from askew_server.retrieval.tabulated import tables_of
 from askew_server.serving.services.call import Job
 from askew_server.serving.services.retrieval import RetrievalService, SlateReplies
+from askew_server.taste.model.answer_tables import AnswerTable
 
 K = 3
 TODAY = FIRST + 10 * PERIOD

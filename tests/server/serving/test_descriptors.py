@@ -14,9 +14,9 @@ from contextlib import asynccontextmanager, contextmanager
 
 import pytest
 
-from askew.editions import FIRST
+from askew.catalog.editions import FIRST
+from askew.catalog.held_file import Part
 from askew.errors import Unreachable
-from askew.held_file import Part
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.transport import retries
 from askew_client.transport.grpc import GrpcTransport

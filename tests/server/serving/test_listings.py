@@ -10,9 +10,9 @@ import pytest
 from near_world import INLAND, signal_at
 from small_collections import DAY, cafes, posts, small_map
 
-from askew.listing import AttributeKind
-from askew.metric.map_noise import MapNoise
-from askew.signal import Query
+from askew.catalog.listing import AttributeKind
+from askew.protocol.signal import Query
+from askew.spaces.metric.map_noise import MapNoise
 from askew.wire.listing_bytes import listings_to_bytes, parts_of
 from askew_server.collections.collection import Collection, Picked
 from askew_server.collections.columns import Column, Flags, Numbers, Titles, Words

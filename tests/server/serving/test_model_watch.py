@@ -16,15 +16,12 @@ import grpc.aio
 import pytest
 from small_collections import small_map
 
-from askew.editions import FIRST, LONGEST_DELAY, PERIOD, last_day
+from askew.catalog.editions import FIRST, LONGEST_DELAY, PERIOD, last_day
 from askew.errors import ArtifactError, StaleSpace
-from askew.lattice import Lattice
-from askew.model_card import ModelCard
-from askew.signal import Query, Signal
+from askew.noise.lattice import Lattice
+from askew.protocol.model_card import ModelCard
+from askew.protocol.signal import Query, Signal
 from askew.wire import convert
-from askew_server.model import artifact
-from askew_server.model.item_model import ItemModel
-from askew_server.model.mondays import text_of_edition, versions_in
 from askew_server.retrieval.served import serving_of, snapshot_of
 from askew_server.retrieval.snapshot import Serving, Snapshot, SnapshotHolder
 from askew_server.serving.configuration.server import ServerConfig
@@ -32,6 +29,9 @@ from askew_server.serving.front.grpc_server import RunningServer
 from askew_server.serving.running import models
 from askew_server.serving.running.models import Models, ModelWatch
 from askew_server.serving.services.retrieval import RetrievalService
+from askew_server.taste.model import artifact
+from askew_server.taste.model.item_model import ItemModel
+from askew_server.taste.model.mondays import text_of_edition, versions_in
 
 Call = grpc.aio.UnaryUnaryMultiCallable[bytes, bytes]
 PATIENCE = 30  # seconds; only ever waited for by a server that does not do what it should

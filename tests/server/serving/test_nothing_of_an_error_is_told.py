@@ -18,7 +18,7 @@ import grpc
 import grpc.aio
 import pytest
 
-from askew.analyst import TopKQuestion
+from askew.dp.analyst import TopKQuestion
 from askew.errors import AskewError, LedgerError, NotFound, Overloaded, WireError
 from askew.wire import popularity_convert as popular
 from askew.wire.status import FIXED_TEXT

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from askew.editions import PERIOD, edition_of
+from askew.catalog.editions import PERIOD, edition_of
 from askew.errors import ParameterError
-from askew_server.model.mondays import text_of_edition, today
 from askew_server.serving.configuration.server import Metrics, ServerConfig
 from askew_server.serving.front.grpc_server import RunningServer
 from askew_server.serving.running import process
 from askew_server.serving.running.process import serve
+from askew_server.taste.model.mondays import text_of_edition, today
 
 Run = Callable[..., int]
 PATIENCE = 30  # seconds; only ever waited for by a server that does not do what it should

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from small_world import made_card, made_catalog, made_encoder, made_space
 
-from askew.model_card import Catalog, ModelCard
-from askew.packed_items import PackedItems
-from askew.ranking import Slate
+from askew.catalog.catalog import Catalog
+from askew.catalog.packed_items import PackedItems
+from askew.protocol.model_card import ModelCard
+from askew.protocol.ranking import Slate
 from askew.wire import convert
 from askew.wire.held import held_to_bytes
 from askew_server.serving.services.retrieval import SlateReplies

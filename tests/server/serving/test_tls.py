@@ -19,9 +19,9 @@ import grpc
 import pytest
 from cryptography import x509
 
-from askew.editions import FIRST
+from askew.catalog.editions import FIRST
+from askew.catalog.held_file import Part
 from askew.errors import AccessError, ParameterError, Unreachable
-from askew.held_file import Part
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.demo.server import wait_until_healthy
 from askew_client.transport import retries

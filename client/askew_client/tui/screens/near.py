@@ -28,8 +28,8 @@ from askew_client.views.problems import Setback, setback_of
 from askew_client.views.values import Connection
 
 if TYPE_CHECKING:
-    from askew.metric_card import CollectionCard
-    from askew_client.places.wishes import Wishes
+    from askew.protocol.metric_card import CollectionCard
+    from askew_client.near.wishes import Wishes
 
 
 class NearScreen(NearView):

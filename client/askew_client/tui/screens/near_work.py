@@ -19,7 +19,7 @@ from askew_client.views.quote import Quote
 
 if TYPE_CHECKING:
     from askew_client.device.device import Companion
-    from askew_client.places.wishes import Wishes
+    from askew_client.near.wishes import Wishes
 
 
 class NearWork(FrameScreen):

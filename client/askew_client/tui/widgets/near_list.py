@@ -8,7 +8,7 @@ from rich.style import Style
 from rich.text import Text
 from textual.widget import Widget
 
-from askew.listing import Value
+from askew.catalog.listing import Value
 from askew_client.tui.widgets.plain_text import fitted
 from askew_client.views.near import NearAnswer, NearResult
 from askew_client.views.place_map import Ink, rank_sign

@@ -16,7 +16,7 @@ from textual.events import Click
 from textual.message import Message
 from textual.widget import Widget
 
-from askew.metric.position import Position
+from askew.spaces.metric.position import Position
 from askew_client.views.map_frame import Frame
 from askew_client.views.place_glow import share_above
 from askew_client.views.place_map import Cell, Ink, Scene, draw, shade

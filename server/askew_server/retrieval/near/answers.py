@@ -20,12 +20,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from askew.catalog.listing import AttributeKind
 from askew.errors import ParameterError
-from askew.listing import AttributeKind
 from askew.placement.problem import Disutility
-from askew.ranking import Slate
-from askew.rule_kind import MetricRuleKind
-from askew.signal import Query
+from askew.protocol.ranking import Slate
+from askew.protocol.rule_kind import MetricRuleKind
+from askew.protocol.signal import Query
 from askew_server.collections.collection import Collection, Picked
 from askew_server.collections.columns import Words
 from askew_server.collections.model import MetricModel

@@ -46,11 +46,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter, uniform_filter
 
-from askew.hexagonal import HexagonalLattice
-from askew.lattice import Lattice
-from askew.metric.map_noise import MapNoise
-from askew.metric.region import LEAST_COSINE
-from askew.signal import Signal
+from askew.noise.hexagonal import HexagonalLattice
+from askew.noise.lattice import Lattice
+from askew.protocol.signal import Signal
+from askew.spaces.metric.map_noise import MapNoise
+from askew.spaces.metric.region import LEAST_COSINE
 from askew_server.collections.model import Towns
 from askew_server.retrieval.near.index import Frame, Points
 

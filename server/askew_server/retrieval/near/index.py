@@ -27,16 +27,16 @@ from scipy.spatial import cKDTree
 from scipy.special import gammaincinv
 
 from askew.errors import DimensionMismatch, OutOfRange
-from askew.hexagonal import GAUGE, NEIGHBORS, RISE
-from askew.metric.area import Area
-from askew.metric.axes import AxisSpace
-from askew.metric.map_space import MapSpace, MetricSpace
-from askew.metric.position import MICRODEGREES
-from askew.metric.region import COSINE_PARTS, KM_OF_LATITUDE, KM_OF_LONGITUDE
+from askew.noise.hexagonal import GAUGE, NEIGHBORS, RISE
 from askew.placement.axes import offsets_on_axes
 from askew.placement.hexagonal import place_on_map
 from askew.placement.problem import Disutility
-from askew.signal import Signal
+from askew.protocol.signal import Signal
+from askew.spaces.metric.area import Area
+from askew.spaces.metric.axes import AxisSpace
+from askew.spaces.metric.map_space import MapSpace, MetricSpace
+from askew.spaces.metric.position import MICRODEGREES
+from askew.spaces.metric.region import COSINE_PARTS, KM_OF_LATITUDE, KM_OF_LONGITUDE
 
 Points = NDArray[np.float64]
 EARTH_RADIUS = 6371.0088  # km, the mean radius

@@ -39,7 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.placement.problem import Disutility, Identity
-from askew.signal import Signal
+from askew.protocol.signal import Signal
 from askew_server.retrieval.near import choice
 from askew_server.retrieval.near.density import ByNoise, Laws, People
 from askew_server.retrieval.near.index import MetricIndex, Points, Rows

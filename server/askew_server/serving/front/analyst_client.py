@@ -15,9 +15,9 @@ from typing import Self, TypeVar
 
 import grpc
 
-from askew.analyst import BudgetStatus, TopKQuestion
+from askew.dp.analyst import BudgetStatus, TopKQuestion
+from askew.dp.release import Release, plain_name
 from askew.errors import AccessError, AskewError, Malformed, NotFound, Overloaded, Refused
-from askew.release import Release, plain_name
 from askew.wire import popularity_convert as convert
 from askew.wire import status
 from askew.wire.convert import parse

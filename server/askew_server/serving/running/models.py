@@ -21,11 +21,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol
 
-from askew.editions import PERIOD, answered, edition_of
+from askew.catalog.editions import PERIOD, answered, edition_of
 from askew.errors import AskewError
 from askew_server.collections.live import LIVE
-from askew_server.model.mondays import text_of_edition
 from askew_server.retrieval.snapshot import Serving, Snapshot, SnapshotHolder
+from askew_server.taste.model.mondays import text_of_edition
 
 Mark = tuple[tuple[str, int, int, int], ...]
 """What changes with the files of a model: of each its name, time, size and place on the disk."""

@@ -27,12 +27,13 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from askew.catalog.catalog import Catalog
+from askew.catalog.held_file import Head, Part, piece_of
+from askew.catalog.listing import Value
 from askew.errors import NotFound, StaleSpace
-from askew.held_file import Head, Part, piece_of
-from askew.listing import Value
-from askew.model_card import Catalog, ModelCard
-from askew.randomized_response import ODDS_BITS, RandomizedResponse
-from askew.signal import Query, TasteMechanism
+from askew.noise.randomized_response import ODDS_BITS, RandomizedResponse
+from askew.protocol.model_card import ModelCard
+from askew.protocol.signal import Query, TasteMechanism
 from askew.wire import convert
 from askew.wire.held import codes_within, held_files
 from askew.wire.listing_bytes import listings_to_bytes, value_to_bytes
@@ -40,9 +41,9 @@ from askew.wire.slate_bytes import reply_of_parts
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.collections.collection import Collection, Picked
 from askew_server.collections.columns import Column, Flags, Numbers, Rows, Words
-from askew_server.model.answer_tables import AnswerTable
 from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
 from askew_server.serving.services.call import Answer, Caller, Job
+from askew_server.taste.model.answer_tables import AnswerTable
 
 
 class SlateReplies:

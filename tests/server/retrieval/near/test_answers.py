@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from near_world import INLAND, great_circle, places, signal_at
 
+from askew.catalog.listing import Attribute, AttributeKind
 from askew.errors import ParameterError
-from askew.listing import Attribute, AttributeKind
-from askew.metric.map_noise import MapNoise
-from askew.metric.map_space import MapSpace
-from askew.metric_card import CollectionCard, MetricCard, MetricRule
-from askew.rule_kind import MetricRuleKind as Kind
-from askew.signal import Query
+from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule
+from askew.protocol.rule_kind import MetricRuleKind as Kind
+from askew.protocol.signal import Query
+from askew.spaces.metric.map_noise import MapNoise
+from askew.spaces.metric.map_space import MapSpace
 from askew_server.collections.collection import Collection
 from askew_server.collections.columns import Numbers, Titles, Words
 from askew_server.collections.model import MetricModel, Towns

@@ -27,14 +27,14 @@ from near_world import (
 from small_collections import DAY as DAY_SPACE
 from small_collections import GERMANY, posts
 
-from askew.lattice import Lattice
-from askew.metric.axes import AxisSpace
-from askew.metric.map_noise import MapNoise
-from askew.metric.map_space import MapSpace
+from askew.noise.lattice import Lattice
 from askew.placement.axes import offsets_on_axes, place_on_axes
 from askew.placement.problem import Identity
-from askew.rule_kind import MetricRuleKind as Kind
-from askew.signal import Query, Signal
+from askew.protocol.rule_kind import MetricRuleKind as Kind
+from askew.protocol.signal import Query, Signal
+from askew.spaces.metric.axes import AxisSpace
+from askew.spaces.metric.map_noise import MapNoise
+from askew.spaces.metric.map_space import MapSpace
 from askew.wire import convert
 from askew_server.collections.model import model_of
 from askew_server.retrieval.near import MetricAnswers, MetricIndex, served_rule_of

@@ -10,12 +10,12 @@ import pytest
 from near_world import BOTH, EARTH, INLAND, ISLANDS, LINE, RING, point_of, signal_at
 from scipy.ndimage import gaussian_filter
 
-from askew.hexagonal import HexagonalLattice
-from askew.metric.area import Area
-from askew.metric.map_noise import MapNoise
-from askew.metric.map_space import MapSpace, MetricSpace
-from askew.metric.region import LEAST_COSINE
-from askew.signal import Signal
+from askew.noise.hexagonal import HexagonalLattice
+from askew.protocol.signal import Signal
+from askew.spaces.metric.area import Area
+from askew.spaces.metric.map_noise import MapNoise
+from askew.spaces.metric.map_space import MapSpace, MetricSpace
+from askew.spaces.metric.region import LEAST_COSINE
 from askew_server.collections.model import Towns
 from askew_server.retrieval.near import Density
 from askew_server.retrieval.near import density as density_module

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from near_world import BOTH, EARTH, INLAND, ISLANDS, LINE, RING, Array, noisy, places, point_of
 
-from askew.metric.area import Area
-from askew.metric.axes import AxisSpace
-from askew.metric.map_space import MapSpace, MetricSpace
-from askew.metric.region import Region
 from askew.placement.problem import Identity
-from askew.rule_kind import MetricRuleKind
-from askew.signal import Signal
+from askew.protocol.rule_kind import MetricRuleKind
+from askew.protocol.signal import Signal
+from askew.spaces.metric.area import Area
+from askew.spaces.metric.axes import AxisSpace
+from askew.spaces.metric.map_space import MapSpace, MetricSpace
+from askew.spaces.metric.region import Region
 from askew_server.retrieval.near import MetricIndex, near_rule_of, served_rule_of
 from askew_server.retrieval.near.density import low_discrepancy
 from askew_server.retrieval.near.index import Frame, frame_of

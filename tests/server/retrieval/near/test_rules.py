@@ -26,15 +26,15 @@ from near_world import (
 )
 
 from askew.errors import ParameterError
-from askew.hexagonal import HexagonalLattice
-from askew.metric.axes import AxisSpace
-from askew.metric.map_noise import MapNoise
-from askew.metric.map_space import MapSpace
-from askew.metric.region import COSINE_PARTS, LEAST_COSINE, Region
+from askew.noise.hexagonal import HexagonalLattice
 from askew.placement import Laplace, place
 from askew.placement.hexagonal import place_on_map
-from askew.rule_kind import MetricRuleKind as Kind
-from askew.signal import Signal
+from askew.protocol.rule_kind import MetricRuleKind as Kind
+from askew.protocol.signal import Signal
+from askew.spaces.metric.axes import AxisSpace
+from askew.spaces.metric.map_noise import MapNoise
+from askew.spaces.metric.map_space import MapSpace
+from askew.spaces.metric.region import COSINE_PARTS, LEAST_COSINE, Region
 from askew_server.collections.model import Towns
 from askew_server.retrieval.near import Density, MetricIndex, choice, near_rule_of, served_rule_of
 from askew_server.retrieval.near.density import ByDensity, ByNoise

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from near_world import BOTH, EARTH, INLAND, ISLANDS, LINE, RING, Array, noisy, places, point_of
 
-from askew.metric.area import Area
-from askew.metric.axes import AxisSpace
-from askew.metric.map_space import MapSpace, MetricSpace
-from askew.metric.region import Region
 from askew.placement.problem import Disutility, Power, Saturating
-from askew.signal import Signal
+from askew.protocol.signal import Signal
+from askew.spaces.metric.area import Area
+from askew.spaces.metric.axes import AxisSpace
+from askew.spaces.metric.map_space import MapSpace, MetricSpace
+from askew.spaces.metric.region import Region
 from askew_server.retrieval.near import MetricIndex
 from askew_server.retrieval.near.choice import LEVELS
 from askew_server.retrieval.near.sampled import FEW, ServedCodebook

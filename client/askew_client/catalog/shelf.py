@@ -1,0 +1,216 @@
+"""Where a device keeps what it holds of one server: a catalog in one file, named by its digest, or
+the card of a server of places.
+
+Beside it lies a small record: which edition it is of, and when the device looks next. A record that
+cannot be read is none, and a file that is not what its name says is removed: what is missing is
+fetched again. All of it is public, but for which server this device uses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from askew.catalog.held_file import Head, Part
+from askew.errors import Malformed, ShelfError
+from askew_client.catalog.calendar import Turn
+from askew_client.catalog.fetch import Draft
+from askew_client.storage.private_file import check_own, make_directory, replace_file
+
+_RECORD, _LOCK, _CARD = "record.json", "lock", "card"
+_DAY_BYTES = 8
+_LARGEST_RECORD = 1 << 16  # bytes
+_WAIT = 0.05  # seconds between two looks at a lock
+
+
+@dataclass(frozen=True)
+class Version:
+    """A file of an edition, by its head."""
+
+    edition: int
+    part: Part
+    head: Head
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a device remembers.
+
+    held: what lies on the shelf. looked: the last edition that was looked for to the end, well or
+    not. turn: when the next one is looked for. announced: a head that was seen, and whose body
+    has not come whole.
+    """
+
+    held: Version | None = None
+    looked: int | None = None
+    turn: Turn | None = None
+    announced: Version | None = None
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """The files of one server. Who writes holds the lock."""
+
+    directory: Path
+
+    @classmethod
+    def of(cls, directory: Path, server: str) -> Shelf:
+        """The shelf of a server's address, in a directory of shelves."""
+        return cls(directory / hashlib.sha256(server.encode()).hexdigest()[:32])
+
+    def record(self) -> Record:
+        """What is remembered. Raises ShelfError where others may write it."""
+        path = self.directory / _RECORD
+        try:
+            check_own(path, "record of what is held", ShelfError)
+            with path.open("rb") as file:
+                return _decode(file.read(_LARGEST_RECORD))
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return Record()
+
+    def remember(self, record: Record) -> None:
+        """Replace the record. Raises ShelfError."""
+        try:
+            replace_file(self.directory / _RECORD, json.dumps(asdict(record), default=bytes.hex))
+        except OSError as error:
+            raise self._unusable(error) from None
+
+    def body(self, version: Version) -> bytes | None:
+        """What lies there of a version, checked; None where it is not there or damaged."""
+        path = self._path(version.head)
+        try:
+            body = path.read_bytes()
+        except OSError:
+            return None
+        try:
+            version.head.check(body)
+        except Malformed:
+            with suppress(OSError):  # it is checked again before it is used
+                path.unlink()
+            return None
+        return body
+
+    def metric_card(self) -> tuple[int, bytes] | None:
+        """The Monday of a card of places that lies there, and its bytes. Raises ShelfError."""
+        path = self.directory / _CARD
+        check_own(path, "card of what is held", ShelfError)
+        try:
+            data = path.read_bytes()
+        except OSError:
+            return None
+        return int.from_bytes(data[:_DAY_BYTES], "big"), data[_DAY_BYTES:]
+
+    def keep_metric_card(self, edition: int, card: bytes) -> None:
+        """Replace it. Raises ShelfError."""
+        try:
+            replace_file(self.directory / _CARD, edition.to_bytes(_DAY_BYTES, "big") + card)
+        except OSError as error:
+            raise self._unusable(error) from None
+
+    def forget_metric_card(self) -> None:
+        """Remove it. Raises ShelfError."""
+        try:
+            (self.directory / _CARD).unlink(missing_ok=True)
+        except OSError as error:
+            raise self._unusable(error) from None
+
+    def draft(self, head: Head) -> Draft:
+        """The draft of a body, new or begun before."""
+        return Draft(self.directory / f"{head.digest.hex()}.part")
+
+    def finish(self, head: Head, check: Callable[[bytes], object]) -> bytes:
+        """A whole draft in its place, after both checks. Raises Malformed, ShelfError."""
+        try:
+            return self.draft(head).finish(head, check, self._path(head))
+        except OSError as error:
+            raise self._unusable(error) from None
+
+    def tidy(self, *kept: Version) -> None:
+        """Remove every body and draft but those of these holdings. Raises ShelfError."""
+        names = {each.head.digest.hex() for each in kept}
+        try:
+            for path in self.directory.iterdir():
+                digest, _, ending = path.name.partition(".")
+                ours = re.fullmatch("[0-9a-f]{64}", digest) and ending in {"", "part"}
+                if ours and digest not in names:
+                    path.unlink(missing_ok=True)
+        except OSError as error:
+            raise self._unusable(error) from None
+
+    @asynccontextmanager
+    async def locked(self, patience: float) -> AsyncIterator[None]:
+        """The right to write, alone among all programs; waits so many seconds for it.
+
+        Raises ShelfError. A program that ends, however it ends, gives it back.
+        """
+        handle = await asyncio.to_thread(self._open_lock)
+        try:
+            waited = 0.0
+            while not _try_to_lock(handle):
+                if (waited := waited + _WAIT) > patience:
+                    raise ShelfError("another program is fetching what this device holds; wait")
+                await asyncio.sleep(_WAIT)
+            yield
+        finally:
+            os.close(handle)
+
+    def _open_lock(self) -> int:
+        try:
+            make_directory(self.directory)
+            return os.open(self.directory / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise self._unusable(error) from None
+
+    def _path(self, head: Head) -> Path:
+        return self.directory / head.digest.hex()
+
+    def _unusable(self, error: OSError) -> ShelfError:
+        return ShelfError(f"the directory {self.directory} cannot be used: {error.strerror}")
+
+
+def _try_to_lock(handle: int) -> bool:
+    """Where there are no such locks, drafts are still checked before they are used."""
+    if os.name != "posix":
+        return True
+    import fcntl
+
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _decode(text: bytes) -> Record:
+    """Raises ValueError, KeyError, TypeError and RecursionError for anything else."""
+    value = json.loads(text)
+    looked, turn = value["looked"], value["turn"]
+    return Record(
+        held=_holding(value["held"]),
+        looked=None if looked is None else _number(looked),
+        turn=None if turn is None else Turn(_number(turn["edition"]), _number(turn["delay"])),
+        announced=_holding(value["announced"]),
+    )
+
+
+def _holding(value: Any) -> Version | None:
+    if value is None:
+        return None
+    digest, length = bytes.fromhex(value["head"]["digest"]), _number(value["head"]["length"])
+    if len(digest) != 32:
+        raise ValueError
+    return Version(_number(value["edition"]), Part(value["part"]), Head(length, digest))
+
+
+def _number(value: object) -> int:
+    if type(value) is not int or not 0 <= value < 1 << 64:
+        raise ValueError
+    return value

@@ -1,0 +1,162 @@
+"""A person's named places: add, list, move, forget, and copies for other devices. No network.
+
+A position gets one noisy position, when it is added: charged to the ledger, drawn and stored there
+in one transaction, and only then kept in the profile. So a crash between the two loses budget and
+never privacy. After that nothing draws it again: no server, month, level, epsilon or region. Values
+on axes are drawn when they are asked from, since their space is a server's.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+
+from askew.dp.privacy import ANY_SPACE
+from askew.errors import PlaceError
+from askew.noise.randomness import RandomBits
+from askew.protocol.signal import Signal
+from askew_client.near.allowance import allowance
+from askew_client.near.asker import Errand
+from askew_client.near.copy import Copy
+from askew_client.near.errands import fresh_errand, named_errand, view_of
+from askew_client.profile.document import ProfileDocument
+from askew_client.profile.named_place import NamedPlace, Spot, new_handle
+from askew_client.profile.store import ProfileStore
+from askew_client.settings.settings import ClientSettings, slot_of
+from askew_client.signals.store import SignalStore
+from askew_client.views.near import PlaceCost, PlaceView
+
+
+class PlaceDesk:
+    """The named places of one profile. Methods raise AskewError, which repeats no position; they
+    may be called from any thread.
+    """
+
+    def __init__(
+        self,
+        settings: ClientSettings,
+        *,
+        profile: ProfileStore,
+        signals: SignalStore,
+        bits: RandomBits,
+        today: Callable[[], datetime.date] = datetime.date.today,
+    ) -> None:
+        self._settings, self._profile = settings, profile
+        self._signals, self._bits, self._today = signals, bits, today
+
+    def places(self) -> tuple[PlaceView, ...]:
+        """Every named place, with what every server gets of it, oldest first."""
+        places = self._profile.read().places
+        return tuple(self._view(name, place) for name, place in places.items())
+
+    def price(self) -> PlaceCost:
+        """What a position that is added now would cost. Nothing is drawn or charged.
+
+        Raises ParameterError where no region is set.
+        """
+        account = self._signals.account()
+        noise = self._settings.map_noise
+        cap = self._settings.place_lifetime_cap
+        return PlaceCost.of(noise, account.spent_per_km, cap, fresh=True)
+
+    def price_of(self, spot: Spot) -> PlaceCost | None:
+        """What naming this spot would cost now; None on axes, where it costs when it is asked from.
+
+        Raises PlaceError for a position outside the region.
+        """
+        return fresh_errand(spot, "", self._settings).price(self._signals.account())
+
+    def allowance(self) -> str:
+        """How many positions the caps allow, in words."""
+        return allowance(self._settings)
+
+    def check_name(self, name: str, *, known: bool) -> None:
+        """Raises PlaceError for a name that has no place (known), or that can be given to none:
+        before a position is typed in vain.
+        """
+        document = self._profile.read()
+        if known:
+            document.place(name)
+        else:
+            document.check_new(name)
+
+    def add(self, name: str, spot: Spot, shown: PlaceCost | None = None) -> PlaceView:
+        """Name a place: checked, charged, drawn and then kept. shown: the price that was seen.
+
+        Raises QuoteVoid where that is another one now, PlaceError for a name that is taken and for
+        a position outside the region, and BudgetExceeded, in each of which cases nothing was drawn.
+        """
+        place = NamedPlace(new_handle(self._bits), spot)
+        self._profile.change(
+            lambda document: self._paid(place, document.with_place(name, place), shown)
+        )
+        return self._view(name, place)
+
+    def move(self, name: str, spot: Spot, shown: PlaceCost | None = None) -> PlaceView:
+        """The place is elsewhere from now on: a new draw and a new charge, as by `add`. The old
+        position is erased; what its signal has told stays told, and stays charged.
+        """
+        place = NamedPlace(new_handle(self._bits), spot)
+        self._profile.change_for_good(
+            lambda document: self._paid(
+                place, document.without_place(name).with_place(name, place), shown
+            )
+        )
+        return self._view(name, place)
+
+    def forget(self, name: str) -> None:
+        """Erase the place from the profile. Refunds nothing: its signal is known to who got it."""
+        self._profile.change_for_good(lambda document: document.without_place(name))
+
+    def export(self, name: str) -> str:
+        """The place as text for another device of the household, with its noisy position. Private:
+        it has the true one too.
+        """
+        place = self._profile.read().place(name)
+        copy = Copy(name, place, self._signals.signals_of(place.handle))
+        copy.check_whole()
+        return copy.to_text()
+
+    def take_in(self, text: str) -> PlaceView:
+        """A place that another device exported: its signals come along, without a draw and without
+        a charge, since separate draws about one place add up and no ledger sees them together.
+
+        Raises PlaceError for what is no such text, where it would overwrite a place, and for a
+        signal whose law this device does not draw by.
+        """
+        copy = Copy.from_text(text)
+        if copy.name in self._profile.read().places:
+            raise PlaceError("there is a place of this name already; nothing was overwritten")
+        copy.check_whole()
+        copy.check_law(self._settings.place_draw_cap, self._settings.epsilon)
+        for slot, signal in copy.signals:
+            self._signals.take_in(signal, slot, copy.place.handle)
+        self._profile.change(lambda document: document.with_place(copy.name, copy.place))
+        return self._view(copy.name, copy.place)
+
+    def errand(self, place: str | Spot, handle: str = "") -> Errand:
+        """Who asks from a named place, or from a spot without a name: a fresh signal and a charge
+        each time, under the handle that a quote gave it. Raises AskewError before any call.
+        """
+        if not isinstance(place, str):
+            return fresh_errand(place, handle or new_handle(self._bits), self._settings)
+        known = self._profile.read().place(place)
+        frozen = self._signals.account().frozen
+        return named_errand(known, self._stored(known), frozen, self._settings)
+
+    def _paid(
+        self, place: NamedPlace, document: ProfileDocument, shown: PlaceCost | None
+    ) -> ProfileDocument:
+        """The profile with a new place in it, whose signal is paid for and stored if it needs no
+        server. Inside the profile's transaction, so that nobody else pays for the same name.
+        """
+        errand = fresh_errand(place.spot, place.handle, self._settings)
+        errand.settle(slot_of(self._today()), self._signals, self._bits, shown)
+        return document
+
+    def _stored(self, place: NamedPlace) -> Signal | None:
+        """The noisy position of a place; None on axes, and where the ledger has none."""
+        return self._signals.find(ANY_SPACE, slot_of(self._today()), place.handle)[1]
+
+    def _view(self, name: str, place: NamedPlace) -> PlaceView:
+        return view_of(name, place, self._stored(place), self._signals.account())

@@ -1,0 +1,114 @@
+"""What the ledger says in all, in its two accounts, and what a fresh signal may still cost.
+
+Plain epsilon, between any two people, for tastes and axes; epsilon per crow's kilometer for places.
+The two never mix: a place claims no plain epsilon. Without I/O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import partial
+from typing import TYPE_CHECKING
+
+from askew.dp.privacy import ANY_SPACE, SignalCharge
+from askew.errors import BudgetExceeded
+from askew_client.settings.ranges import Caps
+from askew_client.signals.chain import Entry
+from askew_client.signals.slots import day_after
+from askew_client.views.quote import Price
+
+if TYPE_CHECKING:
+    from askew.protocol.signal import Signal
+
+PLAIN = "epsilon between any two people"
+PER_KM = "epsilon per kilometer"
+_NOTHING = Fraction(0)
+
+
+@dataclass(frozen=True)
+class Charge:
+    """One entry: when and where it was spent, and what: epsilon between any two people, and epsilon
+    per unit distance where the mechanism has one; or epsilon per crow's kilometer for a place.
+
+    kind is "signal" for a fresh signal, "copy" for one that another device paid for, "unfreeze" for
+    what the person accepted as lost. handle: of the place or value that it is about, or "".
+    """
+
+    space_version: str
+    slot: str
+    epsilon: Fraction
+    epsilon_per_distance: Fraction | None = None
+    kind: str = "signal"
+    epsilon_per_km: Fraction = _NOTHING
+    handle: str = field(repr=False, default="")
+
+
+@dataclass(frozen=True)
+class Account:
+    """All that the ledger says at one moment. spent, spent_per_km: the sums of the two accounts.
+    frozen: why nothing is spent, or None.
+    """
+
+    charges: tuple[Charge, ...]
+    spent: Fraction
+    caps: Caps
+    frozen: str | None
+    spent_per_km: Fraction = _NOTHING
+
+    def spent_in(self, slot: str) -> Fraction:
+        """What the signals of one slot cost, in plain epsilon."""
+        return sum((c.epsilon for c in self.charges if is_signal_of(c, slot)), _NOTHING)
+
+    def spent_per_km_in(self, slot: str) -> Fraction:
+        """What the places that were drawn in one slot cost, per crow's kilometer."""
+        return sum((c.epsilon_per_km for c in self.charges if is_signal_of(c, slot)), _NOTHING)
+
+
+def is_signal_of(entry: Entry | Charge, slot: str) -> bool:
+    """Whether it is a signal that was drawn in this slot."""
+    return entry.kind == "signal" and entry.slot == slot
+
+
+def is_second(known: Sequence[Entry], space_version: str, slot: str) -> bool:
+    """Whether a fresh signal of this space would be the slot's second one; a place is of none."""
+    spaces = {each.space_version for each in known if is_signal_of(each, slot)}
+    return space_version != ANY_SPACE and bool(spaces - {space_version, ANY_SPACE})
+
+
+def price_of(  # noqa: PLR0913, PLR0917  # what finds a signal, and what it costs
+    known: Sequence[Entry],
+    space_version: str,
+    slot: str,
+    charge: SignalCharge,
+    caps: Caps,
+    stored: Signal | None,
+) -> Price:
+    """What entries say of a signal of this slot, in the account that its charge is of."""
+    month = [entry for entry in known if is_signal_of(entry, slot)]
+    count = (lambda e: e.epsilon) if charge.epsilon else (lambda e: e.epsilon_per_km)
+    spent, this_month = (sum(map(count, each), _NOTHING) for each in (known, month))
+    by = None if stored is None else stored.mechanism
+    second = stored is None and is_second(known, space_version, slot)
+    if charge.epsilon:
+        limits = caps.lifetime, caps.monthly, None
+        return Price(slot, by, charge, second, spent, this_month, *limits)
+    places = caps.places_lifetime, caps.places_monthly, caps.places_draw
+    return Price(slot, by, charge, second, spent, this_month, *places)
+
+
+def check_caps(price: Price) -> None:
+    """Raises BudgetExceeded unless a fresh signal may be paid for, in the account that it is of."""
+    charge, places = price.charge, not price.charge.epsilon
+    cost = charge.epsilon_per_km if places else charge.epsilon
+    check = partial(BudgetExceeded, measure=PER_KM if places else PLAIN)
+    lifetime, monthly, draw = price.lifetime_cap, price.monthly_cap, price.draw_cap
+    following, of = day_after(price.slot).isoformat(), " of places" if places else ""
+    if draw is not None and cost > draw:
+        raise check(cost, _NOTHING, draw, whose="cap of one position")
+    if price.spent + cost > lifetime:
+        raise check(cost, price.spent, lifetime, whose=f"lifetime cap{of}", next_slot=following)
+    if monthly is not None and price.spent_this_slot + cost > monthly:
+        spent, whose = price.spent_this_slot, f"monthly cap{of}"
+        raise check(cost, spent, monthly, whose=whose, next_slot=following, renewed=True)

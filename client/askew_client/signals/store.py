@@ -1,0 +1,153 @@
+"""The device's memory of what it sent and what that cost: one SQLite file, and its anchor.
+
+A signal and its charge are written in one transaction, before anything is sent. So a crash loses
+budget, never privacy, and a retry, a restart or a changed setting finds the stored signal. The
+charges form a chain that the anchor knows too (see `chain`): the order is announce in the anchor,
+commit, keep in the anchor, return. Who puts back an older copy of the file, and with it a budget
+that was spent, or writes an entry that gives some back, finds that nothing more is spent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from askew.dp.privacy import ANY_SPACE, SignalCharge
+from askew.errors import LedgerFrozen, ParameterError, PlaceError, SecondSpace
+from askew.protocol.signal import Signal
+from askew_client.settings.ranges import Caps
+from askew_client.signals import rows as ledger_rows
+from askew_client.signals.account import check_caps, price_of
+from askew_client.signals.book import LedgerBook, refusal, salt
+from askew_client.signals.chain import (
+    Entry,
+    heads,
+    trusted,
+)
+from askew_client.signals.lookup import clock, find, stored
+from askew_client.signals.record import Remembered, decode_signal, entry_of
+from askew_client.signals.slots import check_slot, months_between
+from askew_client.views.quote import Price
+
+MAX_JUMP = 12  # slots; a clock that jumps further is not believed
+_COPY = SignalCharge(Fraction(0))
+
+
+class SignalStore(LedgerBook):
+    """Signals and charges of one device. Safe for several processes at once.
+
+    Every method raises LedgerError when the file cannot be read, trusted or written.
+    """
+
+    def with_caps(self, caps: Caps) -> SignalStore:
+        """The same store under other caps."""
+        return SignalStore(self._file.path, caps, self._anchor.path)
+
+    def find(self, space_version: str, slot: str, handle: str = "") -> tuple[str, Signal | None]:
+        """The slot by the ledger's clock, and the signal that would be sent again, if any."""
+        with self._file.transaction() as database:
+            known = ledger_rows.entries(database)
+            anchored, _ = self._compare(heads(known))
+        return find(known[: trusted(heads(known), anchored)], space_version, slot, handle)
+
+    def price(
+        self, space_version: str, slot: str, charge: SignalCharge, *, handle: str = ""
+    ) -> Price:
+        """What `remember` would find and charge now. Nothing is drawn, charged or written."""
+        with self._file.transaction() as database:
+            known = ledger_rows.entries(database)
+            anchored, _ = self._compare(heads(known))
+        slot, signal = find(known[: trusted(heads(known), anchored)], space_version, slot, handle)
+        return price_of(known, space_version, slot, charge, self._caps, signal)
+
+    def remember(  # noqa: PLR0913  # what is drawn, what it costs, and what finds it again
+        self,
+        space_version: str,
+        slot: str,
+        charge: SignalCharge,
+        draw: Callable[[], Signal],
+        *,
+        handle: str = "",
+        second_space: bool = False,
+        check: Callable[[Price], None] | None = None,
+    ) -> Remembered:
+        """The stored signal of (space version, handle, slot), or a fresh one, charged and stored
+        first. handle: of a named value or place, else "". A place's signal is of no space and of
+        every slot, so its handle alone finds it: no server and no month draws another.
+
+        The ledger's clock never runs back: a slot before the last entry's counts as that one. It
+        returns after the anchor names the charge. Raises, before drawing, BudgetExceeded if the
+        charge would pass a cap, SecondSpace if the slot has a signal of another space and
+        `second_space`, the person's yes, is not given, LedgerFrozen if the ledger lost something or
+        the clock jumped far ahead, and ParameterError for no slot, or a charge that is not positive
+        in one account: a place's, where it is of no space.
+
+        check: raises for a price that is not the one that the person was shown. It is asked within
+        the transaction, for a stored signal too: nothing comes between it and the charge.
+        """
+        if not charge.has_one_account or (charge.epsilon == 0) != (space_version == ANY_SPACE):
+            raise ParameterError("charge", charge.epsilon, "positive, in the account it is of")
+        check_slot(slot)
+        with self._file.transaction() as database:
+            known = ledger_rows.entries(database)
+            found = heads(known)
+            anchored, frozen = self._settled(found)
+            slot, signal = find(known[: trusted(found, anchored)], space_version, slot, handle)
+            price = price_of(known, space_version, slot, charge, self._caps, signal)
+            if check is not None:
+                check(price)
+            if signal is not None:
+                return Remembered(signal, fresh=False, spent=price.spent, cap=price.lifetime_cap)
+            self._check(frozen, known, slot)
+            check_caps(price)
+            if price.second_space and not second_space:
+                raise SecondSpace(slot)
+            signal = draw()
+            entry = entry_of("signal", signal, slot, charge, handle, salt())
+            self._append(database, anchored, found[-1], entry)
+        self._settle()
+        spent = price.spent + (charge.epsilon or charge.epsilon_per_km)
+        return Remembered(signal, fresh=True, spent=spent, cap=price.lifetime_cap)
+
+    def take_in(self, signal: Signal, slot: str, handle: str) -> None:
+        """Keep a signal that another device of the person drew and paid for: an entry without a
+        charge. It is sent like one of this device, and is nobody's second space. Nothing happens
+        where the handle has that very signal already.
+
+        Raises PlaceError where the handle has another one, and LedgerFrozen.
+        """
+        check_slot(slot)
+        with self._file.transaction() as database:
+            known = ledger_rows.entries(database)
+            found = heads(known)
+            anchored, frozen = self._settled(found)
+            record = stored(known, signal.space_version, handle, slot)
+            if record is not None:
+                if decode_signal(signal.space_version, record) != signal:
+                    raise PlaceError("this device has another signal for that place already")
+                return
+            if frozen:
+                raise LedgerFrozen(refusal(frozen))
+            entry = entry_of("copy", signal, slot, _COPY, handle, salt())
+            self._append(database, anchored, found[-1], entry)
+        self._settle()
+
+    def signals_of(self, handle: str) -> tuple[tuple[str, Signal], ...]:
+        """Every signal of a place or a named value that would be sent, with its slot."""
+        with self._file.transaction() as database:
+            known = ledger_rows.entries(database)
+            anchored, _ = self._compare(heads(known))
+        return tuple(
+            (entry.slot, decode_signal(entry.space_version, entry.signal))
+            for entry in known[: trusted(heads(known), anchored)]
+            if entry.handle == handle and entry.signal is not None
+        )
+
+    def _check(self, frozen: str, known: list[Entry], slot: str) -> None:
+        """Raises LedgerFrozen where nothing is spent: the ledger, or the clock, is not believed."""
+        last = clock(known)
+        if not frozen and last and months_between(last, slot) > MAX_JUMP:
+            jump = f"the clock says {slot}, and the last entry is of {last}"
+            frozen = f"{jump}: more than {MAX_JUMP} months later"
+        if frozen:
+            raise LedgerFrozen(refusal(frozen))

@@ -1,0 +1,155 @@
+"""One person's side of the exchange, without I/O: ask, then rank the answer.
+
+The network, the store and the randomness are arguments, so that all of this runs without a socket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askew.catalog.catalog import Catalog
+from askew.catalog.editions import FIRST
+from askew.dp.privacy import SignalCharge, SignalLoss
+from askew.errors import Malformed
+from askew.noise.lattice import Lattice
+from askew.noise.randomness import RandomBits
+from askew.protocol.model_card import ModelCard
+from askew.protocol.ranking import Ranking, Slate, rank, rank_all
+from askew.protocol.signal import Signal, TasteMechanism
+from askew.spaces.vectors import Profile, fold_in
+from askew_client.settings.settings import ClientSettings
+from askew_client.signals.asking import Question, SignalMemory, ask
+from askew_client.storage.guard import Guard
+from askew_client.taste.mechanism import mechanism_for
+from askew_client.views.quote import Price
+
+
+@dataclass(frozen=True, eq=False)
+class Exchange:
+    """A person, a model and the device's settings.
+
+    Whether it can ask, and what it does until an answer is there, depends on the card and the
+    settings alone: any ratings of the catalog's items on its scale make a profile, and so does an
+    empty set of ratings. catalog: what the device holds, and behind that what it met. n_held: how
+    many it holds, all by default; contributions: the encoder's, of all of the catalog, where they
+    were made before; both public. edition: the version that is held. unused: ratings of titles that
+    are not known here. guard: keeps what is private apart from open connections; each method that
+    reads the profile raises ConnectionOpen while there is one.
+    """
+
+    card: ModelCard
+    catalog: Catalog
+    settings: ClientSettings
+    ratings: Mapping[int, float] = field(repr=False)
+    contributions: NDArray[np.float64] | None = field(default=None, repr=False)
+    edition: int = FIRST
+    n_held: int | None = None
+    unused: int = field(default=0, repr=False)
+    guard: Guard = field(default_factory=Guard, repr=False)
+    profile: Profile = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Raises ProfileError for a rating off scale."""
+        vectors, space = self.catalog.vectors, self.card.space
+        with self.guard.private():
+            profile = fold_in(self.ratings, vectors, space, contributions=self.contributions)
+        object.__setattr__(self, "profile", profile)
+
+    @cached_property
+    def mechanism(self) -> TasteMechanism:
+        """By which it asks. Raises ParameterError as `mechanism_for` does, before anything else."""
+        return mechanism_for(self.card, self.settings)
+
+    @property
+    def loss(self) -> SignalLoss:
+        """What a fresh signal costs, by this device's own reckoning."""
+        return self.mechanism.privacy_loss(self.card.space.encoder.reach())
+
+    def ask(
+        self,
+        slot: str,
+        memory: SignalMemory,
+        bits: RandomBits,
+        *,
+        second_space: bool = False,
+        check: Callable[[Price], None] | None = None,
+    ) -> Question:
+        """The question of this slot: `ask` of this module, about the version that is held."""
+        question = ask(self, slot, memory, bits, second_space=second_space, check=check)
+        return replace(question, query=replace(question.query, edition=self.edition))
+
+    @property
+    def space_version(self) -> str:
+        """The server's space: a taste's signal cannot belong to the person alone."""
+        return self.card.space.version
+
+    @property
+    def handle(self) -> str:
+        """None: a person has one taste."""
+        return ""
+
+    @property
+    def charge(self) -> SignalCharge:
+        """What a fresh signal costs."""
+        return self.loss.charge
+
+    @property
+    def k(self) -> int:
+        """Results to ask for."""
+        return self.settings.k
+
+    @property
+    def collection(self) -> str:
+        """None: a catalog is one."""
+        return ""
+
+    def check(self, signal: Signal) -> None:
+        """Raises WireError unless the signal fits the space."""
+        signal.check(self.card.space.dimension, self.card.space.n_buckets)
+
+    def perturb(self, bits: RandomBits) -> Signal:
+        """A fresh signal, neither charged nor stored: for `ask` and for play on the device."""
+        mechanism, profile = self.mechanism, self.profile
+        with self.guard.private():
+            if isinstance(mechanism, Lattice):
+                values = mechanism.perturb(profile.point, bits)
+            else:
+                values = mechanism.perturb(profile.bucket, bits)
+        return Signal(self.card.space.version, mechanism, values)
+
+    def rank(self, slate: Slate) -> Ranking:
+        """The slate, ranked by the true profile; the ranking names the pick. Never sent.
+
+        Raises Malformed for a slate that scores what the device holds in another way.
+        """
+        self.check_slate(slate)
+        return self._ranked(slate)
+
+    def check_slate(self, slate: Slate) -> None:
+        """Raises Malformed for a slate that scores what the device holds in another way."""
+        n_held = len(self.catalog) if self.n_held is None else self.n_held
+        held = [(at, item) for at, item in enumerate(slate.item_ids) if item < n_held]
+        rows, items = [at for at, _ in held], [item for _, item in held]
+        if not np.array_equal(slate.scoring[rows], self.catalog.scoring[items]):
+            raise Malformed("the answer scores items in another way than the catalog does")
+
+    def rank_all(self, count: int) -> Ranking:
+        """The best of all that the device holds or met, by the true profile. Never sent."""
+        with self.guard.private():
+            return rank_all(self.catalog, self.profile, count, seen=self.ratings.keys())
+
+    def rank_only(self, places: Sequence[int]) -> Ranking:
+        """Some of them, from best to worst."""
+        rows = sorted(set(places))
+        vectors, boosts = self.catalog.vectors[rows], self.catalog.boosts[rows]
+        return self._ranked(Slate("", tuple(rows), vectors, boosts))
+
+    def _ranked(self, slate: Slate) -> Ranking:
+        with self.guard.private():
+            shared = self.catalog.shared_slate
+            return rank(slate, self.profile, seen=self.ratings.keys(), shared=shared)

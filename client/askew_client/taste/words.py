@@ -1,0 +1,122 @@
+"""The way that is taken, in words: why, what it brings, and what a server proposes instead.
+
+For a person's eyes. Of the server's own there are numbers in it, and no text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from askew.protocol.break_even import Offer, Way
+from askew.protocol.model_card import ModelCard
+from askew.spaces.meanings import Meanings
+from askew_client.settings.consent import MONTHS
+from askew_client.settings.settings import ClientSettings
+from askew_client.taste.bargain import Refused
+from askew_client.taste.charges import Charges
+from askew_client.taste.choice import Held, Reason, Taken
+from askew_client.views.rounding import at_most
+from askew_client.views.ways import TakenWay
+
+_NOTHING = "nothing is drawn, charged or sent"
+_REASONS = {
+    Reason.CHOSEN: "as you chose",
+    Reason.HELD: "it fits your byte budget",
+    Reason.NO_TABLE: "this server does not say what a signal is worth; --way signal asks",
+    Reason.NOT_PROPOSED: "this server proposes no signal; --way signal asks all the same",
+    Reason.PROPOSED: "as this server proposes",
+    Reason.CONSENTED: "as this server proposes and you consented to",
+    Reason.BEST_WITHOUT_YES: "the best that costs no more than your settings",
+    Reason.NONE_WITHOUT_YES: "no signal that costs no more than your settings gains enough",
+}
+
+
+def in_words(taken: Taken, card: ModelCard) -> TakenWay:
+    """What to show of a way."""
+    return TakenWay(
+        name=str(taken.way),
+        reason=f"{_what(taken)}; {_REASONS[taken.reason]}",
+        notes=(*_notes(taken, card),),
+        consent=str(taken.refused.consent or "") if taken.refused is not None else "",
+    )
+
+
+def _what(taken: Taken) -> str:
+    """What is done, and what the card says that it gives."""
+    gives = _given_by(taken.offer)
+    if taken.way is Way.WHOLE:
+        return f"all {_holding(taken.held)} are held and ranked here{gives}; {_NOTHING}"
+    if taken.way is Way.SHARED:
+        return f"the {_holding(taken.held)} held here are ranked{gives}; {_NOTHING}"
+    return f"one signal, {_terms(taken.settings)}{gives}"
+
+
+def _notes(taken: Taken, card: ModelCard) -> Iterator[str]:
+    """What else could be done, and at what price."""
+    if taken.way is not Way.SIGNAL and isinstance(card.space.buckets, Meanings):
+        yield "What items hold, such as articles, comes with an answer alone: --way signal asks."
+    if taken.refused is not None:
+        yield from _refusal(taken.refused)
+    if taken.reason is not Reason.CHOSEN:
+        return
+    if taken.way is not Way.WHOLE and taken.held.is_whole(card, taken.settings.byte_budget):
+        yield "This device holds every item: by itself it would rank them all, for nothing."
+    elif card.break_even is None:
+        yield "This server does not say what a signal is worth."
+    elif card.break_even.proposal.way is not taken.way or card.break_even.proposal != taken.offer:
+        yield f"This server proposes {_offer(card.break_even.proposal)}."
+
+
+def _refusal(refused: Refused) -> Iterator[str]:
+    yield f"This server proposes {_offer(refused.offer)}."
+    if refused.cost is None:
+        yield f"This device does not take that: {refused.obstacle}."
+        return
+    yield (
+        f"It would cost {_charges(refused.cost)}; by your settings at most "
+        f"{_charges(refused.limit)}. Your consent to it, of this server and space alone, for "
+        f"{MONTHS} months: --consent {refused.consent}"
+    )
+
+
+def _offer(offer: Offer) -> str:
+    """A row of a card's table."""
+    if offer.way is Way.WHOLE:
+        return f"to hold all {offer.held:,} items, {_bytes(offer.size)}{_given_by(offer)}"
+    if offer.way is Way.SHARED:
+        return f"no signal{_given_by(offer)}"
+    return f"a signal, {offer.mechanism} at epsilon {offer.epsilon}, k {offer.k}{_given_by(offer)}"
+
+
+def _given_by(offer: Offer | None) -> str:
+    if offer is None:
+        return ""
+    if offer.way is not Way.SIGNAL:
+        return f" ({offer.ratio:.2f} of the best score)"
+    return (
+        f" ({offer.ratio:.2f} of the best score, {offer.gain:+.2f} over as many items for "
+        f"everybody, standard error {offer.gain_error:.2f})"
+    )
+
+
+def _terms(settings: ClientSettings) -> str:
+    return f"{settings.mechanism} at epsilon {settings.epsilon}, k {settings.k}"
+
+
+def _charges(charges: Charges) -> str:
+    return (
+        f"{at_most(charges.between_any_two, 3)} between any two people, "
+        f"{at_most(charges.one_rating, 3)} for one rating, "
+        f"{at_most(charges.unit_distance, 3)} per unit distance"
+    )
+
+
+def _holding(held: Held) -> str:
+    return f"{held.n_items:,} items ({_bytes(held.size)})"
+
+
+def _bytes(size: int) -> str:
+    """A size to be read: "31 kB"."""
+    if size < 1000:
+        return f"{size} bytes"
+    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"

@@ -1,0 +1,1 @@
+"""Models of tastes: trained, imported, stored and described."""

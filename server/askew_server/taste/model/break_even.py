@@ -1,0 +1,174 @@
+"""What asking is worth: the table of a card, measured on people kept aside.
+
+    whole    1 by definition: a device that holds every item picks what is best
+    shared   the best unseen item of the first n items that everybody would be shown
+    signal   the best of what is held and of the k items of one noisy signal, answered as served
+    gain     of a signal over as many items for everybody: those held and k more, paired
+    worth    the least n so that n more items for everybody give as much as the signal
+
+Every figure is of people who chose nothing (`model.kept_aside`). Where a device can hold all, the
+signals are measured for one that holds nothing, and the table proposes `whole`. Else, and where
+items are dear, so that nothing held can be read, it proposes one signal if that gains: at the k
+that was trained for, by the mechanism that the first group prefers of those whose plain epsilon is
+at most the one that was trained for. The second group's gain must be clear (`rule_choice`), and
+above twice its standard error in hundredths too, by which devices reckon. That is one test, so what
+gains nothing is proposed with a chance of 2.3 %; of at most twice that where those people have
+refused a rule for points before, which leaves buckets. Otherwise the table proposes `shared`.
+
+Sizes are those of the very files (`sized`): the table is in the card, and the card in the files, so
+a table of the same rows with other sizes is as long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askew.catalog.catalog import Catalog
+from askew.protocol.break_even import DEVICE_BYTES, BreakEven, Offer, Way
+from askew.protocol.model_card import ModelCard
+from askew_server.taste.model.held_out import Gains
+from askew_server.taste.model.rule_choice import Signals, Terms, is_clear
+from askew_server.taste.model.shared_slate import shared_slate
+from askew_server.taste.training.factors import Tastes
+
+FileSize = Callable[[ModelCard, Catalog], int]
+"""How many bytes the file has that a device holds, of a card and of these items."""
+
+SLATES = (5, 8, 20)
+SHARED = (8, 25, 64, 200)
+_MOST_WORTH = 256  # items for everybody that a signal is compared with
+_UNMEASURED = 1  # bytes
+_SLACK = 16  # bytes that another proposal may take
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Everything that a table compares.
+
+    order: items for everybody, best first, beginning with those that devices hold; then as many as
+    a signal may be worth.
+    """
+
+    signals: Signals
+    order: NDArray[np.int64] = field(repr=False)
+
+    def table(self) -> BreakEven:
+        """The rows in the order in which a person reads them, their sizes still to come."""
+        n, held = len(self.signals.catalog), self.signals.groups.held
+        sizes = sorted({*SHARED, held} - {0, n})
+        offers = [Offer(Way.WHOLE, n, _UNMEASURED, 1.0)]
+        offers += [self._shared(size) for size in sizes if size <= len(self.order)]
+        proposed = next((at for at, each in enumerate(offers) if each.held == held), 0)
+        if self.signals.question.dear and not proposed:  # nobody holds what is dear
+            proposed = min(1, len(offers) - 1)
+        candidate = self._candidate()
+        for terms in self.signals.rows():
+            for offer, clear in self._of(terms):
+                tested = terms == candidate and offer.k == self.signals.question.k
+                if tested and clear and 2 * offer.gain_error <= offer.gain > 0:
+                    proposed = len(offers)
+                offers.append(offer)
+        return BreakEven(tuple(offers), proposed)
+
+    @property
+    def _sizes(self) -> list[int]:
+        """The k of the signals, as far as the server answers them."""
+        most = len(self.signals.catalog.shared_slate)
+        return sorted({k for k in (*SLATES, self.signals.question.k) if k <= most})
+
+    def _shared(self, size: int) -> Offer:
+        people = self.signals.groups.testing
+        ratio = people.ratio(people.best(self.order[:size]))
+        return Offer(Way.SHARED, size, _UNMEASURED, round(ratio, 2))
+
+    def _of(self, terms: Terms) -> Iterator[tuple[Offer, bool]]:
+        """The rows of a signal, one for each k, and whether its gain is clear."""
+        people, held = self.signals.groups.testing, self.signals.groups.held
+        for k, got in self.signals.gains(people, terms, self._sizes).items():
+            nothing = people.served(self.order[held : held + k])
+            figure = people.figure(got, nothing)
+            offer = Offer(
+                Way.SIGNAL,
+                held,
+                _UNMEASURED if held else 0,
+                figure.ratio,
+                figure.gain,
+                figure.gain_error,
+                terms.mechanism,
+                terms.epsilon,
+                k,
+                self._worth(got),
+            )
+            yield offer, is_clear(people.gain(got, nothing), len(people))
+
+    def _worth(self, got: Gains) -> int:
+        enough = np.flatnonzero(self._for_everybody >= got.sum())
+        return int(enough[0]) if enough.size else 0
+
+    @cached_property
+    def _for_everybody(self) -> Gains:
+        """What the second group has by n more items for everybody, n = 0, 1, ..., in all."""
+        people, held = self.signals.groups.testing, self.signals.groups.held
+        more = np.column_stack([people.have, people.scores(self.order[held:])])
+        totals: Gains = np.maximum.accumulate(more, axis=1).sum(axis=0)
+        return totals
+
+    def _candidate(self) -> Terms | None:
+        """The terms that the first group prefers of those that may be proposed."""
+        people, k = self.signals.groups.choosing, self.signals.question.k
+        terms = self.signals.of(self.signals.question.epsilon)
+        gains = [float(self.signals.gains(people, each, [k])[k].sum()) for each in terms]
+        return terms[int(np.argmax(gains))] if terms else None
+
+
+def with_table(card: ModelCard, signals: Signals, tastes: Tastes, file_size: FileSize) -> ModelCard:
+    """The card of these signals' model with its table. tastes: of the people trained on."""
+    catalog, held, seed = signals.catalog, signals.groups.held, signals.question.seed
+    order = order_for_everybody(tastes, catalog, held, seed)
+    table = Comparison(signals, order).table()
+    return sized(replace(card, break_even=table), catalog, file_size)
+
+
+def order_for_everybody(
+    tastes: Tastes, catalog: Catalog, held: int, seed: int
+) -> NDArray[np.int64]:
+    """The items held, the shared slate, and what one would show to anybody after those."""
+    rng = np.random.default_rng([seed, 12])
+    more = shared_slate(tastes, catalog.scoring, rng, held, most=_MOST_WORTH)
+    known = set(catalog.shared_slate)
+    further = [item for item in more if item not in known]
+    return np.array([*range(held), *catalog.shared_slate, *further], dtype=np.int64)
+
+
+def of_catalog(table: BreakEven, old: ModelCard, new: ModelCard) -> BreakEven:
+    """The same figures for another catalog in the same space, which has other numbers of items.
+
+    Where the whole was proposed and no file of it is small any more, a new training is due.
+    """
+    held = {old.n_starter: new.n_starter, old.n_items: new.n_items}
+    rows = [replace(each, held=held.get(each.held, each.held)) for each in table.offers]
+    kept = [at for at, each in enumerate(rows) if each.held <= new.n_items]
+    return BreakEven(tuple([rows[at] for at in kept]), kept.index(table.proposed))
+
+
+def sized(card: ModelCard, catalog: Catalog, file_size: FileSize) -> ModelCard:
+    """The card with the sizes of its files in its table, which proposes `whole` where devices hold
+    such a file.
+    """
+    table = card.break_even
+    if table is None:
+        return card
+    whole = file_size(card, catalog)
+    if whole + _SLACK <= DEVICE_BYTES and table.proposed and not card.dear:
+        table = replace(table, proposed=0)
+        card = replace(card, break_even=table)
+        whole = file_size(card, catalog)
+    parts = {each.held for each in table.offers} - {0, len(catalog)}
+    sizes = {n: file_size(card, catalog.first(n)) for n in parts} | {0: 0, len(catalog): whole}
+    offers = tuple([replace(each, size=sizes[each.held]) for each in table.offers])
+    return replace(card, break_even=replace(table, offers=offers))

@@ -1,0 +1,318 @@
+"""The model: factors that rank items, and a feature space in which people can be hidden.
+
+The guarantee of the exchange covers the person who asks. It does not cover the people trained on:
+what a model tells about them is in `training.disclosure`.
+
+A model of vectors that another model has: fitted and compared as any other, by simulated people.
+
+Nothing but the vectors is given, so no figure of such a model is of people who rated anything; its
+card says so. Its prior is other made-up people, drawn from the item vectors alone even where user
+vectors are given: nobody is in it. On MovieLens 1M real people got most of what a prior of real
+people would have given them (docs/training.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askew.catalog.catalog import Catalog
+from askew.errors import DataError, OutOfRange, ParameterError
+from askew.protocol.model_card import NO_PRIOR, ModelCard, ServingRule
+from askew.protocol.rule_kind import SERVED
+from askew.retrieval.buckets import BucketRule
+from askew.spaces.encoder import Encoder
+from askew.spaces.vectors import FeatureSpace, RatingScale
+from askew_server.ratings import ItemRow, RatingTable
+from askew_server.taste.model.answer_tables import AnswerTables
+from askew_server.taste.model.break_even import FileSize, with_table
+from askew_server.taste.model.held_out import Figure, Groups, groups_of
+from askew_server.taste.model.payloads import Payloads
+from askew_server.taste.model.rule_choice import Choice, RuleQuestion, Signals, choose
+from askew_server.taste.model.shared_slate import (
+    SLATE_LIMIT,
+    boosts_of,
+    items_of,
+    shared_slate,
+    starter_first,
+)
+from askew_server.taste.prior.people import PriorPeople, served_slates
+from askew_server.taste.prior.source import MadeUpRatings, PriorSource, Trained, check_needs
+from askew_server.taste.training import given_vectors
+from askew_server.taste.training.buckets import favorites, pool_of
+from askew_server.taste.training.directions import Purpose, learned_directions
+from askew_server.taste.training.factors import Tastes, fold_in_people, snapshot
+from askew_server.taste.training.given_vectors import (
+    FoldIn,
+    GivenItems,
+    Vectors,
+    as_ratings,
+    check_people,
+    for_devices,
+)
+from askew_server.taste.training.item_vectors import ImportedVectors, LearnedVectors, VectorSource
+from askew_server.taste.training.options import TrainingOptions, in_words
+from askew_server.taste.training.space_fit import fit_space
+
+LEARNED_VECTORS = LearnedVectors()
+Step = Callable[[str], None]
+_LEARNED_FROM = 10_000  # people; more change the directions by less than their seed
+
+
+@dataclass(frozen=True, eq=False)
+class ItemModel:
+    """A trained model: all of it public, which is why its prior, if any, must be. keys: the name of
+    each item in the ratings. training: the options it was made with. counts: about how many people,
+    ratings and likes. figures: what each rule gave people kept aside, where rules were compared.
+    median_distance: of two people of the training, 1 unless devices had refused such a space.
+    payloads: what only a reply brings of each item, if anything. tables: answers made beforehand.
+    slates: of buckets, where they were chosen before.
+    """
+
+    card: ModelCard
+    catalog: Catalog
+    keys: Sequence[str]
+    training: TrainingOptions
+    counts: Mapping[str, int]
+    prior: PriorPeople | None = None
+    figures: Mapping[str, Figure] = field(default_factory=dict)
+    median_distance: float = 1.0
+    payloads: Payloads | None = field(default=None, repr=False)
+    tables: AnswerTables | None = field(default=None, repr=False)
+    slates: BucketRule | None = field(default=None, repr=False)
+
+    @property
+    def words(self) -> str:
+        """What it is, for an operator."""
+        return f"{self.card.n_items} items, {self.card.source}"
+
+    def bucket_slates(self) -> BucketRule | None:
+        """What buckets are answered by, where there are a prior and buckets: chosen now, unless
+        they were before.
+        """
+        if self.slates is not None or self.prior is None or self.card.space.buckets is None:
+            return self.slates
+        prior = self.prior.prior(self.catalog, self.card.n_held)
+        return served_slates(self.card, self.catalog, self.prior, prior)
+
+
+def train(  # noqa: PLR0913 - what a model is made of
+    table: RatingTable,
+    rows: Mapping[str, ItemRow],
+    options: TrainingOptions,
+    *,
+    source: str,
+    simulated: bool = False,
+    prior: PriorSource | None = None,
+    vectors: VectorSource = LEARNED_VECTORS,
+    file_size: FileSize | None = None,
+    step: Step = lambda _: None,
+) -> ItemModel:
+    """The model of a table of ratings. Deterministic for a seed and for what its prior gives.
+    step is told each part of the work as it begins. file_size: measures the files that devices
+    hold; where there is none, the card has no table of what asking is worth.
+
+    Raises ParameterError for a rule, or for dear items, that need a prior where there is none, and
+    DataError when too few people, items or ratings are left to make d dimensions, or when what they
+    make is no space that a device would enter.
+    """
+    check_needs(options.kind, prior)
+    if options.dear and prior is None:
+        raise ParameterError("dear", True, "a model with a prior: slates are chosen for its people")
+    try:
+        return _fit(
+            table,
+            rows,
+            options,
+            prior,
+            vectors,
+            file_size,
+            step,
+            source=source,
+            simulated=simulated,
+        )
+    except OutOfRange as error:
+        raise DataError(f"these ratings make no usable space: {error}") from None
+
+
+def _fit(  # noqa: PLR0913, PLR0917 - as train
+    table: RatingTable,
+    rows: Mapping[str, ItemRow],
+    options: TrainingOptions,
+    prior: PriorSource | None,
+    vectors: VectorSource,
+    file_size: FileSize | None,
+    step: Step,
+    *,
+    source: str,
+    simulated: bool,
+) -> ItemModel:
+    step("item vectors")
+    told, n_starter = starter_first(vectors.express(table, options), rows)
+    held = 0 if n_starter == len(told.keys) else n_starter
+    options, people = told.options, told.people
+    rng = np.random.default_rng(options.seed)  # choices about public figures: protects nobody
+    tastes = fold_in_people(snapshot(people, options.seed), told.vectors, options.least_likes)
+    boosts = boosts_of(people.likes, options.boost_exponent)
+    scoring = told.vectors * boosts[:, None]
+    step("signal directions")
+    directions = _directions(tastes, scoring, options) if options.learned else None
+    d = options.signal_dimension
+    step("the space and the shared slate")
+    fitted = fit_space(
+        tastes, told.vectors, told.scale, d, rng, scales=told.scales, directions=directions
+    )
+    space = fitted.space
+    slate = shared_slate(tastes, scoring, rng, held)
+    catalog = Catalog(items_of(told.keys, rows), told.vectors, boosts, slate)
+    trained = Trained(
+        told.keys, told.vectors, space, tastes, options.seed, vectors_fixed=vectors.fixed
+    )
+    step("the prior, and a comparison of rules")
+    known = None if prior is None else prior.people(trained)
+    own = prior is not None and prior.own
+    groups = groups_of(tastes, space.encoder, catalog, known, own=own, held=held, seed=options.seed)
+    question = _question(options, catalog)
+    choice = _choice(options, question, space.encoder, catalog, groups)
+    rule = ServingRule(
+        choice.rule, options.epsilon, options.k, known.origin if known is not None else NO_PRIOR
+    )
+    space = replace(space, buckets=choice.buckets)
+    known = known and known.naming(choice.buckets, catalog)
+    card = card_of(space, catalog, rule, source, n_starter, simulated=simulated)
+    if file_size is not None:
+        step("what asking is worth")
+        signals = Signals.of_choice(choice, question, space.encoder, catalog, groups)
+        card = with_table(card, signals, tastes, file_size)
+    return ItemModel(
+        card,
+        catalog,
+        told.keys,
+        options,
+        people.counts(),
+        known,
+        choice.figures,
+        fitted.median_distance,
+    )
+
+
+def _directions(
+    tastes: Tastes, scoring: NDArray[np.float32], options: TrainingOptions
+) -> NDArray[np.float64]:
+    """Signal directions learned from some of the people trained on, as everything else is."""
+    some = tastes.some(_LEARNED_FROM, np.random.default_rng([options.seed, 3]))
+    every = np.arange(len(scoring))
+    counts = np.sum([favorites(part) for part in some.scores(scoring, every)], axis=0)
+    pool = pool_of(counts, least=min(options.k, len(scoring)))
+    scores = np.concatenate([*some.scores(scoring, pool)])
+    purpose = Purpose(options.epsilon, min(options.k, len(pool)))
+    d = options.signal_dimension
+    return learned_directions(some.vectors, scores.T, d, purpose, seed=options.seed)
+
+
+def _question(options: TrainingOptions, catalog: Catalog) -> RuleQuestion:
+    candidates = SERVED if options.kind is None else (options.kind,)
+    k = min(options.k, len(catalog.shared_slate))
+    return RuleQuestion(Fraction(options.epsilon), k, candidates, options.seed, options.dear)
+
+
+def _choice(
+    options: TrainingOptions,
+    question: RuleQuestion,
+    encoder: Encoder,
+    catalog: Catalog,
+    groups: Groups,
+) -> Choice:
+    """The rule that was asked for, or the best; rules are compared where there is a choice."""
+    if options.kind is not None and groups.people is None:
+        return Choice(options.kind, None, {})
+    return choose(question, encoder, catalog, groups)
+
+
+def card_of(  # noqa: PLR0913
+    space: FeatureSpace,
+    catalog: Catalog,
+    rule: ServingRule,
+    source: str,
+    n_starter: int,
+    *,
+    simulated: bool,
+) -> ModelCard:
+    """The card of a catalog in a space."""
+    return ModelCard(
+        space=space,
+        catalog_version=catalog.version,
+        n_items=len(catalog),
+        max_slate_size=min(SLATE_LIMIT, len(catalog.shared_slate)),
+        source=source,
+        simulated=simulated,
+        rule=rule,
+        n_starter=n_starter,
+    )
+
+
+@dataclass(frozen=True)
+class ImportOptions:
+    """Public parameters of an import. scale: what people rate on, on their devices."""
+
+    training: TrainingOptions
+    fold_in: FoldIn
+    scale: RatingScale
+
+
+def import_model(  # noqa: PLR0913
+    items: GivenItems,
+    people: Vectors | None,
+    rows: Mapping[str, ItemRow],
+    options: ImportOptions,
+    *,
+    file_size: FileSize | None = None,
+    step: Callable[[str], None] = lambda _: None,
+) -> tuple[ItemModel, RatingTable]:
+    """The model, and the simulated ratings that it is fitted to. Deterministic for a seed.
+
+    Raises DataError for user vectors of another geometry, and as `train`.
+    """
+    step("simulated histories")
+    if people is not None:
+        check_people(people, items)
+    rng = np.random.default_rng([options.training.seed, 16])  # made-up people: protects nobody
+    folded = for_devices(items.vectors, options.fold_in)
+    prior = MadeUpRatings(as_ratings(given_vectors.made_up(folded, rng), items, options.scale))
+    if people is None:
+        likes = given_vectors.made_up(folded, rng)
+        source = (
+            f"vectors of another model, with SIMULATED likes of {given_vectors.MADE_UP:,} people"
+        )
+    else:
+        likes = given_vectors.of_people(people.numbers, items.vectors, rng)
+        of = in_words(len(people))
+        source = f"vectors of another model, with likes SIMULATED from those of {of} users"
+    table = as_ratings(likes, items, options.scale)
+    training = _of_size(options.training, folded.shape[1])
+    given = ImportedVectors(items.keys, folded, options.scale)
+    model = train(
+        table,
+        rows,
+        training,
+        source=source,
+        simulated=True,
+        prior=prior,
+        vectors=given,
+        file_size=file_size,
+        step=step,
+    )
+    return model, table
+
+
+def _of_size(options: TrainingOptions, size: int) -> TrainingOptions:
+    """The options for vectors of this size; no signal has more, unless it was asked to.
+
+    Raises ParameterError in that case.
+    """
+    dimension = options.dimension or min(options.signal_dimension, size)
+    return replace(options, ranking_dimension=size, dimension=dimension)

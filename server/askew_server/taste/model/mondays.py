@@ -1,0 +1,59 @@
+"""Versions by name: a model, and the Monday from which on it is in force."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import time
+from pathlib import Path
+
+from askew.catalog.editions import FIRST, is_edition
+from askew.errors import ArtifactError, ParameterError
+
+_EPOCH = datetime.date(1970, 1, 1)
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+def today() -> int:
+    """In days since 1970-01-01, UTC."""
+    return int(time.time() // 86_400)
+
+
+def edition_of_text(name: str, text: str) -> int:
+    """The number of a Monday, 2026-11-23. Raises ParameterError for another day."""
+    try:
+        day = (datetime.date.fromisoformat(text) - _EPOCH).days
+    except ValueError:
+        raise ParameterError(name, text, "a Monday, such as 2026-11-23") from None
+    if not is_edition(day):
+        raise ParameterError(name, text, "a Monday: that is when devices look for a new version")
+    return day
+
+
+def text_of_edition(edition: int) -> str:
+    """The Monday as text: 2026-11-23."""
+    return (_EPOCH + datetime.timedelta(days=edition)).isoformat()
+
+
+def dated(text: str) -> tuple[Path, int]:
+    """A model directory, and the Monday that follows it: DIR@2026-11-23; DIR alone is always.
+
+    Raises ParameterError for another day.
+    """
+    directory, _, day = text.rpartition("@")
+    if not directory or Path(text).exists():
+        return Path(text), FIRST
+    return Path(directory), edition_of_text("model", day)
+
+
+def versions_in(folder: Path) -> dict[int, Path]:
+    """The models in a folder, each named by its Monday; other names are left alone.
+
+    Raises ArtifactError for a folder that cannot be read, and ParameterError for the name of a day
+    that is no Monday.
+    """
+    try:
+        names = sorted(path.name for path in folder.iterdir() if _DATE.fullmatch(path.name))
+    except OSError as error:
+        raise ArtifactError(f"{folder} cannot be read: {error.strerror}") from None
+    return {edition_of_text("the name of a model", name): folder / name for name in names}

@@ -1,0 +1,159 @@
+"""The slate for somebody of whom nothing is known. Every figure belongs next to it.
+
+Items in greedy order: each next one raises the most, over people, the score of the best item that
+they have not seen (facility location; the first k are within 1 - 1/e of the best k). Where
+everybody has some items already, that is the best of those and of what is chosen.
+
+What a catalog says of its items beside their vectors: words, and boosts by coarse likes.
+
+The starter items: what a device holds that does not hold all, the same for everybody.
+
+First the items that one would show to anybody, in greedy order, then the most liked: by classes of
+likes, since a model does not tell exact counts (`training.disclosure`), and within a class by the
+size of the scoring vector, which the model tells anyway and which grows with likes.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from askew.catalog.item import MAX_GENRES, Item
+from askew.placement.facility import greedy
+from askew.plain_text import has_few_marks, is_mark
+from askew.protocol.break_even import DEVICE_BYTES, STARTER_BYTES
+from askew.retrieval.cover import gains
+from askew.spaces.item_codes import rounded_boosts
+from askew_server.ratings import ItemRow
+from askew_server.taste.training.factors import Tastes, fold_in_people, snapshot
+from askew_server.taste.training.item_vectors import Expressed
+from askew_server.taste.training.options import like_classes
+
+
+def boosts_of(likes: csr_array, exponent: float) -> NDArray[np.float32]:
+    """likes**-exponent of each item, (n_items,), its likes told as a coarse class."""
+    boosts: NDArray[np.float64] = like_classes(likes.sum(axis=0)) ** -exponent
+    return rounded_boosts(boosts.astype(np.float32))
+
+
+def items_of(keys: tuple[str, ...], rows: Mapping[str, ItemRow]) -> tuple[Item, ...]:
+    """What is publicly known of items by key; an item without a row is named by its key."""
+    return tuple(_item(key, rows) for key in keys)
+
+
+def _item(key: str, rows: Mapping[str, ItemRow]) -> Item:
+    row = rows.get(key)
+    if row is None:
+        return Item(_plain(f"item {key}"))
+    return Item(_plain(row.title), row.year or None, tuple(map(_plain, row.genres[:MAX_GENRES])))
+
+
+def _plain(text: str) -> str:
+    """Text that every device accepts: a no-break space becomes a space, a zero width one goes, and
+    all combining marks go where too many are in a row.
+    """
+    shown = "".join(c for c in " ".join(text.split()) if c.isprintable()) or "?"
+    return shown if has_few_marks(shown) else "".join(c for c in shown if not is_mark(c)) or "?"
+
+
+SLATE_LIMIT = 64
+_MEASURED_PEOPLE = 2000
+_POOL = 1000  # items of the highest total score; no other was ever chosen on the ratings tried
+_CHUNK = 4096
+
+
+def shared_slate(
+    tastes: Tastes,
+    scoring: NDArray[np.float32],
+    rng: np.random.Generator,
+    held: int = 0,
+    *,
+    most: int | None = None,
+) -> tuple[int, ...]:
+    """At most SLATE_LIMIT, or `most`, items of scoring vectors (n_items, D). held: how many items,
+    the first ones, everybody has already; the slate is of the others, for what they add to those.
+    """
+    limit = SLATE_LIMIT if most is None else most
+    tastes = tastes.some(_MEASURED_PEOPLE, rng)
+    best = np.zeros(len(tastes.vectors), dtype=np.float32)
+    for items in _chunks(0, held):
+        best = np.maximum(best, _scores(tastes, scoring, items).max(axis=0))
+    totals = [
+        gains(_scores(tastes, scoring, items), best).sum(axis=1)
+        for items in _chunks(held, len(scoring))
+    ]
+    pool = held + np.sort(np.argsort(-np.concatenate(totals), kind="stable")[:_POOL])
+    added = gains(_scores(tastes, scoring, pool), best)
+    return tuple(int(pool[row]) for row in greedy(-added, min(limit, len(pool))))
+
+
+def _chunks(start: int, end: int) -> Iterator[NDArray[np.int64]]:
+    for first in range(start, end, _CHUNK):
+        yield np.arange(first, min(first + _CHUNK, end))
+
+
+def _scores(
+    tastes: Tastes, scoring: NDArray[np.float32], items: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """What these items are worth to each person, (n, n_people): nothing where seen or disliked."""
+    found = (scoring[items] @ tastes.vectors.T).astype(np.float32)
+    found *= 1 - tastes.people.seen[:, items].toarray().T.astype(np.float32)
+    positive: NDArray[np.float32] = np.maximum(found, 0)
+    return positive
+
+
+_FIRST = 256  # items by the greedy choice, which is as good as all after the first hundred or so
+_HEAD = 1 << 16  # bytes left for the card and the shared slate
+_SAMPLE = 10_000  # items whose words are measured
+
+
+def starter_first(told: Expressed, rows: Mapping[str, ItemRow]) -> tuple[Expressed, int]:
+    """The items in the order in which devices hold them, and how many are starter items; as they
+    are where devices hold all.
+    """
+    options = told.options
+    items, likes = items_of(told.keys, rows), told.people.likes
+    size = starter_size(options.starter, items, told.vectors.shape[1])
+    if size == len(items):
+        return told, size
+    profiles = snapshot(told.people, options.seed)
+    tastes = fold_in_people(profiles, told.vectors, options.least_likes)
+    scoring = told.vectors * boosts_of(likes, options.boost_exponent)[:, None]
+    rng = np.random.default_rng([options.seed, 13])
+    first = shared_slate(tastes, scoring, rng, most=_FIRST)
+    order = starter_order(first, likes.sum(axis=0), scoring)
+    return told.in_order(order), size
+
+
+def starter_order(
+    first: Sequence[int], likes: NDArray[np.number], scoring: NDArray[np.float32]
+) -> NDArray[np.int64]:
+    """All items (n_items,), those that devices should hold first. first: the greedy order of some,
+    likes: of each.
+    """
+    order = np.lexsort([-np.linalg.norm(scoring, axis=1), -like_classes(likes)])
+    rest = order[~np.isin(order, first)]
+    return np.concatenate([np.array(first, dtype=np.int64), rest])
+
+
+def starter_size(wanted: int | None, items: Sequence[Item], ranking_dimension: int) -> int:
+    """How many of these items, in their order, are starter items: all, where a device holds all;
+    else as many as were asked for, or as fit. Their exact file is made later.
+    """
+    if wanted is not None:
+        return min(wanted, len(items))
+    each = bytes_of_an_item(items, ranking_dimension)
+    if _HEAD + each * len(items) <= DEVICE_BYTES:
+        return len(items)
+    return max(int((STARTER_BYTES - _HEAD) / each), 1)
+
+
+def bytes_of_an_item(items: Sequence[Item], ranking_dimension: int) -> float:
+    """About how many bytes an item has in a held file: codes, a boost, and packed words."""
+    some = items[:: max(len(items) // _SAMPLE, 1)]  # the first may have shorter words
+    words = "\n".join(f"{item.title}\t{item.year}\t{item.genres}" for item in some)
+    return (ranking_dimension + 1) // 2 + 1 + len(zlib.compress(words.encode(), 9)) / len(some)

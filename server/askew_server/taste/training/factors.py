@@ -1,0 +1,227 @@
+"""PureSVD on likes: the factors that rank items, and the people and items folded in with them.
+
+    W (n_people, n_items) is 1 where a person likes an item, else 0;   W ~ U S V^T, rank D
+
+    item i    v_i, row i of V
+    person    sum of v_i over likes / sqrt(max(n_likes, least_likes)), as on a device
+    new item  v = (A^T A)^-1 A^T w, with A = W V of the known items and w its likes; for an item
+              that was in W this gives v_i again, since A = U S
+
+Source: Cremonesi, Koren, Turrin 2010 (PureSVD). Deterministic: same likes and seed, same factors.
+
+The right factors of a sparse matrix by randomized subspace iteration.
+
+    A (n, m), m <= n;  Q_0 normal (m, D + 10);  Q_t a basis of the range of A^T A Q_(t-1), t = 1..7
+    P an orthonormal basis of A Q_7;   P^T A = X S V^T;   result: the first D columns of V
+
+These are the factors of scikit-learn's TruncatedSVD with n_iter = 7 and the same seed, but for
+rounding: a basis depends on its range alone, so only the shorter side is made a basis of, once a
+step, by LU. In double precision A^T A Q may be conditioned as badly as (s_1 / s_(D + 10))**2, which
+costs digits that factors of ratings do not have. Where m > n, A is taken transposed throughout.
+
+Source: Halko, Martinsson, Tropp 2011, algorithm 4.4. Complexity: 16 products of A with D + 10
+columns, O((n + m) D) memory.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lu, qr, svd
+from scipy.sparse import csr_array
+
+from askew.errors import DataError
+from askew.spaces.vectors import RatingScale
+from askew_server.ratings.table import RatingTable
+from askew_server.taste.training.options import about
+
+_STEPS = 7
+_MORE = 10  # columns, so that the last of the factors are found as well
+
+
+def right_factors(matrix: csr_array, dimension: int, seed: int) -> NDArray[np.float64]:
+    """(n_columns, D), orthonormal, the largest number of each column positive. Deterministic."""
+    wide = matrix.shape[0] < matrix.shape[1]
+    tall = matrix.T if wide else matrix
+    start = np.random.RandomState(seed).normal(size=(tall.shape[1], dimension + _MORE))
+    basis: NDArray[np.float64] = start
+    for _ in range(_STEPS):
+        basis, _ = lu(tall.T @ (tall @ basis), permute_l=True, overwrite_a=True, check_finite=False)
+    across, _ = qr(tall @ basis, mode="economic", overwrite_a=True, check_finite=False)
+    left, _, right = svd((tall.T @ across).T, full_matrices=False, check_finite=False)
+    found = across @ left[:, :dimension] if wide else right[:dimension].T
+    largest = np.take_along_axis(found, np.abs(found).argmax(axis=0)[None], axis=0)
+    signed: NDArray[np.float64] = found * np.sign(largest)
+    return signed
+
+
+_SHOWN = 0.8  # of each person's ratings make a profile, as if the rest were still to come
+_RIDGE = 1e-6
+_CHUNK = 1024  # people whose scores of some items are in memory at once,
+_AT_ONCE = 1 << 24  # and their scores: 128 MiB
+_RATINGS = 1 << 22  # whose words are in memory at once, give or take one person's: 32 MiB each
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """Who likes and who has seen what, sparse (n_people, n_items) of ones. Training data."""
+
+    likes: csr_array
+    seen: csr_array
+
+    def counts(self) -> dict[str, int]:
+        """About how many there are, for the model card."""
+        people, ratings, likes = self.seen.shape[0], self.seen.nnz, self.likes.nnz
+        return {"people": about(people), "ratings": about(ratings), "likes": about(likes)}
+
+
+@dataclass(frozen=True, eq=False)
+class Tastes:
+    """People as a device would see itself: tastes (n, D), with what they like and have seen."""
+
+    vectors: NDArray[np.float64]
+    people: People
+    least_likes: int
+
+    def some(self, most: int, rng: np.random.Generator) -> Tastes:
+        """At most so many of them, by chance; all of them where there are no more."""
+        if len(self.vectors) <= most:
+            return self
+        rows = np.sort(rng.choice(len(self.vectors), most, replace=False))
+        people = People(self.people.likes[rows], self.people.seen[rows])
+        return Tastes(self.vectors[rows], people, self.least_likes)
+
+    def scores(
+        self, scoring: NDArray[np.float32], items: NDArray[np.int64]
+    ) -> Iterator[NDArray[np.float32]]:
+        """What these of the items (n_items, D) are worth to them, 0 where seen or disliked, some
+        people at a time: all at once would be people times items.
+        """
+        size = min(max(_AT_ONCE // len(items), 1), _CHUNK)
+        for start in range(0, len(self.vectors), size):
+            part = slice(start, start + size)
+            found = np.maximum(self.vectors[part] @ scoring[items].T, 0).astype(np.float32)
+            seen = self.people.seen[part][:, items].tocoo()
+            found[seen.row, seen.col] = 0
+            yield found
+
+
+def people_of(table: RatingTable, kept: NDArray[np.intp], scale: RatingScale) -> People:
+    """The ratings of the kept items. Raises DataError for a rating off the scale, or no likes."""
+    if len(table) and not scale.lowest <= table.rating.min() <= table.rating.max() <= scale.highest:
+        raise DataError(f"ratings must be between {scale.lowest:g} and {scale.highest:g}")
+    column = np.full(len(table.item_keys), -1, dtype=np.int32)
+    column[kept] = np.arange(len(kept))
+    use = column[table.item] >= 0
+    likes = use & (table.rating >= scale.like_from)
+    if not likes.any():
+        raise DataError(f"nobody gave {scale.like_from:g} or more: there are no likes")
+    return People(*(_ones(table, column, rows, len(kept)) for rows in (likes, use)))
+
+
+def factorize(likes: csr_array, dimension: int, seed: int) -> NDArray[np.float32]:
+    """V, (n_items, D)."""
+    vectors: NDArray[np.float32] = right_factors(likes, dimension, seed).astype(np.float32)
+    if not np.isfinite(vectors).all() or not np.abs(vectors).max() > 0:
+        raise DataError("these ratings have no structure to learn from")
+    return vectors
+
+
+def snapshot(people: People, seed: int) -> People:
+    """Most of each person's ratings: the profile of somebody who has more to like than they said.
+
+    A model that has seen all of a person's likes finds nothing left for them; one that is judged
+    on such people is judged on nobody. Which ratings are left out depends on the seed and on the
+    person's own items alone: otherwise one person more would change everybody's profile, and no
+    release of them could hide that person.
+    """
+    own = _scrambled(_totals(people.seen, seed))
+    likes, seen = (_shown(part, own, seed) for part in (people.likes, people.seen))
+    some = np.flatnonzero(np.diff(likes.indptr))
+    return People(likes[some], seen[some])
+
+
+def _totals(seen: csr_array, seed: int) -> NDArray[np.uint64]:
+    """The sum of the words of each person's items, modulo 2**64, (n_people,)."""
+    totals = np.empty(seen.shape[0], dtype=np.uint64)
+    for rows, ends, items in _some_ratings(seen):
+        reached = np.zeros(len(items) + 1, dtype=np.uint64)
+        np.cumsum(_words(items, seed), out=reached[1:])
+        totals[rows] = np.diff(reached[ends])
+    return totals
+
+
+def _shown(part: csr_array, own: NDArray[np.uint64], seed: int) -> csr_array:
+    """The ratings that make profiles; own: a word of each person."""
+    limit = np.uint64(_SHOWN * 2**64)
+    left: list[NDArray[np.integer]] = [np.empty(0, part.indices.dtype)]
+    kept_ends = np.zeros_like(part.indptr)
+    for rows, ends, items in _some_ratings(part):
+        words = _words(items, seed) ^ np.repeat(own[rows], np.diff(ends))
+        shown = _scrambled(words) < limit
+        left.append(items[shown])
+        reached = np.append(0, np.cumsum(shown))
+        kept_ends[1:][rows] = np.diff(reached[ends])
+    items = np.concatenate(left)
+    np.cumsum(kept_ends, out=kept_ends)
+    return csr_array((np.ones(len(items)), items, kept_ends), shape=part.shape)
+
+
+def _some_ratings(
+    part: csr_array,
+) -> Iterator[tuple[slice, NDArray[np.integer], NDArray[np.integer]]]:
+    """Rows of a matrix, so many that their ratings are few enough: where each row ends among their
+    ratings, from 0 on, and the items. Words of all ratings would be several times the ratings.
+    """
+    firsts = np.searchsorted(part.indptr, np.arange(0, part.nnz, _RATINGS), side="right") - 1
+    bounds = np.unique([*firsts.tolist(), part.shape[0]]).tolist()
+    for start, stop in itertools.pairwise(bounds):
+        ends = part.indptr[start : stop + 1]
+        yield slice(start, stop), ends - ends[0], part.indices[ends[0] : ends[-1]]
+
+
+def _words(items: NDArray[np.integer], seed: int) -> NDArray[np.uint64]:
+    return _scrambled(items.astype(np.uint64) + np.uint64(seed))
+
+
+def _scrambled(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Evenly spread words, the same for the same numbers (the finalizer of splitmix64)."""
+    mixed = (numbers + np.uint64(0x9E3779B97F4A7C15)) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+def fold_in_people(people: People, vectors: NDArray[np.float32], least_likes: int) -> Tastes:
+    """The tastes of people, (n_people, D)."""
+    totals = people.likes @ vectors.astype(np.float64)
+    return Tastes(totals / divisors(people.likes, least_likes), people, least_likes)
+
+
+def divisors(likes: csr_array, least_likes: int) -> NDArray[np.float64]:
+    """sqrt(max(n_likes, least_likes)) of each person, as a column."""
+    roots: NDArray[np.float64] = np.sqrt(np.maximum(likes.sum(axis=1), least_likes))[:, None]
+    return roots
+
+
+def fold_in_items(
+    likes: csr_array, vectors: NDArray[np.float32], new_likes: csr_array
+) -> NDArray[np.float32]:
+    """Vectors of new items (n_people, n_new) by the known likes (n_people, n) of the same people
+    and the known vectors (n, D).
+    """
+    people = likes @ vectors.astype(np.float64)  # (n_people, D)
+    square = people.T @ people
+    square += np.eye(len(square)) * (_RIDGE * np.trace(square) / len(square) + 1e-12)
+    folded: NDArray[np.float64] = np.linalg.solve(square, (new_likes.T @ people).T)
+    return folded.T.astype(np.float32)
+
+
+def _ones(
+    table: RatingTable, column: NDArray[np.int32], rows: NDArray[np.bool_], n_items: int
+) -> csr_array:
+    place = (table.person[rows], column[table.item[rows]])
+    return csr_array((np.ones(int(rows.sum())), place), shape=(table.n_people, n_items))

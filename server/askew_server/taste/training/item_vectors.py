@@ -1,0 +1,144 @@
+"""The item vectors in which tastes are expressed: learned from the ratings, or fixed in advance.
+
+Learned vectors move with every person, so that what is released of tastes is private only given the
+vectors. Fixed ones, of a model that none of these people is in, come with their items and their
+rating scale: then what one person adds depends on that person's ratings alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from askew.errors import DataError, ParameterError
+from askew.spaces.vectors import FeatureSpace, RatingScale
+from askew_server.ratings import RatingTable
+from askew_server.taste.training.factors import (
+    People,
+    factorize,
+    fold_in_people,
+    people_of,
+    snapshot,
+)
+from askew_server.taste.training.options import TrainingOptions
+from askew_server.taste.training.space_fit import round_for, scale_of
+
+
+@dataclass(frozen=True, eq=False)
+class Expressed:
+    """People, and the items that their tastes are expressed in: keys, vectors (n_items, D) rounded
+    to what codes of these scales (D,) can say.
+    """
+
+    keys: tuple[str, ...]
+    vectors: NDArray[np.float32] = field(repr=False)
+    scales: NDArray[np.float32] = field(repr=False)
+    scale: RatingScale
+    people: People = field(repr=False)
+    options: TrainingOptions
+
+    def in_order(self, order: NDArray[np.int64]) -> Expressed:
+        """The same items in another order (n_items,)."""
+        people = People(self.people.likes[:, order], self.people.seen[:, order])
+        keys = tuple([self.keys[item] for item in order])
+        return replace(self, keys=keys, vectors=self.vectors[order], people=people)
+
+
+class VectorSource(Protocol):
+    """Gives the vectors of a training."""
+
+    @property
+    def fixed(self) -> bool:
+        """Whether they were there before anybody was trained on."""
+
+    def express(self, table: RatingTable, options: TrainingOptions) -> Expressed:
+        """The people of a table. Raises DataError where they cannot be expressed so."""
+
+
+@dataclass(frozen=True)
+class LearnedVectors:
+    """Factors of the likes of these very people, of the items that are rated often enough."""
+
+    fixed: bool = False
+
+    def express(self, table: RatingTable, options: TrainingOptions) -> Expressed:
+        """As many factors as were asked for, or as the ratings have."""
+        scale = scale_of(table, options.like_from)
+        kept = often_rated(table, options.min_ratings)
+        ranking = min(options.ranking_dimension, table.n_people - 1, len(kept) - 1)
+        if ranking < options.signal_dimension:
+            raise DataError(
+                f"{table.n_people} people and {len(kept)} items with at least "
+                f"{options.min_ratings} ratings do not make {options.signal_dimension} dimensions"
+            )
+        people = people_of(table, kept, scale)
+        keys = tuple(table.item_keys[i] for i in kept)
+        learned = factorize(people.likes, ranking, options.seed)
+        tastes = fold_in_people(snapshot(people, options.seed), learned, options.least_likes)
+        vectors, scales = round_for(tastes.vectors, learned)
+        return Expressed(keys, vectors, scales, scale, people, options)
+
+
+@dataclass(frozen=True, eq=False)
+class FixedVectors:
+    """Items and vectors of a model that was there before, in its space."""
+
+    keys: tuple[str, ...]
+    vectors: NDArray[np.float32] = field(repr=False)
+    space: FeatureSpace
+    fixed: bool = True
+
+    def express(self, table: RatingTable, options: TrainingOptions) -> Expressed:
+        """All its items, rated or not. Raises ParameterError for another scale or dimension."""
+        if options.like_from not in {None, self.space.scale.like_from}:
+            limit = f"{self.space.scale.like_from:g}, as in the model that the vectors are from"
+            raise ParameterError("like_from", options.like_from, limit)
+        if table.scale not in {None, self.space.scale}:
+            limit = "left out: the vectors are from a model of ratings"
+            raise ParameterError("counts", options.counts, limit)
+        space, options = self.space, replace(options, ranking_dimension=self.vectors.shape[1])
+        people = people_by_key(table, self.keys, space.scale)
+        return Expressed(self.keys, self.vectors, space.scales, space.scale, people, options)
+
+
+@dataclass(frozen=True, eq=False)
+class ImportedVectors:
+    """Items and vectors of another kind of model, which codes cannot say yet."""
+
+    keys: tuple[str, ...]
+    vectors: NDArray[np.float32] = field(repr=False)
+    scale: RatingScale
+    fixed: bool = True
+
+    def express(self, table: RatingTable, options: TrainingOptions) -> Expressed:
+        """All its items, rounded so that these people's scores stay."""
+        people = people_by_key(table, self.keys, self.scale)
+        tastes = fold_in_people(people, self.vectors, options.least_likes)
+        vectors, scales = round_for(tastes.vectors, self.vectors)
+        return Expressed(self.keys, vectors, scales, self.scale, people, options)
+
+
+def often_rated(table: RatingTable, least: int) -> NDArray[np.intp]:
+    """The items with at least so many ratings, in the table's order."""
+    return np.flatnonzero(np.bincount(table.item, minlength=len(table.item_keys)) >= least)
+
+
+def people_by_key(table: RatingTable, keys: tuple[str, ...], scale: RatingScale) -> People:
+    """Who likes and has seen what of the items with these keys. Raises DataError for none."""
+    places = {key: place for place, key in enumerate(table.item_keys)}
+    known = [(new, places[key]) for new, key in enumerate(keys) if key in places]
+    if not known:
+        raise DataError("none of these items is in the model")
+    new, old = np.array(known, dtype=np.int64).T
+    found = people_of(table, old, scale)
+    shape = (table.n_people, len(keys))
+    return People(*(_spread(part, new, shape) for part in (found.likes, found.seen)))
+
+
+def _spread(part: csr_array, columns: NDArray[np.int64], shape: tuple[int, int]) -> csr_array:
+    where = part.tocoo()
+    return csr_array((where.data, (where.row, columns[where.col])), shape=shape)

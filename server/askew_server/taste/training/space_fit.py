@@ -1,0 +1,191 @@
+"""Fits the feature space: directions, ranks, the clip of one item and the unit of distance.
+
+- Directions are the principal axes of people's tastes.
+- F_j is the normal distribution of people's coordinate j, cut at 0.5 % and 99.5 %: of the smooth
+  ranks tried it has the smallest slopes for its spread, and it tells no more of the people than
+  their mean and spread.
+- The clip spares all but the few largest contributions of likes: the bound of one rating is
+  proportional to it, and on the ratings tried a profile loses next to nothing.
+- The unit makes the median l1 distance between two people 1, rounded up to a short fraction, unless
+  devices would refuse the space then: where a few people are far from all the others, or most have
+  few likes, it is the largest one that they accept. Then the median is below 1, and an epsilon per
+  unit distance hides two such people better than it says.
+
+Vectors rounded to 4-bit codes so that the scores of people stay, not the numbers.
+
+    t the tastes of people, C = mean of t t^T; item v becomes w, what codes can say, with a small
+    (v - w)^T C (v - w), the mean square error of its score
+
+Coordinates are rounded one after the other, the dearest first, and the error of each is made good
+by those still to come, by the least squares that C gives: for the upper Cholesky factor U of C^-1
+in that order, coordinate j's error over U_jj, times U_jk, is taken off each later k. Tastes lean
+much the same way, so this makes good most of what nearest rounding loses. Scales end at .85 of the
+largest number: cutting the few beyond costs less than coarser steps, once errors are made good.
+
+Source: Frantar, Ashkboos, Hoefler, Alistarh 2022 (GPTQ), after Hassibi and Stork 1993.
+Complexity: O(n D^2) for n items in D dimensions. Deterministic.
+
+Which ratings are likes: by the scale that they were read on, or by their own range.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.special import ndtri
+
+from askew.dp.privacy import DEVICE_REACH
+from askew.errors import DataError
+from askew.spaces.encoder import KNOTS, UNIT_STEP, Encoder
+from askew.spaces.item_codes import rounded, scales_of
+from askew.spaces.vectors import FeatureSpace, RatingScale
+from askew_server.ratings import RatingTable
+from askew_server.taste.training.factors import Tastes, divisors
+
+_REACH = 0.85  # of the largest number in each dimension
+_RIDGE = 0.1  # of the mean of C's diagonal: tastes of others than these people
+Vectors = NDArray[np.float32]
+
+
+def round_for(tastes: NDArray[np.float64], vectors: Vectors) -> tuple[Vectors, Vectors]:
+    """Vectors (n, D) that codes can say, and their scales (D,), for people (m, D) like these."""
+    scales = scales_of(np.float32(_REACH) * vectors)
+    moment = tastes.T @ tastes / len(tastes)
+    mean = float(np.trace(moment)) / len(moment)
+    moment += (_RIDGE * mean or 1.0) * np.eye(len(moment))
+    order = np.argsort(-np.diag(moment) * scales.astype(np.float64) ** 2, kind="stable")
+    factor = np.linalg.cholesky(np.linalg.inv(moment[np.ix_(order, order)])).T
+    left = vectors[:, order].astype(np.float64)
+    said = np.empty_like(vectors)
+    for j, place in enumerate(order):
+        said[:, place] = rounded(left[:, [j]].astype(np.float32), scales[[place]])[:, 0]
+        error = (left[:, j] - said[:, place]) / factor[j, j]
+        left[:, j + 1 :] -= error[:, None] * factor[j, j + 1 :]
+    return said, scales
+
+
+_FEWEST_LIKES = 0.02  # of ratings; of those that people give, a third to a half are likes
+
+
+def scale_of(table: RatingTable, like_from: float | None = None) -> RatingScale:
+    """The scale of a table; by default the upper quarter of it is a like.
+
+    Raises DataError where the ratings have no range, or hardly any is a like by default: then they
+    are no ratings as people give them, and what is a like must be said.
+    """
+    if table.scale is not None:
+        return table.scale
+    if not len(table):
+        raise DataError("there are no ratings")
+    lowest, highest = float(table.rating.min()), float(table.rating.max())
+    if lowest == highest:
+        raise DataError(
+            f"every rating is {lowest:g}: there is no scale to learn from; with `train --counts` "
+            "each of them is a like"
+        )
+    if like_from is not None:
+        return RatingScale(lowest, highest, like_from)
+    scale = RatingScale.between(lowest, highest)
+    share = float((table.rating >= scale.like_from).mean())
+    if share < _FEWEST_LIKES:
+        raise DataError(
+            f"of ratings from {lowest:g} to {highest:g}, {share:.2%} are {scale.like_from:g} or "
+            "more, in the upper quarter: `train --counts` reads counts, such as plays, and "
+            "`train --like-from` says which ratings are likes"
+        )
+    return scale
+
+
+_MEASURED_PAIRS = 20_000
+_CUT = 0.005  # of people on either side of a rank
+_CLIPPED = 0.03  # of likes
+
+
+@dataclass(frozen=True)
+class FittedSpace:
+    """A space that devices enter, and the median distance between two of its people in it.
+
+    median_distance: in hundredths, since a model tells it; below 1 where the unit had to give way.
+    """
+
+    space: FeatureSpace
+    median_distance: float
+
+
+def fit_space(  # noqa: PLR0913
+    tastes: Tastes,
+    vectors: NDArray[np.float32],
+    scale: RatingScale,
+    dimension: int,
+    rng: np.random.Generator,
+    *,
+    scales: NDArray[np.float32] | None = None,
+    directions: NDArray[np.float64] | None = None,
+) -> FittedSpace:
+    """The space of d dimensions, along the principal axes or other directions (D, d). scales: of
+    the codes that these vectors are rounded to; those that suit them where they are not.
+
+    Raises DataError where people are too much alike to have one.
+    """
+    origin = tastes.vectors.mean(axis=0)
+    if directions is None:
+        directions = principal_axes(tastes.vectors, dimension)
+    projected = tastes.vectors @ directions  # (n_people, d)
+    likes = tastes.people.likes
+    draft = Encoder(
+        directions=directions.astype(np.float32),
+        origin=origin.astype(np.float32),
+        knots=_knots(projected),
+        clip=1.0,
+        least_likes=tastes.least_likes,
+        unit=1.0,
+    )
+    clip = _clip(np.abs(vectors @ draft.directions) @ draft.slopes, likes)
+    clipped = replace(draft, clip=clip)
+    z = (likes @ clipped.contributions(vectors)) / divisors(likes, tastes.least_likes)
+    median = _median_distance(clipped.ranks(z), rng)
+    wanted = math.ceil(1 / (median * UNIT_STEP)) * UNIT_STEP
+    unit = float(min(wanted, clipped.unit_within(DEVICE_REACH)))
+    codes = scales_of(vectors) if scales is None else scales
+    space = FeatureSpace(scale, replace(clipped, unit=unit), codes)
+    return FittedSpace(space, 1.0 if unit == wanted else max(round(unit * median, 2), 0.01))
+
+
+def principal_axes(tastes: NDArray[np.float64], dimension: int) -> NDArray[np.float64]:
+    """The d directions of the largest variance, (D, d), their largest coordinate positive."""
+    centered = tastes - tastes.mean(axis=0)
+    _, axes = np.linalg.eigh(centered.T @ centered)
+    chosen: NDArray[np.float64] = axes[:, ::-1][:, :dimension]
+    largest = np.take_along_axis(chosen, np.abs(chosen).argmax(axis=0)[None], axis=0)
+    signed: NDArray[np.float64] = chosen * np.sign(largest)
+    return signed
+
+
+def _knots(projected: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Normal quantiles of each coordinate of people, (d, KNOTS)."""
+    spread = projected.std(axis=0)
+    if not spread.min() > 1e-6:
+        raise DataError("people are too much alike in these ratings for this many dimensions")
+    quantiles = ndtri(_CUT + (1 - 2 * _CUT) * np.linspace(0, 1, KNOTS))
+    knots: NDArray[np.float64] = projected.mean(axis=0)[:, None] + spread[:, None] * quantiles
+    return knots
+
+
+def _clip(sizes: NDArray[np.floating], likes: csr_array) -> float:
+    """The size that all but the largest few contributions of likes stay within."""
+    order = np.argsort(sizes, kind="stable")
+    reached = np.cumsum(likes.sum(axis=0)[order])
+    return float(sizes[order[np.searchsorted(reached, (1 - _CLIPPED) * reached[-1])]])
+
+
+def _median_distance(ranks: NDArray[np.float64], rng: np.random.Generator) -> float:
+    left, right = rng.integers(len(ranks), size=(2, _MEASURED_PAIRS))
+    apart = np.abs(ranks[left] - ranks[right]).sum(axis=1)[left != right]
+    median = float(np.median(apart)) if apart.size else 0.0
+    if not median > 1e-3:
+        raise DataError("most people are alike in these ratings: there is no unit of distance")
+    return median

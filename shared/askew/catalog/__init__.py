@@ -1,0 +1,1 @@
+"""Items, titles, the files that devices hold, and the days on which these change."""

@@ -1,0 +1,100 @@
+"""What a model can recommend: its items, and the vectors that score them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askew.catalog.item import Item
+from askew.errors import DimensionMismatch, OutOfRange
+from askew.sizes import VERSION_BYTES
+
+MAX_VECTOR_SIZE = 1024.0
+_AT_ONCE = 4096  # items
+
+
+@dataclass(frozen=True, eq=False)
+class Catalog:
+    """All items, and what scores them.
+
+    An item's id is its place in `items`. vectors: V, (n_items, D) float32, which likes are folded
+    in with. boosts: (n_items,) float32, positive; a score is boost_i * <taste, v_i>.
+    shared_slate: item ids in the order in which somebody who knows nothing of the person would
+    show them; its first k are the zero-information slate, next to which every figure belongs. Where
+    there are starter items, it is of the other items, for what they add to those.
+    Raises OutOfRange or DimensionMismatch for a catalog that does not fit together.
+    """
+
+    items: Sequence[Item] = field(repr=False)
+    vectors: NDArray[np.float32] = field(repr=False)
+    boosts: NDArray[np.float32] = field(repr=False)
+    shared_slate: tuple[int, ...] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        n = len(self.items)
+        if n == 0 or self.vectors.ndim != 2 or len(self.vectors) != n:
+            raise DimensionMismatch(len(self.vectors), n)
+        if self.boosts.shape != (n,):
+            raise DimensionMismatch(self.boosts.size, n)
+        lowest, highest = self.vectors.min(initial=0), self.vectors.max(initial=0)  # NaN, if any is
+        if self.vectors.dtype != np.float32 or not max(-lowest, highest) <= MAX_VECTOR_SIZE:
+            raise OutOfRange("an item vector", f"float32, at most {MAX_VECTOR_SIZE:g} in size")
+        positive = (self.boosts > 0) & (self.boosts <= MAX_VECTOR_SIZE)
+        if self.boosts.dtype != np.float32 or not positive.all():
+            raise OutOfRange("a boost", f"float32, positive and at most {MAX_VECTOR_SIZE:g}")
+        if len(set(self.shared_slate)) != len(self.shared_slate) or any(
+            not 0 <= item < n for item in self.shared_slate
+        ):
+            raise OutOfRange("the shared slate", "distinct items of the catalog")
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @cached_property
+    def scoring(self) -> NDArray[np.float32]:
+        """boost_i * v_i, (n_items, D): what a taste is multiplied with to rank."""
+        if (self.boosts == 1).all():
+            return self.vectors
+        scoring: NDArray[np.float32] = self.vectors * self.boosts[:, None]
+        return scoring
+
+    def decoded(self) -> Catalog:
+        """With its vectors as numbers, for what looks at all of them again and again."""
+        return replace(self, vectors=np.asarray(self.vectors))
+
+    def first(self, n: int) -> Catalog:
+        """The first n items, as a catalog of their own. Its shared slate is as long as this one, or
+        as there are items: starter items come best first, and this slate is of the others.
+        """
+        if n == len(self):
+            return self
+        kept = dict.fromkeys(item for item in (*self.shared_slate, *range(n)) if item < n)
+        shared = tuple(kept)[: len(self.shared_slate)]
+        return Catalog(self.items[:n], self.vectors[:n], self.boosts[:n], shared)
+
+    @cached_property
+    def version(self) -> str:
+        """32 hexadecimal digits: a digest of every item, vector and boost and the shared slate."""
+        digest = hashlib.sha256()
+        digest.update(repr(self.vectors.shape).encode())  # so that no part can pass for another
+        for part in _lines(self.items):
+            digest.update(part)
+        for array in (self.vectors, self.boosts):
+            for at in range(0, len(array), _AT_ONCE):
+                digest.update(np.ascontiguousarray(array[at : at + _AT_ONCE], dtype="<f4").data)
+        digest.update(repr(self.shared_slate).encode())
+        return digest.hexdigest()[: 2 * VERSION_BYTES]
+
+
+def _lines(items: Sequence[Item]) -> Iterator[bytes]:
+    """What is said of items, one a line, some at a time: all at once are larger than the items."""
+    every = iter(items)
+    for start in range(0, len(items), _AT_ONCE):
+        lines = [repr((i.title, i.year, i.genres)) for i in islice(every, _AT_ONCE)]
+        yield ("\n" * (start > 0) + "\n".join(lines)).encode()

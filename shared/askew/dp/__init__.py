@@ -1,0 +1,1 @@
+"""Privacy losses, their composition, and what analysts and releases are."""

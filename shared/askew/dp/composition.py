@@ -1,0 +1,201 @@
+"""Rules that turn a sequence of charges into one privacy loss.
+
+Privacy unit: one person's whole history. All rules hold for adaptively chosen mechanisms.
+
+| rule | valid for | epsilon |
+|---|---|---|
+| `basic` | every loss | the sum |
+| `zcdp` | bounded-range selections | rho = epsilon^2 / 8 each, converted at the end |
+
+Bounded-range: rounds of the exponential mechanism (peeling, LimitedDomain). Not permute-and-flip,
+exponential or Laplace noise: see `askew.dp.privacy.BoundedRange`; charge their pure epsilon.
+
+Numbers are exact rationals. Where a formula is irrational, its value is rounded **up** to a
+multiple of 2**-40, and lies at most 2**-39 * (1 + the basic sum) above the formula. Enclosures, not
+floats, decide; floats only choose the order at which zCDP is converted, where every one is valid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from math import ceil, frexp, log, log1p
+
+from askew.dp.intervals import log_ratio
+from askew.dp.privacy import (
+    ApproximateDP,
+    BoundedRange,
+    NeighboringRelation,
+    PureDP,
+    exact_rational,
+    positive_rational,
+)
+from askew.errors import ParameterError
+
+_PRECISION = 128
+_UNIT = 2**40
+_NOTHING = Fraction(0)
+
+Loss = PureDP | ApproximateDP | BoundedRange
+
+
+def basic(losses: Sequence[Loss]) -> ApproximateDP:
+    """(sum of epsilon, sum of delta), exact. A bounded-range selection counts its epsilon a round.
+
+    Source: Dwork, Kenthapadi, McSherry, Mironov, Naor 2006. Raises ParameterError.
+    """
+    neighbors = check_losses(losses)
+    return ApproximateDP(_sum(map(epsilon_of, losses)), _sum(map(delta_of, losses)), neighbors)
+
+
+def zcdp(selections: Sequence[BoundedRange], slack: Fraction) -> ApproximateDP:
+    """Sum of rho over all rounds, converted at an extra delta of `slack`; basic epsilon if less.
+
+        rho = epsilon^2 / 8 a round
+        (`concentrated_epsilon` of the sum of rho,    sum of delta + slack)
+
+    Heterogeneous and adaptive epsilons add exactly, which no other rule here gives, as long as the
+    total of rho is fixed in advance; `askew.dp.odometer.PrivacyBudget` is a filter without that.
+    A delta enters nowhere else: `BoundedRange` has the proof.
+    Source of rho: Dong, Durfee, Rogers 2020 (Hoeffding's lemma on a range of epsilon); of adaptive
+    epsilons: Whitehouse, Ramdas, Rogers, Wu 2023. Raises ParameterError.
+    """
+    neighbors = check_losses(selections)
+    slack = check_slack(slack)
+    deltas = _sum(map(delta_of, selections))
+    ranged = concentrated_epsilon(_sum(map(rho_of, selections)), slack)
+    return ApproximateDP(min(basic(selections).epsilon, ranged), deltas + slack, neighbors)
+
+
+def concentrated_epsilon(rho: Fraction, slack: Fraction, order: Fraction | None = None) -> Fraction:
+    """The epsilon of rho-zCDP at delta = slack, rounded up: at an order a > 1
+
+        rho a + ln(1 / (a slack)) / (a - 1) + ln(1 - 1/a)
+
+    and without one at the best, where rho (a - 1)^2 = ln(1 / (a slack)).
+    The best order is for a rho fixed in advance; a filter, whose total adapts, fixes the order.
+    Source: Canonne, Kamath, Steinke 2020 (a bound at each order).
+    """
+    if order is None:
+        order = best_order(float(rho), slack) if rho else Fraction(2)
+    return max(_NOTHING, _round_up(rho * order + _conversion(order, slack)))
+
+
+@lru_cache(maxsize=64)  # a filter asks again and again for its own
+def _conversion(order: Fraction, slack: Fraction) -> Fraction:
+    """What the conversion at this order adds to rho a."""
+    return _log_up(1 / (order * slack)) / (order - 1) + _log_up(1 - 1 / order)
+
+
+def epsilon_per_round(epsilon: Fraction, rounds: int, slack: Fraction) -> Fraction:
+    """What each of `rounds` bounded-range rounds may have so that all are (epsilon, slack)-DP.
+
+    The largest multiple of a 2**-40th of epsilon / rounds, which the sum allows in any case, whose
+    rho converts to at most epsilon: rounded down, and with slack 0 exactly epsilon / rounds.
+    """
+    basic = epsilon / rounds
+    if not slack:
+        return basic
+
+    def within(steps: int) -> bool:
+        each = basic * Fraction(steps, _UNIT)
+        return concentrated_epsilon(rounds * each**2 / 8, slack) <= epsilon
+
+    low, high = _UNIT, 2 * _UNIT
+    while within(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if within(middle) else (low, middle)
+    return basic * Fraction(low, _UNIT)
+
+
+def best_order(rho: float, slack: Fraction) -> Fraction:
+    """Where the conversion of rho is least; in floats, because every order is valid."""
+    target = float(_log_up(1 / slack))
+    return _order(lambda x: rho * x * x + log1p(x) < target)
+
+
+def order_for(epsilon: Fraction, slack: Fraction) -> Fraction:
+    """The order at which the conversion fits the most rho under a cap of epsilon."""
+    target, cap = float(_log_up(1 / slack)), float(epsilon)
+
+    def passes_cap(x: float) -> bool:
+        rest = target - log1p(x)  # rho (a - 1)^2, at the rho whose best order is a
+        return rest > 0 and rest * (1 + 2 * x) / (x * x) + log(x / (1 + x)) > cap
+
+    return _order(passes_cap)
+
+
+def _order(is_low: Callable[[float], bool]) -> Fraction:
+    """1 + x for the largest x that is low, to 20 bits, by bisection of the logarithm of x."""
+    low, high = -40.0, 40.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if is_low(2.0**middle) else (low, middle)
+    mantissa, exponent = frexp(2.0**high)
+    return 1 + Fraction(ceil(mantissa * 2**20), 2**20) * Fraction(2) ** exponent
+
+
+def epsilon_of(loss: Loss) -> Fraction:
+    """The pure part: what the loss adds under basic composition."""
+    return loss.epsilon * loss.rounds if isinstance(loss, BoundedRange) else loss.epsilon
+
+
+def delta_of(loss: Loss) -> Fraction:
+    """The loss's own delta."""
+    return _NOTHING if isinstance(loss, PureDP) else loss.delta
+
+
+def rho_of(selection: BoundedRange) -> Fraction:
+    """rounds * epsilon^2 / 8; see `zcdp`."""
+    epsilon = selection.epsilon  # one fraction, in lowest terms once
+    return Fraction(selection.rounds * epsilon.numerator**2, 8 * epsilon.denominator**2)
+
+
+def check_losses(losses: Sequence[Loss]) -> NeighboringRelation:
+    """The relation that all share; their numbers are in range. Raises ParameterError."""
+    relations = {loss.neighbors for loss in losses}
+    if len(relations) != 1:
+        got = sorted(relation.name for relation in relations)
+        raise ParameterError("neighbors", got, "one relation for all losses, and one loss at least")
+    for loss in losses:
+        check_magnitude("epsilon", positive_rational("epsilon", loss.epsilon))
+        if isinstance(loss, PureDP):
+            continue
+        if not 0 <= check_magnitude("delta", exact_rational("delta", loss.delta)) < 1:
+            raise ParameterError("delta", loss.delta, "from 0 to below 1")
+        rounds = loss.rounds if isinstance(loss, BoundedRange) else 1
+        if isinstance(rounds, bool) or not isinstance(rounds, int) or not 0 < rounds < 2**32:
+            raise ParameterError("rounds", rounds, "an int from 1 to 2**32 - 1")
+    return relations.pop()
+
+
+def check_slack(slack: object) -> Fraction:
+    """A probability strictly between 0 and 1. Raises ParameterError."""
+    exact = check_magnitude("slack", positive_rational("slack", slack))
+    if exact >= 1:
+        raise ParameterError("slack", exact, "below 1")
+    return exact
+
+
+def check_magnitude(name: str, value: Fraction) -> Fraction:
+    """Small enough that sums stay short and floats hold it: below 2**32, denominator <= 2**256."""
+    if value >= 2**32 or value.denominator > 2**256:
+        limit = "below 2**32 with a denominator of at most 2**256"
+        raise ParameterError(name, value, limit)
+    return value
+
+
+def _sum(values: Iterable[Fraction]) -> Fraction:
+    return sum(values, Fraction(0))
+
+
+def _log_up(ratio: Fraction) -> Fraction:
+    _, high = log_ratio(ratio.numerator, ratio.denominator, _PRECISION)
+    return Fraction(high, 2**_PRECISION)
+
+
+def _round_up(value: Fraction) -> Fraction:
+    return Fraction(-(-value.numerator * _UNIT // value.denominator), _UNIT)

@@ -1,0 +1,222 @@
+"""One exact draw from weights that are not rational: a lazy inverse CDF with a float filter.
+
+    P(i) = w_i / T,   T = w_1 + w_2 + ...,   every w_i a positive real known by enclosures
+
+U is uniform on [0, 1) and is read bit by bit; the draw is the bucket of U * T among the prefix
+sums. Float64 looks first and answers only where U is farther from every bucket's edge than the
+float sums can be wrong; otherwise more bits of U are read and the same edges are enclosed by
+integers, twice as closely each time. So the law is exactly P: no float decides anything that an
+exact computation would decide otherwise. It ends with probability one.
+
+What the filter rests on. IEEE arithmetic, and an `exp` whose relative error is below 2**-45 (the
+libraries in use are within 2**-51). Then with n terms a chunk and m chunks every prefix sum, and
+T, has a relative error below
+
+    error = expm1(log_error) + 2**-44 + (n + m + 8) * 2**-52 + exp(log_rest) / T,
+
+so an edge as a fraction of T is within 3 * error of its float value.
+
+Complexity: O(number of classes) time, O(one chunk) memory; the exact look is needed with
+probability about 6 * error * (classes that matter), near 1e-9 for a hundred classes.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from itertools import accumulate
+from math import exp, expm1, inf, log
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askew.dp.intervals import exp_minus, ln2
+from askew.noise.randomness import RandomBits
+
+CHUNK = 1 << 16
+_EXP_ERROR = 2.0**-45
+_DEPTHS = 18.0, 32.0  # nats: mostly enough; what is left out weighs less than `exp` may be wrong
+_ULP = 2.0**-52
+_LN2 = log(2)
+
+
+@dataclass(frozen=True, repr=False)
+class Chunk:
+    """A run of consecutive classes. keys: int64 (n,). logs: float64 (n,), ln of their weights."""
+
+    keys: NDArray[np.int64]
+    logs: NDArray[np.float64]
+
+
+@dataclass(frozen=True, repr=False)
+class Listing:
+    """The classes that matter at some depth, in the order of the buckets.
+
+    parts: each makes one chunk, afresh at every call, so that only one need be in memory.
+    log_error bounds the error of every entry of `logs` but of those that weigh below 2**-80 of all,
+    which are off by a few units of their last place. log_rest is at least ln of the total
+    weight of the classes that are left out, wherever in the order they belong.
+    """
+
+    parts: Sequence[Callable[[], Chunk]]
+    log_error: float
+    log_rest: float = -inf
+
+
+class Classes(Protocol):
+    """Weighted classes: a float view to decide quickly, integer enclosures to decide surely."""
+
+    def listing(self, depth: float) -> Listing:
+        """All classes but some whose total weight is below about exp(-depth) of all of it."""
+
+    def enclose(self, key: int, shift: int) -> tuple[int, int]:
+        """Integers low <= weight * 2**shift <= high, with high - low at most about 2**-60 of T."""
+
+
+class Draws:
+    """The exact random choices that mechanisms are made of, from one source of bits."""
+
+    def __init__(self, bits: RandomBits) -> None:
+        self.bits = bits
+
+    def below(self, limit: int) -> int:
+        """A uniform integer in [0, limit), exactly."""
+        return self.bits.below(limit)
+
+    def below_each(self, limits: Sequence[int] | NDArray[np.int64]) -> list[int]:
+        """Independent draws of `below`, one for each limit, read at once."""
+        drawn: list[int] = self.bits.below_each(np.asarray(limits, dtype=np.int64)).tolist()
+        return drawn
+
+    def choose(self, classes: Classes) -> int:
+        """The key of one class, with probability exactly proportional to its weight."""
+        word = int.from_bytes(self.bits.read(8))
+        for depth in _DEPTHS:
+            key = _filtered(classes.listing(depth), word)
+            if key is not None:
+                return key
+        return _refined(classes, word, self.bits)
+
+
+def enclose(multiplicity: Fraction | int, exponent: Fraction, shift: int) -> tuple[int, int]:
+    """Integers low <= multiplicity * exp(-exponent) * 2**shift <= high, within 2**-60 or 1 unit.
+
+    exponent may be negative. exp(-x) = 2**-n exp(-r) with n near x / ln 2 and r in [0, 1).
+    """
+    n = (exponent * (1 << 64) / ln2(64)).__floor__() - 1
+    size = multiplicity.numerator.bit_length() - multiplicity.denominator.bit_length() + 1
+    if n > 2 * max(size + shift, 0) + 64:  # far below one unit, by more bits than memory may have
+        return 0, 1
+    precision = max(size - n + shift, 0) + 64 + n.bit_length() + 2
+    fixed = (exponent * (1 << precision)).__floor__()
+    rest = fixed - n * ln2(precision)  # off by one for the floor, and by 2 |n| for ln 2
+    low = exp_minus(max(rest + 1 + 2 * abs(n), 0), precision)[0] * multiplicity.numerator
+    high = exp_minus(max(rest - 2 * abs(n), 0), precision)[1] * multiplicity.numerator
+    move, below = shift - n - precision, multiplicity.denominator
+    if move >= 0:
+        return (low << move) // below, -(-(high << move) // below)
+    return low // (below << -move), -(-high // (below << -move))
+
+
+def parts_of(keys: NDArray[np.int64], logs: NDArray[np.float64]) -> list[Callable[[], Chunk]]:
+    """Cut arrays into chunks whose float sums are accurate."""
+    starts = range(0, len(keys), CHUNK)
+    return [partial(Chunk, keys[i : i + CHUNK], logs[i : i + CHUNK]) for i in starts]
+
+
+def log_total(listing: Listing) -> float:
+    """ln of the sum of the weights listed, by float64."""
+    top, sums, *_ = _sums(listing)
+    return top + log(float(sums[-1]))
+
+
+def _sums(
+    listing: Listing,
+) -> tuple[float, NDArray[np.float64], Chunk, NDArray[np.float64], int]:
+    """The highest log-weight, the running sum over parts of the weights relative to it, the last
+    part, the running sum within it relative to that part's highest, and the longest part's length.
+    """
+    tops, sums, longest = [], [], 0
+    for part in listing.parts:
+        chunk = part()
+        logs = chunk.logs
+        top = float(logs.max())
+        edges = np.cumsum(np.exp(logs - top)) if top > -inf else np.zeros(len(logs))
+        tops.append(top)
+        sums.append(float(edges[-1]))
+        longest = max(longest, len(logs))
+    highest = max(tops)
+    running = np.cumsum(np.array(sums) * np.exp(np.array(tops) - highest))
+    return highest, running, chunk, edges, longest
+
+
+def _filtered(listing: Listing, word: int) -> int | None:
+    """The key whose bucket surely holds U in [word, word + 1) / 2**64, or None if unsure."""
+    top, sums, chunk, edges, longest = _sums(listing)
+    total, u = float(sums[-1]), word / 2**64
+    index = min(int(np.searchsorted(sums, u * total, side="right")), len(sums) - 1)
+    chunk = chunk if index == len(sums) - 1 else listing.parts[index]()
+    rest = exp(min(listing.log_rest - top, 700.0)) / total
+    terms = len(sums) + longest + 8
+    error = expm1(min(listing.log_error, 700.0)) + 2 * _EXP_ERROR + terms * _ULP + rest
+    margin = 3 * error + 2 * _ULP
+    before = float(sums[index - 1]) if index else 0.0
+    if len(sums) > 1:  # the last part need not be the one; a part by itself is not summed twice
+        edges = before + np.cumsum(np.exp(chunk.logs - top))
+    place = min(int(np.searchsorted(edges, u * total, side="right")), len(edges) - 1)
+    low = (float(edges[place - 1]) if place else before) / total
+    high = float(edges[place]) / total
+    first = index == 0 and place == 0 and listing.log_rest == -inf
+    last = index == len(sums) - 1 and place == len(edges) - 1 and listing.log_rest == -inf
+    sure = (first or low + margin < u) and (last or u < high - margin)
+    return int(chunk.keys[place]) if sure else None
+
+
+def _refined(classes: Classes, word: int, bits: RandomBits) -> int:
+    """The same U as `word` began, with as many more bits as it takes."""
+    known, precision = 64, 128
+    while True:
+        word = (word << (precision - known)) | int.from_bytes(bits.read((precision - known) // 8))
+        known = precision
+        key = _enclosed(classes, word, precision)
+        if key is not None:
+            return key
+        precision *= 2
+
+
+def _enclosed(classes: Classes, word: int, precision: int) -> int | None:
+    """The key whose bucket surely holds U in [word, word + 1) / 2**precision, or None."""
+    listing = classes.listing((precision + 32) * _LN2)
+    top = max(float(part().logs.max()) for part in listing.parts)
+    shift = precision + 64 - int(top / _LN2)
+    floor = -shift * _LN2 - 1.0 - listing.log_error
+    keys, lows, highs = [], [], []
+    for key, weight in _pairs(listing):
+        low, high = (0, 1) if weight < floor else classes.enclose(key, shift)
+        keys.append(key)
+        lows.append(low)
+        highs.append(high)
+    rest = 0 if listing.log_rest == -inf else _ceil_exp(listing.log_rest + shift * _LN2)
+    low_edges, high_edges = list(accumulate(lows)), list(accumulate(highs))
+    total_low, total_high = low_edges[-1], high_edges[-1] + rest
+    least, most = word * total_low >> precision, -(-(word + 1) * total_high >> precision)
+    place = min(bisect_right(low_edges, (least + most) // 2), len(keys) - 1)
+    before = high_edges[place - 1] + rest if place else rest
+    sure = before <= least and (most <= low_edges[place] or (place == len(keys) - 1 and not rest))
+    return keys[place] if sure else None
+
+
+def _pairs(listing: Listing) -> Iterator[tuple[int, float]]:
+    for part in listing.parts:
+        chunk = part()
+        yield from zip(chunk.keys.tolist(), chunk.logs.tolist(), strict=True)
+
+
+def _ceil_exp(x: float) -> int:
+    """An integer at least exp(x), with room for the error of x."""
+    power = max(0, int(x / _LN2) + 2)
+    return 1 << power

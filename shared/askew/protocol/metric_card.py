@@ -1,0 +1,118 @@
+"""What is public of a server with a metric space: its collections and its rule, without an item."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from askew.catalog.listing import MAX_ATTRIBUTES, Attribute, Listing
+from askew.dp.privacy import ANY_SPACE
+from askew.errors import NotFound, OutOfRange, StaleSpace
+from askew.plain_text import MAX_NAME, MAX_TEXT, check_plain
+from askew.protocol.model_card import ModelCard
+from askew.protocol.rule_kind import SERVED_IN_METRIC_SPACES, MetricRuleKind
+from askew.protocol.signal import Query
+from askew.spaces.metric.axes import AxisSpace
+from askew.spaces.metric.map_space import MapSpace, MetricSpace
+
+MAX_COLLECTIONS = 256
+
+
+@dataclass(frozen=True)
+class MetricRule:
+    """How a server chooses k items for a signal. density: whom it expects where, in words."""
+
+    kind: MetricRuleKind
+    density: str = "none"
+
+    def __post_init__(self) -> None:
+        if not self.kind.served:
+            served = ", ".join(SERVED_IN_METRIC_SPACES)
+            raise OutOfRange("the serving rule", f"one of {served}")
+        check_plain("the density of a rule", self.density, MAX_TEXT)
+
+
+@dataclass(frozen=True)
+class CollectionCard:
+    """One collection: its name, how many items it has, and the columns of their attributes.
+
+    version: of titles, positions and attributes that are not live; 32 hexadecimal digits.
+    """
+
+    name: str
+    version: str
+    n_items: int
+    source: str
+    simulated: bool
+    attributes: tuple[Attribute, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_plain("a collection's name", self.name, MAX_NAME)
+        check_plain("the source of a collection", self.source, MAX_TEXT)
+        if self.n_items < 1:
+            raise OutOfRange("the number of items", "at least 1")
+        names = {attribute.name for attribute in self.attributes}
+        if len(self.attributes) > MAX_ATTRIBUTES or len(names) != len(self.attributes):
+            raise OutOfRange("the attributes", f"at most {MAX_ATTRIBUTES}, of different names")
+
+    def check(self, listing: Listing, space: MetricSpace) -> None:
+        """Raises OutOfRange for an item that does not fit this collection over this space."""
+        if listing.id >= self.n_items:
+            raise OutOfRange("an item id", f"below the number of items, {self.n_items}")
+        space.check_item(listing.coordinates)
+        if len(listing.values) != len(self.attributes):
+            raise OutOfRange("the values of an item", "one an attribute")
+        for attribute, value in zip(self.attributes, listing.values, strict=True):
+            attribute.check(value)
+
+
+@dataclass(frozen=True)
+class MetricCard:
+    """What a device may know before it asks: where the items are, and what collections there are.
+
+    Nothing in it sets noise, epsilon or k: those are the device's. max_slate_size is the largest k
+    that the server answers, where a collection has as many items.
+    """
+
+    space: MetricSpace
+    collections: tuple[CollectionCard, ...]
+    max_slate_size: int
+    rule: MetricRule
+
+    def __post_init__(self) -> None:
+        names = {each.name for each in self.collections}
+        if not 1 <= len(self.collections) <= MAX_COLLECTIONS or len(names) != len(self.collections):
+            raise OutOfRange("the collections", f"1 to {MAX_COLLECTIONS}, of different names")
+        if not 1 <= self.max_slate_size <= max(each.n_items for each in self.collections):
+            raise OutOfRange("max_slate_size", "from 1 to the largest collection's size")
+
+    def collection(self, name: str) -> CollectionCard:
+        """The collection of this name. Raises NotFound."""
+        for each in self.collections:
+            if each.name == name:
+                return each
+        raise NotFound("collection")
+
+    def largest_slate(self, name: str) -> int:
+        """The largest k that a collection answers. Raises NotFound."""
+        return min(self.max_slate_size, self.collection(name).n_items)
+
+    def check(self, query: Query) -> None:
+        """Raises StaleSpace, OutOfRange or NotFound for a question that this server cannot answer.
+
+        A position asks any map; a point on axes asks the space in which it was made.
+        """
+        signal, space = query.signal, self.space
+        expected = ANY_SPACE if isinstance(space, MapSpace) else space.version
+        if signal.space_version != expected:
+            raise StaleSpace
+        most = self.largest_slate(query.collection)
+        if not 1 <= query.k <= most:
+            raise OutOfRange("k", f"from 1 to {most}")
+        if isinstance(space, AxisSpace):
+            signal.check(space.dimension, 0)
+            space.check(signal.lattice, signal.values)
+        else:
+            signal.map_noise  # noqa: B018  # a check
+
+
+Card = ModelCard | MetricCard

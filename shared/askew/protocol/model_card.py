@@ -1,0 +1,93 @@
+"""Everything public about a model: its card, and the catalog of what it can recommend."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from askew.errors import NotFound, OutOfRange, StaleSpace
+from askew.plain_text import check_text
+from askew.protocol.break_even import BreakEven
+from askew.protocol.rule_kind import SERVED, RuleKind
+from askew.protocol.signal import Query
+from askew.spaces.meanings import Meanings
+from askew.spaces.vectors import FeatureSpace
+
+MAX_PAYLOAD = 1 << 18  # bytes of an item
+
+NO_PRIOR = "none"  # the `prior` of a rule that knows nobody
+COVERS = "the person who asks, not the people that the model was trained on"
+
+
+@dataclass(frozen=True)
+class ServingRule:
+    """How the server chooses k items for a signal.
+
+    kind: offsets and codebook look around the signal, posterior weighs a prior, buckets looks a
+    slate up, none shows everybody the same. epsilon, k: what it was chosen for. prior: what it
+    knows of other people, in words. Raises OutOfRange for anything else.
+    """
+
+    kind: RuleKind
+    epsilon: float
+    k: int
+    prior: str = NO_PRIOR
+
+    def __post_init__(self) -> None:
+        if self.kind not in SERVED:
+            raise OutOfRange("the serving rule", f"one of {', '.join(SERVED)}")
+        if not 0 < self.epsilon <= 1024 or not 1 <= self.k <= 1024:
+            raise OutOfRange("what a rule was chosen for", "positive and at most 1024")
+        check_text("the prior of a rule", self.prior)
+
+
+@dataclass(frozen=True)
+class ModelCard:
+    """What a device must know before it asks.
+
+    source says in words where the ratings came from; simulated is set when no person gave them.
+    max_slate_size is the largest k that the server answers. n_starter: the first so many items are
+    the starter items, which a device holds that does not hold all; n_items where there is no such.
+    break_even: what asking is worth, if the server says. The guarantee covers `COVERS`.
+    """
+
+    space: FeatureSpace
+    catalog_version: str
+    n_items: int
+    max_slate_size: int
+    source: str
+    simulated: bool
+    rule: ServingRule
+    n_starter: int
+    break_even: BreakEven | None = None
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.max_slate_size <= self.n_items:
+            raise OutOfRange("max_slate_size", "from 1 to the number of items")
+        if not 1 <= self.n_starter <= self.n_items:
+            raise OutOfRange("the number of starter items", "from 1 to the number of items")
+        table = self.break_even
+        if table is not None and any(each.held > self.n_items for each in table.offers):
+            raise OutOfRange("the items that an offer holds", "at most the number of items")
+        check_text("the source of a model", self.source)
+
+    @property
+    def n_held(self) -> int:
+        """How many items, the first ones, no answer needs to name, since whoever asks has them: the
+        starter items, or none where a catalog has no others.
+        """
+        return self.n_starter if self.n_starter < self.n_items else 0
+
+    @property
+    def dear(self) -> bool:
+        """Whether payloads come with answers alone: who holds every vector still has to ask."""
+        return isinstance(self.space.buckets, Meanings)
+
+    def check(self, query: Query) -> None:
+        """Raises StaleSpace, OutOfRange, DimensionMismatch or NotFound: it cannot answer."""
+        if query.signal.space_version != self.space.version:
+            raise StaleSpace
+        if not 1 <= query.k <= self.max_slate_size:
+            raise OutOfRange("k", f"from 1 to {self.max_slate_size}")
+        query.signal.check(self.space.dimension, self.space.n_buckets)
+        if query.collection:
+            raise NotFound("collection")

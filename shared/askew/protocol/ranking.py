@@ -1,0 +1,143 @@
+"""Scores, slates, and the choice within one. Higher is better; a tie goes to the lower item id.
+
+score of item i for a taste u = <u, x_i>,    x_i = boost_i * v_i
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askew.catalog.catalog import Catalog
+from askew.catalog.item import Item
+from askew.catalog.listing import Listing
+from askew.errors import OutOfRange
+from askew.spaces.vectors import Profile
+
+_AT_ONCE = 4096  # items
+
+
+@dataclass(frozen=True, eq=False)
+class Slate:
+    """The k results: item ids in ascending order, so that their order says nothing.
+
+    Items of tastes come whole: items, their vectors (k, D) float32 and boosts (k,), and payloads,
+    one each or none at all. listings: those of a metric space, with D = 0. Raises OutOfRange unless
+    the ids are distinct and ascending, the vectors finite, and all parts as many.
+    """
+
+    catalog_version: str
+    item_ids: tuple[int, ...]
+    vectors: NDArray[np.float32] = field(repr=False)
+    boosts: NDArray[np.float32] = field(repr=False)
+    items: tuple[Item, ...] = field(default=(), repr=False)
+    payloads: tuple[bytes, ...] = field(default=(), repr=False)
+    listings: tuple[Listing, ...] = field(default=(), repr=False)
+
+    @classmethod
+    def of_catalog(
+        cls, catalog: Catalog, item_ids: Sequence[int], payloads: tuple[bytes, ...] = ()
+    ) -> Slate:
+        """Items of a catalog, whole."""
+        rows, items = list(item_ids), tuple([catalog.items[item] for item in item_ids])
+        vectors, boosts = catalog.vectors[rows], catalog.boosts[rows]
+        return cls(catalog.version, tuple(item_ids), vectors, boosts, items, payloads)
+
+    @classmethod
+    def of_listings(cls, catalog_version: str, listings: Sequence[Listing]) -> Slate:
+        """Items of a metric space, whole, in order of id."""
+        ids = tuple([each.id for each in listings])
+        nothing = np.zeros((len(ids), 0), np.float32)
+        ones = np.ones(len(ids), np.float32)
+        return cls(catalog_version, ids, nothing, ones, listings=tuple(listings))
+
+    def __post_init__(self) -> None:
+        k = len(self.item_ids)
+        if list(self.item_ids) != sorted(set(self.item_ids)):
+            raise OutOfRange("the item ids of a slate", "distinct and ascending")
+        if self.listings and tuple([each.id for each in self.listings]) != self.item_ids:
+            raise OutOfRange("the items of a slate", "those of its ids, in their order")
+        if not np.isfinite(self.vectors).all() or (len(self.vectors), len(self.boosts)) != (k, k):
+            raise OutOfRange("the vectors of a slate", "finite, one for each item")
+        if len(self.items) not in {0, k} or len(self.payloads) not in {0, k}:
+            raise OutOfRange("the items and payloads of a slate", "one for each id, or none")
+
+    @property
+    def scoring(self) -> NDArray[np.float32]:
+        """boost_i * v_i, (k, D): what a taste is multiplied with to rank."""
+        scoring: NDArray[np.float32] = self.vectors * self.boosts[:, None]
+        return scoring
+
+
+def scores(taste: NDArray[np.float64], vectors: NDArray[np.float32]) -> NDArray[np.float64]:
+    """The score of each vector (n, D) for a taste (D,), shape (n,)."""
+    found: NDArray[np.float64] = vectors @ taste
+    return found
+
+
+def best(found: NDArray[np.float64], count: int) -> NDArray[np.int64]:
+    """The indices of the `count` highest scores, best first, ties to the lower index."""
+    return np.argsort(-found, kind="stable")[:count]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """A slate as one person sees it: item ids from best to worst, and their scores. Private.
+
+    What the person has seen stands behind all else, in the same order.
+    """
+
+    order: tuple[int, ...] = field(repr=False)
+    scores: Mapping[int, float] = field(repr=False)
+
+    @property
+    def best(self) -> int:
+        """The best item that the person has not seen, or simply the best if they saw all."""
+        return self.order[0]
+
+
+def rank(
+    slate: Slate, profile: Profile, *, seen: Set[int] = frozenset(), shared: Sequence[int] = ()
+) -> Ranking:
+    """The slate by the taste of this person.
+
+    Where the taste says nothing at all, which is that of somebody without likes, items stand in the
+    order of `shared`, the slate for anybody.
+    """
+    found = scores(profile.taste, slate.scoring)
+    order = [slate.item_ids[i] for i in best(found, len(found))]
+    if not profile.taste.any():
+        place = {item: at for at, item in enumerate(shared)}
+        order.sort(key=lambda item: place.get(item, len(place)))
+    unseen = [item for item in order if item not in seen]
+    order = unseen + [item for item in order if item in seen]
+    return Ranking(tuple(order), dict(zip(slate.item_ids, found.tolist(), strict=True)))
+
+
+def rank_all(catalog: Catalog, profile: Profile, count: int, *, seen: Set[int]) -> Ranking:
+    """The `count` best items of a catalog by the taste of this person, seen ones last, as `rank`
+    orders a slate. O(n_items (D + log n_items)).
+    """
+    found = _best_of_all(catalog, profile.taste, count + len(seen))
+    order = list(found)  # so many have `count` that are not seen
+    if not profile.taste.any():  # which scores nothing, wherever it stands
+        order = list(dict.fromkeys([*catalog.shared_slate, *order]))
+    top = [item for item in order if item not in seen][:count]
+    top += [item for item in order if item in seen][: count - len(top)]
+    return Ranking(tuple(top), {item: found.get(item, 0.0) for item in top})
+
+
+def _best_of_all(catalog: Catalog, taste: NDArray[np.float64], count: int) -> dict[int, float]:
+    """The `count` best items, best first, and their scores. Some at a time: of a million, as
+    float64, the scores and their order take as much memory as all that is held of their vectors.
+    """
+    rows, items, found = catalog.scoring, np.empty(0, np.int64), np.empty(0)
+    for at in range(0, len(rows), _AT_ONCE):
+        part = scores(taste, rows[at : at + _AT_ONCE])
+        items, found = np.append(items, np.arange(at, at + len(part))), np.append(found, part)
+        kept = best(found, count)  # of a tie the lower item stays in front
+        items, found = items[kept], found[kept]
+    return dict(zip(items.tolist(), found.tolist(), strict=True))

@@ -1,0 +1,104 @@
+"""What leaves the device: a noisy signal, and how many results of what it asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from askew.dp.privacy import ANY_SPACE
+from askew.errors import DimensionMismatch, OutOfRange
+from askew.noise.lattice import COORDINATE_LIMIT, Lattice
+from askew.noise.randomized_response import RandomizedResponse
+from askew.spaces.metric.map_noise import MapNoise
+from askew.spaces.metric.position import MICRODEGREES, Position
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+TasteMechanism = Lattice | RandomizedResponse
+Mechanism = TasteMechanism | MapNoise
+
+
+@dataclass(frozen=True)
+class Signal:
+    """A noisy profile: the only private-derived thing that leaves the device.
+
+    values: the coordinates in lattice steps, or one bucket, or a latitude and a longitude in
+    microdegrees; the latter belong to no space. Raises OutOfRange for coordinates beyond 32-bit
+    signed integers, anything but one bucket of the response, or a position that is not on Earth.
+    """
+
+    space_version: str
+    mechanism: Mechanism
+    values: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if isinstance(self.mechanism, RandomizedResponse):
+            if len(self.values) != 1 or not 0 <= self.values[0] < self.mechanism.buckets:
+                raise OutOfRange("a bucket", f"one number below {self.mechanism.buckets}")
+        elif isinstance(self.mechanism, MapNoise):
+            if len(self.values) != 2 or not _on_earth(*self.values):
+                raise OutOfRange("a noisy position", "a latitude and a longitude in microdegrees")
+            if self.space_version != ANY_SPACE:
+                raise OutOfRange("the space of a position", "none: it is no server's")
+        elif not self.values or any(abs(z) > COORDINATE_LIMIT for z in self.values):
+            raise OutOfRange("a signal coordinate", f"at most {COORDINATE_LIMIT} in size")
+
+    def check(self, dimension: int, n_buckets: int) -> None:
+        """Raises DimensionMismatch or OutOfRange unless it fits a space of these public sizes."""
+        if isinstance(self.mechanism, Lattice):
+            if len(self.values) != dimension:
+                raise DimensionMismatch(len(self.values), dimension)
+        elif isinstance(self.mechanism, MapNoise):
+            raise OutOfRange("the mechanism of this signal", "one of this space: it is a map's")
+        elif self.mechanism.buckets != n_buckets:
+            raise OutOfRange("the number of buckets", f"the feature space's, {n_buckets}")
+
+    @property
+    def of_tastes(self) -> TasteMechanism:
+        """The mechanism of a signal of tastes. Raises OutOfRange for a map's."""
+        if isinstance(self.mechanism, MapNoise):
+            raise OutOfRange("the mechanism of this signal", "one of tastes")
+        return self.mechanism
+
+    @property
+    def lattice(self) -> Lattice:
+        """The lattice of the coordinates. Raises OutOfRange for another mechanism."""
+        if not isinstance(self.mechanism, Lattice):
+            raise OutOfRange("the mechanism of this signal", "a lattice")
+        return self.mechanism
+
+    @property
+    def map_noise(self) -> MapNoise:
+        """The noise of a place. Raises OutOfRange for another mechanism."""
+        if not isinstance(self.mechanism, MapNoise):
+            raise OutOfRange("the mechanism of this signal", "a map's")
+        return self.mechanism
+
+    def position(self) -> Position:
+        """Where on Earth it points. Raises OutOfRange for another mechanism."""
+        self.map_noise  # noqa: B018  # a check
+        return Position.of_microdegrees(*self.values)
+
+    def point(self) -> NDArray[np.float64]:
+        """The coordinates as a point, (d,). Raises OutOfRange for another mechanism."""
+        import numpy as np
+
+        return np.array(self.values, dtype=np.float64) * self.lattice.step
+
+
+@dataclass(frozen=True)
+class Query:
+    """One question: a signal, k, a public setting of the device, the collection that the person
+    chose where a server has several, and the edition of what the device holds, 0 in a metric space.
+    """
+
+    signal: Signal
+    k: int
+    collection: str = ""
+    edition: int = 0
+
+
+def _on_earth(latitude: int, longitude: int) -> bool:
+    return abs(latitude) <= 90 * MICRODEGREES and abs(longitude) <= 180 * MICRODEGREES

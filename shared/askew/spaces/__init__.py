@@ -1,0 +1,1 @@
+"""Where private positions lie: tastes, and places on maps and lines."""

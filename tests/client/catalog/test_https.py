@@ -1,0 +1,309 @@
+"""A static host sends files to devices that it cannot tell apart, and cannot keep busy."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import static_host
+from held_files import MONDAY, body_of
+from static_host import head, ranged, unranged
+
+from askew.catalog.editions import PERIOD
+from askew.catalog.held_file import HEAD_BYTES, PIECE_BYTES, Part, file_of
+from askew.errors import (
+    Malformed,
+    NotFound,
+    ParameterError,
+    ServerFailed,
+    TooSlow,
+    Unreachable,
+)
+from askew.noise.randomness import SystemBits
+from askew_client.catalog import https
+from askew_client.catalog.https import HttpsSource
+from askew_client.catalog.keeper import HeldFile, Keeper
+from askew_client.catalog.shelf import Shelf
+from askew_client.settings.static_host import StaticHost
+
+BODY = body_of("body")
+FILE = file_of(BODY)
+FILES = {"/askew/2026-11-23.whole": FILE}
+
+
+async def fetched(host: static_host.StaticHost, directory: Path, day: int = MONDAY) -> HeldFile:
+    """What a device holds after a fetch."""
+    async with HttpsSource(f"{host.base}/askew/", 5.0, static_host.trust()) as source:
+        shelf = Shelf.of(directory, "server:1")
+        return await Keeper(shelf, source, 4_000_000, SystemBits(), check=len).held(day)
+
+
+@pytest.mark.parametrize("answer", [ranged, unranged], ids=["ranges", "no ranges"])
+async def test_a_file_is_fetched_and_every_byte_of_the_requests_is_known(
+    answer: static_host.Answer, tmp_path: Path
+) -> None:
+    """Planted bugs: a cookie jar, an If-None-Match, a User-Agent with a version, a digest in the
+    path, each of which changes these bytes.
+    """
+    with static_host.serving(FILES, answer) as host:
+        found = await fetched(host, tmp_path)
+        where = host.base.removeprefix("https://")
+    assert (found.body, found.fetched) == (BODY, len(FILE))
+    said = [
+        "GET /askew/2026-11-23.whole HTTP/1.1\r\n"
+        f"Host: {where}\r\nAccept-Encoding: identity\r\nRange: bytes={part}\r\n"
+        "User-Agent: askew\r\n\r\n"
+        for part in ("0-47", f"{HEAD_BYTES}-")
+    ]
+    # A host that sends all of it at once is asked once.
+    assert [each.decode() for each in host.heard] == (said if answer is ranged else said[:1])
+
+
+async def test_a_device_that_comes_back_asks_as_one_that_was_never_there(tmp_path: Path) -> None:
+    """Whatever the host gave it to remember: cookies, ETags, dates, TLS sessions."""
+    later = {"/askew/2026-12-14.whole": file_of(body_of("later"))}
+    with static_host.serving(FILES | later) as host:
+        await fetched(host, tmp_path / "known")
+        asked: list[list[bytes]] = []
+        for device in ("known", "new"):
+            host.heard.clear()
+            await fetched(host, tmp_path / device, MONDAY + 3 * PERIOD)
+            asked.append([*host.heard])
+    assert asked[0] == asked[1]
+    assert len(asked[0]) == 2
+    assert host.sessions_reused == [False] * 6
+
+
+async def test_a_fetch_goes_on_at_the_byte_where_it_broke_off(tmp_path: Path) -> None:
+    def broken(path: str, first: int, last: int | None, file: bytes) -> bytes:
+        """Ends in the middle of the second piece, though a length was said."""
+        whole = ranged(path, first, last, file)
+        return whole if last is not None else whole[: PIECE_BYTES + 70_000]
+
+    with static_host.serving(FILES, broken) as host:
+        with pytest.raises(Unreachable):
+            await fetched(host, tmp_path)
+        host.answer = ranged
+        found = await fetched(host, tmp_path)
+    assert (found.body, found.fetched) == (BODY, len(BODY) - PIECE_BYTES)
+    assert f"Range: bytes={HEAD_BYTES + PIECE_BYTES}-\r\n".encode() in host.heard[-1]
+
+
+async def test_a_host_without_ranges_is_skipped_through_to_where_a_fetch_broke_off(
+    tmp_path: Path,
+) -> None:
+    def broken(path: str, first: int, last: int | None, file: bytes) -> bytes:
+        return unranged(path, first, last, file)[: PIECE_BYTES + 70_000]
+
+    with static_host.serving(FILES, broken) as host:
+        with pytest.raises(Unreachable):
+            await fetched(host, tmp_path)
+        host.answer = unranged
+        found = await fetched(host, tmp_path)
+    assert (found.body, found.fetched) == (BODY, len(BODY) - PIECE_BYTES)
+
+
+ANSWERS: dict[str, tuple[static_host.Answer, type[Exception]]] = {
+    "a redirect": (
+        lambda path, first, last, file: head("302 Found", 0, "Location: /askew/device-7.whole"),
+        Malformed,
+    ),
+    "not modified": (lambda path, first, last, file: head("304 Not Modified", 0), Malformed),
+    "nothing there": (lambda path, first, last, file: head("404 Not Found", 0), NotFound),
+    "gone": (lambda path, first, last, file: head("410 Gone", 0), NotFound),
+    "a failure": (lambda path, first, last, file: head("503 Busy", 0), ServerFailed),
+    "a password wanted": (lambda path, first, last, file: head("401 Who", 0), ServerFailed),
+    "no HTTP": (lambda path, first, last, file: b"220 mail\r\n", Malformed),
+    "nothing": (lambda path, first, last, file: b"", Unreachable),
+    "no range in a part": (lambda path, first, last, file: head("206 Part", 3) + b"abc", Malformed),
+    "another part": (
+        lambda path, first, last, file: ranged(path, first + 1, last, file),
+        Malformed,
+    ),
+    "another encoding": (
+        lambda path, first, last, file: head("200 OK", 9, "Content-Encoding: gzip") + b"123456789",
+        Malformed,
+    ),
+    "endless headers": (
+        lambda path, first, last, file: b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 10_000,
+        Malformed,
+    ),
+    "an endless line": (
+        lambda path, first, last, file: b"HTTP/1.1 200 " + b"A" * 200_000,
+        Malformed,
+    ),
+    "a page": (lambda path, first, last, file: head("200 OK", 60) + b"<html>" * 10, Malformed),
+    "a short file": (lambda path, first, last, file: head("200 OK", 20) + file[:20], Malformed),
+}
+
+
+WORDS = {
+    "a redirect": "sends devices elsewhere",
+    "no range in a part": "another part of the file",
+    "another part": "another part of the file",
+    "another encoding": "an encoding that was not asked for",
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+async def test_any_other_answer_is_an_error_and_nothing_is_kept(
+    answer: str, tmp_path: Path
+) -> None:
+    """And no second address is asked: planted bug, a redirect that is followed."""
+    said, error = ANSWERS[answer]
+    files = FILES | {"/askew/device-7.whole": FILE}
+    with static_host.serving(files, said) as host, pytest.raises(error) as caught:
+        await fetched(host, tmp_path)
+    assert WORDS.get(answer, "") in str(caught.value)
+    assert not any(b"device-7" in each for each in host.heard)
+    assert not [path for path in _files(tmp_path) if len(path.name) >= 64]
+
+
+def _files(directory: Path) -> list[Path]:
+    return [*directory.rglob("*")]
+
+
+async def test_a_file_that_goes_on_and_on_is_not_read_to_its_end(tmp_path: Path) -> None:
+    def endless(path: str, first: int, last: int | None, file: bytes) -> bytes:
+        return ranged(path, first, last, file + bytes(50 * PIECE_BYTES))
+
+    too_long = pytest.raises(Malformed, match="longer than its head")
+    with static_host.serving(FILES, endless) as host, too_long:
+        await fetched(host, tmp_path)
+
+
+async def test_a_host_is_asked_once_for_a_body_however_many_pieces_it_has(tmp_path: Path) -> None:
+    with static_host.serving(FILES) as host:
+        await fetched(host, tmp_path)
+    assert len(host.heard) == 2
+
+
+async def test_nobody_waits_for_a_host_that_says_nothing(tmp_path: Path) -> None:
+    """Neither in a handshake nor in an answer; and its thread ends, or this test would not."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        base = f"https://127.0.0.1:{silent.getsockname()[1]}"
+        async with HttpsSource(base, 0.05) as source:
+            with pytest.raises(TooSlow):
+                await source.held(MONDAY, Part.WHOLE, 0)
+
+
+async def test_nobody_waits_for_a_host_that_drips(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One byte whenever the patience for one byte is nearly at its end, for as long as it takes."""
+    monkeypatch.setattr(https, "_SLOWEST", 1 << 30)
+    with socket.create_server(("127.0.0.1", 0)) as server, dripping(server) as over:
+        base = f"http://127.0.0.1:{server.getsockname()[1]}"
+        async with HttpsSource(base, 0.2) as source:
+            with pytest.raises(TooSlow):
+                await source.held(MONDAY, Part.WHOLE, 0)
+            assert not over.is_set()
+
+
+class dripping:  # noqa: N801  # a context manager
+    """Answers with one byte of a header every 10 ms until the device goes away."""
+
+    def __init__(self, server: socket.socket) -> None:
+        self._server, self._over = server, threading.Event()
+        self._thread = threading.Thread(target=self._drip)
+
+    def _drip(self) -> None:
+        connection, _ = self._server.accept()
+        with connection:
+            connection.sendall(b"HTTP/1.1 200 ")
+            try:
+                while not self._over.wait(0.01):
+                    connection.sendall(b"A")
+            except OSError:
+                pass
+
+    def __enter__(self) -> threading.Event:
+        self._thread.start()
+        return self._over
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+
+async def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path: Path) -> None:
+    with static_host.serving(FILES) as host:
+        async with HttpsSource(f"{host.base}/askew", 5.0) as source:
+            with pytest.raises(Unreachable, match="that can be trusted"):
+                await source.held(MONDAY, Part.WHOLE, 0)
+    assert host.heard == []
+
+
+async def test_a_host_that_is_not_there_is_said_to_be_unreachable() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    async with HttpsSource(f"http://127.0.0.1:{port}", 5.0) as source:
+        with pytest.raises(Unreachable):
+            await source.held(MONDAY, Part.WHOLE, 0)
+
+
+@pytest.fixture
+def proxied(monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
+    """A proxy that every program of this environment is told to use."""
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+        proxy.setblocking(False)
+        for name in ("http_proxy", "https_proxy", "HTTPS_PROXY", "ALL_PROXY"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.getsockname()[1]}")
+        yield proxy
+
+
+async def test_no_proxy_hears_when_a_device_fetches(proxied: socket.socket, tmp_path: Path) -> None:
+    with static_host.serving(FILES) as host:
+        assert (await fetched(host, tmp_path)).body == BODY
+    with pytest.raises(BlockingIOError):
+        proxied.accept()
+
+
+async def test_the_end_of_a_file_is_an_empty_piece(tmp_path: Path) -> None:
+    for answer in (ranged, unranged):
+        with static_host.serving(FILES, answer) as host:
+            async with HttpsSource(f"{host.base}/askew", 5.0, static_host.trust()) as source:
+                assert await source.held(MONDAY, Part.WHOLE, len(FILE)) == b""
+
+
+@pytest.mark.parametrize(
+    ("base", "host"),
+    [
+        ("https://files.example.org", ("https", "files.example.org", 443, "")),
+        ("https://files.example.org/", ("https", "files.example.org", 443, "")),
+        ("https://files.example.org:8443/a/b/", ("https", "files.example.org", 8443, "/a/b")),
+        ("https://[2001:db8::1]/a", ("https", "2001:db8::1", 443, "/a")),
+        ("http://localhost:8000", ("http", "localhost", 8000, "")),
+        ("http://[::1]/x", ("http", "::1", 80, "/x")),
+    ],
+)
+def test_an_address_names_a_directory(base: str, host: tuple[str, str, int, str]) -> None:
+    assert StaticHost.of(base) == StaticHost(*host)
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        "",
+        "files.example.org",
+        "http://files.example.org",
+        "ftp://files.example.org",
+        "https://",
+        "https://me@files.example.org",
+        "https://me:secret@files.example.org",
+        "https://files.example.org/?device=7",
+        "https://files.example.org/#device",
+        "https://files.example.org/a b",
+        "https://files.example.org/a//b",
+        "https://files.example.org:0",
+        "https://files.example.org:65536",
+        "https://files.example.org/\r\nCookie: device=7",
+        "https://files.example.org\n",
+    ],
+)
+def test_an_address_that_could_carry_a_mark_or_is_not_secret_is_refused(base: str) -> None:
+    with pytest.raises(ParameterError, match="held_from must be https://"):
+        StaticHost.of(base)

@@ -1,0 +1,66 @@
+"""A device with places: stores in a directory of its own, and the kernel's randomness."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from small_map import GERMANY, NearServer, made_card
+
+from askew.noise.randomness import RandomBits, SystemBits
+from askew.spaces.metric.map_space import MapSpace
+from askew.spaces.metric.position import Position
+from askew_client.device.nearby import Nearby
+from askew_client.profile.store import ProfileStore
+from askew_client.settings.settings import ClientSettings
+from askew_client.signals.store import SignalStore
+from askew_client.transport.held import FetchedAnew
+from askew_client.transport.shaped import ShapedTransport
+
+SETTINGS = ClientSettings(region="DE")
+BERLIN, MUNICH = Position(52.52, 13.405), Position(48.137, 11.575)
+NOON = datetime.datetime(2026, 11, 23, 12)  # a Monday
+
+
+@dataclass
+class Device:
+    """One person's device, a server, and the day."""
+
+    root: Path
+    server: NearServer = field(default_factory=lambda: NearServer(made_card(MapSpace(GERMANY))))
+    settings: ClientSettings = SETTINGS
+    day: datetime.date = datetime.date(2026, 11, 23)
+    bits: RandomBits = field(default_factory=SystemBits)
+
+    def __post_init__(self) -> None:
+        self.profile = ProfileStore(self.root / "profile.sqlite", SystemBits())
+        self.signals = SignalStore(self.root / "signals.sqlite", self.settings.caps)
+
+    @property
+    def nearby(self) -> Nearby:
+        """The facade, as it is after a start of the program."""
+        return Nearby(
+            ShapedTransport(lambda: self.server),
+            self.settings,
+            library=FetchedAnew(self.server),
+            profile=self.profile,
+            signals=self.signals,
+            bits=self.bits,
+            today=lambda: self.day,
+            now=lambda: NOON,
+        )
+
+
+@pytest.fixture
+def device(tmp_path: Path) -> Device:
+    """A device without a place."""
+    return Device(tmp_path / "mine")
+
+
+@pytest.fixture
+def another_device(tmp_path: Path) -> Callable[[str], Device]:
+    """Makes one more device."""
+    return lambda name: Device(tmp_path / name)

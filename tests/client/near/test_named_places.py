@@ -1,0 +1,561 @@
+"""Named places: one noisy position each, drawn and charged once, and nothing draws it again."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+
+import pytest
+from client.near.conftest import BERLIN, MUNICH, SETTINGS, Device
+
+from askew.dp.privacy import ANY_SPACE, SignalCharge
+from askew.errors import (
+    BudgetExceeded,
+    LedgerFrozen,
+    ParameterError,
+    PlaceError,
+    ProfileError,
+    VaultError,
+)
+from askew.noise.randomness import RandomBits, SystemBits
+from askew.protocol.signal import Signal
+from askew.spaces.metric.position import Position
+from askew_client.device.doctor import check_ledger
+from askew_client.near.copy import Copy
+from askew_client.near.on_map import MapAsker
+from askew_client.profile.document import ProfileDocument
+from askew_client.profile.named_place import MAX_PLACES, AxisValues, NamedPlace
+from askew_client.signals import rows as ledger_rows
+from askew_client.signals.chain import EMPTY
+from askew_client.signals.record import entry_of
+from askew_client.views.near import NearAnswer
+from askew_client.views.problems import Setback
+
+TOWN = Fraction(277, 1000)
+AXES_RECORD = "010c00000000040000a1210000"  # a signal with epsilon 4
+PRIVATE = ("52.52", "13.405", "48.137", "11.575")
+
+
+class Silent(RandomBits):
+    """Fails the test that draws; a handle of 16 bytes is no draw."""
+
+    def read(self, count: int) -> bytes:
+        if count == 16:
+            return bytes(16)
+        pytest.fail("a random byte was read")
+
+
+class Counted(SystemBits):
+    """Counts the bytes of noise. Two draws about one position need not differ: outputs are coarse,
+    and in a town one pair of a hundred is the same.
+    """
+
+    def __init__(self) -> None:
+        self.read_so_far = 0
+
+    def read(self, count: int) -> bytes:
+        self.read_so_far += count if count != 16 else 0
+        return super().read(count)
+
+    def draws(self) -> float:
+        """How many positions were drawn: each takes as many bytes, whatever it becomes."""
+        one = Counted()
+        SETTINGS.map_noise.perturb(BERLIN, SETTINGS.plane, one)
+        return self.read_so_far / one.read_so_far
+
+
+async def sent_by(device: Device, place: str = "home", collection: str = "places") -> bytes:
+    answer = await device.nearby.near(collection, place)
+    assert isinstance(answer, NearAnswer), answer
+    return device.server.requests[-1]
+
+
+def test_a_place_is_charged_and_drawn_when_it_is_added(device: Device) -> None:
+    view = device.nearby.add("home", BERLIN)
+    (charge,) = device.signals.charges()
+    assert 0 < TOWN - charge.epsilon_per_km < Fraction(1, 1000)
+    assert view.cost is not None
+    assert view.cost.spent == charge.epsilon_per_km
+    assert view.true == (52.52, 13.405) != view.sent
+    assert device.nearby.places() == (view,)
+
+
+CHANGES: dict[str, Callable[[Device], None]] = {
+    "nothing": lambda device: None,
+    "the level": lambda d: setattr(d, "settings", replace(d.settings, level="district")),
+    "the level, more private": lambda d: setattr(
+        d, "settings", replace(d.settings, level="county")
+    ),
+    "epsilon": lambda d: setattr(d, "settings", replace(d.settings, epsilon=Fraction(1, 2))),
+    "the region": lambda d: setattr(d, "settings", replace(d.settings, region="FR")),
+    "the region, to none": lambda d: setattr(d, "settings", replace(d.settings, region="")),
+    "k": lambda d: setattr(d, "settings", replace(d.settings, near_k=20)),
+    "the month": lambda d: setattr(d, "day", datetime.date(2027, 2, 1)),
+    "ratings": lambda d: void(d.profile.change(lambda p: p.edited({"Item 3": (5.0,)}))),
+    "a spent budget": lambda d: setattr(
+        d, "signals", d.signals.with_caps(replace(d.settings.caps, places_lifetime=Fraction(1, 9)))
+    ),
+}
+
+
+def void(_: object) -> None:
+    """An act for its effect."""
+
+
+@pytest.mark.parametrize("change", CHANGES)
+async def test_what_is_sent_of_a_place_never_changes(device: Device, change: str) -> None:
+    """Planted bug: a redraw on a changed epsilon, level or region; a second question in another
+    month that draws.
+    """
+    device.nearby.add("home", BERLIN)
+    first, charges = await sent_by(device), device.signals.charges()
+    CHANGES[change](device)
+    device.bits = Silent()
+    assert await sent_by(device) == first
+    assert device.signals.charges() == charges
+
+
+async def test_every_collection_gets_the_same_position_for_nothing(device: Device) -> None:
+    """Planted bug: a charge for each collection."""
+    device.nearby.add("home", BERLIN)
+    places = await device.nearby.near("places")
+    shops = await device.nearby.near("shops")
+    assert isinstance(places, NearAnswer)
+    assert isinstance(shops, NearAnswer)
+    assert places.sent == shops.sent
+    assert len(device.signals.charges()) == 1
+    first, second = device.server.requests
+    assert second == first.replace(b"places", b"shops").replace(b"\x06shops", b"\x05shops")
+
+
+async def test_a_move_is_a_fresh_draw_and_a_charge(device: Device) -> None:
+    """Planted bug: a moved place that keeps its signal."""
+    before = device.nearby.add("home", BERLIN)
+    after = device.nearby.move("home", MUNICH)
+    assert after.sent != before.sent
+    assert abs(after.sent[0] - MUNICH.latitude) < 3  # 332 km: noise goes so far once in e**92
+    assert len(device.signals.charges()) == 2
+    assert device.nearby.places() == (after,)
+
+
+async def test_a_place_that_comes_back_to_where_it_was_is_drawn_anew(device: Device) -> None:
+    """Planted bug: a signal reused by true position, which says that somebody is back."""
+    device.bits = Counted()
+    device.nearby.add("home", BERLIN)
+    device.nearby.move("home", MUNICH)
+    device.nearby.move("home", BERLIN)
+    device.nearby.add("second home", BERLIN)
+    assert device.bits.draws() == 4
+    assert len(device.signals.charges()) == 4
+
+
+async def test_an_unnamed_position_is_drawn_and_charged_each_time(device: Device) -> None:
+    """Planted bug: an unnamed position that is not charged, or found again."""
+    device.bits = Counted()
+    answers = [await device.nearby.near("places", BERLIN) for _ in range(3)]
+    assert all(isinstance(each, NearAnswer) for each in answers)
+    assert device.bits.draws() == 3
+    assert len(device.signals.charges()) == 3
+    assert device.nearby.places() == ()
+
+
+def test_forgetting_refunds_nothing_and_leaves_no_position(device: Device) -> None:
+    device.nearby.add("home", BERLIN)
+    before = device.signals.account()
+    device.nearby.forget("home")
+    assert device.signals.account() == before
+    assert device.nearby.places() == ()
+    assert b"13.405" not in (device.root / "profile.sqlite").read_bytes()
+    with pytest.raises(PlaceError, match="no place of this name"):
+        device.nearby.forget("home")
+
+
+@pytest.mark.parametrize(
+    ("position", "hint"),
+    [
+        (Position(40.7, -74.0), "outside the region 47.1/5.5/55.4/15.4: `region` sets another$"),
+        (Position(13.405, 52.52), "are latitude and longitude swapped"),
+    ],
+)
+def test_a_position_outside_the_region_is_refused_before_anything_is_paid(
+    device: Device, position: Position, hint: str
+) -> None:
+    device.bits = Silent()
+    with pytest.raises(PlaceError, match=hint) as refusal:
+        device.nearby.add("home", position)
+    assert not any(part in str(refusal.value) for part in ("40.7", "74", *PRIVATE))
+    assert device.signals.charges() == ()
+    assert device.nearby.places() == ()
+
+
+def test_a_position_that_falls_outside_the_region_or_into_the_sea_is_kept() -> None:
+    """At the corner three of four do; fewer than 20 of 60 would be once in 10**9 runs. Planted bug:
+    a redraw at sea, after which the corner is told by what is missing.
+    """
+    region = SETTINGS.plane
+    corner = Position(region.south, region.west)
+    asker = MapAsker(corner, "", SETTINGS.map_noise, region, 20)
+    drawn = [asker.perturb(SystemBits()).position() for _ in range(60)]
+    assert sum(not region.contains(each) for each in drawn) >= 20
+
+
+def test_every_position_has_the_same_law_and_price(device: Device) -> None:
+    """City, country and coast. Planted bug: a level by local density, whose epsilon would tell how
+    many people live around.
+    """
+    device.signals = device.signals.with_caps(
+        replace(device.settings.caps, places_lifetime=Fraction(99), places_monthly=Fraction(99))
+    )
+    laws = set()
+    for number, latitude in enumerate((47.4, 48.137, 50.0, 52.52, 53.9, 55.0)):
+        for longitude in (6.0, 8.3, 11.575, 13.405, 15.2):
+            spot = Position(latitude, longitude)
+            price = device.nearby.price_of(spot)
+            assert price is not None
+            view = device.nearby.add(f"{number} {longitude}", spot)
+            ((_, signal),) = device.signals.signals_of(
+                device.profile.read().place(view.name).handle
+            )
+            laws.add((signal.mechanism, price.epsilon_per_km))
+    noise = device.settings.map_noise
+    assert laws == {(noise, noise.epsilon)}
+    assert {c.epsilon_per_km for c in device.signals.charges()} == {noise.epsilon}
+
+
+def test_without_a_region_no_position_is_drawn(device: Device) -> None:
+    device.settings = replace(device.settings, region="")
+    with pytest.raises(ParameterError, match="region must be set first"):
+        device.nearby.add("home", BERLIN)
+
+
+REFUSED = ["", " home", "-home", "a" * 41, "ho\nme", "home\x1b[31m"]
+
+
+@pytest.mark.parametrize("name", [*REFUSED, "home"])
+def test_a_name_that_is_none_or_taken_costs_nothing(device: Device, name: str) -> None:
+    device.nearby.add("home", BERLIN)
+    with pytest.raises(PlaceError):
+        device.nearby.add(name, MUNICH)
+    assert len(device.signals.charges()) == 1
+    assert device.nearby.places()[0].true == (52.52, 13.405)
+
+
+def test_a_place_too_many_costs_nothing(device: Device) -> None:
+    """Planted bug: the profile refuses it after the draw."""
+    for number in range(MAX_PLACES):
+        place = NamedPlace(f"{number:032x}", AxisValues({"hour": 1.0}))
+        device.profile.change(partial(with_place, name=f"place {number}", place=place))
+    with pytest.raises(PlaceError, match="at most 100"):
+        device.nearby.add("home", BERLIN)
+    assert device.signals.charges() == ()
+
+
+def with_place(document: ProfileDocument, name: str, place: NamedPlace) -> ProfileDocument:
+    return document.with_place(name, place)
+
+
+def test_one_place_added_many_times_at_once_is_drawn_once(device: Device) -> None:
+    """Planted bug: each looks for the name before it draws, and none finds it."""
+
+    def add(_: int) -> bool:
+        try:
+            device.nearby.add("home", BERLIN)
+        except PlaceError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(add, range(4))) == 1
+    assert len(device.signals.charges()) == 1
+
+
+def test_a_cap_refuses_before_a_draw(device: Device) -> None:
+    device.nearby.add("home", BERLIN)
+    caps = replace(device.settings.caps, places_monthly=Fraction(1, 2))
+    device.signals = device.signals.with_caps(caps)
+    device.bits = Silent()
+    with pytest.raises(BudgetExceeded, match="epsilon per kilometer"):
+        device.nearby.add("work", MUNICH)
+    assert len(device.nearby.places()) == 1
+
+
+def test_a_crash_between_charge_and_profile_loses_budget_and_tells_nothing(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: the profile is written first, and a retry draws a second position of it."""
+
+    def crash(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ProfileDocument, "to_bytes", crash)
+        with pytest.raises(KeyboardInterrupt):
+            device.nearby.add("home", BERLIN)
+    assert len(device.signals.charges()) == 1
+    assert device.nearby.places() == ()
+    assert device.server.requests == []
+    device.nearby.add("home", BERLIN)
+    assert len(device.signals.charges()) == 2
+
+
+def test_a_crash_in_the_draw_leaves_neither_charge_nor_place(device: Device) -> None:
+    class Failing(RandomBits):
+        def read(self, count: int) -> bytes:
+            if count == 16:
+                return bytes(16)
+            raise OSError
+
+    device.bits = Failing()
+    with pytest.raises(OSError):  # noqa: PT011  # any
+        device.nearby.add("home", BERLIN)
+    assert device.signals.charges() == ()
+    assert device.nearby.places() == ()
+
+
+async def test_a_place_whose_ledger_was_lost_is_not_drawn_again_unasked(device: Device) -> None:
+    """The person moves it, which draws and pays; a lost file must not."""
+    device.nearby.add("home", BERLIN)
+    for file in device.root.rglob("*signals*"):
+        file.unlink()
+    outcome = await device.nearby.near("places")
+    assert "not in the ledger" in str(outcome)
+    assert device.server.requests == []
+    (lost,) = device.nearby.places()
+    assert lost.sent == ()
+    device.nearby.move("home", BERLIN)
+    await sent_by(device)
+
+
+async def test_a_place_of_a_frozen_ledger_waits_for_the_person_and_is_not_drawn_again(
+    device: Device,
+) -> None:
+    """Without its anchor no entry is trusted. Planted bug: advice to move the place, a second draw
+    about one position where accepting the ledger brings the first one back.
+    """
+    device.nearby.add("home", BERLIN)
+    first = await sent_by(device)
+    (device.root / "anchor" / "signals.json").unlink()
+    outcome = await device.nearby.near("places")
+    assert isinstance(outcome, Setback)
+    assert isinstance(outcome.error, LedgerFrozen)
+    assert "--unfreeze" in outcome.hint
+    device.signals.unfreeze("2026-11")
+    assert await sent_by(device) == first
+    assert [each.kind for each in device.signals.charges()] == ["signal", "unfreeze"]
+
+
+def test_a_copied_place_brings_its_position_without_a_draw(
+    device: Device, another_device: Callable[[str], Device]
+) -> None:
+    mine, yours = device, another_device("yours")
+    view = mine.nearby.add("home", BERLIN)
+    yours.bits = Silent()
+    taken = yours.nearby.take_in(mine.nearby.export("home"))
+    assert (taken.true, taken.sent) == (view.true, view.sent)
+    assert yours.signals.account().spent_per_km == 0
+    assert [each.kind for each in yours.signals.charges()] == ["copy"]
+
+
+async def test_a_copied_place_sends_the_same_bytes(
+    device: Device, another_device: Callable[[str], Device]
+) -> None:
+    device.nearby.add("home", BERLIN)
+    yours = another_device("yours")
+    yours.nearby.take_in(device.nearby.export("home"))
+    assert await sent_by(yours) == await sent_by(device)
+
+
+def test_a_forged_position_is_not_exported(device: Device) -> None:
+    """Who writes the ledger, and not its anchor, sets what every device of the household sends.
+    Planted bug: a copy of whatever is stored for the place.
+    """
+    device.nearby.add("home", BERLIN)
+    handle = device.profile.read().places["home"].handle
+    [(slot, mine)] = device.signals.signals_of(handle)
+    forged = Signal(ANY_SPACE, mine.map_noise, (52_520_000, 13_405_000))
+    charge = SignalCharge.of_place(mine.map_noise.epsilon)
+    with closing(sqlite3.connect(device.signals._file.path, isolation_level=None)) as database:
+        database.execute("DELETE FROM signals")
+        database.execute("DELETE FROM charges")
+        entry = entry_of("signal", forged, slot, charge, handle, "salt")
+        ledger_rows.append(database, EMPTY, entry)
+    with pytest.raises(PlaceError, match="has one noisy position, and here it has not"):
+        device.nearby.export("home")
+
+
+def test_a_copy_overwrites_no_place(
+    device: Device, another_device: Callable[[str], Device]
+) -> None:
+    yours = another_device("yours")
+    view = yours.nearby.add("home", MUNICH)
+    device.nearby.add("home", BERLIN)
+    with pytest.raises(PlaceError, match="nothing was overwritten"):
+        yours.nearby.take_in(device.nearby.export("home"))
+    assert yours.nearby.places() == (view,)
+    assert len(yours.signals.charges()) == 1
+
+
+def test_a_move_whose_old_position_cannot_be_erased_costs_nothing(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another program reads the profile. Planted bug: a draw before the look."""
+    device.nearby.add("home", BERLIN)
+    before = device.nearby.places()
+    monkeypatch.setattr("askew_client.storage.private_database._PATIENCE", 0.01)
+    with closing(sqlite3.connect(device.profile.path, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM profile").fetchall()
+        with pytest.raises(ProfileError, match="another program is reading"):
+            device.nearby.move("home", MUNICH)
+    assert len(device.signals.charges()) == 1
+    assert device.nearby.places() == before
+
+
+def test_what_was_forgotten_can_be_taken_in_again(device: Device) -> None:
+    view = device.nearby.add("home", BERLIN)
+    text = device.nearby.export("home")
+    device.nearby.forget("home")
+    assert device.nearby.take_in(text).sent == view.sent
+    assert len(device.signals.charges()) == 1
+
+
+def test_a_position_finer_than_this_device_draws_is_not_taken_in(
+    device: Device, another_device: Callable[[str], Device]
+) -> None:
+    device.nearby.add("home", BERLIN)
+    text, yours = device.nearby.export("home"), another_device("yours")
+    yours.settings = replace(yours.settings, place_draw_cap=Fraction(1, 5))
+    with pytest.raises(PlaceError, match="larger epsilon"):
+        yours.nearby.take_in(text)
+    assert yours.signals.charges() == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{}",
+        "[1]",
+        "nonsense",
+        '{"askew place": 2}',
+        '{"askew place": 1, "name": "home", "signals": [], "handle": "x", "position": [1, 2]}',
+        '{"askew place": 1, "name": "home", "signals": 5, "handle": "x", "position": [1, 2]}',
+        "[" * 100_000,
+    ],
+)
+def test_what_is_no_copy_of_a_place_is_refused(device: Device, text: str) -> None:
+    with pytest.raises(PlaceError, match="no copy of a place"):
+        device.nearby.take_in(text)
+
+
+HUGE = 10**400
+FORGED: dict[str, tuple[str, object]] = {
+    "a position beyond floats": ("position", [HUGE, 1]),
+    "a value beyond floats": ("values", {"hour": HUGE}),
+    "a space that is a number": ("signals", [[5, "2026-11", AXES_RECORD]]),
+    "a space that is a truth": ("signals", [[True, "2026-11", AXES_RECORD]]),
+    "a space that is a list": ("signals", [[["x"], "2026-11", AXES_RECORD]]),
+    "a space that is nothing": ("signals", [[None, "2026-11", AXES_RECORD]]),
+    "a space that is no text": ("signals", [["\ud800", "2026-11", AXES_RECORD]]),
+    "a space that no axes have": ("signals", [["a\0b", "2026-11", AXES_RECORD]]),
+}
+
+
+@pytest.mark.parametrize("case", FORGED)
+def test_a_forged_copy_is_refused_and_leaves_the_ledger_whole(device: Device, case: str) -> None:
+    """Planted bug: a space that SQLite keeps as another text than the one in the chain."""
+    name, forged = FORGED[case]
+    copy = {"askew place": 1, "name": "work", "signals": [], "handle": "0a" * 16}
+    text = json.dumps({**copy, "values": {"hour": 8.5}, name: forged})
+    with pytest.raises(PlaceError, match="no copy of a place"):
+        device.nearby.take_in(text)
+    assert device.signals.charges() == ()
+    device.nearby.add("home", BERLIN)
+
+
+def test_a_value_finer_than_this_device_draws_is_not_taken_in(device: Device) -> None:
+    """A signal on axes with epsilon 1024, which shows the value."""
+    copy = {"askew place": 1, "name": "work", "handle": "0a" * 16, "values": {"hour": 8.5}}
+    fine = "0114000000" + "00040000" + "00002200"
+    with pytest.raises(PlaceError, match="larger epsilon"):
+        device.nearby.take_in(json.dumps({**copy, "signals": [["ab" * 16, "2026-11", fine]]}))
+    device.nearby.take_in(json.dumps({**copy, "signals": [["ab" * 16, "2026-11", AXES_RECORD]]}))
+    assert [each.kind for each in device.signals.charges()] == ["copy"]
+
+
+def test_a_copy_of_a_position_without_its_noisy_one_is_refused(device: Device) -> None:
+    device.nearby.add("home", BERLIN)
+    copy = Copy.from_text(device.nearby.export("home"))
+    bare = replace(copy, name="bare", signals=())
+    with pytest.raises(PlaceError, match="one noisy position"):
+        device.nearby.take_in(bare.to_text())
+
+
+def test_places_are_encrypted_with_the_profile(device: Device) -> None:
+    device.nearby.add("home", BERLIN)
+    device.profile.encrypt("a passphrase")
+    assert b"13.405" not in b"".join(f.read_bytes() for f in device.root.rglob("*.sqlite*"))
+    locked = Device(device.root)
+    locked.bits = Silent()
+    for act in (
+        locked.nearby.places,
+        lambda: locked.nearby.add("work", MUNICH),
+        lambda: locked.nearby.move("home", MUNICH),
+    ):
+        with pytest.raises(VaultError):
+            act()
+    assert len(device.signals.charges()) == 1
+
+
+def test_edits_of_ratings_leave_places_alone(device: Device) -> None:
+    """Planted bug: a forgotten title that takes the places along."""
+    device.nearby.add("home", BERLIN)
+    device.profile.change(lambda p: p.edited({"Alien (1979)": (5.0,)}))
+    device.profile.change(lambda p: p.without(lambda label: label.startswith("A")))
+    device.profile.change(lambda p: p.without_answers())
+    device.profile.change(lambda p: ProfileDocument.from_bytes(p.to_bytes()))
+    assert [each.name for each in device.nearby.places()] == ["home"]
+
+
+def test_nothing_of_a_place_shows_when_an_object_is_printed(device: Device) -> None:
+    view = device.nearby.add("home", BERLIN)
+    place = device.profile.read().place("home")
+    shown = f"{view!r} {place!r} {device.profile.read()!r} {device.nearby.errand('home')!r}"
+    shown += repr(device.nearby.errand(BERLIN)) + repr(AxisValues({"hour": 13.405}))
+    assert not any(part in shown for part in PRIVATE)
+
+
+def test_a_values_place_costs_nothing_until_it_is_asked_from(device: Device) -> None:
+    view = device.nearby.add("work", AxisValues({"hour": 8.5}))
+    assert (view.sent, view.cost) == ((), None)
+    assert device.signals.charges() == ()
+
+
+def test_a_damaged_profile_of_places_is_said_and_not_repeated(tmp_path: Path) -> None:
+    bad = b'{"ratings": {}, "edits": [], "answers": [], "places": {"home": {"position": [99, 1]}}}'
+    with pytest.raises(ProfileError, match="damaged"):
+        ProfileDocument.from_bytes(bad)
+
+
+@pytest.mark.parametrize(
+    ("cap", "health"),
+    [(Fraction(3, 10), "warn"), (Fraction(4, 10), "ok")],
+    ids=["no level fits", "a county fits"],
+)
+def test_the_doctor_says_when_no_place_can_be_drawn_any_more(
+    device: Device, cap: Fraction, health: str
+) -> None:
+    """Planted bug: a look for a cap that is spent to its last digit, which none ever is."""
+    device.nearby.add("home", BERLIN)
+    store = device.signals.with_caps(replace(device.settings.caps, places_lifetime=cap))
+    found = check_ledger(store, device.root / "signals.sqlite")
+    assert found.health == health
+    assert ("cap of places" in found.hint) is (health == "warn")

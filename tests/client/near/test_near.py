@@ -1,0 +1,447 @@
+"""A question near a place: what leaves, what is refused, and what is never asked again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from client.near.conftest import BERLIN, MUNICH, SETTINGS, Device
+from hypothesis import given
+from hypothesis import strategies as st
+from small_map import DAY, ROAD, NearServer, made_card
+
+from askew.catalog.listing import Listing
+from askew.errors import (
+    AskewError,
+    Malformed,
+    OutOfRange,
+    ParameterError,
+    PlaceError,
+    SecondSpace,
+    StaleSpace,
+)
+from askew.protocol.ranking import Slate
+from askew.spaces.metric.axes import Axis, AxisSpace
+from askew.spaces.metric.position import Position
+from askew.spaces.metric.region import Region
+from askew_client.device.doctor import check_metric_space
+from askew_client.near.on_axes import AxisErrand
+from askew_client.near.on_map import EARTH_RADIUS, MapAsker
+from askew_client.near.wishes import NO_WISHES, Wishes
+from askew_client.profile.named_place import AxisValues, Spot
+from askew_client.views.near import AxesCost, NearAnswer, PlaceCost
+from askew_client.views.problems import Setback
+from askew_client.views.quote import Quote
+
+ITALIAN = Wishes(likes={"cuisine": {"italian": 30.0}})
+NOTHING_PASSES = Wishes(at_most={"price": -1.0})
+MORNING, EVENING = AxisValues({"hour": 8.5}), AxisValues({"hour": 20.0})
+
+
+async def asked(device: Device, place: str | Spot = "home", **named: object) -> NearAnswer:
+    outcome = await device.nearby.near("places", place, **named)  # type: ignore[arg-type]
+    assert isinstance(outcome, NearAnswer), outcome
+    return outcome
+
+
+async def refused(device: Device, place: str | Spot = "home", **named: object) -> AskewError:
+    outcome = await device.nearby.near("places", place, **named)  # type: ignore[arg-type]
+    assert isinstance(outcome, Setback), outcome
+    return outcome.error
+
+
+async def test_the_answer_is_ranked_by_the_true_place(device: Device) -> None:
+    """Planted bug: distances from the signal, which are the server's own order."""
+    device.nearby.add("home", BERLIN)
+    found = await asked(device)
+    asker = device.nearby.errand("home")
+    assert isinstance(asker, MapAsker)
+    assert len(found.results) == found.k == 20
+    distances = [each.distance for each in found.results]
+    assert distances == sorted(asker.distance(each.coordinates) for each in found.results)
+    assert found.pick == found.results[0]
+    assert found.true == (52.52, 13.405)
+    assert found.sent == device.nearby.places()[0].sent
+    assert isinstance(found.cost, PlaceCost)
+    assert not found.cost.fresh
+
+
+def test_distances_are_great_circles() -> None:
+    """Berlin to Munich is 504.2 km on a sphere, and half a turn is half of its girth."""
+    asker = MapAsker(BERLIN, "", SETTINGS.map_noise, None, 1)
+    assert asker.distance((48.137, 11.575)) == pytest.approx(504.4, abs=0.3)
+    assert asker.distance((-52.52, 13.405 - 180)) == pytest.approx(3.14159265 * EARTH_RADIUS)
+    assert asker.distance((52.52, 13.405)) == 0
+
+
+HIDDEN: dict[str, tuple[Position, Wishes, dict[str, float]]] = {
+    "here": (BERLIN, NO_WISHES, {}),
+    "there": (MUNICH, NO_WISHES, {}),
+    "wishes": (BERLIN, ITALIAN, {}),
+    "a filter that leaves none": (BERLIN, NOTHING_PASSES, {}),
+    "wishes for what there is not": (MUNICH, Wishes(only={"view": frozenset({"sea"})}), {}),
+    "ratings": (BERLIN, Wishes(ratings=9.0), {"Item 3": 5.0, "Item 8": 1.0}),
+}
+
+
+@pytest.mark.parametrize("case", HIDDEN)
+async def test_which_calls_are_made_depends_on_nothing_private(device: Device, case: str) -> None:
+    """One card and one question, whatever came back. Planted bug: a second question with a larger
+    k because results were far or none passed.
+    """
+    position, wishes, ratings = HIDDEN[case]
+    device.profile.change(lambda p: p.edited({title: (r,) for title, r in ratings.items()}))
+    device.nearby.add("home", position)
+    found = await asked(device, wishes=wishes)
+    assert (device.server.n_cards, len(device.server.requests)) == (1, 1)
+    assert found.none_passes is (wishes.at_most == {"price": -1.0} or bool(wishes.only))
+    assert (found.pick is None) is found.none_passes
+    noise = 4 * 2 + 8  # what differs between two draws: two coordinates; nothing else may
+    assert len(device.server.requests[0]) < 64 + noise
+
+
+async def test_the_bytes_differ_in_the_noisy_position_alone(
+    another_device: Callable[[str], Device],
+) -> None:
+    """Two people, the same noise: same length, and the same bytes but for 2 x 4 of them. Planted
+    bugs: filters that leave; a larger k for whoever has wishes.
+    """
+    sent = []
+    for number, (position, wishes, _) in enumerate(HIDDEN.values()):
+        device = another_device(str(number))
+        device.nearby.add("home", position)
+        await asked(device, wishes=wishes)
+        sent.append(device.server.requests[0])
+    assert len({len(each) for each in sent}) == 1
+    columns = {at for one in sent for at, byte in enumerate(one) if byte != sent[0][at]}
+    assert columns
+    assert max(columns) - min(columns) < 8
+
+
+async def test_a_known_card_is_not_fetched_again_and_one_after_a_refusal_is(device: Device) -> None:
+    device.nearby.add("home", BERLIN)
+    nearby = device.nearby
+    assert isinstance(await nearby.near("places"), NearAnswer)
+    assert isinstance(await nearby.near("shops"), NearAnswer)
+    assert device.server.n_cards == 1
+    device.server.spoil = lambda slate: replace(slate, catalog_version="cd" * 16)
+    assert isinstance(await nearby.near("shops"), Setback)
+    device.server.spoil = lambda slate: slate
+    assert isinstance(await nearby.near("shops"), NearAnswer)
+    assert device.server.n_cards == 2
+
+
+@pytest.mark.parametrize(
+    "spot", [Position(40.7, -74.0), Position(13.405, 52.52)], ids=["abroad", "swapped"]
+)
+async def test_an_unnamed_position_outside_the_region_makes_no_call(
+    device: Device, spot: Position
+) -> None:
+    """Planted bug: a refusal after the card, by which a server hears of it."""
+    error = await refused(device, spot)
+    assert isinstance(error, PlaceError)
+    assert not any(part in str(error) for part in ("40.7", "74", "13.4", "52.5"))
+    assert (device.server.n_cards, device.server.requests) == (0, [])
+    assert device.signals.charges() == ()
+
+
+async def test_a_place_that_is_not_named_makes_no_call(device: Device) -> None:
+    assert "no place of this name" in str(await refused(device, "hmoe"))
+    assert device.server.n_cards == 0
+
+
+@pytest.mark.parametrize("spot", [3, (52.52, 13.405), None])
+async def test_a_place_of_a_wrong_type_is_said_before_any_call(device: Device, spot: Spot) -> None:
+    """A pair of numbers is the likeliest mistake of a program."""
+    assert isinstance(await refused(device, spot), ParameterError)
+    with pytest.raises(ParameterError, match="place must be a name, a Position or AxisValues"):
+        device.nearby.add("home", spot)
+    assert (device.server.n_cards, device.signals.charges()) == (0, ())
+
+
+async def test_wishes_of_a_wrong_type_are_said_before_any_call(device: Device) -> None:
+    """Planted bug: they break after the question, which was paid for."""
+    error = await refused(device, BERLIN, wishes={"open_now": True})
+    assert isinstance(error, ParameterError)
+    assert "open_now" not in str(error)
+    assert (device.server.n_cards, device.signals.charges()) == (0, ())
+
+
+async def test_a_collection_that_is_not_there_costs_nothing(device: Device) -> None:
+    outcome = await device.nearby.near("banks", BERLIN)
+    assert isinstance(outcome, Setback)
+    assert "one of this server's: places, shops" in outcome.text
+    assert device.signals.charges() == ()
+
+
+async def test_more_than_a_server_answers_costs_nothing(device: Device) -> None:
+    device.settings = replace(SETTINGS, near_k=51)
+    assert isinstance(await refused(device, BERLIN), ParameterError)
+    assert device.signals.charges() == ()
+
+
+async def test_a_small_collection_lowers_k_for_nobody_else(device: Device) -> None:
+    """Planted bug: the smallest collection of a server is the most that any answers."""
+    card = device.server.card
+    few = replace(card.collections[1], n_items=7)
+    device.server = NearServer(replace(card, collections=(card.collections[0], few)))
+    outcome = await device.nearby.near("shops", BERLIN)
+    assert isinstance(outcome, Setback)
+    assert "at most what this server answers, 7" in outcome.text
+    assert device.signals.charges() == ()
+    assert isinstance(await device.nearby.near("places", BERLIN), NearAnswer)
+    said = check_metric_space(device.server.card, device.settings).text
+    assert said.endswith(f"places; of fewer items than near_k, {device.settings.near_k}: shops")
+
+
+async def test_a_quote_draws_nothing_and_says_what_the_question_will_cost(device: Device) -> None:
+    fresh = await device.nearby.quote("places", BERLIN)
+    assert isinstance(fresh, Quote)
+    assert isinstance(fresh.cost, PlaceCost)
+    assert fresh.fresh
+    assert device.signals.charges() == ()
+    assert "10 km apart: odds change at most 16 times" in fresh.cost.words[0]
+    device.nearby.add("home", BERLIN)
+    known = await device.nearby.quote("places")
+    assert isinstance(known, Quote)
+    assert not known.fresh
+    assert device.server.requests == []
+
+
+def moved(slate: Slate, *coordinates: float) -> Slate:
+    first = slate.listings[0]
+    there = Listing(first.id, first.title, coordinates, first.values)
+    return replace(slate, listings=(there, *slate.listings[1:]))
+
+
+def without_one(slate: Slate) -> Slate:
+    return Slate.of_listings(slate.catalog_version, slate.listings[1:])
+
+
+def with_values(slate: Slate, *values: str | float | bool | None) -> Slate:
+    first = slate.listings[0]
+    other = Listing(first.id, first.title, first.coordinates, values)
+    return replace(slate, listings=(other, *slate.listings[1:]))
+
+
+HOSTILE: dict[str, Callable[[Slate], Slate]] = {
+    "an item far outside": lambda slate: moved(slate, 10.0, 10.0),
+    "an item that is nowhere": lambda slate: moved(slate, 100.0, 10.0),
+    "an item with one coordinate": lambda slate: moved(slate, 50.0),
+    "fewer items": without_one,
+    "values that are missing": lambda slate: with_values(slate, "thai"),
+    "a price that is text": lambda slate: with_values(slate, "thai", "dear", "24/7"),
+    "a price that is no number": lambda slate: with_values(slate, "thai", float("nan"), "24/7"),
+    "another version": lambda slate: replace(slate, catalog_version="cd" * 16),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+async def test_a_hostile_answer_is_refused_and_nothing_of_it_is_used(
+    device: Device, case: str
+) -> None:
+    device.nearby.add("home", BERLIN)
+    device.server.spoil = HOSTILE[case]
+    outcome = await device.nearby.near("places")
+    assert isinstance(outcome, Setback)
+    assert isinstance(outcome.error, Malformed | OutOfRange | StaleSpace)
+    assert len(device.server.requests) == 1
+
+
+# Axes
+
+
+def on_axes(device: Device, *axes: Axis, epsilon: Fraction = Fraction(1)) -> Device:
+    space = AxisSpace(axes) if axes else DAY
+    device.server = NearServer(made_card(space))
+    device.settings = replace(SETTINGS, epsilon=epsilon, region="")
+    device.signals = device.signals.with_caps(device.settings.caps)
+    return device
+
+
+async def test_a_named_value_is_charged_in_plain_epsilon_once_a_month(device: Device) -> None:
+    """The ring of a day at 4 hours a unit is 6 around, so 3 across."""
+    on_axes(device).nearby.add("work", MORNING)
+    first = await asked(device, "work")
+    again = await asked(device, "work")
+    assert first.sent == again.sent
+    (charge,) = device.signals.charges()
+    assert (charge.epsilon, charge.epsilon_per_distance) == (Fraction(3), Fraction(1))
+    assert charge.epsilon_per_km == 0
+    assert isinstance(first.cost, AxesCost)
+    assert (first.cost.fresh, again.cost.fresh) == (True, False)
+    assert first.unit == "units of distance"
+    assert device.server.requests[0] == device.server.requests[1]
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 4), Fraction(4)])
+async def test_what_a_stored_signal_on_axes_tells_is_said_by_its_own_law(
+    device: Device, epsilon: Fraction
+) -> None:
+    """Planted bug: the cost by the settings of today, for a signal that they did not draw."""
+    on_axes(device).nearby.add("work", MORNING)
+    first = await asked(device, "work")
+    on_axes(device, epsilon=epsilon)
+    again, quote = await asked(device, "work"), await device.nearby.quote("places", "work")
+    assert isinstance(quote, Quote)
+    assert again.sent == first.sent
+    for cost in (again.cost, quote.cost):
+        assert isinstance(cost, AxesCost)
+        assert (cost.epsilon_per_distance, cost.between_any_two) == (Fraction(1), Fraction(3))
+        assert not cost.fresh
+
+
+async def test_each_named_value_has_a_signal_of_its_own(device: Device) -> None:
+    """Planted bug: one signal for the space, which says that two values are the same."""
+    nearby = on_axes(device).nearby
+    nearby.add("work", MORNING)
+    nearby.add("night", EVENING)
+    assert (await asked(device, "work")).sent != (await asked(device, "night")).sent
+    assert len(device.signals.charges()) == 2
+
+
+async def test_an_unnamed_value_is_charged_each_time(device: Device) -> None:
+    on_axes(device)
+    await asked(device, MORNING)
+    await asked(device, MORNING)
+    assert len(device.signals.charges()) == 2
+
+
+async def test_another_space_on_axes_within_a_month_wants_a_yes(device: Device) -> None:
+    on_axes(device).nearby.add("work", MORNING)
+    await asked(device, "work")
+    on_axes(device, Axis("hour", "h", 0.0, 24.0, True, 6.0))
+    quote = await device.nearby.quote("places", "work")
+    assert isinstance(quote, Quote)
+    assert quote.second_space
+    assert isinstance(await refused(device, "work"), SecondSpace)
+    await asked(device, "work", second_space=True)
+
+
+TOO_WIDE = {
+    "a kilometer that is a meter": Axis("post", "km", 0.0, 800.0, False, 0.001),
+    "an hour that is a second": Axis("post", "h", 0.0, 24.0, True, 1 / 4096),
+    "a wide line": Axis("post", "km", 0.0, 330.0, False, 10.0),
+}
+
+
+@pytest.mark.parametrize("case", TOO_WIDE)
+async def test_axes_beyond_this_devices_limit_are_refused_undrawn(
+    device: Device, case: str
+) -> None:
+    on_axes(device, TOO_WIDE[case])
+    error = await refused(device, AxisValues({"post": 3.0}))
+    assert isinstance(error, ParameterError)
+    assert error.name == "the diameter of the axes"
+    assert device.signals.charges() == ()
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1), Fraction(1000)])
+async def test_the_charge_is_by_the_axes_numbers(device: Device, epsilon: Fraction) -> None:
+    on_axes(device, *ROAD.axes, epsilon=epsilon)
+    outcome = await device.nearby.near("places", AxisValues({"post": 3.0}))
+    if epsilon == 1:
+        assert device.signals.charges()[0].epsilon == 8
+    else:
+        assert isinstance(outcome, Setback)
+        assert "7996.77 epsilon between any two people" in outcome.text
+
+
+VALUES = [-1e9, -0.5, 0.0, 3.0, 800.0, 801.0, 1e9]
+
+
+@pytest.mark.parametrize("wraps", [False, True], ids=["line", "ring"])
+async def test_a_server_cannot_find_a_value_by_the_ends_of_its_axes(
+    another_device: Callable[[str], Device], wraps: bool
+) -> None:
+    """Every value asks alike, one beyond the axis too. Planted bug: a refusal, which finds it."""
+    axis = Axis("post", "km", 0.0, 800.0, wraps, 100.0)
+    ends = set()
+    for value in VALUES:
+        device = on_axes(another_device(f"{value:g}"), axis)
+        found = await asked(device, AxisValues({"post": value}))
+        ends.add((device.server.n_cards, len(device.server.requests[0]), found.cost.fresh))
+        assert 0 <= found.true[0] <= 800
+    assert len(ends) == 1
+
+
+@pytest.mark.parametrize("value", [-180.0, -0.3, 0.1, 12.7, 180.0])
+def test_a_value_on_a_ring_is_the_drawn_one_to_its_last_digit(value: float) -> None:
+    """Neighboring floats stay neighbors, or they would be told apart more than is promised.
+
+    Planted bug: a turn that rounds a value which lies on the ring already.
+    """
+    ring = AxisSpace((Axis("bearing", "degrees", -180.0, 180.0, True, 30.0),))
+    errand = AxisErrand(AxisValues({"bearing": value}), "")
+    assert errand.on(ring, "places", SETTINGS).true == (value,)
+
+
+@given(st.floats(-1e9, 1e9), st.integers(-(2**42), 2**42 - 24), st.booleans())
+def test_a_value_is_folded_exactly_whatever_ends_a_server_sets(
+    hour: float, low: int, wraps: bool
+) -> None:
+    """What is perturbed is a whole number of turns from the value. Planted bug: a turn in floats,
+    whose rounding a server makes as large as its ends: hours near 3.6e16 are told by eights.
+    """
+    axis = Axis("hour", "h", float(low), low + 24.0, wraps, 1.0)
+    errand = AxisErrand(AxisValues({"hour": hour}), "")
+    [exact] = errand.on(AxisSpace((axis,)), "places", SETTINGS).point
+    assert axis.low <= exact <= axis.high
+    if wraps:
+        assert ((Fraction(hour) - exact) / 24).denominator == 1
+    else:
+        assert exact in {Fraction(hour), Fraction(axis.low), Fraction(axis.high)}
+
+
+async def test_a_place_of_the_other_kind_is_refused_and_costs_nothing(device: Device) -> None:
+    assert "this server has a map" in str(await refused(device, MORNING))
+    on_axes(device)
+    device.settings = replace(SETTINGS, epsilon=Fraction(1))
+    assert "this server has axes" in str(await refused(device, BERLIN))
+    assert "no value on this server's axis hour" in str(
+        await refused(device, AxisValues({"post": 1.0}))
+    )
+    assert device.signals.charges() == ()
+
+
+async def test_on_axes_distances_add_and_rings_have_a_short_way(device: Device) -> None:
+    on_axes(device)
+    found = await asked(device, AxisValues({"hour": 23.0}))
+    for each in found.results:
+        apart = abs(each.coordinates[0] - 23.0)
+        assert each.distance == pytest.approx(min(apart, 24 - apart) / 4)
+
+
+HELD = {
+    (48.0, 179.9): True,
+    (48.0, -179.9): True,
+    (48.0, 177.0): True,
+    (48.0, -178.0): True,
+    (48.0, 176.999): False,
+    (48.0, -177.999): False,
+    (48.0, 0.0): False,
+    (47.0, 178.0): True,
+    (46.9999995, 178.0): True,
+    (46.999, 178.0): False,
+    (49.001, 178.0): False,
+}
+
+
+@pytest.mark.parametrize("coordinates", HELD)
+def test_an_item_lies_in_a_region_also_across_180_degrees(
+    coordinates: tuple[float, float],
+) -> None:
+    area = Region(47.0, 177.0, 49.0, -178.0)
+    asker = MapAsker(BERLIN, "", SETTINGS.map_noise, None, 1).on(area, "places", 20)
+    assert asker.holds(coordinates) is HELD[coordinates]
+
+
+async def test_two_questions_at_once_draw_one_signal(device: Device) -> None:
+    on_axes(device).nearby.add("work", MORNING)
+    nearby = device.nearby
+    both = await asyncio.gather(nearby.near("places", "work"), nearby.near("shops", "work"))
+    assert all(isinstance(each, NearAnswer) for each in both), both
+    assert len(device.signals.charges()) == 1

@@ -1,0 +1,384 @@
+"""The private pick: by distance and wishes, among those that pass, and said where none does."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import permutations
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+from counted_steps import steps_of
+from hypothesis import given, settings, target
+from hypothesis import strategies as st
+
+from askew.catalog.listing import MAX_HOURS, Attribute, AttributeKind, Listing, Value
+from askew.catalog.title_key import title_key
+from askew.errors import OutOfRange, ProfileError, WishError
+from askew_client.near.opening_hours import is_open
+from askew_client.near.pick import Judged, judged, missing, stars
+from askew_client.near.wishes import NO_WISHES, Wishes
+
+CUISINE = Attribute("cuisine", AttributeKind.CATEGORY)
+PRICE = Attribute("price", AttributeKind.NUMBER)
+HOURS = Attribute("hours", AttributeKind.HOURS)
+OPEN = Attribute("open_now", AttributeKind.FLAG, live=True)
+COLUMNS = (CUISINE, PRICE, HOURS)
+MONDAY = datetime.datetime(2026, 11, 23, 12)
+
+
+def listings(*rows: tuple[Value, ...]) -> list[Listing]:
+    return [Listing(i, f"Item {i}", (0.0, 0.0), row) for i, row in enumerate(rows)]
+
+
+def chosen(
+    rows: Sequence[tuple[Value, ...]],
+    distances: Sequence[float],
+    wishes: Wishes = NO_WISHES,
+    columns: Sequence[Attribute] = COLUMNS,
+    stars: Mapping[str, float] = MappingProxyType({}),
+) -> tuple[Judged, ...]:
+    return judged(listings(*rows), columns, distances, wishes, stars, MONDAY)
+
+
+def order(*arguments: object, **named: object) -> list[int]:
+    return [each.index for each in chosen(*arguments, **named)]  # type: ignore[arg-type]
+
+
+PLAIN = [("thai", 10.0, "24/7")] * 3
+
+
+@pytest.mark.parametrize("distances", [*permutations((1.0, 2.0, 3.0))])
+@pytest.mark.parametrize("exponent", [0.5, 1.0, 2.0])
+def test_without_wishes_the_nearest_is_best(distances: tuple[float, ...], exponent: float) -> None:
+    found = order(PLAIN, distances, Wishes(exponent=exponent))
+    assert [distances[i] for i in found] == [1.0, 2.0, 3.0]
+
+
+def test_a_tie_goes_to_the_lower_id() -> None:
+    assert order(PLAIN, (2.0, 2.0, 2.0)) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("worth", "best"), [(0.9, 1), (1.1, 0), (-5.0, 1), (0.0, 1)], ids=["less", "more", "no", "none"]
+)
+def test_a_liked_kind_weighs_as_much_as_its_kilometers(worth: float, best: int) -> None:
+    """Item 0 is italian, and one kilometer farther."""
+    rows = [("italian", 1.0, "24/7"), ("thai", 1.0, "24/7")]
+    wishes = Wishes(likes={"cuisine": {"italian": worth}})
+    assert order(rows, (3.0, 2.0), wishes)[0] == best
+
+
+def test_a_like_counts_by_the_disutility() -> None:
+    """h(t) = t^2: 10 km and a like of 4 are 100 - 16; 9.1 km are 82.8, and nearer by cost."""
+    rows = [("italian", 1.0, "24/7"), ("thai", 1.0, "24/7")]
+    likes = {"cuisine": {"italian": 4.0}}
+    assert order(rows, (10.0, 9.1), Wishes(likes=likes)) == [0, 1]
+    assert order(rows, (10.0, 9.1), Wishes(likes=likes, exponent=2.0)) == [1, 0]
+    assert [each.cost for each in chosen(rows, (10.0, 9.0), Wishes(likes, exponent=2.0))] == [
+        81.0,
+        84.0,
+    ]
+
+
+def test_own_ratings_count_by_the_star_above_three() -> None:
+    """A like is five stars. Planted bug: a rating that hides its item, as among films."""
+    own = {"item 0": stars(None), "item 2": 1.0}
+    assert order(PLAIN, (4.0, 2.5, 2.0), Wishes(ratings=1.0), stars=own) == [0, 1, 2]
+    assert order(PLAIN, (4.0, 2.5, 2.0), NO_WISHES, stars=own) == [2, 1, 0]
+
+
+FILTERS: dict[str, tuple[Wishes, list[tuple[Value, ...]]]] = {
+    "price": (Wishes(at_most={"price": 10.0}), [("a", 10.0, "x"), ("a", 10.1, "x")]),
+    "a price that is unknown": (
+        Wishes(at_most={"price": 10.0}),
+        [("a", 3.0, "x"), ("a", None, "x")],
+    ),
+    "kind": (Wishes(only={"cuisine": frozenset({"a"})}), [("a", 1.0, "x"), ("b", 1.0, "x")]),
+    "kind in other letters": (
+        Wishes(only={"cuisine": frozenset({"THAI"})}),
+        [("Thai", 1.0, "x"), ("b", 1.0, "x")],
+    ),
+    "open now": (
+        Wishes(open_now=True),
+        [("a", 1.0, "Mo 11:00-13:00"), ("a", 1.0, "Tu 11:00-13:00")],
+    ),
+    "hours that cannot be read": (Wishes(open_now=True), [("a", 1.0, "24/7"), ("a", 1.0, "dawn")]),
+}
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_what_does_not_pass_stands_behind_what_does(name: str) -> None:
+    """However near it is. Planted bug: a filter that only sorts."""
+    wishes, rows = FILTERS[name]
+    assert [(each.index, each.passes) for each in chosen(rows, (50.0, 0.1), wishes)] == [
+        (0, True),
+        (1, False),
+    ]
+
+
+def test_a_flag_is_wished_for_as_it_is_shown() -> None:
+    """By yes and no. Planted bug: the flag's own name of a value, True."""
+    columns = (Attribute("terrace", AttributeKind.FLAG),)
+    rows: list[tuple[Value, ...]] = [(False,), (True,), (None,)]
+    only = chosen(rows, (1.0, 2.0, 3.0), Wishes(only={"terrace": frozenset({"yes"})}), columns)
+    assert [each.index for each in only if each.passes] == [1]
+    liked = Wishes({"terrace": {"yes": 1.5}})
+    assert [each.index for each in chosen(rows, (1.0, 2.0, 3.0), liked, columns)] == [1, 0, 2]
+
+
+def test_a_live_flag_beats_the_hours() -> None:
+    columns = (HOURS, OPEN)
+    rows: list[tuple[Value, ...]] = [("24/7", False), ("off", True), ("24/7", None)]
+    found = chosen(rows, (1.0, 2.0, 3.0), Wishes(open_now=True), columns)
+    assert [(each.index, each.passes) for each in found] == [(1, True), (2, True), (0, False)]
+
+
+def test_a_wish_for_what_a_collection_lacks_lets_nothing_pass_and_is_named() -> None:
+    wishes = Wishes({"view": {"sea": 3.0}}, at_most={"fee": 3.0}, open_now=True)
+    assert missing((CUISINE, PRICE), wishes) == ("fee", "view", "opening hours")
+    assert missing(COLUMNS, wishes) == ("fee", "view")
+    assert missing((OPEN,), Wishes(open_now=True)) == ()
+    assert missing(COLUMNS, Wishes(at_most={"cuisine": 3.0})) == ("cuisine as a number",)
+    rows = [("a", 1.0), ("b", 2.0)]
+    assert not any(e.passes for e in chosen(rows, (1.0, 2.0), wishes, (CUISINE, PRICE)))
+
+
+def test_the_nearest_to_an_unknown_attribute_or_kind_is_said() -> None:
+    """In any case, as wishes are. Planted bug: kinds of a card that lists none are all unknown."""
+    cuisine = replace(CUISINE, words=("Turkish", "Vietnamese"))
+    wishes = Wishes(only={"cuisine": frozenset({"TURKISH", "vietnamse"})}, at_most={"prize": 9.0})
+    assert missing((cuisine, PRICE), wishes) == (
+        "prize (perhaps price)",
+        "cuisine vietnamse (perhaps Vietnamese)",
+    )
+    assert missing((CUISINE, PRICE), replace(wishes, at_most={})) == ()
+
+
+OPENED = {
+    "24/7": (True, True, True),
+    "Mo-Fr 08:00-18:00; Sa 09:00-13:00": (True, False, True),
+    "Mo-Fr 08:00-12:00,13:00-18:00": (False, False, False),
+    "08:00-18:00": (True, False, True),
+    "Mo 22:00-02:00": (False, True, False),
+    "Su 22:00-13:00": (True, False, False),
+    "08:00-18:00; Mo off": (False, False, True),
+    "Mo-Su 10:00-24:00": (True, False, True),
+    "Sa-Mo 11:00-13:00": (True, False, True),
+    "mo,sa 11:30 - 12:30": (True, False, True),
+    "Tu 00:00-02:00": (False, True, False),
+    "off": (False, False, False),
+}
+WHEN = (MONDAY, datetime.datetime(2026, 11, 24, 1, 30), datetime.datetime(2026, 11, 28, 12, 15))
+
+
+@pytest.mark.parametrize("hours", OPENED)
+def test_hours_are_read_by_the_devices_clock(hours: str) -> None:
+    """Monday noon, the night after it, and Saturday a quarter past noon."""
+    assert tuple(is_open(hours, when) for when in WHEN) == OPENED[hours]
+
+
+@pytest.mark.parametrize(
+    "hours", ["", "dawn-dusk", "Mo 25:00-26:00", "Mo 8-18", "Xx 08:00-18:00", "Mo-Tu-We 1:00-2:00"]
+)
+def test_hours_that_cannot_be_read_are_unknown(hours: str) -> None:
+    assert not is_open(hours, MONDAY)
+    assert is_open(hours, MONDAY) is None or hours == ""
+
+
+def test_wishes_are_read_from_a_file() -> None:
+    text = """
+open_now = true
+ratings = 2
+exponent = 0.5
+[likes.cuisine]
+italian = 3
+thai = -1.5
+[only]
+cuisine = ["italian", "thai"]
+[at_most]
+price = 25
+"""
+    assert Wishes.from_toml(text) == Wishes(
+        {"cuisine": {"italian": 3.0, "thai": -1.5}},
+        {"cuisine": frozenset({"italian", "thai"})},
+        {"price": 25.0},
+        open_now=True,
+        ratings=2.0,
+        exponent=0.5,
+    )
+    assert Wishes.from_toml("") == NO_WISHES
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "secret",
+        "secret = 1",
+        "open_now = 1",
+        'likes = "secret"',
+        '[likes]\ncuisine = "secret"',
+        "[likes.cuisine]\nsecret = true",
+        "[at_most]\nprice = inf",
+        '[only]\ncuisine = "secret"',
+        "[only]\ncuisine = [1]",
+        "exponent = 0",
+        "exponent = nan",
+        "ratings = []",
+        f"ratings = {10**400}",
+        "ratings = 1e300",
+        "[likes.cuisine]\nthai = -1e13",
+        f"[at_most]\nprice = {10**400}",
+    ],
+)
+def test_what_are_no_wishes_is_refused_without_repeating_it(text: str) -> None:
+    with pytest.raises(ProfileError) as refusal:
+        Wishes.from_toml(text)
+    assert "secret" not in str(refusal.value)
+
+
+def test_the_strongest_wishes_still_make_an_order() -> None:
+    """Planted bug: a worth that overflows to the fourth power, when the question has been sent."""
+    wishes = Wishes({"cuisine": {"italian": 1e12, "thai": -1e12}}, ratings=1e12, exponent=4.0)
+    rows = [("thai", 1.0, None), ("italian", 1.0, None)]
+    assert order(rows, (1.0, 2e4), wishes, stars={"item 0": 1000.0, "item 1": 1000.0}) == [1, 0]
+
+
+def test_wishes_do_not_show_when_they_are_printed() -> None:
+    assert repr(Wishes({"cuisine": {"italian": 1.0}}, open_now=True)) == "Wishes()"
+
+
+WRONG: dict[str, tuple[str, str]] = {
+    "a key that is none": (
+        "secret = 1",
+        "wishes must be among likes, only, at_most, open_now, ratings, exponent",
+    ),
+    "no TOML": ("secret", "the file of wishes must be TOML"),
+    "a word for a list": ('[only]\nsecret = "x"', "only must be a table of lists of words"),
+    "a word for a number": ('[at_most]\nsecret = "x"', "at_most must be a table of numbers"),
+    "a word for a worth": ('[likes.secret]\nsecret = "x"', "likes must be tables of numbers"),
+    "a word for a flag": ('open_now = "secret"', "open_now must be true or false"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_with_a_file_of_wishes_is_said(name: str) -> None:
+    text, said = WRONG[name]
+    with pytest.raises(WishError) as refusal:
+        Wishes.from_toml(text)
+    assert said in str(refusal.value)
+    assert "secret" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "wishes",
+    [
+        {"only": {"cuisine": "thai"}},
+        {"only": {"cuisine": {1}}},
+        {"only": "thai"},
+        {"likes": {"cuisine": 3}},
+        {"at_most": {"price": "x"}},
+        {"open_now": "no"},
+        {"ratings": "x"},
+        {"exponent": None},
+    ],
+)
+def test_a_program_whose_wishes_have_a_wrong_type_hears_so_at_once(wishes: dict[str, Any]) -> None:
+    """And not after the question. Planted bug: a word in place of kinds, of which parts pass."""
+    with pytest.raises(WishError):
+        Wishes(**wishes)
+
+
+# -- the same work whoever wishes what ------------------------------------------------------------
+
+KINDS = (AttributeKind.CATEGORY, AttributeKind.NUMBER, AttributeKind.FLAG, AttributeKind.HOURS)
+SIXTEEN = (OPEN, *(Attribute(f"a{n}", KINDS[n % 4]) for n in range(15)))
+DEAR: dict[AttributeKind, tuple[Value, ...]] = {
+    AttributeKind.CATEGORY: ("\ufb03" * 500, "clinic", None),
+    AttributeKind.NUMBER: (1e300, -0.0, None),
+    AttributeKind.FLAG: (True, False, None),
+    AttributeKind.HOURS: ("0:00-0:00," * 19 + "0:00-0:01", "Mo" + " " * 197 + "x", None),
+}
+DEAR_TITLES = ("\ufdfa" * 500, ("a" + "\u0316\u0301" * 4) * 55, "Clinic, The (1995)")
+DEAR_LISTINGS = [
+    Listing(i, title, (0.0, 0.0), tuple([DEAR[each.kind][turn] for each in SIXTEEN]))
+    for i, (title, turn) in enumerate((title, turn) for title in DEAR_TITLES for turn in range(3))
+]
+ALL_LIKED = {each.name: {"clinic": 3.0, "yes": -1.0, "\ufb03" * 500: 1.0} for each in SIXTEEN}
+WISHED = {
+    "nothing": NO_WISHES,
+    "what is open now": Wishes(open_now=True),
+    "a kind": Wishes(only={"a0": frozenset({"clinic"})}),
+    "a kind of nothing": Wishes(only={"a0": frozenset()}),
+    "a kind of what is not there": Wishes(only={"view": frozenset({"sea"})}),
+    "a limit": Wishes(at_most={"a1": 0.0}),
+    "a limit of what is no number": Wishes(at_most={"a0": 0.0}),
+    "likes": Wishes(ALL_LIKED),
+    "likes of what is not there": Wishes({"view": {"sea": 1.0}}),
+    "own ratings": Wishes(ratings=2.0),
+    "another disutility": Wishes(exponent=0.5),
+    "everything": Wishes(
+        ALL_LIKED,
+        {each.name: frozenset({"clinic", "yes"}) for each in SIXTEEN},
+        {each.name: 7.0 for each in SIXTEEN},
+        open_now=True,
+        ratings=1.0,
+        exponent=2.0,
+    ),
+}
+OWN = {"nothing": {}, "every title": {title_key(each): 1.0 for each in DEAR_TITLES}}
+
+
+@pytest.mark.parametrize("own", OWN)
+@pytest.mark.parametrize("name", WISHED)
+def test_judging_takes_the_same_steps_whoever_wishes_what(name: str, own: str) -> None:
+    """To the last instruction, over items that a server made dear to judge. Planted bugs: hours
+    read only where `open_now` is set; an early exit where no filter is; a title's key made only
+    where something is rated; filters judged until one fails.
+    """
+    distances = [float(n) for n in range(len(DEAR_LISTINGS))]
+
+    def steps(wishes: Wishes, stars: Mapping[str, float]) -> int:
+        def judge() -> tuple[Judged, ...]:
+            return judged(DEAR_LISTINGS, SIXTEEN, distances, wishes, stars, MONDAY)
+
+        return steps_of(judge, re.Pattern, re.Match)
+
+    assert steps(WISHED[name], OWN[own]) == steps(NO_WISHES, {})
+
+
+def hours_of(text: str) -> int:
+    return steps_of(lambda: is_open(text, MONDAY))
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.text(" ,-:;0124mouedfclMS/", max_size=MAX_HOURS))
+def test_hours_take_steps_in_proportion_to_their_length(text: str) -> None:
+    """A search for the dearest ones, by steps a character. Planted bug: a rule as a pattern that
+    tries every cut between days and times.
+    """
+    steps = hours_of(text)
+    target(steps / (1 + len(text)))
+    assert steps <= 200 + 50 * len(text)
+
+
+DEAREST_HOURS = {
+    "rules": "off;", "spans": "0:00-0:00,", "days": "mo,", "weeks": "su-sa,", "blanks": " ",
+    "dashes": "-", "rules without days": "0:00-0:00;", "spans that end": "mo 0:00-0:00,",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DEAREST_HOURS)
+def test_twice_the_hours_take_at_most_twice_the_steps(name: str) -> None:
+    part = DEAREST_HOURS[name]
+    short, long = [part * (size // len(part)) + "mo 0:00-1:00" for size in (90, 180)]
+    assert hours_of(long) <= 2.2 * hours_of(short)
+
+
+def test_hours_are_at_most_200_characters() -> None:
+    HOURS.check("x" * MAX_HOURS)
+    with pytest.raises(OutOfRange, match="printable text of 1 to 200 characters"):
+        HOURS.check("x" * (MAX_HOURS + 1))

@@ -1,0 +1,220 @@
+"""The second account: noisy positions cost epsilon per kilometer, and are of no server's space."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from askew.dp.privacy import ANY_SPACE, SignalCharge
+from askew.errors import (
+    BudgetExceeded,
+    LedgerFrozen,
+    ParameterError,
+    PlaceError,
+    SecondSpace,
+)
+from askew.noise.hexagonal import HexagonalLattice
+from askew.noise.lattice import Lattice
+from askew.protocol.signal import Signal
+from askew.spaces.metric.map_noise import MapNoise
+from askew_client.settings.ranges import Caps
+from askew_client.signals.chain import heads, kept
+from askew_client.signals.store import SignalStore
+
+SPACE, OTHER_SPACE = "0123456789abcdef" * 2, "f" * 32
+NOISE = MapNoise(HexagonalLattice.for_epsilon(Fraction(277, 1000)), 40_000)
+TOWN = SignalCharge.of_place(Fraction(277, 1000))
+HOME, WORK = "a" * 32, "b" * 32
+PLAIN = SignalCharge(Fraction(16))
+
+
+def position(latitude: int = 52_000_000) -> Signal:
+    return Signal(ANY_SPACE, NOISE, (latitude, 13_000_000))
+
+
+def point(value: int = 3, space: str = SPACE) -> Signal:
+    return Signal(space, Lattice(11, 1024), (value,))
+
+
+def never() -> Signal:
+    pytest.fail("a signal was drawn")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "data" / "signals.sqlite"
+
+
+@pytest.fixture
+def store(path: Path) -> SignalStore:
+    return SignalStore(path, Caps(Fraction(192), Fraction(32)))
+
+
+def remember(
+    store: SignalStore,
+    handle: str = HOME,
+    slot: str = "2026-11",
+    draw: Callable[[], Signal] = position,
+    charge: SignalCharge = TOWN,
+) -> Signal:
+    return store.remember(ANY_SPACE, slot, charge, draw, handle=handle).signal
+
+
+@pytest.mark.parametrize("slot", ["2026-11", "2026-12", "2027-10", "2026-01"])
+def test_a_places_signal_is_the_same_in_every_month(store: SignalStore, slot: str) -> None:
+    """Planted bug: a place's signal found by its slot as a taste's is."""
+    drawn = remember(store)
+    assert remember(store, slot=slot, draw=never) == drawn
+    assert store.find(ANY_SPACE, slot, HOME)[1] == drawn
+    assert store.account().spent_per_km == TOWN.epsilon_per_km
+
+
+def test_another_handle_is_another_draw_and_another_charge(store: SignalStore) -> None:
+    remember(store)
+    assert remember(store, WORK, draw=lambda: position(48_000_000)) == position(48_000_000)
+    assert store.account().spent_per_km == 2 * TOWN.epsilon_per_km
+
+
+def test_the_two_accounts_never_mix(store: SignalStore) -> None:
+    """Planted bugs: a place that eats the budget of tastes, or is paid in plain epsilon."""
+    store.remember(SPACE, "2026-11", PLAIN, point)
+    remembered = store.remember(ANY_SPACE, "2026-11", TOWN, position, handle=HOME)
+    assert remembered.spent == TOWN.epsilon_per_km
+    account = store.account()
+    assert account.spent == 16
+    assert account.spent_per_km == TOWN.epsilon_per_km
+    assert account.spent_in("2026-11") == 16
+    assert account.spent_per_km_in("2026-11") == TOWN.epsilon_per_km
+
+
+def test_a_full_account_of_tastes_stops_no_place_and_the_other_way_round(path: Path) -> None:
+    caps = Caps(Fraction(16), places_monthly=Fraction(3, 10))
+    store = SignalStore(path, caps)
+    store.remember(SPACE, "2026-11", PLAIN, point)
+    remember(store)
+    with pytest.raises(BudgetExceeded, match="epsilon between any two people; 16 of the lifetime"):
+        store.remember(SPACE, "2026-12", PLAIN, never)
+    with pytest.raises(BudgetExceeded, match="epsilon per kilometer"):
+        remember(store, WORK, draw=never)
+
+
+def test_one_position_a_month_and_a_lifetime_have_a_cap_each(store: SignalStore) -> None:
+    """Five positions of a town in a month, fifteen in a life, whatever they are called."""
+    with pytest.raises(BudgetExceeded, match=r"cap of one position 1\.4"):
+        remember(store, draw=never, charge=SignalCharge.of_place(Fraction(141, 100)))
+    handles = [f"{number:032x}" for number in range(16)]
+    for month, start in (("2026-11", 0), ("2026-12", 5), ("2027-01", 10)):
+        for handle in handles[start : start + 5]:
+            remember(store, handle, month)
+        with pytest.raises(BudgetExceeded, match="cap of places") as refusal:
+            remember(store, handles[15], month, never)
+        assert refusal.value.cap in {Fraction(7, 5), Fraction(21, 5)}
+    with pytest.raises(BudgetExceeded, match=r"lifetime cap of places 4\.2") as refusal:
+        remember(store, handles[15], "2027-02", never)
+    assert refusal.value.spent == 15 * TOWN.epsilon_per_km
+    assert remember(store, handles[0], "2027-02", never) == position()
+
+
+def test_a_place_is_no_second_space_and_needs_no_yes(store: SignalStore) -> None:
+    remember(store)
+    store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), point)
+    remember(store, WORK)
+    with pytest.raises(SecondSpace):
+        store.remember(OTHER_SPACE, "2026-11", SignalCharge(Fraction(1)), never)
+
+
+def test_two_values_of_one_space_are_two_signals_and_no_second_space(store: SignalStore) -> None:
+    """Planted bug: a key without the handle, by which one value is sent for another."""
+    charge = SignalCharge(Fraction(1))
+    for number, handle in enumerate((HOME, WORK)):
+        draw = point if number else lambda: point(7)
+        store.remember(SPACE, "2026-11", charge, draw, handle=handle)
+    assert store.find(SPACE, "2026-11", HOME)[1] == point(7)
+    assert store.find(SPACE, "2026-11", WORK)[1] == point()
+    assert store.find(SPACE, "2026-12", WORK)[1] is None
+
+
+@pytest.mark.parametrize(
+    ("space", "charge"),
+    [
+        (SPACE, TOWN),
+        (ANY_SPACE, SignalCharge(Fraction(1))),
+        (ANY_SPACE, SignalCharge(Fraction(1), None, Fraction(1))),
+        (ANY_SPACE, SignalCharge.of_place(Fraction(0))),
+        (ANY_SPACE, SignalCharge.of_place(Fraction(-1))),
+        (SPACE, SignalCharge(Fraction(1), None, Fraction(-1))),
+    ],
+)
+def test_a_charge_is_positive_in_the_account_that_it_is_of(
+    store: SignalStore, space: str, charge: SignalCharge
+) -> None:
+    with pytest.raises(ParameterError, match="charge"):
+        store.remember(space, "2026-11", charge, never, handle=HOME)
+
+
+def test_a_copied_signal_is_kept_without_a_charge_and_sent_again(store: SignalStore) -> None:
+    store.take_in(position(), "2026-03", HOME)
+    account = store.account()
+    assert [each.kind for each in account.charges] == ["copy"]
+    assert account.spent == account.spent_per_km == 0
+    assert remember(store, draw=never) == position()
+    assert store.signals_of(HOME) == (("2026-03", position()),)
+    store.take_in(position(), "2026-03", HOME)
+    assert len(store.charges()) == 1
+
+
+def test_a_copy_overwrites_no_signal(store: SignalStore) -> None:
+    remember(store)
+    with pytest.raises(PlaceError, match="another signal"):
+        store.take_in(position(1), "2026-11", HOME)
+    assert remember(store, draw=never) == position()
+
+
+@pytest.mark.parametrize("slot", ["2020-01", "2090-01"])
+def test_a_copy_moves_no_clock(store: SignalStore, slot: str) -> None:
+    """Planted bug: a copy of last year that lets this month be drawn for again, or of the next
+    century that freezes the ledger.
+    """
+    store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), point)
+    store.take_in(position(), slot, HOME)
+    found = store.remember(SPACE, "2026-10", SignalCharge(Fraction(1)), never)
+    assert not found.fresh
+    assert store.remember(SPACE, "2026-12", SignalCharge(Fraction(1)), point).fresh
+
+
+def test_an_older_ledger_books_what_it_lost_in_both_accounts(
+    path: Path, store: SignalStore, tmp_path: Path
+) -> None:
+    """Planted bug: an unfreeze that forgets the places."""
+    store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), point)
+    shutil.copy(path, tmp_path / "old")
+    store.remember(SPACE, "2026-12", SignalCharge(Fraction(2)), point)
+    remember(store, slot="2026-12")
+    for ending in ("-wal", "-shm"):
+        path.with_name(path.name + ending).unlink(missing_ok=True)
+    shutil.copy(tmp_path / "old", path)
+    with pytest.raises(LedgerFrozen):
+        remember(store, WORK, "2026-12", never)
+    store.unfreeze("2026-12")
+    account = store.account()
+    assert account.spent == 3
+    assert TOWN.epsilon_per_km <= account.spent_per_km < TOWN.epsilon_per_km + Fraction(1, 10**5)
+
+
+def test_a_frozen_ledger_takes_no_copy_in(path: Path, store: SignalStore) -> None:
+    remember(store)
+    (path.parent / "anchor" / "signals.json").unlink()
+    with pytest.raises(LedgerFrozen):
+        store.take_in(position(), "2026-11", WORK)
+
+
+def test_the_anchor_knows_the_sums_of_both_accounts(path: Path, store: SignalStore) -> None:
+    remember(store)
+    said = json.loads((path.parent / "anchor" / "signals.json").read_text())
+    assert Fraction(said["spent_per_km"]) == TOWN.epsilon_per_km
+    assert kept(heads([])).spent_per_km == 0

@@ -1,0 +1,340 @@
+"""The device's memory of signals and charges: what it keeps, and what it refuses."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from askew.dp.privacy import SignalCharge
+from askew.errors import AskewError, BudgetExceeded, SecondSpace
+from askew.noise.lattice import Lattice
+from askew.noise.randomized_response import RandomizedResponse
+from askew.protocol.signal import Signal
+from askew_client.settings.ranges import Caps
+from askew_client.signals.account import Charge
+from askew_client.signals.record import Remembered
+from askew_client.signals.store import SignalStore
+
+SPACE = "0123456789abcdef" * 2
+OTHER_SPACE = "f" * 32
+LATTICE = Lattice(11, 1024)
+Draw = Callable[[], Signal]
+
+
+def signal(*coordinates: int, space: str = SPACE) -> Signal:
+    return Signal(space, LATTICE, coordinates)
+
+
+def never() -> Signal:
+    pytest.fail("a signal was drawn")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "data" / "signals.sqlite"
+
+
+@pytest.fixture
+def store(path: Path) -> SignalStore:
+    return SignalStore(path, Caps(Fraction(10)))
+
+
+@pytest.mark.parametrize(
+    "coordinates",
+    [(-5, 7), (0,), (2**31 - 1, -(2**31 - 1)), tuple(range(64))],
+)
+def test_a_stored_signal_comes_back_as_it_was_drawn(
+    path: Path, coordinates: tuple[int, ...]
+) -> None:
+    drawn = Signal(SPACE, Lattice(20, 4096), coordinates)
+    first = SignalStore(path, Caps(Fraction(10))).remember(
+        SPACE, "2026-11", SignalCharge(Fraction(1)), lambda: drawn
+    )
+    again = SignalStore(path, Caps(Fraction(10))).remember(
+        SPACE, "2026-11", SignalCharge(Fraction(1)), never
+    )
+    assert (first.signal, again.signal) == (drawn, drawn)
+    assert (first.fresh, again.fresh) == (True, False)
+    assert first.spent == again.spent == 1
+
+
+@pytest.mark.parametrize("bucket", [0, 1, 4095])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 1024), Fraction(4), Fraction(20)])
+def test_a_stored_bucket_comes_back_as_it_was_drawn(
+    path: Path, bucket: int, epsilon: Fraction
+) -> None:
+    drawn = Signal(SPACE, RandomizedResponse.for_epsilon(4096, epsilon), (bucket,))
+    charge = SignalCharge(epsilon)
+    first = SignalStore(path, Caps(Fraction(20))).remember(SPACE, "2026-11", charge, lambda: drawn)
+    again = SignalStore(path, Caps(Fraction(20))).remember(SPACE, "2026-11", charge, never)
+    assert (first.signal, again.signal) == (drawn, drawn)
+
+
+def test_there_is_one_signal_for_each_space_and_slot(store: SignalStore) -> None:
+    """Planted bug: a key without the slot, or without the space."""
+    kept = {
+        (SPACE, "2026-11"): signal(1),
+        (SPACE, "2026-12"): signal(2),
+        (OTHER_SPACE, "2026-11"): signal(3, space=OTHER_SPACE),
+    }
+    for (space, slot), drawn in kept.items():
+        draw = partial(signal, *drawn.values, space=space)
+        store.remember(space, slot, SignalCharge(Fraction(1)), draw, second_space=True)
+    found = {key: store.remember(*key, SignalCharge(Fraction(1)), never).signal for key in kept}
+    assert found == kept
+    assert len(store.charges()) == 3
+
+
+def test_charges_are_exact_and_listed_oldest_first(store: SignalStore) -> None:
+    """Epsilon per distance stands beside epsilon, and may be missing."""
+    metric = SignalCharge(Fraction(32768, 669 * 64), Fraction(1, 7))
+    store.remember(SPACE, "2026-12", metric, lambda: signal(1))
+    other = SignalCharge(Fraction(1, 3))
+    second = partial(signal, 2, space=OTHER_SPACE)
+    store.remember(OTHER_SPACE, "2026-12", other, second, second_space=True)
+    assert store.charges() == (
+        Charge(SPACE, "2026-12", Fraction(32768, 669 * 64), Fraction(1, 7)),
+        Charge(OTHER_SPACE, "2026-12", Fraction(1, 3), None),
+    )
+
+
+def test_a_new_store_has_no_charges(store: SignalStore) -> None:
+    assert store.charges() == ()
+
+
+def test_the_lifetime_cap_is_reached_exactly_and_not_passed(path: Path) -> None:
+    """Thirds have no float: three of them are the cap of 1, and the fourth is refused undrawn.
+
+    Planted bugs: floats in the sum, `>=` in place of `>`, refusing after the draw.
+    """
+    store = SignalStore(path, Caps(Fraction(1)))
+    for slot in ("2026-08", "2026-09", "2026-10"):
+        store.remember(SPACE, slot, SignalCharge(Fraction(1, 3)), lambda: signal(1))
+    with pytest.raises(BudgetExceeded) as refusal:
+        store.remember(SPACE, "2026-11", SignalCharge(Fraction(1, 10**6)), never)
+    assert (refusal.value.spent, refusal.value.cap) == (Fraction(1), Fraction(1))
+    assert refusal.value.next_slot == "2026-12-01"
+    assert "1 of the lifetime cap 1 is spent, 0 is left" in str(refusal.value)
+    assert len(store.charges()) == 3
+
+
+def test_a_spent_budget_still_finds_what_was_stored(path: Path) -> None:
+    store = SignalStore(path, Caps(Fraction(1)))
+    store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), lambda: signal(8))
+    found = store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), never)
+    assert found == Remembered(signal(8), fresh=False, spent=Fraction(1), cap=Fraction(1))
+
+
+def test_the_cap_holds_over_all_spaces_together(path: Path) -> None:
+    """Planted bug: a cap for each space, which a server would pass by renaming its space."""
+    store = SignalStore(path, Caps(Fraction(1)))
+    store.remember(SPACE, "2026-11", SignalCharge(Fraction(2, 3)), lambda: signal(1))
+    with pytest.raises(BudgetExceeded):
+        store.remember(
+            OTHER_SPACE, "2026-11", SignalCharge(Fraction(2, 3)), never, second_space=True
+        )
+
+
+def test_a_smaller_cap_counts_what_was_spent_under_a_larger_one(path: Path) -> None:
+    SignalStore(path, Caps(Fraction(10))).remember(
+        SPACE, "2026-11", SignalCharge(Fraction(5)), lambda: signal(1)
+    )
+    smaller = SignalStore(path, Caps(Fraction(4)))
+    with pytest.raises(BudgetExceeded):
+        smaller.remember(SPACE, "2026-12", SignalCharge(Fraction(1)), never)
+
+
+# The cap of a month.
+MONTHLY = Caps(Fraction(10), monthly=Fraction(3))
+
+
+def test_the_monthly_cap_is_reached_exactly_and_not_passed(path: Path) -> None:
+    """Planted bugs: `>=` in place of `>`, refusing after the draw, the lifetime cap's words."""
+    store = SignalStore(path, MONTHLY)
+    store.remember(SPACE, "2026-11", SignalCharge(Fraction(2)), lambda: signal(1))
+    with pytest.raises(BudgetExceeded, match="2 of the monthly cap 3 is spent, 1 is left") as no:
+        store.remember(
+            OTHER_SPACE, "2026-11", SignalCharge(Fraction(5, 4)), never, second_space=True
+        )
+    assert (no.value.spent, no.value.cap, no.value.renewed) == (Fraction(2), Fraction(3), True)
+    assert "2026-12-01, and refills this cap alone" in str(no.value)
+    draw = partial(signal, 2, space=OTHER_SPACE)
+    store.remember(OTHER_SPACE, "2026-11", SignalCharge(Fraction(1)), draw, second_space=True)
+    assert store.account().spent_in("2026-11") == 3
+
+
+def test_the_monthly_cap_counts_every_signal_of_the_month(path: Path) -> None:
+    """Planted bug: comparing with the last signal alone, so that twelve spaces pass one by one."""
+    store, charge = SignalStore(path, MONTHLY), SignalCharge(Fraction(1))
+    for space in ("a" * 32, "b" * 32, "c" * 32):
+        draw = partial(signal, 2, space=space)
+        store.remember(space, "2026-11", charge, draw, second_space=True)
+    with pytest.raises(BudgetExceeded, match="3 of the monthly cap 3 is spent"):
+        store.remember("d" * 32, "2026-11", charge, never, second_space=True)
+
+
+def test_the_next_month_begins_the_monthly_cap_anew(path: Path) -> None:
+    """Planted bug: a monthly cap that counts every month."""
+    store = SignalStore(path, MONTHLY)
+    for slot in ("2026-09", "2026-10", "2026-11"):
+        store.remember(SPACE, slot, SignalCharge(Fraction(3)), lambda: signal(1))
+    assert store.spent() == 9
+
+
+def test_a_month_beyond_its_cap_still_finds_what_was_stored(path: Path) -> None:
+    SignalStore(path, Caps(Fraction(10))).remember(
+        SPACE, "2026-11", SignalCharge(Fraction(5)), lambda: signal(8)
+    )
+    stored = SignalStore(path, MONTHLY).remember(SPACE, "2026-11", SignalCharge(Fraction(5)), never)
+    assert stored.signal == signal(8)
+
+
+def test_what_an_unfreeze_booked_counts_for_life_and_not_for_the_month(path: Path) -> None:
+    """Planted bug: a month whose cap is used up by what was lost in earlier ones."""
+    store = SignalStore(path, MONTHLY)
+    store.remember(SPACE, "2026-10", SignalCharge(Fraction(3)), lambda: signal(1))
+    path.unlink()
+    assert store.unfreeze("2026-11") == 3
+    store.remember(SPACE, "2026-11", SignalCharge(Fraction(3)), lambda: signal(2))
+    assert store.spent() == 6
+    assert store.account().spent_in("2026-11") == 3
+
+
+@pytest.mark.parametrize(
+    ("lifetime", "named"), [(5, "lifetime cap 5"), (6, "lifetime cap 6"), (7, "monthly cap 3")]
+)
+def test_a_charge_beyond_both_caps_names_the_one_that_no_month_refills(
+    path: Path, lifetime: int, named: str
+) -> None:
+    """Planted bug: "wait for next month" to a person for whom waiting helps nothing."""
+    store = SignalStore(path, Caps(Fraction(lifetime), monthly=Fraction(3)))
+    store.remember(SPACE, "2026-11", SignalCharge(Fraction(3)), lambda: signal(1))
+    with pytest.raises(BudgetExceeded, match=named):
+        store.remember(SPACE, "2026-12", SignalCharge(Fraction(4)), never)
+
+
+# A second space in one month.
+def with_one_space(path: Path) -> SignalStore:
+    store = SignalStore(path, Caps(Fraction(10)))
+    store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), lambda: signal(1))
+    return store
+
+
+def test_a_second_space_in_one_month_is_refused_undrawn_and_uncharged(path: Path) -> None:
+    """Planted bug: a server that renews its space as often as it likes."""
+    store = with_one_space(path)
+    with pytest.raises(SecondSpace, match="2026-11 has a signal for another feature space"):
+        store.remember(OTHER_SPACE, "2026-11", SignalCharge(Fraction(1)), never)
+    assert store.spent() == 1
+
+
+def test_a_yes_lets_a_second_space_pass_once_and_its_signal_needs_no_other(path: Path) -> None:
+    store, drawn = with_one_space(path), signal(2, space=OTHER_SPACE)
+    charge = SignalCharge(Fraction(1))
+    store.remember(OTHER_SPACE, "2026-11", charge, lambda: drawn, second_space=True)
+    again = store.remember(OTHER_SPACE, "2026-11", charge, never)
+    assert again == Remembered(drawn, fresh=False, spent=Fraction(2), cap=Fraction(10))
+    with pytest.raises(SecondSpace):
+        store.remember("c" * 32, "2026-11", charge, never)
+
+
+def test_another_space_in_the_next_month_needs_no_yes(path: Path) -> None:
+    store = with_one_space(path)
+    draw = partial(signal, 2, space=OTHER_SPACE)
+    assert store.remember(OTHER_SPACE, "2026-12", SignalCharge(Fraction(1)), draw).fresh
+
+
+def test_a_clock_that_is_set_back_makes_no_month_for_a_second_space(path: Path) -> None:
+    """Planted bug: comparing with the calendar's month where the ledger's own counts."""
+    store = with_one_space(path)
+    with pytest.raises(SecondSpace, match="2026-11"):
+        store.remember(OTHER_SPACE, "2026-10", SignalCharge(Fraction(1)), never)
+
+
+def test_a_second_space_beyond_a_cap_is_refused_for_the_cap(path: Path) -> None:
+    """Planted bug: asking for a yes that buys nothing."""
+    store = with_one_space(path).with_caps(Caps(Fraction(10), monthly=Fraction(1)))
+    with pytest.raises(BudgetExceeded, match="monthly cap"):
+        store.remember(OTHER_SPACE, "2026-11", SignalCharge(Fraction(1)), never)
+
+
+def test_a_second_space_is_asked_about_whatever_was_booked_after_the_first(path: Path) -> None:
+    """Planted bug: looking at the last entry alone, which may be an unfreeze."""
+    store = with_one_space(path)
+    store.unfreeze("2026-11")
+    with pytest.raises(SecondSpace):
+        store.remember(OTHER_SPACE, "2026-11", SignalCharge(Fraction(1)), never)
+
+
+def test_what_an_unfreeze_booked_is_no_first_space(path: Path) -> None:
+    store = with_one_space(path)
+    path.unlink()
+    store.unfreeze("2026-11")
+    draw = partial(signal, 2, space=OTHER_SPACE)
+    assert store.remember(OTHER_SPACE, "2026-11", SignalCharge(Fraction(1)), draw).fresh
+
+
+@pytest.mark.parametrize("failure", [RuntimeError, EOFError, KeyboardInterrupt])
+def test_a_draw_that_fails_leaves_nothing(store: SignalStore, failure: type[BaseException]) -> None:
+    """Planted bug: committing the charge before the draw and keeping it when there is no signal."""
+
+    def fails() -> Signal:
+        raise failure
+
+    with pytest.raises(failure):
+        store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), fails)
+    assert store.charges() == ()
+    found = store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), lambda: signal(4))
+    assert found == Remembered(signal(4), fresh=True, spent=Fraction(1), cap=Fraction(10))
+    assert len(store.charges()) == 1
+
+
+@pytest.mark.parametrize("charge", [Fraction(0), Fraction(-1), Fraction(-1, 10**9)])
+def test_a_charge_is_above_zero(store: SignalStore, charge: Fraction) -> None:
+    """Planted bug: a negative charge, which would give budget back."""
+    with pytest.raises(AskewError):
+        store.remember(SPACE, "2026-11", SignalCharge(charge), lambda: signal(1))
+    assert store.charges() == ()
+    found = store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), lambda: signal(2))
+    assert found.signal == signal(2)
+
+
+@pytest.fixture(params=[0o000, 0o022, 0o077], ids=oct)
+def umask(request: pytest.FixtureRequest) -> Iterator[None]:
+    before = os.umask(request.param)
+    yield
+    os.umask(before)
+
+
+def _modes(directory: Path) -> dict[str, int]:
+    files = (path for path in directory.rglob("*") if path.is_file())
+    return {file.name: stat.S_IMODE(file.stat().st_mode) for file in files}
+
+
+@pytest.mark.usefixtures("umask")
+def test_nobody_else_may_read_the_store_or_its_directory(store: SignalStore, path: Path) -> None:
+    """Planted bug: modes that the umask decides, for the file or for what SQLite puts beside it."""
+    during: dict[str, int] = {}
+
+    def draw() -> Signal:
+        during.update(_modes(path.parent))
+        return signal(1)
+
+    store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), draw)
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert stat.S_IMODE((path.parent / "anchor").stat().st_mode) == 0o700
+    assert set(during.values()) == {0o600}
+    assert _modes(path.parent) == {path.name: 0o600, "signals.json": 0o600}
+
+
+def test_a_store_that_others_could_read_is_closed_to_them(store: SignalStore, path: Path) -> None:
+    store.charges()
+    path.chmod(0o644)
+    store.charges()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600

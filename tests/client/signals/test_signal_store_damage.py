@@ -1,0 +1,226 @@
+"""A store that cannot be read or trusted is an error: nothing is drawn anew in its place."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import struct
+from collections.abc import Callable
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from askew.dp.privacy import SignalCharge
+from askew.errors import LedgerError
+from askew.noise.lattice import Lattice
+from askew.protocol.signal import Signal
+from askew_client.settings.ranges import Caps
+from askew_client.signals.store import SignalStore
+
+SPACE = "0123456789abcdef" * 2
+SLOT = "2026-11"
+STORED = Signal(SPACE, Lattice(11, 1024), (-1480, 82))
+
+
+def never() -> Signal:
+    pytest.fail("a signal was drawn")
+
+
+def run(path: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        for statement in statements:
+            database.execute(statement)
+
+
+def tables(path: Path) -> set[str]:
+    with closing(sqlite3.connect(path)) as database:
+        return {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A store with one signal."""
+    path = tmp_path / "signals.sqlite"
+    store = SignalStore(path, Caps(Fraction(10)))
+    store.remember(SPACE, SLOT, SignalCharge(Fraction(1)), lambda: STORED)
+    return path
+
+
+def overwrite(path: Path) -> None:
+    path.write_bytes(b"\xff" * path.stat().st_size)
+
+
+def overwrite_all_but_the_header(path: Path) -> None:
+    data = path.read_bytes()
+    path.write_bytes(data[:100] + b"\xff" * (len(data) - 100))
+
+
+def cut_in_half(path: Path) -> None:
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+
+
+def cut_to_one_page(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:4096])
+
+
+def put_text_in_its_place(path: Path) -> None:
+    path.write_text("title,rating\n", encoding="utf-8")
+
+
+def make_it_newer(path: Path) -> None:
+    run(path, "PRAGMA user_version = 5")
+
+
+def put_a_directory_in_its_place(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def put_another_database_in_its_place(path: Path) -> None:
+    path.unlink()
+    run(path, "CREATE TABLE photos (name TEXT)")
+
+
+def put_another_database_of_the_same_version_in_its_place(path: Path) -> None:
+    path.unlink()
+    run(path, "CREATE TABLE photos (name TEXT)", "PRAGMA user_version = 3")
+
+
+def put_a_negative_version_in_it(path: Path) -> None:
+    run(path, "PRAGMA user_version = -1")
+
+
+def forget_the_signals(path: Path) -> None:
+    run(path, "DROP TABLE signals")
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        overwrite,
+        overwrite_all_but_the_header,
+        cut_in_half,
+        cut_to_one_page,
+        put_text_in_its_place,
+        make_it_newer,
+        put_a_directory_in_its_place,
+        put_another_database_in_its_place,
+        put_another_database_of_the_same_version_in_its_place,
+        put_a_negative_version_in_it,
+        forget_the_signals,
+    ],
+)
+def test_a_spoiled_store_is_refused_and_nothing_is_drawn(
+    path: Path, spoil: Callable[[Path], None]
+) -> None:
+    """Planted bug: starting over with an empty store, which forgets what was spent."""
+    spoil(path)
+    store = SignalStore(path, Caps(Fraction(10)))
+    with pytest.raises(LedgerError):
+        store.remember(SPACE, SLOT, SignalCharge(Fraction(1)), never)
+
+
+def test_another_programs_database_is_left_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "photos.sqlite"
+    run(path, "CREATE TABLE photos (name TEXT)")
+    before = path.read_bytes()
+    with pytest.raises(LedgerError):
+        SignalStore(path, Caps(Fraction(10))).charges()
+    assert tables(path) == {"photos"}
+    assert path.read_bytes() == before
+
+
+def test_a_directory_in_its_place_keeps_its_mode(path: Path) -> None:
+    put_a_directory_in_its_place(path)
+    path.chmod(0o755)
+    with pytest.raises(LedgerError):
+        SignalStore(path, Caps(Fraction(10))).charges()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o755
+
+
+def lattice(step_exponent: int = 11, inverse_rate: int = 1024, values: bytes = bytes(8)) -> bytes:
+    return struct.pack("<BII", 1, step_exponent, inverse_rate) + values
+
+
+def response(buckets: int = 4, odds: int = 2**33, values: bytes = bytes(4)) -> bytes:
+    return struct.pack("<BIQ", 2, buckets, odds) + values
+
+
+ROWS = {
+    "nothing": b"",
+    "an unknown kind": b"\x03" + lattice()[1:],
+    "half a lattice": lattice()[:7],
+    "no coordinates": lattice(values=b""),
+    "half a coordinate": lattice(values=bytes(2)),
+    "a coordinate and a half": lattice(values=bytes(6)),
+    "a coordinate beyond the limit": lattice(values=struct.pack("<i", -(2**31))),
+    "a step beyond the limit": lattice(step_exponent=21),
+    "no noise": lattice(inverse_rate=0),
+    "too much noise": lattice(inverse_rate=4097),
+    "half a response": response()[:9],
+    "no bucket": response(values=b""),
+    "two buckets": response(values=bytes(8)),
+    "a bucket beyond the last": response(values=struct.pack("<i", 4)),
+    "one bucket to name": response(buckets=1),
+    "even odds": response(odds=2**32),
+    "endless odds": response(odds=2**64 - 1),
+}
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_a_damaged_signal_is_neither_sent_nor_drawn_again(path: Path, row: str) -> None:
+    run(path, f"UPDATE signals SET record = x'{ROWS[row].hex()}'")
+    before = path.read_bytes()
+    store = SignalStore(path, Caps(Fraction(10)))
+    with pytest.raises(LedgerError):
+        store.remember(SPACE, SLOT, SignalCharge(Fraction(1)), never)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "change", ["epsilon = '0'", "epsilon = '-1'", "epsilon = ''", "epsilon = '0/7'"]
+)
+def test_the_file_itself_refuses_a_charge_that_is_not_above_zero(path: Path, change: str) -> None:
+    with pytest.raises(sqlite3.IntegrityError):
+        run(path, f"UPDATE charges SET {change}")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write to a read-only directory")
+def test_a_read_only_directory_is_refused(tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o500)
+    with pytest.raises(LedgerError):
+        SignalStore(closed / "signals.sqlite", Caps(Fraction(10))).remember(
+            SPACE, SLOT, SignalCharge(Fraction(1)), never
+        )
+
+
+def test_a_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(LedgerError):
+        SignalStore(tmp_path / "file" / "signals.sqlite", Caps(Fraction(10))).remember(
+            SPACE, SLOT, SignalCharge(Fraction(1)), never
+        )
+
+
+def test_a_full_disk_sends_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite is told that the file may not grow: the charge cannot be written."""
+
+    class Full(sqlite3.Connection):
+        def __init__(self, *args: object, **kwargs: object) -> None:
+            super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+            self.execute("PRAGMA max_page_count = 1")
+
+    connect = sqlite3.connect
+    long = Signal(SPACE, Lattice(11, 1024), tuple(range(2000)))
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite3, "connect", lambda *a, **k: connect(*a, **k, factory=Full))
+        with pytest.raises(LedgerError):
+            SignalStore(path, Caps(Fraction(10))).remember(
+                SPACE, "2026-12", SignalCharge(Fraction(1)), lambda: long
+            )
+    assert len(SignalStore(path, Caps(Fraction(10))).charges()) == 1

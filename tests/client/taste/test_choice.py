@@ -1,0 +1,343 @@
+"""The way that a device takes: by its settings, the card and what it holds, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from small_world import (
+    made_buckets,
+    made_card,
+    made_catalog,
+    made_encoder,
+    made_meanings,
+    made_space,
+)
+
+from askew.errors import ParameterError
+from askew.protocol.break_even import BreakEven, MechanismName, Offer, Way
+from askew.protocol.model_card import ModelCard
+from askew_client.settings.consent import Consent
+from askew_client.settings.settings import ClientSettings, WayName
+from askew_client.taste.choice import Held, Reason, Taken
+from askew_client.taste.choice import choose as choose_at
+from askew_client.taste.words import in_words
+
+ITEMS, STARTER = 24, 6
+ALL = Held(ITEMS, 900)
+SOME = Held(STARTER, 300)
+DEVICE = ClientSettings(max_diameter=32.0, max_one_rating=32.0)  # geo_laplace at 4, k 8
+BUCKETS = replace(DEVICE, mechanism="bucket_rr", epsilon=Fraction(3))
+
+SERVER, MONTH, END = "films.example:443", "2026-11", "2027-10"
+
+WHOLE = Offer(Way.WHOLE, ITEMS, 900, 1.0)
+SHARED = Offer(Way.SHARED, STARTER, 300, 0.7)
+
+
+def signal(
+    mechanism: MechanismName, epsilon: str, k: int, gain: float = 0.1, error: float = 0.01
+) -> Offer:
+    return Offer(Way.SIGNAL, STARTER, 300, 0.7 + gain, gain, error, mechanism, Fraction(epsilon), k)
+
+
+def card_with(*offers: Offer, proposed: int = 0) -> ModelCard:
+    """A card of 24 films; a square of width 2, where one rating moves a point by at most 3/4."""
+    encoder = made_encoder(ranking=2, least_likes=1, unit=2.0, clip=0.375)
+    catalog = made_catalog([(n / 4, -n / 4) for n in range(ITEMS)])
+    card = made_card(made_space(encoder, made_buckets(ranking=2)), catalog, 20)
+    return replace(card, break_even=BreakEven(offers, proposed) if offers else None)
+
+
+def choose(
+    settings: ClientSettings,
+    card: ModelCard,
+    held: Held,
+    *,
+    server: str = SERVER,
+    slot: str = MONTH,
+) -> Taken:
+    return choose_at(settings, card, held, server=server, slot=slot)
+
+
+def consent(terms: str, card: ModelCard) -> str:
+    return f"{terms}@{END}@{card.space.version}@{SERVER}"
+
+
+def terms(taken: Taken) -> tuple[str, Fraction, int]:
+    return taken.settings.mechanism, taken.settings.epsilon, taken.settings.k
+
+
+def test_what_is_held_whole_is_ranked_here_whatever_the_card_says() -> None:
+    taken = choose(DEVICE, card_with(signal("bucket_rr", "1", 5), WHOLE), ALL)
+    assert (taken.way, taken.reason, taken.offer) == (Way.WHOLE, Reason.HELD, WHOLE)
+
+
+def test_dear_items_are_asked_for_though_their_vectors_are_held() -> None:
+    """Planted bug: a device that ranks what it cannot read, and never asks."""
+    slates = made_meanings([[(0.0, 0.25)], [(0.25, 0.0)], [(0.5, 0.0)], [(0.75, 0.0)]])
+    offer = signal("bucket_rr", "2", 5)
+    card = card_with(WHOLE, offer, proposed=1)
+    dear = replace(card, space=replace(card.space, buckets=slates))
+    assert (card.dear, dear.dear) == (False, True)
+    assert choose(DEVICE, card, ALL).way is Way.WHOLE
+    taken = choose(DEVICE, dear, ALL)
+    assert (taken.way, taken.reason, taken.offer) == (Way.SIGNAL, Reason.PROPOSED, offer)
+
+
+@pytest.mark.parametrize(
+    ("held", "budget"), [(Held(ITEMS - 1, 900), 4_000_000), (Held(ITEMS, 901), 900)]
+)
+def test_the_device_counts_items_and_bytes_itself(held: Held, budget: int) -> None:
+    """Planted bugs: believing the size that the card says; taking part of a catalog for all."""
+    taken = choose(replace(DEVICE, byte_budget=budget), card_with(WHOLE), held)
+    assert (taken.way, taken.reason) == (Way.SHARED, Reason.NOT_PROPOSED)
+
+
+def test_a_card_without_a_table_gets_no_signal() -> None:
+    taken = choose(DEVICE, card_with(), SOME)
+    assert (taken.way, taken.reason) == (Way.SHARED, Reason.NO_TABLE)
+    words = in_words(taken, card_with())
+    assert "does not say what a signal is worth; --way signal asks" in words.reason
+    assert "nothing is drawn, charged or sent" in words.reason
+
+
+def test_a_card_that_proposes_none_gets_none_though_a_row_would_gain() -> None:
+    table = (SHARED, signal("bucket_rr", "1", 5))
+    taken = choose(DEVICE, card_with(*table), SOME)
+    assert (taken.way, taken.reason, taken.offer) == (Way.SHARED, Reason.NOT_PROPOSED, SHARED)
+
+
+def test_a_proposal_that_costs_no_more_in_any_unit_is_taken_as_it_is() -> None:
+    """Between any two 2 <= 4 * 4, for one rating 2 <= 4 * 3/4, unit distance 2 <= 4."""
+    offer = signal("bucket_rr", "2", 5)
+    taken = choose(DEVICE, card_with(offer), SOME)
+    assert (taken.way, taken.reason, taken.offer) == (Way.SIGNAL, Reason.PROPOSED, offer)
+    assert terms(taken) == ("bucket_rr", Fraction(2), 5)
+
+
+@pytest.mark.parametrize(
+    ("own", "offer"),
+    [
+        # 4 <= 16 between any two and 4 <= 4 one unit apart, but 4 > 3 for one rating.
+        (DEVICE, signal("bucket_rr", "4", 5)),
+        # 3 <= 3 for one rating and one unit apart, but 4 * 1 > 3 between any two.
+        (BUCKETS, signal("geo_laplace", "1", 5)),
+        (DEVICE, signal("geo_laplace", "8", 5)),
+        # A signal that costs less, and more results than this device asks for.
+        (DEVICE, signal("bucket_rr", "1", 20)),
+    ],
+)
+def test_a_dearer_proposal_is_not_taken_without_a_yes(own: ClientSettings, offer: Offer) -> None:
+    taken = choose(own, card_with(offer, SHARED), SOME)
+    assert (taken.way, taken.reason) == (Way.SHARED, Reason.NONE_WITHOUT_YES)
+    assert taken.refused is not None
+    assert taken.refused.offer == offer
+
+
+def test_a_space_that_the_settings_do_not_enter_has_no_larger_limit() -> None:
+    """Planted bug: taking the card's diameter of 4 for the limit, which is of a space that this
+    device would refuse.
+    """
+    narrow = replace(DEVICE, max_diameter=0.25)  # at most 4 * 1/4 between any two
+    assert choose(narrow, card_with(signal("bucket_rr", "1", 5)), SOME).way is Way.SIGNAL
+    assert choose(narrow, card_with(signal("bucket_rr", "2", 5)), SOME).way is Way.SHARED
+    assert choose(narrow, card_with(signal("geo_laplace", "1/8", 5)), SOME).way is Way.SHARED
+
+
+def test_the_best_row_that_needs_no_yes_stands_in_for_a_dear_proposal() -> None:
+    best = signal("bucket_rr", "2", 8, gain=0.08)
+    table = (
+        signal("bucket_rr", "8", 8, gain=0.3),
+        signal("bucket_rr", "1", 8, gain=0.05),
+        best,
+        signal("bucket_rr", "2", 20, gain=0.2),
+    )
+    taken = choose(DEVICE, card_with(*table), SOME)
+    assert (taken.way, taken.reason, taken.offer) == (Way.SIGNAL, Reason.BEST_WITHOUT_YES, best)
+    assert terms(taken) == ("bucket_rr", Fraction(2), 8)
+
+
+@pytest.mark.parametrize(
+    "offer",
+    [
+        signal("bucket_rr", "1", 5, gain=0.019, error=0.01),
+        signal("bucket_rr", "1", 5, gain=0.0, error=0.0),
+        signal("bucket_rr", "1", 5, gain=-0.1, error=0.01),
+        signal("bucket_rr", "1.1", 5),
+        signal("bucket_rr", "1", 7),
+        signal("bucket_rr", "1", 50),
+    ],
+)
+def test_what_does_not_gain_or_would_mark_a_device_is_not_taken_with_a_yes(offer: Offer) -> None:
+    """Planted bugs: one standard error instead of two; any epsilon or k, by which a device with a
+    card of its own is known again; more results than the server answers, which are 20.
+    """
+    card = card_with(offer)
+    said = consent(f"{offer.mechanism}:{offer.epsilon}:{offer.k}", card)
+    taken = choose(replace(DEVICE, k=1000, consent=said), card, SOME)
+    assert taken.way is Way.SHARED
+    assert taken.refused is not None
+    assert taken.refused.consent is None
+
+
+# A yes
+
+
+def the_yes_to(taken: Taken) -> str:
+    assert taken.refused is not None
+    return str(taken.refused.consent)
+
+
+def test_a_yes_takes_what_was_proposed_and_nothing_else() -> None:
+    """Planted bug: a yes that is a switch, under which a server may raise what was accepted."""
+    offer = signal("bucket_rr", "4", 20)
+    yes = the_yes_to(choose(DEVICE, card_with(offer), SOME))
+    assert yes == consent("bucket_rr:4:20", card_with(offer))
+    willing = replace(DEVICE, consent=yes)
+    taken = choose(willing, card_with(offer), SOME)
+    assert (taken.way, taken.reason, taken.refused) == (Way.SIGNAL, Reason.CONSENTED, None)
+    assert terms(taken) == ("bucket_rr", Fraction(4), 20)
+    for other in ("bucket_rr:8:20", "bucket_rr:4:16"):
+        raised = signal("bucket_rr", other.split(":")[1], int(other.split(":")[2]))
+        taken = choose(willing, card_with(raised), SOME)
+        assert taken.way is Way.SHARED
+        assert the_yes_to(taken) == consent(other, card_with(raised))
+
+
+def test_a_yes_to_a_point_is_to_what_its_space_makes_of_it() -> None:
+    """Planted bug: a yes to an epsilon per distance, of which a later, wider space makes more."""
+    offer, cautious = signal("geo_laplace", "4", 5), replace(DEVICE, epsilon=Fraction(1))
+    yes = the_yes_to(choose(cautious, card_with(offer), SOME))
+    assert yes == consent("geo_laplace:4:5:16:3.001", card_with(offer))
+    # Of whichever space: what it makes of the epsilon is what this test is about.
+    willing = replace(cautious, consent=yes)
+    assert choose(willing, card_with(offer), SOME).reason is Reason.CONSENTED
+    card = card_with(offer)
+    for unit, clip in ((2.125, 0.25), (2.0, 0.5)):  # wider; one rating moves a point farther
+        encoder = made_encoder(ranking=2, least_likes=1, unit=unit, clip=clip)
+        other = replace(card, space=made_space(encoder, made_buckets(ranking=2)))
+        assert choose(willing, other, SOME).way is Way.SHARED
+        there = yes.replace(card.space.version, other.space.version)
+        assert choose(replace(willing, consent=there), other, SOME).way is Way.SHARED
+
+
+@pytest.mark.parametrize(
+    "else_than",
+    [
+        {"server": "other.example:443"},
+        {"server": "films.example:444"},
+        {"space_version": "ab" * 16},
+        {"authority": "/another.pem"},
+        {"end": "2026-10"},
+    ],
+    ids=str,
+)
+def test_a_consent_is_to_one_server_in_one_space_and_ends(else_than: dict[str, Any]) -> None:
+    """Planted bugs: a consent without a server, which every other one takes; without its space, its
+    authority or its end.
+    """
+    offer = signal("bucket_rr", "8", 8)
+    card = card_with(offer)
+    given = Consent.parsed(the_yes_to(choose(DEVICE, card, SOME)))
+    assert (given.server, given.space_version, given.end) == (SERVER, card.space.version, END)
+    assert choose(replace(DEVICE, consent=str(given)), card, SOME).reason is Reason.CONSENTED
+    of_another = replace(DEVICE, consent=str(replace(given, **else_than)))
+    taken = choose(of_another, card, SOME)
+    assert (taken.way, taken.reason) == (Way.SHARED, Reason.NONE_WITHOUT_YES)
+    both = replace(DEVICE, consent=f"{of_another.consent} {given}")
+    assert choose(both, card, SOME).reason is Reason.CONSENTED
+
+
+def test_a_consent_lasts_to_the_end_of_its_last_month() -> None:
+    card = card_with(signal("bucket_rr", "8", 8))
+    willing = replace(DEVICE, consent=the_yes_to(choose(DEVICE, card, SOME)))
+    assert choose(willing, card, SOME, slot=END).reason is Reason.CONSENTED
+    assert choose(willing, card, SOME, slot="2027-11").way is Way.SHARED
+
+
+def test_an_authority_is_part_of_whom_a_consent_is_given_to() -> None:
+    """Whoever can answer at an address is another server where another file vouches for it."""
+    card = card_with(signal("bucket_rr", "8", 8))
+    own = replace(DEVICE, authority="/home/me/my own@ca.pem")
+    yes = the_yes_to(choose(own, card, SOME))
+    assert " " not in yes
+    assert choose(replace(own, consent=yes), card, SOME).reason is Reason.CONSENTED
+    assert choose(replace(DEVICE, consent=yes), card, SOME).way is Way.SHARED
+
+
+def test_a_yes_does_not_ask_where_the_card_proposes_no_signal() -> None:
+    offer = signal("bucket_rr", "4", 5)
+    card = card_with(SHARED, offer)
+    willing = replace(DEVICE, consent=consent("bucket_rr:4:5", card))
+    assert choose(willing, card, SOME).way is Way.SHARED
+
+
+# The person's own way
+
+
+@pytest.mark.parametrize("held", [ALL, SOME])
+@pytest.mark.parametrize("table", [(), (WHOLE,), (signal("bucket_rr", "1", 5),)])
+def test_a_way_that_the_person_chose_is_taken_at_the_persons_own_terms(
+    held: Held, table: tuple[Offer, ...]
+) -> None:
+    chosen: tuple[tuple[WayName, Way], ...] = (("shared", Way.SHARED), ("signal", Way.SIGNAL))
+    for name, way in chosen:
+        taken = choose(replace(DEVICE, way=name), card_with(*table), held)
+        assert (taken.way, taken.reason) == (way, Reason.CHOSEN)
+        assert terms(taken) == ("geo_laplace", Fraction(4), 8)
+
+
+def test_whole_is_refused_where_not_all_is_held() -> None:
+    own = replace(DEVICE, way="whole")
+    assert choose(own, card_with(), ALL).reason is Reason.CHOSEN
+    with pytest.raises(ParameterError, match="byte budget, 4000000"):
+        choose(own, card_with(), SOME)
+
+
+# Words
+
+
+def test_a_dear_proposal_is_told_with_what_it_brings_and_what_it_costs() -> None:
+    card = card_with(signal("bucket_rr", "4", 8))
+    words = in_words(choose(DEVICE, card, SOME), card)
+    assert words.name == "shared"
+    assert words.consent == consent("bucket_rr:4:8", card)
+    proposed, price = words.notes
+    assert proposed == (
+        "This server proposes a signal, bucket_rr at epsilon 4, k 8 (0.80 of the best score, "
+        "+0.10 over as many items for everybody, standard error 0.01)."
+    )
+    assert price == (
+        "It would cost 4 between any two people, 4 for one rating, 4 per unit distance; by your "
+        "settings at most 16 between any two people, 3.01 for one rating, 4 per unit distance. "
+        "Your consent to it, of this server and space alone, for 12 months: --consent "
+        f"{words.consent}"
+    )
+
+
+def test_a_way_that_the_card_does_not_propose_is_told_what_the_card_does() -> None:
+    card = card_with(SHARED, signal("geo_laplace", "4", 8, gain=0.01, error=0.02))
+    words = in_words(choose(replace(DEVICE, way="signal"), card, SOME), card)
+    assert words.reason == (
+        "one signal, geo_laplace at epsilon 4, k 8 (0.71 of the best score, +0.01 over as many "
+        "items for everybody, standard error 0.02); as you chose"
+    )
+    assert words.notes == ("This server proposes no signal (0.70 of the best score).",)
+
+
+def test_where_items_are_dear_a_way_that_sends_nothing_says_what_it_lacks() -> None:
+    """Their slates have meanings: what the items hold comes with an answer alone."""
+    card = card_with()
+    dear = replace(card, space=replace(card.space, buckets=made_meanings([[(1.0, 0.0)]] * 2)))
+    for held in (ALL, SOME):
+        note = in_words(choose(DEVICE, dear, held), dear).notes[0]
+        assert "comes with an answer alone: --way signal asks" in note
+    assert not in_words(choose(DEVICE, card, ALL), card).notes
+
+
+def test_a_signal_where_all_is_held_is_told_that_none_is_needed() -> None:
+    words = in_words(choose(replace(DEVICE, way="signal"), card_with(), ALL), card_with())
+    assert "by itself it would rank them all, for nothing" in words.notes[0]

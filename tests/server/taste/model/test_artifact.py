@@ -1,0 +1,414 @@
+"""A model directory is read back whole, or refused with a reason: nothing in between."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load as decode
+from safetensors.numpy import save as encode
+
+from askew.catalog.item import Item
+from askew.errors import ArtifactError
+from askew.spaces.taste_buckets import Buckets
+from askew_server.ratings import RatingTable
+from askew_server.taste.model import artifact
+from askew_server.taste.model import directory as folder
+from askew_server.taste.model.item_model import ItemModel, train
+from askew_server.taste.training.options import TrainingOptions
+
+FILES = ("card.json", "arrays.safetensors", "items.json")
+
+Fields = dict[str, Any]
+
+
+def same(expected: ItemModel, actual: ItemModel) -> bool:
+    return (
+        expected.card == actual.card
+        and expected.catalog.version == actual.catalog.version
+        and tuple(expected.keys) == tuple(actual.keys)
+        and expected.training == actual.training
+        and dict(expected.counts) == dict(actual.counts)
+    )
+
+
+# -- there and back --------------------------------------------------------------------------------
+
+
+def test_a_saved_model_is_the_model_that_is_loaded(directory: Path, model: ItemModel) -> None:
+    loaded = artifact.load(directory)
+    assert same(model, loaded)
+    assert model.catalog.items == loaded.catalog.items
+    assert model.catalog.shared_slate == loaded.catalog.shared_slate
+    np.testing.assert_array_equal(model.catalog.vectors, loaded.catalog.vectors, strict=True)
+    np.testing.assert_array_equal(model.catalog.boosts, loaded.catalog.boosts, strict=True)
+
+
+def test_a_model_trained_with_whole_numbers_is_loaded(tmp_path: Path, table: RatingTable) -> None:
+    """4 and 4.0 are the same epsilon, and must have the same digest."""
+    options = TrainingOptions(epsilon=4, min_ratings=5, boost_exponent=0, like_from=4)
+    trained = train(table, {}, options, source="whole numbers")
+    artifact.save(trained, tmp_path / "whole")
+    assert same(trained, artifact.load(tmp_path / "whole"))
+
+
+def test_a_model_with_buckets_is_loaded(tmp_path: Path, model: ItemModel) -> None:
+    rows = np.random.default_rng(1).normal(size=(6, model.card.space.ranking_dimension))
+    buckets = Buckets(rows.astype(np.float32), np.arange(6, dtype=np.float32))
+    space = replace(model.card.space, buckets=buckets)
+    with_buckets = replace(model, card=replace(model.card, space=space))
+    artifact.save(with_buckets, tmp_path / "buckets")
+    assert same(with_buckets, artifact.load(tmp_path / "buckets"))
+
+
+def test_the_card_says_whom_the_guarantee_covers(directory: Path) -> None:
+    fields = json.loads((directory / "card.json").read_bytes())
+    assert "not the people that the model was trained on" in fields["guarantee_covers"]
+    assert fields["rule"] == {"name": "codebook", "epsilon": 4.0, "k": 8, "prior": "none"}
+
+
+def test_a_model_is_three_files(directory: Path) -> None:
+    expected = {"model", *(f"model/{name}" for name in FILES)}
+    root = directory.parent
+    assert expected == {str(path.relative_to(root)) for path in root.rglob("*")}
+
+
+def occupy_with_directory(path: Path) -> None:
+    path.mkdir()
+    (path / "precious").write_text("kept")
+
+
+def occupy_with_file(path: Path) -> None:
+    path.write_text("kept")
+
+
+def occupy_with_empty_directory(path: Path) -> None:
+    path.mkdir()
+
+
+def occupy_with_dangling_link(path: Path) -> None:
+    path.symlink_to("nowhere")
+
+
+def content(root: Path) -> dict[str, str]:
+    """Everything below a directory: links by their target, files by their text."""
+    return {
+        str(path.relative_to(root)): str(path.readlink())
+        if path.is_symlink()
+        else path.read_text()
+        if path.is_file()
+        else "a directory"
+        for path in sorted(root.rglob("*"))
+    }
+
+
+@pytest.mark.parametrize(
+    "occupy",
+    [
+        occupy_with_directory,
+        occupy_with_file,
+        occupy_with_empty_directory,
+        occupy_with_dangling_link,
+    ],
+)
+def test_a_name_that_is_taken_is_refused_and_what_is_there_stays(
+    tmp_path: Path, model: ItemModel, occupy: Callable[[Path], None]
+) -> None:
+    occupy(tmp_path / "model")
+    before = content(tmp_path)
+    with pytest.raises(ArtifactError, match="model"):
+        artifact.save(model, tmp_path / "model")
+    assert before == content(tmp_path)
+
+
+def test_a_model_is_saved_below_directories_that_do_not_exist_yet(
+    tmp_path: Path, model: ItemModel
+) -> None:
+    artifact.save(model, tmp_path / "a" / "b" / "model")
+    assert same(model, artifact.load(tmp_path / "a" / "b" / "model"))
+
+
+def test_a_disk_that_fills_up_leaves_nothing_behind(
+    tmp_path: Path, model: ItemModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = []
+
+    def fail_at_the_second(path: Path, data: bytes) -> None:
+        written.append(path)
+        path.write_bytes(data)
+        if len(written) == 2:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(folder, "write_durably", fail_at_the_second)
+    with pytest.raises(ArtifactError, match="cannot be written: No space left on device"):
+        artifact.save(model, tmp_path / "model")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["file/model", "x" * 300], ids=["below a file", "a long name"])
+def test_a_place_that_cannot_be_written_is_refused(
+    tmp_path: Path, model: ItemModel, name: str
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(ArtifactError, match="cannot be written"):
+        artifact.save(model, tmp_path / name)
+
+
+# -- damage ----------------------------------------------------------------------------------------
+
+
+def test_a_directory_that_is_not_there_is_refused(
+    tmp_path: Path, refusal: Callable[[Path], str]
+) -> None:
+    assert "No such file or directory" in refusal(tmp_path / "nowhere")
+
+
+def test_a_file_in_place_of_the_directory_is_refused(
+    tmp_path: Path, refusal: Callable[[Path], str]
+) -> None:
+    (tmp_path / "model").write_text("{}")
+    assert "Not a directory" in refusal(tmp_path / "model")
+
+
+def test_a_name_that_is_too_long_is_refused(tmp_path: Path, refusal: Callable[[Path], str]) -> None:
+    assert "File name too long" in refusal(tmp_path / ("x" * 300))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_missing_file_is_named(
+    directory: Path, name: str, refusal: Callable[[Path], str]
+) -> None:
+    (directory / name).unlink()
+    assert f"{name} cannot be read: No such file or directory" in refusal(directory)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_directory_in_place_of_a_file_is_refused(
+    directory: Path, name: str, refusal: Callable[[Path], str]
+) -> None:
+    (directory / name).unlink()
+    (directory / name).mkdir()
+    assert name in refusal(directory)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_link_to_itself_is_refused(
+    directory: Path, name: str, refusal: Callable[[Path], str]
+) -> None:
+    (directory / name).unlink()
+    (directory / name).symlink_to(name)
+    assert f"{name} cannot be read: Too many levels of symbolic links" in refusal(directory)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_what_is_no_regular_file_is_not_even_opened(
+    directory: Path, name: str, refusal: Callable[[Path], str]
+) -> None:
+    """A pipe would block for ever, and a device such as /dev/zero never ends; both say size 0."""
+    (directory / name).unlink()
+    (directory / name).symlink_to("/dev/null")
+    assert "regular file" in refusal(directory)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_over_the_limit_is_refused_before_it_is_read(
+    directory: Path, name: str, monkeypatch: pytest.MonkeyPatch, refusal: Callable[[Path], str]
+) -> None:
+    size = (directory / name).stat().st_size
+    monkeypatch.setitem(artifact._LIMITS, name, size - 1)
+    assert f"{name} has {size} bytes, the limit is {size - 1}" in refusal(directory)
+
+
+@pytest.mark.parametrize("name", FILES[1:])
+def test_a_file_of_another_size_than_its_card_says_is_not_read(
+    directory: Path, name: str, monkeypatch: pytest.MonkeyPatch, refusal: Callable[[Path], str]
+) -> None:
+    """Planted bug: a file of holes, within the limit, takes more memory than the server has."""
+    opened, read_bytes = list[str](), Path.read_bytes
+
+    def noted(path: Path) -> bytes:
+        opened.append(path.name)
+        return read_bytes(path)
+
+    os.truncate(directory / name, 1 << 20)
+    monkeypatch.setattr(Path, "read_bytes", noted)
+    assert "is not the file that its card names" in refusal(directory)
+    assert name not in opened
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_at_the_limit_is_read(
+    directory: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(artifact._LIMITS, name, (directory / name).stat().st_size)
+    assert artifact.load(directory)
+
+
+def variants(directory: Path, name: str, change: Callable[[bytes, int], bytes]) -> Iterator[int]:
+    """The places at which a change of one file goes unnoticed, or changes what is loaded."""
+    original = (directory / name).read_bytes()
+    model = artifact.load(directory)
+    for place in range(len(original)):
+        (directory / name).write_bytes(change(original, place))
+        try:
+            loaded = artifact.load(directory)
+        except ArtifactError:
+            continue
+        # The card may spell the same number or the same space between words in another way.
+        if name != "card.json" or not same(model, loaded):
+            yield place
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_cut_short_anywhere_is_refused(directory: Path, name: str) -> None:
+    assert not list(variants(directory, name, lambda data, place: data[:place]))
+
+
+@pytest.mark.parametrize("bit", [0, 5, 7])
+@pytest.mark.parametrize("name", FILES)
+def test_a_flipped_bit_anywhere_is_refused(directory: Path, name: str, bit: int) -> None:
+    def flip(data: bytes, place: int) -> bytes:
+        return data[:place] + bytes([data[place] ^ (1 << bit)]) + data[place + 1 :]
+
+    assert not list(variants(directory, name, flip))
+
+
+def spell_otherwise(name: str, data: bytes) -> bytes:
+    """The same content in other bytes."""
+    if name == "items.json":
+        return json.dumps(json.loads(data), indent=2).encode()
+    return encode(decode(data), metadata={"made": "again"})
+
+
+@pytest.mark.parametrize("name", ["arrays.safetensors", "items.json"])
+def test_a_file_that_says_the_same_in_other_bytes_is_refused(
+    directory: Path, name: str, refusal: Callable[[Path], str]
+) -> None:
+    (directory / name).write_bytes(spell_otherwise(name, (directory / name).read_bytes()))
+    assert f"{name} is not the file that its card names" in refusal(directory)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_byte_more_at_the_end_is_refused(
+    directory: Path, name: str, refusal: Callable[[Path], str]
+) -> None:
+    with (directory / name).open("ab") as file:
+        file.write(b"x")
+    assert refusal(directory)
+
+
+# -- the card --------------------------------------------------------------------------------------
+
+ALTERED: dict[str, object] = {
+    "kind": "metric",
+    "schema_version": 2,
+    "source": "ratings of 61 people",
+    "simulated": True,
+    "max_slate_size": 1,
+    "space_version": "0" * 32,
+    "catalog_version": "0" * 32,
+    "shapes.vectors": [1, 1],
+    "guarantee_covers": "everybody",
+    "rule.name": "none",
+    "space.clip": 1.0,
+    "space.metric": "l2",
+    "training.seed": 1,
+    "files": {},
+}
+
+
+@pytest.mark.parametrize(("path", "value"), ALTERED.items())
+def test_an_altered_field_of_the_card_is_refused(
+    directory: Path, path: str, value: object, refusal: Callable[[Path], str]
+) -> None:
+    fields: Fields = json.loads((directory / "card.json").read_bytes())
+    parent, _, name = path.rpartition(".")
+    (fields[parent] if parent else fields)[name] = value
+    (directory / "card.json").write_text(json.dumps(fields))
+    assert "card" in refusal(directory)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "schema_version: 2",
+        '{"schema_version": ' + "1" * 5000 + "}",
+        "\ufeff{}",
+        "[]",
+        '[{"schema_version": 2}]',
+        '"schema_version"',
+        "null",
+        "NaN",
+        "{}",
+        '{"schema_version": "1"}',
+        '{"schema_version": 0}',
+        '{"schema_version": 3}',
+        '{"schema_version": 3, "card_sha256": null}',
+        "[" * 100_000,
+        '{"a":' * 100_000,
+        "[" * 100_000 + "]" * 100_000,
+    ],
+    ids=range(18),
+)
+def test_a_card_that_is_none_is_refused(
+    directory: Path, text: str, refusal: Callable[[Path], str]
+) -> None:
+    (directory / "card.json").write_text(text)
+    assert "card" in refusal(directory)
+
+
+@pytest.mark.parametrize("data", [b"\xff\xfe\x00", b"\x80\x81", bytes(100)], ids=repr)
+def test_a_card_that_is_no_text_is_refused(
+    directory: Path, data: bytes, refusal: Callable[[Path], str]
+) -> None:
+    (directory / "card.json").write_bytes(data)
+    assert "card" in refusal(directory)
+
+
+@pytest.mark.parametrize(("left", "right"), [("[", "]"), ('{"a":', "}")], ids=["lists", "objects"])
+def test_a_card_of_any_depth_is_refused(directory: Path, left: str, right: str) -> None:
+    """Some depths are shallow enough to be read and too deep to be written again for the digest."""
+    escaped = []
+    limit = sys.getrecursionlimit()
+    for depth in range(limit - 300, limit + 10):
+        nested = left * depth + "1" + right * depth
+        (directory / "card.json").write_text(f'{{"kind": "tastes", "source": {nested}}}')
+        try:
+            artifact.load(directory)
+        except ArtifactError:
+            continue
+        except RecursionError:
+            escaped.append(depth)
+    assert not escaped
+
+
+@pytest.mark.parametrize("part", [1, 60, 1 << 20])
+def test_items_that_are_read_in_parts_are_the_items(part: int) -> None:
+    """Of whatever length the parts are, and where a title looks like the end of a line."""
+    titles = ['"],', "[", "],\\n[", "Ünï", "a"]
+    items = tuple(Item(t, 1950 + i, ("x",) * (i % 3)) for i, t in enumerate(titles * 9))
+    keys = tuple(f"key {i}" for i in range(len(items)))
+    data = artifact.encode_items(keys, items)
+    for text in (data, json.dumps(json.loads(data), indent=1).encode()):
+        pieces = [text[start : start + part] for start in range(0, len(text), part)]
+        found, read = artifact.decode_items(pieces)
+        assert (tuple(found), read) == (keys, items)
+
+
+def test_a_version_does_not_depend_on_how_many_items_are_read_at_once(
+    monkeypatch: pytest.MonkeyPatch, model: ItemModel
+) -> None:
+    versions = set()
+    for at_once in (1, 7, 4096):
+        monkeypatch.setattr("askew.protocol.model_card._AT_ONCE", at_once)
+        versions.add(replace(model.catalog).version)
+    assert versions == {model.catalog.version}

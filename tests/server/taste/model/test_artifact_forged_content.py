@@ -1,0 +1,276 @@
+"""Arrays and items that somebody forged, with digests that fit, are checked one by one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from askew_server.taste.model import artifact
+from askew_server.taste.model.item_model import ItemModel
+
+NAN, INF = float("nan"), float("inf")
+SURROGATE = "\ud800"  # half a character, which JSON can spell and UTF-8 cannot
+
+Fields = dict[str, Any]
+Arrays = dict[str, NDArray[Any]]
+
+
+def arrays_of(model: ItemModel) -> Arrays:
+    catalog, encoder = model.catalog, model.card.space.encoder
+    return {
+        "vectors": catalog.vectors.copy(),
+        "boosts": catalog.boosts.copy(),
+        "shared_slate": np.array(catalog.shared_slate, dtype=np.int64),
+        "directions": encoder.directions.copy(),
+        "origin": encoder.origin.copy(),
+        "knots": encoder.knots.copy(),
+        "scales": model.card.space.scales.copy(),
+    }
+
+
+def items_of(model: ItemModel) -> list[list[Any]]:
+    pairs = zip(model.keys, model.catalog.items, strict=True)
+    return [[key, item.title, item.year, list(item.genres)] for key, item in pairs]
+
+
+def forge_items(directory: Path, text: str) -> None:
+    """Put any text in place of the items, under a digest that fits."""
+    (directory / "items.json").write_text(text)
+    fields: Fields = json.loads((directory / "card.json").read_bytes())
+    fields["files"]["items.json"]["sha256"] = hashlib.sha256(text.encode()).hexdigest()
+    del fields["card_sha256"]
+    fields["card_sha256"] = hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
+    (directory / "card.json").write_text(json.dumps(fields))
+
+
+def test_a_forgery_that_changes_nothing_is_the_model(
+    directory: Path, model: ItemModel, forge: Callable[..., None]
+) -> None:
+    """Or every refusal below could be the fault of the forger."""
+    forge(directory, arrays=arrays_of(model), items=items_of(model))
+    loaded = artifact.load(directory)
+    assert (model.card, model.catalog.version) == (loaded.card, loaded.catalog.version)
+
+
+def test_a_forgery_that_is_a_proper_model_is_loaded(
+    directory: Path, model: ItemModel, forge: Callable[..., None]
+) -> None:
+    """Digests find damage. They are no signature, and the documentation says so."""
+    items = items_of(model)
+    items[0][1] = "Another title"
+    forge(directory, items=items, card={"space.unit": 2.5})
+    loaded = artifact.load(directory)
+    expected = ("Another title", 2.5)
+    assert expected == (loaded.catalog.items[0].title, loaded.card.space.encoder.unit)
+
+
+# -- the arrays ------------------------------------------------------------------------------------
+
+
+def changed(**arrays: NDArray[Any] | None) -> Callable[[Arrays], Arrays]:
+    """A change that sets arrays, or takes those away that are None."""
+
+    def change(original: Arrays) -> Arrays:
+        merged = {**original, **arrays}
+        return {name: array for name, array in merged.items() if array is not None}
+
+    return change
+
+
+def with_number(name: str, value: float) -> Callable[[Arrays], Arrays]:
+    def change(arrays: Arrays) -> Arrays:
+        arrays[name].ravel()[5] = value
+        return arrays
+
+    return change
+
+
+FORGED_ARRAYS: dict[str, Callable[[Arrays], Arrays]] = {
+    **{
+        f"{value:g} in {name}": with_number(name, value)
+        for name in ("vectors", "boosts", "directions", "origin", "knots")
+        for value in (NAN, INF, 1e30)
+    },
+    "a boost of nothing": with_number("boosts", 0.0),
+    "float64 vectors": lambda a: {**a, "vectors": a["vectors"].astype(np.float64)},
+    "float16 vectors": lambda a: {**a, "vectors": a["vectors"].astype(np.float16)},
+    "integer vectors": lambda a: {**a, "vectors": a["vectors"].astype(np.int32)},
+    "an item too few": lambda a: {**a, "vectors": a["vectors"][:-1].copy()},
+    "an item too many": lambda a: {**a, "vectors": np.vstack([a["vectors"]] * 2)},
+    "flat vectors": lambda a: {**a, "vectors": a["vectors"].ravel()},
+    "a coordinate too many": lambda a: {**a, "vectors": np.hstack([a["vectors"]] * 2)},
+    "one number for vectors": changed(vectors=np.array(1, np.float32)),
+    "no vectors at all": changed(vectors=np.zeros((0, 2), np.float32)),
+    "vectors left out": changed(vectors=None),
+    "a boost too few": lambda a: {**a, "boosts": a["boosts"][:-1].copy()},
+    "boosts left out": changed(boosts=None),
+    "directions left out": changed(directions=None),
+    "flat directions": lambda a: {**a, "directions": a["directions"].ravel()},
+    "an origin of another size": changed(origin=np.zeros(1, np.float32)),
+    "a knot too few": lambda a: {**a, "knots": a["knots"][:, :-1].copy()},
+    "knots that fall": lambda a: {**a, "knots": a["knots"][:, ::-1].copy()},
+    "float32 knots": lambda a: {**a, "knots": a["knots"].astype(np.float32)},
+    "one number for buckets": changed(
+        bucket_directions=np.array(1, np.float32), bucket_biases=np.array(1, np.float32)
+    ),
+    "an array of another name": changed(more=np.zeros(1, np.float32)),
+    "the shared slate left out": changed(shared_slate=None),
+    "vectors that codes cannot say": changed(vectors=np.full((24, 4), 0.013, np.float32)),
+    "scales left out": changed(scales=None),
+    "scales of zero": changed(scales=np.zeros(4, np.float32)),
+    "a scale too few": changed(scales=np.ones(2, np.float32)),
+    "an item twice in the shared slate": changed(shared_slate=np.array([1, 1])),
+    "an item beyond the catalog": changed(shared_slate=np.array([24])),
+    "a negative item": changed(shared_slate=np.array([-1])),
+    "a shared slate of fractions": changed(shared_slate=np.array([1.5, 2.5])),
+    "a shared slate of infinity": changed(shared_slate=np.array([INF])),
+    "a shared slate of NaN": changed(shared_slate=np.array([NAN])),
+    "a shared slate of rows": changed(shared_slate=np.array([[1, 2], [3, 4]])),
+    "a shared slate of one number": changed(shared_slate=np.array(3)),
+}
+
+
+@pytest.mark.parametrize("change", FORGED_ARRAYS.values(), ids=FORGED_ARRAYS)
+def test_forged_arrays_are_refused(
+    directory: Path,
+    model: ItemModel,
+    change: Callable[[Arrays], Arrays],
+    forge: Callable[..., None],
+    refusal: Callable[[Path], str],
+) -> None:
+    forge(directory, arrays=change(arrays_of(model)))
+    assert refusal(directory)
+
+
+def test_shapes_that_differ_from_the_card_are_refused(
+    directory: Path, model: ItemModel, forge: Callable[..., None], refusal: Callable[[Path], str]
+) -> None:
+    forge(directory, arrays=arrays_of(model), card={"shapes.vectors": [24, 3]})
+    assert "does not have the shapes that the card names" in refusal(directory)
+
+
+def tensors(header: object, data: bytes = b"") -> bytes:
+    """A safetensors file: the length of its header, the header, and the data."""
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def tensor(kind: str, shape: list[int], start: int, end: int) -> Fields:
+    return {"dtype": kind, "shape": shape, "data_offsets": [start, end]}
+
+
+HOSTILE_FILES = {
+    "nothing": b"",
+    "half a length": bytes(4),
+    "a header longer than any disk": struct.pack("<Q", 2**63) + b"{}",
+    "the longest header": struct.pack("<Q", 2**64 - 1) + b"{}",
+    "a header longer than the file": struct.pack("<Q", 100) + b"{}",
+    "a header that is no text": tensors(b"\xff\xfe"),
+    "a header that is no JSON": tensors(b"{"),
+    "a header that is a list": tensors([]),
+    "a header of a million brackets": tensors(b"[" * 1_000_000),
+    "overlapping arrays": tensors(
+        {"vectors": tensor("F32", [2], 0, 8), "shared_slate": tensor("F32", [2], 4, 12)},
+        bytes(12),
+    ),
+    "a hole between arrays": tensors(
+        {"vectors": tensor("F32", [2], 0, 8), "shared_slate": tensor("F32", [2], 12, 20)},
+        bytes(20),
+    ),
+    "an array beyond the end": tensors({"vectors": tensor("F32", [2], 0, 80)}, bytes(8)),
+    "an array that ends before it starts": tensors({"vectors": tensor("F32", [2], 8, 0)}, bytes(8)),
+    "a negative length": tensors({"vectors": tensor("F32", [-2], 0, 8)}, bytes(8)),
+    "a shape that overflows": tensors({"vectors": tensor("F32", [2**62] * 4, 0, 8)}, bytes(8)),
+    "a shape of zero times everything": tensors(
+        {"vectors": tensor("F32", [2**63, 0], 0, 0), "shared_slate": tensor("I64", [0], 0, 0)}
+    ),
+    "a hundred dimensions": tensors({"vectors": tensor("F32", [1] * 100, 0, 4)}, bytes(4)),
+    "a kind of number that numpy lacks": tensors({"vectors": tensor("BF16", [1], 0, 2)}, bytes(2)),
+    "an unknown kind of number": tensors({"vectors": tensor("PICKLE", [1], 0, 4)}, bytes(4)),
+    "bytes after the end": tensors({}, bytes(100)),
+    "a pickle": b"\x80\x04\x95\x1d\x00\x00\x00\x00\x00\x00\x00\x8c\x05posix\x8c\x06system\x93.",
+}
+
+
+@pytest.mark.parametrize("data", HOSTILE_FILES.values(), ids=HOSTILE_FILES)
+def test_a_hostile_file_of_arrays_is_refused(
+    directory: Path, data: bytes, forge: Callable[..., None], refusal: Callable[[Path], str]
+) -> None:
+    """With a digest that fits, so that only the reading of the file itself can refuse it."""
+    forge(directory, arrays=data)
+    assert refusal(directory)
+
+
+# -- the items -------------------------------------------------------------------------------------
+
+FORGED_ITEMS: dict[str, object] = {
+    "a title that is a number": ["key 0", 5, 1999, []],
+    "a title that is null": ["key 0", None, 1999, []],
+    "a title that is a list": ["key 0", ["Alien"], 1999, []],
+    "a title too long": ["key 0", "x" * 501, 1999, []],
+    "a title with an escape sequence": ["key 0", "\x1b[2J", 1999, []],
+    "a title with a line break": ["key 0", "Alien\nHeat", 1999, []],
+    "a title with half a character": ["key 0", SURROGATE, 1999, []],
+    "a year that is text": ["key 0", "Alien", "1979", []],
+    "a year that is a fraction": ["key 0", "Alien", 1979.5, []],
+    "a year that is a list": ["key 0", "Alien", [1979], []],
+    "a year that is true": ["key 0", "Alien", True, []],
+    "a year of zero": ["key 0", "Alien", 0, []],
+    "a negative year": ["key 0", "Alien", -1979, []],
+    "a year beyond 32 bits": ["key 0", "Alien", 2**32, []],
+    "genres that are one text": ["key 0", "Alien", 1979, "Horror"],
+    "genres that are numbers": ["key 0", "Alien", 1979, [1, 2]],
+    "genres that are null": ["key 0", "Alien", 1979, None],
+    "genres that are an object": ["key 0", "Alien", 1979, {"Horror": 1}],
+    "a genre with an escape sequence": ["key 0", "Alien", 1979, ["\x1b[2J"]],
+    "a genre too long": ["key 0", "Alien", 1979, ["x" * 501]],
+    "a field too few": ["key 0", "Alien", 1979],
+    "a field too many": ["key 0", "Alien", 1979, [], 5],
+    "a key that is a number": [5, "Alien", 1979, []],
+    "a key that another item has": ["key 1", "Alien", 1979, []],
+    "a number": 5,
+    "null": None,
+    "a text of three letters": "abc",
+    "an object of three names": {"title": 1, "year": 2, "genres": 3},
+}
+
+
+@pytest.mark.parametrize("item", FORGED_ITEMS.values(), ids=FORGED_ITEMS)
+def test_a_forged_item_is_refused(
+    directory: Path,
+    model: ItemModel,
+    item: object,
+    forge: Callable[..., None],
+    refusal: Callable[[Path], str],
+) -> None:
+    """Every digest and version fits, so that only the item itself can be refused."""
+    forge(directory, items=[item, *items_of(model)[1:]])
+    assert refusal(directory)
+
+
+@pytest.mark.parametrize(
+    "items", [None, 5, "text", {}, [], [[]], {"abc": 1}, [[["key 0", "Alien", 1979, []]]]], ids=repr
+)
+def test_forged_items_of_another_structure_are_refused(
+    directory: Path, items: object, refusal: Callable[[Path], str]
+) -> None:
+    forge_items(directory, json.dumps(items))
+    assert refusal(directory)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[", "[" * 100_000, "[[1, 2, " + "9" * 5000 + "]]"], ids=range(4)
+)
+def test_items_that_are_no_json_are_refused(
+    directory: Path, text: str, refusal: Callable[[Path], str]
+) -> None:
+    forge_items(directory, text)
+    assert refusal(directory)

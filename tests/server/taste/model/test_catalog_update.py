@@ -1,0 +1,164 @@
+"""A new catalog in the old space: devices keep their signals and pay nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from askew.catalog.held_file import HEAD_BYTES
+from askew.errors import DataError
+from askew.noise.randomness import SystemBits
+from askew.wire import convert
+from askew.wire.held import held_from_body, held_to_bytes
+from askew_client.settings.settings import ClientSettings
+from askew_client.signals.store import SignalStore
+from askew_client.taste.exchange import Exchange
+from askew_server.ratings import ItemRow, RatingTable
+from askew_server.retrieval.snapshot import Retriever
+from askew_server.taste.model import artifact
+from askew_server.taste.model.catalog_update import update
+from askew_server.taste.model.item_model import ItemModel, train
+from askew_server.taste.training.options import TrainingOptions
+
+NAN = float("nan")
+Matrix = NDArray[np.float64]
+TableOf = Callable[[Matrix], RatingTable]
+SETTINGS = ClientSettings(k=4, lifetime_cap=Fraction(100))
+
+
+@pytest.fixture(scope="module")
+def changed_table(table_of: TableOf, matrix: Matrix) -> RatingTable:
+    """The people of `matrix` later: items 2 and 7 are gone, and item 24 is new, loved by the fans
+    of item 0.
+    """
+    later = np.column_stack([matrix, np.where(np.nan_to_num(matrix[:, 0]) >= 4, 5.0, 2.0)])
+    later[:, [2, 7]] = NAN
+    return table_of(later)
+
+
+@pytest.fixture(scope="module")
+def updated(model: ItemModel, changed_table: RatingTable, rows: Mapping[str, ItemRow]) -> ItemModel:
+    return update(model, changed_table, rows, source="ratings of 60 people, later")
+
+
+def test_the_space_stays_and_the_catalog_changes(model: ItemModel, updated: ItemModel) -> None:
+    assert updated.card.space.version == model.card.space.version
+    assert updated.card.catalog_version != model.card.catalog_version
+    assert updated.card.rule == model.card.rule
+    assert updated.card.source == "ratings of 60 people, later"
+
+
+def test_items_come_and_go_and_the_others_keep_their_vectors(
+    model: ItemModel, updated: ItemModel
+) -> None:
+    assert set(model.keys) - set(updated.keys) == {"key 2", "key 7"}
+    assert set(updated.keys) - set(model.keys) == {"key 24"}
+    for place, key in enumerate(updated.keys):
+        if key in model.keys:
+            old = model.keys.index(key)
+            assert updated.catalog.items[place] == model.catalog.items[old]
+            assert np.array_equal(updated.catalog.vectors[place], model.catalog.vectors[old])
+
+
+def test_a_new_item_lies_where_its_fans_other_favorites_lie(updated: ItemModel) -> None:
+    """Planted bug: a new item of zeros, which nobody would ever be offered."""
+    vectors = updated.catalog.vectors
+    new, favorite = vectors[updated.keys.index("key 24")], vectors[updated.keys.index("key 0")]
+    cosines = vectors @ favorite / np.linalg.norm(vectors, axis=1)
+    cosine = new @ favorite / np.linalg.norm(new)
+    assert cosine >= np.sort(cosines)[-3]
+
+
+def test_an_item_that_was_trained_on_is_folded_in_where_it_was(
+    table: RatingTable, rows: Mapping[str, ItemRow]
+) -> None:
+    """Forgotten and folded in again from the same likes, each item of the model returns."""
+    options = TrainingOptions(min_ratings=5, least_likes=4, ranking_dimension=8)
+    model = train(table, rows, options, source="ratings of 60 people")
+    for key in ("key 0", "key 11", "key 23"):
+        place = model.keys.index(key)
+        others = tuple(other for other in model.keys if other != key)
+        keep = [i for i in range(24) if i != place]
+        catalog = replace(
+            model.catalog,
+            items=tuple(model.catalog.items[i] for i in keep),
+            vectors=model.catalog.vectors[keep],
+            boosts=model.catalog.boosts[keep],
+            shared_slate=(),
+        )
+        again = update(replace(model, catalog=catalog, keys=others), table, rows, source="again")
+        folded, true = again.catalog.vectors[place], model.catalog.vectors[place]
+        cosine = folded @ true / np.linalg.norm(folded) / np.linalg.norm(true)
+        assert cosine > 0.6  # 8 factors of 24 items: some of what one item alone says is lost
+
+
+def test_an_update_with_the_same_ratings_changes_no_vector(
+    model: ItemModel, table: RatingTable, rows: Mapping[str, ItemRow]
+) -> None:
+    same = update(model, table, rows, source="ratings of 60 people")
+    assert same.catalog.version == model.catalog.version
+    assert same.card == model.card
+
+
+def test_an_update_is_deterministic(
+    model: ItemModel, updated: ItemModel, changed_table: RatingTable, rows: Mapping[str, ItemRow]
+) -> None:
+    again = update(model, changed_table, rows, source="ratings of 60 people, later")
+    assert again.catalog.version == updated.catalog.version
+
+
+def test_an_updated_model_is_saved_and_loaded(tmp_path: Path, updated: ItemModel) -> None:
+    artifact.save(updated, tmp_path / "updated")
+    loaded = artifact.load(tmp_path / "updated")
+    assert (loaded.card, tuple(loaded.keys)) == (updated.card, updated.keys)
+
+
+def ask(model: ItemModel, store: SignalStore) -> tuple[bytes, int]:
+    """A device's question of a month, as bytes, and how many items it gets."""
+    card, catalog = held_from_body(held_to_bytes(model.card, model.catalog)[HEAD_BYTES:])
+    exchange = Exchange(card, catalog, SETTINGS, {0: 5.0, 4: 5.0, 9: 1.0})
+    request = convert.query_to_bytes(exchange.ask("2026-11", store, SystemBits()).query)
+    slate = Retriever(model.card, model.catalog).answer(convert.query_from_bytes(request, card))
+    reply = convert.slate_from_bytes(convert.slate_to_bytes(slate, card), card, SETTINGS.k)
+    return request, len(exchange.rank(reply).order)
+
+
+def test_a_device_with_a_stored_signal_pays_nothing_for_a_new_catalog(
+    tmp_path: Path, model: ItemModel, updated: ItemModel
+) -> None:
+    """Planted bug: a space version that covers the catalog, so that every new film costs."""
+    store = SignalStore(tmp_path / "signals.sqlite", SETTINGS.caps)
+    before = ask(model, store)
+    assert ask(updated, store) == before
+    assert before[1] == SETTINGS.k
+    assert len(store.charges()) == 1
+
+
+@pytest.mark.parametrize(
+    ("ratings", "message"),
+    [
+        (np.full((9, 24), 9.0), "ratings must be between 1 and 5"),
+        (np.full((9, 24), 3.0), "nobody gave 4 or more"),
+        (np.full((3, 24), 5.0), "there are no likes|nobody gave"),
+    ],
+    ids=["off the scale", "no likes", "too few ratings"],
+)
+def test_ratings_that_make_no_catalog_are_refused(
+    model: ItemModel, table_of: TableOf, ratings: Matrix, message: str
+) -> None:
+    with pytest.raises(DataError, match=message):
+        update(model, table_of(ratings), {}, source="bad")
+
+
+def test_ratings_of_other_items_altogether_are_refused(
+    model: ItemModel, table: RatingTable
+) -> None:
+    keys = tuple(f"other {i:02}" for i in range(24))
+    with pytest.raises(DataError, match="none of these items is in the model"):
+        update(model, replace(table, item_keys=keys), {}, source="others")

@@ -1,0 +1,469 @@
+"""The model, on matrices small enough to check by hand or by brute force."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.spatial.distance import pdist
+from scipy.stats import norm
+
+from askew.catalog.held_file import HEAD_BYTES
+from askew.catalog.item import Item
+from askew.errors import DataError, ParameterError
+from askew.protocol.model_card import ServingRule
+from askew.protocol.ranking import best, scores
+from askew.protocol.rule_kind import RuleKind
+from askew.spaces.vectors import Profile, RatingScale, fold_in
+from askew.wire.held import held_from_body, held_to_bytes
+from askew_server.ratings import ItemRow, RatingTable, read_items, titled
+from askew_server.taste.model import shared_slate as slates
+from askew_server.taste.model.item_model import ItemModel, train
+from askew_server.taste.model.shared_slate import items_of
+from askew_server.taste.training import factors
+from askew_server.taste.training.factors import Tastes, fold_in_people, people_of, snapshot
+from askew_server.taste.training.options import TrainingOptions, dimension_for
+
+NAN = float("nan")
+Matrix = NDArray[np.float64]
+TableOf = Callable[[Matrix], RatingTable]
+PLANE = TrainingOptions(min_ratings=5, least_likes=4)
+LINE = TrainingOptions(dimension=1, min_ratings=1, least_likes=1)
+
+
+def ratings_of(matrix: Matrix, person: int) -> dict[int, float]:
+    """What one person rated, by item."""
+    stars = matrix[person].tolist()
+    return {item: each for item, each in enumerate(stars) if not math.isnan(each)}
+
+
+def profiles_of(model: ItemModel, matrix: Matrix) -> list[Profile]:
+    """The people of a matrix as their own devices see them."""
+    everybody = (ratings_of(matrix, person) for person in range(len(matrix)))
+    return [fold_in(own, model.catalog.vectors, model.card.space) for own in everybody if own]
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3])
+def test_training_is_deterministic(
+    table: RatingTable, rows: Mapping[str, ItemRow], dimension: int
+) -> None:
+    options = replace(PLANE, dimension=dimension)
+    first, second = (train(table, rows, options, source="twice") for _ in range(2))
+    assert first.card == second.card
+    assert first.catalog.version == second.catalog.version
+
+
+def test_the_order_of_the_ratings_does_not_matter(
+    table: RatingTable, rows: Mapping[str, ItemRow], model: ItemModel
+) -> None:
+    order = np.random.default_rng(5).permutation(len(table))
+    shuffled = RatingTable(
+        table.person[order], table.item[order], table.rating[order], 60, table.item_keys
+    )
+    again = train(shuffled, rows, PLANE, source="ratings of 60 people")
+    assert model.catalog.items == again.catalog.items
+    np.testing.assert_allclose(model.catalog.vectors, again.catalog.vectors, atol=1e-6)
+
+
+def test_the_factors_are_the_singular_vectors_of_the_likes(
+    model: ItemModel, matrix: Matrix
+) -> None:
+    """Against numpy's own decomposition, up to the sign of each; ratings of 4 and more are likes.
+
+    Only the first few: the randomized method is close where singular values are apart; and but for
+    the rounding to 4 bits.
+    """
+    likes = np.nan_to_num(matrix) >= 4
+    _, _, rows = np.linalg.svd(likes.astype(float), full_matrices=False)
+    norms = np.linalg.norm(model.catalog.vectors, axis=0)
+    np.testing.assert_allclose(norms, 1.0, atol=0.08)
+    cosines = np.abs((model.catalog.vectors / norms).T @ rows.T)
+    np.testing.assert_allclose(np.diag(cosines)[:4], 1.0, atol=0.01)
+
+
+def test_a_small_matrix_has_fewer_factors(model: ItemModel, matrix: Matrix) -> None:
+    expected = min(matrix.shape) - 1
+    assert model.card.space.ranking_dimension == expected
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "dimension"), [(0.5, 1), (2, 1), (2.5, 2), (4, 2), (8, 4), (8.5, 8), (16, 8)]
+)
+def test_a_smaller_epsilon_has_fewer_signal_dimensions(epsilon: float, dimension: int) -> None:
+    assert dimension_for(epsilon) == TrainingOptions(epsilon=epsilon).signal_dimension == dimension
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3])
+def test_the_unit_of_distance_is_the_median_between_two_people(
+    table: RatingTable, matrix: Matrix, dimension: int
+) -> None:
+    """All 1,770 pairs of people with all their ratings, against 20,000 pairs of snapshots of them.
+
+    Within 15 %: snapshots have fifth fewer likes. Training is deterministic, so this cannot fail by
+    chance later. Planted bug: the mean for the median, or distances in the plane of tastes.
+    """
+    model = train(table, {}, replace(PLANE, dimension=dimension), source="unit")
+    points = np.array([profile.point for profile in profiles_of(model, matrix)])
+    unit = 1.0
+    assert unit == pytest.approx(float(np.median(pdist(points, "cityblock"))), rel=0.15)
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3])
+def test_the_diameter_is_what_ranks_promise(table: RatingTable, dimension: int) -> None:
+    """Of evenly spread people, 3.4 medians on the line, 3.1 in the plane; a device enters 4."""
+    model = train(table, {}, replace(PLANE, dimension=dimension), source="diameter")
+    assert 2 < model.card.space.diameter < 4
+
+
+def test_the_directions_are_where_people_differ_most(model: ItemModel, matrix: Matrix) -> None:
+    tastes = np.array([profile.taste for profile in profiles_of(model, matrix)])
+    directions = model.card.space.encoder.directions
+    np.testing.assert_allclose(directions.T @ directions, np.eye(2), atol=1e-5)
+    spread = np.sort(np.linalg.eigvalsh(np.cov(tastes.T)))[::-1]
+    reached = np.var(tastes @ directions, axis=0, ddof=1)
+    np.testing.assert_allclose(reached, spread[:2], rtol=0.15)
+
+
+def test_ranks_are_those_of_a_normal_population(model: ItemModel) -> None:
+    for row in model.card.space.encoder.knots:
+        middle, spread = row[16], (row[32] - row[0]) / (2 * norm.ppf(0.995))
+        expected = middle + spread * norm.ppf(0.005 + 0.99 * np.arange(33) / 32)
+        np.testing.assert_allclose(row, expected, rtol=1e-9)
+
+
+def test_few_likes_are_clipped_and_the_bound_of_one_rating_is_small(
+    model: ItemModel, table: RatingTable, matrix: Matrix
+) -> None:
+    encoder = model.card.space.encoder
+    sizes = np.abs(model.catalog.vectors @ encoder.directions) @ encoder.slopes
+    likes = (np.nan_to_num(matrix) >= 4).sum(axis=0)
+    clipped = likes[sizes > encoder.clip * (1 + 1e-6)].sum() / likes.sum()
+    assert clipped <= 0.03
+    reach = encoder.reach()
+    assert reach.one_rating < reach.diameter / 2
+
+
+def test_a_profile_folded_in_on_the_device_is_the_servers_own_taste(
+    model: ItemModel, table: RatingTable, matrix: Matrix
+) -> None:
+    """From the person's own ratings and public figures: no second model lives on the device."""
+    people = people_of(table, np.arange(24), model.card.space.scale)
+    tastes = fold_in_people(people, model.catalog.vectors, least_likes=4)
+    expected = np.array([profile.taste for profile in profiles_of(model, matrix)])
+    np.testing.assert_allclose(tastes.vectors, expected, rtol=1e-6, atol=1e-9)
+
+
+# -- boosts ---------------------------------------------------------------------------------------
+
+
+def test_by_default_no_item_is_boosted(model: ItemModel) -> None:
+    assert set(model.catalog.boosts.tolist()) == {1.0}
+
+
+def test_the_long_tail_is_scored_over_the_root_of_the_class_of_its_likes(
+    table: RatingTable, matrix: Matrix
+) -> None:
+    model = train(table, {}, replace(PLANE, boost_exponent=0.5), source="tail")
+    likes = (np.nan_to_num(matrix) >= 4).sum(axis=0).tolist()
+    classes = [max(4**j for j in range(20) if 4**j <= max(n, 1)) for n in likes]
+    assert len(set(classes)) > 1
+    np.testing.assert_array_equal(model.catalog.boosts, 1 / np.sqrt(classes))
+
+
+# -- the checkerboard -----------------------------------------------------------------------------
+
+
+def checkerboard() -> Matrix:
+    """Two tastes: even people love even items and dislike odd ones, odd people the reverse.
+
+    Nobody has rated the item of their own number, modulo ten.
+    """
+    person, item = np.indices((30, 10))
+    board = np.where((person + item) % 2 == 0, 5.0, 1.0)
+    board[person % 10 == item] = NAN
+    return board
+
+
+@pytest.fixture(scope="module")
+def board(table_of: TableOf) -> ItemModel:
+    """The model of the checkerboard: two factors, one signal dimension."""
+    options = replace(LINE, ranking_dimension=2)
+    return train(table_of(checkerboard()), {}, options, source="checkerboard")
+
+
+@pytest.mark.parametrize("person", range(10))
+def test_what_a_kind_of_people_loves_scores_best(board: ItemModel, person: int) -> None:
+    """The item withheld from them, which all others of their taste love, is among the five."""
+    own = ratings_of(checkerboard(), person)
+    profile = fold_in(own, board.catalog.vectors, board.card.space)
+    loved = {person % 2 + 2 * i for i in range(5)}
+    assert loved == set(best(scores(profile.taste, board.catalog.scoring), 5).tolist())
+
+
+def test_two_kinds_of_people_lie_at_two_ends(board: ItemModel) -> None:
+    points = [float(profile.point[0]) for profile in profiles_of(board, checkerboard())]
+    even, odd = points[::2], points[1::2]
+    assert max(even) < min(odd) or max(odd) < min(even)
+
+
+# -- the shared slate -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tastes(table: RatingTable, model: ItemModel) -> Tastes:
+    """The people of the small matrix, with four fifths of their ratings."""
+    people = people_of(table, np.arange(24), model.card.space.scale)
+    shown = snapshot(people, 0)
+    return fold_in_people(shown, model.catalog.vectors, least_likes=4)
+
+
+def worth(tastes: Tastes, scoring: NDArray[np.float32], slate: list[int]) -> float:
+    """The mean, over people, of the best unseen item of a slate; nothing where it has none."""
+    found = np.where(tastes.people.seen.toarray() > 0, 0.0, tastes.vectors @ scoring.T)
+    return float(np.maximum(found[:, slate], 0).max(axis=1).mean())
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 5, 10])
+def test_every_beginning_of_the_shared_slate_is_greedy(
+    model: ItemModel, tastes: Tastes, length: int
+) -> None:
+    """No other next item would have been worth more; float32 decides ties."""
+    scoring = model.catalog.scoring
+    slate = slates.shared_slate(tastes, scoring, np.random.default_rng(0))
+    *before, chosen = slate[:length]
+    others = set(range(24)) - set(before)
+    most = max(worth(tastes, scoring, [*before, item]) for item in others)
+    assert most == pytest.approx(worth(tastes, scoring, [*before, chosen]), abs=1e-6)
+
+
+@pytest.mark.parametrize("held", [1, 6, 20])
+def test_with_items_held_the_shared_slate_is_greedy_for_what_the_others_add(
+    model: ItemModel, tastes: Tastes, held: int
+) -> None:
+    """Planted bugs: what is held is forgotten; held items are on it."""
+    scoring = model.catalog.scoring
+    slate = slates.shared_slate(tastes, scoring, np.random.default_rng(0), held)
+    assert sorted(slate) == list(range(held, 24))
+    for length in range(3):
+        before = [*range(held), *slate[:length]]
+        most = max(worth(tastes, scoring, [*before, item]) for item in range(held, 24))
+        assert most == pytest.approx(worth(tastes, scoring, [*before, slate[length]]), abs=1e-6)
+
+
+def test_the_trained_slate_is_the_one_of_its_people(model: ItemModel, tastes: Tastes) -> None:
+    """Snapshots take the first draws of the training's generator, so they can be made again."""
+    assert (
+        model.catalog.shared_slate[0]
+        == slates.shared_slate(tastes, model.catalog.scoring, np.random.default_rng(1))[0]
+    )
+
+
+@pytest.mark.parametrize("limit", [1, 5, 24, 64])
+def test_a_shorter_shared_slate_is_the_beginning_of_a_longer_one(
+    model: ItemModel, tastes: Tastes, limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scoring = model.catalog.scoring
+    longest = slates.shared_slate(tastes, scoring, np.random.default_rng(0))
+    monkeypatch.setattr(slates, "SLATE_LIMIT", limit)
+    shorter = slates.shared_slate(tastes, scoring, np.random.default_rng(0))
+    assert longest[:limit] == shorter
+    assert len(shorter) == min(limit, 24)
+
+
+def test_what_everybody_has_seen_is_not_on_the_shared_slate(table_of: TableOf) -> None:
+    """Planted bug: a slate of what is most loved, which is what everybody knows already."""
+    rng = np.random.default_rng(9)
+    ratings: Matrix = np.where(rng.random((80, 12)) < 0.4, rng.choice([2.0, 5.0], (80, 12)), NAN)
+    ratings[:, 0] = 5.0
+    model = train(table_of(ratings), {}, LINE, source="seen")
+    assert model.catalog.shared_slate[0] != 0
+
+
+def test_large_catalogs_choose_from_a_pool_and_many_people_from_a_sample(
+    model: ItemModel, tastes: Tastes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scoring = model.catalog.scoring
+    whole = slates.shared_slate(tastes, scoring, np.random.default_rng(0))
+    monkeypatch.setattr(slates, "_CHUNK", 7)
+    assert slates.shared_slate(tastes, scoring, np.random.default_rng(0)) == whole
+    monkeypatch.setattr(slates, "_POOL", 6)
+    monkeypatch.setattr(slates, "_MEASURED_PEOPLE", 20)
+    pooled = slates.shared_slate(tastes, scoring, np.random.default_rng(0))
+    assert len(pooled) == len(set(pooled)) == 6
+
+
+def test_scores_of_many_items_are_those_of_few_people_at_a_time(
+    model: ItemModel, tastes: Tastes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: always of a thousand people, which took 2 GB for 100,000 items."""
+    items = np.arange(len(model.catalog))
+    whole = np.concatenate([*tastes.scores(model.catalog.scoring, items)])
+    monkeypatch.setattr(factors, "_AT_ONCE", 7 * len(items) + 1)
+    parts = [*tastes.scores(model.catalog.scoring, items)]
+    assert max(map(len, parts)) == 7
+    assert np.concatenate(parts) == pytest.approx(whole)
+
+
+# -- which items ----------------------------------------------------------------------------------
+
+
+def test_items_with_too_few_ratings_are_left_out(table_of: TableOf, matrix: Matrix) -> None:
+    """Item 3 keeps exactly ten ratings, item 8 one fewer, item 20 none."""
+    fewer = matrix.copy()
+    for item, kept in ((3, 10), (8, 9), (20, 0)):
+        fewer[np.flatnonzero(~np.isnan(matrix[:, item]))[kept:], item] = NAN
+    model = train(table_of(fewer), {}, TrainingOptions(min_ratings=10), source="few")
+    expected = [f"key {i}" for i in range(24) if i not in (8, 20)]
+    assert expected == list(model.keys)
+    assert [f"item {key}" for key in expected] == [item.label for item in model.catalog.items]
+    assert 22 == model.card.n_items == len(model.catalog.vectors)
+
+
+def test_the_vector_of_an_item_does_not_move_to_its_neighbor_when_others_are_left_out(
+    table_of: TableOf, matrix: Matrix
+) -> None:
+    """An item's id is its place in the catalog, not in the file."""
+    fewer = matrix.copy()
+    fewer[:, 0] = NAN
+    options = TrainingOptions(min_ratings=1, ranking_dimension=4)
+    all_items = train(table_of(fewer), {}, options, source="all")
+    without = train(table_of(fewer[:, 1:]), {}, options, source="without")
+    np.testing.assert_allclose(
+        np.abs(all_items.catalog.vectors), np.abs(without.catalog.vectors), rtol=1e-2, atol=1e-3
+    )
+
+
+def test_items_carry_what_the_items_file_says(model: ItemModel) -> None:
+    expected = Item("Film 5", 1955, ("Drama", "Comedy"))
+    assert expected == model.catalog.items[5]
+
+
+def test_an_item_that_the_items_file_does_not_know_goes_by_its_key(model: ItemModel) -> None:
+    expected = Item("item key 23")
+    assert expected == model.catalog.items[23]
+
+
+def test_the_model_says_what_it_was_trained_on_and_how_it_serves(
+    model: ItemModel, matrix: Matrix
+) -> None:
+    likes = int((np.nan_to_num(matrix) >= 4).sum())
+    ratings = int((~np.isnan(matrix)).sum())
+    assert (round(likes, -2), round(ratings, -2)) == (300, 1000)
+    assert model.counts == {"people": 100, "ratings": 1000, "likes": 300}
+    assert model.training == PLANE
+    assert (model.card.source, model.card.simulated) == ("ratings of 60 people", False)
+    assert model.card.rule == ServingRule(RuleKind.CODEBOOK, 4.0, 8, "none")
+    assert model.card.space.scale == RatingScale(1.0, 5.0, 4.0)
+
+
+TITLES = {
+    "plain": ("Heat (1995)", Item("Heat", 1995, ("Drama",))),
+    "a no-break space": ("100\u00a0% Wolf", Item("100 % Wolf", None, ("Drama",))),
+    "a soft hyphen": ("Su\u00adspiria", Item("Suspiria", None, ("Drama",))),
+    "a direction override": ("Alien \u202efdp", Item("Alien fdp", None, ("Drama",))),
+    "nothing that shows": ("\u200b", Item("?", None, ("Drama",))),
+    "the year 0": ("Ben-Hur (0000)", Item("Ben-Hur", None, ("Drama",))),
+    "the year 9999": ("Far Away (9999)", Item("Far Away", 9999, ("Drama",))),
+    "the longest title": ("x" * 500, Item("x" * 500, None, ("Drama",))),
+}
+
+
+@pytest.mark.parametrize(("title", "expected"), TITLES.values(), ids=TITLES)
+def test_a_title_that_the_loader_accepts_is_one_that_the_device_accepts(
+    tmp_path: Path, table: RatingTable, title: str, expected: Item
+) -> None:
+    """Or one odd row of an items file would make the whole server useless to every device."""
+    path = tmp_path / "items.csv"
+    path.write_text(f"item,title,genres\nkey 0,{title},Drama\nkey 1,Plain,Drama\n")
+    rows, _ = read_items(path)
+    model = train(table, rows, PLANE, source="titles")
+    _, received = held_from_body(held_to_bytes(model.card, model.catalog)[HEAD_BYTES:])
+    assert expected == received.items[0]
+
+
+def test_a_key_that_is_a_title_loses_marks_that_no_device_takes() -> None:
+    """A row of an items file with such a title is left out and told; a key is there to stay."""
+    key = "Ame\u0301lie" + "\u0301" * 9 + " (2001)"
+    assert items_of((key,), {key: titled(key)}) == (Item("Amelie", 2001),)
+
+
+# -- too little to learn from ---------------------------------------------------------------------
+
+
+def alike(n_people: int) -> Matrix:
+    """People who all say the same."""
+    return np.tile([[1.0, 5.0, 2.0, 4.0, 1.0]], (n_people, 1))
+
+
+@pytest.mark.parametrize(
+    ("ratings", "options", "message"),
+    [
+        (np.array([[1.0, 5.0, 3.0]]), LINE, "1 people and 3 items"),
+        (np.array([[1.0], [5.0], [3.0]]), LINE, "3 people and 1 items"),
+        (np.eye(2) + 1, replace(LINE, dimension=2), "do not make 2 dimensions"),
+        (alike(10), replace(LINE, min_ratings=11), "0 items with at least 11 ratings"),
+        (np.full((30, 8), 3.5), LINE, "every rating is 3.5"),
+        (np.tile([1.0, 2.0, 3.0], (9, 1)), replace(LINE, like_from=4.0), "no usable space"),
+    ],
+    ids=["one person", "one item", "dimensions", "only rare items", "a single value", "no likes"],
+)
+def test_too_little_data_is_refused(
+    table_of: TableOf, ratings: Matrix, options: TrainingOptions, message: str
+) -> None:
+    with pytest.raises(DataError, match=message):
+        train(table_of(ratings), {}, options, source="too little")
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning")  # scikit-learn's own report
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_people_who_are_all_alike_make_no_space(table_of: TableOf) -> None:
+    """Snapshots of them differ by what they left out, and nobody can be told apart by that."""
+    ratings = np.tile([[1.0, 5.0, 1.0, 1.0, 1.0]], (20, 1))
+    with pytest.raises(DataError, match="too much alike"):
+        train(table_of(ratings), {}, LINE, source="alike")
+
+
+def test_people_who_are_mostly_alike_make_no_unit_of_distance(table_of: TableOf) -> None:
+    ratings = np.tile([[1.0, 5.0, 1.0, 1.0, 1.0]], (400, 1))
+    ratings[:3] = 5.0
+    with pytest.raises(DataError, match="most people are alike"):
+        train(table_of(ratings), {}, LINE, source="mostly alike")
+
+
+def test_a_table_without_ratings_is_refused(table_of: TableOf) -> None:
+    with pytest.raises(DataError):
+        train(table_of(np.full((5, 5), NAN)), {}, LINE, source="empty")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("epsilon", 0.0),
+        ("epsilon", NAN),
+        ("k", 0),
+        ("dimension", 0),
+        ("dimension", 17),
+        ("ranking_dimension", 1),
+        ("ranking_dimension", 257),
+        ("boost_exponent", 0.25),
+        ("boost_exponent", NAN),
+        ("min_ratings", 0),
+        ("least_likes", 0),
+        ("least_likes", 10_001),
+        ("rule", "guess"),
+        ("seed", -1),
+        ("seed", 2**32),
+    ],
+)
+def test_a_training_option_out_of_range_is_refused(name: str, value: object) -> None:
+    """Before any data is read; the last two are what the decomposition cannot take."""
+    changed: dict[str, Any] = {name: value}
+    with pytest.raises(ParameterError) as caught:
+        TrainingOptions(**changed)
+    assert name in caught.value.name

@@ -1,0 +1,235 @@
+"""`askew-server import`, with vectors of models that really learn: TruncatedSVD, a two-tower model,
+and `implicit` where it is installed. The people are the demo's, simulated.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from threadpoolctl import threadpool_limits
+
+from askew.protocol.break_even import Way
+from askew.protocol.rule_kind import SERVED
+from askew.sizes import MAX_RANKING_DIMENSION
+from askew.spaces.vectors import RatingScale
+from askew.wire.held import held_to_bytes
+from askew_server.evaluation.data import simulated_table
+from askew_server.ratings import ItemRow
+from askew_server.taste.model import artifact
+from askew_server.taste.model.held_out import groups_of
+from askew_server.taste.model.item_model import ImportOptions, ItemModel, import_model
+from askew_server.taste.model.rule_choice import RuleQuestion, choose
+from askew_server.taste.training import given_vectors
+from askew_server.taste.training.factors import People, fold_in_people, people_of
+from askew_server.taste.training.given_vectors import FoldIn, Vectors, for_devices, given_items
+from askew_server.taste.training.item_vectors import often_rated
+from askew_server.taste.training.options import TrainingOptions
+from askew_server.taste.training.space_fit import scale_of
+
+Run = Callable[..., int]
+DIMENSION = 16
+
+
+@pytest.fixture(autouse=True)
+def _few_people(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fifth of the usual number, so that a model is made in a second."""
+    monkeypatch.setattr(given_vectors, "MADE_UP", 400)
+
+
+@cache
+def examples() -> ModuleType:
+    """The models of benchmarks/bring_your_own.py."""
+    path = Path(__file__).parents[4] / "benchmarks/bring_your_own.py"
+    spec = importlib.util.spec_from_file_location("bring_your_own", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["bring_your_own"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@cache
+def people() -> tuple[tuple[str, ...], csr_array, csr_array]:
+    """Keys, and the likes of four of five people, who are learned from, and of the others."""
+    table = simulated_table()
+    kept = often_rated(table, 20)
+    likes = people_of(table, kept, scale_of(table, None)).likes
+    aside = np.arange(table.n_people) % 5 == 0
+    keys = tuple(table.item_keys[item] for item in kept)
+    return keys, csr_array(likes[~aside]), csr_array(likes[aside])
+
+
+@cache
+def learned(name: str) -> Mapping[str, NDArray[np.floating]]:
+    """Vectors of items and of users by a model that learns from the demo's people."""
+    _, likes, _ = people()
+    more = {"steps": 400, "batch": 128} if name == "two_tower" else {}
+    with threadpool_limits(1):
+        items, users = getattr(examples(), name)(likes, DIMENSION, **more)
+    return {"items": items} if users is None else {"items": items, "users": users}
+
+
+def write(folder: Path, name: str) -> tuple[Path, Path]:
+    """Vectors and items as files."""
+    keys, _, _ = people()
+    np.savez(folder / "v.npz", vectors=learned(name)["items"], keys=np.array(keys))
+    lines = [f'"{key}","{key}"' for key in keys]
+    (folder / "items.csv").write_text("\n".join(["item,title", *lines]), encoding="utf-8")
+    return folder / "v.npz", folder / "items.csv"
+
+
+def kept_by_codes(model: ItemModel, vectors: NDArray[np.float64]) -> float:
+    """Exact score of what the model's vectors pick for people whom nothing has seen, over that of
+    the best, the vectors exact and folded in as devices do.
+    """
+    keys, _, likes = people()
+    place = {key: at for at, key in enumerate(keys)}
+    order = [place[key] for key in model.keys]
+    likes = csr_array(likes[:, order])
+    tables = for_devices(vectors, FoldIn.RIDGE)[order], model.catalog.vectors
+    exact, codes = (np.where(likes.toarray(), -1, (likes @ v) @ v.T) for v in tables)
+    got = exact[np.arange(len(exact)), codes.argmax(axis=1)]
+    return float(np.maximum(got, 0).sum() / np.maximum(exact.max(axis=1), 0).sum())
+
+
+@pytest.mark.parametrize("name", ["truncated_svd", "two_tower", "implicit_als"])
+def test_vectors_of_other_models_become_a_model_that_devices_rank_by(
+    name: str, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if name == "implicit_als":
+        pytest.importorskip("implicit", reason="implicit is an example, not a dependency")
+    vectors, items = write(tmp_path, name)
+    given = ["--item-vectors", vectors, "--items", items, "--principal"]
+    assert run("import", *given, "--out", tmp_path / "m") == 0
+    model = artifact.load(tmp_path / "m")
+    assert model.tables is not None
+    assert kept_by_codes(model, learned(name)["items"].astype(np.float64)) >= 0.99
+    assert model.card.space.ranking_dimension == DIMENSION
+    assert model.card.simulated
+    assert "SIMULATED likes of 400 people" in model.card.source
+    assert "SIMULATED from the item vectors alone" in model.card.rule.prior
+    assert model.card.break_even is not None
+    mechanisms = {each.mechanism for each in model.card.break_even.offers}
+    assert mechanisms == {None, "geo_laplace", "bucket_rr"}
+    said = capsys.readouterr().out
+    assert f"proposal   whole: a device holds all {len(model.keys)} items" in said
+    assert "numbers each, folded in by ridge" in said
+    assert "SIMULATED from the vectors" in said
+    assert f"rule       {model.card.rule.kind}" in said
+    assert "worth      of asking, to SIMULATED people kept aside" in said
+    assert model.card.break_even.proposal.way is Way.WHOLE
+    assert f"{len(held_to_bytes(model.card, model.catalog)):,} bytes" in said
+    for rule, figure in model.figures.items():
+        assert f"  {rule:<10} {figure.ratio:.2f} of the best possible score" in said
+
+
+def made(vectors: Vectors, of_people: Vectors | None = None) -> ItemModel:
+    """The command's model, without its table of what asking is worth, which takes the longest."""
+    rows = {key: ItemRow(key, None, ()) for key in people()[0]}
+    training = TrainingOptions(ranking_dimension=MAX_RANKING_DIMENSION, rule="none")
+    options = ImportOptions(training, FoldIn.RIDGE, RatingScale.between(1, 5))
+    with threadpool_limits(1):
+        return import_model(given_items(vectors, rows), of_people, rows, options)[0]
+
+
+def test_the_same_vectors_in_another_order_or_unit_make_the_same_model() -> None:
+    keys, _, _ = people()
+    vectors = learned("truncated_svd")["items"].astype(np.float64)
+    turned = Vectors(2.0**30 * vectors[::-1], keys[::-1])
+    first, second = made(Vectors(vectors, keys)), made(turned)
+    assert first.card.space == second.card.space
+    assert first.card.catalog_version == second.card.catalog_version
+
+
+def test_user_vectors_make_the_space_of_people_like_them() -> None:
+    """The first users of all are of one kind here, so what is shown to anybody is for that kind.
+    The prior is of made-up people all the same: user vectors have no part in it.
+    """
+    keys, _, _ = people()
+    vectors, users = (learned("two_tower")[name].astype(np.float64) for name in ("items", "users"))
+    likest = np.argsort(-(users @ users[0]) / np.linalg.norm(users, axis=1))[:150]
+    items = Vectors(vectors, keys)
+    models = kind, anybody = made(items, Vectors(users[likest])), made(items)
+    assert "SIMULATED from those of about 200 users" in kind.card.source
+    scores = dict(zip(keys, vectors @ users[0], strict=True))
+    shown = [[scores[m.keys[i]] for i in m.catalog.shared_slate[:5]] for m in models]
+    assert np.mean(shown[0]) > np.mean(shown[1]) + np.std([*scores.values()])
+    assert seen_by_key(kind) == seen_by_key(anybody)
+
+
+def seen_by_key(model: ItemModel) -> dict[str, list[float]]:
+    assert model.prior is not None
+    return dict(zip(model.keys, model.prior.seen.toarray().T.tolist(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        (["--scale", "5", "1"], "--scale"),
+        (["--like-from", "9"], "--like-from"),
+        (["--rule", "best"], "best"),
+        (["--dimension", "17"], "17"),
+        (["--seed", "-1"], "seed"),
+    ],
+)
+def test_an_option_that_cannot_be_is_refused_in_one_line(
+    more: list[str], reason: str, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    vectors, items = write(tmp_path, "truncated_svd")
+    out = tmp_path / "m"
+    assert run("import", "--item-vectors", vectors, "--items", items, "--out", out, *more) == 2
+    error = capsys.readouterr().err
+    assert reason in error.splitlines()[-1]
+    assert not out.exists()
+
+
+def test_nothing_is_overwritten(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And that is said before anything is read."""
+    assert run("import", "--item-vectors", "no", "--items", "no", "--out", tmp_path) == 2
+    assert "does not exist yet" in capsys.readouterr().err
+
+
+def test_made_up_people_serve_people_who_are_not() -> None:
+    """People whom nothing has seen get more from the buckets of made-up people, at epsilon 4, than
+    from the slate for anybody.
+    """
+    vectors = learned("truncated_svd")["items"].astype(np.float64)
+    model = made(Vectors(vectors, people()[0]))
+    assert model.prior is not None
+    encoder = model.card.space.encoder
+    keys, _, likes = people()
+    place = {key: at for at, key in enumerate(keys)}
+    likes = csr_array(likes[:, [place[key] for key in model.keys]])
+    judges = fold_in_people(People(likes, likes), model.catalog.vectors, encoder.least_likes)
+    groups = groups_of(judges, encoder, model.catalog, model.prior, own=False, held=0, seed=0)
+    question = RuleQuestion(Fraction(4), 5, SERVED, 0)
+    figures = choose(question, encoder, model.catalog, groups).figures
+    assert figures["buckets"].gain > 2 * figures["buckets"].gain_error
+
+
+def test_vectors_of_fewer_numbers_than_a_signal_would_have_make_a_smaller_signal(
+    tmp_path: Path, run: Run
+) -> None:
+    """Nobody chose the larger one: it is the default for the epsilon."""
+    vectors = np.random.default_rng(6).normal(size=(60, 3))
+    np.savez(tmp_path / "v.npz", vectors=vectors)
+    rows = "".join(f"{item},Film {item}\n" for item in range(60))
+    (tmp_path / "items.csv").write_text(f"item,title\n{rows}")
+    files = ("--item-vectors", tmp_path / "v.npz", "--items", tmp_path / "items.csv")
+    wanted = ("--epsilon", 8, "--principal")
+    assert run("import", *files, *wanted, "--out", tmp_path / "m") == 0
+    assert artifact.load(tmp_path / "m").card.space.dimension == 3
+    assert run("import", *files, *wanted, "--dimension", 4, "--out", tmp_path / "m2") != 0

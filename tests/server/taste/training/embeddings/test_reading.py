@@ -1,0 +1,182 @@
+"""Files of vectors: what is accepted reads the same in all three formats, all else is one line."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from safetensors.numpy import save_file
+
+from askew.errors import DataError
+from askew_server.taste.training import given_vectors
+from askew_server.taste.training.given_vectors import read_vectors
+
+NUMBERS = np.array([[0.5, -1.0, 2.0], [0.0, 0.25, 4.0], [1.0, 1.0, -8.0]], dtype=np.float32)
+KEYS = ("3", "20", "100")
+
+
+def npz(path: Path, **arrays: Any) -> Path:
+    np.savez(path / "v.npz", **arrays)
+    return path / "v.npz"
+
+
+def safetensors(path: Path, **arrays: NDArray[Any]) -> Path:
+    save_file(arrays, path / "v.safetensors")
+    return path / "v.safetensors"
+
+
+def parquet(path: Path, select: str) -> Path:
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY ({select}) TO '{path / 'v.parquet'}' (FORMAT parquet)")
+    return path / "v.parquet"
+
+
+LISTS = ", ".join(f"('{key}', {row})" for key, row in zip(KEYS, NUMBERS.tolist(), strict=True))
+TABLE = f"SELECT * FROM (VALUES {LISTS}) AS t(key, vector)"
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda path: npz(path, vectors=NUMBERS, keys=np.array(KEYS)),
+        lambda path: npz(path, vectors=NUMBERS.astype(np.float64), keys=np.array([3, 20, 100])),
+        lambda path: safetensors(path, vectors=NUMBERS, keys=np.array([3, 20, 100])),
+        lambda path: safetensors(
+            path, vectors=NUMBERS.astype(np.float16), keys=np.array([3, 20, 100], dtype=np.uint16)
+        ),
+        lambda path: parquet(path, TABLE),
+        lambda path: parquet(path, f"SELECT key, vector::FLOAT[3] AS vector FROM ({TABLE})"),
+        lambda path: parquet(path, f"SELECT key::BIGINT AS key, vector FROM ({TABLE})"),
+    ],
+)
+def test_the_same_vectors_read_the_same_from_every_format(
+    write: Callable[[Path], Path], tmp_path: Path
+) -> None:
+    vectors = read_vectors(write(tmp_path))
+    assert vectors.keys == KEYS
+    assert vectors.numbers.dtype == np.float64
+    np.testing.assert_array_equal(vectors.numbers, NUMBERS)
+
+
+def test_rows_of_a_large_parquet_file_stay_in_order(tmp_path: Path) -> None:
+    count = 150_000  # more than one group of rows
+    path = parquet(tmp_path, f"SELECT i AS key, [i, 1.5] AS vector FROM range({count}) AS t(i)")
+    vectors = read_vectors(path)
+    assert vectors.keys == tuple(map(str, range(count)))
+    np.testing.assert_array_equal(vectors.numbers[:, 0], np.arange(count))
+
+
+def test_keys_are_optional(tmp_path: Path) -> None:
+    assert read_vectors(npz(tmp_path, vectors=NUMBERS)).keys is None
+
+
+def wide(n: int) -> NDArray[np.float32]:
+    return np.ones((2, n), dtype=np.float32)
+
+
+def with_nan() -> NDArray[np.float32]:
+    bad = NUMBERS.copy()
+    bad[1, 2] = np.nan
+    return bad
+
+
+BAD = {
+    "text": (lambda path: npz(path, vectors=np.array([["a", "b"]])), "floating-point numbers"),
+    "whole numbers": (lambda path: npz(path, vectors=np.ones((2, 2), np.int8)), "not int8"),
+    "one dimension": (lambda path: npz(path, vectors=NUMBERS[0]), "table of 2 rows or more"),
+    "one row": (lambda path: npz(path, vectors=NUMBERS[:1]), "table of 2 rows or more"),
+    "no numbers": (lambda path: npz(path, vectors=wide(0)), "vectors of 0 numbers"),
+    "too wide": (lambda path: npz(path, vectors=wide(257)), "of 257 numbers, and devices hold"),
+    "nan": (lambda path: npz(path, vectors=with_nan()), "1 vectors are not finite.* row 2"),
+    "nan by key": (
+        lambda path: npz(path, vectors=with_nan(), keys=np.array(KEYS)),
+        "not finite.* of '20'",
+    ),
+    "zero": (lambda path: npz(path, vectors=0 * NUMBERS), "all vectors are zero"),
+    "keys of another length": (
+        lambda path: npz(path, vectors=NUMBERS, keys=np.arange(2)),
+        "2 keys for 3 vectors",
+    ),
+    "a key twice": (
+        lambda path: npz(path, vectors=NUMBERS, keys=np.array([7, 8, 7])),
+        "key '7' is there 2 times",
+    ),
+    "keys of floats": (lambda path: npz(path, vectors=NUMBERS, keys=np.ones(3)), "whole number"),
+    "other arrays": (lambda path: npz(path, embeddings=NUMBERS), "no vectors in it"),
+    "objects": (
+        lambda path: npz(path, vectors=np.array([[1, None]], dtype=object)),
+        "cannot be read as npz",
+    ),
+    "other tensors": (lambda path: safetensors(path, weight=NUMBERS), "no vectors in it"),
+    "ragged lists": (
+        lambda path: parquet(path, "SELECT unnest([[1.5], [1.5, 2.5]]) AS vector"),
+        "all of one length",
+    ),
+    "a null list": (
+        lambda path: parquet(path, "SELECT unnest([[1.5], NULL]) AS vector"),
+        "all of one length",
+    ),
+    "a null number": (
+        lambda path: parquet(path, "SELECT unnest([[1.5, 2.5], [1.5, NULL]]) AS vector"),
+        "1 vectors are not finite.* row 2",
+    ),
+    "a null key": (
+        lambda path: parquet(path, "SELECT unnest(['a', NULL]) AS key, [1.5] AS vector"),
+        "vector in row 2 has no key",
+    ),
+    "no lists": (lambda path: parquet(path, "SELECT 1 AS vector"), "cannot be read as parquet"),
+    "no column": (lambda path: parquet(path, "SELECT 1 AS x"), "no vectors in it"),
+    "no rows": (
+        lambda path: parquet(path, "SELECT [1.5] AS vector WHERE false"),
+        "all of one length",
+    ),
+}
+
+
+@pytest.mark.parametrize(("write", "reason"), BAD.values(), ids=BAD)
+def test_what_devices_cannot_hold_is_refused_in_one_line(
+    write: Callable[[Path], Path], reason: str, tmp_path: Path
+) -> None:
+    path = write(tmp_path)
+    with pytest.raises(DataError, match=reason) as refusal:
+        read_vectors(path)
+    assert str(refusal.value).startswith(f"{path}: ")
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("name", ["v.npz", "v.safetensors", "v.parquet"])
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 not really", b"PAR1" + bytes(60) + b"PAR1"])
+def test_damage_is_refused_in_one_line(name: str, content: bytes, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match="cannot be read as") as refusal:
+        read_vectors(tmp_path / name)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("name", ["v.npz", "v.safetensors", "v.parquet", "v.csv"])
+def test_a_missing_file_or_another_format_is_named(name: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=name):
+        read_vectors(tmp_path / name)
+
+
+def test_a_small_file_that_unpacks_to_a_large_one_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is unpacked."""
+    monkeypatch.setattr(given_vectors, "LARGEST", 1 << 20)
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": "<f4", "fortran_order": False, "shape": (1 << 13, 64)}
+    )
+    with zipfile.ZipFile(tmp_path / "v.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("vectors.npy", header.getvalue() + bytes(1 << 21))
+    assert (tmp_path / "v.npz").stat().st_size < 1 << 14
+    with pytest.raises(DataError, match="at most 1,048,576 bytes"):
+        read_vectors(tmp_path / "v.npz")

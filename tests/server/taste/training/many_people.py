@@ -1,0 +1,89 @@
+"""Does one piece of work for many people and many items within a limit of memory: its name and the
+limit in MiB, beyond what the imports take, are the arguments. A process of its own, for the limit.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+from pathlib import Path
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from askew.catalog.catalog import Catalog
+from askew.catalog.item import Item
+from askew.spaces.meanings import Meanings
+from askew.spaces.vectors import RatingScale
+from askew_server.evaluation.scene import Scene
+from askew_server.evaluation.split import deal
+from askew_server.ratings import RatingTable, titled
+from askew_server.taste.model.catalog_update import update
+from askew_server.taste.model.item_model import train
+from askew_server.taste.prior.gaussian import GaussianPrior
+from askew_server.taste.prior.people import as_they_are
+from askew_server.taste.training.factors import fold_in_people, people_of
+from askew_server.taste.training.options import TrainingOptions
+from askew_server.taste.training.space_fit import fit_space
+
+EACH, DIMENSION = 8, 4
+SCALE = RatingScale.between(1, 5)
+OPTIONS = TrainingOptions(ranking_dimension=8, min_ratings=1, learned=True, rule="none")
+
+
+def table(people: int, items: int) -> RatingTable:
+    """EACH ratings a person, of items from some place on: there is something to learn."""
+    rng = np.random.default_rng(0)
+    person = np.repeat(np.arange(people, dtype=np.int32), EACH)
+    steps = rng.integers(1, items // 16, len(person)).reshape(people, EACH).cumsum(axis=1)
+    item = ((rng.integers(items, size=(people, 1)) + steps) % items).astype(np.int32).ravel()
+    rating = rng.integers(1, 6, len(person)).astype(np.float64)
+    return RatingTable(person, item, rating, people, tuple(map(str, range(items))))
+
+
+def train_and_update() -> None:
+    """A model without a prior, and another catalog in its space."""
+    ratings = table(100_000, 8000)
+    rows = {key: titled(key) for key in ratings.item_keys}
+    model = train(ratings, rows, OPTIONS, source="nobody", simulated=True)
+    update(model, ratings, rows, source="nobody")
+
+
+def cohort() -> None:
+    """A prior of everybody, and the slates that they name."""
+    ratings, n_items, rng = table(60_000, 8000), 8000, np.random.default_rng(1)
+    people = people_of(ratings, np.arange(n_items), SCALE)
+    vectors = rng.normal(size=(n_items, DIMENSION)).astype(np.float32)
+    words = tuple([Item(key) for key in ratings.item_keys])
+    catalog = Catalog(words, vectors, np.ones(n_items, np.float32), tuple(range(100, 164)))
+    tastes = fold_in_people(people, vectors, 20)
+    encoder = fit_space(tastes, vectors, SCALE, 2, rng).space.encoder
+    known = as_they_are(tastes, vectors, encoder, "nobody")
+    known.prior(catalog, held=100)
+    slates = rng.choice(n_items, (64, 64), replace=False)
+    known.naming(Meanings(vectors[slates], catalog.boosts[slates]), catalog)
+
+
+def gaussian() -> None:
+    """Made-up people of a released Gaussian."""
+    GaussianPrior(np.zeros(2), np.eye(2), np.full(100_000, 0.001)).people(2000, 0)
+
+
+def evaluate() -> None:
+    """What everybody could get."""
+    Scene.of(deal(table(40_000, 6000), 0, 1), 0).wanted.best_slates(5)
+
+
+WORK = {"train": train_and_update, "cohort": cohort, "gaussian": gaussian, "evaluate": evaluate}
+
+
+def main(name: str, mebibytes: int) -> None:
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    limit = pages * resource.getpagesize() + (mebibytes << 20)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    with threadpool_limits(1):
+        WORK[name]()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

@@ -1,0 +1,176 @@
+"""Play counts and other scales are understood, or refused whole: no row of them is dropped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+from small_world import made_space
+
+from askew.errors import DataError, ParameterError
+from askew.spaces.vectors import RatingScale
+from askew_server.cli import main as cli
+from askew_server.evaluation.split import deal
+from askew_server.ratings import RatingTable, read_ratings
+from askew_server.taste.model import artifact
+from askew_server.taste.training.item_vectors import FixedVectors
+from askew_server.taste.training.options import TrainingOptions
+from askew_server.taste.training.space_fit import scale_of
+
+SMALL = "--min-ratings 5 --rule codebook --principal"
+
+
+def play_counts(n_people: int = 120, n_items: int = 40) -> list[tuple[str, str, int]]:
+    """Who played what how often: log-normal, from 1 to hundreds of thousands. Simulated."""
+    rng = np.random.default_rng(7)
+    kinds, rows = rng.integers(3, size=n_items), []
+    for person in range(n_people):
+        weights = np.where(kinds == person % 3, 6.0, 1.0)
+        for item in rng.choice(n_items, size=15, replace=False, p=weights / weights.sum()):
+            plays = int(np.exp(rng.normal(5, 2.2))) + 1
+            rows.append((f"person {person}", f"Band {item} ({1960 + item})", plays))
+    return rows
+
+
+def written(path: Path, rows: list[tuple[str, str, int]]) -> Path:
+    path.write_text("user,item,rating\n" + "".join(f"{u},{i},{n}\n" for u, i, n in rows))
+    return path
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+    words = [word for each in arguments for word in str(each).split("\n")]
+    monkeypatch.setattr("sys.argv", ["askew-server", *words])
+    try:
+        cli.main()
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    return 0
+
+
+def test_counts_are_refused_whole_in_one_line_that_names_the_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before, the strongest rows were left out with a line on stderr, and a model was made."""
+    rows = play_counts()
+    assert max(plays for *_, plays in rows) > 1000
+    path, out = written(tmp_path / "plays.csv", rows), tmp_path / "model"
+    code = run(monkeypatch, "train", "--ratings", path, "--out", out, *SMALL.split())
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert (code, out.exists()) == (1, False)
+    assert "train --counts" in last
+    assert "Nothing of the file was used" in last
+
+
+def test_counts_train_with_every_row_and_without_an_items_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = play_counts()
+    path, out = written(tmp_path / "plays.csv", rows), tmp_path / "model"
+    options = ["--counts", *SMALL.split()]
+    assert run(monkeypatch, "train", "--ratings", path, "--out", out, *options) == 0
+    shown = capsys.readouterr()
+    assert "bad rows" not in shown.err
+    assert f"{len(rows):,} by 120 people of 40 items" in shown.out
+    model = artifact.load(out)
+    assert model.card.space.scale == RatingScale(0.0, 1.0, 1.0)
+    assert model.counts["likes"] == model.counts["ratings"]
+    first = model.catalog.items[0]
+    assert (first.title, first.year, first.label) == ("Band 0", 1960, "Band 0 (1960)")
+
+
+def test_like_from_says_how_often_is_a_like(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, out = written(tmp_path / "plays.csv", play_counts()), tmp_path / "model"
+    options = ["--counts", "--like-from", 100, *SMALL.split()]
+    assert run(monkeypatch, "train", "--ratings", path, "--out", out, *options) == 0
+    model = artifact.load(out)
+    assert (model.training.counts, model.training.like_from) == (100.0, None)
+    assert 0.4 < model.counts["likes"] / model.counts["ratings"] < 0.8
+
+
+def test_an_update_of_such_a_model_reads_counts_and_keeps_the_titles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, old, new = (tmp_path / name for name in ("plays.csv", "model", "model-2"))
+    written(path, play_counts())
+    items = tmp_path / "items.csv"
+    items.write_text(
+        "item,title\n" + "".join(f"Band {i} ({1960 + i}),Name {i}\n" for i in range(40))
+    )
+    options = ["--counts", "--items", items, *SMALL.split()]
+    assert run(monkeypatch, "train", "--ratings", path, "--out", old, *options) == 0
+    written(path, [*play_counts(), *((f"person {p}", "Band 99 (1999)", 4000) for p in range(60))])
+    assert run(monkeypatch, "update", "--model", old, "--ratings", path, "--out", new) == 0
+    labels = {item.label for item in artifact.load(new).catalog.items}
+    assert labels == {*(f"Name {i}" for i in range(40)), "Band 99 (1999)"}
+
+
+def test_counts_of_one_pair_add_up(tmp_path: Path) -> None:
+    """Where ratings of one pair replace each other. 3 + 4 plays are 7, and 7 is a like."""
+    rows = [("a", "x", 3), ("b", "y", 6), ("a", "y", 0), ("a", "x", 4)]
+    table, rejects = read_ratings(written(tmp_path / "p.csv", rows), counts=7.0)
+    assert rejects.count == 0
+    found = zip(table.person, table.item, table.rating, strict=True)
+    assert [(int(p), table.item_keys[i], r) for p, i, r in found] == [
+        (0, "x", 1.0),
+        (1, "y", 0.0),
+        (0, "y", 0.0),
+    ]
+
+
+@pytest.mark.parametrize("rating", ["1000.5", "-1001", "352698"])
+def test_a_rating_beyond_every_scale_refuses_the_file(tmp_path: Path, rating: str) -> None:
+    text, packed = tmp_path / "ratings.csv", tmp_path / "ratings.parquet"
+    text.write_text(f"user,item,rating\n8,9,1\n1,2,{rating}\n8,10,2\n")
+    duckdb.execute(f"COPY (FROM '{text}') TO '{packed}' (FORMAT parquet)")
+    for path, line in ((text, 3), (packed, 2)):
+        with pytest.raises(DataError, match=f"line {line}: .*--counts") as refused:
+            read_ratings(path)
+        assert rating not in str(refused.value)
+
+
+def test_a_count_below_zero_refuses_the_file(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="line 2: a count must be at least 0"):
+        read_ratings(written(tmp_path / "p.csv", [("a", "x", -1)]), counts=1.0)
+
+
+def table_of(ratings: list[float]) -> RatingTable:
+    count = len(ratings)
+    keys = tuple(map(str, range(count)))
+    return RatingTable(np.arange(count), np.arange(count), np.array(ratings), count, keys)
+
+
+def test_a_scale_on_which_hardly_anything_is_a_like_is_refused_by_default() -> None:
+    """Counts below 1000, or one 99 among stars. Planted bug: a model of the few at the top."""
+    plays = [float(min(int(np.exp(z)), 999)) for z in np.random.default_rng(3).normal(2, 1.5, 5000)]
+    stars = [1.0 + place % 5 for place in range(999)]
+    for ratings in (plays, [*stars, 99.0]):
+        with pytest.raises(DataError, match=r"--counts.*--like-from"):
+            scale_of(table_of(ratings))
+        assert scale_of(table_of(ratings), 4.0).like_from == 4
+    assert scale_of(table_of(stars)).like_from == 4
+
+
+def test_one_value_alone_names_the_option() -> None:
+    with pytest.raises(DataError, match=r"every rating is 1: .*--counts"):
+        scale_of(table_of([1.0, 1.0]))
+
+
+def test_an_evaluation_refuses_the_same() -> None:
+    with pytest.raises(DataError, match="--counts"):
+        deal(table_of([1.0] * 500 + [500.0]), 0, 1)
+
+
+def test_counts_are_not_told_in_the_vectors_of_a_model_of_ratings() -> None:
+    vectors = FixedVectors(("0", "1"), np.eye(2, dtype=np.float32), made_space())
+    with pytest.raises(ParameterError, match="counts"):
+        vectors.express(table_of([1.0, 9.0]).likes_of_counts(1.0), TrainingOptions(counts=1.0))
+
+
+@pytest.mark.parametrize("least", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_least_count_that_is_none_is_refused(least: float) -> None:
+    with pytest.raises(ParameterError, match="counts"):
+        TrainingOptions(counts=least)
