@@ -409,6 +409,6 @@ def test_a_version_does_not_depend_on_how_many_items_are_read_at_once(
 ) -> None:
     versions = set()
     for at_once in (1, 7, 4096):
-        monkeypatch.setattr("askew.protocol.model_card._AT_ONCE", at_once)
+        monkeypatch.setattr("askew.catalog.catalog._AT_ONCE", at_once)
         versions.add(replace(model.catalog).version)
     assert versions == {model.catalog.version}

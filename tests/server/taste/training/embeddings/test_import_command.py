@@ -49,7 +49,7 @@ def _few_people(monkeypatch: pytest.MonkeyPatch) -> None:
 @cache
 def examples() -> ModuleType:
     """The models of benchmarks/bring_your_own.py."""
-    path = Path(__file__).parents[4] / "benchmarks/bring_your_own.py"
+    path = Path(__file__).parents[5] / "benchmarks/bring_your_own.py"
     spec = importlib.util.spec_from_file_location("bring_your_own", path)
     assert spec is not None
     assert spec.loader is not None
