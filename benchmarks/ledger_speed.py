@@ -33,7 +33,7 @@ from typing import Any
 from benchmarks.rows import OURS, Goal, Row, Work, finish, run
 
 from askew.dp.composition import Loss
-from askew.dp.odometer import PayWhatYouGet, PrivacyBudget
+from askew.dp.odometer import PayWhatYouGet, PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, BoundedRange, PureDP
 from askew_server.ledger import ChargeRequest, Ledger
 
@@ -41,7 +41,7 @@ ROUNDS, COMMITS, CHARGES, THREADS = 5, 60, 160, (1, 4, 16, 64)
 GOAL, FAST = 0.5, 1000
 TOGETHER, MILLISECONDS = 16, 0.2  # of CPU a charge
 MEMORY = Path("/dev/shm")
-CAP = PrivacyBudget(epsilon=Fraction(10**6), delta=Fraction(1, 100), slack=Fraction(1, 10**9))
+CAP = PrivacyFilter(epsilon=Fraction(10**6), delta=Fraction(1, 100), slack=Fraction(1, 10**9))
 LOSS = PureDP(Fraction(1, 1000), ADD_OR_REMOVE_ONE)
 LISTS = BoundedRange(Fraction(1, 1000), 20, Fraction(0), ADD_OR_REMOVE_ONE)
 NUMBERS = count()

@@ -27,7 +27,7 @@ import grpc
 import grpc.aio
 
 from askew.catalog.editions import edition_of
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Query, Signal
 from askew.wire import convert
@@ -185,7 +185,7 @@ def saved(model: ItemModel, place: Path) -> Path:
 
 
 def question(model: ItemModel) -> bytes:
-    space, noise = model.card.space, Lattice.for_epsilon(Fraction(4))
+    space, noise = model.card.space, LatticeLaplace.for_epsilon(Fraction(4))
     signal_ = Signal(space.version, noise, (0,) * space.dimension)
     return convert.query_to_bytes(Query(signal_, 4, edition=edition_of(today())))
 

@@ -16,7 +16,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew.retrieval.cover import cover, covered
 from askew.retrieval.posterior import PosteriorRule, Prior, lattice_log_likelihood
@@ -52,7 +52,7 @@ def answer_ms(rule: PosteriorRule, signals: list[Signal], k: int) -> float:
 
 def main() -> None:
     rng = np.random.default_rng(5)
-    lattice = Lattice.for_epsilon(Fraction(1))
+    lattice = LatticeLaplace.for_epsilon(Fraction(1))
     places = rng.normal(1.5, 1.5, (ROUNDS, 2)) / lattice.step
     signals = [Signal("00" * 16, lattice, tuple(map(int, place))) for place in places]
     prior = made_prior(4000, rng)

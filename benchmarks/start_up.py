@@ -58,7 +58,7 @@ def asked(name: str, data: Path, address: str) -> Row:
 
 def store(folder: Path) -> tuple[Path, Path]:
     """Where a device keeps a rating and a place, and a ledger with a charge."""
-    from askew.dp.odometer import PrivacyBudget
+    from askew.dp.odometer import PrivacyFilter
     from askew.dp.privacy import ADD_OR_REMOVE_ONE, PureDP
     from askew_server.ledger import ChargeRequest, Ledger
 
@@ -68,7 +68,7 @@ def store(folder: Path) -> tuple[Path, Path]:
     place = ("place", "add", "home", "--region", "DE", "--data", data)
     program("-m", "askew_client", *place, stdin=PLACE)()
     with Ledger(path, path.with_name("ledger.anchor")) as book:
-        cap, loss = PrivacyBudget(epsilon=Fraction(9)), PureDP(Fraction(1, 999), ADD_OR_REMOVE_ONE)
+        cap, loss = PrivacyFilter(epsilon=Fraction(9)), PureDP(Fraction(1, 999), ADD_OR_REMOVE_ONE)
         book.open_dataset("films", "1", cap, "one person", ADD_OR_REMOVE_ONE)
         request = ChargeRequest(
             dataset="films", version="1", key="key", digest=bytes(32), loss=loss

@@ -18,7 +18,7 @@ from pathlib import Path
 import grpc.aio
 import numpy as np
 
-from askew.dp.odometer import PrivacyBudget
+from askew.dp.odometer import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, ApproximateDP, PureDP
 from askew.dp.release import PRIVACY_UNIT, Release
 from askew.wire import popularity_convert as convert
@@ -31,7 +31,7 @@ from askew_server.serving.services.popularity import PopularityService
 
 ROUNDS, LISTED = 400, 60
 SIZES = {"5 kB": (20, 200), "1 MB": (5000, 200)}  # items, and characters of a name
-CAP = PrivacyBudget(epsilon=Fraction(1000))
+CAP = PrivacyFilter(epsilon=Fraction(1000))
 
 
 class EchoService:

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from benchmarks.serving.models import Tastes, made_films, made_people, made_tastes
 
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.protocol.rule_kind import RuleKind
 from askew.protocol.signal import Signal
 from askew.wire.held import held_to_bytes
@@ -89,7 +89,7 @@ def rows(name: str, model: Tastes | ItemModel, people: PriorPeople) -> Iterator[
     print(f"{name}: {time.process_time() - begun:.1f} s CPU in all")
     group = KeptAside.of(people, model.catalog, model.card.n_held)
     mechanisms = dict.fromkeys(each.mechanism for each in tables.tables)
-    for lattice in [each for each in mechanisms if isinstance(each, Lattice)]:
+    for lattice in [each for each in mechanisms if isinstance(each, LatticeLaplace)]:
         asked = [each for each in tables.tables if each.mechanism == lattice]
         for table, found in zip(asked, losses(retriever, lattice, asked, group), strict=True):
             size = TabulatedReplies([table], replies.reply).size
@@ -103,7 +103,7 @@ def rows(name: str, model: Tastes | ItemModel, people: PriorPeople) -> Iterator[
 
 
 def losses(
-    retriever: Retriever, lattice: Lattice, tables: Sequence[AnswerTable], group: KeptAside
+    retriever: Retriever, lattice: LatticeLaplace, tables: Sequence[AnswerTable], group: KeptAside
 ) -> Iterator[Estimate]:
     """Of each table, paired, by the same noise."""
     signals = lattice_signals(lattice, group.points, np.random.default_rng(1)).tolist()

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from askew.dp.privacy import ANY_SPACE
 from askew.noise.hexagonal import NEIGHBORS
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew.spaces.metric.area import Area
 from askew.spaces.metric.axes import Axis, AxisSpace
@@ -78,5 +78,5 @@ def noisy(region: Region, homes: Array, epsilon: Fraction, seed: int = 0) -> lis
 
 def point_of(space: AxisSpace, *coordinates: float, epsilon: Fraction = Fraction(1)) -> Signal:
     """A signal that points to these units of distance on each axis."""
-    lattice = Lattice.for_epsilon(epsilon)
+    lattice = LatticeLaplace.for_epsilon(epsilon)
     return Signal(space.version, lattice, tuple(round(c / lattice.step) for c in coordinates))

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.dp.privacy import ANY_SPACE
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew.spaces.metric.axes import Axis, AxisSpace
 from askew.spaces.metric.map_noise import MapNoise
@@ -175,7 +175,7 @@ class Road:
     def signals(self, epsilon: Fraction, crowd: Crowd, draws: int) -> list[Signal]:
         """As in `Ground`."""
         axis, version = self.axis, self.space.version
-        lattice = Lattice.for_epsilon(epsilon)
+        lattice = LatticeLaplace.for_epsilon(epsilon)
         rng = np.random.default_rng([self.seed, _STREAM, axis.wraps, crowd == "rural", 0])
         points = (np.repeat(self.crowds[crowd], draws, axis=0) - axis.low) / axis.scale
         sent = lattice_signals(lattice, points, rng)

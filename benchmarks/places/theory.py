@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.placement import Disutility, Identity, Laplace, Power, place
 from askew.placement.ring import place_on_ring
 from askew.protocol.rule_kind import MetricRuleKind
@@ -80,7 +80,7 @@ def on_ring(size: float) -> Agreement:
 
 def mean_disutility(axis: Axis, h: Disutility, k: int, person: float) -> float:
     """What the codebook's k items cost a person in expectation over the noise."""
-    space, lattice = AxisSpace((axis,)), Lattice.for_epsilon(Fraction(1))
+    space, lattice = AxisSpace((axis,)), LatticeLaplace.for_epsilon(Fraction(1))
     items = np.linspace(axis.low, axis.high, int(_DENSE * float(axis.size)), endpoint=False)
     rule = near_rule_of(MetricRuleKind.CODEBOOK, MetricIndex(space, items[:, None]), disutility=h)
     around = round(person / lattice.step)

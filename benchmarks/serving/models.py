@@ -14,7 +14,7 @@ from askew.catalog.catalog import Catalog
 from askew.catalog.editions import edition_of
 from askew.catalog.item import Item
 from askew.dp.privacy import ANY_SPACE
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.metric_card import MetricCard
 from askew.protocol.model_card import ModelCard, ServingRule
@@ -147,7 +147,7 @@ def questions(
 
 
 def _in_the_box(card: ModelCard, epsilon: Fraction) -> list[Signal]:
-    rng, lattice = np.random.default_rng(3), Lattice.for_epsilon(epsilon)
+    rng, lattice = np.random.default_rng(3), LatticeLaplace.for_epsilon(epsilon)
     size = (QUESTIONS, card.space.dimension)
     points = card.space.encoder.unit * rng.random(size) + rng.laplace(0.0, 1 / float(epsilon), size)
     return [Signal(card.space.version, lattice, each) for each in _steps(points / lattice.step)]

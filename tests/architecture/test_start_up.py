@@ -13,7 +13,7 @@ import click
 import pytest
 from every_command import every_command
 
-from askew.dp.odometer import PrivacyBudget
+from askew.dp.odometer import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, ApproximateDP, PureDP
 from askew.dp.release import Release
 from askew_client.cli.main import cli as device
@@ -112,7 +112,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     run(f"askew place add home --region DE --data {data}", "52.5, 13.4")
     path = folder / "ledger.sqlite"
     with Ledger(path, path.with_name("ledger.sqlite.anchor")) as ledger:
-        cap = PrivacyBudget(epsilon=Fraction(1))
+        cap = PrivacyFilter(epsilon=Fraction(1))
         ledger.open_dataset("films", "1", cap, "one person", ADD_OR_REMOVE_ONE)
         loss = PureDP(Fraction(1), ADD_OR_REMOVE_ONE)
         wanted = ChargeRequest(dataset="films", version="1", key="k", digest=bytes(32), loss=loss)

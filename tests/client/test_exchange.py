@@ -21,7 +21,7 @@ from askew.errors import (
     ParameterError,
     ProfileError,
 )
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.noise.randomness import ReplayBits
 from askew.protocol.ranking import Slate
@@ -58,7 +58,7 @@ def test_asking_gives_a_query_whose_signal_is_in_the_memory(
     exchange = pair.exchange(FAN)
     query = exchange.ask(SLOT, memory, replay("first")).query
     assert query == Query(memory.signals[pair.card.space.version, SLOT], k=4, edition=FIRST)
-    assert query.signal.mechanism == Lattice.for_epsilon(K4.epsilon)
+    assert query.signal.mechanism == LatticeLaplace.for_epsilon(K4.epsilon)
     drawn = query.signal.lattice.perturb(exchange.profile.point, replay("first"))
     assert query.signal.values == drawn
 
@@ -180,7 +180,7 @@ def test_a_stored_signal_that_does_not_fit_its_space_is_not_sent(
 ) -> None:
     """Planted bug: sending whatever the file holds."""
     exchange = pair.exchange(FAN)
-    flat = Signal(exchange.card.space.version, Lattice(12, 1024), (5,))
+    flat = Signal(exchange.card.space.version, LatticeLaplace(12, 1024), (5,))
 
     class Damaged:
         def remember(self, *_: object, **__: object) -> Remembered:

@@ -17,7 +17,7 @@ import pytest
 from askew.catalog.editions import FIRST
 from askew.catalog.held_file import Part
 from askew.dp.privacy import SignalCharge
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import RandomBits, ReplayBits
 from askew.protocol.metric_card import Card
 from askew.protocol.ranking import Slate
@@ -139,7 +139,7 @@ def _seen_from_outside(
 
 
 def _frozen(pair: Pair) -> Signal:
-    return Signal(pair.card.space.version, Lattice.for_epsilon(Fraction(2)), (-1200, 300))
+    return Signal(pair.card.space.version, LatticeLaplace.for_epsilon(Fraction(2)), (-1200, 300))
 
 
 @pytest.mark.parametrize("other", [STRANGER, {3: 1.0}, dict.fromkeys(range(12), 2.5)])

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from recited import Recited
 
 from askew.errors import OutOfRange, PlaceError
-from askew.noise.lattice import COORDINATE_LIMIT, Lattice
+from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
 from askew.spaces.metric.axes import MAX_SIZE, Axis, AxisSpace
 from askew.spaces.metric.map_space import MapSpace
 from askew.spaces.metric.region import Region
@@ -23,7 +23,7 @@ ROAD = Axis("kilometer post", "km", 0.0, 800.0, wraps=False, scale=100.0)
 DAY = Axis("time of day", "hours", 0.0, 24.0, wraps=True, scale=1.0)
 PRICE = Axis("price", "euros", -5.0, 45.0, wraps=False, scale=2.5)
 TRIP = AxisSpace((ROAD, DAY, PRICE))
-LATTICE = Lattice.for_epsilon(Fraction(4))
+LATTICE = LatticeLaplace.for_epsilon(Fraction(4))
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_on_a_ring_nothing_is_farther_than_half_way_around() -> None:
 
 @pytest.mark.parametrize("epsilon", ["1/100", "1", "4"])
 def test_a_signal_costs_epsilon_times_the_diameter(epsilon: str) -> None:
-    lattice = Lattice.for_epsilon(Fraction(epsilon))
+    lattice = LatticeLaplace.for_epsilon(Fraction(epsilon))
     loss = TRIP.loss(lattice)
     assert loss.epsilon == lattice.epsilon * 40
     assert loss.epsilon_per_distance == lattice.epsilon
@@ -103,19 +103,19 @@ def test_a_scale_that_makes_a_kilometer_a_meter_costs_a_thousand_times_as_much()
     """The device computes the cost from the numbers, whatever the unit is called."""
     honest = AxisSpace((replace(ROAD, scale=1.0),))
     hostile = AxisSpace((replace(ROAD, scale=1 / 1024),))
-    lattice = Lattice.for_epsilon(Fraction(1))
+    lattice = LatticeLaplace.for_epsilon(Fraction(1))
     assert hostile.loss(lattice).epsilon == 1024 * honest.loss(lattice).epsilon
 
 
 def test_an_axis_too_long_for_the_wire_is_refused_before_anything_is_charged() -> None:
     """Planted bug: noise is drawn, clamped to the wire, and tells nothing any more."""
     space = AxisSpace((replace(ROAD, high=float(MAX_SIZE), scale=1.0),))
-    assert space.loss(Lattice(10, 4096))
+    assert space.loss(LatticeLaplace(10, 4096))
     with pytest.raises(OutOfRange, match="lattice steps"):
-        space.loss(Lattice(12, 1024))
+        space.loss(LatticeLaplace(12, 1024))
     bits = Recited(0)
     with pytest.raises(OutOfRange, match="lattice steps"):
-        space.perturb([1.0], Lattice(12, 1024), bits)
+        space.perturb([1.0], LatticeLaplace(12, 1024), bits)
     assert bits.sizes == []
 
 
@@ -164,7 +164,7 @@ def test_a_ring_wraps_what_the_wire_would_clamp_and_a_line_clamps_it() -> None:
         def draw(self, count: int, bits: object) -> NDArray[np.int64]:
             return np.array([2**40 + 1] * count)
 
-    lattice = Lattice(1, 1024)
+    lattice = LatticeLaplace(1, 1024)
     lattice.__dict__["noise"] = Huge()
     post, hour, _ = TRIP.perturb((0.0, 0.0, -5.0), lattice, Recited(0))
     assert post == COORDINATE_LIMIT
@@ -173,10 +173,10 @@ def test_a_ring_wraps_what_the_wire_would_clamp_and_a_line_clamps_it() -> None:
 
 @pytest.mark.parametrize("z", [-1, 48, 2**31 - 1])
 def test_a_coordinate_that_is_not_on_the_ring_is_refused(z: int) -> None:
-    TRIP.check(Lattice(1, 4), (0, 47, 0))
-    TRIP.check(Lattice(1, 4), (0, 0, 0))
+    TRIP.check(LatticeLaplace(1, 4), (0, 47, 0))
+    TRIP.check(LatticeLaplace(1, 4), (0, 0, 0))
     with pytest.raises(OutOfRange, match="a coordinate on a ring"):
-        TRIP.check(Lattice(1, 4), (0, z, 0))
+        TRIP.check(LatticeLaplace(1, 4), (0, z, 0))
 
 
 # -- versions and items ---------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from askew.mechanisms.joint_classes import JointClasses, SequenceLosses
 from askew.mechanisms.tally import tally
 from askew.mechanisms.value_classes import ValueClasses
 from askew.noise import exact
-from askew.noise.exact import Chunk, Classes, Draws, Listing, enclose
+from askew.noise.exact import Classes, Draws, WeightBlock, WeightTable, enclose
 from askew.noise.randomness import ReplayBits
 
 COUNTS = [40, 31, 31, 30, 12, 12, 12, 7, 3, 0, 0, 0]
@@ -106,7 +106,7 @@ def test_a_uniform_2_to_the_minus_150_beside_an_edge_selects_the_right_bucket(
 ) -> None:
     """Every edge of every bucket, far below what float64 and 128 bits can tell apart."""
     classes = SOURCES[source]()
-    keys = [int(key) for part in classes.listing(300.0).parts for key in part().keys]
+    keys = [int(key) for part in classes.table(300.0).parts for key in part().keys]
     weights = [sum(classes.enclose(key, BITS)) for key in keys]
     running, total = 0, sum(weights)
     for index in range(len(keys) - 1):
@@ -123,25 +123,25 @@ class TwoClasses:
         self.logs = np.array([0.0, -float(np.log(2)) + wrong_by])
         self.claimed = claimed
 
-    def listing(self, depth: float) -> Listing:
-        return Listing([partial(Chunk, np.arange(2), self.logs)], self.claimed)
+    def table(self, depth: float) -> WeightTable:
+        return WeightTable([partial(WeightBlock, np.arange(2), self.logs)], self.claimed)
 
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
         return (1 << (shift - key),) * 2
 
 
 class OneIsFarBelow:
-    """Weights 1 and 2**-20, the second left out of a shallow listing, with a bound of the rest."""
+    """Weights 1 and 2**-20, the second left out of a shallow table, with a bound of the rest."""
 
     def __init__(self) -> None:
         self.asked: list[float] = []
 
-    def listing(self, depth: float) -> Listing:
+    def table(self, depth: float) -> WeightTable:
         self.asked.append(depth)
         shown = 1 if depth < 20 else 2
         logs = np.array([0.0, -20 * log(2)])[:shown]
         rest = -20 * log(2) if shown == 1 else -inf
-        return Listing([partial(Chunk, np.arange(shown), logs)], 2.0**-50, rest)
+        return WeightTable([partial(WeightBlock, np.arange(shown), logs)], 2.0**-50, rest)
 
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
         return (1 << (shift - 20 * key),) * 2
@@ -179,10 +179,10 @@ def test_a_long_part_is_trusted_less(parts: int) -> None:
     other parts have at most.
     """
     terms, beside = 1 << 20, 2.0**-32
-    long = partial(Chunk, np.arange(terms), np.zeros(terms))
-    listing = Listing([long] * parts, 0.0)
-    assert exact._filtered(listing, int((0.25 + beside) * 2**64)) is None
-    assert exact._filtered(listing, int((0.25 + 16 * beside) * 2**64)) is not None
+    long = partial(WeightBlock, np.arange(terms), np.zeros(terms))
+    table = WeightTable([long] * parts, 0.0)
+    assert exact._filtered(table, int((0.25 + beside) * 2**64)) is None
+    assert exact._filtered(table, int((0.25 + 16 * beside) * 2**64)) is not None
 
 
 def test_an_error_that_is_not_declared_would_be_seen() -> None:

@@ -13,7 +13,7 @@ from recited import Recited
 from askew.dp.privacy import ANY_SPACE
 from askew.errors import OutOfRange, ParameterError, PlaceError
 from askew.noise.hexagonal import HexagonalLattice
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew.spaces.metric.map_noise import MapNoise
 from askew.spaces.metric.position import MICRODEGREES, Position, microdegrees
@@ -161,7 +161,7 @@ def test_a_places_signal_belongs_to_no_space() -> None:
 
 def test_a_places_signal_is_no_point_and_a_point_no_position() -> None:
     place = Signal(ANY_SPACE, NOISE, (52_000_000, 13_000_000))
-    point = Signal("00" * 16, Lattice(2, 1), (3, -8))
+    point = Signal("00" * 16, LatticeLaplace(2, 1), (3, -8))
     assert (place.position(), place.map_noise) == (Position(52.0, 13.0), NOISE)
     with pytest.raises(OutOfRange, match="a lattice"):
         place.point()

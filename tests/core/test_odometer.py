@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from askew.dp.composition import Loss, basic, concentrated_epsilon, zcdp
-from askew.dp.odometer import Answered, PayWhatYouGet, PrivacyBudget, Spent
+from askew.dp.odometer import AnalystUsage, PayWhatYouGet, PrivacyFilter, RunningLoss
 from askew.dp.privacy import (
     ADD_OR_REMOVE_ONE,
     REPLACE_ONE,
@@ -44,8 +44,8 @@ def ranged(epsilon: Fraction, rounds: int = 1) -> BoundedRange:
     return BoundedRange(epsilon, rounds, Fraction(0), ADD_OR_REMOVE_ONE)
 
 
-def spend_until_refused(budget: PrivacyBudget, loss: Loss) -> int:
-    spent, count = Spent(), 0
+def spend_until_refused(budget: PrivacyFilter, loss: Loss) -> int:
+    spent, count = RunningLoss(), 0
     while True:
         try:
             spent = budget.after(spent, loss)
@@ -56,21 +56,21 @@ def spend_until_refused(budget: PrivacyBudget, loss: Loss) -> int:
 
 def test_a_budget_is_spent_to_the_last_and_not_beyond() -> None:
     """Exact: ten tenths are one. Planted bugs: floats; >= for >."""
-    assert spend_until_refused(PrivacyBudget(epsilon=Fraction(1)), pure(TENTH)) == 10
+    assert spend_until_refused(PrivacyFilter(epsilon=Fraction(1)), pure(TENTH)) == 10
 
 
 def test_zcdp_fits_more_selections_under_a_cap_than_the_sum_does() -> None:
     """96, where 30 add up to the cap: conversion(96 / 800) <= 3 < conversion(97 / 800)."""
-    with_slack = PrivacyBudget(epsilon=Fraction(3), delta=SLACK, slack=SLACK)
+    with_slack = PrivacyFilter(epsilon=Fraction(3), delta=SLACK, slack=SLACK)
     assert spend_until_refused(with_slack, ranged(TENTH)) == 96
     assert concentrated_epsilon(Fraction(96, 800), SLACK) <= 3
     assert concentrated_epsilon(Fraction(97, 800), SLACK) > 3
-    assert spend_until_refused(PrivacyBudget(epsilon=Fraction(3)), ranged(TENTH)) == 30
+    assert spend_until_refused(PrivacyFilter(epsilon=Fraction(3)), ranged(TENTH)) == 30
 
 
 def test_a_refusal_says_what_was_asked_spent_and_allowed() -> None:
-    budget = PrivacyBudget(epsilon=Fraction(1), delta=Fraction(1, 1000))
-    spent = budget.after(Spent(), pure(Fraction(3, 4)))
+    budget = PrivacyFilter(epsilon=Fraction(1), delta=Fraction(1, 1000))
+    spent = budget.after(RunningLoss(), pure(Fraction(3, 4)))
     with pytest.raises(BudgetExceeded, match="epsilon") as refused:
         budget.after(spent, pure(Fraction(1, 2)))
     actual = (refused.value.requested, refused.value.spent, refused.value.cap)
@@ -86,8 +86,8 @@ def test_a_filter_never_lets_a_valid_bound_pass_the_cap(
     asked: list[Loss], epsilon: Fraction
 ) -> None:
     """Whatever was let through: the sum of the added ones, and the better rule for the others."""
-    budget = PrivacyBudget(epsilon=epsilon, delta=Fraction(1, 10**5), slack=SLACK)
-    spent, taken = Spent(), []
+    budget = PrivacyFilter(epsilon=epsilon, delta=Fraction(1, 10**5), slack=SLACK)
+    spent, taken = RunningLoss(), []
     for loss in asked:
         try:
             spent = budget.after(spent, loss)
@@ -113,8 +113,9 @@ def test_the_conversion_of_a_filter_is_linear_in_rho() -> None:
     Planted bug: the best order of each total, with which whoever sees an unlucky selection stops
     selecting, adds plain charges up to the cap, and has passed it: an odometer used as a filter.
     """
-    budget = PrivacyBudget(epsilon=Fraction(3), delta=SLACK, slack=SLACK)
-    steps = [budget.loss(Spent(range_epsilon=Fraction(99), rho=Fraction(n, 800)), ADD_OR_REMOVE_ONE)
+    budget = PrivacyFilter(epsilon=Fraction(3), delta=SLACK, slack=SLACK)
+    steps = [budget.loss(RunningLoss(range_epsilon=Fraction(99), rho=Fraction(n, 800)),
+    ADD_OR_REMOVE_ONE)
              for n in (30, 50, 70)]  # fmt: skip
     first, second, third = (step.epsilon for step in steps)
     assert float(second - first) == pytest.approx(float(third - second), abs=1e-11)
@@ -122,20 +123,20 @@ def test_the_conversion_of_a_filter_is_linear_in_rho() -> None:
 
 
 def test_a_filter_charges_the_deltas_and_the_slack_of_selections() -> None:
-    budget = PrivacyBudget(epsilon=Fraction(9), delta=Fraction(1, 10), slack=SLACK)
+    budget = PrivacyFilter(epsilon=Fraction(9), delta=Fraction(1, 10), slack=SLACK)
     selected = BoundedRange(TENTH, 100, Fraction(1, 100), ADD_OR_REMOVE_ONE)
-    total = budget.loss(Spent().plus(selected), ADD_OR_REMOVE_ONE)
+    total = budget.loss(RunningLoss().plus(selected), ADD_OR_REMOVE_ONE)
     rho = 100 * TENTH**2 / 8
     assert total.epsilon == concentrated_epsilon(rho, SLACK, budget.order)
     assert total.delta == Fraction(1, 100) + SLACK
 
 
 def test_sums_add_and_subtract_by_field() -> None:
-    spent = Spent().plus(pure(1)).plus(ranged(Fraction(1, 2), 4))
-    expected = Spent(epsilon=Fraction(1), range_epsilon=Fraction(2), rho=Fraction(1, 8))
+    spent = RunningLoss().plus(pure(1)).plus(ranged(Fraction(1, 2), 4))
+    expected = RunningLoss(epsilon=Fraction(1), range_epsilon=Fraction(2), rho=Fraction(1, 8))
     assert expected == spent
-    assert Spent() == spent - spent
-    assert spent == Spent() + spent
+    assert RunningLoss() == spent - spent
+    assert spent == RunningLoss() + spent
 
 
 @pytest.mark.parametrize(
@@ -153,7 +154,7 @@ def test_sums_add_and_subtract_by_field() -> None:
 )
 def test_a_budget_that_makes_no_sense_is_refused(arguments: dict[str, Fraction]) -> None:
     with pytest.raises(ParameterError):
-        PrivacyBudget(**arguments)
+        PrivacyFilter(**arguments)
 
 
 TERMS = PayWhatYouGet(k_star=50, l_star=8, epsilon=TENTH, delta=Fraction(1, 10**8), slack=SLACK)
@@ -178,8 +179,8 @@ def test_ten_analysts_cost_far_less_than_ten_times_one() -> None:
     """The sums of their rho and of their deltas, under a cap for them: 7.34 by one zCDP, 21.2 by
     ten, 25.3 by ten of equation 3."""
     terms = replace(TERMS, slack=Fraction(0))
-    budget = PrivacyBudget(epsilon=Fraction(8), delta=Fraction(1, 10**5), slack=SLACK)
-    spent = Spent()
+    budget = PrivacyFilter(epsilon=Fraction(8), delta=Fraction(1, 10**5), slack=SLACK)
+    spent = RunningLoss()
     for _ in range(10):
         spent = budget.after(spent, terms.grant())
     total = budget.loss(spent, ADD_OR_REMOVE_ONE)
@@ -217,14 +218,14 @@ def mean(up: Floats, down: Floats, high: float, low: float) -> Floats:
     return chance * up + (1 - chance) * down
 
 
-def rounds_let_through(budget: PrivacyBudget, epsilon: Fraction, added: Fraction) -> int:
+def rounds_let_through(budget: PrivacyFilter, epsilon: Fraction, added: Fraction) -> int:
     """Of two analysts and of releases, after a plain charge: as many as are not refused."""
     terms = PayWhatYouGet(k_star=800, l_star=800, epsilon=epsilon, delta=Fraction(1, 10**18))
-    spent = budget.after(Spent(), pure(added))
+    spent = budget.after(RunningLoss(), pure(added))
     rounds = 0
     for _ in ("ann", "bob"):
         spent = budget.after(spent, terms.grant())
-        answered = Answered()
+        answered = AnalystUsage()
         for _ in range(terms.k_star // 5):  # each a stop at once, which is an outcome
             answered = terms.settle(terms.reserve(answered, 5), 5, 1)
             rounds += 1
@@ -244,7 +245,7 @@ def test_no_adversary_passes_a_cap_and_the_best_reaches_95_percent_of_it() -> No
     Planted bugs: rho = epsilon^2 / 9; grants that charge half of their outcomes; a stop for free.
     """
     slack, epsilon, added = Fraction(1, 10**12), Fraction(1, 20), Fraction(1)
-    budget = PrivacyBudget(epsilon=Fraction(10), delta=Fraction(1, 10**9), slack=slack)
+    budget = PrivacyFilter(epsilon=Fraction(10), delta=Fraction(1, 10**9), slack=slack)
     rounds = rounds_let_through(budget, epsilon, added)
     part = float(epsilon) / PARTS
     reached = [
@@ -256,10 +257,10 @@ def test_no_adversary_passes_a_cap_and_the_best_reaches_95_percent_of_it() -> No
 
 def test_an_answer_costs_its_length_with_the_stop() -> None:
     """Planted bug: the stop symbol is free, so that an empty answer costs nothing."""
-    reserved = TERMS.reserve(Answered(), 5)
-    assert reserved == Answered(outcomes=5, calls=1)
+    reserved = TERMS.reserve(AnalystUsage(), 5)
+    assert reserved == AnalystUsage(outcomes=5, calls=1)
     empty, full = Selection([], stopped=True), Selection([1, 2, 3, 4, 5], stopped=False)
-    assert TERMS.settle(reserved, 5, empty.outcomes) == Answered(outcomes=1, calls=1)
+    assert TERMS.settle(reserved, 5, empty.outcomes) == AnalystUsage(outcomes=1, calls=1)
     assert TERMS.settle(reserved, 5, full.outcomes) == reserved
     for outcomes in (0, 6, True, None):
         with pytest.raises(ParameterError, match="outcomes"):
@@ -269,7 +270,7 @@ def test_an_answer_costs_its_length_with_the_stop() -> None:
 @given(st.lists(st.tuples(st.integers(1, 20), st.integers(1, 20)), max_size=30))
 def test_no_sequence_of_answers_passes_the_terms(asked: list[tuple[int, int]]) -> None:
     """Theorem 2 needs k_i <= what is left, before each call."""
-    answered, outcomes, calls = Answered(), 0, 0
+    answered, outcomes, calls = AnalystUsage(), 0, 0
     for k, length in asked:
         if outcomes + k > TERMS.k_star or calls == TERMS.l_star:
             with pytest.raises(BudgetExceeded, match=r"outcomes|questions"):
@@ -277,7 +278,7 @@ def test_no_sequence_of_answers_passes_the_terms(asked: list[tuple[int, int]]) -
             continue
         answered = TERMS.settle(TERMS.reserve(answered, k), k, min(k, length))
         outcomes, calls = outcomes + min(k, length), calls + 1
-    assert answered == Answered(outcomes, calls)
+    assert answered == AnalystUsage(outcomes, calls)
     assert outcomes <= TERMS.k_star
     assert calls <= TERMS.l_star
 
@@ -312,4 +313,4 @@ def test_terms_that_make_no_sense_are_refused(arguments: dict[str, object]) -> N
 @pytest.mark.parametrize("k", [0, -1, True, 1.0])
 def test_a_call_asks_for_a_number_of_symbols(k: int) -> None:
     with pytest.raises(ParameterError, match="k"):
-        TERMS.reserve(Answered(), k)
+        TERMS.reserve(AnalystUsage(), k)

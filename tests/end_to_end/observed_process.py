@@ -26,7 +26,7 @@ from small_world import RULE, made_buckets, made_encoder, made_space
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
-from askew.dp.odometer import PayWhatYouGet, PrivacyBudget
+from askew.dp.odometer import PayWhatYouGet, PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.dp.release import PRIVACY_UNIT
 from askew.errors import ArtifactError
@@ -201,7 +201,7 @@ async def main(folder: Path, *, leaky: bool) -> None:
     holder = SnapshotHolder(answers.snapshot)
     observer.serves(lambda: holder.current.since, time.time())
     with Ledger(folder / "ledger.sqlite", folder / "anchor") as ledger:
-        cap = PrivacyBudget(epsilon=Fraction(100), delta=Fraction(1, 1000))
+        cap = PrivacyFilter(epsilon=Fraction(100), delta=Fraction(1, 1000))
         ledger.open_dataset(DATASET, "1", cap, PRIVACY_UNIT, ADD_OR_REMOVE_ONE)
         services: list[Service] = [
             RetrievalService(holder),

@@ -19,7 +19,7 @@ from askew.catalog.held_file import Part
 from askew.dp.privacy import ANY_SPACE
 from askew.errors import NotFound, OtherKind, StaleSpace
 from askew.noise.hexagonal import HexagonalLattice
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.protocol.rule_kind import MetricRuleKind
 from askew.protocol.signal import Query, Signal
 from askew.spaces.metric.map_noise import MapNoise
@@ -108,7 +108,7 @@ async def test_a_map_is_asked_with_no_space_and_no_region_in_the_bytes() -> None
 async def test_a_ring_is_asked_over_its_end() -> None:
     """Half past eleven at night is next to one o'clock."""
     model = model_of(DAY, [posts(DAY, 24)], rule=MetricRuleKind.NEAREST)
-    signal = Signal(DAY.version, Lattice(4, 16), (round(23.5 * 16),))
+    signal = Signal(DAY.version, LatticeLaplace(4, 16), (round(23.5 * 16),))
     async with serving(model) as transport:
         slate = await transport.retrieve(Query(signal, 4, "posts"), await transport.metric_card())
     hours = model.collections["posts"].coordinates[:, 0]
@@ -150,7 +150,7 @@ def tastes() -> Snapshot:
 
 
 async def test_a_question_of_tastes_gets_a_clear_code_from_collections() -> None:
-    query = Query(Signal(tastes().card.space.version, Lattice(4, 16), (1, 2)), 3)
+    query = Query(Signal(tastes().card.space.version, LatticeLaplace(4, 16), (1, 2)), 3)
     async with serving(small_map()) as transport:
         assert await code_of(transport, query) is grpc.StatusCode.FAILED_PRECONDITION
         with pytest.raises(StaleSpace):

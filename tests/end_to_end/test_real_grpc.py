@@ -23,7 +23,7 @@ from askew.catalog.editions import FIRST, PERIOD
 from askew.catalog.held_file import HEAD_BYTES, PIECE_BYTES, Head, Part
 from askew.catalog.item import Item
 from askew.errors import AskewError, OtherKind, TransportError, WireError
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.model_card import ModelCard
 from askew.protocol.signal import Query, Signal
@@ -140,7 +140,7 @@ async def test_an_independent_client_gets_the_answer_of_the_rule_in_memory(
 ) -> None:
     request = request_to(k=k, values=values)
     reply = await RetrievalStub(wired.channel).Retrieve(request, timeout=PATIENCE)
-    signal = Signal(wired.retriever.card.space.version, Lattice(10, 1024), tuple(values))
+    signal = Signal(wired.retriever.card.space.version, LatticeLaplace(10, 1024), tuple(values))
     slate = wired.retriever.answer(Query(signal, k))
     assert slate.item_ids == tuple(reply.item_ids)
     assert bytes.fromhex(slate.catalog_version) == reply.catalog_version
@@ -220,7 +220,7 @@ async def test_what_nobody_can_hold_is_refused(
 
 
 async def test_the_devices_own_transport_gets_the_same_answer(wired: Wired) -> None:
-    signal = Signal(wired.retriever.card.space.version, Lattice(10, 1024), (-700, 1300))
+    signal = Signal(wired.retriever.card.space.version, LatticeLaplace(10, 1024), (-700, 1300))
     query = Query(signal, 3, edition=FIRST)
     async with GrpcTransport(f"127.0.0.1:{wired.server.port}", PATIENCE) as transport:
         slate = await transport.retrieve(query, wired.retriever.card)

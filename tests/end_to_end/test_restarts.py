@@ -17,7 +17,7 @@ import pytest
 
 from askew.catalog.editions import PERIOD, edition_of
 from askew.catalog.held_file import Part
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Query, Signal
 from askew_client.demo.server import wait_until_healthy
 from askew_client.transport import grpc as transport
@@ -110,7 +110,7 @@ class Devices:
 
     def __init__(self, port: int, model: ItemModel) -> None:
         self._target, self._card = f"127.0.0.1:{port}", model.card
-        noise = Lattice.for_epsilon(Fraction(4))
+        noise = LatticeLaplace.for_epsilon(Fraction(4))
         zeros = (0,) * model.card.space.dimension
         signal_ = Signal(model.card.space.version, noise, zeros)
         self._query = Query(signal_, 4, edition=edition_of(today()))

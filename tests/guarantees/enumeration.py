@@ -49,10 +49,10 @@ class Tape(Draws):
 
     def choose(self, classes: Classes) -> int:
         """A choice that was reached before, by the same branches, has the same shares."""
-        chunks = [part() for part in classes.listing(200.0).parts]
+        blocks = [part() for part in classes.table(200.0).parts]
         path = tuple(self.branches[: self.position])
         if path not in self.known:
-            pairs = [(int(k), w) for c in chunks for k, w in zip(c.keys, c.logs, strict=True)]
+            pairs = [(int(k), w) for c in blocks for k, w in zip(c.keys, c.logs, strict=True)]
             keys = [key for key, log_weight in pairs if log_weight > -inf]
             weights = [Fraction(sum(classes.enclose(key, 160)), 2) for key in keys]
             total = sum(weights)

@@ -18,12 +18,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import Coins, Odds, RandomBits
 
 PRECISION = 200
 POINT = (0.3, -1.7, 0.0, 2.9, -0.01, 1.25, -3.3, 0.7)  # on the lattice and off it, on both sides
-LATTICES = [Lattice.for_epsilon(Fraction(each)) for each in (1, 4, "3/7")]
+LATTICES = [LatticeLaplace.for_epsilon(Fraction(each)) for each in (1, 4, "3/7")]
 
 
 class ChosenFaces(RandomBits):
@@ -43,26 +43,26 @@ class ChosenFaces(RandomBits):
         return np.array(faces, dtype=np.bool_).reshape(times, len(coins))
 
 
-def played(lattice: Lattice, d: int, faces: Sequence[bool] = ()) -> NDArray[np.int64]:
+def played(lattice: LatticeLaplace, d: int, faces: Sequence[bool] = ()) -> NDArray[np.int64]:
     return np.array(lattice.perturb(np.array(POINT[:d]), ChosenFaces(faces)))
 
 
 @cache
-def coins_of(lattice: Lattice, d: int) -> tuple[Odds, ...]:
+def coins_of(lattice: LatticeLaplace, d: int) -> tuple[Odds, ...]:
     bits = ChosenFaces()
     lattice.perturb(np.array(POINT[:d]), bits)
     return tuple(bits.thrown)
 
 
 @cache
-def moves_of(lattice: Lattice, d: int) -> NDArray[np.int64]:
+def moves_of(lattice: LatticeLaplace, d: int) -> NDArray[np.int64]:
     """What each coin does alone, (coins, d): the output where it falls heads, less all tails."""
     alone = np.eye(len(coins_of(lattice, d)), dtype=np.bool_)
     still = played(lattice, d)
     return np.array([played(lattice, d, faces.tolist()) - still for faces in alone])
 
 
-def wanted_coins(lattice: Lattice, d: int) -> Counter[tuple[int, int, int]]:
+def wanted_coins(lattice: LatticeLaplace, d: int) -> Counter[tuple[int, int, int]]:
     """(coordinate, move, floor(probability * 2**PRECISION)) of every coin, by the formula: the
     binary digits of G1 and G2, whether they go beyond these, and the rounding.
     """
@@ -102,10 +102,10 @@ def powers(q: int, level: int) -> tuple[int, int]:
 @pytest.mark.parametrize("d", [1, 2, 3, 4, len(POINT)])
 @pytest.mark.parametrize("lattice", LATTICES, ids=str)
 def test_each_coin_moves_one_coordinate_with_the_odds_of_the_formula(
-    lattice: Lattice, d: int
+    lattice: LatticeLaplace, d: int
 ) -> None:
-    """Planted bugs: half the rate in `Lattice.noise`, no noise on the last coordinate or on those
-    from the third on, the first one's noise used again, one rounding coin for all.
+    """Planted bugs: half the rate in `LatticeLaplace.noise`, no noise on the last coordinate or on
+    those from the third on, the first one's noise used again, one rounding coin for all.
     """
     moves = moves_of(lattice, d)
     assert np.count_nonzero(moves, axis=1).tolist() == [1] * len(moves)
@@ -118,7 +118,7 @@ def test_each_coin_moves_one_coordinate_with_the_odds_of_the_formula(
 
 
 @pytest.mark.parametrize("lattice", LATTICES, ids=str)
-def test_coins_add_up(lattice: Lattice) -> None:
+def test_coins_add_up(lattice: LatticeLaplace) -> None:
     """Planted bug: a coordinate that is not moved, or not rounded, when another one is."""
     d, chance = len(POINT), random.Random(0)
     moves, still = moves_of(lattice, d), played(lattice, d)

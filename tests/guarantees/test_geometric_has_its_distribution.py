@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from askew.noise.geometric import Beyond, Digit, TwoSidedGeometric
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import RandomBits, SystemBits
 
 DRAWS = 60_000
@@ -99,7 +99,7 @@ class CountingBits(RandomBits):
 
 @pytest.mark.parametrize("profile", [[0.0, 0.0], [1e-300, -1e-300], [3.7, -0.1]])
 def test_the_work_depends_on_neither_the_profile_nor_the_noise(profile: list[float]) -> None:
-    lattice = Lattice.for_epsilon(Fraction(2))
+    lattice = LatticeLaplace.for_epsilon(Fraction(2))
     words_per_draw = lattice.noise.levels + 1
     expected = [2 * 16, 2 * 2 * words_per_draw * 16]
     for _ in range(200):

@@ -20,19 +20,21 @@ from numpy.typing import NDArray
 
 import askew.noise.geometric
 from askew.noise.geometric import TwoSidedGeometric
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import Coins, RandomBits, RationalOdds
 
 Law = dict[tuple[int, ...], Fraction]
 
 
-def law_of(lattice: Lattice, profile: Sequence[Fraction], least: Fraction) -> tuple[Law, Fraction]:
+def law_of(
+    lattice: LatticeLaplace, profile: Sequence[Fraction], least: Fraction
+) -> tuple[Law, Fraction]:
     """The exact law of the sent integers, and the probability of the branches cut off."""
     point = np.array([float(u) for u in profile])
     return law_of_coins(lambda bits: lattice.perturb(point, bits), least)
 
 
-def closed_form(lattice: Lattice, u: Fraction, z: int) -> Fraction:
+def closed_form(lattice: LatticeLaplace, u: Fraction, z: int) -> Fraction:
     """P(Z = z | u) from the formula of the docstring."""
     r = Fraction(lattice.inverse_rate, lattice.inverse_rate + 1)
     x = u * (1 << lattice.step_exponent)
@@ -57,7 +59,7 @@ def violations(
                 yield u, v, z, p
 
 
-class SmallLattice(Lattice):
+class SmallLattice(LatticeLaplace):
     """The same lattice with fewer coins at once, which changes the work and not the law."""
 
     @cached_property
@@ -71,7 +73,7 @@ TINY = Fraction(1, 2**18)
 
 
 def laws_on_the_line(
-    lattice: Lattice, points: Sequence[Fraction] = EIGHTHS
+    lattice: LatticeLaplace, points: Sequence[Fraction] = EIGHTHS
 ) -> dict[tuple[Fraction, ...], tuple[Law, Fraction]]:
     return {(u,): law_of(lattice, [u], TINY) for u in points}
 
@@ -93,8 +95,8 @@ def test_no_pair_of_inputs_and_no_output_breaks_the_promise(q: int) -> None:
 
 
 def test_the_lattice_as_devices_use_it_keeps_the_promise_and_has_the_law() -> None:
-    """With its own noise. Planted bug: half the rate in `Lattice.noise`."""
-    lattice = Lattice(0, 2)
+    """With its own noise. Planted bug: half the rate in `LatticeLaplace.noise`."""
+    lattice = LatticeLaplace(0, 2)
     laws = laws_on_the_line(lattice, [Fraction(0), Fraction(1, 8)])
     assert list(violations(laws, lattice.epsilon)) == []
     for (u,), (law, residual) in laws.items():
@@ -104,7 +106,7 @@ def test_the_lattice_as_devices_use_it_keeps_the_promise_and_has_the_law() -> No
 
 @pytest.mark.parametrize(("exponent", "q"), [(0, 1), (0, 7), (3, 2), (4, 16)])
 def test_the_formula_keeps_the_promise_with_no_slack_at_all(exponent: int, q: int) -> None:
-    lattice = Lattice(exponent, q)
+    lattice = LatticeLaplace(exponent, q)
     points = [n * Fraction(1, 16) for n in range(-20, 21, 3)]
     span = range(-30, 31)
     laws: dict[tuple[Fraction, ...], tuple[Law, Fraction]] = {
@@ -131,7 +133,7 @@ def test_the_odds_of_rounding_up_are_the_exact_fraction_of_the_float(u: float) -
     rounding step apart.
     """
     bits = RecordedOdds()
-    Lattice(3, 2).perturb(np.array([u]), bits)
+    LatticeLaplace(3, 2).perturb(np.array([u]), bits)
     assert bits.first == Fraction(u) * 8 - math.floor(Fraction(u) * 8)
 
 
@@ -166,18 +168,18 @@ def test_two_coordinates_have_independent_noise(u: Fraction, v: Fraction) -> Non
         assert abs(p - product) <= residual
 
 
-class PlaneLattice(Lattice):
+class PlaneLattice(LatticeLaplace):
     @cached_property
     def noise(self) -> TwoSidedGeometric:
         return TwoSidedGeometric(self.inverse_rate, levels=2)
 
 
-def laws_in_the_plane(lattice: Lattice) -> dict[tuple[Fraction, ...], tuple[Law, Fraction]]:
+def laws_in_the_plane(lattice: LatticeLaplace) -> dict[tuple[Fraction, ...], tuple[Law, Fraction]]:
     points = [(Fraction(0), Fraction(0)), (Fraction(1), Fraction(0)), (Fraction(1), Fraction(1))]
     return {point: law_of(lattice, point, Fraction(1, 2**13)) for point in points}
 
 
-def laws_of_rounding(lattice: Lattice) -> dict[tuple[Fraction, ...], tuple[Law, Fraction]]:
+def laws_of_rounding(lattice: LatticeLaplace) -> dict[tuple[Fraction, ...], tuple[Law, Fraction]]:
     """Off the lattice, in the plane: rounding as it is, then the noise by its formula.
 
     Nothing is cut off: every (z, w) from -2 to 3 has its exact probability.
@@ -201,7 +203,7 @@ WITHIN_A_STEP = tuple(Fraction(n, 32) for n in (1, 4, 28, 31))
 
 @pytest.mark.parametrize("q", [1, 2, 1024])
 def test_rounding_in_the_plane_keeps_the_promise_with_no_slack_at_all(q: int) -> None:
-    lattice = Lattice(0, q)
+    lattice = LatticeLaplace(0, q)
     assert list(violations(laws_of_rounding(lattice), lattice.epsilon)) == []
 
 
@@ -218,7 +220,7 @@ class RoundsDown(SmallLattice):
         return [math.floor(u * (1 << self.step_exponent)) for u in profile]
 
 
-class HalfScale(Lattice):
+class HalfScale(LatticeLaplace):
     @cached_property
     def noise(self) -> TwoSidedGeometric:
         return TwoSidedGeometric(self.inverse_rate // 2, levels=3)
@@ -229,7 +231,7 @@ class OneSided(TwoSidedGeometric):
         return self.one_sided(count, bits)
 
 
-class OneSidedNoise(Lattice):
+class OneSidedNoise(LatticeLaplace):
     @cached_property
     def noise(self) -> TwoSidedGeometric:
         return OneSided(self.inverse_rate, levels=3)
@@ -242,7 +244,7 @@ class Truncated(TwoSidedGeometric):
         return values
 
 
-class NeverGoesBeyond(Lattice):
+class NeverGoesBeyond(LatticeLaplace):
     @cached_property
     def noise(self) -> TwoSidedGeometric:
         return Truncated(self.inverse_rate, levels=2)
@@ -254,7 +256,7 @@ class SameDrawOnBoth(PlaneLattice):
         return tuple(point + move for point in self._round(profile, bits))
 
 
-class OneRoundingCoin(Lattice):
+class OneRoundingCoin(LatticeLaplace):
     """One uniform number rounds both coordinates: the one nearer to its upper end goes up first."""
 
     def _round(self, profile: Iterable[float | Fraction], bits: RandomBits) -> list[int]:
@@ -270,7 +272,7 @@ class OneRoundingCoin(Lattice):
 @pytest.mark.parametrize(
     "broken", [RoundsToNearest, RoundsDown, HalfScale, OneSidedNoise, NeverGoesBeyond]
 )
-def test_a_planted_bug_on_the_line_is_caught(broken: type[Lattice]) -> None:
+def test_a_planted_bug_on_the_line_is_caught(broken: type[LatticeLaplace]) -> None:
     lattice = broken(0, 2)
     assert list(violations(laws_on_the_line(lattice), lattice.epsilon))
 

@@ -11,7 +11,7 @@ import pytest
 from guarantees.branches import exponential_from_below, law_of_coins
 
 from askew.errors import OutOfRange
-from askew.noise.lattice import Lattice, clamped
+from askew.noise.lattice import LatticeLaplace, clamped
 from askew.spaces.metric.axes import Axis, AxisSpace
 
 Law = dict[tuple[int, ...], Fraction]
@@ -22,13 +22,13 @@ TINY = Fraction(1, 2**13)
 
 
 @cache
-def law_on(axis: Axis, lattice: Lattice, value: float) -> tuple[Law, Fraction]:
+def law_on(axis: Axis, lattice: LatticeLaplace, value: float) -> tuple[Law, Fraction]:
     """The production object's law, coin by coin, and what was cut off."""
     space = AxisSpace((axis,))
     return law_of_coins(lambda bits: space.perturb([value], lattice, bits), TINY)
 
 
-def infinite_sum(lattice: Lattice, size: Fraction, u: Fraction, z: int) -> Fraction:
+def infinite_sum(lattice: LatticeLaplace, size: Fraction, u: Fraction, z: int) -> Fraction:
     """W(z | u), all turns of the ring added up: r**d + r**(L - d) over 1 - r**L, times c."""
     turn = size * (1 << lattice.step_exponent)
     r = Fraction(lattice.inverse_rate, lattice.inverse_rate + 1)
@@ -50,7 +50,7 @@ def apart(u: float, v: float) -> Fraction:
 @pytest.mark.parametrize("q", [1, 2])
 @pytest.mark.parametrize("hour", HOURS)
 def test_the_wrapped_law_is_the_infinite_sum(q: int, hour: float) -> None:
-    lattice = Lattice(1, q)
+    lattice = LatticeLaplace(1, q)
     law, residual = law_on(RING, lattice, hour)
     assert sum(law.values()) + residual == 1
     assert residual < Fraction(1, 10)
@@ -62,12 +62,12 @@ def test_the_wrapped_law_is_the_infinite_sum(q: int, hour: float) -> None:
 
 @pytest.mark.parametrize("q", [1, 2])
 def test_the_lowest_and_the_highest_value_are_one_point(q: int) -> None:
-    midnight, again = (law_on(RING, Lattice(1, q), hour)[0] for hour in (0.0, 24.0))
+    midnight, again = (law_on(RING, LatticeLaplace(1, q), hour)[0] for hour in (0.0, 24.0))
     for z in midnight:
         assert abs(midnight[z] - again[z]) < Fraction(1, 10)
 
 
-def broken_pairs(axis: Axis, lattice: Lattice) -> list[tuple[float, float]]:
+def broken_pairs(axis: Axis, lattice: LatticeLaplace) -> list[tuple[float, float]]:
     """Pairs of hours whose laws differ by more than the promise, for certain."""
     laws = {hour: law_on(axis, lattice, hour) for hour in HOURS}
     found = []
@@ -81,12 +81,12 @@ def broken_pairs(axis: Axis, lattice: Lattice) -> list[tuple[float, float]]:
 @pytest.mark.parametrize("q", [1, 2])
 def test_the_promise_holds_in_the_rings_distance_over_the_seam_too(q: int) -> None:
     """Planted bug: wrapped before the noise, so that outputs tell the two sides of midnight."""
-    assert broken_pairs(RING, Lattice(1, q)) == []
+    assert broken_pairs(RING, LatticeLaplace(1, q)) == []
 
 
 @pytest.mark.parametrize("q", [1, 2, 8])
 def test_the_formula_keeps_the_promise_with_no_slack_at_all(q: int) -> None:
-    lattice = Lattice(1, q)
+    lattice = LatticeLaplace(1, q)
     points = [Fraction(n, 16) for n in range(0, 33, 2)]
     for u, v in product(points, repeat=2):
         difference = min(abs(u - v), 2 - abs(u - v))
@@ -104,7 +104,7 @@ class WrapsBefore(Axis):
     def coordinate(self, value: float | Fraction) -> Fraction:
         return super().coordinate(value) % self.size
 
-    def sent(self, noisy: int, lattice: Lattice) -> int:
+    def sent(self, noisy: int, lattice: LatticeLaplace) -> int:
         return clamped(noisy)
 
 
@@ -118,25 +118,25 @@ class FractionalSteps(Axis):
     def __post_init__(self) -> None:
         """Nothing is refused."""
 
-    def steps(self, lattice: Lattice) -> int:
+    def steps(self, lattice: LatticeLaplace) -> int:
         return math.floor(self.size * (1 << lattice.step_exponent))
 
 
 def test_wrapping_before_the_noise_is_caught() -> None:
     axis = WrapsBefore("a day", "hours", 0.0, 24.0, wraps=True, scale=12.0)
-    assert (0.5, 23.75) in broken_pairs(axis, Lattice(1, 2))
+    assert (0.5, 23.75) in broken_pairs(axis, LatticeLaplace(1, 2))
 
 
 def test_a_ring_of_a_fractional_number_of_steps_would_break_the_promise() -> None:
     """27 hours of 12 to a unit are 4.5 steps. What is worth half a step is not hidden."""
     axis = FractionalSteps("a day", "hours", 0.0, 27.0, wraps=True, scale=12.0)
-    lattice = Lattice(1, 2)
+    lattice = LatticeLaplace(1, 2)
     (start, _), (end, residual) = (law_on(axis, lattice, hour) for hour in (0.0, 27.0))
     assert any(p > end[z] + residual for z, p in start.items())  # at distance 0
 
 
-@pytest.mark.parametrize("lattice", [Lattice(0, 3), Lattice(0, 4096)])
-def test_so_such_a_ring_is_refused(lattice: Lattice) -> None:
+@pytest.mark.parametrize("lattice", [LatticeLaplace(0, 3), LatticeLaplace(0, 4096)])
+def test_so_such_a_ring_is_refused(lattice: LatticeLaplace) -> None:
     """Half a step of the coarsest lattice is left over. Planted bug: it is rounded down."""
     ring = AxisSpace((Axis("a week", "days", 0.0, 7.5, wraps=True, scale=1.0),))
     with pytest.raises(OutOfRange, match="a whole number of lattice steps"):
@@ -148,14 +148,14 @@ def test_so_such_a_ring_is_refused(lattice: Lattice) -> None:
 
 
 def test_a_line_does_not_wrap() -> None:
-    law, _ = law_on(LINE, Lattice(1, 2), 0.0)
+    law, _ = law_on(LINE, LatticeLaplace(1, 2), 0.0)
     assert min(law) < (-3,)
     assert max(law) > (3,)
 
 
 def test_the_axes_of_a_space_have_noise_of_their_own_and_distances_that_add() -> None:
     """A ring and a line: the product of their laws."""
-    lattice = Lattice(1, 1)
+    lattice = LatticeLaplace(1, 1)
     space = AxisSpace((RING, LINE))
     law, residual = law_of_coins(
         lambda bits: space.perturb([23.0, 1.0], lattice, bits), Fraction(1, 2**9)

@@ -1,4 +1,4 @@
-"""Uniform bits that are the same in every run, and a chi-square test on them."""
+"""LazyUniform bits that are the same in every run, and a chi-square test on them."""
 
 from __future__ import annotations
 

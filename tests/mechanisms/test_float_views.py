@@ -51,12 +51,12 @@ VIEWS: dict[str, Classes] = {
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_logs_are_within_the_error_that_they_declare(name: str) -> None:
-    """Up to 150 classes of each listing, against 300-bit enclosures of their weights."""
+    """Up to 150 classes of each table, against 300-bit enclosures of their weights."""
     classes = VIEWS[name]
-    listing = classes.listing(48.0)
+    table = classes.table(48.0)
     pairs = [
         (int(key), float(weight))
-        for part in listing.parts
+        for part in table.parts
         for key, weight in zip(part().keys, part().logs, strict=True)
     ]
     top = max(weight for _, weight in pairs)
@@ -66,4 +66,4 @@ def test_logs_are_within_the_error_that_they_declare(name: str) -> None:
         low, high = classes.enclose(key, shift)
         true = (Fraction(low + high, 2) / 2**300).__float__()
         exact = log(true) + int(weight / log(2)) * log(2)
-        assert abs(exact - weight) <= listing.log_error + 1e-14 * (abs(weight) + 40)
+        assert abs(exact - weight) <= table.log_error + 1e-14 * (abs(weight) + 40)

@@ -25,10 +25,10 @@ from askew.mechanisms import (
     PNFJoint,
 )
 from askew.mechanisms.joint_classes import SequenceLosses
-from askew.mechanisms.noise import Noisy, Uniform
+from askew.mechanisms.noise import LazyUniform, Noisy
 from askew.mechanisms.tally import tally
 from askew.mechanisms.value_classes import ValueClasses
-from askew.noise.exact import Chunk
+from askew.noise.exact import WeightBlock
 from askew.noise.randomness import ReplayBits, SystemBits
 
 ONE, TINY = ADD_OR_REMOVE_ONE, Fraction(1, 10**400)
@@ -166,8 +166,8 @@ def test_nothing_that_describes_counts_prints_them() -> None:
         ValueClasses(view, Fraction(1)),
         losses,
         losses.steps(0, 3),
-        Chunk(view.values, view.values.astype(np.float64)),
-        Noisy("gumbel", 0, Fraction(777), [(Uniform(777), Fraction(1))], 777.0, 0.0),
+        WeightBlock(view.values, view.values.astype(np.float64)),
+        Noisy("gumbel", 0, Fraction(777), [(LazyUniform(777), Fraction(1))], 777.0, 0.0),
     ]
     assert not any("777" in repr(each) for each in shown)
 

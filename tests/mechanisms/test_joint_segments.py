@@ -15,7 +15,7 @@ from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.mechanisms import PNFJoint, joint_classes
 from askew.mechanisms.joint_classes import ALL, JointClasses, Segment, SequenceLosses, segments_of
 from askew.mechanisms.tally import Tally, tally
-from askew.noise.exact import Draws, Listing
+from askew.noise.exact import Draws, WeightTable
 
 RANDOM = np.random.default_rng(7)
 View = tuple[Tally, int, Fraction, int | None]
@@ -71,9 +71,9 @@ def plain_steps(kind: str) -> dict[int, int]:
     return {e: count for e, count in steps.items() if e < last} | {last: steps[max(steps)]}
 
 
-def listed(listing: Listing) -> dict[int, float]:
-    chunks = [part() for part in listing.parts]
-    return {int(k): float(w) for c in chunks for k, w in zip(c.keys, c.logs, strict=True)}
+def listed(table: WeightTable) -> dict[int, float]:
+    blocks = [part() for part in table.parts]
+    return {int(k): float(w) for c in blocks for k, w in zip(c.keys, c.logs, strict=True)}
 
 
 @KINDS
@@ -84,8 +84,8 @@ def test_the_steps_are_those_of_a_plain_count_however_the_losses_are_cut(
     monkeypatch.setattr(joint_classes, "_is_worth_cutting", CUTS[cut])
     monkeypatch.setattr(joint_classes, "_MOST", 20)
     classes = classes_of(kind)
-    listing = classes.listing(1e6)
-    found = listed(listing)
+    table = classes.table(1e6)
+    found = listed(table)
     expected = plain_steps(kind)
     *begins, last = expected
     assert [*found] == [*begins, ALL]
@@ -93,7 +93,7 @@ def test_the_steps_are_those_of_a_plain_count_however_the_losses_are_cut(
     rate = float(classes.rate)
     for begin, end in zip(begins, [*expected][1:], strict=True):
         weight = log(expected[begin]) - rate * begin + log(-np.expm1(-rate * (end - begin)))
-        assert found[begin] == pytest.approx(weight, abs=listing.log_error + 1e-12)
+        assert found[begin] == pytest.approx(weight, abs=table.log_error + 1e-12)
     assert found[ALL] == pytest.approx(log(expected[last]) - rate * last, abs=1e-9)
 
 
@@ -105,12 +105,12 @@ def test_what_is_left_out_weighs_no_more_than_is_said(
     """Exact weights of all steps, less those listed, against the bound of the rest."""
     monkeypatch.setattr(joint_classes, "_is_worth_cutting", CUTS["pieces of a few"])
     classes = classes_of(kind)
-    every = {key: sum(classes.enclose(key, 400)) for key in listed(classes.listing(1e6))}
-    listing = classes.listing(depth)
-    left_out = sum(w for key, w in every.items() if key not in listed(listing))
+    every = {key: sum(classes.enclose(key, 400)) for key in listed(classes.table(1e6))}
+    table = classes.table(depth)
+    left_out = sum(w for key, w in every.items() if key not in listed(table))
     if left_out:
-        assert isfinite(listing.log_rest)
-        assert log(left_out) - 401 * log(2) <= listing.log_rest
+        assert isfinite(table.log_rest)
+        assert log(left_out) - 401 * log(2) <= table.log_rest
     pieces = len(plain_steps(kind))
     assert Fraction(left_out, sum(every.values())) <= pieces * exp(-depth)
 
@@ -133,16 +133,16 @@ def test_much_is_left_out() -> None:
 def test_the_same_uniform_falls_to_the_same_step_however_much_is_listed(
     kind: str, cut: str, depth: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A listing that leaves out much decides less, so that more bits of the uniform are read."""
+    """A table that leaves out much decides less, so that more bits of the uniform are read."""
     names = [f"{kind} {i}" for i in range(20)]
     usual = [Draws(ShakeBits(name)).choose(classes_of(kind)) for name in names]
     monkeypatch.setattr(joint_classes, "_is_worth_cutting", CUTS[cut])
-    whole = JointClasses.listing
+    whole = JointClasses.table
 
-    def listing(self: JointClasses, asked: float) -> Listing:
+    def table(self: JointClasses, asked: float) -> WeightTable:
         return whole(self, depth if asked < 50 else asked)
 
-    monkeypatch.setattr(JointClasses, "listing", listing)
+    monkeypatch.setattr(JointClasses, "table", table)
     assert [Draws(ShakeBits(name)).choose(classes_of(kind)) for name in names] == usual
 
 

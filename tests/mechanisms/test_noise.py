@@ -17,10 +17,10 @@ from askew.mechanisms import Canonical, Lipschitz, PNFJoint, value_classes
 from askew.mechanisms.noise import (
     FAMILIES,
     Contest,
+    LazyUniform,
     Link,
     NoiseFamily,
     Noisy,
-    Uniform,
     compare,
     quantiles,
 )
@@ -84,7 +84,7 @@ def test_the_largest_of_e_to_the_9757_draws_does_not_underflow(
     assert float(quantiles("exponential", log_e)[0]) == pytest.approx(expected, rel=1e-9)
 
 
-class Known(Uniform):
+class Known(LazyUniform):
     """A uniform whose every bit was written down: `digits` of 320."""
 
     def __init__(self, digits: int) -> None:

@@ -13,9 +13,9 @@ from mechanisms.test_float_views import DENSE, TIED, VIEWS, canonical
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.mechanisms import PermuteAndFlip
 from askew.mechanisms import tally as tally_module
-from askew.mechanisms.tally import Groups, Integers, Tally
+from askew.mechanisms.tally import Integers, Tally, ValueGroups
 from askew.mechanisms.value_classes import ValueClasses
-from askew.noise.exact import Chunk, Listing
+from askew.noise.exact import WeightBlock, WeightTable
 
 RANDOM = np.random.default_rng(11)
 COUNTS = {
@@ -26,9 +26,9 @@ COUNTS = {
 }
 
 
-def logs_of(listing: Listing) -> dict[int, float]:
-    chunks: list[Chunk] = [part() for part in listing.parts]
-    return {int(k): float(w) for c in chunks for k, w in zip(c.keys, c.logs, strict=True)}
+def logs_of(table: WeightTable) -> dict[int, float]:
+    blocks: list[WeightBlock] = [part() for part in table.parts]
+    return {int(k): float(w) for c in blocks for k, w in zip(c.keys, c.logs, strict=True)}
 
 
 @pytest.mark.parametrize("name", VIEWS)
@@ -37,12 +37,12 @@ def test_classes_that_are_left_out_weigh_no_more_than_the_listing_says(
     name: str, depth: float
 ) -> None:
     classes = VIEWS[name]
-    whole = logs_of(classes.listing(5000.0))
-    listing = classes.listing(depth)
-    listed = logs_of(listing)
+    whole = logs_of(classes.table(5000.0))
+    table = classes.table(depth)
+    listed = logs_of(table)
     left_out = [weight for key, weight in whole.items() if key not in listed and weight > -inf]
     if left_out:
-        assert np.logaddexp.reduce(left_out) <= listing.log_rest + 1e-6
+        assert np.logaddexp.reduce(left_out) <= table.log_rest + 1e-6
     assert max(left_out, default=-inf) <= max(listed.values())
 
 
@@ -51,7 +51,7 @@ def test_something_is_left_out_of_most_listings() -> None:
     shorter = [
         name
         for name, classes in VIEWS.items()
-        if len(logs_of(classes.listing(10.0))) < len(logs_of(classes.listing(5000.0)))
+        if len(logs_of(classes.table(10.0))) < len(logs_of(classes.table(5000.0)))
     ]
     assert len(shorter) >= 7
 
@@ -97,7 +97,7 @@ def test_groups_are_made_twice_at_most_however_low_a_value_is_asked_for(
     """Each round of a peeling asks, at a small epsilon for values far below the lowest of all."""
     made, distinct = list[int](), tally_module._distinct
 
-    def counted(counts: Integers, high: int, low: int) -> Groups:
+    def counted(counts: Integers, high: int, low: int) -> ValueGroups:
         made.append(low)
         return distinct(counts, high, low)
 
@@ -117,13 +117,13 @@ def test_items_that_are_taken_out_stay_out_when_lower_values_are_seen(kind: str)
     left = {value: int(np.count_nonzero(counts == value)) for value in values}
     for turn in range(len(counts)):
         best = max(value for value, size in left.items() if size)
-        listing = classes.listing(8.0)
-        for key, weight in logs_of(listing).items():
+        table = classes.table(8.0)
+        for key, weight in logs_of(table).items():
             size, gap = left[values[key]], (best - values[key]) * float(rate)
             assert exp(weight) == pytest.approx(size * exp(-gap), rel=1e-9)
-        unseen = [v for key, v in enumerate(values) if left[v] and key not in logs_of(listing)]
+        unseen = [v for key, v in enumerate(values) if left[v] and key not in logs_of(table)]
         rest = sum(left[v] * exp(-float(best - v) * float(rate)) for v in unseen)
-        assert rest <= exp(listing.log_rest) * (1 + 1e-9)
+        assert rest <= exp(table.log_rest) * (1 + 1e-9)
         present = [v for v in values if left[v] and v not in unseen]
         taken = best if turn % 3 else present[-1]
         classes.remove(values.index(taken))

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from askew.errors import ParameterError
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.placement import Disutility, Identity, Laplace, Power, Threshold, place
 from askew.placement.axes import place_on_axes
 from askew.placement.ring import WrappedLaplace, place_on_ring, place_on_wrapped_line
@@ -20,20 +20,20 @@ from askew.spaces.metric.axes import Axis, AxisSpace
 Array = NDArray[np.float64]
 
 CIRCLE = 2 * math.pi
-QUARTER = Lattice.for_epsilon(Fraction(1, 4))
+QUARTER = LatticeLaplace.for_epsilon(Fraction(1, 4))
 ROAD = Axis("post", "km", 0.0, 500.0, wraps=False, scale=1.0)
 DAY = Axis("hour", "h", 0.0, 24.0, wraps=True, scale=1.0)
 HEADING = Axis("heading", "degrees", 0.0, 360.0, wraps=True, scale=10.0)
 ALL = [Identity(), Power(2.0), Power(0.5)]
 
 
-def geometric(lattice: Lattice, reach: int) -> Array:
+def geometric(lattice: LatticeLaplace, reach: int) -> Array:
     """P(n) of the lattice's noise for n = -reach..reach, in steps: (1 - r) / (1 + r) r**|n|."""
     q = lattice.inverse_rate
     return (q / (q + 1)) ** np.abs(np.arange(-reach, reach + 1)) / (2 * q + 1)
 
 
-def drawn(lattice: Lattice, fraction: float) -> tuple[Array, Array]:
+def drawn(lattice: LatticeLaplace, fraction: float) -> tuple[Array, Array]:
     """The device's noise about a point this far between two lattice points: places and odds."""
     reach = 30 * lattice.inverse_rate
     law = geometric(lattice, reach)

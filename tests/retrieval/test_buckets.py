@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from askew.errors import OutOfRange, ParameterError
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.signal import Signal
 from askew.retrieval.buckets import BucketRule, bucket_rule, own_share
@@ -166,7 +166,7 @@ def test_wrong_questions_are_refused() -> None:
     for k in (0, 13):
         with pytest.raises(ParameterError):
             rule.answer(sent(0, Fraction(2)), k)
-    for mechanism in (Lattice(1, 2), response_of(Fraction(2), 4)):
+    for mechanism in (LatticeLaplace(1, 2), response_of(Fraction(2), 4)):
         with pytest.raises(OutOfRange):
             rule.answer(Signal("00" * 16, mechanism, (0,)), 2)
     with pytest.raises(OutOfRange):

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from askew.errors import DimensionMismatch, OutOfRange
-from askew.noise.lattice import COORDINATE_LIMIT, Lattice
+from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.retrieval.posterior import lattice_log_likelihood, response_log_likelihood
 
 TERMS = 400  # (2/3)**400 < 1e-70 of either draw lies beyond
-COARSE = Lattice(step_exponent=1, inverse_rate=2)  # step 1/2, r = 2/3
+COARSE = LatticeLaplace(step_exponent=1, inverse_rate=2)  # step 1/2, r = 2/3
 
 
 def geometric(n: int, q: int) -> Fraction:
@@ -31,7 +31,7 @@ def noise_law(n: int, q: int) -> Fraction:
     return sum(terms, Fraction(0))
 
 
-def drawn_with(z: int, u: Fraction, lattice: Lattice) -> Fraction:
+def drawn_with(z: int, u: Fraction, lattice: LatticeLaplace) -> Fraction:
     """P(Z = z | u): J is one of the two lattice points around u."""
     place = u * 2**lattice.step_exponent
     below, up = divmod(place, 1)
@@ -76,7 +76,7 @@ def test_the_end_of_the_wire_stands_for_all_that_lies_beyond() -> None:
 
 
 def test_the_farthest_signal_of_the_finest_lattice_is_finite() -> None:
-    finest = Lattice.for_epsilon(Fraction(1024))
+    finest = LatticeLaplace.for_epsilon(Fraction(1024))
     logs = lattice_log_likelihood(finest, [COORDINATE_LIMIT], np.array([[0.0], [64.0]]))
     assert np.isfinite(logs).all()
     assert logs[1] > logs[0]

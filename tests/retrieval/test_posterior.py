@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from askew.errors import OutOfRange, ParameterError
-from askew.noise.lattice import COORDINATE_LIMIT, Lattice
+from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.signal import Signal
 from askew.retrieval.cover import cover, covered
 from askew.retrieval.posterior import PosteriorRule, Prior, lattice_log_likelihood, systematic
 
 VERSION = "00" * 16
-LATTICE = Lattice.for_epsilon(Fraction(2))
-COARSE = Lattice(step_exponent=1, inverse_rate=2)
+LATTICE = LatticeLaplace.for_epsilon(Fraction(2))
+COARSE = LatticeLaplace(step_exponent=1, inverse_rate=2)
 
 
 def made_prior(seed: int = 0, people: int = 40, items: int = 12, d: int = 2) -> Prior:
@@ -29,7 +29,7 @@ def made_prior(seed: int = 0, people: int = 40, items: int = 12, d: int = 2) -> 
     return Prior(2 * rng.random((people, d)), scores, ids, rng.random(people) + 0.1)
 
 
-def signal(*values: int, lattice: Lattice = LATTICE) -> Signal:
+def signal(*values: int, lattice: LatticeLaplace = LATTICE) -> Signal:
     return Signal(VERSION, lattice, values)
 
 
@@ -64,7 +64,7 @@ def test_a_signal_near_one_half_of_the_people_gets_what_they_like() -> None:
     likes = np.array([[3, 3, 0, 0], [0, 0, 3, 3], [2, 2, 0, 0], [0, 0, 2, 2]], np.float32)
     prior = Prior(points, likes, np.array([4, 5, 6, 7]), np.ones(4))
     rule = PosteriorRule(prior, [4, 5, 6, 7])
-    sharp = Lattice.for_epsilon(Fraction(16))
+    sharp = LatticeLaplace.for_epsilon(Fraction(16))
     at = round(2.0 / sharp.step)
     assert rule.answer(signal(0, lattice=sharp), 1) == (4,)
     assert rule.answer(signal(at, lattice=sharp), 1) == (5,)
@@ -136,7 +136,7 @@ def test_a_tenth_of_a_large_prior_serves_all_but_as_well() -> None:
     prior = Prior(points, scores.astype(np.float32), np.arange(60), np.ones(4000))
     shared = cover(prior.scores, prior.weights.astype(np.float32), 5)
     whole, part = (PosteriorRule(prior, shared, limit=size) for size in (4000, 400))
-    lattice = Lattice.for_epsilon(Fraction(16))
+    lattice = LatticeLaplace.for_epsilon(Fraction(16))
     losses, blind = [], []
     for value in np.linspace(0, 2 / lattice.step, 21).astype(int).tolist():
         weights = prior.posterior(lattice_log_likelihood(lattice, [value], prior.points))

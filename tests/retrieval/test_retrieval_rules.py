@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from small_world import made_encoder
 
 from askew.errors import OutOfRange, ParameterError
-from askew.noise.lattice import COORDINATE_LIMIT, Lattice
+from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.placement import Laplace, place
 from askew.protocol.rule_kind import RuleKind
@@ -29,7 +29,7 @@ EPSILON = Fraction(4)
 
 
 def signal_at(*coordinates: float, epsilon: Fraction = EPSILON) -> Signal:
-    lattice = Lattice.for_epsilon(epsilon)
+    lattice = LatticeLaplace.for_epsilon(epsilon)
     return Signal("00" * 16, lattice, tuple(round(c / lattice.step) for c in coordinates))
 
 
@@ -41,7 +41,7 @@ COORDINATES = st.integers(-COORDINATE_LIMIT, COORDINATE_LIMIT)
 def test_any_signal_gets_k_distinct_items_in_ascending_order(
     name: RuleKind, values: tuple[int, int], k: int
 ) -> None:
-    signal = Signal("00" * 16, Lattice.for_epsilon(EPSILON), values)
+    signal = Signal("00" * 16, LatticeLaplace.for_epsilon(EPSILON), values)
     answer = OffsetRule(ENCODER, SCORING, name).answer(signal, k)
     assert len(answer) == k
     assert list(answer) == sorted(set(answer))

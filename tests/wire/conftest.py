@@ -12,7 +12,7 @@ from small_world import RULE, made_buckets, made_encoder, made_space
 from askew.catalog.catalog import Catalog
 from askew.catalog.editions import FIRST
 from askew.catalog.item import Item
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
@@ -72,7 +72,7 @@ def catalog(world: Callable[[int, int], tuple[ModelCard, Catalog]]) -> Catalog:
 @pytest.fixture(scope="session")
 def request_bytes(card: ModelCard) -> bytes:
     """A proper request for three items."""
-    signal = Signal(card.space.version, Lattice(10, 1024), (1500, -300))
+    signal = Signal(card.space.version, LatticeLaplace(10, 1024), (1500, -300))
     return convert.query_to_bytes(Query(signal, 3, edition=FIRST))
 
 

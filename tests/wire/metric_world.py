@@ -7,7 +7,7 @@ from fractions import Fraction
 from askew.catalog.listing import Attribute, AttributeKind, Listing
 from askew.dp.privacy import ANY_SPACE
 from askew.noise.hexagonal import HexagonalLattice
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule
 from askew.protocol.ranking import Slate
 from askew.protocol.rule_kind import MetricRuleKind
@@ -51,7 +51,7 @@ def place_query(values: tuple[int, int] = (52_500_000, 13_375_000), k: int = 3) 
 
 
 def axes_query(values: tuple[int, ...] = (0, 5)) -> Query:
-    lattice = Lattice.for_epsilon(Fraction(1))
+    lattice = LatticeLaplace.for_epsilon(Fraction(1))
     return Query(Signal(AXES.version, lattice, values), 3, "places to eat")
 
 

@@ -14,7 +14,7 @@ import pytest
 from small_world import made_buckets, made_encoder, made_space
 
 from askew.catalog.item import Item
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.model_card import ModelCard, ServingRule
 from askew.protocol.ranking import Slate
@@ -104,7 +104,7 @@ REPLYING = replace(THE_CARD, space=made_space(made_encoder(d=1, ranking=3)))
 
 
 def test_a_request_is_these_bytes() -> None:
-    query = Query(Signal(VERSION, Lattice(5, 1024), (0, -1, 2**31 - 1)), 7, edition=11)
+    query = Query(Signal(VERSION, LatticeLaplace(5, 1024), (0, -1, 2**31 - 1)), 7, edition=11)
     expected = REQUEST
     assert expected == convert.query_to_bytes(query)
 

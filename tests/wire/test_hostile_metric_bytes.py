@@ -33,7 +33,7 @@ from askew.errors import (
     StaleSpace,
     WireError,
 )
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.protocol.metric_card import MetricRule
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
@@ -113,7 +113,7 @@ def test_a_bad_question_to_axes_is_refused(path: str, value: object, kind: type[
 def test_a_lattice_on_which_a_ring_is_none_is_refused() -> None:
     space = AxisSpace((replace(AXES.axes[1], high=7.5),))
     card = replace(AXES_CARD, space=space)
-    query = Query(Signal(space.version, Lattice(0, 4), (0,)), 3, "places to eat")
+    query = Query(Signal(space.version, LatticeLaplace(0, 4), (0,)), 3, "places to eat")
     data = convert.query_to_bytes(query)
     assert "whole number" in refused(lambda: convert.query_from_bytes(data, card), OutOfRange)
 
@@ -124,7 +124,7 @@ def tastes() -> ModelCard:
 
 
 def test_a_question_to_a_space_of_another_kind_is_refused() -> None:
-    taste = Query(Signal(tastes().space.version, Lattice(5, 1024), (0, 0)), 3)
+    taste = Query(Signal(tastes().space.version, LatticeLaplace(5, 1024), (0, 0)), 3)
     data = convert.query_to_bytes(taste)
     refused(lambda: convert.query_from_bytes(data, MAP_CARD), StaleSpace)
     refused(lambda: convert.query_from_bytes(data, AXES_CARD), StaleSpace)
@@ -134,14 +134,14 @@ def test_a_question_to_a_space_of_another_kind_is_refused() -> None:
 
 
 def test_a_server_of_tastes_has_no_collections() -> None:
-    signal = Signal(tastes().space.version, Lattice(5, 1024), (0, 0))
+    signal = Signal(tastes().space.version, LatticeLaplace(5, 1024), (0, 0))
     tastes().check(Query(signal, 3))
     refused(lambda: tastes().check(Query(signal, 3, "cafés")), NotFound)
 
 
 def test_a_point_that_claims_to_be_a_position_is_refused() -> None:
     """In one program, where no wire looks at it first."""
-    query = Query(Signal(ANY_SPACE, Lattice(5, 1024), (0, 0)), 3, "cafés")
+    query = Query(Signal(ANY_SPACE, LatticeLaplace(5, 1024), (0, 0)), 3, "cafés")
     refused(lambda: MAP_CARD.check(query), OutOfRange)
 
 

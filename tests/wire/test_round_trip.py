@@ -16,7 +16,7 @@ from askew.catalog.editions import FIRST, LAST
 from askew.catalog.held_file import HEAD_BYTES, Head, Part
 from askew.catalog.item import Item
 from askew.errors import Malformed, OutOfRange
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
@@ -33,12 +33,16 @@ COORDINATES = (0, 1, -1, 63, -64, 64, 127, 128, -129, 2**14, -(2**21), LIMIT, -L
 
 
 def query_of(card: ModelCard, coordinates: tuple[int, ...], k: int = 3) -> Query:
-    return Query(Signal(card.space.version, Lattice(10, 1024), coordinates), k, edition=FIRST)
+    return Query(
+        Signal(card.space.version, LatticeLaplace(10, 1024), coordinates), k, edition=FIRST
+    )
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 3, 16])
-@pytest.mark.parametrize("lattice", [Lattice(0, 1), Lattice(10, 1024), Lattice(20, 4096)])
-def test_a_query_survives_the_wire(world: World, dimension: int, lattice: Lattice) -> None:
+@pytest.mark.parametrize(
+    "lattice", [LatticeLaplace(0, 1), LatticeLaplace(10, 1024), LatticeLaplace(20, 4096)]
+)
+def test_a_query_survives_the_wire(world: World, dimension: int, lattice: LatticeLaplace) -> None:
     card, _ = world(dimension, 20)
     coordinates = tuple(itertools.islice(itertools.cycle(COORDINATES), dimension))
     query = Query(Signal(card.space.version, lattice, coordinates), 20, edition=FIRST)
@@ -196,7 +200,7 @@ def test_the_size_of_a_request_in_the_plane_is_one_for_all_pairs(card: ModelCard
 @pytest.mark.parametrize("epsilon", ["1/1024", "1/1023", "4", "1024"])
 def test_the_size_of_a_request_is_one_for_all_epsilons(epsilon: str) -> None:
     """Planted bug: a lattice of step 1, whose exponent 0 vanishes from the message."""
-    signal = Signal("00" * 16, Lattice.for_epsilon(Fraction(epsilon)), (0, 0))
+    signal = Signal("00" * 16, LatticeLaplace.for_epsilon(Fraction(epsilon)), (0, 0))
     assert len(convert.query_to_bytes(Query(signal, 3, edition=FIRST))) == 32
 
 

@@ -17,7 +17,7 @@ from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
 from askew.catalog.titles import TitleIndex
 from askew.dp.privacy import SignalLoss
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Ranking, Slate
@@ -137,7 +137,7 @@ def payloads_of(places: Sequence[int], slate: Slate) -> dict[int, bytes | None]:
 def departure_of(exchange: Exchange, remembered: Remembered, slot: str) -> Departure:
     """What leaves, beside what is true."""
     signal = remembered.signal
-    is_point = isinstance(signal.of_tastes, Lattice)
+    is_point = isinstance(signal.of_tastes, LatticeLaplace)
     return Departure(
         values=signal.values,
         mechanism=_mechanism_in_words(signal.of_tastes),
@@ -172,7 +172,7 @@ def cost_after(asked: Exchange, remembered: Remembered) -> Cost:
 
 def loss_of(card: ModelCard, terms: Terms) -> SignalLoss:
     """What a fresh signal of these terms costs in this server's space."""
-    if not isinstance(terms.mechanism, Lattice | RandomizedResponse):
+    if not isinstance(terms.mechanism, LatticeLaplace | RandomizedResponse):
         raise TypeError  # these are terms of tastes, which send a signal
     return terms.mechanism.privacy_loss(card.space.encoder.reach())
 
@@ -230,6 +230,6 @@ def _reasons(exchange: Exchange, ranking: Ranking, titles: Sequence[Title]) -> l
 
 
 def _mechanism_in_words(mechanism: TasteMechanism) -> str:
-    if isinstance(mechanism, Lattice):
+    if isinstance(mechanism, LatticeLaplace):
         return f"lattice noise in steps of 2^-{mechanism.step_exponent}"
     return f"randomized response over {mechanism.buckets} buckets"

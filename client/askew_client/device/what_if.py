@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import ParameterError
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import RandomBits
 from askew.protocol.model_card import ModelCard
 from askew.retrieval import offsets_of
@@ -51,7 +51,7 @@ def check_point(settings: ClientSettings) -> None:
 
 def noise_of(card: ModelCard, epsilon: Fraction, k: int) -> NoisePicture:
     """The density of the noise on one coordinate, and the offsets that suit it."""
-    lattice = Lattice.for_epsilon(epsilon)
+    lattice = LatticeLaplace.for_epsilon(epsilon)
     rate, dimension = float(lattice.epsilon), card.space.dimension
     reach: NDArray[np.float64] = np.linspace(-4 / rate, 4 / rate, _PICTURE)
     density = rate / 2 * np.exp(-rate * np.abs(reach))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import ProfileError
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import RandomBits
 from askew.protocol.model_card import NO_PRIOR
 from askew.protocol.ranking import scores
@@ -84,10 +84,10 @@ def played_rule(exchange: Exchange) -> RetrievalRule:
     """The server's rule for this mechanism, with people who stand in for those of a prior."""
     card, catalog, mechanism = exchange.card, exchange.catalog, exchange.mechanism
     if not needs_prior(exchange):
-        if not isinstance(mechanism, Lattice):
+        if not isinstance(mechanism, LatticeLaplace):
             return SharedSlate(catalog.shared_slate)
         return rule_of(card.rule.kind, card.space.encoder, catalog, cells=_CELLS)
-    if isinstance(mechanism, Lattice):
+    if isinstance(mechanism, LatticeLaplace):
         return posterior_of(card, catalog, exchange.settings.k)
     return buckets_of(card, catalog, exchange.settings.k, mechanism.odds)
 
@@ -99,7 +99,7 @@ def needs_prior(exchange: Exchange) -> bool:
     where the server has any.
     """
     rule = exchange.card.rule
-    if isinstance(exchange.mechanism, Lattice):
+    if isinstance(exchange.mechanism, LatticeLaplace):
         return rule.kind.needs_prior
     return rule.prior != NO_PRIOR
 

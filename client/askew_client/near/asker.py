@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Protocol
 
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import RandomBits
 from askew.protocol.signal import Mechanism, Signal
 from askew.spaces.metric.map_noise import MapNoise
@@ -40,7 +40,7 @@ class NearAsker(Asker, Protocol):
         """Whether an item lies in the server's space."""
 
     @property
-    def mechanism(self) -> Lattice | MapNoise:
+    def mechanism(self) -> LatticeLaplace | MapNoise:
         """By which a fresh signal is drawn."""
 
     def cost(

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from askew.dp.privacy import SignalCharge
 from askew.errors import OutOfRange, ParameterError, PlaceError
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import RandomBits
 from askew.protocol.signal import Mechanism, Signal
 from askew.spaces.metric.axes import Axis, AxisSpace
@@ -49,7 +49,7 @@ class AxisErrand:
             limit = f"at most this device's limit, {most:g}, in the server's units of distance"
             raise ParameterError("the diameter of the axes", diameter, limit)
         point = tuple([axis.folded(self.spot.values[axis.name]) for axis in space.axes])
-        lattice = Lattice.for_epsilon(settings.epsilon)
+        lattice = LatticeLaplace.for_epsilon(settings.epsilon)
         try:
             space.check_lattice(lattice)
         except OutOfRange as error:
@@ -62,7 +62,7 @@ class AxisAsker:
     """A point on a server's axes, within their ends and exact, that asks about a collection."""
 
     space: AxisSpace
-    lattice: Lattice
+    lattice: LatticeLaplace
     point: tuple[Fraction, ...] = field(repr=False)
     handle: str = field(repr=False)
     k: int
@@ -115,7 +115,7 @@ class AxisAsker:
         return all(axis.low <= value <= axis.high for axis, value in pairs)
 
     @property
-    def mechanism(self) -> Lattice:
+    def mechanism(self) -> LatticeLaplace:
         """The noise of a fresh point."""
         return self.lattice
 
@@ -123,7 +123,7 @@ class AxisAsker:
         self, drawn_by: Mechanism | None, spent: Fraction, cap: Fraction, *, fresh: bool
     ) -> AxesCost:
         """In the account of plain epsilon."""
-        lattice = drawn_by if isinstance(drawn_by, Lattice) else self.lattice
+        lattice = drawn_by if isinstance(drawn_by, LatticeLaplace) else self.lattice
         return AxesCost(
             epsilon_per_distance=lattice.epsilon,
             between_any_two=self.space.loss(lattice).charge.epsilon,

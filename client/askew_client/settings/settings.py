@@ -141,11 +141,11 @@ class ClientSettings:
 
     def mechanism_in(self, n_buckets: int) -> TasteMechanism:
         """The mechanism, in a space of so many buckets. Raises ParameterError where it has none."""
-        from askew.noise.lattice import Lattice
+        from askew.noise.lattice import LatticeLaplace
         from askew.noise.randomized_response import RandomizedResponse
 
         if self.mechanism == "geo_laplace":
-            return Lattice.for_epsilon(self.epsilon)
+            return LatticeLaplace.for_epsilon(self.epsilon)
         if n_buckets == 0:
             limit = "geo_laplace: this server's space has no buckets"
             raise ParameterError("mechanism", self.mechanism, limit)

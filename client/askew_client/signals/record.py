@@ -16,7 +16,7 @@ from fractions import Fraction
 from askew.dp.privacy import SignalCharge
 from askew.errors import AskewError, LedgerError
 from askew.noise.hexagonal import HexagonalLattice
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import ODDS_BITS, RandomizedResponse
 from askew.protocol.signal import Mechanism, Signal
 from askew.spaces.metric.map_noise import MapNoise
@@ -41,7 +41,7 @@ def encode_signal(signal: Signal) -> bytes:
     """Everything but the space's version."""
     mechanism = signal.mechanism
     match mechanism:
-        case Lattice():
+        case LatticeLaplace():
             head = _LATTICE.pack(1, mechanism.step_exponent, mechanism.inverse_rate)
         case RandomizedResponse():
             head = _RESPONSE.pack(2, mechanism.buckets, int(mechanism.odds * 2**ODDS_BITS))
@@ -81,7 +81,7 @@ def _parts(record: bytes) -> tuple[Mechanism, bytes]:
     match record[:1]:
         case b"\x01":
             _, step_exponent, inverse_rate = _LATTICE.unpack_from(record)
-            return Lattice(step_exponent, inverse_rate), record[_LATTICE.size :]
+            return LatticeLaplace(step_exponent, inverse_rate), record[_LATTICE.size :]
         case b"\x02":
             _, buckets, odds = _RESPONSE.unpack_from(record)
             response = RandomizedResponse(buckets, Fraction(odds, 2**ODDS_BITS))

@@ -19,7 +19,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Self
 
 from askew.dp.privacy import Reach, SignalLoss
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.model_card import ModelCard
 from askew_client.settings.settings import ClientSettings
@@ -74,7 +74,7 @@ def limit_of(card: ModelCard, settings: ClientSettings) -> Charges:
         min(reach.one_rating, Fraction(settings.max_one_rating)),
         min(reach.diameter, Fraction(settings.max_diameter)),
     )
-    return Charges.of(Lattice.for_epsilon(settings.epsilon).privacy_loss(entered))
+    return Charges.of(LatticeLaplace.for_epsilon(settings.epsilon).privacy_loss(entered))
 
 
 def charges_within(consent: Consent) -> Charges:

@@ -16,7 +16,7 @@ from askew.catalog.catalog import Catalog
 from askew.catalog.editions import FIRST
 from askew.dp.privacy import SignalCharge, SignalLoss
 from askew.errors import Malformed
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import RandomBits
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Ranking, Slate, rank, rank_all
@@ -116,7 +116,7 @@ class Exchange:
         """A fresh signal, neither charged nor stored: for `ask` and for play on the device."""
         mechanism, profile = self.mechanism, self.profile
         with self.guard.private():
-            if isinstance(mechanism, Lattice):
+            if isinstance(mechanism, LatticeLaplace):
                 values = mechanism.perturb(profile.point, bits)
             else:
                 values = mechanism.perturb(profile.bucket, bits)

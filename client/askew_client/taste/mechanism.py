@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from askew.errors import ParameterError
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.protocol.model_card import ModelCard
 from askew.protocol.signal import TasteMechanism
 from askew_client.settings.settings import ClientSettings
@@ -21,7 +21,7 @@ def mechanism_for(card: ModelCard, settings: ClientSettings) -> TasteMechanism:
         limit = f"at most what this server answers, {card.max_slate_size}"
         raise ParameterError("k", settings.k, limit)
     mechanism, reach = settings.mechanism_in(card.space.n_buckets), card.space.encoder.reach()
-    if isinstance(mechanism, Lattice):
+    if isinstance(mechanism, LatticeLaplace):
         _check("the feature space's diameter", reach.diameter, settings.max_diameter)
         _check("how far one rating moves a point", reach.one_rating, settings.max_one_rating)
     return mechanism

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from askew.dp.privacy import Reach, SignalLoss
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.break_even import DEVICE_BYTES, BreakEven, Offer, Way
 
@@ -50,7 +50,7 @@ def loss_of(offer: Offer, reach: Reach) -> SignalLoss | None:
     """What the signal of a row costs in a space of this reach, whatever the number of buckets."""
     match offer.mechanism:
         case "geo_laplace":
-            return Lattice.for_epsilon(offer.epsilon).privacy_loss(reach)
+            return LatticeLaplace.for_epsilon(offer.epsilon).privacy_loss(reach)
         case "bucket_rr":
             return RandomizedResponse.for_epsilon(2, offer.epsilon).privacy_loss(reach)
         case None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from askew.dp.odometer import PayWhatYouGet, PrivacyBudget
+from askew.dp.odometer import PayWhatYouGet, PrivacyFilter
 from askew.dp.release import PRIVACY_UNIT
 from askew_server.cli.options import (
     NEIGHBORS,
@@ -78,7 +78,7 @@ def open_dataset(
     from askew_server.cli.ledger_rows import standing
 
     with _opened(ledger, anchor) as book:
-        cap = PrivacyBudget(epsilon=epsilon, delta=delta, slack=slack)
+        cap = PrivacyFilter(epsilon=epsilon, delta=delta, slack=slack)
         opened = book.open_dataset(dataset, edition, cap, PRIVACY_UNIT, NEIGHBORS[neighbors])
         click.echo(headed(standing(opened)))
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from askew.dp.odometer import PrivacyBudget
+from askew.dp.odometer import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.dp.release import PRIVACY_UNIT, Release, release_from_bytes
 from askew.errors import AskewError, LedgerError, ParameterError
@@ -259,7 +259,7 @@ def demo(
         folder = Path(name)
         made = write_events(folder)
         place = Workplace(ledger=folder / "ledger.sqlite")
-        cap = PrivacyBudget(epsilon=2 * epsilon, delta=2 * delta)
+        cap = PrivacyFilter(epsilon=2 * epsilon, delta=2 * delta)
         with Ledger(place.ledger, place.anchor_path) as book:
             book.open_dataset("demo", "1", cap, PRIVACY_UNIT, ADD_OR_REMOVE_ONE)
         output.say(f"SIMULATED events: which of {N_PEOPLE:,} made-up people saw which film.\n")

@@ -25,7 +25,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.rule_kind import RuleKind
 from askew.protocol.signal import Signal
@@ -82,13 +82,13 @@ class Signals:
 
     space: FeatureSpace
     epsilon: float
-    lattice: Lattice
+    lattice: LatticeLaplace
     coordinates: NDArray[np.int64] = field(repr=False)
 
     @classmethod
     def drawn(cls, scene: Scene, space: FeatureSpace, epsilon: float) -> Signals:
         """One signal of each client, simulated, of this plain epsilon."""
-        lattice = Lattice.for_epsilon(Fraction(epsilon) / space.diameter)
+        lattice = LatticeLaplace.for_epsilon(Fraction(epsilon) / space.diameter)
         rng = np.random.default_rng([scene.seed, 4])
         points = scene.points(space, scene.clients)
         return cls(space, epsilon, lattice, lattice_signals(lattice, points, rng))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import replace
 
-from askew.dp.odometer import Spent
+from askew.dp.odometer import RunningLoss
 from askew.dp.privacy import BoundedRange, PureDP
 from askew.errors import ChargePending, KeyReused, LedgerError, ParameterError
 from askew_server.ledger import reading
@@ -140,7 +140,9 @@ def add_charge(entry: Entry, request: ChargeRequest) -> Charge:
     return Charge(entry.sequence, request)
 
 
-def total_after(database: sqlite3.Connection, request: ChargeRequest, spent: Spent) -> Spent | None:
+def total_after(
+    database: sqlite3.Connection, request: ChargeRequest, spent: RunningLoss
+) -> RunningLoss | None:
     """What a data set that has `spent` so far has spent once this is charged; None for an analyst's
     question, which its grant has paid. Raises BudgetExceeded, LedgerError, ParameterError.
     """

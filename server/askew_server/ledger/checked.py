@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from askew.dp.odometer import Spent
+from askew.dp.odometer import RunningLoss
 from askew_server.ledger.chain import Link, check_links, check_no_strays
 from askew_server.ledger.marks import START, Mark
 from askew_server.ledger.recount import Total, check_totals
@@ -25,9 +25,9 @@ class Checked:
     rows: int = 0
     totals: Mapping[str, Total] = field(default_factory=dict)
 
-    def spent_on(self, dataset: str) -> Spent:
+    def spent_on(self, dataset: str) -> RunningLoss:
         """The running total of all versions of a data set."""
-        return self.totals[dataset].spent if dataset in self.totals else Spent()
+        return self.totals[dataset].spent if dataset in self.totals else RunningLoss()
 
     def mark(self, since: int) -> Mark:
         """What the anchor remembers of the last link: the totals that changed after `since`."""

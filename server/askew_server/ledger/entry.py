@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from askew.dp.odometer import Spent
+from askew.dp.odometer import RunningLoss
 from askew_server.ledger.chain import Row, hash_over
 from askew_server.ledger.checked import Checked
 from askew_server.ledger.rationals import columns_of
@@ -34,11 +34,11 @@ class Entry:
         self.database.execute(f"INSERT INTO {table} VALUES ({places})", row)  # noqa: S608
         self._rows.append((table, *row))
 
-    def spent_on(self, dataset: str) -> Spent:
+    def spent_on(self, dataset: str) -> RunningLoss:
         """What was spent on a data set before this act."""
         return self._after.spent_on(dataset)
 
-    def add_total(self, dataset: str, spent: Spent) -> None:
+    def add_total(self, dataset: str, spent: RunningLoss) -> None:
         """The running total of a data set after this act."""
         self.insert("totals", dataset, *columns_of(spent))
         self._totals[dataset] = Total(self.sequence, spent)

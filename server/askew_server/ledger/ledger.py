@@ -16,7 +16,7 @@ from time import sleep
 from types import TracebackType
 from typing import Self
 
-from askew.dp.odometer import Answered, PayWhatYouGet, PrivacyBudget
+from askew.dp.odometer import AnalystUsage, PayWhatYouGet, PrivacyFilter
 from askew.dp.privacy import ApproximateDP, NeighboringRelation
 from askew.errors import LedgerError, LedgerFrozen, ParameterError
 from askew_server.folder_lock import locked
@@ -75,7 +75,7 @@ class Ledger:
         self,
         name: str,
         version: str,
-        cap: PrivacyBudget,
+        cap: PrivacyFilter,
         unit: str,
         neighbors: NeighboringRelation,
     ) -> Dataset:
@@ -100,7 +100,7 @@ class Ledger:
         Raises BudgetExceeded, LedgerError, ParameterError.
         """
         check_name("principal", principal)
-        wanted = AnalystBudget(dataset, principal, terms, Answered(), closed=False)
+        wanted = AnalystBudget(dataset, principal, terms, AnalystUsage(), closed=False)
         return self._store.append(
             lambda database: acts.find_grant(database, wanted),
             lambda entry: acts.add_grant(entry, wanted),

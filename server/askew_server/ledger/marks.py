@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from askew.dp.odometer import Spent
+from askew.dp.odometer import RunningLoss
 from askew.errors import LedgerError
 from askew_server.ledger.rationals import columns_of, spent_of
 
@@ -24,7 +24,7 @@ class Mark:
 
     sequence: int
     hash: bytes
-    spent: dict[str, Spent]
+    spent: dict[str, RunningLoss]
     kept: bool = True
 
     @property

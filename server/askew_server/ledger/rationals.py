@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 
-from askew.dp.odometer import Spent
+from askew.dp.odometer import RunningLoss
 from askew.errors import LedgerError
 
 _STORED = re.compile("([0-9a-f]+)/([1-9a-f][0-9a-f]*)")  # nothing that is stored is negative
@@ -27,16 +27,16 @@ def rational_of(text: str) -> Fraction:
     return Fraction(int(found[1], 16), int(found[2], 16))
 
 
-def columns_of(spent: Spent) -> tuple[str, ...]:
-    """The five sums of a `Spent`, in the order of its fields."""
+def columns_of(spent: RunningLoss) -> tuple[str, ...]:
+    """The five sums of a `RunningLoss`, in the order of its fields."""
     sums = (spent.epsilon, spent.delta, spent.range_epsilon, spent.range_delta, spent.rho)
     return tuple(map(text_of, sums))
 
 
-def spent_of(columns: Sequence[str]) -> Spent:
+def spent_of(columns: Sequence[str]) -> RunningLoss:
     """The inverse of `columns_of`. Raises LedgerError."""
     epsilon, delta, range_epsilon, range_delta, rho = map(rational_of, columns)
-    return Spent(
+    return RunningLoss(
         epsilon=epsilon,
         delta=delta,
         range_epsilon=range_epsilon,

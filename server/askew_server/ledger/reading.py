@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from askew.dp.composition import Loss
-from askew.dp.odometer import Answered, PayWhatYouGet, PrivacyBudget, Spent
+from askew.dp.odometer import AnalystUsage, PayWhatYouGet, PrivacyFilter, RunningLoss
 from askew.dp.privacy import ApproximateDP, BoundedRange, NeighboringRelation, PureDP
 from askew.errors import LedgerError
 from askew_server.ledger.rationals import rational_of, spent_of
@@ -59,7 +59,7 @@ class Terms:
     version: str
     unit: str
     neighbors: NeighboringRelation
-    cap: PrivacyBudget
+    cap: PrivacyFilter
 
 
 @dataclass(frozen=True)
@@ -137,14 +137,14 @@ def made_of_other_events(database: sqlite3.Connection, request: ChargeRequest) -
     return None if charge_id is None else int(charge_id)
 
 
-def spent_on(database: sqlite3.Connection, dataset: str, until: int | None = None) -> Spent:
+def spent_on(database: sqlite3.Connection, dataset: str, until: int | None = None) -> RunningLoss:
     """The running total of all versions of a data set, now or after row `until`."""
     newest = (
         "SELECT * FROM totals WHERE dataset = ?1 AND (?2 IS NULL OR sequence <= ?2)"
         " ORDER BY sequence DESC LIMIT 1"
     )
     row = database.execute(newest, (dataset, until)).fetchone()
-    return spent_of(row[2:]) if row else Spent()
+    return spent_of(row[2:]) if row else RunningLoss()
 
 
 def dataset_names(database: sqlite3.Connection) -> list[str]:
@@ -154,7 +154,7 @@ def dataset_names(database: sqlite3.Connection) -> list[str]:
 
 def versions_of(database: sqlite3.Connection, name: str) -> list[Dataset]:
     """Every version of a data set, newest first, each with what all have spent."""
-    every, spent = [_terms(*row) for row in database.execute(_VERSIONS, (name,))], Spent()
+    every, spent = [_terms(*row) for row in database.execute(_VERSIONS, (name,))], RunningLoss()
     if every:
         spent = spent_on(database, name)
     return [
@@ -198,7 +198,7 @@ def analyst_budgets(
     for row in database.execute(_GRANTS, (dataset, principal, since)):
         sequence, name, who, k_star, l_star, epsilon, delta, slack, outcomes, calls, closed = row
         terms = _granted(k_star, l_star, epsilon, delta, slack)
-        budget = AnalystBudget(name, who, terms, Answered(outcomes, calls), bool(closed))
+        budget = AnalystBudget(name, who, terms, AnalystUsage(outcomes, calls), bool(closed))
         found.append((sequence, budget))
     return found
 
@@ -217,7 +217,7 @@ def _terms(version: str, unit: str, neighbors: str, *numbers: str | None) -> Ter
     epsilon, delta, slack, order = (rational_of(each) if each else None for each in numbers)
     if epsilon is None or delta is None or slack is None:
         raise LedgerError("a stored number is damaged")
-    cap = PrivacyBudget(epsilon=epsilon, delta=delta, slack=slack, order=order)
+    cap = PrivacyFilter(epsilon=epsilon, delta=delta, slack=slack, order=order)
     return Terms(version, unit, NeighboringRelation[neighbors], cap)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from askew.dp.composition import Loss
-from askew.dp.odometer import Answered, PayWhatYouGet, PrivacyBudget
+from askew.dp.odometer import AnalystUsage, PayWhatYouGet, PrivacyFilter
 from askew.dp.privacy import ApproximateDP, BoundedRange, NeighboringRelation
 from askew.errors import ParameterError
 
@@ -105,7 +105,7 @@ class Dataset:
 
     name: str
     version: str
-    cap: PrivacyBudget
+    cap: PrivacyFilter
     unit: str
     neighbors: NeighboringRelation
     spent: ApproximateDP
@@ -122,7 +122,7 @@ class AnalystBudget:
     dataset: str
     principal: str
     terms: PayWhatYouGet
-    answered: Answered
+    answered: AnalystUsage
     closed: bool
 
 

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from askew.dp.odometer import Spent
+from askew.dp.odometer import RunningLoss
 from askew.errors import LedgerFrozen
 from askew_server.ledger.rationals import spent_of
 from askew_server.ledger.reading import all_paid, analyst_budgets
@@ -17,7 +17,7 @@ class Total(NamedTuple):
     """What was spent on a data set, and the row that changed it last."""
 
     sequence: int
-    spent: Spent
+    spent: RunningLoss
 
 
 def check_totals(
@@ -32,8 +32,8 @@ def check_totals(
     )
     for sequence, dataset, *columns in stored:
         change = changes.pop((sequence, dataset), None)
-        before = totals[dataset].spent if dataset in totals else Spent()
-        spent = before + (change or Spent())
+        before = totals[dataset].spent if dataset in totals else RunningLoss()
+        spent = before + (change or RunningLoss())
         if change is None or spent_of(columns) != spent:
             raise LedgerFrozen(f"the total at row {sequence} is not the sum of the charges")
         totals[dataset] = Total(sequence, spent)
@@ -55,15 +55,15 @@ def check_answers(database: sqlite3.Connection) -> None:
             raise LedgerFrozen(f"an analyst of {budget.dataset!r} had more than was granted")
 
 
-def _changes(database: sqlite3.Connection, since: int) -> dict[tuple[int, str], Spent]:
+def _changes(database: sqlite3.Connection, since: int) -> dict[tuple[int, str], RunningLoss]:
     """By row after `since` and data set: what the row spent."""
     changes = {
-        (paid.charge.id, paid.charge.request.dataset): Spent().plus(paid.charge.request.loss)
+        (paid.charge.id, paid.charge.request.dataset): RunningLoss().plus(paid.charge.request.loss)
         for paid in all_paid(database, since=since)
         if paid.charge.request.rule is not Rule.GRANTED
     }
     for sequence, budget in analyst_budgets(database, since=since):
-        changes[sequence, budget.dataset] = Spent().plus(budget.terms.grant())
+        changes[sequence, budget.dataset] = RunningLoss().plus(budget.terms.grant())
     carried = database.execute("SELECT * FROM carried WHERE sequence > ?", (since,))
     for sequence, dataset, *columns in carried:
         changes[sequence, dataset] = spent_of(columns)

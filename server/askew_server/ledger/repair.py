@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
-from askew.dp.odometer import Spent
+from askew.dp.odometer import RunningLoss
 from askew.errors import LedgerError, LedgerFrozen
 from askew_server.ledger.anchor import Anchor
 from askew_server.ledger.chain import Link, holds, last_link
@@ -90,7 +90,7 @@ def record(
     until = marks[shared - 1].sequence if shared else 0
     anchored = _spent(marks)
     for name in sorted({*dataset_names(database), *anchored}):
-        lost = _increase(spent_on(database, name, until), anchored.get(name, Spent()))
+        lost = _increase(spent_on(database, name, until), anchored.get(name, RunningLoss()))
         entry.insert("carried", name, *columns_of(lost))
         entry.add_total(name, entry.spent_on(name) + lost)
     return entry, anchor.lines()[1] is not None
@@ -112,12 +112,12 @@ def _rift(database: sqlite3.Connection, anchor: Anchor) -> Rift:
     return Rift(marks, shared, known and fault is None, words)
 
 
-def _spent(marks: Sequence[Mark]) -> dict[str, Spent]:
+def _spent(marks: Sequence[Mark]) -> dict[str, RunningLoss]:
     """What the anchor last said of each data set."""
     return {name: spent for mark in marks for name, spent in mark.spent.items()}
 
 
-def _increase(before: Spent, after: Spent) -> Spent:
+def _increase(before: RunningLoss, after: RunningLoss) -> RunningLoss:
     change = after - before
-    names = [field.name for field in fields(Spent)]
-    return Spent(**{name: max(getattr(change, name), 0 * change.rho) for name in names})
+    names = [field.name for field in fields(RunningLoss)]
+    return RunningLoss(**{name: max(getattr(change, name), 0 * change.rho) for name in names})

@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 from askew.catalog.catalog import Catalog
 from askew.catalog.editions import FIRST, answered, is_edition, last_day
 from askew.errors import ParameterError, StaleSpace
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.protocol.metric_card import Card
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
@@ -185,7 +185,7 @@ class Retriever:
 
     def rule(self, mechanism: Mechanism) -> RetrievalRule:
         """What answers signals of this mechanism."""
-        return self._by_point if isinstance(mechanism, Lattice) else self._by_bucket
+        return self._by_point if isinstance(mechanism, LatticeLaplace) else self._by_bucket
 
     def answer(self, query: Query) -> Slate:
         """The k items of the rule that reads the signal's mechanism, whole."""

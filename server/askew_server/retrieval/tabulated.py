@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import ParameterError
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.break_even import MechanismName, Way
 from askew.protocol.model_card import ModelCard
@@ -58,7 +58,7 @@ def _mechanism(
     """What a device sends by; None where it cannot."""
     try:
         if name == "geo_laplace":
-            return Lattice.for_epsilon(epsilon)
+            return LatticeLaplace.for_epsilon(epsilon)
         if name == "bucket_rr" and n_buckets:
             return RandomizedResponse.for_epsilon(n_buckets, epsilon)
     except ParameterError:  # an epsilon that no device may choose
@@ -115,14 +115,14 @@ def _table(
 def _cells(mechanism: TasteMechanism, retriever: Retriever) -> Cells | None:
     """The cells of a table; None where there is none."""
     nodes = 0
-    if isinstance(mechanism, Lattice):
+    if isinstance(mechanism, LatticeLaplace):
         nodes = nodes_of(mechanism, retriever.card)
         if nodes == 0:
             return None
     return cells_of(mechanism, retriever.card, nodes)
 
 
-def nodes_of(lattice: Lattice, card: ModelCard) -> int:
+def nodes_of(lattice: LatticeLaplace, card: ModelCard) -> int:
     """How many nodes each axis has; 0 for no table."""
     encoder, fineness = card.space.encoder, _FINENESS[card.rule.kind.needs_prior]
     if encoder.dimension > _MOST_AXES:

@@ -56,7 +56,7 @@ def zcdp(selections: Sequence[BoundedRange], slack: Fraction) -> ApproximateDP:
         (`concentrated_epsilon` of the sum of rho,    sum of delta + slack)
 
     Heterogeneous and adaptive epsilons add exactly, which no other rule here gives, as long as the
-    total of rho is fixed in advance; `askew.dp.odometer.PrivacyBudget` is a filter without that.
+    total of rho is fixed in advance; `askew.dp.odometer.PrivacyFilter` is a filter without that.
     A delta enters nowhere else: `BoundedRange` has the proof.
     Source of rho: Dong, Durfee, Rogers 2020 (Hoeffding's lemma on a range of epsilon); of adaptive
     epsilons: Whitehouse, Ramdas, Rogers, Wu 2023. Raises ParameterError.

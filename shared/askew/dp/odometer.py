@@ -34,7 +34,7 @@ from askew.errors import BudgetExceeded, ParameterError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spent:
+class RunningLoss:
     """Sums over all charges, exact: enough to continue from, whatever came before.
 
     epsilon, delta: of the charges that are added. range_epsilon, range_delta, rho: of the
@@ -47,28 +47,28 @@ class Spent:
     range_delta: Fraction = Fraction(0)
     rho: Fraction = Fraction(0)
 
-    def __add__(self, other: Spent) -> Spent:
+    def __add__(self, other: RunningLoss) -> RunningLoss:
         return self._paired(other, 1)
 
-    def __sub__(self, other: Spent) -> Spent:
+    def __sub__(self, other: RunningLoss) -> RunningLoss:
         return self._paired(other, -1)
 
-    def _paired(self, other: Spent, sign: int) -> Spent:
+    def _paired(self, other: RunningLoss, sign: int) -> RunningLoss:
         mine, theirs = vars(self), vars(other)
-        return Spent(**{name: value + sign * theirs[name] for name, value in mine.items()})
+        return RunningLoss(**{name: value + sign * theirs[name] for name, value in mine.items()})
 
-    def plus(self, loss: Loss) -> Spent:
+    def plus(self, loss: Loss) -> RunningLoss:
         """After one more charge."""
         epsilon, delta = epsilon_of(loss), delta_of(loss)
         if isinstance(loss, BoundedRange):
-            return Spent(
+            return RunningLoss(
                 epsilon=self.epsilon,
                 delta=self.delta,
                 range_epsilon=self.range_epsilon + epsilon,
                 range_delta=self.range_delta + delta if delta else self.range_delta,
                 rho=self.rho + rho_of(loss),
             )
-        return Spent(
+        return RunningLoss(
             epsilon=self.epsilon + epsilon,
             delta=self.delta + delta if delta else self.delta,
             range_epsilon=self.range_epsilon,
@@ -78,7 +78,7 @@ class Spent:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrivacyBudget:
+class PrivacyFilter:
     """A cap on the total loss, exact, and the filter that keeps it.
 
         epsilon + min(range_epsilon, conversion of rho at slack and `order`)
@@ -112,7 +112,7 @@ class PrivacyBudget:
         if self.order is not None and not (self.slack and self.order > 1):
             raise ParameterError("order", self.order, "above 1, and None without slack")
 
-    def loss(self, spent: Spent, neighbors: NeighboringRelation) -> ApproximateDP:
+    def loss(self, spent: RunningLoss, neighbors: NeighboringRelation) -> ApproximateDP:
         """What was spent, as one loss; never below a valid bound."""
         ranged, delta = spent.range_epsilon, spent.delta + spent.range_delta
         if self.order and spent.rho:
@@ -121,7 +121,7 @@ class PrivacyBudget:
             delta += self.slack
         return ApproximateDP(spent.epsilon + ranged, delta, neighbors)
 
-    def after(self, spent: Spent, loss: Loss) -> Spent:
+    def after(self, spent: RunningLoss, loss: Loss) -> RunningLoss:
         """What is spent after one more charge. Raises BudgetExceeded, ParameterError."""
         neighbors = check_losses([loss])
         charged = spent.plus(loss)
@@ -137,7 +137,7 @@ class PrivacyBudget:
 
 
 @dataclass(frozen=True)
-class Answered:
+class AnalystUsage:
     """What an analyst has had: symbols released, the stops among them, and calls."""
 
     outcomes: int = 0
@@ -153,7 +153,7 @@ class PayWhatYouGet:
     are left: it reserves them all, before the data are touched, and is settled to its length.
 
     epsilon: per symbol; delta: per call. slack: 0, and the data set composes these rounds with all
-    others that it has (`PrivacyBudget`); above 0, they are composed by themselves at this delta,
+    others that it has (`PrivacyFilter`); above 0, they are composed by themselves at this delta,
     and what comes of it is added to the rest. The first is cheaper for several analysts, the second
     for one under a cap without slack.
     Privacy unit: one person's whole history. Neighbors: ADD_OR_REMOVE_ONE, as of LimitedDomain.
@@ -197,7 +197,7 @@ class PayWhatYouGet:
         """The loss of one call for k symbols: what a request must name."""
         return BoundedRange(self.epsilon, k, self.delta, self.neighbors)
 
-    def reserve(self, answered: Answered, k: int) -> Answered:
+    def reserve(self, answered: AnalystUsage, k: int) -> AnalystUsage:
         """A call for k symbols, paid in full. Raises BudgetExceeded, ParameterError."""
         if isinstance(k, bool) or not isinstance(k, int) or k < 1:
             raise ParameterError("k", k, "an int of at least 1")
@@ -208,10 +208,10 @@ class PayWhatYouGet:
             if spent + requested > cap:
                 numbers = map(Fraction, (requested, spent, cap))
                 raise BudgetExceeded(*numbers, measure=measure, whose="analyst's grant of")
-        return Answered(answered.outcomes + k, answered.calls + 1)
+        return AnalystUsage(answered.outcomes + k, answered.calls + 1)
 
-    def settle(self, answered: Answered, k: int, outcomes: object) -> Answered:
+    def settle(self, answered: AnalystUsage, k: int, outcomes: object) -> AnalystUsage:
         """What a reservation of k becomes once its answer is stored. Raises ParameterError."""
         if isinstance(outcomes, bool) or not isinstance(outcomes, int) or not 1 <= outcomes <= k:
             raise ParameterError("outcomes", outcomes, f"an int from 1 to the {k} reserved")
-        return Answered(answered.outcomes - k + outcomes, answered.calls)
+        return AnalystUsage(answered.outcomes - k + outcomes, answered.calls)

@@ -131,7 +131,7 @@ class Canonical:
         """
         self._needs_gumbel()
         classes = self._classes(tally(counts, self.k))
-        return exp(-log_total(classes.listing(60.0)))
+        return exp(-log_total(classes.table(60.0)))
 
     def probability_of(self, quality: Quality, counts: Counts) -> float:
         """The probability of TOP, GREAT, GOOD or another `Quality`; as `probability_of_top`."""
@@ -139,17 +139,17 @@ class Canonical:
         must, within = quality.ranks(self.k)
         classes = self._classes(tally(counts, self.k), within)
         inside = classes.log_inside(min(must, self.k), within)
-        return exp(inside - log_total(classes.listing(60.0)))
+        return exp(inside - log_total(classes.table(60.0)))
 
     def class_probabilities(self, counts: Counts) -> Iterator[tuple[Cell | None, float]]:
         """Every class that matters (None: the top k) with its probability; Gumbel noise only."""
         self._needs_gumbel()
         classes = self._classes(tally(counts, self.k))
-        listing = classes.listing(60.0)
-        total = log_total(listing)
-        for part in listing.parts:
-            chunk = part()
-            for key, log_weight in zip(chunk.keys.tolist(), chunk.logs.tolist(), strict=True):
+        table = classes.table(60.0)
+        total = log_total(table)
+        for part in table.parts:
+            block = part()
+            for key, log_weight in zip(block.keys.tolist(), block.logs.tolist(), strict=True):
                 cell = None if key == TOP else classes.cell(key)
                 yield cell, exp(log_weight - total)
 

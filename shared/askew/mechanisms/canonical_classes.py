@@ -11,7 +11,7 @@ suffices, with C(t1, k) - C(t0-1, k) subsets. gamma = 0 ignores x_t: one column 
 (The recurrence printed in the paper's Algorithm 2 multiplies by (t-h-1) where (t-h-2) is right.)
 
 Blocks of columns are bounded first, by their best value and their whole size; only blocks that can
-matter are looked at cell by cell, one chunk in memory at a time.
+matter are looked at cell by cell, one block in memory at a time.
 
 The columns of the canonical loss: runs of equal counts beyond rank k, and blocks of them.
 """
@@ -27,10 +27,10 @@ from math import comb, inf, isqrt, log
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.mechanisms.noise import Contest, Floats, Groups, Link, Noisy
+from askew.mechanisms.noise import ClassGroups, Contest, Floats, Link, Noisy
 from askew.mechanisms.shortfall import LOG_ERROR, log_runs
 from askew.mechanisms.tally import Integers, Tally
-from askew.noise.exact import CHUNK, Chunk, Listing, enclose
+from askew.noise.exact import BLOCK, WeightBlock, WeightTable, enclose
 
 
 @dataclass(frozen=True, repr=False)
@@ -176,18 +176,18 @@ class CanonicalClasses:
         """Score and size of a class."""
         return -self.exponent(key), self.size(key)
 
-    def listing(self, depth: float) -> Listing:
+    def table(self, depth: float) -> WeightTable:
         """All classes but some that weigh below exp(-depth) of all, together."""
         top = np.array([TOP]), np.zeros(1)
-        parts: list[Callable[[], Chunk]] = [partial(Chunk, *top)]
+        parts: list[Callable[[], WeightBlock]] = [partial(WeightBlock, *top)]
         if not len(self.columns):
-            return Listing(parts, 2.0**-50)
+            return WeightTable(parts, 2.0**-50)
         keep, _, least = self._near(depth)
         pairs, dropped = self._pairs(keep), -inf if keep.all() else least - depth + 2.0**-20
         magnitude = self._magnitude(self._choose[keep.any(axis=1)])
-        parts += [partial(self._chunk, each) for each in pairs]
+        parts += [partial(self._block, each) for each in pairs]
         error = LOG_ERROR * (magnitude + 40) + 2.0**-48 * (magnitude + abs(depth) + 40)
-        return Listing(parts, error if depth < inf else 2.0**-20, dropped)
+        return WeightTable(parts, error if depth < inf else 2.0**-20, dropped)
 
     def enter(self, contest: Contest) -> None:
         """Let every class draw the best noisy score of its subsets.
@@ -211,11 +211,11 @@ class CanonicalClasses:
             return contest.members([*range(begin + first, begin + last + 1)], link)
 
         others = np.flatnonzero(~keep)
-        for i in range(0, len(others), CHUNK):
-            keys = others[i : i + CHUNK]
+        for i in range(0, len(others), BLOCK):
+            keys = others[i : i + BLOCK]
             sizes = self._log_blocks(*np.divmod(keys, keep.shape[1]))
             best = scores.ravel()[keys]
-            contest.enter_groups(Groups(keys, best, sizes, log_error, self._group, opened))
+            contest.enter_groups(ClassGroups(keys, best, sizes, log_error, self._group, opened))
 
     def _group(self, key: int) -> tuple[Fraction, int]:
         """The best score of a block, and how many subsets it holds."""
@@ -257,14 +257,14 @@ class CanonicalClasses:
         )
 
     def _pairs(self, keep: NDArray[np.bool_]) -> list[Integers]:
-        """The blocks to keep as rows (row, block), in chunks of about CHUNK cells."""
-        pairs, step = np.argwhere(keep), max(1, CHUNK // self.columns.width)
+        """The blocks to keep as rows (row, block), in blocks of about BLOCK cells."""
+        pairs, step = np.argwhere(keep), max(1, BLOCK // self.columns.width)
         return [pairs[i : i + step] for i in range(0, len(pairs), step)]
 
-    def _chunk(self, pairs: Integers) -> Chunk:
+    def _block(self, pairs: Integers) -> WeightBlock:
         rows, columns = self.columns.cells(pairs)
         logs = self._log_sizes(rows, columns) - self._losses(rows, columns)
-        return Chunk(1 + rows * len(self.columns) + columns, logs)
+        return WeightBlock(1 + rows * len(self.columns) + columns, logs)
 
     def _losses(self, rows: Integers, columns: Integers) -> Floats:
         up = self._above.astype(np.float64) * self._up + float(self._ahead)

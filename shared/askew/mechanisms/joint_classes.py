@@ -30,7 +30,7 @@ sequences of loss at most e (`SequenceLosses`):
     then a uniform sequence of loss at most a.
 
 What lies beyond e weighs at most N_all exp(-q e), so few steps matter however small or large q is;
-`segments_of` finds them without listing the others.
+`segments_of` finds them without table the others.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ from math import expm1, inf, isqrt, log, prod, sqrt
 
 import numpy as np
 
-from askew.mechanisms.noise import Contest, Floats, Groups, Link, Noisy
+from askew.mechanisms.noise import ClassGroups, Contest, Floats, Link, Noisy
 from askew.mechanisms.tally import Integers, Tally
-from askew.noise.exact import Chunk, Listing, enclose
+from askew.noise.exact import WeightBlock, WeightTable, enclose
 
 
 @dataclass(frozen=True, repr=False)
-class Steps:
+class LossSteps:
     """Consecutive steps: where each begins, ln N there, and how much ln N rose at its beginning,
     within 2**-51 * items of itself. end: where the step after them begins, as `next_rise`.
     """
@@ -131,7 +131,7 @@ class SequenceLosses:
             return self.largest + 1
         return int((self.tops[open_still] - self._values[reached[open_still]]).min())
 
-    def steps(self, low: int, high: int) -> Steps:
+    def steps(self, low: int, high: int) -> LossSteps:
         """The steps that begin in [low, high). Beside `edge`, see `log_error`."""
         first, last = self._reached(low - 1), self._reached(high - 1)
         if not low:  # nothing is below the first step, so that it has no rise
@@ -142,7 +142,7 @@ class SequenceLosses:
         begins, rises = self._rises(low, high, first, last)
         if not low:
             begins, rises = np.append(0, begins), np.append(0.0, rises)
-        return Steps(begins, log_base + _running(rises), rises, self._next(last))
+        return LossSteps(begins, log_base + _running(rises), rises, self._next(last))
 
     def log_error(self, rise: float, pairs: int) -> float:
         """How wrong ln N may be in steps over which it rises by `rise`, beside that of an edge.
@@ -323,23 +323,23 @@ class JointClasses:
         self.losses, self.rate = losses, rate
         self.end = losses.largest if truncation is None else min(truncation, losses.largest)
         self._step = float(rate)
-        self._kept: dict[int, Chunk] = {}
+        self._kept: dict[int, WeightBlock] = {}
 
-    def listing(self, depth: float) -> Listing:
+    def table(self, depth: float) -> WeightTable:
         """The steps in ascending order, but those that weigh below exp(-depth) of all."""
         found = segments_of(self.losses, self._step, 0, self.end, depth)
-        parts: list[Callable[[], Chunk]] = [partial(self._chunk, each) for each in found.near]
+        parts: list[Callable[[], WeightBlock]] = [partial(self._block, each) for each in found.near]
         every = self.losses.log_all - self._step * self.end
         left_out = [each.most(self._step) for each in found.far]
         if every >= found.least - depth:
-            parts.append(partial(Chunk, np.array([ALL]), np.array([every])))
+            parts.append(partial(WeightBlock, np.array([ALL]), np.array([every])))
         else:
             left_out.append(every)
         rest = max(left_out, default=-inf) + log(max(len(left_out), 1)) + 2.0**-20
         self._kept = {}
         error = 2.0**-47 * (2 * self.losses.log_all + abs(depth) + 40)
         error += max((_rounding(each, self.losses) for each in found.near), default=0.0)
-        return Listing(parts, error, rest)
+        return WeightTable(parts, error, rest)
 
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
         """Integer bounds of a step's weight."""
@@ -350,21 +350,23 @@ class JointClasses:
         to_low, to_high = enclose(count, self.rate * end, shift + 8)
         return max(from_low - to_high, 0) >> 8, -(-(from_high - to_low) >> 8)
 
-    def _chunk(self, segment: Segment) -> Chunk:
+    def _block(self, segment: Segment) -> WeightBlock:
         """The steps of a segment; some are kept, as the one that is drawn is asked for again."""
         begin = segment.low.at
         if begin not in self._kept:
-            if sum(len(chunk.keys) for chunk in self._kept.values()) > _KEPT:
+            if sum(len(block.keys) for block in self._kept.values()) > _KEPT:
                 self._kept.clear()
             self._kept[begin] = self._listed(segment)
         return self._kept[begin]
 
-    def _listed(self, segment: Segment) -> Chunk:
+    def _listed(self, segment: Segment) -> WeightBlock:
         steps = self.losses.steps(segment.low.at, segment.high.at)
         begins = steps.begins
         widths = np.append(begins[1:], min(steps.end, self.end))
         widths -= begins
-        return Chunk(begins, steps.log_counts - self._step * begins + _decays(widths, self._step))
+        return WeightBlock(
+            begins, steps.log_counts - self._step * begins + _decays(widths, self._step)
+        )
 
 
 def _decays(widths: Integers, rate: float) -> Floats:
@@ -396,7 +398,7 @@ def enter_by_loss(losses: SequenceLosses, rate: Fraction, contest: Contest) -> N
 
 def _groups(
     segments: list[Segment], losses: SequenceLosses, rate: Fraction, contest: Contest
-) -> Groups:
+) -> ClassGroups:
     """The sequences whose loss lies in a segment, as one group for each."""
 
     def exact(index: int) -> tuple[Fraction, int]:
@@ -409,7 +411,7 @@ def _groups(
 
     sizes = np.array([each.log_size() for each in segments])
     scores = -float(rate) * np.array([float(each.low.at) for each in segments])
-    return Groups(np.arange(len(segments)), scores, sizes[:, 0], sizes[:, 1], exact, opened)
+    return ClassGroups(np.arange(len(segments)), scores, sizes[:, 0], sizes[:, 1], exact, opened)
 
 
 def _rounding(segment: Segment, losses: SequenceLosses) -> float:

@@ -35,7 +35,7 @@ from askew.mechanisms.parameters import (
 )
 from askew.mechanisms.shortfall import Shortfall, peeled
 from askew.mechanisms.tally import Counts, Integers, Tally, integers
-from askew.noise.exact import Draws, Listing, enclose, parts_of
+from askew.noise.exact import Draws, WeightTable, blocks_of, enclose
 from askew.noise.randomness import RandomBits
 
 
@@ -70,7 +70,7 @@ class ExponentialClasses:
         else:
             self._logs[key] = -inf
 
-    def listing(self, depth: float) -> Listing:
+    def table(self, depth: float) -> WeightTable:
         """The candidates within depth + ln(candidates) of the heaviest; the others weigh below
         exp(-depth) of it.
         """
@@ -79,7 +79,7 @@ class ExponentialClasses:
         # No candidate within `depth` of the best log-weight has a larger term in it.
         largest = abs(top) + self._largest_size + depth + 8
         rest = -inf if len(near) == len(self._logs) else top - depth + 1
-        return Listing(parts_of(near, self._logs[near]), 2.0**-48 * largest, rest)
+        return WeightTable(blocks_of(near, self._logs[near]), 2.0**-48 * largest, rest)
 
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
         """Integer bounds of one candidate's weight."""

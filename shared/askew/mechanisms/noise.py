@@ -53,7 +53,7 @@ FAMILIES: tuple[NoiseFamily, ...] = (
     "half-logistic",
 )
 Floats = NDArray[np.float64]
-Link = tuple["Uniform", Fraction]
+Link = tuple["LazyUniform", Fraction]
 _LN2 = float(np.log(2))
 
 
@@ -85,7 +85,7 @@ def quantiles(family: NoiseFamily, log_e: Floats) -> Floats:
 
 
 @dataclass(repr=False)
-class Uniform:
+class LazyUniform:
     """A uniform real in [0, 1), as many bits of it as anybody has asked for."""
 
     word: int
@@ -114,7 +114,7 @@ class Noisy:
     family: NoiseFamily
     key: int
     score: Fraction
-    links: list[tuple[Uniform, Fraction]]
+    links: list[tuple[LazyUniform, Fraction]]
     approximate: float
     slack: float
     e: float = 0.0
@@ -205,7 +205,7 @@ _UNSURE = _STEEPEST * 2.0**-29
 
 
 @dataclass(frozen=True, repr=False)
-class Groups:
+class ClassGroups:
     """Groups of classes. keys, scores (the highest of each), log_sizes: (n,), as `Contest.enter`.
 
     exact(key): the exact score, and how many outcomes the group holds. opened(key, link): its
@@ -221,7 +221,7 @@ class Groups:
 
 
 class Contest:
-    """The `winners` highest of many classes, seen chunk by chunk.
+    """The `winners` highest of many classes, seen block by block.
 
     exact(key) gives a class's exact score and multiplicity.
     """
@@ -244,7 +244,7 @@ class Contest:
             self._kept.append((float(values[i]), float(slack[i]), int(keys[i]), int(words[i])))
         self._forget()
 
-    def enter_groups(self, groups: Groups) -> None:
+    def enter_groups(self, groups: ClassGroups) -> None:
         """Draw a bound for each group of classes; after the classes that are entered themselves."""
         if self.winners != 1:
             raise ValueError("groups are bounded for one winner only")
@@ -252,14 +252,14 @@ class Contest:
         for i in np.flatnonzero(values + slack >= self._least()).tolist():
             key, word = int(groups.keys[i]), int(words[i])
             score, size = groups.exact(key)
-            links = [(Uniform(word), Fraction(size))]
+            links = [(LazyUniform(word), Fraction(size))]
             bound = Noisy(self.family, key, score, links, float(values[i]), float(slack[i]))
             self._bounds.append((bound, groups.opened))
 
     def _draw(
         self, scores: Floats, log_sizes: Floats, log_error: float | Floats
     ) -> tuple[NDArray[np.uint64], Floats, Floats]:
-        """Uniform words, the noisy scores that they make, and how wrong these may be."""
+        """LazyUniform words, the noisy scores that they make, and how wrong these may be."""
         words = self.draws.bits.words(len(scores))
         u = (words.astype(np.float64) + 0.5) * 2.0**-64
         e = -np.log(np.minimum(u, 1 - 2.0**-53))
@@ -295,14 +295,14 @@ class Contest:
             links = [link]
             if not 0 <= mark < size:  # it is not the heir of the least
                 word = int.from_bytes(self.draws.bits.read(8))
-                links.append((Uniform(word), Fraction(size)))
+                links.append((LazyUniform(word), Fraction(size)))
             mark -= size
             drawn.append(Noisy(self.family, key, score, links, 0.0, np.inf))
         return drawn
 
     def _noisy(self, value: float, slack: float, key: int, word: int) -> Noisy:
         score, size = self.exact(key)
-        links = [(Uniform(word), Fraction(size))]
+        links = [(LazyUniform(word), Fraction(size))]
         return Noisy(self.family, key, score, links, value, slack)
 
 

@@ -207,7 +207,7 @@ def _of_odds(log_odds: float) -> float:
 
 
 @dataclass(frozen=True)
-class Law:
+class NoiseLaw:
     """One draw of noise: P(Z > z), and where P(Z < z) is a given number."""
 
     survival: Callable[[Floats], Floats]
@@ -224,11 +224,11 @@ def _laplace_quantile(below: Floats) -> Floats:
         return np.where(below < 0.5, np.log(2 * below), -np.log(2 * (1 - below)))
 
 
-EXPONENTIAL = Law(lambda z: np.exp(-z), lambda below: -np.log1p(-below))
-LAPLACE = Law(_laplace_survival, _laplace_quantile)
+EXPONENTIAL = NoiseLaw(lambda z: np.exp(-z), lambda below: -np.log1p(-below))
+LAPLACE = NoiseLaw(_laplace_survival, _laplace_quantile)
 
 
-def one_shot(worst: Worst, gap: int, law: Law) -> float:
+def one_shot(worst: Worst, gap: int, law: NoiseLaw) -> float:
     """One noise for each item: 1 - E[F(T + a)^m], from above.
 
     T is in cells of equal probability, each taken at its lower edge. What is averaged rises with T,

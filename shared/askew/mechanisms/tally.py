@@ -35,7 +35,7 @@ _ADVICE = (
 
 
 @dataclass(frozen=True, repr=False)
-class Groups:
+class ValueGroups:
     """Distinct values in descending order, how many items have each, and at least each: (g,)."""
 
     values: Integers
@@ -56,7 +56,7 @@ class Tally:
         self.counts, self.unit = counts, unit
         self.highest, self.lowest = int(counts.max()), int(counts.min())
         nothing = np.zeros(0, dtype=np.int64)
-        self._known, self._bound = Groups(nothing, nothing, nothing), self.highest + 1
+        self._known, self._bound = ValueGroups(nothing, nothing, nothing), self.highest + 1
 
     @property
     def values(self) -> Integers:
@@ -73,7 +73,7 @@ class Tally:
         """How many items have at least each."""
         return self.down_to(self.lowest).ends
 
-    def down_to(self, low: int) -> Groups:
+    def down_to(self, low: int) -> ValueGroups:
         """The groups of at least this value, and perhaps more; a second bound brings them all."""
         if max(low, self.lowest) < self._bound:
             some = low > self.lowest and self._bound > self.highest
@@ -82,7 +82,7 @@ class Tally:
             self._known = _distinct(counts, self.highest, self._bound)
         return self._known
 
-    def down_to_group(self, last: int) -> Groups:
+    def down_to_group(self, last: int) -> ValueGroups:
         """The groups down to one whose index is known; ranks and groups count from the highest."""
         return self._known if last < len(self._known.values) else self.down_to(self.lowest)
 
@@ -122,7 +122,7 @@ class Tally:
         ranked: Integers = among[keys % len(among)]
         return ranked
 
-    def _found(self, known: Groups, asked: Integers) -> Integers:
+    def _found(self, known: ValueGroups, asked: Integers) -> Integers:
         """The items at these ranks, of many; only those with the values of these are ordered."""
         groups = np.searchsorted(known.ends, asked, side="right")
         wanted = np.unique(groups)
@@ -211,20 +211,20 @@ def integers(counts: Counts, least: int, name: str = "counts") -> Integers:
     return counts.astype(np.int64, copy=False)
 
 
-def _distinct(counts: Integers, high: int, low: int) -> Groups:
+def _distinct(counts: Integers, high: int, low: int) -> ValueGroups:
     """The groups of counts in [low, high]; without a sort where that is cheaper."""
     if high - low <= len(counts) // 4 + 1024:
         frequencies = np.bincount(high - counts)
         behind = np.flatnonzero(frequencies)
         sizes = frequencies[behind]
-        return Groups(high - behind, sizes, np.cumsum(sizes))
+        return ValueGroups(high - behind, sizes, np.cumsum(sizes))
     narrow = max(high, -low) < 1 << 31  # half as wide, they are sorted in half the time
     ordered = np.sort(counts.astype(np.int32 if narrow else np.int64))
     firsts = np.append(0, np.flatnonzero(ordered[1:] != ordered[:-1]) + 1)[::-1]
     ends = len(ordered) - firsts
     sizes = ends.copy()
     sizes[1:] -= ends[:-1]
-    return Groups(ordered[firsts].astype(np.int64), sizes, ends)
+    return ValueGroups(ordered[firsts].astype(np.int64), sizes, ends)
 
 
 @dataclass(frozen=True)

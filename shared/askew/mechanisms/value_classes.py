@@ -1,6 +1,6 @@
 """The exponential mechanism over items, as weighted classes of equal counts, with removal.
 
-Uniform draws without replacement, in memory that depends on how many are drawn only.
+LazyUniform draws without replacement, in memory that depends on how many are drawn only.
 
 The k highest noisy scores of all items, exactly, from one draw a value and k more.
 
@@ -19,18 +19,18 @@ from math import inf, log
 import numpy as np
 
 from askew.mechanisms.noise import (
+    ClassGroups,
     Contest,
     Floats,
-    Groups,
+    LazyUniform,
     Link,
     NoiseFamily,
     Noisy,
-    Uniform,
     compare,
     quantiles,
 )
 from askew.mechanisms.tally import Integers, Tally
-from askew.noise.exact import Draws, Listing, enclose, parts_of
+from askew.noise.exact import Draws, WeightTable, blocks_of, enclose
 
 _SHARE = 0.25  # of all items: one of so many that are left is found by chance
 _SMALL = 1 << 12  # items: of fewer, one is found by its rank
@@ -143,7 +143,7 @@ class ValueClasses:
                 sizes[: len(self.sizes)] = self.sizes
             self.values, self.sizes = known.values, sizes
 
-    def listing(self, depth: float) -> Listing:
+    def table(self, depth: float) -> WeightTable:
         """The classes within depth + ln(items) of the best; the others weigh below exp(-depth)."""
         low, cut = self._cut(depth)
         lead = self._lead
@@ -155,7 +155,7 @@ class ValueClasses:
             rest = self._log_items - float(int(self.values[lead]) - low) * self._step * (
                 1 - 2.0**-40
             )
-        return Listing(parts_of(np.arange(lead, cut), logs), log_error, rest)
+        return WeightTable(blocks_of(np.arange(lead, cut), logs), log_error, rest)
 
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
         """Integer bounds of one class's weight."""
@@ -173,14 +173,14 @@ class ValueClasses:
         low, cut = self._cut(_RARE if contest.winners == 1 else inf)
         present = self._lead + np.flatnonzero(self.sizes[self._lead : cut])
         gaps = (self.values[self._lead] - self.values[present]).astype(np.float64)
-        for part in parts_of(present, -gaps * self._step):
-            chunk = part()
-            contest.enter(chunk.keys, chunk.logs, self._log_sizes(chunk.keys))
+        for part in blocks_of(present, -gaps * self._step):
+            block = part()
+            contest.enter(block.keys, block.logs, self._log_sizes(block.keys))
         left = self._left - int(self.sizes[:cut].sum())
         if left:
             contest.enter_groups(self._others(contest, low, cut, left))
 
-    def _others(self, contest: Contest, low: int, cut: int, left: int) -> Groups:
+    def _others(self, contest: Contest, low: int, cut: int, left: int) -> ClassGroups:
         """All classes from `cut` on as one group; none of its items has a value of `low`."""
         score = -self.rate * (int(self.values[self._lead]) - low)
 
@@ -189,7 +189,7 @@ class ValueClasses:
             return contest.members((cut + np.flatnonzero(self.sizes[cut:])).tolist(), link)
 
         floats = np.array([float(score)]), np.array([log(left)])
-        return Groups(np.array([cut]), *floats, 0.0, lambda _: (score, left), opened)
+        return ClassGroups(np.array([cut]), *floats, 0.0, lambda _: (score, left), opened)
 
     def _log_sizes(self, keys: slice | Integers) -> Floats:
         """ln of how many items are left in some classes; -inf where none is."""
@@ -265,7 +265,7 @@ def _next(best: Noisy, draws: Draws) -> Noisy | None:
     left = int(best.links[-1][1]) - 1
     if left == 0:
         return None
-    uniform = Uniform(int.from_bytes(draws.bits.read(8)))
+    uniform = LazyUniform(int.from_bytes(draws.bits.read(8)))
     spacing, sure = _float_exponential(uniform)
     e = (
         best.e or _float_exponential(best.links[0][0])[0] / float(best.links[0][1])
@@ -277,7 +277,7 @@ def _next(best: Noisy, draws: Draws) -> Noisy | None:
     return Noisy(best.family, best.key, best.score, links, approximate, slack, e)
 
 
-def _float_exponential(uniform: Uniform) -> tuple[float, bool]:
+def _float_exponential(uniform: LazyUniform) -> tuple[float, bool]:
     """-ln U by float64, and whether its relative error is below 2**-28."""
     word = uniform.word >> (uniform.known - 64)
     return -log(min((word + 0.5) / 2**64, 1 - 2.0**-53)), 2**40 < word < 2**64 - 2**40

@@ -9,14 +9,14 @@ integers, twice as closely each time. So the law is exactly P: no float decides 
 exact computation would decide otherwise. It ends with probability one.
 
 What the filter rests on. IEEE arithmetic, and an `exp` whose relative error is below 2**-45 (the
-libraries in use are within 2**-51). Then with n terms a chunk and m chunks every prefix sum, and
+libraries in use are within 2**-51). Then with n terms a block and m blocks every prefix sum, and
 T, has a relative error below
 
     error = expm1(log_error) + 2**-44 + (n + m + 8) * 2**-52 + exp(log_rest) / T,
 
 so an edge as a fraction of T is within 3 * error of its float value.
 
-Complexity: O(number of classes) time, O(one chunk) memory; the exact look is needed with
+Complexity: O(number of classes) time, O(one block) memory; the exact look is needed with
 probability about 6 * error * (classes that matter), near 1e-9 for a hundred classes.
 """
 
@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from askew.dp.intervals import exp_minus, ln2
 from askew.noise.randomness import RandomBits
 
-CHUNK = 1 << 16
+BLOCK = 1 << 16
 _EXP_ERROR = 2.0**-45
 _DEPTHS = 18.0, 32.0  # nats: mostly enough; what is left out weighs less than `exp` may be wrong
 _ULP = 2.0**-52
@@ -45,7 +45,7 @@ _LN2 = log(2)
 
 
 @dataclass(frozen=True, repr=False)
-class Chunk:
+class WeightBlock:
     """A run of consecutive classes. keys: int64 (n,). logs: float64 (n,), ln of their weights."""
 
     keys: NDArray[np.int64]
@@ -53,16 +53,16 @@ class Chunk:
 
 
 @dataclass(frozen=True, repr=False)
-class Listing:
+class WeightTable:
     """The classes that matter at some depth, in the order of the buckets.
 
-    parts: each makes one chunk, afresh at every call, so that only one need be in memory.
+    parts: each makes one block, afresh at every call, so that only one need be in memory.
     log_error bounds the error of every entry of `logs` but of those that weigh below 2**-80 of all,
     which are off by a few units of their last place. log_rest is at least ln of the total
     weight of the classes that are left out, wherever in the order they belong.
     """
 
-    parts: Sequence[Callable[[], Chunk]]
+    parts: Sequence[Callable[[], WeightBlock]]
     log_error: float
     log_rest: float = -inf
 
@@ -70,7 +70,7 @@ class Listing:
 class Classes(Protocol):
     """Weighted classes: a float view to decide quickly, integer enclosures to decide surely."""
 
-    def listing(self, depth: float) -> Listing:
+    def table(self, depth: float) -> WeightTable:
         """All classes but some whose total weight is below about exp(-depth) of all of it."""
 
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
@@ -96,7 +96,7 @@ class Draws:
         """The key of one class, with probability exactly proportional to its weight."""
         word = int.from_bytes(self.bits.read(8))
         for depth in _DEPTHS:
-            key = _filtered(classes.listing(depth), word)
+            key = _filtered(classes.table(depth), word)
             if key is not None:
                 return key
         return _refined(classes, word, self.bits)
@@ -122,28 +122,30 @@ def enclose(multiplicity: Fraction | int, exponent: Fraction, shift: int) -> tup
     return low // (below << -move), -(-high // (below << -move))
 
 
-def parts_of(keys: NDArray[np.int64], logs: NDArray[np.float64]) -> list[Callable[[], Chunk]]:
-    """Cut arrays into chunks whose float sums are accurate."""
-    starts = range(0, len(keys), CHUNK)
-    return [partial(Chunk, keys[i : i + CHUNK], logs[i : i + CHUNK]) for i in starts]
+def blocks_of(
+    keys: NDArray[np.int64], logs: NDArray[np.float64]
+) -> list[Callable[[], WeightBlock]]:
+    """Cut arrays into blocks whose float sums are accurate."""
+    starts = range(0, len(keys), BLOCK)
+    return [partial(WeightBlock, keys[i : i + BLOCK], logs[i : i + BLOCK]) for i in starts]
 
 
-def log_total(listing: Listing) -> float:
+def log_total(table: WeightTable) -> float:
     """ln of the sum of the weights listed, by float64."""
-    top, sums, *_ = _sums(listing)
+    top, sums, *_ = _sums(table)
     return top + log(float(sums[-1]))
 
 
 def _sums(
-    listing: Listing,
-) -> tuple[float, NDArray[np.float64], Chunk, NDArray[np.float64], int]:
+    table: WeightTable,
+) -> tuple[float, NDArray[np.float64], WeightBlock, NDArray[np.float64], int]:
     """The highest log-weight, the running sum over parts of the weights relative to it, the last
     part, the running sum within it relative to that part's highest, and the longest part's length.
     """
     tops, sums, longest = [], [], 0
-    for part in listing.parts:
-        chunk = part()
-        logs = chunk.logs
+    for part in table.parts:
+        block = part()
+        logs = block.logs
         top = float(logs.max())
         edges = np.cumsum(np.exp(logs - top)) if top > -inf else np.zeros(len(logs))
         tops.append(top)
@@ -151,29 +153,29 @@ def _sums(
         longest = max(longest, len(logs))
     highest = max(tops)
     running = np.cumsum(np.array(sums) * np.exp(np.array(tops) - highest))
-    return highest, running, chunk, edges, longest
+    return highest, running, block, edges, longest
 
 
-def _filtered(listing: Listing, word: int) -> int | None:
+def _filtered(table: WeightTable, word: int) -> int | None:
     """The key whose bucket surely holds U in [word, word + 1) / 2**64, or None if unsure."""
-    top, sums, chunk, edges, longest = _sums(listing)
+    top, sums, block, edges, longest = _sums(table)
     total, u = float(sums[-1]), word / 2**64
     index = min(int(np.searchsorted(sums, u * total, side="right")), len(sums) - 1)
-    chunk = chunk if index == len(sums) - 1 else listing.parts[index]()
-    rest = exp(min(listing.log_rest - top, 700.0)) / total
+    block = block if index == len(sums) - 1 else table.parts[index]()
+    rest = exp(min(table.log_rest - top, 700.0)) / total
     terms = len(sums) + longest + 8
-    error = expm1(min(listing.log_error, 700.0)) + 2 * _EXP_ERROR + terms * _ULP + rest
+    error = expm1(min(table.log_error, 700.0)) + 2 * _EXP_ERROR + terms * _ULP + rest
     margin = 3 * error + 2 * _ULP
     before = float(sums[index - 1]) if index else 0.0
     if len(sums) > 1:  # the last part need not be the one; a part by itself is not summed twice
-        edges = before + np.cumsum(np.exp(chunk.logs - top))
+        edges = before + np.cumsum(np.exp(block.logs - top))
     place = min(int(np.searchsorted(edges, u * total, side="right")), len(edges) - 1)
     low = (float(edges[place - 1]) if place else before) / total
     high = float(edges[place]) / total
-    first = index == 0 and place == 0 and listing.log_rest == -inf
-    last = index == len(sums) - 1 and place == len(edges) - 1 and listing.log_rest == -inf
+    first = index == 0 and place == 0 and table.log_rest == -inf
+    last = index == len(sums) - 1 and place == len(edges) - 1 and table.log_rest == -inf
     sure = (first or low + margin < u) and (last or u < high - margin)
-    return int(chunk.keys[place]) if sure else None
+    return int(block.keys[place]) if sure else None
 
 
 def _refined(classes: Classes, word: int, bits: RandomBits) -> int:
@@ -190,17 +192,17 @@ def _refined(classes: Classes, word: int, bits: RandomBits) -> int:
 
 def _enclosed(classes: Classes, word: int, precision: int) -> int | None:
     """The key whose bucket surely holds U in [word, word + 1) / 2**precision, or None."""
-    listing = classes.listing((precision + 32) * _LN2)
-    top = max(float(part().logs.max()) for part in listing.parts)
+    table = classes.table((precision + 32) * _LN2)
+    top = max(float(part().logs.max()) for part in table.parts)
     shift = precision + 64 - int(top / _LN2)
-    floor = -shift * _LN2 - 1.0 - listing.log_error
+    floor = -shift * _LN2 - 1.0 - table.log_error
     keys, lows, highs = [], [], []
-    for key, weight in _pairs(listing):
+    for key, weight in _pairs(table):
         low, high = (0, 1) if weight < floor else classes.enclose(key, shift)
         keys.append(key)
         lows.append(low)
         highs.append(high)
-    rest = 0 if listing.log_rest == -inf else _ceil_exp(listing.log_rest + shift * _LN2)
+    rest = 0 if table.log_rest == -inf else _ceil_exp(table.log_rest + shift * _LN2)
     low_edges, high_edges = list(accumulate(lows)), list(accumulate(highs))
     total_low, total_high = low_edges[-1], high_edges[-1] + rest
     least, most = word * total_low >> precision, -(-(word + 1) * total_high >> precision)
@@ -210,10 +212,10 @@ def _enclosed(classes: Classes, word: int, precision: int) -> int | None:
     return keys[place] if sure else None
 
 
-def _pairs(listing: Listing) -> Iterator[tuple[int, float]]:
-    for part in listing.parts:
-        chunk = part()
-        yield from zip(chunk.keys.tolist(), chunk.logs.tolist(), strict=True)
+def _pairs(table: WeightTable) -> Iterator[tuple[int, float]]:
+    for part in table.parts:
+        block = part()
+        yield from zip(block.keys.tolist(), block.logs.tolist(), strict=True)
 
 
 def _ceil_exp(x: float) -> int:

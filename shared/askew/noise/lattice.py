@@ -43,7 +43,7 @@ COORDINATE_LIMIT = 2**31 - 1  # the wire carries 32-bit signed integers
 
 
 @dataclass(frozen=True)
-class Lattice:
+class LatticeLaplace:
     """A lattice and its noise: all that a signal's guarantee depends on. Public.
 
     step_exponent in 0..20 (step = 2**-step_exponent, in units of distance), inverse_rate q >= 1.
@@ -57,7 +57,7 @@ class Lattice:
         check_lattice(self.step_exponent, self.inverse_rate)
 
     @classmethod
-    def for_epsilon(cls, epsilon: Fraction) -> Lattice:
+    def for_epsilon(cls, epsilon: Fraction) -> LatticeLaplace:
         """The lattice whose epsilon per unit distance is at most `epsilon`, by under 0.1 %.
 
         Powers of two are met exactly. step_exponent is never 0, which would take no bytes on the

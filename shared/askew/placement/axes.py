@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.placement.noise import Laplace
 from askew.placement.problem import Certificate, Disutility, Identity, Placement, disutility_of
 from askew.placement.ring import place_on_wrapped_line
@@ -49,7 +49,7 @@ _NO_BOUND = "none is known where axes wrap"
 
 def place_on_axes(
     space: AxisSpace,
-    lattice: Lattice,
+    lattice: LatticeLaplace,
     k: int,
     h: Disutility | Callable[..., Any] | None = None,
 ) -> Placement:
@@ -62,7 +62,7 @@ def place_on_axes(
     return _placed(_rings_of(space), float(lattice.epsilon), k, disutility_of(h or Identity()))
 
 
-def offsets_on_axes(space: AxisSpace, lattice: Lattice, k: int, h: Disutility) -> Array:
+def offsets_on_axes(space: AxisSpace, lattice: LatticeLaplace, k: int, h: Disutility) -> Array:
     """The offsets (k', d) of `place_on_axes` and nothing more, not kept: where several axes have a
     ring among them, what they cost takes a hundred times as long to tell. One ring takes as long.
     """

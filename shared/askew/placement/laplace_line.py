@@ -98,7 +98,7 @@ class Step(NamedTuple):
     residual: float
 
 
-class Steps(ABC):
+class Recurrence(ABC):
     """The recurrence for one disutility."""
 
     total: float  # A(infinity): the cost of k = 1
@@ -109,7 +109,7 @@ class Steps(ABC):
 
 
 @dataclass(frozen=True)
-class SaturatingSteps(Steps):
+class SaturatingSteps(Recurrence):
     """h = 1 - exp(-t / c), both integrals elementary."""
 
     scale: float
@@ -129,7 +129,7 @@ class SaturatingSteps(Steps):
 
 
 @dataclass(frozen=True)
-class Expm1Steps(Steps):
+class Expm1Steps(Recurrence):
     """h = exp(a t) - 1, a < 1."""
 
     rate: float
@@ -153,7 +153,7 @@ class Expm1Steps(Steps):
 
 
 @dataclass(frozen=True)
-class PowerSteps(Steps):
+class PowerSteps(Recurrence):
     """h = t ** p. G is a Kummer function and A an incomplete gamma function, both as power series
     of positive terms: G = p s**p sum s**n / (n! (p + n)), A = s**p e**-s sum s**n / (p + 1)_n.
     """
@@ -200,7 +200,7 @@ class PowerSteps(Steps):
 
 
 @dataclass(frozen=True)
-class Log1pSteps(Steps):
+class Log1pSteps(Recurrence):
     """h = log(1 + t / c). With v = h(t), dh is dv and t = c (e^v - 1): Gauss-Legendre in v."""
 
     scale: float
@@ -269,7 +269,7 @@ def _convex_root(
     return x, reached - target
 
 
-def steps_of(h: Power | Saturating | Log1p | Expm1) -> Steps:
+def steps_of(h: Power | Saturating | Log1p | Expm1) -> Recurrence:
     """The recurrence of a named disutility. Raises InfiniteCost where no cost is finite."""
     match h:
         case Power():
@@ -293,7 +293,7 @@ _ROOT_TURNS = 100
 _ROOT_REST = 8e-15  # a few roundings of G; the cost is flat here, so its own error is the square
 
 
-class CallableSteps(Steps):
+class CallableSteps(Recurrence):
     """The recurrence for a callable, at unit epsilon. Raises InfiniteCost where D_1 diverges."""
 
     def __init__(self, h: Increasing) -> None:
@@ -459,7 +459,9 @@ def _closed(offsets: Array, cost: float, method: str) -> Placement:
     return Placement(offsets, cost, f"{method}, exact", Certificate(cost, 0.0, _UNIQUE))
 
 
-def _by_recurrence(steps: Steps, epsilon: float, factor: float, k: int, fixed: float) -> Placement:
+def _by_recurrence(
+    steps: Recurrence, epsilon: float, factor: float, k: int, fixed: float
+) -> Placement:
     taken = _walk(steps, k // 2)
     halves = np.array([step.sigma for step in reversed(taken)])
     if k % 2:
@@ -476,7 +478,7 @@ def _by_recurrence(steps: Steps, epsilon: float, factor: float, k: int, fixed: f
     return Placement(offsets / epsilon, total, "recurrence of monotone roots, exact", certificate)
 
 
-def _walk(steps: Steps, count: int) -> list[Step]:
+def _walk(steps: Recurrence, count: int) -> list[Step]:
     """The first `count` steps of the recurrence."""
     taken: list[Step] = []
     cost = steps.total

@@ -52,7 +52,7 @@ from askew.placement.problem import (
     Threshold,
     check_k,
 )
-from askew.placement.search import Cells, Gradient, descend, place_anywhere
+from askew.placement.search import Gradient, LineCells, descend, place_anywhere
 
 Array = NDArray[np.float64]
 
@@ -108,7 +108,7 @@ def _tabulated(noise: LogConcave, q: Array, power: float) -> Array:
 
 def _measured(noise: LineNoise | Laplace, h: Disutility, offsets: Array, method: str) -> Placement:
     law = LaplaceMixture((1.0,), (noise.epsilon,)) if isinstance(noise, Laplace) else noise
-    cells = Cells.of(law, h)
+    cells = LineCells.of(law, h)
     sides = cells.whole_line(offsets)
     residual = float(np.abs(cells.gradient(offsets, sides).value).max())
     certificate = Certificate(0.0, residual, "an approximation; no bound is computed")
@@ -128,7 +128,7 @@ def place_log_concave(noise: LogConcave, h: Disutility, k: int) -> Placement:
         return _tiles(noise, h, k)
     if isinstance(noise, Uniform):
         return _even_spread(noise, h, k)
-    cells = Cells.of(noise, h)
+    cells = LineCells.of(noise, h)
     fixed = h.at_zero if isinstance(h, Increasing) else 0.0
     if k == 1:
         return _answer(cells, np.empty(0), k, fixed, "a single point")
@@ -163,7 +163,7 @@ def shoot(noise: LogConcave, h: Disutility, k: int) -> Placement:
     Raises ParameterError for an h whose jumps leave no chain of half-gaps, for k < 1; InfiniteCost.
     """
     check_k(k)
-    cells = Cells.of(noise, h)
+    cells = LineCells.of(noise, h)
     fixed = h.at_zero if isinstance(h, Increasing) else 0.0
     points = _shoot(cells, k) if k > 1 else np.empty(0)
     if points is None:
@@ -171,7 +171,7 @@ def shoot(noise: LogConcave, h: Disutility, k: int) -> Placement:
     return _answer(cells, points, k, fixed, _SHOT)
 
 
-def _newton(cells: Cells, points: Array, *, odd: bool) -> Array:
+def _newton(cells: LineCells, points: Array, *, odd: bool) -> Array:
     def cost_of(points: Array) -> float:
         return cells.half_cost(points, odd=odd)
 
@@ -181,7 +181,7 @@ def _newton(cells: Cells, points: Array, *, odd: bool) -> Array:
     return descend(points, cost_of, gradient_of, unit=cells.noise.unit, least=0.0)
 
 
-def _shoot(cells: Cells, k: int) -> Array | None:
+def _shoot(cells: LineCells, k: int) -> Array | None:
     from scipy.optimize import brentq
 
     def points_of(first: float) -> tuple[Array, float]:
@@ -201,7 +201,7 @@ def _shoot(cells: Cells, k: int) -> Array | None:
     return None  # at a jump of h the near side is not near
 
 
-def _chain(cells: Cells, first: float, k: int) -> tuple[Array, float]:
+def _chain(cells: LineCells, first: float, k: int) -> tuple[Array, float]:
     """The positive points that a first half-gap implies, and what its last equation leaves:
     negative where the half-gap is too small.
     """
@@ -220,7 +220,7 @@ def _chain(cells: Cells, first: float, k: int) -> tuple[Array, float]:
     return np.array(points), end
 
 
-def _matching(cells: Cells, point: float, pull: float) -> float | None:
+def _matching(cells: LineCells, point: float, pull: float) -> float | None:
     """The half-gap to the right that balances a pull to the left, if there is one."""
     from scipy.optimize import brentq
 
@@ -233,12 +233,12 @@ def _matching(cells: Cells, point: float, pull: float) -> float | None:
     return float(found)
 
 
-def _residual(cells: Cells, points: Array, *, odd: bool) -> float:
+def _residual(cells: LineCells, points: Array, *, odd: bool) -> float:
     sides = cells.half_line(points, odd=odd)
     return float(np.abs(cells.gradient(points, sides).value).max())
 
 
-def _answer(cells: Cells, points: Array, k: int, fixed: float, method: str) -> Placement:
+def _answer(cells: LineCells, points: Array, k: int, fixed: float, method: str) -> Placement:
     odd = k % 2 == 1
     cost = 2 * cells.half_cost(points, odd=odd)
     residual = _residual(cells, points, odd=odd) if len(points) else 0.0
@@ -260,7 +260,7 @@ def _even_spread(noise: Uniform, h: Disutility, k: int) -> Placement:
     """A constant density: equal cells of half width w, cost (1 / w) int_0^w h."""
     half = noise.half_width / k
     offsets = np.asarray((2 * np.arange(k) - (k - 1)) * half, np.float64)
-    cell = Cells(Uniform(half), h, half)
+    cell = LineCells(Uniform(half), h, half)
     fixed = h.at_zero if isinstance(h, Increasing) else 0.0
     cost = 2 * cell.half_cost(np.empty(0), odd=True) + fixed
     return Placement(offsets, cost, "closed form, exact", Certificate(cost, 0.0, _EXACT))

@@ -83,7 +83,7 @@ class Gradient(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Cells:
+class LineCells:
     """One noise law and one disutility. `reach`: the noise beyond it costs nothing that counts."""
 
     noise: LineNoise
@@ -91,7 +91,7 @@ class Cells:
     reach: float
 
     @classmethod
-    def of(cls, noise: LineNoise, h: Disutility) -> Cells:
+    def of(cls, noise: LineNoise, h: Disutility) -> LineCells:
         """Raises InfiniteCost where the tails of the noise are too heavy for h."""
         return cls(noise, h, _reach(noise, h))
 
@@ -402,7 +402,7 @@ def place_anywhere(
     noise are too heavy, ParameterError for k < 1.
     """
     check_k(k)
-    cells = Cells.of(noise, h)
+    cells = LineCells.of(noise, h)
     if isinstance(h, Threshold):
         return _best_cover(cells, h.radius, k)
     grid = _candidates(cells, candidates or max(_CANDIDATES, 6 * k))
@@ -416,7 +416,7 @@ def place_anywhere(
     return Placement(points, cost + fixed, method, certificate)
 
 
-def _polished(cells: Cells, points: Array) -> tuple[Array, float, float]:
+def _polished(cells: LineCells, points: Array) -> tuple[Array, float, float]:
     def cost_of(points: Array) -> float:
         return cells.cost(points, cells.whole_line(points))
 
@@ -427,7 +427,7 @@ def _polished(cells: Cells, points: Array) -> tuple[Array, float, float]:
     return points, cost_of(points), float(np.abs(gradient_of(points).value).max())
 
 
-def _candidates(cells: Cells, count: int) -> Array:
+def _candidates(cells: LineCells, count: int) -> Array:
     """Ascending points over all of the noise, denser where the density is high: quantiles of an
     even mix of sqrt(f) and f ** (1/4), since heavy tails must not go unsearched.
     """
@@ -453,7 +453,7 @@ class _Costs:
     after: Array
 
     @classmethod
-    def measured(cls, cells: Cells, grid: Array) -> _Costs:
+    def measured(cls, cells: LineCells, grid: Array) -> _Costs:
         """The costs by the middle of every quadrature interval; within it, the sums are linear."""
         x, mass = _intervals(cells, grid)
         middle = (x[1:] + x[:-1]) / 2
@@ -466,7 +466,7 @@ class _Costs:
         return cls._from(summed, x, grid, at, at.T)
 
     @classmethod
-    def rounded_down(cls, cells: Cells, grid: Array) -> _Costs:
+    def rounded_down(cls, cells: LineCells, grid: Array) -> _Costs:
         """The costs by the nearest end of every interval, less the radius of a candidate."""
         x, mass = _intervals(cells, grid)
         gaps = np.diff(grid) / 2
@@ -490,7 +490,7 @@ class _Costs:
         return cls(own, between, summed[:, -1] - own)
 
 
-def _best_cover(cells: Cells, radius: float, k: int) -> Placement:
+def _best_cover(cells: LineCells, radius: float, k: int) -> Placement:
     """1{t > r}: k intervals of width 2 r that hold the most mass, on a grid that tiles exactly.
 
     A jump has no derivative to follow, so the grid is the answer. The bound lets every interval be
@@ -521,7 +521,7 @@ def _summed(pieces: Array) -> Array:
     return np.concatenate([zero, np.cumsum(pieces, axis=1)], axis=1)
 
 
-def _intervals(cells: Cells, grid: Array) -> tuple[Array, Array]:
+def _intervals(cells: LineCells, grid: Array) -> tuple[Array, Array]:
     """Edges of quadrature intervals, every candidate among them, and the exact mass of each."""
     parts = np.arange(_PIECES) / _PIECES
     inner = (grid[:-1, None] + np.diff(grid)[:, None] * parts).ravel()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from askew.dp.privacy import ANY_SPACE
 from askew.errors import DimensionMismatch, OutOfRange
-from askew.noise.lattice import COORDINATE_LIMIT, Lattice
+from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.spaces.metric.map_noise import MapNoise
 from askew.spaces.metric.position import MICRODEGREES, Position
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-TasteMechanism = Lattice | RandomizedResponse
+TasteMechanism = LatticeLaplace | RandomizedResponse
 Mechanism = TasteMechanism | MapNoise
 
 
@@ -47,7 +47,7 @@ class Signal:
 
     def check(self, dimension: int, n_buckets: int) -> None:
         """Raises DimensionMismatch or OutOfRange unless it fits a space of these public sizes."""
-        if isinstance(self.mechanism, Lattice):
+        if isinstance(self.mechanism, LatticeLaplace):
             if len(self.values) != dimension:
                 raise DimensionMismatch(len(self.values), dimension)
         elif isinstance(self.mechanism, MapNoise):
@@ -63,9 +63,9 @@ class Signal:
         return self.mechanism
 
     @property
-    def lattice(self) -> Lattice:
+    def lattice(self) -> LatticeLaplace:
         """The lattice of the coordinates. Raises OutOfRange for another mechanism."""
-        if not isinstance(self.mechanism, Lattice):
+        if not isinstance(self.mechanism, LatticeLaplace):
             raise OutOfRange("the mechanism of this signal", "a lattice")
         return self.mechanism
 

@@ -45,14 +45,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import DimensionMismatch, OutOfRange, ParameterError
-from askew.noise.lattice import COORDINATE_LIMIT, Lattice
+from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.signal import Signal
 from askew.retrieval.cover import cover, covered
 
 
 def lattice_log_likelihood(
-    lattice: Lattice, coordinates: Sequence[int], points: NDArray[np.float64]
+    lattice: LatticeLaplace, coordinates: Sequence[int], points: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """ln P(coordinates | point) for points (m, d), shape (m,). Raises DimensionMismatch. O(m d)."""
     if points.ndim != 2 or points.shape[1] != len(coordinates):

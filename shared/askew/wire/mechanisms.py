@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from askew.errors import Malformed, OutOfRange, ParameterError
 from askew.noise.hexagonal import HexagonalLattice
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import ODDS_BITS, RandomizedResponse
 from askew.protocol.signal import Mechanism
 from askew.spaces.metric.map_noise import MapNoise
@@ -16,7 +16,7 @@ from askew.wire.v1 import retrieval_pb2 as pb
 def write_mechanism(mechanism: Mechanism, message: pb.RetrieveRequest) -> None:
     """Every number takes its bytes, whatever it is."""
     match mechanism:
-        case Lattice():
+        case LatticeLaplace():
             message.lattice.step_exponent = mechanism.step_exponent
             message.lattice.inverse_rate = mechanism.inverse_rate
         case MapNoise():
@@ -33,7 +33,7 @@ def read_mechanism(message: pb.RetrieveRequest) -> Mechanism:
     try:
         match message.WhichOneof("mechanism"):
             case "lattice":
-                return Lattice(message.lattice.step_exponent, message.lattice.inverse_rate)
+                return LatticeLaplace(message.lattice.step_exponent, message.lattice.inverse_rate)
             case "map":
                 noise = message.map
                 lattice = HexagonalLattice(noise.step_exponent, noise.inverse_rate)

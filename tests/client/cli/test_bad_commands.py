@@ -18,7 +18,7 @@ import click
 import pytest
 
 from askew.dp.privacy import SignalCharge
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew_client.device.device import Companion
 from askew_client.settings import sources as config
@@ -117,7 +117,7 @@ def data(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A data directory that is not there yet, or one with a charge in it."""
     data = tmp_path / "data"
     if request.param == "a ledger":
-        drawn = Signal("f" * 32, Lattice(11, 1024), (1, 2))
+        drawn = Signal("f" * 32, LatticeLaplace(11, 1024), (1, 2))
         store = SignalStore(data / "signals.sqlite", Caps(Fraction(192)))
         store.remember("f" * 32, "2026-10", SignalCharge(Fraction(2)), lambda: drawn)
     return data
@@ -169,7 +169,7 @@ def test_a_second_space_without_a_yes_is_exit_code_3(
 ) -> None:
     """Planted bug: a script that pays for every space that a server thinks of."""
     data = tmp_path / "data"
-    drawn = Signal("f" * 32, Lattice(11, 1024), (1, 2))
+    drawn = Signal("f" * 32, LatticeLaplace(11, 1024), (1, 2))
     store, slot = (
         SignalStore(data / "signals.sqlite", Caps(Fraction(192))),
         slot_of(datetime.date.today()),
@@ -187,7 +187,7 @@ def test_in_a_terminal_a_second_space_is_asked_about_and_no_sends_nothing(
     askew: Askew, demo_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Planted bug: taking a terminal for a yes."""
-    data, drawn = tmp_path / "data", Signal("f" * 32, Lattice(11, 1024), (1, 2))
+    data, drawn = tmp_path / "data", Signal("f" * 32, LatticeLaplace(11, 1024), (1, 2))
     store = SignalStore(data / "signals.sqlite", Caps(Fraction(192)))
     slot = slot_of(datetime.date.today())
     store.remember("f" * 32, slot, SignalCharge(Fraction(2)), lambda: drawn)
@@ -217,7 +217,7 @@ def other_settings(device: Companion, data: Path) -> None:
 def another_charge(device: Companion, data: Path) -> None:
     charge, bent = (
         SignalCharge(Fraction(1)),
-        Signal(16 * "ab", Lattice.for_epsilon(Fraction(1)), (1, 2)),
+        Signal(16 * "ab", LatticeLaplace.for_epsilon(Fraction(1)), (1, 2)),
     )
     store = SignalStore(data / "signals.sqlite", device.settings.caps)
     month = slot_of(datetime.date.today())

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from askew.dp.privacy import SignalCharge
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.signal import Signal
 from askew_client.device.budget_view import budget_of
@@ -50,7 +50,7 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
 def spend(data: Path, epsilon: int, slot: str = NOW) -> None:
     where = places(data)
     store = SignalStore(where.ledger, Caps(Fraction(192)), where.anchor)
-    drawn = Signal(SPACE, Lattice(11, 1024), (1, 2))
+    drawn = Signal(SPACE, LatticeLaplace(11, 1024), (1, 2))
     store.remember(
         SPACE, slot, SignalCharge(Fraction(3 * epsilon), Fraction(epsilon)), lambda: drawn
     )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 import pytest
 
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew_client.cli import main as cli
 from askew_client.settings.ranges import Caps
 from askew_client.signals.account import Charge
@@ -143,7 +143,7 @@ def test_asking_twice_gives_one_answer_and_one_charge(
     assert first.out.splitlines()[:-1] == again.out.splitlines()
     assert again.err == ""  # a signal that is sent again costs nothing, and needs no price
     (charge,) = charges(data)
-    assert charge.epsilon_per_distance == Lattice.for_epsilon(Fraction(1, 3)).epsilon
+    assert charge.epsilon_per_distance == LatticeLaplace.for_epsilon(Fraction(1, 3)).epsilon
 
 
 def test_who_changes_epsilon_is_told_when_it_counts(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import RandomBits, ReplayBits
 from askew.protocol.rule_kind import RuleKind
 from askew.protocol.signal import Query, Signal
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # A box of 60 by 60, in columns of 60/65 and rows of 4.
 WIDTH = 60.0
 INDENT = 2
-LATTICE = Lattice.for_epsilon(Fraction(2))
+LATTICE = LatticeLaplace.for_epsilon(Fraction(2))
 
 
 def cell(lines: list[str], x: float, y: float) -> str:

@@ -23,7 +23,7 @@ from hypothesis.strategies import booleans, integers, sampled_from
 
 from askew.dp.privacy import SignalCharge
 from askew.errors import AskewError, QuoteVoid
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.protocol.break_even import Offer
 from askew.protocol.signal import Signal
 from askew.spaces.metric.position import Position
@@ -236,7 +236,7 @@ async def test_another_programs_charge_in_between_voids_a_quote(tmp_path: Path) 
     device = Device(tmp_path, BUCKETS)
     quote = await shown(device)
     other = SignalStore(device.ledger, SETTINGS.caps)
-    bent = Signal("ab" * 16, Lattice.for_epsilon(Fraction(1)), (1, 2))
+    bent = Signal("ab" * 16, LatticeLaplace.for_epsilon(Fraction(1)), (1, 2))
     other.remember("ab" * 16, "2026-11", SignalCharge(Fraction(1)), lambda: bent)
     assert "what the ledger says changed" in (await refused(device, quote)).text
 
@@ -372,7 +372,7 @@ class Changes(RuleBasedStateMachine):
     @rule()
     def another_program_charges(self) -> None:
         store = SignalStore(self.device.ledger, SETTINGS.caps)
-        bent = Signal("ab" * 16, Lattice.for_epsilon(Fraction(1)), (1, 2))
+        bent = Signal("ab" * 16, LatticeLaplace.for_epsilon(Fraction(1)), (1, 2))
         with suppress(AskewError):
             charge = SignalCharge(Fraction(1))
             store.remember("ab" * 16, slot_of(self.day), charge, lambda: bent, second_space=True)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from small_world import made_buckets, made_card, made_catalog, made_encoder, made_space
 
 from askew.errors import ProfileError
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.noise.randomness import ReplayBits
 from askew.protocol.rule_kind import RuleKind
@@ -71,7 +71,7 @@ class BruteForce:
         self.taste = tuple(map(float, exchange.profile.taste))
         self.rated = set(exchange.ratings)
         self.k = exchange.settings.k
-        self.lattice = Lattice.for_epsilon(exchange.settings.epsilon)
+        self.lattice = LatticeLaplace.for_epsilon(exchange.settings.epsilon)
         self.rule = OffsetRule(exchange.card.space.encoder, exchange.catalog.scoring)
 
     def score(self, item: int) -> float:
@@ -299,7 +299,7 @@ def test_a_few_favorites_of_each_make_the_slates_that_all_items_make(
     space = made_space(made_encoder(d=2, ranking=6), made_buckets(8, 6))
     catalog = made_catalog(rows, tuple(range(k)))
     card = made_card(space, catalog, k)
-    lattice = Lattice.for_epsilon(epsilon)
+    lattice = LatticeLaplace.for_epsilon(epsilon)
     response = RandomizedResponse.for_epsilon(8, epsilon)
     points = [lattice.perturb(rng.uniform(0, 2, 2), replay("noise")) for _ in range(5)]
     signals = [Signal(space.version, lattice, values) for values in points]

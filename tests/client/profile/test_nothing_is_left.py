@@ -17,7 +17,7 @@ import pytest
 
 from askew.dp.privacy import SignalCharge
 from askew.errors import ProfileError
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Signal
 from askew_client.profile import encryption as vault
@@ -272,7 +272,7 @@ def test_forgetting_in_an_encrypted_profile_leaves_the_old_text_nowhere(
 
 def spent(where: Places) -> None:
     """A ledger with one charge, and its anchor."""
-    drawn = Signal("0123456789abcdef" * 2, Lattice(11, 1024), (1, 2))
+    drawn = Signal("0123456789abcdef" * 2, LatticeLaplace(11, 1024), (1, 2))
     SignalStore(where.ledger, Caps(Fraction(10)), where.anchor).remember(
         drawn.space_version, "2026-11", SignalCharge(Fraction(2)), lambda: drawn
     )

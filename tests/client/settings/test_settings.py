@@ -12,7 +12,7 @@ import pytest
 
 from askew.dp.privacy import Reach
 from askew.errors import ParameterError
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew_client.settings.consent import Consent, consents_of, with_consent, without_consent
 from askew_client.settings.ranges import EPSILONS, LEVELS, Caps
@@ -154,7 +154,7 @@ def test_the_limits_themselves_are_allowed(epsilon: Fraction, k: int) -> None:
 
 def test_the_defaults_pay_for_a_year_of_months_in_the_widest_space() -> None:
     settings = ClientSettings()
-    loss = Lattice.for_epsilon(settings.epsilon).epsilon * Fraction(settings.max_diameter)
+    loss = LatticeLaplace.for_epsilon(settings.epsilon).epsilon * Fraction(settings.max_diameter)
     assert settings.lifetime_cap >= 12 * loss
     assert settings.monthly_cap >= 2 * loss
     assert settings.caps == Caps(settings.lifetime_cap, settings.monthly_cap)
@@ -177,7 +177,7 @@ def test_the_defaults_pay_for_fifteen_places_and_one_of_the_finest_level() -> No
 def test_by_default_one_signal_says_little_of_one_rating() -> None:
     """Planted bug: a limit that lets one rating move a point through the widest space."""
     settings = ClientSettings()
-    most = Lattice.for_epsilon(settings.epsilon).epsilon * Fraction(settings.max_one_rating)
+    most = LatticeLaplace.for_epsilon(settings.epsilon).epsilon * Fraction(settings.max_one_rating)
     assert most <= 3 < settings.epsilon * Fraction(settings.max_diameter) / 5
 
 

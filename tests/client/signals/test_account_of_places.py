@@ -19,7 +19,7 @@ from askew.errors import (
     SecondSpace,
 )
 from askew.noise.hexagonal import HexagonalLattice
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew.spaces.metric.map_noise import MapNoise
 from askew_client.settings.ranges import Caps
@@ -38,7 +38,7 @@ def position(latitude: int = 52_000_000) -> Signal:
 
 
 def point(value: int = 3, space: str = SPACE) -> Signal:
-    return Signal(space, Lattice(11, 1024), (value,))
+    return Signal(space, LatticeLaplace(11, 1024), (value,))
 
 
 def never() -> Signal:

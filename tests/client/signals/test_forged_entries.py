@@ -15,7 +15,7 @@ import pytest
 from askew.dp.privacy import ANY_SPACE, SignalCharge
 from askew.errors import AskewError, BudgetExceeded, LedgerError, LedgerFrozen, ProfileError
 from askew.noise.hexagonal import HexagonalLattice
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Signal
 from askew.spaces.metric.map_noise import MapNoise
@@ -29,7 +29,10 @@ from askew_client.signals.store import SignalStore
 
 SPACE = "0123456789abcdef" * 2
 CHARGE = SignalCharge(Fraction(2))
-MINE, FORGED = Signal(SPACE, Lattice(11, 1024), (1, 0)), Signal(SPACE, Lattice(11, 1024), (66, 0))
+MINE, FORGED = (
+    Signal(SPACE, LatticeLaplace(11, 1024), (1, 0)),
+    Signal(SPACE, LatticeLaplace(11, 1024), (66, 0)),
+)
 
 
 def never() -> Signal:

@@ -14,7 +14,7 @@ import pytest
 
 from askew.dp.privacy import SignalCharge
 from askew.errors import BudgetExceeded, LedgerError, LedgerFrozen
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew_client.settings.ranges import Caps
 from askew_client.signals.account import Charge
@@ -27,7 +27,7 @@ CAP = Fraction(10)
 
 
 def signal(value: int = 1) -> Signal:
-    return Signal(SPACE, Lattice(11, 1024), (value, 0))
+    return Signal(SPACE, LatticeLaplace(11, 1024), (value, 0))
 
 
 def never() -> Signal:

@@ -13,7 +13,7 @@ import pytest
 
 from askew.dp.privacy import SignalCharge
 from askew.errors import AskewError, BudgetExceeded, SecondSpace
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.signal import Signal
 from askew_client.settings.ranges import Caps
@@ -23,7 +23,7 @@ from askew_client.signals.store import SignalStore
 
 SPACE = "0123456789abcdef" * 2
 OTHER_SPACE = "f" * 32
-LATTICE = Lattice(11, 1024)
+LATTICE = LatticeLaplace(11, 1024)
 Draw = Callable[[], Signal]
 
 
@@ -52,7 +52,7 @@ def store(path: Path) -> SignalStore:
 def test_a_stored_signal_comes_back_as_it_was_drawn(
     path: Path, coordinates: tuple[int, ...]
 ) -> None:
-    drawn = Signal(SPACE, Lattice(20, 4096), coordinates)
+    drawn = Signal(SPACE, LatticeLaplace(20, 4096), coordinates)
     first = SignalStore(path, Caps(Fraction(10))).remember(
         SPACE, "2026-11", SignalCharge(Fraction(1)), lambda: drawn
     )

@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from askew.dp.privacy import SignalCharge
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew_client.settings.ranges import Caps
 from askew_client.signals.store import SignalStore
 
 SPACE = "0123456789abcdef" * 2
-LATTICE = Lattice(11, 1024)
+LATTICE = LatticeLaplace(11, 1024)
 
 # Asks, or accepts the ledger, and dies by SIGKILL before, in or after the draw or a call or an SQL
 # statement that begins so: the first one since the start, the draw, the entry or its commit.
@@ -29,7 +29,7 @@ import os, signal, sqlite3, sys
 from fractions import Fraction
 from pathlib import Path
 import numpy as np
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.dp.privacy import SignalCharge
 from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Signal
@@ -69,7 +69,7 @@ class DoomedBits(SystemBits):
 
 def draw():
     reached("before", "draw")
-    lattice = Lattice(11, 1024)
+    lattice = LatticeLaplace(11, 1024)
     drawn = Signal("0123456789abcdef" * 2, lattice, lattice.perturb(np.zeros(2), DoomedBits()))
     reached("after", "draw")
     passed.add("the draw")
@@ -282,7 +282,7 @@ import resource, signal, sys
 from fractions import Fraction
 from pathlib import Path
 from askew.errors import AskewError
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.dp.privacy import SignalCharge
 from askew.protocol.signal import Signal
 from askew_client.settings.ranges import Caps
@@ -294,7 +294,7 @@ store = SignalStore(path, Caps(Fraction(10)))
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
 try:
     store.remember("0123456789abcdef" * 2, "2026-11", SignalCharge(Fraction(2)), lambda: Signal(
-        "0123456789abcdef" * 2, Lattice(11, 1024), tuple(range(2000))
+        "0123456789abcdef" * 2, LatticeLaplace(11, 1024), tuple(range(2000))
     ))
 except AskewError as error:
     print(type(error).__name__)

@@ -15,14 +15,14 @@ import pytest
 
 from askew.dp.privacy import SignalCharge
 from askew.errors import LedgerError
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew_client.settings.ranges import Caps
 from askew_client.signals.store import SignalStore
 
 SPACE = "0123456789abcdef" * 2
 SLOT = "2026-11"
-STORED = Signal(SPACE, Lattice(11, 1024), (-1480, 82))
+STORED = Signal(SPACE, LatticeLaplace(11, 1024), (-1480, 82))
 
 
 def never() -> Signal:
@@ -216,7 +216,7 @@ def test_a_full_disk_sends_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) 
             self.execute("PRAGMA max_page_count = 1")
 
     connect = sqlite3.connect
-    long = Signal(SPACE, Lattice(11, 1024), tuple(range(2000)))
+    long = Signal(SPACE, LatticeLaplace(11, 1024), tuple(range(2000)))
     with monkeypatch.context() as patch:
         patch.setattr(sqlite3, "connect", lambda *a, **k: connect(*a, **k, factory=Full))
         with pytest.raises(LedgerError):

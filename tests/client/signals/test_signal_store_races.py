@@ -14,14 +14,14 @@ from typing import cast
 import pytest
 
 from askew.dp.privacy import SignalCharge
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew_client.settings.ranges import Caps
 from askew_client.signals.store import SignalStore
 from askew_client.storage.private_database import write_ahead
 
 SPACE = "0123456789abcdef" * 2
-LATTICE = Lattice(11, 1024)
+LATTICE = LatticeLaplace(11, 1024)
 
 # Waits until it is told to go, so that all of them go at once.
 RIVAL = """
@@ -29,7 +29,7 @@ import json, sys
 from fractions import Fraction
 from pathlib import Path
 from askew.errors import AskewError
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.dp.privacy import SignalCharge
 from askew.protocol.signal import Signal
 from askew_client.settings.ranges import Caps
@@ -40,7 +40,7 @@ draws = []
 
 def draw():
     draws.append(int(number))
-    return Signal(space, Lattice(11, 1024), (int(number), 0))
+    return Signal(space, LatticeLaplace(11, 1024), (int(number), 0))
 
 store = SignalStore(Path(path), Caps(Fraction(cap)))
 print("ready", flush=True)

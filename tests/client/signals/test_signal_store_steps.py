@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from askew.dp.privacy import SignalCharge
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew_client.settings.ranges import Caps
 from askew_client.signals.anchor import Anchor
@@ -78,7 +78,7 @@ class Person:
         return SignalStore(self.path, Caps(Fraction(100)))
 
     def draw(self) -> Signal:
-        return Signal(SPACE, Lattice(11, 1024), (next(self._drawn), 0))
+        return Signal(SPACE, LatticeLaplace(11, 1024), (next(self._drawn), 0))
 
     def ask(self, slot: str) -> None:
         found = self.store().remember(SPACE, slot, CHARGE, self.draw).signal

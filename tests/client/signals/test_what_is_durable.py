@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from askew.dp.privacy import SignalCharge
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Signal
 from askew_client.profile.editor import ProfileDesk
@@ -22,7 +22,7 @@ from askew_client.settings.ranges import Caps
 from askew_client.signals.store import SignalStore
 
 FULL = 2  # of PRAGMA synchronous; NORMAL, 1, does not sync a commit to the write-ahead log
-SIGNAL = Signal("0123456789abcdef" * 2, Lattice(11, 1024), (1, 2))
+SIGNAL = Signal("0123456789abcdef" * 2, LatticeLaplace(11, 1024), (1, 2))
 
 
 @pytest.fixture

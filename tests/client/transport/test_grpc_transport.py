@@ -16,7 +16,7 @@ from askew.address import is_loopback
 from askew.catalog.editions import FIRST
 from askew.catalog.held_file import PIECE_BYTES, Part
 from askew.errors import AskewError, Malformed, ParameterError, ServerFailed, TooSlow, Unreachable
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Query, Signal
 from askew.wire import convert
@@ -75,7 +75,9 @@ async def is_too_slow(answer: Awaitable[object]) -> None:
 
 @pytest.fixture
 def query(pair: Pair) -> Query:
-    return Query(Signal(pair.card.space.version, Lattice(11, 1024), (-1200, 300)), 4, edition=FIRST)
+    return Query(
+        Signal(pair.card.space.version, LatticeLaplace(11, 1024), (-1200, 300)), 4, edition=FIRST
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.protocol.ranking import scores
 from askew.protocol.signal import Signal
 from askew.retrieval import rule_of
@@ -44,7 +44,7 @@ def relative_scores(
     profile = fold_in(own, demo.catalog.vectors, demo.card.space)
     found = scores(profile.taste, demo.catalog.scoring)
     found[list(own)] = 0.0
-    lattice = Lattice.for_epsilon(Fraction(4))
+    lattice = LatticeLaplace.for_epsilon(Fraction(4))
     rule = rule_of(demo.card.rule.kind, demo.card.space.encoder, demo.catalog)
     many, one = [], []
     for _ in range(DRAWS):
@@ -76,7 +76,7 @@ def test_the_demo_says_that_nobody_gave_its_ratings(demo: ItemModel) -> None:
 
 def test_the_default_cap_lasts_sixteen_months_in_the_demos_space(demo: ItemModel) -> None:
     """As the guarantees say: 192, at the default epsilon of 4."""
-    a_month = Lattice.for_epsilon(Fraction(4)).privacy_loss(demo.card.space.encoder.reach())
+    a_month = LatticeLaplace.for_epsilon(Fraction(4)).privacy_loss(demo.card.space.encoder.reach())
     assert 192 // a_month.epsilon == 16
     guarantees = Path(__file__).parents[3] / "docs" / "guarantees.md"
     assert "it lasts sixteen" in guarantees.read_text(encoding="utf-8")

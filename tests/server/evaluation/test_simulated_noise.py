@@ -9,14 +9,14 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.retrieval.posterior import lattice_log_likelihood, response_log_likelihood
 from askew_server.taste.training.simulated_noise import lattice_signals, response_signals
 
 DRAWS = 200_000
 FALSE_ALARM = 1e-12  # of each comparison; seeds are fixed, so none is ever seen
-COARSE = Lattice(step_exponent=1, inverse_rate=4)
+COARSE = LatticeLaplace(step_exponent=1, inverse_rate=4)
 
 
 def fits(found: NDArray[np.int64], expected: NDArray[np.float64]) -> bool:
@@ -35,7 +35,7 @@ def test_points_get_the_noise_of_the_lattice(u: float) -> None:
     law = {
         rate: np.exp(
             [
-                lattice_log_likelihood(Lattice(1, rate), [z], np.array([[u]]))[0]
+                lattice_log_likelihood(LatticeLaplace(1, rate), [z], np.array([[u]]))[0]
                 for z in values.tolist()
             ]
         )

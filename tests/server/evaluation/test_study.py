@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from askew.errors import DataError, ParameterError
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.protocol.rule_kind import RuleKind
 from askew_server.cli.main import cli
 from askew_server.demo.simulation import films, simulate
@@ -129,7 +129,7 @@ def test_a_point_is_sent_with_the_epsilon_that_its_space_needs() -> None:
         assert here.dimension_for(epsilon) == d
         space = here.space(d)
         signals = rules.Signals.drawn(here, space, epsilon)
-        assert signals.lattice == Lattice.for_epsilon(Fraction(epsilon) / space.diameter)
+        assert signals.lattice == LatticeLaplace.for_epsilon(Fraction(epsilon) / space.diameter)
 
 
 def test_naive_is_the_best_of_the_decoded_taste_at_every_k() -> None:

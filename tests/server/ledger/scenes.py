@@ -8,11 +8,11 @@ import sys
 from fractions import Fraction
 from pathlib import Path
 
-from askew.dp.odometer import PayWhatYouGet, PrivacyBudget
+from askew.dp.odometer import PayWhatYouGet, PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, ApproximateDP, BoundedRange, PureDP
 from askew_server.ledger import Charge, ChargeRequest, Ledger
 
-CAP = PrivacyBudget(epsilon=Fraction(10), delta=Fraction(1, 10**6), slack=Fraction(1, 10**9))
+CAP = PrivacyFilter(epsilon=Fraction(10), delta=Fraction(1, 10**6), slack=Fraction(1, 10**9))
 TERMS = PayWhatYouGet(
     k_star=20,
     l_star=6,
@@ -34,7 +34,7 @@ def open_ledger(folder: Path) -> Ledger:
     return Ledger(*files(folder), patience=60)
 
 
-def new_ledger(folder: Path, cap: PrivacyBudget = CAP) -> Ledger:
+def new_ledger(folder: Path, cap: PrivacyFilter = CAP) -> Ledger:
     """With the data set "plays", version "1"."""
     ledger = open_ledger(folder)
     ledger.open_dataset("plays", "1", cap, UNIT, ADD_OR_REMOVE_ONE)

@@ -24,7 +24,7 @@ from server.ledger.scenes import (
     request,
 )
 
-from askew.dp.odometer import Answered
+from askew.dp.odometer import AnalystUsage
 from askew.errors import LedgerError, LedgerFrozen
 from askew_server.ledger import anchor as anchor_module
 from askew_server.ledger.acts import add_grant
@@ -55,7 +55,7 @@ def a_cap_of_4095(entry: Entry) -> None:
 
 
 def a_grant_to_eve(entry: Entry) -> None:
-    add_grant(entry, AnalystBudget("plays", "eve", TERMS, Answered(), closed=False))
+    add_grant(entry, AnalystBudget("plays", "eve", TERMS, AnalystUsage(), closed=False))
 
 
 def a_repair(entry: Entry) -> None:

@@ -23,7 +23,7 @@ from server.ledger.scenes import (
 )
 
 from askew.dp.composition import concentrated_epsilon
-from askew.dp.odometer import Answered, PrivacyBudget, Spent
+from askew.dp.odometer import AnalystUsage, PrivacyFilter, RunningLoss
 from askew.dp.privacy import (
     ADD_OR_REMOVE_ONE,
     REPLACE_ONE,
@@ -172,8 +172,8 @@ def test_a_new_version_inherits_what_was_spent(ledger: Ledger) -> None:
 def test_a_new_version_may_have_another_cap_and_keeps_the_order_of_conversion(
     ledger: Ledger,
 ) -> None:
-    """A filter fixes the order of its conversion for ever: see `PrivacyBudget`."""
-    larger = PrivacyBudget(epsilon=Fraction(20), delta=CAP.delta, slack=CAP.slack)
+    """A filter fixes the order of its conversion for ever: see `PrivacyFilter`."""
+    larger = PrivacyFilter(epsilon=Fraction(20), delta=CAP.delta, slack=CAP.slack)
     opened = ledger.open_dataset("plays", "2", larger, UNIT, ADD_OR_REMOVE_ONE)
     assert (opened.cap.epsilon, opened.cap.order) == (Fraction(20), CAP.order)
     assert larger.order != CAP.order
@@ -184,12 +184,12 @@ def test_a_new_version_may_have_another_cap_and_keeps_the_order_of_conversion(
     [
         (CAP, "one event", ADD_OR_REMOVE_ONE),
         (CAP, UNIT, REPLACE_ONE),
-        (PrivacyBudget(epsilon=CAP.epsilon, delta=CAP.delta), UNIT, ADD_OR_REMOVE_ONE),
+        (PrivacyFilter(epsilon=CAP.epsilon, delta=CAP.delta), UNIT, ADD_OR_REMOVE_ONE),
     ],
     ids=["unit", "neighbors", "slack"],
 )
 def test_versions_cannot_be_summed_over_different_promises(
-    ledger: Ledger, cap: PrivacyBudget, unit: str, neighbors: NeighboringRelation
+    ledger: Ledger, cap: PrivacyFilter, unit: str, neighbors: NeighboringRelation
 ) -> None:
     with pytest.raises(LedgerError, match="keeps its unit"):
         ledger.open_dataset("plays", "2", cap, unit, neighbors)
@@ -238,12 +238,12 @@ def test_an_analyst_pays_the_data_set_once_and_answers_by_their_length(ledger: L
     assert ledger.dataset("plays").spent == TERMS.total_loss()
     charge = charged(ledger, answer("q1", 10))
     assert charge.request.rule is Rule.GRANTED
-    assert ledger.budget("ann", "plays").answered == Answered(outcomes=10, calls=1)
+    assert ledger.budget("ann", "plays").answered == AnalystUsage(outcomes=10, calls=1)
     release = ledger.fulfill(charge.id, b"three and a stop", outcomes=4)
-    assert ledger.budget("ann", "plays").answered == Answered(outcomes=4, calls=1)
+    assert ledger.budget("ann", "plays").answered == AnalystUsage(outcomes=4, calls=1)
     assert ledger.charge(answer("q1", 10)) == release
     assert ledger.dataset("plays").spent == TERMS.total_loss()
-    assert budget.answered == Answered()
+    assert budget.answered == AnalystUsage()
     ledger.verify()
 
 
@@ -273,7 +273,7 @@ def test_an_answer_is_settled_to_what_was_reserved_at_most(
     charge = charged(ledger, answer("q1", 10))
     with pytest.raises(ParameterError, match="outcomes"):
         ledger.fulfill(charge.id, b"", outcomes)
-    assert ledger.budget("ann", "plays").answered == Answered(outcomes=10, calls=1)
+    assert ledger.budget("ann", "plays").answered == AnalystUsage(outcomes=10, calls=1)
 
 
 def test_only_an_analysts_answer_is_settled(ledger: Ledger) -> None:
@@ -297,7 +297,7 @@ def test_analysts_do_not_share_keys_answers_or_budgets(ledger: Ledger) -> None:
     assert isinstance(found, StoredRelease)
     assert found.payload == b"bob"
     assert ledger.releases() == ()
-    assert ledger.budget("ann", "plays").answered == Answered(outcomes=2, calls=1)
+    assert ledger.budget("ann", "plays").answered == AnalystUsage(outcomes=2, calls=1)
     assert ledger.dataset("plays").spent.epsilon == 2 * TERMS.total_loss().epsilon
 
 
@@ -344,7 +344,7 @@ def test_grants_without_a_slack_compose_with_all_else_of_the_data_set(ledger: Le
     for principal in ("ann", "bob"):
         ledger.grant("plays", principal, terms)
         charged(ledger, request("q1", terms.answer(3), principal=principal))
-    together = Spent().plus(releases).plus(terms.grant()).plus(terms.grant())
+    together = RunningLoss().plus(releases).plus(terms.grant()).plus(terms.grant())
     assert ledger.dataset("plays").spent == CAP.loss(together, ADD_OR_REMOVE_ONE)
     ledger.verify()
 
@@ -364,7 +364,7 @@ def test_a_revoked_budget_is_closed_for_good_and_stays_charged(tmp_path: Path) -
         ledger.fulfill(charged(ledger, answer("a", 4)).id, b"list", outcomes=2)
         spent = ledger.dataset("plays").spent
         closed = ledger.revoke("plays", "ann")
-        assert (closed.closed, closed.answered) == (True, Answered(2, 1))
+        assert (closed.closed, closed.answered) == (True, AnalystUsage(2, 1))
         assert ledger.revoke("plays", "ann") == closed
         with pytest.raises(LedgerError, match="no budget"):
             ledger.charge(answer("b", 1))

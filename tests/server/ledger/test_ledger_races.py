@@ -26,7 +26,7 @@ from server.ledger.scenes import (
     request,
 )
 
-from askew.dp.odometer import Answered
+from askew.dp.odometer import AnalystUsage
 from askew.errors import AskewError, LedgerError
 from askew_server.ledger import Ledger
 from askew_server.ledger.storage import write_ahead
@@ -38,7 +38,7 @@ import json, sys
 from fractions import Fraction
 from pathlib import Path
 from askew.errors import AskewError
-from askew.dp.odometer import PrivacyBudget
+from askew.dp.odometer import PrivacyFilter
 from askew_server.ledger import Charge
 from server.ledger.scenes import CAP, answer, open_ledger, pure, request
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
@@ -63,7 +63,7 @@ def spend(n):
             wait("checked")
             if not fits:
                 return "BudgetExceeded"
-            PrivacyBudget.after = lambda self, spent, loss: spent.plus(loss)
+            PrivacyFilter.after = lambda self, spent, loss: spent.plus(loss)
         return type(ledger.charge(ask(n))).__name__
     except AskewError as error:
         return type(error).__name__
@@ -124,7 +124,7 @@ def test_eight_processes_never_pass_the_terms_of_an_analyst(tmp_path: Path) -> N
         ledger.grant("plays", "ann", TERMS)
     assert race(tmp_path, "answers") == {"Charge": 5, "BudgetExceeded": 19}
     with open_ledger(tmp_path) as ledger:
-        assert ledger.budget("ann", "plays").answered == Answered(outcomes=20, calls=5)
+        assert ledger.budget("ann", "plays").answered == AnalystUsage(outcomes=20, calls=5)
 
 
 def test_eight_threads_of_one_ledger_never_pass_the_cap(tmp_path: Path) -> None:

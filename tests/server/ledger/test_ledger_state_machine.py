@@ -32,7 +32,7 @@ from server.ledger.scenes import (
 )
 
 from askew.dp.composition import Loss
-from askew.dp.odometer import Answered, Spent
+from askew.dp.odometer import AnalystUsage, RunningLoss
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, BoundedRange
 from askew.errors import BudgetExceeded, ChargePending, KeyReused, LedgerError, LedgerFrozen
 from askew_server.ledger import Charge, ChargeRequest, StoredRelease
@@ -55,7 +55,7 @@ class Book:
     )
     losses: list[Loss] = field(default_factory=list)
     version: int = 1
-    answered: Answered | None = None
+    answered: AnalystUsage | None = None
 
 
 class Clerk(RuleBasedStateMachine):
@@ -120,7 +120,7 @@ class Clerk(RuleBasedStateMachine):
         before = len(self.book.paid)
         self.ask(wanted, had.outcomes + k <= TERMS.k_star and had.calls < TERMS.l_star)
         if len(self.book.paid) > before:
-            self.book.answered = Answered(had.outcomes + k, had.calls + 1)
+            self.book.answered = AnalystUsage(had.outcomes + k, had.calls + 1)
 
     @precondition(lambda self: self.book.answered is None)
     @rule()
@@ -133,7 +133,7 @@ class Clerk(RuleBasedStateMachine):
             return
         self.ledger.grant("plays", "ann", TERMS)
         self.book.losses.append(loss)
-        self.book.answered = Answered()
+        self.book.answered = AnalystUsage()
 
     @rule(payload=st.binary(max_size=20), length=st.integers(1, 8), data=st.data())
     def fulfill(self, payload: bytes, length: int, data: st.DataObject) -> None:
@@ -148,7 +148,7 @@ class Clerk(RuleBasedStateMachine):
             if self.book.answered is not None:
                 back = wanted.loss.rounds - outcomes
                 had = self.book.answered
-                self.book.answered = Answered(had.outcomes - back, had.calls)
+                self.book.answered = AnalystUsage(had.outcomes - back, had.calls)
         self.ledger.fulfill(identity, payload, outcomes)
         self.book.paid[place] = (wanted, identity, payload)
 
@@ -207,8 +207,8 @@ class Clerk(RuleBasedStateMachine):
         self.ledger.verify()
 
 
-def _sum(losses: list[Loss]) -> Spent:
-    spent = Spent()
+def _sum(losses: list[Loss]) -> RunningLoss:
+    spent = RunningLoss()
     for loss in losses:
         spent = spent.plus(loss)
     return spent

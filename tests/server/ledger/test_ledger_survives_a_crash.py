@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from server.ledger.scenes import ENVIRONMENT, TERMS, answer, charged, new_ledger, open_ledger
 
-from askew.dp.odometer import Answered
+from askew.dp.odometer import AnalystUsage
 from askew.errors import ChargePending
 from askew_server.ledger import Charge, StoredRelease
 
@@ -65,7 +65,7 @@ def test_a_crash_before_the_charge_is_committed_spends_nothing(
         assert ledger.frozen is None
         ledger.verify()
         assert ledger.charges() == ()
-        assert ledger.budget("ann", "plays").answered == Answered()
+        assert ledger.budget("ann", "plays").answered == AnalystUsage()
         assert isinstance(ledger.charge(answer("q1", 5)), Charge)
 
 
@@ -80,7 +80,7 @@ def test_a_crash_after_the_charge_is_committed_spends_it_for_good(
         assert ledger.frozen is None
         with pytest.raises(ChargePending):
             ledger.charge(answer("q1", 5))
-        assert ledger.budget("ann", "plays").answered == Answered(outcomes=5, calls=1)
+        assert ledger.budget("ann", "plays").answered == AnalystUsage(outcomes=5, calls=1)
         assert isinstance(ledger.charge(answer("q2", 5)), Charge)
         ledger.verify()
 
@@ -96,7 +96,7 @@ def test_a_crash_before_the_release_is_committed_loses_budget_never_privacy(
         ledger.verify()
         with pytest.raises(ChargePending):
             ledger.charge(answer("q1", 5))
-        assert ledger.budget("ann", "plays").answered == Answered(outcomes=5, calls=1)
+        assert ledger.budget("ann", "plays").answered == AnalystUsage(outcomes=5, calls=1)
 
 
 @pytest.mark.parametrize(("when", "step"), [*AFTER_THE_COMMIT, ("at", "the end")])
@@ -107,7 +107,7 @@ def test_a_release_that_is_committed_is_the_only_one(folder: Path, when: str, st
         found = ledger.charge(answer("q1", 5))
         assert isinstance(found, StoredRelease)
         assert (str(found.id), found.payload.hex()) == (said["charged"], said["drawn"])
-        assert ledger.budget("ann", "plays").answered == Answered(outcomes=2, calls=1)
+        assert ledger.budget("ann", "plays").answered == AnalystUsage(outcomes=2, calls=1)
         ledger.fulfill(charged(ledger, answer("q2", 5)).id, b"next", outcomes=1)
         ledger.verify()
 

@@ -25,7 +25,7 @@ from server.ledger.scenes import (
     request,
 )
 
-from askew.dp.odometer import PrivacyBudget
+from askew.dp.odometer import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.errors import LedgerError, LedgerFrozen
 from askew_server.ledger import Ledger
@@ -85,7 +85,7 @@ def foreign(folder: Path) -> None:
     """The anchor is that of another ledger, which spent 4."""
     other = folder / "other"
     other.mkdir()
-    new_ledger(other, PrivacyBudget(epsilon=Fraction(30))).close()
+    new_ledger(other, PrivacyFilter(epsilon=Fraction(30))).close()
     spend(other, "theirs", 4)
     shutil.copy(files(other)[1], files(folder)[1])
 

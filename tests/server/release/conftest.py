@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from server.release.small_log import COUNTS
 
-from askew.dp.odometer import PrivacyBudget
+from askew.dp.odometer import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.dp.release import PRIVACY_UNIT
 from askew_server.counting import ContributionBound, CountingTask, TopCounts
@@ -19,7 +19,7 @@ from askew_server.release.plan import EventSource, ReleasePlan
 
 Run = Callable[..., int]
 Captured = pytest.CaptureFixture[str]
-CAP = PrivacyBudget(epsilon=Fraction(100), delta=Fraction(1, 1000))
+CAP = PrivacyFilter(epsilon=Fraction(100), delta=Fraction(1, 1000))
 
 
 @pytest.fixture

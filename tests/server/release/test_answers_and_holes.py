@@ -14,7 +14,7 @@ import duckdb
 import pytest
 
 from askew.dp.analyst import BudgetStatus, TopKQuestion
-from askew.dp.odometer import PayWhatYouGet, PrivacyBudget
+from askew.dp.odometer import PayWhatYouGet, PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.dp.release import PRIVACY_UNIT, release_from_bytes
 from askew.errors import DataError
@@ -32,7 +32,7 @@ from askew_server.release.plan import EventSource
 TERMS = PayWhatYouGet(
     k_star=50, l_star=9, epsilon=Fraction(1, 4), delta=Fraction(1, 10**6), slack=Fraction(1, 10**6)
 )
-CAP = PrivacyBudget(epsilon=Fraction(100), delta=Fraction(1, 1000))
+CAP = PrivacyFilter(epsilon=Fraction(100), delta=Fraction(1, 1000))
 # Near the threshold, 1 + 4 ln(10 ** 7) = 65, so that the coins decide much.
 EVENTS = [(f"p{unit}", f"film {n}") for n in range(8) for unit in range(40 + 8 * n)]
 Row = tuple[str | None, str | None]

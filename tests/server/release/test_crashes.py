@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from server.release import doomed_release
 
-from askew.dp.odometer import PrivacyBudget
+from askew.dp.odometer import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.dp.release import PRIVACY_UNIT, release_from_bytes
 from askew.errors import ChargePending
@@ -67,7 +67,7 @@ def make_folder(folder: Path) -> Path:
     (folder / "log.csv").write_text("unit,item\n" + "".join(rows))
     (folder / "films.csv").write_text("item\n" + "".join(f"film {item}\n" for item in range(7)))
     with Ledger(*ledger_of(folder)) as book:
-        cap = PrivacyBudget(epsilon=Fraction(1000))
+        cap = PrivacyFilter(epsilon=Fraction(1000))
         book.open_dataset("films", "1", cap, PRIVACY_UNIT, ADD_OR_REMOVE_ONE)
     # Made before the first charge, and so before any point at which a release dies here.
     doomed_release.release(folder, "the first")

@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from askew.dp.odometer import PrivacyBudget
+from askew.dp.odometer import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, PureDP
 from askew.dp.release import PRIVACY_UNIT
 from askew_server.ledger import Charge, ChargeRequest, EventMark, Ledger
@@ -176,7 +176,7 @@ def test_a_ledger_keeps_each_source_once_and_knows_the_newest_charge_of_other_ev
     tmp_path: Path,
 ) -> None:
     """Analysts' answers come from one place, whose state nobody says."""
-    cap = PrivacyBudget(epsilon=Fraction(9), delta=Fraction(0))
+    cap = PrivacyFilter(epsilon=Fraction(9), delta=Fraction(0))
     place, unknown = b"p" * 32, bytes(32)
 
     def asked(dataset: str, key: str, request: bytes, state: bytes = unknown) -> ChargeRequest:

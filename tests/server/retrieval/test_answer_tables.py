@@ -12,7 +12,7 @@ import pytest
 from server.taste.model.measured_films import measured
 from small_world import made_buckets, made_card, made_catalog, made_encoder, made_space
 
-from askew.noise.lattice import COORDINATE_LIMIT, Lattice
+from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.break_even import BreakEven, Offer, Way
 from askew.protocol.model_card import ModelCard
@@ -75,7 +75,9 @@ def test_a_signal_goes_to_the_node_nearest_to_where_it_lies_in_the_box(
 ) -> None:
     """Exactly, by the definition in words and in rational numbers, axis by axis."""
     n = 5
-    cells = Cells.of_points(Lattice(exponent, 1024), made_encoder(d=d, ranking=d, unit=unit), n)
+    cells = Cells.of_points(
+        LatticeLaplace(exponent, 1024), made_encoder(d=d, ranking=d, unit=unit), n
+    )
     steps = Fraction(unit) * 2**exponent
     nodes = [at * steps / (n - 1) for at in range(n)]
     rng = np.random.default_rng(d)
@@ -87,7 +89,7 @@ def test_a_signal_goes_to_the_node_nearest_to_where_it_lies_in_the_box(
 
 
 def test_a_center_is_the_lattice_point_nearest_its_node_and_lies_in_its_own_cell() -> None:
-    cells = Cells.of_points(Lattice(10, 1024), made_encoder(unit=1.5625152587890625), 52)
+    cells = Cells.of_points(LatticeLaplace(10, 1024), made_encoder(unit=1.5625152587890625), 52)
     steps = Fraction(1.5625152587890625) * 1024
     for cell in range(len(cells)):
         center = cells.center(cell)
@@ -97,7 +99,7 @@ def test_a_center_is_the_lattice_point_nearest_its_node_and_lies_in_its_own_cell
 
 
 def test_every_signal_of_the_wire_has_a_cell_and_nothing_else_has() -> None:
-    points = Cells.of_points(Lattice(10, 1024), made_encoder(), 5)
+    points = Cells.of_points(LatticeLaplace(10, 1024), made_encoder(), 5)
     most = COORDINATE_LIMIT
     assert [points.find(pair) for pair in itertools.product((-most, most), repeat=2)] == [
         0,
@@ -115,7 +117,7 @@ def test_every_signal_of_the_wire_has_a_cell_and_nothing_else_has() -> None:
 @pytest.mark.parametrize("far", [1, 7, 10**6, COORDINATE_LIMIT])
 def test_beyond_the_box_a_coordinate_tells_the_people_inside_apart_no_better(far: int) -> None:
     """So that a prior weighed by a clamped signal is weighed by the signal itself."""
-    lattice, steps = Lattice(10, 1024), math.ceil(UNIT * 1024)
+    lattice, steps = LatticeLaplace(10, 1024), math.ceil(UNIT * 1024)
     points = np.random.default_rng(1).uniform(0, UNIT, (200, 2))
     points[0], points[1] = 0, UNIT
     for outside, clamped in (((-far, 900), (0, 900)), ((1500, steps + far), (1500, steps))):
@@ -136,7 +138,7 @@ def test_the_ways_to_ask_are_those_of_the_card(retriever: Retriever) -> None:
     def offer(name: str, epsilon: Fraction, k: int) -> Offer:
         return Offer(Way.SIGNAL, 0, 0, 0.5, mechanism=name, epsilon=epsilon, k=k)  # type: ignore[arg-type]
 
-    one, four = Lattice.for_epsilon(Fraction(1)), Lattice.for_epsilon(Fraction(4))
+    one, four = LatticeLaplace.for_epsilon(Fraction(1)), LatticeLaplace.for_epsilon(Fraction(4))
     response = RandomizedResponse.for_epsilon(4, Fraction(2))
     assert dict(published(retriever.card)) == {four: (3,)}
     card = with_offers(
@@ -177,7 +179,7 @@ def test_nodes_lie_closer_than_the_noise_reaches_or_there_is_no_table(
     """
     card = retriever_of(d=d).card
     weighing = replace(card, rule=replace(card.rule, kind=RuleKind.POSTERIOR))
-    lattice = Lattice.for_epsilon(Fraction(epsilon))
+    lattice = LatticeLaplace.for_epsilon(Fraction(epsilon))
     assert (by_probes, by_weights) == (nodes_of(lattice, card), nodes_of(lattice, weighing))
 
 
@@ -185,7 +187,7 @@ def test_nodes_lie_closer_than_the_noise_reaches_or_there_is_no_table(
 
 
 def test_every_cell_is_answered_as_its_center(retriever: Retriever, table: AnswerTable) -> None:
-    assert table.key == (Lattice.for_epsilon(Fraction(4)), 3)
+    assert table.key == (LatticeLaplace.for_epsilon(Fraction(4)), 3)
     assert len(table.cells) == 64**2
     for cell in range(0, len(table.cells), 7):
         center = table.cells.center(cell)
@@ -273,7 +275,7 @@ def paired_loss(retriever: Retriever, table: AnswerTable, encoder: Encoder) -> t
     table, of the best possible, and the standard error of that.
     """
     rng, lattice = np.random.default_rng(5), table.mechanism
-    assert isinstance(lattice, Lattice)
+    assert isinstance(lattice, LatticeLaplace)
     points = rng.uniform(0, encoder.unit, (2000, encoder.dimension))
     worth = np.maximum(encoder.decode(points) @ retriever.catalog.scoring.T.astype(float), 0)
     noise = rng.geometric(1 / (lattice.inverse_rate + 1), (2, *points.shape))
@@ -296,7 +298,7 @@ def test_a_much_coarser_table_loses_more_than_that(
 ) -> None:
     """Or the figure above would say nothing."""
     encoder = retriever.card.space.encoder
-    assert isinstance(table.mechanism, Lattice)
+    assert isinstance(table.mechanism, LatticeLaplace)
     cells = Cells.of_points(table.mechanism, encoder, 4)
     answers = [from_rule(retriever, table, cells.center(cell)) for cell in range(16)]
     slates, numbers = np.unique(np.array(answers, np.int32), axis=0, return_inverse=True)

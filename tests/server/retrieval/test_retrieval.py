@@ -11,14 +11,14 @@ import pytest
 from small_world import made_buckets, made_card, made_catalog, made_encoder, made_space
 
 from askew.errors import ParameterError
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.rule_kind import RuleKind
 from askew.protocol.signal import Query, Signal
 from askew.retrieval import item_search, rules
 from askew_server.retrieval.snapshot import Retriever
 
-HALF = Lattice(9, 1024)  # epsilon 1/2, step 1/512
+HALF = LatticeLaplace(9, 1024)  # epsilon 1/2, step 1/512
 
 
 def retriever_of(
@@ -99,7 +99,7 @@ def test_the_answer_depends_on_the_signal_only() -> None:
     used, fresh = retriever_of(MANY), retriever_of(MANY)
     places = [(float(x), float(y)) for x, y in np.random.default_rng(3).uniform(0, 8, (30, 2))]
     for k in (1, 2, 5):  # other questions first, one of them of the same k and other noise
-        signal = Signal(used.card.space.version, Lattice(12, 1024), (0, 0))
+        signal = Signal(used.card.space.version, LatticeLaplace(12, 1024), (0, 0))
         used.answer(Query(signal, k))
     first = [used.answer(query_at(used, at, 5)).item_ids for at in places]
     again = [used.answer(query_at(used, at, 5)).item_ids for at in reversed(places)]
@@ -111,7 +111,7 @@ def test_the_answer_depends_on_the_signal_only() -> None:
 @pytest.mark.parametrize(("far", "expected"), [(2**31 - 1, (0, 1)), (-(2**31 - 1), (2, 3))])
 def test_the_farthest_signal_of_the_wire_is_answered(far: int, expected: tuple[int, ...]) -> None:
     retriever = retriever_of(COMPASS)
-    query = Query(Signal(retriever.card.space.version, Lattice(20, 4096), (far, far)), 2)
+    query = Query(Signal(retriever.card.space.version, LatticeLaplace(20, 4096), (far, far)), 2)
     assert expected == retriever.answer(query).item_ids
 
 

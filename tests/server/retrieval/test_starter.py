@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from small_world import made_buckets, made_card, made_catalog, made_encoder, made_space
 
 from askew.catalog.catalog import Catalog
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.rule_kind import RuleKind
 from askew.protocol.signal import Query, Signal
@@ -55,7 +55,7 @@ def bucket_query(retriever: Retriever, bucket: int, epsilon: Fraction, k: int) -
 
 
 def point_query(retriever: Retriever, x: float, y: float, k: int) -> Query:
-    lattice = Lattice.for_epsilon(Fraction(4))
+    lattice = LatticeLaplace.for_epsilon(Fraction(4))
     values = (round(x / lattice.step), round(y / lattice.step))
     return Query(Signal(retriever.card.space.version, lattice, values), k)
 

@@ -16,7 +16,7 @@ from wire.test_hostile_bytes import BUCKET_REQUESTS, REQUESTS
 
 from askew.catalog.editions import FIRST, PERIOD
 from askew.errors import NotFound, OutOfRange, StaleSpace, WireError
-from askew.noise.lattice import COORDINATE_LIMIT, Lattice
+from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
 from askew.noise.randomized_response import ODDS_BITS, RandomizedResponse
 from askew.protocol.break_even import BreakEven, Offer, Way
 from askew.protocol.signal import Mechanism, Query, Signal
@@ -30,7 +30,7 @@ from askew_server.taste.model.answer_tables import AnswerTable
 
 K = 3
 TODAY = FIRST + 10 * PERIOD
-POINTS = Lattice.for_epsilon(Fraction(1))
+POINTS = LatticeLaplace.for_epsilon(Fraction(1))
 BUCKETS = RandomizedResponse.for_epsilon(4, Fraction(2))
 
 
@@ -96,7 +96,7 @@ def request_of(mechanism: Mechanism, values: tuple[int, ...], k: int = K) -> byt
 def at_its_center(request: bytes) -> bytes:
     """The same request with the center of its signal's cell."""
     message = pb.RetrieveRequest.FromString(request)
-    kind = Lattice if message.HasField("lattice") else RandomizedResponse
+    kind = LatticeLaplace if message.HasField("lattice") else RandomizedResponse
     cells = TABLES[kind].cells
     return altered(message, "values", cells.center(cells.find(message.values)))
 
@@ -122,7 +122,7 @@ def test_a_published_question_is_answered_at_once_as_its_cell(
     "request_bytes",
     [
         request_of(POINTS, (5, 5), k=K + 1),
-        request_of(Lattice.for_epsilon(Fraction(2)), (5, 5)),
+        request_of(LatticeLaplace.for_epsilon(Fraction(2)), (5, 5)),
         request_of(replace(BUCKETS, odds=BUCKETS.odds + Fraction(1, 2**ODDS_BITS)), (1,)),
     ],
     ids=["another k", "another epsilon", "odds that differ by the least there is"],
@@ -143,15 +143,15 @@ def test_nothing_is_encoded_answered_or_kept_for_a_question(
 
     monkeypatch.setattr(SlateReplies, "reply", never)
     monkeypatch.setattr(Retriever, "picked", never)
-    for cell in range(len(TABLES[Lattice].cells)):
+    for cell in range(len(TABLES[LatticeLaplace].cells)):
         assert isinstance(
-            asked(fresh, request_of(POINTS, TABLES[Lattice].cells.center(cell))), bytes
+            asked(fresh, request_of(POINTS, TABLES[LatticeLaplace].cells.center(cell))), bytes
         )
     assert all(isinstance(asked(fresh, request_of(BUCKETS, (b,))), bytes) for b in range(4))
 
 
 def test_equal_slates_share_one_reply() -> None:
-    table: AnswerTable = TABLES[Lattice]
+    table: AnswerTable = TABLES[LatticeLaplace]
     centers = map(table.cells.center, range(len(table.cells)))
     replies = [asked(TABULATED, request_of(POINTS, center)) for center in centers]
     assert len(set(map(id, replies))) == len(table.slates) < len(replies)

@@ -18,7 +18,7 @@ from small_collections import small_map
 
 from askew.catalog.editions import FIRST, LONGEST_DELAY, PERIOD, last_day
 from askew.errors import ArtifactError, StaleSpace
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.protocol.model_card import ModelCard
 from askew.protocol.signal import Query, Signal
 from askew.wire import convert
@@ -348,7 +348,7 @@ async def test_no_call_fails_while_models_are_swapped_and_no_reply_mixes_two(
     sources = [put(model, tmp_path / page.decode(), "old", payload=page) for page in pages]
     shown(folder, sources[0])
     shop = Shop(folder)
-    noise = Lattice.for_epsilon(Fraction(4))
+    noise = LatticeLaplace.for_epsilon(Fraction(4))
     signal = Signal(model.card.space.version, noise, (0,) * model.card.space.dimension)
     request = convert.query_to_bytes(Query(signal, 4, edition=MONDAY))
     server, seen = RunningServer([shop.service], ServerConfig()), set[bytes]()

@@ -47,7 +47,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter, uniform_filter
 
 from askew.noise.hexagonal import HexagonalLattice
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew.spaces.metric.map_noise import MapNoise
 from askew.spaces.metric.region import LEAST_COSINE
@@ -66,7 +66,9 @@ class Laws(Generic[_Made]):
 
     def __init__(self, make: Callable[[Signal, int], _Made]) -> None:
         self._make, self._lock = make, Lock()
-        self._kept: OrderedDict[tuple[Lattice | HexagonalLattice, int], _Made] = OrderedDict()
+        self._kept: OrderedDict[tuple[LatticeLaplace | HexagonalLattice, int], _Made] = (
+            OrderedDict()
+        )
 
     def knows(self, signal: Signal, k: int = 0) -> bool:
         """Whether `of` has nothing to make."""
@@ -88,7 +90,7 @@ class Laws(Generic[_Made]):
         return found
 
 
-def _lattice(signal: Signal) -> Lattice | HexagonalLattice:
+def _lattice(signal: Signal) -> LatticeLaplace | HexagonalLattice:
     noise = signal.mechanism
     return noise.lattice if isinstance(noise, MapNoise) else signal.lattice
 

@@ -32,7 +32,7 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from askew.errors import ArtifactError, OutOfRange, ParameterError
-from askew.noise.lattice import COORDINATE_LIMIT, Lattice
+from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
 from askew.noise.randomized_response import ODDS_BITS, RandomizedResponse
 from askew.protocol.break_even import MechanismName
 from askew.protocol.model_card import ModelCard
@@ -67,7 +67,7 @@ class Cells:
     highest: int
 
     @classmethod
-    def of_points(cls, lattice: Lattice, encoder: Encoder, per_axis: int) -> Cells:
+    def of_points(cls, lattice: LatticeLaplace, encoder: Encoder, per_axis: int) -> Cells:
         """The nearest of the nodes of a grid on the box. Raises OutOfRange for too few or many."""
         d, steps = encoder.dimension, Fraction(encoder.unit) * (1 << lattice.step_exponent)
         if per_axis < 2 or per_axis**d > MOST_CELLS:
@@ -211,7 +211,7 @@ class TableFields(Strict, frozen=True):
     def of(cls, table: AnswerTable) -> TableFields:
         """What a card says of a table."""
         made, k, per_axis = table.mechanism, table.k, table.cells.per_axis
-        if isinstance(made, Lattice):
+        if isinstance(made, LatticeLaplace):
             return cls("geo_laplace", (made.step_exponent, made.inverse_rate), k, per_axis)
         return cls("bucket_rr", (made.buckets, int(made.odds * 2**ODDS_BITS)), k, per_axis)
 
@@ -219,7 +219,7 @@ class TableFields(Strict, frozen=True):
         """The mechanism. Raises OutOfRange."""
         try:
             if self.mechanism == "geo_laplace":
-                return Lattice(*self.numbers)
+                return LatticeLaplace(*self.numbers)
             buckets, odds = self.numbers
             return RandomizedResponse(buckets, Fraction(odds, 2**ODDS_BITS))
         except ParameterError as error:

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from askew.catalog.catalog import Catalog
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.signal import Signal
 from askew.retrieval import RetrievalRule
@@ -185,7 +185,7 @@ def by_point(  # noqa: PLR0913
     people: KeptAside,
     rule: RetrievalRule,
     prior: Prior | None,
-    lattice: Lattice,
+    lattice: LatticeLaplace,
     sizes: Sequence[int],
     *,
     rng: np.random.Generator,

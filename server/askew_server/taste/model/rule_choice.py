@@ -32,7 +32,7 @@ from scipy.special import ndtr, stdtrit
 from askew.catalog.catalog import Catalog
 from askew.dp.privacy import Reach, SignalLoss
 from askew.errors import DataError
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.break_even import MechanismName
 from askew.protocol.rule_kind import SERVED, RuleKind
@@ -189,7 +189,7 @@ class _Played:
         rule = point_rule(kind, self.encoder, self.catalog, prior, held=held)
         second = people is self.groups.testing
         rng = np.random.default_rng([self.question.seed, 10, second])
-        lattice = Lattice.for_epsilon(self.question.epsilon)
+        lattice = LatticeLaplace.for_epsilon(self.question.epsilon)
         return by_point(people, rule, prior, lattice, [k], rng=rng)[k]
 
 
@@ -233,7 +233,7 @@ class Terms:
         """What it costs in a space of this reach, whatever the number of buckets."""
         if self.mechanism == "bucket_rr":
             return RandomizedResponse.for_epsilon(2, self.epsilon).privacy_loss(reach)
-        return Lattice.for_epsilon(self.epsilon).privacy_loss(reach)
+        return LatticeLaplace.for_epsilon(self.epsilon).privacy_loss(reach)
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,7 +303,7 @@ class Signals:
             return by_bucket(people, rule, buckets, response, sizes, self.catalog)
         if terms.mechanism == "geo_laplace" and self.by_point is not None:
             prior, held = self.groups.prior, self.groups.held
-            lattice = Lattice.for_epsilon(terms.epsilon)
+            lattice = LatticeLaplace.for_epsilon(terms.epsilon)
             of_points = point_rule(self.by_point, self.encoder, self.catalog, prior, held=held)
             which = [people is self.groups.testing, *terms.epsilon.as_integer_ratio()]
             rng = np.random.default_rng([self.question.seed, 11, *which])

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.noise.hexagonal import NEIGHBORS, RISE, HexagonalLattice
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.spaces.metric.map_noise import MapNoise
 from askew.spaces.metric.position import MICRODEGREES
@@ -19,7 +19,7 @@ from askew.spaces.metric.region import COSINE_PARTS, KM_OF_LATITUDE, KM_OF_LONGI
 
 
 def lattice_signals(
-    lattice: Lattice, points: NDArray[np.float64], rng: np.random.Generator
+    lattice: LatticeLaplace, points: NDArray[np.float64], rng: np.random.Generator
 ) -> NDArray[np.int64]:
     """Noisy coordinates of points (n, d), in lattice steps, (n, d)."""
     place = points / lattice.step

@@ -24,7 +24,7 @@ from math import ceil, isfinite
 
 from askew.dp.privacy import SignalLoss
 from askew.errors import OutOfRange, PlaceError
-from askew.noise.lattice import COORDINATE_LIMIT, Lattice, clamped
+from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace, clamped
 from askew.noise.randomness import RandomBits
 from askew.plain_text import MAX_NAME, check_plain
 from askew.sizes import MAX_AXES, VERSION_BYTES
@@ -89,7 +89,7 @@ class Axis:
             raise PlaceError(f"{self.name} must be {limit}")
         return (Fraction(value) - Fraction(self.low)) / Fraction(self.scale)
 
-    def steps(self, lattice: Lattice) -> int:
+    def steps(self, lattice: LatticeLaplace) -> int:
         """Its size in steps of a lattice, a whole number on a ring; rounded up on a line.
 
         Raises OutOfRange where a ring has no whole number of them, or the wire cannot carry them.
@@ -101,7 +101,7 @@ class Axis:
             raise OutOfRange("an axis's size", f"at most {COORDINATE_LIMIT} lattice steps")
         return ceil(steps)
 
-    def sent(self, noisy: int, lattice: Lattice) -> int:
+    def sent(self, noisy: int, lattice: LatticeLaplace) -> int:
         """What leaves of a noisy coordinate: wrapped on a ring, clamped to the wire on a line."""
         return noisy % self.steps(lattice) if self.wraps else clamped(noisy)
 
@@ -130,7 +130,7 @@ class AxisSpace:
         """The largest distance between two points; epsilon * diameter is the plain local DP."""
         return sum((axis.reach for axis in self.axes), Fraction(0))
 
-    def loss(self, lattice: Lattice) -> SignalLoss:
+    def loss(self, lattice: LatticeLaplace) -> SignalLoss:
         """What one fresh signal costs, by the numbers of the axes alone.
 
         Raises OutOfRange, before anything is charged, for a lattice that does not fit the axes.
@@ -150,7 +150,7 @@ class AxisSpace:
         return digest.hexdigest()[: 2 * VERSION_BYTES]
 
     def perturb(
-        self, values: Sequence[float | Fraction], lattice: Lattice, bits: RandomBits
+        self, values: Sequence[float | Fraction], lattice: LatticeLaplace, bits: RandomBits
     ) -> tuple[int, ...]:
         """The noisy lattice coordinates of a point, wrapped after the noise on rings.
 
@@ -164,12 +164,12 @@ class AxisSpace:
         noisy = lattice.draw(point, bits)
         return tuple([axis.sent(z, lattice) for axis, z in zip(self.axes, noisy, strict=True)])
 
-    def check_lattice(self, lattice: Lattice) -> None:
+    def check_lattice(self, lattice: LatticeLaplace) -> None:
         """Raises OutOfRange for a lattice that does not fit the axes."""
         for axis in self.axes:
             axis.steps(lattice)
 
-    def check(self, lattice: Lattice, values: Sequence[int]) -> None:
+    def check(self, lattice: LatticeLaplace, values: Sequence[int]) -> None:
         """Raises OutOfRange for noisy coordinates that no device sends."""
         for axis, z in zip(self.axes, values, strict=True):
             steps = axis.steps(lattice)

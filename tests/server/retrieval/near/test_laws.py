@@ -27,7 +27,7 @@ from near_world import (
 from small_collections import DAY as DAY_SPACE
 from small_collections import GERMANY, posts
 
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.placement.axes import offsets_on_axes, place_on_axes
 from askew.placement.problem import Identity
 from askew.protocol.rule_kind import MetricRuleKind as Kind
@@ -55,7 +55,7 @@ def on_axes(space: AxisSpace, epsilon: Fraction = Fraction(1, 4)) -> Signal:
 @pytest.mark.parametrize("k", [1, 2, 9, 20, 64])
 def test_offsets_alone_are_those_of_the_placement(space: AxisSpace, k: int) -> None:
     for epsilon in (Fraction(1, 8), Fraction(5, 3), Fraction(7)):
-        lattice = Lattice.for_epsilon(epsilon)
+        lattice = LatticeLaplace.for_epsilon(epsilon)
         placed = place_on_axes(space, lattice, k).offsets
         assert np.array_equal(offsets_on_axes(space, lattice, k, Identity()), placed)
 

@@ -17,7 +17,7 @@ from server.taste.model.measured_films import (
     who_is_told,
 )
 
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.break_even import Way
 from askew.protocol.signal import Query, Signal
@@ -68,7 +68,7 @@ def test_a_row_of_points_is_what_the_server_gives_on_average() -> None:
         for each in table_of(model).offers
         if each.mechanism == "geo_laplace" and each.epsilon == 4 and each.k == 4
     ]
-    lattice = Lattice.for_epsilon(row.epsilon)
+    lattice = LatticeLaplace.for_epsilon(row.epsilon)
     got = []
     for (worth, _), point in zip(people, points, strict=True):
         noise = rng.geometric(1 / (lattice.inverse_rate + 1), (10, 2, 2))

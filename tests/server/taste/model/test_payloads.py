@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from askew.errors import ArtifactError, DataError
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.protocol.model_card import MAX_PAYLOAD
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
@@ -66,7 +66,7 @@ def all_of(model: ItemModel) -> dict[str, bytes]:
 
 
 def answered(model: ItemModel, k: int) -> Slate:
-    lattice = Lattice.for_epsilon(Fraction(4))
+    lattice = LatticeLaplace.for_epsilon(Fraction(4))
     signal = Signal(model.card.space.version, lattice, (0,) * model.card.space.dimension)
     return snapshot_of(model).answers.answer(Query(signal, k))
 

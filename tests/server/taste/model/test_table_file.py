@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 from safetensors.numpy import load as decode
 
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew_server.cli.training_data import bytes_held
 from askew_server.ratings import ItemRow, RatingTable
@@ -141,7 +141,7 @@ FORGED: dict[str, Callable[[Arrays], Arrays]] = {
 }
 
 
-@pytest.mark.parametrize("kind", [Lattice, RandomizedResponse])
+@pytest.mark.parametrize("kind", [LatticeLaplace, RandomizedResponse])
 @pytest.mark.parametrize("change", FORGED.values(), ids=FORGED)
 def test_forged_tables_are_refused(  # noqa: PLR0917
     saved: Path,
@@ -182,7 +182,7 @@ def test_the_tables_of_another_model_are_refused(
     assert "its own space and catalog" in refusal(saved)
 
 
-POINTS = Lattice.for_epsilon(Fraction(2))
+POINTS = LatticeLaplace.for_epsilon(Fraction(2))
 FORGED_ROWS: dict[str, dict[str, object]] = {
     "no rows": {"tables": []},
     "k = 0": {"k": 0},
@@ -223,14 +223,14 @@ def forged_rows(saved: Path, model: ItemModel, change: dict[str, object]) -> obj
     rows = json.loads((saved / "card.json").read_bytes())["tables"]
     if "tables" in change:
         return change["tables"]
-    rows[place_of(model, Lattice)] |= change
+    rows[place_of(model, LatticeLaplace)] |= change
     return rows
 
 
 def test_two_tables_of_one_way_to_ask_are_refused(
     saved: Path, tabulated: ItemModel, forge: Forge, refusal: Refusal
 ) -> None:
-    place, rows = place_of(tabulated, Lattice), forged_rows(saved, tabulated, {})
+    place, rows = place_of(tabulated, LatticeLaplace), forged_rows(saved, tabulated, {})
     assert isinstance(rows, list)
     arrays = file_of(saved)
     for name in ("numbers", "slates"):

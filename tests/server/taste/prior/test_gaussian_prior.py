@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from small_world import made_encoder, made_space
 
-from askew.dp.odometer import PrivacyBudget
+from askew.dp.odometer import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, PureDP
 from askew.errors import BudgetExceeded, DataError, ParameterError
 from askew.noise.geometric import TwoSidedGeometric
@@ -177,7 +177,7 @@ def test_a_cap_below_epsilon_draws_nothing(tmp_path: Path) -> None:
     tastes, scoring = tastes_of(vectors, seen), np.zeros((ITEMS, D), np.float32)
     trained = Trained((), scoring, made_space(made_encoder(ranking=D)), tastes, 0)
     with Ledger(tmp_path / "ledger.sqlite", tmp_path / "anchor") as ledger:
-        cap = PrivacyBudget(epsilon=Fraction(1))
+        cap = PrivacyFilter(epsilon=Fraction(1))
         ledger.open_dataset("ratings", "1", cap, "one person's whole history", ADD_OR_REMOVE_ONE)
         with pytest.raises(BudgetExceeded):
             PaidRelease(ledger, "ratings", Refuses(), bytes(32), bytes(32))(PLAN, trained)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from small_world import made_encoder, made_space
 
-from askew.dp.odometer import PrivacyBudget
+from askew.dp.odometer import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.noise.geometric import TwoSidedGeometric
 from askew.noise.randomness import RandomBits, SystemBits
@@ -56,7 +56,7 @@ def trained(seed: int = 1) -> Trained:
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
     """Of ratings that may cost much."""
     with Ledger(tmp_path / "ledger.sqlite", tmp_path / "anchor") as opened:
-        cap = PrivacyBudget(epsilon=Fraction(100))
+        cap = PrivacyFilter(epsilon=Fraction(100))
         opened.open_dataset("ratings", "1", cap, "one person's whole history", ADD_OR_REMOVE_ONE)
         yield opened
 

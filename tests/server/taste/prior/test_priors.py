@@ -16,10 +16,10 @@ from click.testing import CliRunner
 from numpy.typing import NDArray
 from safetensors.numpy import load as decode
 
-from askew.dp.odometer import PrivacyBudget
+from askew.dp.odometer import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.errors import ArtifactError, DataError, ParameterError
-from askew.noise.lattice import Lattice
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.rule_kind import RuleKind
 from askew.protocol.signal import Query, Signal
@@ -73,7 +73,7 @@ def retriever(model: ItemModel) -> Retriever:
 
 
 def point_query(model: ItemModel, x: float, y: float, k: int = 4) -> Query:
-    lattice = Lattice.for_epsilon(Fraction(8))
+    lattice = LatticeLaplace.for_epsilon(Fraction(8))
     values = tuple(round(c / lattice.step) for c in (x, y))
     return Query(Signal(model.card.space.version, lattice, values), k)
 
@@ -455,7 +455,7 @@ SMALL = ["--epsilon", "8", "-k", "4", "--dimension", "2", "--ranking-dimension",
 def test_a_prior_is_paid_for_once_and_made_twice_the_same(tmp_path: Path, files: list[str]) -> None:
     ledger_files = [tmp_path / "ledger.sqlite", tmp_path / "anchor"]
     with Ledger(*ledger_files) as ledger:
-        cap = PrivacyBudget(epsilon=Fraction(3))
+        cap = PrivacyFilter(epsilon=Fraction(3))
         ledger.open_dataset("ratings", "1", cap, "one person's whole history", ADD_OR_REMOVE_ONE)
     paying = ["--prior-dp", "2", "--ledger", str(ledger_files[0]), "--anchor", str(ledger_files[1])]
     for name in ("a", "b"):
@@ -477,7 +477,7 @@ def test_a_prior_of_other_ratings_is_another_release_and_says_so(
     """
     places = [tmp_path / "ledger.sqlite", tmp_path / "anchor"]
     with Ledger(*places) as ledger:
-        cap = PrivacyBudget(epsilon=Fraction(3))
+        cap = PrivacyFilter(epsilon=Fraction(3))
         for dataset in ("ratings", "other"):
             ledger.open_dataset(dataset, "1", cap, "one person's history", ADD_OR_REMOVE_ONE)
     made = CliRunner().invoke(cli, [*files, *SMALL, "--out", str(tmp_path / "vectors")])
