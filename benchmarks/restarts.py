@@ -31,7 +31,7 @@ from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Query, Signal
 from askew.wire import convert
-from askew_client.transport.retries import PATIENCE, drawn_pauses, persistent
+from askew_client.transport.grpc import PATIENCE, drawn_pauses, persistent
 from askew_server.demo.simulation import demo_model
 from askew_server.taste.model import artifact
 from askew_server.taste.model.item_model import ItemModel

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 from askew.address import host_of
 from askew.errors import ParameterError
 from askew_client.device.device import Companion
-from askew_client.near.desk import PlaceDesk
+from askew_client.near.places import PlaceDesk
 from askew_client.near.wishes import NO_WISHES, Wishes
 from askew_client.opening import open_companion
 from askew_client.profile.named_place import Spot
@@ -30,14 +30,12 @@ from askew_client.settings import paths
 from askew_client.settings.settings import ClientSettings
 from askew_client.settings.sources import DEFAULT_SERVER
 from askew_client.transport.protocol import Transport
-from askew_client.views.near import NearAnswer
+from askew_client.views.answers import Answer, Rated, Refreshed, Result
 from askew_client.views.problems import value_of
-from askew_client.views.quote import Quote
-from askew_client.views.rated import Rated
-from askew_client.views.values import Answer, Refreshed, Result
+from askew_client.views.quote import NearAnswer, Quote
 
 if TYPE_CHECKING:
-    from askew_client.views.budget import Budget
+    from askew_client.views.quote import Budget
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")

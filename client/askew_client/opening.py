@@ -66,7 +66,6 @@ async def open_library(
     sent before it is used.
     """
     from askew_client.transport.held import KeptLibrary  # with protobuf
-    from askew_client.transport.in_process import InProcess
     from askew_client.transport.shaped import ShapedTransport
 
     def made() -> Transport:
@@ -77,13 +76,21 @@ async def open_library(
         return GrpcTransport(server, settings.timeout, settings.authority)
 
     shelf = Shelf.of(paths.places(directory).held, server)
-    interval = None if isinstance(transport, InProcess) else settings.interval  # it has no socket
+    interval = settings.interval if _has_sockets(transport) else None
     network = ShapedTransport(made, interval, _files(settings))
     # A file that is no use is named before anything is asked. After a static host's reply the
     # question has a moment to keep, which loading gRPC would miss.
     if settings.authority or settings.held_from:
         network.load()
     yield network, KeptLibrary.on(shelf, network.source, settings.byte_budget, network)
+
+
+def _has_sockets(transport: Transport | None) -> bool:
+    if transport is None:
+        return True
+    from askew_client.transport.in_process import InProcess  # few devices have a server in them
+
+    return not isinstance(transport, InProcess)
 
 
 def _files(settings: ClientSettings) -> HeldSource | None:

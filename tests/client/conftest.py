@@ -29,7 +29,7 @@ from askew.wire import convert
 from askew.wire.held import held_from_body, held_to_bytes
 from askew_client.cli import main as cli
 from askew_client.settings.settings import ClientSettings
-from askew_client.signals.record import Remembered
+from askew_client.signals.records import Remembered
 from askew_client.taste.exchange import Exchange
 from askew_client.views.quote import Price
 from askew_server.retrieval.snapshot import Retriever

@@ -38,8 +38,8 @@ from askew_client.signals.store import SignalStore
 from askew_client.transport.held import FetchedAnew
 from askew_client.transport.in_process import LocalTransport
 from askew_client.transport.shaped import ShapedTransport
+from askew_client.views.answers import Answer
 from askew_client.views.problems import Setback
-from askew_client.views.values import Answer
 
 if TYPE_CHECKING:
     from client.conftest import Askew, Pair

@@ -19,9 +19,8 @@ import askew_client
 from askew.errors import AskewError, BudgetExceeded, ParameterError, TransportError
 from askew_client import AskewClient, BlockingClient, ClientSettings, UnknownTitle
 from askew_client.transport.in_process import LocalTransport
-from askew_client.views.near import NearAnswer
-from askew_client.views.quote import Quote
-from askew_client.views.values import Answer
+from askew_client.views.answers import Answer
+from askew_client.views.quote import NearAnswer, Quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

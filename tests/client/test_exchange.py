@@ -29,7 +29,7 @@ from askew.protocol.signal import Query, Signal
 from askew.wire import convert
 from askew_client.settings.ranges import Caps
 from askew_client.settings.settings import ClientSettings
-from askew_client.signals.record import Remembered
+from askew_client.signals.records import Remembered
 from askew_client.signals.store import SignalStore
 from askew_client.taste.exchange import Exchange
 

@@ -32,7 +32,7 @@ from askew_client.settings.ranges import Caps
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.account import Charge
 from askew_client.signals.store import SignalStore
-from askew_client.transport import retries
+from askew_client.transport import grpc as grpc_transport
 from askew_client.views.problems import value_of
 
 if TYPE_CHECKING:
@@ -336,7 +336,7 @@ async def test_an_answer_of_another_catalog_costs_nothing_more_and_what_is_held_
 async def test_a_server_that_is_gone_costs_nothing_more(
     server: Server, ledger: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retries, "PATIENCE", 0.3)
+    monkeypatch.setattr(grpc_transport, "PATIENCE", 0.3)
     await ask(server, ledger)
     before = charges(ledger)
     with pytest.raises(TransportError):

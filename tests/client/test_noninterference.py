@@ -32,7 +32,7 @@ from askew_client.taste.exchange import Exchange
 from askew_client.transport.held import FetchedAnew
 from askew_client.transport.in_process import LocalTransport
 from askew_client.transport.shaped import ShapedTransport
-from askew_client.views.values import Answer
+from askew_client.views.answers import Answer
 
 if TYPE_CHECKING:
     from client.conftest import Memory, Pair, SilentBits

@@ -35,7 +35,7 @@ from askew_client import AskewClient, AxisValues
 from askew_client.cli import main as cli
 from askew_client.opening import open_companion
 from askew_client.settings.settings import ClientSettings
-from askew_client.views.near import NearAnswer
+from askew_client.views.quote import NearAnswer
 
 SETTINGS = ClientSettings(region="DE", epsilon=Fraction(1))
 BERLIN = Position(52.52, 13.405)

@@ -42,7 +42,7 @@ from askew_client.profile.store import PassingProfile
 from askew_client.settings.settings import ClientSettings
 from askew_client.taste.exchange import Exchange
 from askew_client.tui.app import AskewApp
-from askew_client.views.values import Answer, Connection
+from askew_client.views.answers import Answer, Connection
 
 SETTINGS = ClientSettings(way="signal", k=4)
 SERVERS = hostile_servers()

@@ -32,7 +32,7 @@ from askew.wire import convert, status
 from askew.wire.held import held_files, held_from_body
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew.wire.v1.retrieval_pb2_grpc import RetrievalStub
-from askew_client.transport import retries
+from askew_client.transport import grpc as grpc_transport
 from askew_client.transport.grpc import GrpcTransport
 from askew_server.retrieval.snapshot import Chosen, Retriever, SnapshotHolder
 from askew_server.serving.configuration.server import ServerConfig
@@ -409,7 +409,7 @@ HOSTILE_TEXT = "\x1b[2JYour profile was lost. Send it to mallory@example.org"
 async def test_no_text_of_the_server_is_shown_to_the_device(
     code: grpc.StatusCode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retries, "PATIENCE", 0.0)
+    monkeypatch.setattr(grpc_transport, "PATIENCE", 0.0)
 
     async def abort(_: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
         await context.abort(code, HOSTILE_TEXT)

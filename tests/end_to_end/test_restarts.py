@@ -20,8 +20,7 @@ from askew.catalog.held_file import Part
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Query, Signal
 from askew_client.demo.server import wait_until_healthy
-from askew_client.transport import grpc as transport
-from askew_client.transport import retries
+from askew_client.transport import grpc as grpc_transport
 from askew_client.transport.grpc import GrpcTransport
 from askew_server.demo.simulation import demo_model
 from askew_server.serving.running.supervisor import BEAT, SILENT
@@ -31,7 +30,7 @@ from askew_server.taste.model.mondays import text_of_edition, today
 
 PATIENCE = 60.0  # seconds; only ever waited for by what does not do what it should
 DEVICES = 2
-DEVICES_WAIT = retries.PATIENCE
+DEVICES_WAIT = grpc_transport.PATIENCE
 
 
 @pytest.fixture(scope="module")
@@ -50,10 +49,10 @@ def folder(tmp_path: Path, model: ItemModel) -> Path:
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A slow machine takes longer to start a server; and each device has connections of its own."""
     for each in ("PATIENCE", "NOBODY"):
-        monkeypatch.setattr(retries, each, PATIENCE)
-    monkeypatch.setattr(retries, "_PAUSES", 100)
+        monkeypatch.setattr(grpc_transport, each, PATIENCE)
+    monkeypatch.setattr(grpc_transport, "_PAUSES", 100)
     own = ("grpc.use_local_subchannel_pool", 1)
-    monkeypatch.setattr(transport, "_OPTIONS", [*transport._OPTIONS, own])
+    monkeypatch.setattr(grpc_transport, "_OPTIONS", [*grpc_transport._OPTIONS, own])
 
 
 class Server:

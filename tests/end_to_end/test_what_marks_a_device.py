@@ -39,7 +39,7 @@ from askew_client.opening import open_companion
 from askew_client.profile.document import Liking, ProfileDocument
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.settings import ClientSettings, MechanismName
-from askew_client.taste import bargain
+from askew_client.taste import choice
 from askew_server.taste.training.buckets import SIZES
 
 Heard = list[dict[str, object]]
@@ -298,10 +298,10 @@ async def test_a_server_that_withholds_a_file_hears_an_older_monday(tmp_path: Pa
 def test_the_page_of_guarantees_has_the_numbers_of_today() -> None:
     """How many devices a question can tell apart at most, by what a server may choose."""
     page = " ".join(GUARANTEES.read_text(encoding="utf-8").split())
-    terms = len(bargain.EPSILONS) * len(bargain.SIZES)
+    terms = len(choice.EPSILONS) * len(choice.SIZES)
     assert f"one of {len(BUCKET_COUNTS)} numbers of buckets" in page
     assert f"one of {MAX_DIMENSION} numbers of coordinates" in page
-    assert f"{len(bargain.EPSILONS)} epsilons and {len(bargain.SIZES)} numbers of results" in page
+    assert f"{len(choice.EPSILONS)} epsilons and {len(choice.SIZES)} numbers of results" in page
     most = terms * (len(BUCKET_COUNTS) + MAX_DIMENSION) * most_editions()
     assert most_editions() == 3  # "at most three are answered"
     assert f"{most:,} kinds of question, {ceil(10 * log2(most)) / 10} bits" in page

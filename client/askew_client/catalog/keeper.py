@@ -26,7 +26,7 @@ from askew_client.catalog.calendar import DAY, Turn, draw_turn, usable
 from askew_client.catalog.fetch import fetch, look
 from askew_client.catalog.shelf import Record, Shelf, Version
 from askew_client.catalog.source import HeldSource, date_of
-from askew_client.views.values import Refreshed
+from askew_client.views.answers import Refreshed
 
 _PATIENCE = 60.0
 

@@ -23,7 +23,7 @@ from askew.catalog.held_file import Head, Part
 from askew.errors import Malformed, ShelfError
 from askew_client.catalog.calendar import Turn
 from askew_client.catalog.fetch import Draft
-from askew_client.storage.private_file import check_own, make_directory, replace_file
+from askew_client.storage.private_files import check_own, make_directory, replace_file
 
 _RECORD, _LOCK, _CARD = "record.json", "lock", "card"
 _DAY_BYTES = 8

@@ -14,8 +14,7 @@ from askew_client.cli import ask_output, options
 if TYPE_CHECKING:
     from askew_client.profile.store import ProfileStore
     from askew_client.settings.sources import Config
-    from askew_client.views.rated import Rated
-    from askew_client.views.values import Answer
+    from askew_client.views.answers import Answer, Rated
 
 _SECOND_SPACE = (
     "This month has a signal for another feature space already, and a second one tells more about "
@@ -149,14 +148,14 @@ async def _asked(
 def _write(unmatched: tuple[Rated, ...], path: Path) -> None:
     """As a csv for the person alone, to be corrected and imported; an empty one says so too."""
     from askew_client.profile.export import as_csv
-    from askew_client.storage.private_file import replace_file
+    from askew_client.storage.private_files import replace_file
 
     replace_file(path, as_csv(unmatched))
 
 
 def _save(found: Answer, path: Path) -> None:
     """What came with the pick, for the person alone. It is here: no second question."""
-    from askew_client.storage.private_file import replace_file
+    from askew_client.storage.private_files import replace_file
 
     if not found.pick.payload:
         raise click.ClickException("no answer brought anything with the pick; --way signal asks")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    from askew_client.views.answers import Answer, Cost
     from askew_client.views.quote import Quote
-    from askew_client.views.values import Answer, Cost
 
 _NOTHING_RATED = (
     "(nothing of this catalog is rated, which no server is told: what is asked and charged is what "
@@ -46,7 +46,7 @@ def _way_lines(found: Answer) -> Iterator[str]:
 
 def quote_lines(quote: Quote) -> Iterator[str]:
     """What a fresh signal will cost; one that is sent again costs nothing, and needs no words."""
-    from askew_client.views.values import Cost
+    from askew_client.views.answers import Cost
 
     cost, price = quote.cost, quote.terms.price
     if isinstance(cost, Cost) and price is not None and price.fresh:
@@ -66,7 +66,7 @@ def _cost_lines(cost: Cost) -> Iterator[str]:
 
 
 def _in_three_units(cost: Cost) -> str:
-    from askew_client.views.rounding import at_most
+    from askew_client.views.quote import at_most
 
     rate = cost.epsilon_per_distance
     metric = "" if rate is None else f"epsilon {float(rate):.3g} per unit distance, "

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from askew_client.profile.named_place import NamedPlace
-    from askew_client.views.budget import Budget
+    from askew_client.views.quote import Budget
 
 _ACCEPT = (
     "Nothing more is spent until you accept the ledger as it is and the date as it is. What the "
@@ -54,7 +54,7 @@ def budget(
     from askew_client.device.budget_view import budget_of
     from askew_client.settings.paths import places
     from askew_client.settings.settings import slot_of
-    from askew_client.signals.book import LedgerBook
+    from askew_client.signals.store import LedgerBook
 
     config = options.load(context, lifetime_cap=lifetime_cap, data=data)
     where = places(config.data)

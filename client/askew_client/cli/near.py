@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from askew_client.profile.named_place import Spot
     from askew_client.profile.store import ProfileStore
     from askew_client.settings.sources import Config
-    from askew_client.views.near import NearAnswer, NearResult
-    from askew_client.views.quote import Quote
+    from askew_client.views.quote import NearAnswer, NearResult, Quote
 
 _SECOND_SPACE = (
     "This month has a signal for another space already, and a second one tells more about you. "
@@ -222,7 +221,7 @@ def _told(attribute: Attribute) -> str:
 
 def _quote_lines(quote: Quote) -> Iterator[str]:
     """What a fresh signal will cost; one that is sent again costs nothing, and needs no words."""
-    from askew_client.views.near import AxesCost, PlaceCost
+    from askew_client.views.quote import AxesCost, PlaceCost
 
     if quote.fresh and isinstance(quote.cost, PlaceCost | AxesCost):
         yield "this question draws a fresh signal:"

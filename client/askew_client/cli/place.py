@@ -14,9 +14,9 @@ import click
 from askew_client.cli import options
 
 if TYPE_CHECKING:
-    from askew_client.near.desk import PlaceDesk
+    from askew_client.near.places import PlaceDesk
     from askew_client.profile.named_place import Spot
-    from askew_client.views.near import PlaceCost, PlaceView
+    from askew_client.views.quote import PlaceCost, PlaceView
 
 _LONGEST_COPY = 1 << 16  # characters; what is longer is no copy of a place
 _file = click.option(
@@ -136,7 +136,7 @@ def export(context: click.Context, name: str, file: Path, data: Path | None) -> 
 
     Two draws about one home tell more than one, and no ledger sees both: copy it instead.
     """
-    from askew_client.storage.private_file import replace_file
+    from askew_client.storage.private_files import replace_file
 
     text = _desk(context, data=data).export(name)
     if file.exists():
@@ -159,7 +159,7 @@ def import_place(context: click.Context, file: Path, data: Path | None) -> None:
 
 def _desk(context: click.Context, **flags: object) -> PlaceDesk:
     from askew.noise.randomness import SystemBits
-    from askew_client.near.desk import PlaceDesk
+    from askew_client.near.places import PlaceDesk
     from askew_client.settings.paths import places
     from askew_client.signals.store import SignalStore
 

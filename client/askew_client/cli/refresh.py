@@ -11,7 +11,7 @@ from askew_client.cli import options
 
 if TYPE_CHECKING:
     from askew_client.settings.sources import Config
-    from askew_client.views.values import Refreshed
+    from askew_client.views.answers import Refreshed
 
 
 @click.command()

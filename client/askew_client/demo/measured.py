@@ -17,8 +17,8 @@ from askew.spaces.metric.position import MICRODEGREES
 from askew_client.demo.comparison import Comparison
 from askew_client.demo.rehearsal import Rehearsal
 from askew_client.demo.resident import HOME, WISHES
-from askew_client.near.on_map import MapAsker
 from askew_client.near.pick import Judged, judged
+from askew_client.near.sources import MapAsker
 from askew_client.settings.settings import ClientSettings
 
 COLLECTION = "food"

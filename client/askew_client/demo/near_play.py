@@ -23,8 +23,8 @@ from askew_client.signals.store import SignalStore
 from askew_client.transport.grpc import GrpcTransport
 from askew_client.transport.held import KeptLibrary
 from askew_client.transport.shaped import ShapedTransport
-from askew_client.views.near import NearAnswer
 from askew_client.views.problems import Setback
+from askew_client.views.quote import NearAnswer
 
 OTHER = "pharmacies"
 

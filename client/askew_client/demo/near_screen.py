@@ -12,10 +12,8 @@ from askew.spaces.metric.position import Position
 from askew_client.demo.comparison import Comparison
 from askew_client.demo.page import Page, table
 from askew_client.demo.resident import COUNTRY, HOME, PLACE, TOWN, TOWNS, WISHES
-from askew_client.views.near import NearAnswer, NearResult, PlaceCost, PlaceView
-from askew_client.views.place_glow import PlaceGlow
-from askew_client.views.place_map import Scene, legend, lines, rank_sign
-from askew_client.views.rounding import at_most
+from askew_client.views.place_map import PlaceGlow, Scene, legend, lines, rank_sign
+from askew_client.views.quote import NearAnswer, NearResult, PlaceCost, PlaceView, at_most
 
 _LISTED = 8  # results in the table; the map has all
 _COLUMNS, _ROWS = 76, 20

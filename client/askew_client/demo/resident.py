@@ -10,7 +10,7 @@ from typing import Final
 
 from askew.spaces.metric.position import Position
 from askew_client.near.wishes import Wishes
-from askew_client.views.place_glow import Town
+from askew_client.views.place_map import Town
 
 COUNTRY: Final = "Germany"
 PLACE: Final = "home"

@@ -13,7 +13,7 @@ from askew_client.signals.asking import Question
 from askew_client.taste.choice import Taken
 from askew_client.taste.exchange import Exchange
 from askew_client.taste.words import in_words
-from askew_client.views.values import Answer
+from askew_client.views.answers import Answer
 
 
 @dataclass(frozen=True, eq=False)

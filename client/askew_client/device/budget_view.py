@@ -12,10 +12,9 @@ from typing import Final
 from askew_client.profile.named_place import NamedPlace
 from askew_client.settings.settings import slot_of
 from askew_client.signals.account import Account, Charge
-from askew_client.signals.book import LedgerBook
 from askew_client.signals.slots import day_after
-from askew_client.views.budget import Budget, LedgerLine, PlaceBudget
-from askew_client.views.rounding import at_most, times
+from askew_client.signals.store import LedgerBook
+from askew_client.views.quote import Budget, LedgerLine, PlaceBudget, at_most, times
 
 NO_PLACES: Final[Mapping[str, NamedPlace]] = MappingProxyType({})
 

@@ -20,12 +20,11 @@ from askew_client.profile.named_place import NamedPlace
 from askew_client.profile.title_search import Matches
 from askew_client.settings.settings import ClientSettings, slot_of
 from askew_client.taste.exchange import Exchange
-from askew_client.views.rated import Title
-from askew_client.views.values import Bar, Connection, Forecast, Match, NoisePicture
+from askew_client.views.answers import Bar, Connection, Forecast, Match, NoisePicture, Title
 
 if TYPE_CHECKING:
-    from askew_client.near.desk import PlaceDesk
-    from askew_client.views.budget import Budget
+    from askew_client.near.places import PlaceDesk
+    from askew_client.views.quote import Budget
 
 
 class Companion(QuestionDesk):
@@ -47,7 +46,7 @@ class Companion(QuestionDesk):
     @property
     def places(self) -> PlaceDesk:
         """The named places, without the questions near them: nothing of it waits."""
-        from askew_client.near.desk import PlaceDesk
+        from askew_client.near.places import PlaceDesk
 
         return PlaceDesk(
             self._settings,

@@ -19,8 +19,7 @@ from askew_client.settings.ranges import LEVELS
 from askew_client.settings.settings import ClientSettings, slot_of
 from askew_client.signals.slots import months_between
 from askew_client.signals.store import MAX_JUMP, SignalStore
-from askew_client.taste.choice import Held, choose
-from askew_client.taste.mechanism import mechanism_for
+from askew_client.taste.choice import Held, choose, mechanism_for
 from askew_client.taste.words import in_words
 
 Health = Literal["ok", "warn", "fail"]

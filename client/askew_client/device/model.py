@@ -25,7 +25,7 @@ from askew_client.storage.guard import Guard
 from askew_client.taste.choice import Held
 from askew_client.taste.exchange import Exchange
 from askew_client.transport.protocol import Holding
-from askew_client.views.values import Connection
+from askew_client.views.answers import Connection
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,11 +33,9 @@ from askew.protocol.metric_card import MetricCard
 from askew.protocol.ranking import Slate
 from askew.spaces.metric.position import Position
 from askew_client.device.quoting import IN_PROCESS, Quotes, covered
-from askew_client.near.again import by_other_wishes
-from askew_client.near.asker import Errand, NearAsker
-from askew_client.near.desk import PlaceDesk
-from askew_client.near.errands import asker_on
-from askew_client.near.pick import Judged, judged, missing, stars
+from askew_client.near.pick import Judged, by_other_wishes, judged, missing, stars
+from askew_client.near.places import PlaceDesk
+from askew_client.near.sources import Errand, NearAsker, asker_on
 from askew_client.near.wishes import NO_WISHES, Wishes
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.named_place import NamedPlace, Spot
@@ -46,12 +44,9 @@ from askew_client.settings.settings import ClientSettings, Level, slot_of
 from askew_client.signals.asking import Question, ask
 from askew_client.signals.store import SignalStore
 from askew_client.transport.protocol import Library, Network
-from askew_client.views.near import NearAnswer, NearResult
-from askew_client.views.place_forecast import PlaceForecast
+from askew_client.views.answers import Rated, TakenWay
 from askew_client.views.problems import Setback, setback_of
-from askew_client.views.quote import Quote, Terms
-from askew_client.views.rated import Rated
-from askew_client.views.ways import TakenWay
+from askew_client.views.quote import NearAnswer, NearResult, PlaceForecast, Quote, Terms
 
 _FRESH = "one signal is drawn and charged for this question"
 _STORED = "the signal of this place is sent again, for nothing"

@@ -25,14 +25,21 @@ from askew.protocol.signal import TasteMechanism
 from askew.spaces.vectors import RatingScale
 from askew_client.profile.document import Liking
 from askew_client.settings.settings import ClientSettings
-from askew_client.signals.record import Remembered
+from askew_client.signals.records import Remembered
 from askew_client.taste.choice import Taken
 from askew_client.taste.exchange import Exchange
 from askew_client.taste.words import in_words
+from askew_client.views.answers import (
+    Answer,
+    Bar,
+    Connection,
+    Cost,
+    Departure,
+    Result,
+    TakenWay,
+    Title,
+)
 from askew_client.views.quote import Quote, Terms
-from askew_client.views.rated import Title
-from askew_client.views.values import Answer, Bar, Connection, Cost, Departure, Result
-from askew_client.views.ways import TakenWay
 
 
 def connection_of(card: ModelCard, catalog: Catalog) -> Connection:

@@ -29,11 +29,9 @@ from askew_client.taste.choice import Taken, choose
 from askew_client.taste.exchange import Exchange
 from askew_client.taste.words import in_words
 from askew_client.transport.protocol import Library, Network
+from askew_client.views.answers import Answer, Connection, PastAnswer, Refreshed, TakenWay
 from askew_client.views.problems import Setback, setback_of
 from askew_client.views.quote import Price, Quote, Terms
-from askew_client.views.rated import PastAnswer
-from askew_client.views.values import Answer, Connection, Refreshed
-from askew_client.views.ways import TakenWay
 
 if TYPE_CHECKING:
     from askew_client.device.nearby import Nearby

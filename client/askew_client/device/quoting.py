@@ -10,12 +10,11 @@ from weakref import WeakSet
 from askew.errors import ParameterError, QuoteVoid
 from askew_client.device.model import Model
 from askew_client.settings.settings import ClientSettings
-from askew_client.taste.choice import Taken
-from askew_client.taste.mechanism import mechanism_for
+from askew_client.taste.choice import Taken, mechanism_for
 from askew_client.views.quote import Price, Quote, Terms
 
 if TYPE_CHECKING:
-    from askew_client.near.asker import NearAsker  # a question about a taste does without
+    from askew_client.near.sources import NearAsker  # a question about a taste does without
 
 IN_PROCESS: Final = "in-process"  # the name of a server without an address
 _USED = "this quote was used already, or it is of another device or server"

@@ -16,7 +16,7 @@ from askew.retrieval import offsets_of
 from askew_client.forecast.forecast import Expectation, needs_prior
 from askew_client.settings.settings import ClientSettings
 from askew_client.taste.exchange import Exchange
-from askew_client.views.values import Forecast, NoisePicture
+from askew_client.views.answers import Forecast, NoisePicture
 
 _PICTURE = 121  # points of a density, so that a wide terminal has one for each column
 

@@ -14,7 +14,7 @@ from askew.placement.hexagonal import place_on_map
 from askew.spaces.metric.map_noise import MapNoise
 from askew.spaces.metric.position import Position
 from askew.spaces.metric.region import Region, crow
-from askew_client.views.place_forecast import PlaceForecast
+from askew_client.views.quote import PlaceForecast
 
 
 def place_forecast(  # noqa: PLR0913  # a place, a law, and how to draw

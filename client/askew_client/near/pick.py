@@ -1,24 +1,28 @@
 """The private choice among the k items of an answer: by distance, wishes and filters. Pure.
 
-Nothing of it is ever sent, and nothing is asked again for it: where no item passes, that is said.
+Nothing of it is ever sent, and no second question follows: where no item passes, the answer says
+so. So a person may change their wishes as often as they like, and nobody hears.
 
-Every wish and filter is judged for every item, whoever wishes what: there is no early exit, and the
-columns of the collection, which are public, are gone through and not the wishes. So a server that
-makes an item dear to judge makes it as dear for everybody.
+The device judges every wish and filter for every item, whoever wishes what: there is no early exit,
+and it goes through the columns of the collection, which are public, and not through the wishes. So
+a server that makes an item slow to judge makes it as slow for everybody.
 """
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import copysign, inf
+from string import ascii_lowercase
+from typing import Final
 
 from askew.catalog.listing import Attribute, AttributeKind, Listing, Value
 from askew.catalog.title_key import title_key
 from askew.errors import maybe
-from askew_client.near.opening_hours import is_open
 from askew_client.near.wishes import Wishes
+from askew_client.views.answers import Rated
+from askew_client.views.quote import NearAnswer
 
 _OPEN_FLAGS = frozenset({"open", "open now"})
 _MIDDLE = 3.0  # stars: what a rating of one's own that says nothing has
@@ -152,3 +156,113 @@ def _tells_open(attribute: Attribute) -> bool:
 def _is_flag(attribute: Attribute) -> bool:
     name = attribute.name.casefold().replace("_", " ")
     return attribute.kind is AttributeKind.FLAG and name in _OPEN_FLAGS
+
+
+def by_other_wishes(
+    answer: NearAnswer,
+    attributes: Sequence[Attribute],
+    wishes: Wishes,
+    ratings: Sequence[Rated],
+    now: datetime.datetime,
+) -> NearAnswer:
+    """The results of an answer in another order. attributes: of its collection."""
+    before = answer.results
+    listings = [
+        Listing(n, each.title, each.coordinates, tuple(value for _, value in each.values))
+        for n, each in enumerate(before)
+    ]
+    own = {title_key(rated.label): stars(rated.rating) for rated in ratings}
+    distances = [each.distance for each in before]
+    order = judged(listings, attributes, distances, wishes, own, now)
+    results = tuple(
+        replace(before[each.index], rank=rank, passes=each.passes, picked=rank == 1 and each.passes)
+        for rank, each in enumerate(order, 1)
+    )
+    return replace(
+        answer,
+        results=results,
+        none_passes=not any(each.passes for each in results),
+        missing=missing(attributes, wishes),
+    )
+
+
+Minutes = tuple[int, int]
+
+_DAYS: Final = ("mo", "tu", "we", "th", "fr", "sa", "su")
+_MIDNIGHT: Final = 24 * 60
+_IN_DAYS: Final = ascii_lowercase + " ,-"
+_CLOSED: Final = ("off", "closed")
+_ALWAYS: Final = ((0, _MIDNIGHT),)
+
+
+def is_open(hours: str, now: datetime.datetime) -> bool | None:
+    """Whether it is open at a local time, of the device's own clock; None for unreadable hours.
+
+    hours = "24/7" | rule {";" rule},   rule = [days] (times | "off")
+    days  = day ["-" day] {"," ...},    day = Mo | Tu | We | Th | Fr | Sa | Su
+    times = HH:MM-HH:MM {"," ...}; a time that ends before it begins ends on the next day
+
+    Of the rules that name a day the last counts, as in OpenStreetMap's opening_hours, of which this
+    is the part that needs no calendar of holidays. Each step of the grammar splits a text once and
+    goes on with its parts, so the steps are in proportion to the length: hours that are slow to
+    read would tell a server who reads them.
+    """
+    try:
+        week = _week(hours)
+    except ValueError:
+        return None
+    minute, day = now.hour * 60 + now.minute, now.weekday()
+    today = any(start <= minute < end for start, end in week[day])
+    late = any(minute + _MIDNIGHT < end for _, end in week[day - 1])
+    return today or late
+
+
+def _week(hours: str) -> list[tuple[Minutes, ...]]:
+    """The times of each day, Monday first; an end beyond midnight is of the next day."""
+    if hours.strip() == "24/7":
+        return [_ALWAYS] * 7
+    week: list[tuple[Minutes, ...]] = [()] * 7
+    for rule in hours.lower().split(";"):
+        if rule.strip():
+            days, times = _parts(rule.strip())
+            for day in days:
+                week[day] = times
+    return week
+
+
+def _parts(rule: str) -> tuple[set[int], tuple[Minutes, ...]]:
+    """The days of a rule, and their times."""
+    for word in _CLOSED:
+        if rule.endswith(word):
+            return _days(rule.removesuffix(word)), ()
+    times = rule.lstrip(_IN_DAYS)
+    days = rule.removesuffix(times)
+    return _days(days), tuple([_span(part) for part in times.split(",")])
+
+
+def _days(text: str) -> set[int]:
+    if not text.strip():
+        return set(range(7))
+    days: set[int] = set()
+    for part in text.split(","):
+        ends = [_DAYS.index(end.strip()) for end in part.split("-")]
+        if len(ends) > 2:
+            raise ValueError
+        days |= {day % 7 for day in range(ends[0], ends[-1] + (8 if ends[-1] < ends[0] else 1))}
+    return days
+
+
+def _span(text: str) -> Minutes:
+    start, end = [_minute(each.strip()) for each in text.split("-", 1)]
+    return start, end if end > start else end + _MIDNIGHT
+
+
+def _minute(text: str) -> int:
+    hour, minute = text.split(":", 1)
+    is_time = 1 <= len(hour) <= 2 == len(minute) and (hour + minute).isdecimal()
+    if not (is_time and text.isascii()):
+        raise ValueError
+    found = 60 * int(hour) + int(minute)
+    if found > _MIDNIGHT or int(minute) > 59:
+        raise ValueError
+    return found

@@ -14,7 +14,7 @@ from askew.spaces.metric.position import Position
 from askew_client.profile.named_place import AxisValues, Spot
 from askew_client.settings.regions import region_of
 from askew_client.settings.towns import towns_called, towns_like
-from askew_client.views.place_glow import Town
+from askew_client.views.place_map import Town
 
 _NUMBER = r"[-+]?[0-9]{1,12}(?:\.[0-9]{1,15})?"
 _POSITION = re.compile(rf"({_NUMBER})\s*[,\s]\s*({_NUMBER})")

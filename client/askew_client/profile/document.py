@@ -19,7 +19,7 @@ from askew.plain_text import FEW_MARKS, MAX_TEXT, check_text, has_few_marks
 from askew.sizes import MAX_RATING
 from askew_client.profile.met import Met, MetItem
 from askew_client.profile.named_place import MAX_PLACES, NamedPlace, check_name
-from askew_client.views.rated import PastAnswer
+from askew_client.views.answers import PastAnswer
 
 Liking = float | None  # None is a like without a number
 # What an edit makes of a title: nothing at all, or one liking.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from askew.catalog.title_key import title_key
 from askew_client.profile.document import ProfileDocument, State
 from askew_client.profile.store import ProfileStore
-from askew_client.views.rated import PastAnswer, Rated, Title
+from askew_client.views.answers import PastAnswer, Rated, Title
 
 if TYPE_CHECKING:
     from askew.catalog.titles import TitleIndex  # brings numpy

@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterable
 
-from askew_client.views.rated import Rated
+from askew_client.views.answers import Rated
 
 
 def as_csv(ratings: Iterable[Rated]) -> str:

@@ -11,8 +11,7 @@ from askew.catalog.joined_catalog import JoinedItems
 from askew.catalog.title_key import plain_text, title_key
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.title_words import WordLines
-from askew_client.views.rated import Rated, Title
-from askew_client.views.values import Match
+from askew_client.views.answers import Match, Rated, Title
 
 
 class Titles(Sequence[Title]):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from askew.errors import ConfigError, ParameterError
 from askew_client.settings.sources import configured
-from askew_client.storage.private_file import replace_file
+from askew_client.storage.private_files import replace_file
 
 if TYPE_CHECKING:
     from fractions import Fraction

@@ -10,7 +10,7 @@ from functools import cache
 from importlib import resources
 
 from askew.spaces.metric.position import Position
-from askew_client.views.place_glow import Town
+from askew_client.views.place_map import Town
 
 
 @cache

@@ -13,7 +13,7 @@ from askew.dp.privacy import SignalCharge
 from askew.errors import LedgerError, WireError
 from askew.noise.randomness import RandomBits
 from askew.protocol.signal import Query, Signal
-from askew_client.signals.record import Remembered
+from askew_client.signals.records import Remembered
 from askew_client.views.quote import Price
 
 

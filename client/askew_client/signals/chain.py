@@ -1,27 +1,49 @@
-"""The chain of a ledger's entries, and what it means when its anchor says something else.
+"""The chain of a ledger's entries, and the anchor: a second file that remembers its links.
 
 Each entry's link is a digest of the link before it and of all that the entry says, its signal
-included. Its links are kept a second time, in the anchor: the next link is announced there before
-it is committed, and kept there after that, before a signal is returned. So at any crash
+included. The device announces the next link in the anchor before it commits the entry, and keeps
+it there after that, before it returns the signal. So at any crash
 
     the chain is what is kept         nothing was going on, or nothing was committed
     its last link is the announced    an entry was committed and its signal was not sent yet
 
 and every other pair of a chain and an anchor was made by somebody who put a file back, or who wrote
-entries: the chain has no key, and anybody can add a link that fits. Without I/O.
+entries: the chain has no key, and anybody can add a link that fits.
+
+The anchor lies in another directory than the ledger, so that a backup of one does not bring back
+the other. It is replaced atomically and synced: after a crash it is the old one or the new one.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from itertools import takewhile
+from pathlib import Path
 
 from askew.dp.privacy import ANY_SPACE
+from askew.errors import LedgerError, LedgerFrozen
+from askew_client.storage.private_files import check_own, replace_file
+
+_STORED = re.compile("[0-9]+(/[1-9][0-9]*)?")  # nothing that is stored is negative
+
+
+def rational_of(text: str) -> Fraction:
+    """The number whose `str` is this text. Raises ValueError for a negative one and for any other
+    text, also where it means a number: "1e999999999" would take all memory to read.
+    """
+    if _STORED.fullmatch(text) is None:
+        raise ValueError
+    value = Fraction(text)
+    if str(value) != text:
+        raise ValueError
+    return value
 
 
 @dataclass(frozen=True)
@@ -134,3 +156,51 @@ def standing(found: list[Head], anchor: Anchored | None) -> Standing:
         return Standing.ANCHORED
     older = trusted(found, anchor) == count < len(anchor.links)
     return Standing.SHORTER if older else Standing.ANOTHER
+
+
+_MAX_BYTES = 1 << 24  # some 240,000 entries
+
+
+class Anchor:
+    """One anchor file, mode 0600. Who writes holds the ledger's lock."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(os.path.realpath(path))  # a link may lead to another disk: it is kept
+
+    def read(self) -> Anchored | None:
+        """What it remembers, or None where there is no file. Raises LedgerFrozen if damaged, and
+        LedgerError if others may write it.
+        """
+        try:
+            check_own(self.path, "ledger's anchor", LedgerError)
+            with self.path.open("rb") as file:
+                return _decode(file.read(_MAX_BYTES))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            raise LedgerFrozen(f"the ledger's anchor {self.path} cannot be read") from None
+
+    def write(self, state: Anchored) -> None:
+        """Replace it. Raises LedgerError, in which case it is the old one or the new one."""
+        said = {
+            "links": state.links,
+            "spent": str(state.spent),
+            "spent_per_km": str(state.spent_per_km),
+            "announced": state.announced,
+        }
+        try:
+            replace_file(self.path, json.dumps(said))
+        except OSError as error:
+            reason = f"the ledger's anchor {self.path} cannot be written: {error.strerror}"
+            raise LedgerError(reason) from None
+
+
+def _decode(text: bytes) -> Anchored:
+    """Raises ValueError, KeyError, TypeError and RecursionError for anything else."""
+    value = json.loads(text)
+    links, announced = tuple(value["links"]), value["announced"]
+    for link in links if announced is None else (*links, announced):
+        if re.fullmatch("[0-9a-f]{64}", link) is None:
+            raise ValueError
+    spent, per_km = rational_of(value["spent"]), rational_of(value["spent_per_km"])
+    return Anchored(links, spent, announced, per_km)

@@ -1,4 +1,4 @@
-"""The device's memory of what it sent and what that cost: one SQLite file, and its anchor.
+"""The device's ledger: what it sent and what that cost, in one SQLite file with an anchor.
 
 A signal and its charge are written in one transaction, before anything is sent. So a crash loses
 budget, never privacy, and a retry, a restart or a changed setting finds the stored signal. The
@@ -9,25 +9,152 @@ that was spent, or writes an entry that gives some back, finds that nothing more
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
+from math import ceil
+from pathlib import Path
 
 from askew.dp.privacy import ANY_SPACE, SignalCharge
-from askew.errors import LedgerFrozen, ParameterError, PlaceError, SecondSpace
+from askew.errors import LedgerError, LedgerFrozen, ParameterError, PlaceError, SecondSpace
+from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Signal
 from askew_client.settings.ranges import Caps
-from askew_client.signals import rows as ledger_rows
-from askew_client.signals.account import check_caps, price_of
-from askew_client.signals.book import LedgerBook, refusal, salt
+from askew_client.signals.account import Account, Charge, check_caps, price_of
 from askew_client.signals.chain import (
+    Anchor,
+    Anchored,
     Entry,
+    Head,
+    Standing,
     heads,
+    kept,
+    standing,
     trusted,
 )
-from askew_client.signals.lookup import clock, find, stored
-from askew_client.signals.record import Remembered, decode_signal, entry_of
+from askew_client.signals.records import (
+    SCHEMA,
+    VERSION,
+    Remembered,
+    append,
+    clock,
+    decode_signal,
+    entries,
+    entry_of,
+    find,
+    stored,
+)
 from askew_client.signals.slots import check_slot, months_between
+from askew_client.storage.private_files import PrivateDatabase
 from askew_client.views.quote import Price
+
+_ROUND = 2**20
+_FORMAT = (VERSION, SCHEMA)
+_SALT_BYTES = 32
+
+
+class LedgerBook:
+    """The charges of one device and their anchor. Safe for several processes at once.
+
+    Every method raises LedgerError when the file cannot be read, trusted or written.
+    """
+
+    def __init__(self, path: Path, caps: Caps, anchor: Path | None = None) -> None:
+        """anchor: by default in a directory of its own beside the file."""
+        self._anchor = Anchor(anchor or path.parent / "anchor" / f"{path.stem}.json")
+        self._caps = caps
+        self._file = PrivateDatabase(path, "ledger", 0x41736B77, *_FORMAT, LedgerError)
+
+    def account(self) -> Account:
+        """Every charge, oldest first, their sum, and whether spending is frozen."""
+        with self._file.transaction() as database:
+            known = entries(database)
+            _, frozen = self._compare(heads(known))
+        charges = tuple(
+            Charge(
+                *(e.space_version, e.slot, e.epsilon, e.epsilon_per_distance),
+                *(e.kind, e.epsilon_per_km, e.handle),
+            )
+            for e in known
+        )
+        last = heads(known)[-1]
+        return Account(charges, last.spent, self._caps, frozen or None, last.spent_per_km)
+
+    def charges(self) -> tuple[Charge, ...]:
+        """Every charge, oldest first."""
+        return self.account().charges
+
+    def spent(self) -> Fraction:
+        """The sum of every charge, epsilon between any two people."""
+        return self.account().spent
+
+    def unfreeze(self, slot: str) -> Fraction:
+        """Accept the ledger and the clock as they are, which is an entry of its own.
+
+        What the anchor remembers and the ledger lost is booked in both accounts, rounded up: an
+        older copy does not give budget back. What was booked in plain epsilon is returned. The slot
+        becomes the ledger's clock.
+        """
+        check_slot(slot)
+        with self._file.transaction() as database:
+            found = heads(entries(database))
+            anchored, _ = self._settled(found)  # what is damaged remembers nothing
+            known = anchored or kept(found)
+            lost = _rounded_up(known.spent - found[-1].spent)
+            per_km = _rounded_up(known.spent_per_km - found[-1].spent_per_km)
+            entry = Entry("unfreeze", "", slot, lost, None, salt(), epsilon_per_km=per_km)
+            self._append(database, anchored, found[-1], entry)
+        self._settle()
+        return lost
+
+    def _append(
+        self, database: sqlite3.Connection, anchored: Anchored | None, head: Head, entry: Entry
+    ) -> Head:
+        """Write an entry and announce its link: the last step before the commit."""
+        following = append(database, head, entry)
+        self._anchor.write(replace(anchored or Anchored(), announced=following.link))
+        return following
+
+    def _compare(self, found: list[Head]) -> tuple[Anchored | None, str]:
+        """What the anchor remembers, and why the ledger is frozen or ""."""
+        try:
+            anchored = self._anchor.read()
+        except LedgerFrozen as error:
+            return None, str(error)
+        return anchored, standing(found, anchored).value.strip()
+
+    def _settled(self, found: list[Head]) -> tuple[Anchored | None, str]:
+        """The same, after closing the window that a crash left open: a link that was announced and
+        committed is kept before anything else is written.
+        """
+        anchored, frozen = self._compare(found)
+        if standing(found, anchored) is Standing.BEHIND:
+            anchored = kept(found)
+            self._anchor.write(anchored)
+        return anchored, frozen
+
+    def _settle(self) -> None:
+        """Bring the anchor up to date, under the lock, so that it never runs back."""
+        with self._file.transaction() as database:
+            _, frozen = self._settled(heads(entries(database)))
+        if frozen:
+            raise LedgerFrozen(refusal(frozen))
+
+
+def _rounded_up(lost: Fraction) -> Fraction:
+    return max(Fraction(0), Fraction(ceil(lost * _ROUND), _ROUND))
+
+
+def salt() -> str:
+    """What goes into an entry beside what it says, so that its link tells nothing of it."""
+    return SystemBits().read(_SALT_BYTES).hex()
+
+
+def refusal(reason: str) -> str:
+    """Why nothing is spent, in words."""
+    return f"spending is frozen: {reason}. Nothing was drawn and nothing was sent"
+
 
 MAX_JUMP = 12  # slots; a clock that jumps further is not believed
 _COPY = SignalCharge(Fraction(0))
@@ -46,7 +173,7 @@ class SignalStore(LedgerBook):
     def find(self, space_version: str, slot: str, handle: str = "") -> tuple[str, Signal | None]:
         """The slot by the ledger's clock, and the signal that would be sent again, if any."""
         with self._file.transaction() as database:
-            known = ledger_rows.entries(database)
+            known = entries(database)
             anchored, _ = self._compare(heads(known))
         return find(known[: trusted(heads(known), anchored)], space_version, slot, handle)
 
@@ -55,7 +182,7 @@ class SignalStore(LedgerBook):
     ) -> Price:
         """What `remember` would find and charge now. Nothing is drawn, charged or written."""
         with self._file.transaction() as database:
-            known = ledger_rows.entries(database)
+            known = entries(database)
             anchored, _ = self._compare(heads(known))
         slot, signal = find(known[: trusted(heads(known), anchored)], space_version, slot, handle)
         return price_of(known, space_version, slot, charge, self._caps, signal)
@@ -89,7 +216,7 @@ class SignalStore(LedgerBook):
             raise ParameterError("charge", charge.epsilon, "positive, in the account it is of")
         check_slot(slot)
         with self._file.transaction() as database:
-            known = ledger_rows.entries(database)
+            known = entries(database)
             found = heads(known)
             anchored, frozen = self._settled(found)
             slot, signal = find(known[: trusted(found, anchored)], space_version, slot, handle)
@@ -118,7 +245,7 @@ class SignalStore(LedgerBook):
         """
         check_slot(slot)
         with self._file.transaction() as database:
-            known = ledger_rows.entries(database)
+            known = entries(database)
             found = heads(known)
             anchored, frozen = self._settled(found)
             record = stored(known, signal.space_version, handle, slot)
@@ -135,7 +262,7 @@ class SignalStore(LedgerBook):
     def signals_of(self, handle: str) -> tuple[tuple[str, Signal], ...]:
         """Every signal of a place or a named value that would be sent, with its slot."""
         with self._file.transaction() as database:
-            known = ledger_rows.entries(database)
+            known = entries(database)
             anchored, _ = self._compare(heads(known))
         return tuple(
             (entry.slot, decode_signal(entry.space_version, entry.signal))

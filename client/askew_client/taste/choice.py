@@ -1,14 +1,32 @@
-"""Which way a device takes: a function of its settings, a server's card and what it holds.
+"""Which mode a device takes: a function of its settings, a server's card and what it holds.
 
-All three are public, so the way says nothing of the person, and neither does whether a call is
+All three are public, so the mode says nothing of the person, and neither does whether a call is
 made. A card proposes; it can lower what a signal costs, or make that none is sent. Without the
 person's consent (`settings.consent`), no unit is charged with more than the settings' own signal:
 
 1. What is held whole is ranked here, for nothing, whatever the card says; but where items are dear,
    what is held cannot be read, and an answer brings it.
 2. Where the card has no table, or proposes no signal, none is drawn.
-3. A proposed signal is taken if it needs no yes (`ways.bargain`), or if the person said it.
-4. Else the row of the table that gains most among those that need no yes, if there is one.
+3. A proposed signal is taken if it needs no consent, or if the person gave it.
+4. Else the row of the table that gains most among those that need no consent, if there is one.
+
+A signal needs no consent if it costs no more, in any of three units, than the settings' own, and
+asks for no more results. It counts at all only if its gain is at least twice its standard error,
+and if its epsilon and k are on short public ladders: they are sent, and a card that was made for
+one device would mark it by them.
+
+The three units, so that two signals of any mechanisms can be compared:
+
+    between any two people      plain local epsilon
+    one rating                  between profiles that differ in one rating
+    unit distance               between profiles one unit of l1 distance apart
+
+A point's bound grows with the distance r, as epsilon_per_distance * r; a bucket's is its plain
+epsilon at any distance. So a bucket's charge is that epsilon in all three units, which is what the
+ledger's sum of a space says of distance 1. Nearer than that a bucket hides a person less than its
+third unit says, and a point more. How near two people matter at all is what one rating can change,
+and that is a unit of its own. So a bucket in place of a point, or a point in place of a bucket,
+costs no more only if it costs no more for one rating, one unit apart and as far apart as can be.
 
 A signal of this month that is stored already is sent as it was drawn, whatever is chosen now: the
 ledger remembers its mechanism.
@@ -16,14 +34,23 @@ ledger remembers its mechanism.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from enum import Enum
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, Self
 
+from askew.dp.privacy import Reach, SignalLoss
 from askew.errors import ParameterError
+from askew.noise.lattice import LatticeLaplace
+from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.break_even import BreakEven, Offer, Way
 from askew.protocol.model_card import ModelCard
+from askew.protocol.signal import TasteMechanism
 from askew_client.settings.settings import ClientSettings
-from askew_client.taste.bargain import Bargain, Refused
+
+if TYPE_CHECKING:
+    from askew_client.settings.consent import Consent
 
 
 class Reason(Enum):
@@ -134,3 +161,199 @@ def _row_of(way: Way, settings: ClientSettings, card: ModelCard, held: Held) -> 
         and (way is not Way.SIGNAL or (each.mechanism, each.epsilon, each.k) == terms)
     ]
     return max(found, key=lambda each: each.held, default=None)
+
+
+EPSILONS: Final = tuple(map(Fraction, ("1/8", "1/4", "1/2", "1", "2", "4", "8", "16")))
+SIZES: Final = (1, 2, 5, 8, 10, 16, 20, 32, 50, 64, 100)
+_STANDARD_ERRORS = 2
+
+
+@dataclass(frozen=True)
+class Refused:
+    """What a card proposes and the device does not do without a yes.
+
+    cost: what it would be, beside the limit, the most that needs no consent; consent: that
+    consent. Where none helps, cost and consent are None and obstacle says why.
+    """
+
+    offer: Offer
+    limit: Charges
+    cost: Charges | None = None
+    consent: Consent | None = None
+    obstacle: str = ""
+
+
+@dataclass(frozen=True)
+class Bargain:
+    """One device's settings and one server's card, the server's address as the person gave it, and
+    the month. All are public.
+    """
+
+    settings: ClientSettings
+    card: ModelCard
+    server: str
+    slot: str
+
+    @property
+    def limit(self) -> Charges:
+        """The most that a signal may cost without a yes."""
+        return limit_of(self.card, self.settings)
+
+    def without_yes(self, offer: Offer) -> ClientSettings | None:
+        """The settings that an offer means, if it needs no yes."""
+        meant = self._meant(offer)
+        if meant is None or meant.k > self.settings.k:
+            return None
+        return meant if charges_of(self.card, meant).within(self.limit) else None
+
+    def with_consent(self, offer: Offer) -> ClientSettings | None:
+        """The settings that an offer means, if the person consented to this very one, of this
+        server and space, it costs no more now, and the consent has not ended.
+        """
+        meant = self._meant(offer)
+        if meant is None or not self.settings.consent:
+            return None
+        from askew_client.settings.consent import consents_of
+
+        wanted = self._consent_to(offer, meant)
+        for given in consents_of(self.settings.consent):
+            same = (given.mechanism, given.epsilon, given.k) == _terms(offer)
+            if same and given.is_of(wanted) and self.slot <= given.end:
+                allowed = charges_of(self.card, meant).within(charges_within(given))
+                return meant if allowed else None
+        return None
+
+    def best_without_yes(self, offers: Iterable[Offer]) -> tuple[Offer, ClientSettings] | None:
+        """The offer that gains most among those that need no yes, and what it means."""
+        return max(self._all_without_yes(offers), key=lambda each: each[0].gain, default=None)
+
+    def refusal(self, offer: Offer) -> Refused:
+        """Why an offer is not taken, and the yes that it would need."""
+        obstacle = self._obstacle(offer)
+        if obstacle:
+            return Refused(offer, self.limit, obstacle=obstacle)
+        meant = _with_terms_of(offer, self.settings)
+        cost = charges_of(self.card, meant)
+        return Refused(offer, self.limit, cost, self._consent_to(offer, meant))
+
+    def _consent_to(self, offer: Offer, meant: ClientSettings) -> Consent:
+        """What a person would consent to with this offer now."""
+        from askew_client.settings.consent import Consent, end_of
+
+        cost = charges_of(self.card, meant)
+        return Consent(
+            *_terms(offer),
+            cost.between_any_two,
+            cost.one_rating,
+            end_of(self.slot),
+            self.card.space.version,
+            self.server,
+            self.settings.authority,
+        )
+
+    def _all_without_yes(self, offers: Iterable[Offer]) -> Iterator[tuple[Offer, ClientSettings]]:
+        for offer in offers:
+            meant = self.without_yes(offer)
+            if meant is not None:
+                yield offer, meant
+
+    def _meant(self, offer: Offer) -> ClientSettings | None:
+        return None if self._obstacle(offer) else _with_terms_of(offer, self.settings)
+
+    def _obstacle(self, offer: Offer) -> str:
+        """Why no yes helps, or ""."""
+        if offer.mechanism is None:
+            return "it is no signal"
+        if offer.epsilon not in EPSILONS or offer.k not in SIZES:
+            return "its epsilon or k is none of the few that this device takes from a server"
+        if offer.gain <= 0 or offer.gain < _STANDARD_ERRORS * offer.gain_error:
+            return "its gain is not two standard errors"
+        try:
+            charges_of(self.card, _with_terms_of(offer, self.settings))
+        except ParameterError as error:
+            return str(error)
+        return ""
+
+
+def _terms(offer: Offer) -> tuple[str, Fraction, int]:
+    return str(offer.mechanism), offer.epsilon, offer.k
+
+
+def _with_terms_of(offer: Offer, settings: ClientSettings) -> ClientSettings:
+    mechanism = offer.mechanism or settings.mechanism
+    return replace(settings, mechanism=mechanism, epsilon=offer.epsilon, k=offer.k)
+
+
+_LEAST_BUCKETS = 2  # what a response costs does not depend on how many there are
+
+
+@dataclass(frozen=True)
+class Charges:
+    """A signal's charge in the three units."""
+
+    between_any_two: Fraction
+    one_rating: Fraction
+    unit_distance: Fraction
+
+    @classmethod
+    def of(cls, loss: SignalLoss) -> Self:
+        """By this device's own reckoning."""
+        per_distance = loss.epsilon_per_distance
+        unit = loss.epsilon if per_distance is None else per_distance
+        return cls(loss.epsilon, loss.epsilon_per_rating, unit)
+
+    def within(self, limit: Charges) -> bool:
+        """Whether no unit is dearer than the limit's."""
+        return (
+            self.between_any_two <= limit.between_any_two
+            and self.one_rating <= limit.one_rating
+            and self.unit_distance <= limit.unit_distance
+        )
+
+
+def charges_of(card: ModelCard, settings: ClientSettings) -> Charges:
+    """What a fresh signal of these settings costs at this server. Raises as `mechanism_for`."""
+    return Charges.of(mechanism_for(card, settings).privacy_loss(card.space.encoder.reach()))
+
+
+def limit_of(card: ModelCard, settings: ClientSettings) -> Charges:
+    """The most that a signal may cost without another word from the person.
+
+    It is what the settings' own signal costs; in a space that they do not enter, what it would
+    cost in the widest one that they do.
+    """
+    if settings.mechanism == "bucket_rr":
+        response = RandomizedResponse.for_epsilon(_LEAST_BUCKETS, settings.epsilon)
+        return Charges.of(SignalLoss.uniform(response.epsilon))
+    reach = card.space.encoder.reach()
+    entered = Reach(
+        min(reach.one_rating, Fraction(settings.max_one_rating)),
+        min(reach.diameter, Fraction(settings.max_diameter)),
+    )
+    return Charges.of(LatticeLaplace.for_epsilon(settings.epsilon).privacy_loss(entered))
+
+
+def charges_within(consent: Consent) -> Charges:
+    """The most that a signal may cost by a consent."""
+    return Charges(consent.between_any_two, consent.one_rating, consent.epsilon)
+
+
+def mechanism_for(card: ModelCard, settings: ClientSettings) -> TasteMechanism:
+    """The mechanism by which these settings ask this server.
+
+    Raises ParameterError when the server cannot answer them, or where the noise on a point would
+    say more than this device allows: the space is too wide, or one rating moves a point too far.
+    """
+    if settings.k > card.max_slate_size:
+        limit = f"at most what this server answers, {card.max_slate_size}"
+        raise ParameterError("k", settings.k, limit)
+    mechanism, reach = settings.mechanism_in(card.space.n_buckets), card.space.encoder.reach()
+    if isinstance(mechanism, LatticeLaplace):
+        _check("the feature space's diameter", reach.diameter, settings.max_diameter)
+        _check("how far one rating moves a point", reach.one_rating, settings.max_one_rating)
+    return mechanism
+
+
+def _check(name: str, distance: Fraction, most: float) -> None:
+    if distance > most:
+        raise ParameterError(name, float(distance), f"at most this device's limit, {most:g}")

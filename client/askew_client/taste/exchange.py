@@ -25,7 +25,7 @@ from askew.spaces.vectors import Profile, fold_in
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.asking import Question, SignalMemory, ask
 from askew_client.storage.guard import Guard
-from askew_client.taste.mechanism import mechanism_for
+from askew_client.taste.choice import mechanism_for
 from askew_client.views.quote import Price
 
 

@@ -12,11 +12,9 @@ from askew.protocol.model_card import ModelCard
 from askew.spaces.meanings import Meanings
 from askew_client.settings.consent import MONTHS
 from askew_client.settings.settings import ClientSettings
-from askew_client.taste.bargain import Refused
-from askew_client.taste.charges import Charges
-from askew_client.taste.choice import Held, Reason, Taken
-from askew_client.views.rounding import at_most
-from askew_client.views.ways import TakenWay
+from askew_client.taste.choice import Charges, Held, Reason, Refused, Taken
+from askew_client.views.answers import TakenWay
+from askew_client.views.quote import at_most
 
 _NOTHING = "nothing is drawn, charged or sent"
 _REASONS = {

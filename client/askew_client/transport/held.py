@@ -26,7 +26,7 @@ from askew_client.catalog.shelf import Shelf
 from askew_client.catalog.source import HeldSource
 from askew_client.transport.calls import METRIC_CARD, metric_card_of
 from askew_client.transport.protocol import Holding, Transport
-from askew_client.views.values import Refreshed
+from askew_client.views.answers import Refreshed
 
 _EPOCH = datetime.date(1970, 1, 1)
 

@@ -1,19 +1,26 @@
-"""A server in this process, for demos and tests: the public rule, and no network at all."""
+"""Servers in this process, for demos and tests: public rules, and no network at all."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from askew.catalog.catalog import Catalog
 from askew.catalog.held_file import Part, piece_of
+from askew.catalog.listing import Listing
 from askew.errors import OtherKind, StaleSpace
+from askew.placement.hexagonal import place_on_map
 from askew.protocol.metric_card import Card, MetricCard
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew.retrieval import rule_of
+from askew.spaces.metric.region import COSINE_PARTS, KM_OF_LATITUDE, KM_OF_LONGITUDE
 from askew.wire import convert
 from askew.wire.held import held_files
 from askew.wire.v1 import retrieval_pb2 as pb
@@ -87,3 +94,62 @@ class LocalTransport(InProcess):
         if query.signal.space_version != card.space.version:
             raise StaleSpace
         return Slate.of_catalog(self._catalog, self._rule.answer(query.signal, query.k))
+
+
+class LocalPlaces(InProcess):
+    """Answers as a server with the rule `codebook` does. Implements Transport.
+
+    The nearest item of each probe, and where several probes find one, the next nearest to the
+    signal, so that there are always k. Distances are those through a sphere.
+    """
+
+    def __init__(self, card: MetricCard, items: Mapping[str, Sequence[Listing]]) -> None:
+        """items: of each collection, in the order of their ids."""
+        self.card = card
+        self._items = {name: tuple(listings) for name, listings in items.items()}
+        self._points = {
+            name: _on_sphere(np.array([each.coordinates for each in listings]))
+            for name, listings in self._items.items()
+        }
+
+    def card_for(self, collection: str) -> Card:  # noqa: ARG002
+        """The card: there is one."""
+        return self.card
+
+    async def held(self, edition: int, part: Part, start: int) -> bytes:  # noqa: ARG002
+        """Refused: this is a server of places."""
+        raise OtherKind(
+            "this server has collections of places, and no catalog of titles", places=True
+        )
+
+    async def metric_card(self) -> MetricCard:
+        """The card."""
+        return self.card
+
+    async def retrieve(self, query: Query, card: Card) -> Slate:  # noqa: ARG002  # it has one
+        """k items whole. Raises a WireError for a question that the card does not allow."""
+        self.card.check(query)
+        items, points = self._items[query.collection], self._points[query.collection]
+        found = [int(np.argmax(points @ probe)) for probe in _on_sphere(probes(query))]
+        signal = query.signal.position()
+        at = _on_sphere(np.array([[signal.latitude, signal.longitude]]))[0]
+        nearest = np.argsort(-(points @ at), kind="stable").tolist()
+        chosen = list(dict.fromkeys([*found, *nearest]))[: query.k]
+        version = self.card.collection(query.collection).version
+        return Slate.of_listings(version, [items[item] for item in sorted(chosen)])
+
+
+def probes(query: Query) -> NDArray[np.float64]:
+    """Signal + offsets, in degrees, (k, 2): the offsets fitted to the signal's own noise."""
+    noise, signal = query.signal.map_noise, query.signal.position()
+    offsets = place_on_map(float(noise.epsilon), query.k).offsets
+    east = offsets[:, 0] / (float(KM_OF_LONGITUDE) * noise.cosine / COSINE_PARTS)
+    north = offsets[:, 1] / float(KM_OF_LATITUDE)
+    return np.column_stack([signal.latitude + north, signal.longitude + east])
+
+
+def _on_sphere(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Latitudes and longitudes (n, 2) as unit vectors (n, 3): the larger product is the nearer."""
+    latitude, longitude = np.radians(degrees).T
+    flat = np.cos(latitude)
+    return np.column_stack([flat * np.cos(longitude), flat * np.sin(longitude), np.sin(latitude)])

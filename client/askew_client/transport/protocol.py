@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from askew.protocol.ranking import Slate
     from askew.protocol.signal import Query
     from askew_client.storage.guard import Guard
-    from askew_client.views.values import Refreshed
+    from askew_client.views.answers import Refreshed
 
 
 @dataclass(frozen=True, eq=False)

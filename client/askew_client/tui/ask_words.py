@@ -8,10 +8,8 @@ from rich.text import Text
 from textual.content import Content
 
 from askew_client.tui.sentences import number, of_the_axes
-from askew_client.views.quote import Quote
-from askew_client.views.rounding import at_most
-from askew_client.views.values import Answer, Connection, Cost, Departure
-from askew_client.views.ways import TakenWay
+from askew_client.views.answers import Answer, Connection, Cost, Departure, TakenWay
+from askew_client.views.quote import Quote, at_most
 
 PURPOSE: Final = (
     "One key asks. What this device holds whole is ranked here, and nothing leaves; nor does "

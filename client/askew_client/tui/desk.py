@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from askew_client.tui.messages import ProfileView
-from askew_client.views.budget import Budget
+from askew_client.views.answers import Connection
 from askew_client.views.problems import Setback
-from askew_client.views.values import Connection
+from askew_client.views.quote import Budget
 
 if TYPE_CHECKING:
     from askew_client.device.device import Companion

@@ -27,9 +27,9 @@ from askew_client.tui.messages import (
 )
 from askew_client.tui.screens.unlock import UnlockScreen
 from askew_client.tui.terminal import check_terminal
-from askew_client.views.budget import Budget
+from askew_client.views.answers import Connection
 from askew_client.views.problems import Setback, setback_of
-from askew_client.views.values import Connection
+from askew_client.views.quote import Budget
 
 if TYPE_CHECKING:
     from askew_client.device.device import Companion

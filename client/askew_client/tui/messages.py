@@ -8,11 +8,18 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from askew_client.views.budget import Budget
+from askew_client.views.answers import (
+    Answer,
+    Bar,
+    Connection,
+    Forecast,
+    Match,
+    NoisePicture,
+    PastAnswer,
+    Rated,
+)
 from askew_client.views.problems import Setback
-from askew_client.views.quote import Quote
-from askew_client.views.rated import PastAnswer, Rated
-from askew_client.views.values import Answer, Bar, Connection, Forecast, Match, NoisePicture
+from askew_client.views.quote import Budget, Quote
 
 if TYPE_CHECKING:
     from askew_client.device.device import Companion

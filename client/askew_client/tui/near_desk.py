@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, cast
 from askew.errors import AskewError
 from askew.spaces.metric.map_noise import MapNoise
 from askew.spaces.metric.position import Position
-from askew_client.near.allowance import allowance
+from askew_client.near.places import allowance
 from askew_client.settings.ranges import LEVELS
 from askew_client.settings.regions import region_of
 from askew_client.settings.towns import named_towns
 from askew_client.tui import near_words
 from askew_client.tui.keeping import use_settings
-from askew_client.views.near import NearAnswer, PlaceCost, PlaceView
-from askew_client.views.place_glow import PlaceGlow
-from askew_client.views.place_map import Scene, probes_around
+from askew_client.views.place_map import PlaceGlow, Scene, probes_around
+from askew_client.views.quote import NearAnswer, PlaceCost, PlaceView
 
 if TYPE_CHECKING:
     from askew_client.device.device import Companion

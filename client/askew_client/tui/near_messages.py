@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 
 from askew_client.tui.near_desk import Outlook, PlacePrices, Ranked
-from askew_client.views.near import PlaceView
 from askew_client.views.problems import Setback
+from askew_client.views.quote import PlaceView
 
 if TYPE_CHECKING:
     from askew.protocol.metric_card import CollectionCard

@@ -8,10 +8,8 @@ from typing import Final
 from rich.text import Text
 
 from askew_client.tui.widgets.near_list import distance
-from askew_client.views.near import NearAnswer, PlaceCost, PlaceView
-from askew_client.views.place_forecast import PlaceForecast
-from askew_client.views.place_glow import PlaceGlow, Town, likeliest, people_within
-from askew_client.views.place_map import Scene, legend
+from askew_client.views.place_map import PlaceGlow, Scene, Town, legend, likeliest, people_within
+from askew_client.views.quote import NearAnswer, PlaceCost, PlaceForecast, PlaceView
 
 PURPOSE: Final = (
     "What is near a place of yours. A place gets one noisy position when you add it, drawn and "

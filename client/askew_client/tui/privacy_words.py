@@ -7,10 +7,9 @@ from typing import Final
 from rich.text import Text
 
 from askew_client.tui.sentences import of_the_axes
-from askew_client.views.budget import Budget
+from askew_client.views.answers import Connection, Forecast, NoisePicture
 from askew_client.views.problems import Setback
-from askew_client.views.rounding import at_most
-from askew_client.views.values import Connection, Forecast, NoisePicture
+from askew_client.views.quote import Budget, at_most
 
 ESTIMATED: Final = "an estimate: made-up people stand in for the server's prior"
 

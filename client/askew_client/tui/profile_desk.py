@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from askew_client.tui.profile_words import LIMIT
-from askew_client.views.rated import Title
-from askew_client.views.values import Match
+from askew_client.views.answers import Match, Title
 
 if TYPE_CHECKING:
     from askew_client.device.device import Companion

@@ -10,9 +10,8 @@ from rich.text import Text
 
 from askew_client.tui.messages import ProfileView
 from askew_client.tui.widgets.stars import STARS, Stars
+from askew_client.views.answers import Connection, Rated
 from askew_client.views.problems import Setback
-from askew_client.views.rated import Rated
-from askew_client.views.values import Connection
 
 if TYPE_CHECKING:
     from askew_client.profile.editor import Forgotten

@@ -6,8 +6,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
+from askew_client.views.answers import Connection
 from askew_client.views.problems import Setback, Trouble
-from askew_client.views.values import Connection
 
 FROZEN: Final = (
     "Spending is frozen: the ledger lost something, or the clock jumped. Privacy (F4) shows its "

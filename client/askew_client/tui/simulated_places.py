@@ -21,7 +21,7 @@ from askew.spaces.metric.map_space import MapSpace
 from askew.spaces.metric.region import Region
 from askew_client.settings.regions import region_of
 from askew_client.settings.towns import named_towns
-from askew_client.transport.places_in_process import LocalPlaces
+from askew_client.transport.in_process import LocalPlaces
 
 COUNTRY: Final = "DE"
 _KINDS: Final = ("bakery", "café", "pizzeria", "noodle bar", "tavern", "curry house")

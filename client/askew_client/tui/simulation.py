@@ -24,8 +24,7 @@ from askew_client.opening import open_companion
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.settings import ClientSettings
-from askew_client.transport.in_process import InProcess, LocalTransport
-from askew_client.transport.places_in_process import LocalPlaces
+from askew_client.transport.in_process import InProcess, LocalPlaces, LocalTransport
 from askew_client.tui.simulated_places import COUNTRY, simulated_places
 
 HOME = Position(50.9375, 6.9603)  # nobody lives there: it is a station

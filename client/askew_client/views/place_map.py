@@ -2,6 +2,17 @@
 
 Pure: positions and a frame in, cells out. Whoever shows them gives the cells their colors; `lines`
 is the same map without any. Nothing from a server is drawn but positions: no title, no markup.
+
+The glow is what a server can know of a place from its signal. In kilometers of the device's plane
+the density of the noise is proportional to exp(-rate g), with g the gauge of the hexagonal law and
+rate = epsilon / 1.1545:
+
+    t = 15 y / 13,   g(x, y) = max(|x + t/2|, |t|, |x - t/2|)
+
+The law is symmetric, so with no other knowledge this is also the density of the true place around a
+signal. u = rate g is the depth at which a point lies; the law keeps 1 - (1 + u) exp(-u) of its
+weight above depth u. Rounding to the lattice and to its grain is left out: a picture does not show
+it. Source: `askew.noise.hexagonal`, whose law on the lattice this is in the limit of a small step.
 """
 
 from __future__ import annotations
@@ -9,12 +20,190 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from math import cos, exp, floor, log10, pi, radians, sin
 from typing import Final
 from unicodedata import combining, east_asian_width, normalize
 
 from askew.spaces.metric.position import Position
-from askew_client.views.map_frame import Frame
-from askew_client.views.place_glow import HALF, MOST, PlaceGlow, Town
+from askew.spaces.metric.region import COSINE_PARTS, KM_OF_LATITUDE, KM_OF_LONGITUDE
+
+KM_A_DEGREE: Final = 6371.0088 * pi / 180  # on a sphere of the Earth's size
+_NARROWEST, _WIDEST = 0.01, 1000.0  # kilometers a row
+_MARGIN = 1.12  # how much more than what is shown fits in
+_LEAST_COSINE = 0.05  # near a pole, where a degree of longitude has no length
+
+
+@dataclass(frozen=True)
+class Frame:
+    """width times height cells around a position. A cell is half as wide as it is high.
+
+    Distances are those of a plane that touches a sphere at the middle, good to some per cent on a
+    map of a country. km_a_row: what a row is high.
+    """
+
+    middle: Position = field(repr=False)
+    km_a_row: float = field(repr=False)
+    width: int
+    height: int
+
+    @classmethod
+    def around(
+        cls, positions: Sequence[Position], width: int, height: int, *, least_km: float = 1.0
+    ) -> Frame:
+        """The closest frame that has all these positions; at least so many kilometers high.
+
+        Longitudes count from the first position, so no two are torn apart at 180 degrees.
+        """
+        width, height = max(4, width), max(3, height)
+        if not positions:
+            return cls(Position(0, 0), _WIDEST / height, width, height)
+        first = positions[0].longitude
+        east = [(each.longitude - first + 180) % 360 - 180 for each in positions]
+        north = [each.latitude for each in positions]
+        middle = _kept((min(north) + max(north)) / 2, first + (min(east) + max(east)) / 2)
+        wide = (max(east) - min(east)) * KM_A_DEGREE * _cosine(middle) / (width - 1) * 2
+        high = (max(north) - min(north)) * KM_A_DEGREE / (height - 1)
+        km_a_row = max(_MARGIN * max(wide, high), least_km / height)
+        return cls(middle, min(km_a_row, _WIDEST), width, height)
+
+    def cell(self, at: Position) -> tuple[int, int] | None:
+        """The row and the column of a position, or None if it lies outside."""
+        east = (at.longitude - self.middle.longitude + 180) % 360 - 180
+        x = east * KM_A_DEGREE * _cosine(self.middle)
+        y = (at.latitude - self.middle.latitude) * KM_A_DEGREE
+        column = round((self.width - 1) / 2 + 2 * x / self.km_a_row)
+        row = round((self.height - 1) / 2 - y / self.km_a_row)
+        inside = 0 <= row < self.height and 0 <= column < self.width
+        return (row, column) if inside else None
+
+    def position(self, row: float, column: float) -> Position:
+        """The position at the middle of a cell, kept on Earth."""
+        x = (column - (self.width - 1) / 2) * self.km_a_row / 2
+        y = ((self.height - 1) / 2 - row) * self.km_a_row
+        east = x / (KM_A_DEGREE * _cosine(self.middle))
+        return _kept(self.middle.latitude + y / KM_A_DEGREE, self.middle.longitude + east)
+
+    def zoomed(self, factor: float, at: Position) -> Frame:
+        """A frame around another position, with this many times the kilometers a row."""
+        km_a_row = max(_NARROWEST, min(_WIDEST, self.km_a_row * factor))
+        return replace(self, middle=at, km_a_row=km_a_row)
+
+    def resized(self, width: int, height: int) -> Frame:
+        """The same middle and scale on other cells."""
+        return replace(self, width=max(4, width), height=max(3, height))
+
+    def scale(self, *, plain: bool = False) -> str:
+        """A bar of 1, 2 or 5 times a power of ten kilometers, in at most a third of the width.
+
+        plain: in ASCII.
+        """
+        most = self.width / 3 * self.km_a_row / 2
+        power = 10.0 ** floor(log10(most))
+        length = max(step for step in (1, 2, 5) if step * power <= most * (1 + 1e-9)) * power
+        cells = max(2, round(2 * length / self.km_a_row) + 1)
+        left, line, right = ("|", "-", "|") if plain else ("├", "─", "┤")
+        words = f"{length:g} km" if length >= 1 else f"{1000 * length:g} m"
+        return f"{left}{line * (cells - 2)}{right} {words}"
+
+
+def _cosine(middle: Position) -> float:
+    return max(_LEAST_COSINE, cos(radians(middle.latitude)))
+
+
+def _kept(latitude: float, longitude: float) -> Position:
+    return Position(max(-90.0, min(90.0, latitude)), (longitude + 180) % 360 - 180)
+
+
+HALF: Final = 1.6783469900166603  # the depth above which half of the law lies
+MOST: Final = 3.8897201698674286  # the same for nine tenths
+_GAUGE = 1.1545  # gauge a crow's kilometer, at most
+_CORNERS = 24  # of the hexagon's outline: where its box is read off
+
+
+@dataclass(frozen=True)
+class Town:
+    """A town of the device's own list. Public."""
+
+    name: str
+    at: Position
+    population: int
+
+
+@dataclass(frozen=True)
+class PlaceGlow:
+    """The glow of a signal. epsilon: per crow's kilometer. cosine: of the device's plane, in parts
+    of 1/65536. All of it is public once the signal has left.
+    """
+
+    signal: Position
+    epsilon: float
+    cosine: int
+
+    def kilometers(self, at: Position) -> tuple[float, float]:
+        """East and north of the signal in the device's plane, the short way around."""
+        east = (at.longitude - self.signal.longitude + 180) % 360 - 180
+        return self._east * east, float(KM_OF_LATITUDE) * (at.latitude - self.signal.latitude)
+
+    def position(self, x: float, y: float) -> Position:
+        """The position so many kilometers east and north of the signal, kept on Earth."""
+        latitude = self.signal.latitude + y / float(KM_OF_LATITUDE)
+        longitude = self.signal.longitude + x / self._east
+        return Position(max(-90.0, min(90.0, latitude)), (longitude + 180) % 360 - 180)
+
+    def depth(self, at: Position) -> float:
+        """u at a position: 0 at the signal, more the less likely the true place is there."""
+        x, y = self.kilometers(at)
+        t = 15 * y / 13
+        return self.epsilon / _GAUGE * max(abs(x + t / 2), abs(t), abs(x - t / 2))
+
+    def outline(self, depth: float) -> tuple[Position, ...]:
+        """Points that are as deep as this, all around the signal."""
+        points = []
+        for corner in range(_CORNERS):
+            angle = 2 * pi * corner / _CORNERS
+            x, y = cos(angle), sin(angle)
+            t = 15 * y / 13
+            reach = depth * _GAUGE / self.epsilon / max(abs(x + t / 2), abs(t), abs(x - t / 2))
+            points.append(self.position(reach * x, reach * y))
+        return tuple(points)
+
+    def reach(self, depth: float) -> float:
+        """Kilometers from the signal straight east to this depth."""
+        return depth * _GAUGE / self.epsilon
+
+    @property
+    def _east(self) -> float:
+        return float(KM_OF_LONGITUDE) * self.cosine / COSINE_PARTS
+
+
+@dataclass(frozen=True)
+class LikelyTown:
+    """A town, and its share of the odds among all people of the list."""
+
+    town: Town
+    share: float = field(repr=False)
+
+
+def share_above(depth: float) -> float:
+    """How often the true place lies above this depth, over the draws of the noise."""
+    return 1 - (1 + depth) * exp(-depth)
+
+
+def likeliest(towns: Sequence[Town], glow: PlaceGlow, count: int = 3) -> tuple[LikelyTown, ...]:
+    """Where a server would look first that knows no more than the list: population times density.
+
+    The shares are among all towns of the list, so they sum to at most one. Nothing for no people.
+    """
+    weights = [(town.population * exp(-glow.depth(town.at)), town) for town in towns]
+    total = sum(weight for weight, _ in weights)
+    best = sorted(weights, key=lambda each: -each[0])[:count]
+    return tuple(LikelyTown(town, weight / total) for weight, town in best if total and weight)
+
+
+def people_within(towns: Sequence[Town], glow: PlaceGlow, depth: float = HALF) -> int:
+    """How many people of the list live above this depth: those whom you are hidden among."""
+    return sum(town.population for town in towns if glow.depth(town.at) <= depth)
+
 
 _RANKS: Final = "123456789abcdefghijklmnopqrstuvwxyz"
 _SHADES: Final = (("░", "·"), (":", "."))  # half of the law, nine tenths; the same in ASCII

@@ -1,24 +1,46 @@
-"""What a person is shown before a question. All of it holds when it is charged, or nothing is.
+"""What a question costs, before and after it, and what the ledger says in all.
 
 A quote covers one question and is used once. What a question is, and what the ledger says of it,
 is compared inside the transaction that would draw and charge: whoever was shown that nothing leaves
-the device, or a smaller price, is asked again.
+the device, or a smaller price, is asked again. A bound is rounded up: "at most 11.89", never the
+11.88 that 11.8805 is nearest to.
 """
 
 from __future__ import annotations
 
+import datetime
 from dataclasses import dataclass, field, fields
+from decimal import ROUND_CEILING, Context
 from fractions import Fraction
+from math import ceil, exp, log
 from typing import TYPE_CHECKING
 
+from askew.catalog.listing import Value
 from askew.dp.privacy import SignalCharge
 from askew.errors import QuoteVoid
-from askew_client.views.values import Cost
-from askew_client.views.ways import TakenWay
+from askew_client.views.answers import Cost, TakenWay
 
 if TYPE_CHECKING:
     from askew.protocol.signal import Mechanism
-    from askew_client.views.near import AxesCost, PlaceCost
+    from askew.spaces.metric.map_noise import MapNoise
+
+
+_SURE = 30  # an exponent beyond which the number says nothing more
+
+
+def at_most(value: Fraction | float, digits: int = 4) -> str:
+    """The value in so many digits, rounded up."""
+    upward = Context(prec=digits, rounding=ROUND_CEILING)
+    exact = Fraction(value)
+    return f"{float(upward.divide(exact.numerator, exact.denominator)):.{digits}g}"
+
+
+def times(epsilon: Fraction | float) -> str:
+    """How many times odds change at most at this epsilon, e^epsilon, rounded up."""
+    if epsilon > _SURE:
+        return "more than 10,000,000,000,000 times"
+    odds = exp(epsilon)
+    return f"{ceil(100 * odds) / 100:g} times" if odds < 10 else f"{ceil(odds):,} times"
 
 
 @dataclass(frozen=True)
@@ -133,3 +155,202 @@ class Quote:
     def second_space(self) -> bool:
         """Whether it would be the month's second space, and so needs the person's yes."""
         return self.terms.price is not None and self.terms.price.second_space
+
+
+MAP_AXES = ("latitude", "longitude")
+
+
+@dataclass(frozen=True)
+class PlaceCost:
+    """What a place's signal costs, per crow's kilometer, beside what all signals have cost.
+
+    hidden_km: how far apart two places may be for the odds between them to change `odds` times at
+    most: what the level promises. fresh: whether it is drawn and charged for this, and not sent
+    again. spent: what all places together have cost, by then. cosine: of the plane whose kilometers
+    these are, in parts of 1/65536: a picture of what the signal tells needs it.
+    """
+
+    epsilon_per_km: Fraction
+    spent: Fraction
+    cap: Fraction
+    fresh: bool
+    hidden_km: float
+    cosine: int
+    odds: float = 4.0
+
+    @classmethod
+    def of(cls, noise: MapNoise, spent: Fraction, cap: Fraction, *, fresh: bool) -> PlaceCost:
+        """The cost of a signal with this noise."""
+        hidden = log(4.0) / float(noise.epsilon)
+        return cls(noise.epsilon, spent, cap, fresh, hidden, noise.cosine)
+
+    def times_at(self, km: float) -> str:
+        """How many times the odds between two places so far apart change at most."""
+        return times(float(self.epsilon_per_km) * km)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What it means, and what is left."""
+        promise = "; ".join(
+            f"{km} km apart: odds change at most {self.times_at(km)}" for km in (1, 10)
+        )
+        return (
+            f"epsilon {at_most(self.epsilon_per_km, 3)} per km; {promise}",
+            f"all places together: {at_most(self.spent, 3)} of {float(self.cap):g} per km spent",
+        )
+
+
+@dataclass(frozen=True)
+class AxesCost:
+    """What a signal on axes costs: plain epsilon, by this device's own reckoning, in the account of
+    tastes. diameter: the largest distance between two values, which the epsilon is multiplied by.
+    """
+
+    epsilon_per_distance: Fraction
+    between_any_two: Fraction
+    diameter: float
+    spent: Fraction
+    cap: Fraction
+    fresh: bool
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What it means, and what is left."""
+        per_distance, plain = (
+            at_most(self.epsilon_per_distance, 3),
+            at_most(self.between_any_two, 3),
+        )
+        return (
+            f"epsilon {per_distance} per unit distance, at most {plain} between any two values",
+            f"all signals together: {at_most(self.spent)} of {float(self.cap):g} spent",
+        )
+
+
+@dataclass(frozen=True)
+class PlaceView:
+    """A named place for the person's own eyes. axes: what its numbers are; unit-less on axes.
+
+    sent: the noisy position that every server gets, empty on axes, where it depends on the space.
+    cost: what its law promises; None on axes.
+    """
+
+    name: str
+    axes: tuple[str, ...]
+    true: tuple[float, ...] = field(repr=False)
+    sent: tuple[float, ...] = field(repr=False, default=())
+    cost: PlaceCost | None = None
+
+
+@dataclass(frozen=True)
+class NearResult:
+    """One result. rank: 1 for the best. passes: whether it passes every filter. distance: from the
+    true place, in kilometers or in units of distance; private, as rank, passes and picked are.
+    """
+
+    rank: int = field(repr=False)
+    title: str = field(repr=False)
+    coordinates: tuple[float, ...] = field(repr=False)
+    values: tuple[tuple[str, Value], ...] = field(repr=False)
+    distance: float = field(repr=False)
+    passes: bool = field(repr=False)
+    picked: bool = field(repr=False)
+
+
+@dataclass(frozen=True)
+class NearAnswer:
+    """The results of one question, best first. none_passes: no result passes the filters, which is
+    said and never asked about again. sent: the noisy coordinates that left. missing: what wishes
+    name and this collection does not have. axes: what coordinates are; unit: of distances; units:
+    of the values of a result, "" where one has none.
+    """
+
+    collection: str
+    source: str
+    simulated: bool
+    k: int
+    results: tuple[NearResult, ...] = field(repr=False)
+    none_passes: bool = field(repr=False)
+    sent: tuple[float, ...] = field(repr=False)
+    true: tuple[float, ...] = field(repr=False)
+    cost: PlaceCost | AxesCost
+    axes: tuple[str, ...] = MAP_AXES
+    unit: str = "km"
+    missing: tuple[str, ...] = field(repr=False, default=())
+    units: tuple[str, ...] = ()
+
+    @property
+    def pick(self) -> NearResult | None:
+        """The best result that passes, if any does."""
+        return next((each for each in self.results if each.picked), None)
+
+
+@dataclass(frozen=True)
+class LedgerLine:
+    """One line of the ledger. kind: "signal"; "copy" for a signal that another device paid for;
+    "unfreeze" for what the person accepted.
+
+    The budget adds between_any_two; epsilon_per_distance stands beside it for a mechanism that has
+    this unit. The account of places adds epsilon_per_km.
+    """
+
+    slot: str
+    space_version: str
+    kind: str
+    epsilon_per_distance: Fraction | None
+    between_any_two: float
+    words: str
+    epsilon_per_km: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True)
+class PlaceBudget:
+    """The account of places, as epsilon per crow's kilometer: in all, and what this month's
+    positions cost.
+    """
+
+    spent: Fraction
+    cap: Fraction
+    this_month: Fraction
+    monthly_cap: Fraction
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The ledger as a person reads it, in its two accounts. frozen says why nothing is spent, or is
+    None. way: how a question would be answered now, once there is a connection.
+    """
+
+    spent: Fraction
+    cap: Fraction
+    next_slot: datetime.date
+    lines: tuple[LedgerLine, ...]
+    words: tuple[str, ...]
+    places: PlaceBudget
+    frozen: str | None = None
+    way: TakenWay | None = None
+
+
+@dataclass(frozen=True)
+class PlaceForecast:
+    """What a level and k would give, played on the device: nothing was sent or charged.
+
+    epsilon: per crow's kilometer. cosine: of the device's plane. mean_km, most_km: how far from the
+    true place a fresh signal lands on average, and 9 times in 10 at most. probe_km: from the true
+    place to the nearest of the k best offsets around the signal, on average.
+    """
+
+    epsilon: float
+    cosine: int
+    k: int
+    mean_km: float = field(repr=False)
+    most_km: float = field(repr=False)
+    probe_km: float
+
+    @property
+    def hidden_km(self) -> float:
+        """How far apart two places may be for the odds between them to change at most 4 times."""
+        return log(4) / self.epsilon
+
+    def odds(self, kilometers: float) -> float:
+        """How many times the odds between two places so far apart change at most."""
+        return exp(min(700.0, self.epsilon * kilometers))

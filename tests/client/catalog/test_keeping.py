@@ -27,7 +27,7 @@ from askew_client.catalog.calendar import Turn, draw_turn
 from askew_client.catalog.keeper import HeldFile, Keeper
 from askew_client.catalog.shelf import Record, Shelf
 from askew_client.catalog.source import date_of
-from askew_client.views.values import Refreshed
+from askew_client.views.answers import Refreshed
 
 BUDGET = 4_000_000
 OLD, NEW = body_of("old"), body_of("new")

@@ -26,7 +26,7 @@ from askew_client.settings.paths import places
 from askew_client.settings.ranges import Caps
 from askew_client.settings.settings import ClientSettings, slot_of
 from askew_client.signals.store import SignalStore
-from askew_client.views.rounding import at_most
+from askew_client.views.quote import at_most
 
 if TYPE_CHECKING:
     from client.conftest import Askew, Pair

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from askew_client.storage import private_file
+from askew_client.storage import private_files
 from askew_client.transport.grpc import GrpcTransport
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def test_nothing_is_looked_for_or_written_before_the_connection_is_closed(
     which is seen.
     """
     order: list[str] = []
-    close, write = GrpcTransport.__aexit__, private_file.replace_file
+    close, write = GrpcTransport.__aexit__, private_files.replace_file
 
     async def closed(network: GrpcTransport, *error: Any) -> None:
         await close(network, *error)
@@ -77,7 +77,7 @@ def test_nothing_is_looked_for_or_written_before_the_connection_is_closed(
         write(path, text)
 
     monkeypatch.setattr(GrpcTransport, "__aexit__", closed)
-    monkeypatch.setattr(private_file, "replace_file", written)
+    monkeypatch.setattr(private_files, "replace_file", written)
     where = ("--server", demo_address, "--data", tmp_path / "data")
     askew("ask", "--ratings", "-", *where, "--unmatched", file, stdin=RATINGS)
     assert [each for each in order if each != "signals.json"] == ["closed"] * 2 + ["unmatched.csv"]

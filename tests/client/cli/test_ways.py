@@ -10,9 +10,7 @@ import pytest
 from click import ClickException
 
 from askew_client.cli import ask, ask_output
-from askew_client.views.rated import Title
-from askew_client.views.values import Answer, Result
-from askew_client.views.ways import TakenWay
+from askew_client.views.answers import Answer, Result, TakenWay, Title
 
 if TYPE_CHECKING:
     from client.conftest import Askew, Outcome

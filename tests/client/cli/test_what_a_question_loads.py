@@ -23,7 +23,6 @@ USELESS = {
     "askew_client.forecast",
     "askew_client.near",
     "askew_client.tui",
-    "askew_client.views.near",
 }
 
 

@@ -34,9 +34,9 @@ from askew_client.transport.held import FetchedAnew
 from askew_client.transport.in_process import LocalTransport
 from askew_client.transport.protocol import Holding, Library
 from askew_client.transport.shaped import ShapedTransport
+from askew_client.views.answers import Answer, Connection, Cost, Departure, Refreshed
 from askew_client.views.problems import Setback, Trouble
 from askew_client.views.quote import Quote
-from askew_client.views.values import Answer, Connection, Cost, Departure, Refreshed
 
 if TYPE_CHECKING:
     from client.conftest import Pair

@@ -31,10 +31,9 @@ from askew_client.device.nearby import Nearby
 from askew_client.profile.named_place import Spot
 from askew_client.settings.settings import WayName, slot_of
 from askew_client.signals.store import SignalStore
-from askew_client.views.near import NearAnswer, PlaceCost
+from askew_client.views.answers import Answer
 from askew_client.views.problems import Setback, Trouble
-from askew_client.views.quote import Price, Quote, Terms
-from askew_client.views.values import Answer
+from askew_client.views.quote import NearAnswer, PlaceCost, Price, Quote, Terms
 
 
 def another(value: object) -> object:

@@ -31,9 +31,9 @@ from askew_client.signals.store import SignalStore
 from askew_client.transport.in_process import LocalTransport
 from askew_client.transport.protocol import Holding
 from askew_client.transport.shaped import ShapedTransport
+from askew_client.views.answers import Answer, Refreshed
 from askew_client.views.problems import Setback, Trouble
 from askew_client.views.quote import Quote
-from askew_client.views.values import Answer, Refreshed
 
 if TYPE_CHECKING:
     from client.conftest import SilentBits

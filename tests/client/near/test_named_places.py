@@ -29,15 +29,15 @@ from askew.noise.randomness import RandomBits, SystemBits
 from askew.protocol.signal import Signal
 from askew.spaces.metric.position import Position
 from askew_client.device.doctor import check_ledger
-from askew_client.near.copy import Copy
-from askew_client.near.on_map import MapAsker
+from askew_client.near.places import Copy
+from askew_client.near.sources import MapAsker
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.named_place import MAX_PLACES, AxisValues, NamedPlace
-from askew_client.signals import rows as ledger_rows
+from askew_client.signals import records as ledger_rows
 from askew_client.signals.chain import EMPTY
-from askew_client.signals.record import entry_of
-from askew_client.views.near import NearAnswer
+from askew_client.signals.records import entry_of
 from askew_client.views.problems import Setback
+from askew_client.views.quote import NearAnswer
 
 TOWN = Fraction(277, 1000)
 AXES_RECORD = "010c00000000040000a1210000"  # a signal with epsilon 4
@@ -409,7 +409,7 @@ def test_a_move_whose_old_position_cannot_be_erased_costs_nothing(
     """Another program reads the profile. Planted bug: a draw before the look."""
     device.nearby.add("home", BERLIN)
     before = device.nearby.places()
-    monkeypatch.setattr("askew_client.storage.private_database._PATIENCE", 0.01)
+    monkeypatch.setattr("askew_client.storage.private_files._PATIENCE", 0.01)
     with closing(sqlite3.connect(device.profile.path, isolation_level=None)) as reader:
         reader.execute("BEGIN")
         reader.execute("SELECT * FROM profile").fetchall()

@@ -28,13 +28,11 @@ from askew.spaces.metric.axes import Axis, AxisSpace
 from askew.spaces.metric.position import Position
 from askew.spaces.metric.region import Region
 from askew_client.device.doctor import check_metric_space
-from askew_client.near.on_axes import AxisErrand
-from askew_client.near.on_map import EARTH_RADIUS, MapAsker
+from askew_client.near.sources import EARTH_RADIUS, AxisErrand, MapAsker
 from askew_client.near.wishes import NO_WISHES, Wishes
 from askew_client.profile.named_place import AxisValues, Spot
-from askew_client.views.near import AxesCost, NearAnswer, PlaceCost
 from askew_client.views.problems import Setback
-from askew_client.views.quote import Quote
+from askew_client.views.quote import AxesCost, NearAnswer, PlaceCost, Quote
 
 ITALIAN = Wishes(likes={"cuisine": {"italian": 30.0}})
 NOTHING_PASSES = Wishes(at_most={"price": -1.0})

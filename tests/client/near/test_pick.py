@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 from askew.catalog.listing import MAX_HOURS, Attribute, AttributeKind, Listing, Value
 from askew.catalog.title_key import title_key
 from askew.errors import OutOfRange, ProfileError, WishError
-from askew_client.near.opening_hours import is_open
-from askew_client.near.pick import Judged, judged, missing, stars
+from askew_client.near.pick import Judged, is_open, judged, missing, stars
 from askew_client.near.wishes import NO_WISHES, Wishes
 
 CUISINE = Attribute("cuisine", AttributeKind.CATEGORY)

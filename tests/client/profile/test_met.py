@@ -15,7 +15,7 @@ from askew_client.profile.document import ProfileDocument
 from askew_client.profile.editor import ProfileDesk
 from askew_client.profile.met import MAX_MET, Met, MetItem
 from askew_client.profile.store import ProfileStore
-from askew_client.views.rated import PastAnswer
+from askew_client.views.answers import PastAnswer
 
 HERE, THERE = "00" * 16, "11" * 16
 

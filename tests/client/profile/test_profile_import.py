@@ -12,7 +12,7 @@ from askew.errors import ProfileError
 from askew_client.profile.document import State
 from askew_client.profile.export import as_csv
 from askew_client.profile.import_files import read_export, read_titles
-from askew_client.views.rated import Rated
+from askew_client.views.answers import Rated
 
 RATINGS = "userId,movieId,rating,timestamp\n7,1,4.0,964982703\n7,3,0.5,964981247\n"
 MOVIES = 'movieId,title,genres\n1,Toy Story (1995),Animation\n3,"Matrix, The (1999)",Action\n'

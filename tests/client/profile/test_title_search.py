@@ -18,8 +18,7 @@ from askew.catalog.titles import TitleIndex
 from askew_client.profile import title_words, vocabulary
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.title_search import Matches, TitleSearch
-from askew_client.views.rated import Rated, Title
-from askew_client.views.values import Match
+from askew_client.views.answers import Match, Rated, Title
 
 if TYPE_CHECKING:
     from client.conftest import Pair

@@ -22,9 +22,9 @@ from askew.spaces.metric.map_noise import MapNoise
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.ranges import Caps
-from askew_client.signals import rows as ledger_rows
+from askew_client.signals import records as ledger_rows
 from askew_client.signals.chain import Entry, Head, heads, kept
-from askew_client.signals.record import encode_signal
+from askew_client.signals.records import encode_signal
 from askew_client.signals.store import SignalStore
 
 SPACE = "0123456789abcdef" * 2

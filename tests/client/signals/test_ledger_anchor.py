@@ -18,8 +18,7 @@ from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew_client.settings.ranges import Caps
 from askew_client.signals.account import Charge
-from askew_client.signals.anchor import Anchor
-from askew_client.signals.chain import Anchored
+from askew_client.signals.chain import Anchor, Anchored
 from askew_client.signals.store import SignalStore
 
 SPACE = "0123456789abcdef" * 2
@@ -292,7 +291,7 @@ def test_an_announcement_that_cannot_be_written_costs_and_sends_nothing(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("askew_client.storage.private_file.os.fsync", no_space)
+        patch.setattr("askew_client.storage.private_files.os.fsync", no_space)
         with pytest.raises(LedgerError, match="No space left"):
             ask(path, "2026-12", lambda: signal(7))
     assert store(path).spent() == 4

@@ -18,7 +18,7 @@ from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.signal import Signal
 from askew_client.settings.ranges import Caps
 from askew_client.signals.account import Charge
-from askew_client.signals.record import Remembered
+from askew_client.signals.records import Remembered
 from askew_client.signals.store import SignalStore
 
 SPACE = "0123456789abcdef" * 2

@@ -14,9 +14,7 @@ from askew.protocol.break_even import BreakEven, MechanismName, Offer, Way
 from askew.protocol.model_card import ModelCard
 from askew.spaces.vectors import FeatureSpace
 from askew_client.settings.settings import ClientSettings
-from askew_client.taste.bargain import EPSILONS, SIZES
-from askew_client.taste.choice import Held, choose
-from askew_client.taste.mechanism import mechanism_for
+from askew_client.taste.choice import EPSILONS, SIZES, Held, choose, mechanism_for
 
 CATALOG = made_catalog([(n / 8, -n / 8) for n in range(120)])
 SOME = Held(6, 300)

@@ -21,7 +21,7 @@ from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Query, Signal
 from askew.wire import convert
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew_client.transport import retries
+from askew_client.transport import grpc as grpc_transport
 from askew_client.transport.grpc import GrpcTransport
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ async def test_success_without_a_message_is_a_bad_answer(monkeypatch: pytest.Mon
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A device that soon sends nothing again."""
-    monkeypatch.setattr(retries, "PATIENCE", SOON)
+    monkeypatch.setattr(grpc_transport, "PATIENCE", SOON)
 
 
 @pytest.mark.usefixtures("impatient")

@@ -19,10 +19,9 @@ from askew.spaces.metric.map_noise import MapNoise
 from askew.spaces.metric.position import Position
 from askew.spaces.metric.region import Region
 from askew_client.settings.towns import named_towns
-from askew_client.transport.places_in_process import LocalPlaces, probes
+from askew_client.transport.in_process import LocalPlaces, probes
 from askew_client.tui.simulated_places import simulated_places
-from askew_client.views.place_glow import PlaceGlow
-from askew_client.views.place_map import probes_around
+from askew_client.views.place_map import PlaceGlow, probes_around
 
 HOME = Position(50.94, 6.96)
 REGION = Region(47.2, 5.8, 55.1, 15.1)

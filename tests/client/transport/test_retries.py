@@ -11,8 +11,8 @@ import pytest
 from virtual_time import VirtualSelector, in_virtual_time
 
 from askew.noise.randomness import RandomBits, ReplayBits, SystemBits
-from askew_client.transport import retries
-from askew_client.transport.retries import PATIENCE, drawn_pauses, persistent
+from askew_client.transport import grpc as grpc_transport
+from askew_client.transport.grpc import PATIENCE, drawn_pauses, persistent
 
 LONG = 60.0
 
@@ -115,7 +115,9 @@ def test_a_handshake_that_cannot_succeed_is_tried_once(bits: RandomBits, said: s
     assert len(told_by_a_server.came) > 1
 
 
-LASTING = [code for code in grpc.StatusCode if code not in retries._PASSING | {grpc.StatusCode.OK}]
+LASTING = [
+    code for code in grpc.StatusCode if code not in grpc_transport._PASSING | {grpc.StatusCode.OK}
+]
 
 
 @pytest.mark.parametrize("code", LASTING)

@@ -45,15 +45,14 @@ from askew_client.profile.title_search import TitleSearch
 from askew_client.settings.ranges import Caps
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
-from askew_client.storage.private_database import PrivateDatabase
+from askew_client.storage.private_files import PrivateDatabase
 from askew_client.taste import exchange as exchanging
 from askew_client.transport.held import KeptLibrary
 from askew_client.transport.in_process import InProcess, LocalTransport
 from askew_client.transport.shaped import ShapedTransport
-from askew_client.views.near import NearAnswer, PlaceCost
+from askew_client.views.answers import Answer
 from askew_client.views.problems import Setback
-from askew_client.views.quote import Quote
-from askew_client.views.values import Answer
+from askew_client.views.quote import NearAnswer, PlaceCost, Quote
 
 if TYPE_CHECKING:
     from client.conftest import Pair

@@ -12,7 +12,7 @@ from client.tui.person import Network, Person
 from askew_client.device.device import Companion
 from askew_client.opening import open_companion
 from askew_client.settings.settings import ClientSettings
-from askew_client.transport import retries
+from askew_client.transport import grpc as grpc_transport
 from askew_client.tui.app import AskewApp
 from askew_client.tui.widgets.result_list import ResultList
 
@@ -22,7 +22,7 @@ async def test_somebody_rates_and_asks_a_real_server_or_is_told_that_there_is_no
     demo_address: str, tmp_path: Path, reachable: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address = demo_address if reachable else "127.0.0.1:1"
-    monkeypatch.setattr(retries, "PATIENCE", 0.3)
+    monkeypatch.setattr(grpc_transport, "PATIENCE", 0.3)
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[Companion]:

@@ -19,7 +19,7 @@ from askew.plain_text import MAX_MARKS, MAX_TEXT
 from askew_client.profile.document import ProfileDocument
 from askew_client.tui.widgets.plain_text import fitted
 from askew_client.tui.widgets.title_list import TitleList
-from askew_client.views.rated import PastAnswer
+from askew_client.views.answers import PastAnswer
 
 if TYPE_CHECKING:
     from client.conftest import Pair

@@ -22,7 +22,7 @@ from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew.spaces.metric.position import Position
 from askew_client.device.device import Companion
-from askew_client.transport.places_in_process import LocalPlaces
+from askew_client.transport.in_process import LocalPlaces
 from askew_client.tui import near_desk
 from askew_client.tui.near_desk import Outlook, PlaceDraft, Ranked
 from askew_client.tui.near_messages import Looked, Ordered
@@ -32,7 +32,7 @@ from askew_client.tui.widgets.choice import Choice
 from askew_client.tui.widgets.near_list import NearList
 from askew_client.tui.widgets.place_map import PlaceMap, PlacePicker
 from askew_client.tui.wishes_line import wishes_of
-from askew_client.views.near import NearAnswer
+from askew_client.views.quote import NearAnswer
 
 if TYPE_CHECKING:
     from client.conftest import Pair

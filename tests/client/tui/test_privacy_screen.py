@@ -21,7 +21,7 @@ from askew_client.tui.widgets.forecast_bars import ForecastBars, figure
 from askew_client.tui.widgets.glow import Glow
 from askew_client.tui.widgets.number_lines import NumberLines
 from askew_client.tui.widgets.slider import Slider
-from askew_client.views.values import Forecast
+from askew_client.views.answers import Forecast
 
 
 def forecast(person: Person) -> Forecast | None:

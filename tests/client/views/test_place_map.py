@@ -10,17 +10,23 @@ import pytest
 from askew.noise.hexagonal import HexagonalLattice, steps
 from askew.spaces.metric.position import Position
 from askew.spaces.metric.region import Region
-from askew_client.views.map_frame import Frame
-from askew_client.views.place_glow import (
+from askew_client.views.place_map import (
     HALF,
     MOST,
+    Frame,
+    Ink,
     PlaceGlow,
+    Scene,
     Town,
+    draw,
+    legend,
     likeliest,
+    lines,
     people_within,
+    probes_around,
+    rank_sign,
     share_above,
 )
-from askew_client.views.place_map import Ink, Scene, draw, legend, lines, probes_around, rank_sign
 
 REGION = Region(47.2, 5.8, 55.1, 15.1)
 LATTICE = HexagonalLattice.for_epsilon(Fraction("0.277"))

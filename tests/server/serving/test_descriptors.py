@@ -18,7 +18,7 @@ from askew.catalog.editions import FIRST
 from askew.catalog.held_file import Part
 from askew.errors import Unreachable
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew_client.transport import retries
+from askew_client.transport import grpc as grpc_transport
 from askew_client.transport.grpc import GrpcTransport
 from askew_server.serving.configuration.server import Limits, Log, ServerConfig
 from askew_server.serving.front import descriptors
@@ -37,8 +37,8 @@ MOST = 24
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine looks at its connections late."""
     for each in ("PATIENCE", "NOBODY"):
-        monkeypatch.setattr(retries, each, PATIENCE)
-    monkeypatch.setattr(retries, "_PAUSES", 40)
+        monkeypatch.setattr(grpc_transport, each, PATIENCE)
+    monkeypatch.setattr(grpc_transport, "_PAUSES", 40)
 
 
 class Pieces:
@@ -125,7 +125,7 @@ async def test_a_proxy_keeps_all_of_its_connections(
 ) -> None:
     """And who is no proxy is cut to a share: then what is left of it is another's."""
     if proxies:
-        monkeypatch.setattr(retries, "NOBODY", 3 * descriptors._EVERY)
+        monkeypatch.setattr(grpc_transport, "NOBODY", 3 * descriptors._EVERY)
     async with serving(io.StringIO(), proxies=proxies) as port:
         with crowd(port, MOST) as begun:
             await asyncio.to_thread(lambda: [*map(heard, begun)])

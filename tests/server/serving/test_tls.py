@@ -24,7 +24,7 @@ from askew.catalog.held_file import Part
 from askew.errors import AccessError, ParameterError, Unreachable
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.demo.server import wait_until_healthy
-from askew_client.transport import retries
+from askew_client.transport import grpc as grpc_transport
 from askew_client.transport.grpc import GrpcTransport
 from askew_server.serving.configuration.server import ServerConfig, Tls
 from askew_server.serving.front import certificates
@@ -42,7 +42,7 @@ PATIENCE = 20
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a device is told of a server is told at once: here none that fails comes back."""
-    monkeypatch.setattr(retries, "PATIENCE", 0.0)
+    monkeypatch.setattr(grpc_transport, "PATIENCE", 0.0)
 
 
 EC_KEY = bytes.fromhex("2a8648ce3d0201")  # the algorithm's name in a key

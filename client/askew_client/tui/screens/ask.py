@@ -19,10 +19,9 @@ from askew_client.tui.widgets.notice import Notice
 from askew_client.tui.widgets.number_lines import SENT, TRUE, NumberLines
 from askew_client.tui.widgets.result_list import ResultList
 from askew_client.tui.widgets.window import Window
+from askew_client.views.answers import Answer, Connection, Departure, NoisePicture, TakenWay
 from askew_client.views.problems import Setback
 from askew_client.views.quote import Quote
-from askew_client.views.values import Answer, Connection, Departure, NoisePicture
-from askew_client.views.ways import TakenWay
 
 
 class AskScreen(AskWork):

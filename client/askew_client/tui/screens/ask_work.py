@@ -11,9 +11,9 @@ from askew_client.tui.keeping import give_consent
 from askew_client.tui.messages import Answered, Quoted, Refused
 from askew_client.tui.screens.confirm import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
+from askew_client.views.answers import Answer, Connection, NoisePicture
 from askew_client.views.problems import Setback, Trouble
 from askew_client.views.quote import Quote
-from askew_client.views.values import Answer, Connection, NoisePicture
 
 
 class AskWork(FrameScreen):

@@ -15,8 +15,8 @@ from askew_client.tui.desk import Desk
 from askew_client.tui.screens.help import HelpScreen
 from askew_client.tui.widgets.bent_header import BentHeader, Tab
 from askew_client.tui.widgets.notice import Notice
+from askew_client.views.answers import Connection
 from askew_client.views.problems import Setback
-from askew_client.views.values import Connection
 
 TABS: Final = (
     Tab("profile", "F2", "Profile", "Search the catalog, rate, see your profile"),

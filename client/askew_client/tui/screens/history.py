@@ -16,8 +16,8 @@ from askew_client.tui.screens.confirm import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
 from askew_client.tui.widgets.notice import Notice
 from askew_client.tui.widgets.window import Window
+from askew_client.views.answers import PastAnswer
 from askew_client.views.problems import Setback
-from askew_client.views.rated import PastAnswer
 
 
 class HistoryScreen(FrameScreen):

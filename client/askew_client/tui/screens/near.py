@@ -23,9 +23,9 @@ from askew_client.tui.widgets.choice import Choice
 from askew_client.tui.widgets.notice import Notice
 from askew_client.tui.widgets.slider import Slider
 from askew_client.tui.wishes_line import wishes_of
+from askew_client.views.answers import Connection
 from askew_client.views.place_map import Scene
 from askew_client.views.problems import Setback, setback_of
-from askew_client.views.values import Connection
 
 if TYPE_CHECKING:
     from askew.protocol.metric_card import CollectionCard

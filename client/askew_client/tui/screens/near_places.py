@@ -17,8 +17,8 @@ from askew_client.tui.screens.confirm import ConfirmScreen
 from askew_client.tui.screens.near_work import NearWork
 from askew_client.tui.screens.place import PlaceScreen
 from askew_client.tui.widgets.choice import Choice
-from askew_client.views.near import PlaceView
 from askew_client.views.problems import Setback
+from askew_client.views.quote import PlaceView
 
 
 class NearPlaces(NearWork):

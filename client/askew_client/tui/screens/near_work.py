@@ -13,9 +13,8 @@ from askew_client.tui import near_desk
 from askew_client.tui.near_desk import Ranked
 from askew_client.tui.near_messages import Kept, Looked, Met, Ordered, PlacesRead, Priced
 from askew_client.tui.screens.frame import FrameScreen
-from askew_client.views.near import NearAnswer
 from askew_client.views.problems import Setback, setback_of
-from askew_client.views.quote import Quote
+from askew_client.views.quote import NearAnswer, Quote
 
 if TYPE_CHECKING:
     from askew_client.device.device import Companion

@@ -20,10 +20,9 @@ from askew_client.tui.near_desk import PlaceDraft, PlacePrices
 from askew_client.tui.typed_position import EXAMPLE, position_typed, words_of
 from askew_client.tui.widgets.notice import Notice
 from askew_client.tui.widgets.place_map import PlacePicker
-from askew_client.views.near import PlaceCost
-from askew_client.views.place_glow import Town
-from askew_client.views.place_map import Scene
+from askew_client.views.place_map import Scene, Town
 from askew_client.views.problems import setback_of
+from askew_client.views.quote import PlaceCost
 
 _HOW = "Type where it is, or Tab to the map: arrows move, + and - zoom."
 _NEAR_KM = 60.0  # what the map shows at first

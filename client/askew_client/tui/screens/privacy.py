@@ -22,9 +22,9 @@ from askew_client.tui.widgets.forecast_bars import ForecastBars
 from askew_client.tui.widgets.glow import Glow, Mark
 from askew_client.tui.widgets.notice import Notice
 from askew_client.tui.widgets.slider import Slider
-from askew_client.views.budget import Budget
+from askew_client.views.answers import Connection, Forecast, NoisePicture
 from askew_client.views.problems import Setback
-from askew_client.views.values import Connection, Forecast, NoisePicture
+from askew_client.views.quote import Budget
 
 EPSILONS: Final = tuple(
     Fraction(each)

@@ -21,8 +21,8 @@ from askew_client.tui.widgets.search_field import SearchField
 from askew_client.tui.widgets.stars import STARS, Stars
 from askew_client.tui.widgets.title_list import TitleList
 from askew_client.tui.widgets.window import Window
+from askew_client.views.answers import Connection
 from askew_client.views.problems import Setback
-from askew_client.views.values import Connection
 
 
 class ProfileScreen(FrameScreen):

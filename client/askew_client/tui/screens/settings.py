@@ -20,8 +20,8 @@ from askew_client.tui.messages import ProfileView, Refused
 from askew_client.tui.screens.confirm import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
 from askew_client.tui.widgets.window import Window
-from askew_client.views.budget import Budget
 from askew_client.views.problems import Setback
+from askew_client.views.quote import Budget
 
 if TYPE_CHECKING:
     from askew_client.device.device import Companion

@@ -8,7 +8,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from askew_client.tui.widgets.bars import growing
-from askew_client.views.values import Forecast
+from askew_client.views.answers import Forecast
 
 _NAME, _FIGURE = 16, 6
 

@@ -14,7 +14,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from askew_client.tui.widgets.bars import place_on
-from askew_client.views.values import NoisePicture
+from askew_client.views.answers import NoisePicture
 
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 _SHADES = 24

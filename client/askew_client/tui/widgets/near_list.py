@@ -10,8 +10,8 @@ from textual.widget import Widget
 
 from askew.catalog.listing import Value
 from askew_client.tui.widgets.plain_text import fitted
-from askew_client.views.near import NearAnswer, NearResult
 from askew_client.views.place_map import Ink, rank_sign
+from askew_client.views.quote import NearAnswer, NearResult
 
 _SIGN = 3  # cells before a title
 _FAR = 10  # cells of a distance

@@ -8,7 +8,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from askew_client.tui.widgets.bars import place_on
-from askew_client.views.values import Departure
+from askew_client.views.answers import Departure
 
 TRUE, SENT, BOTH = "●", "◆", "◈"
 

@@ -17,9 +17,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from askew.spaces.metric.position import Position
-from askew_client.views.map_frame import Frame
-from askew_client.views.place_glow import share_above
-from askew_client.views.place_map import Cell, Ink, Scene, draw, shade
+from askew_client.views.place_map import Cell, Frame, Ink, Scene, draw, shade, share_above
 
 _SHADES: Final = 24
 _ZOOM: Final = 2.0

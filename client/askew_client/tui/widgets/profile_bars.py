@@ -12,7 +12,7 @@ from textual.widget import Widget
 
 from askew_client.tui.widgets.bars import diverging
 from askew_client.tui.widgets.plain_text import fitted, wrapped
-from askew_client.views.values import Bar
+from askew_client.views.answers import Bar
 
 _LOW, _HIGH = "◂ ", " ▸"
 _GAP = 3  # cells between two titles on one row

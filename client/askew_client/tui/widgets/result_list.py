@@ -11,7 +11,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from askew_client.tui.widgets.plain_text import fitted, wrapped
-from askew_client.views.values import Result
+from askew_client.views.answers import Result
 
 _PLACE = 5  # cells before a title
 _BEAT = 0.05  # seconds between two arrivals; the ranking takes three more beats

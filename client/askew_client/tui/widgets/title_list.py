@@ -16,8 +16,7 @@ from textual.strip import Strip
 
 from askew_client.tui.widgets.plain_text import fitted
 from askew_client.tui.widgets.stars import STARS, Stars
-from askew_client.views.rated import Rated
-from askew_client.views.values import Match
+from askew_client.views.answers import Match, Rated
 
 _EDGE = 2  # blank cells on either side of the stars
 

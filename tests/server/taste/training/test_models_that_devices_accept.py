@@ -17,7 +17,7 @@ import pytest
 from askew.dp.privacy import DEVICE_REACH, Reach
 from askew.errors import ParameterError
 from askew_client.settings.settings import ClientSettings
-from askew_client.taste.mechanism import mechanism_for
+from askew_client.taste.choice import mechanism_for
 from askew_server.cli.main import cli
 from askew_server.ratings import RatingTable
 from askew_server.taste.model import artifact

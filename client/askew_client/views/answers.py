@@ -1,4 +1,4 @@
-"""What a screen, a command or another program gets to see: values, ready to show.
+"""What a screen, a command or another program gets to see of a catalog and an answer.
 
 Everything here is text and numbers: no array, no network, no store. What is private does not show
 when an object is printed.
@@ -11,8 +11,61 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from askew_client.views.rated import Rated, Title
-from askew_client.views.ways import TakenWay
+
+@dataclass(frozen=True)
+class Title:
+    """One thing of the catalog. All three are text from outside: never markup.
+
+    label is the title as people write it, "Alien (1979)", and the key of a rating.
+    """
+
+    label: str = field(repr=False)
+    title: str = field(repr=False)
+    genres: tuple[str, ...] = field(repr=False, default=())
+
+
+@dataclass(frozen=True)
+class Rated:
+    """One rating of the person's own; rating is None for a like without a number.
+
+    known is false for a title of no item that is held or was met: it is kept, and unused.
+    """
+
+    label: str = field(repr=False)
+    rating: float | None = field(repr=False)
+    known: bool = field(repr=False, default=True)
+
+
+@dataclass(frozen=True)
+class PastAnswer:
+    """One earlier answer, as it is kept on the device and nowhere else.
+
+    when is a local day; slot is of the signal that was sent, "" where none was.
+    """
+
+    when: datetime.date = field(repr=False)
+    slot: str = field(repr=False)
+    labels: tuple[str, ...] = field(repr=False)
+    picked: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class TakenWay:
+    """The way taken: whole, shared or signal. Public: by settings, the card and the bytes held.
+
+    reason: what is done, and why. notes: what the server proposes instead, and what that
+    would cost. consent: the setting that would be the person's consent to it, or "".
+    """
+
+    name: str
+    reason: str
+    notes: tuple[str, ...] = ()
+    consent: str = ""
+
+    @property
+    def asks(self) -> bool:
+        """Whether a signal is sent."""
+        return self.name == "signal"
 
 
 @dataclass(frozen=True)

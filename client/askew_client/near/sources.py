@@ -1,0 +1,367 @@
+"""Where a question near a place comes from: a position on a map, or values on a server's axes.
+
+A position needs no number of a server: its noise, its distances and its cost are the device's own.
+Values on axes are of a server's space, whose numbers this device checks and limits. Which of the
+two a place is, is decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import asin, cos, radians, sin, sqrt
+from typing import TYPE_CHECKING, Final, Protocol
+
+from askew.dp.privacy import ANY_SPACE, SignalCharge
+from askew.errors import LedgerFrozen, OutOfRange, ParameterError, PlaceError, QuoteVoid
+from askew.noise.lattice import LatticeLaplace
+from askew.noise.randomness import RandomBits
+from askew.protocol.signal import Mechanism, Signal
+from askew.spaces.metric.area import Area
+from askew.spaces.metric.axes import Axis, AxisSpace
+from askew.spaces.metric.map_noise import MapNoise
+from askew.spaces.metric.map_space import MapSpace
+from askew.spaces.metric.position import Position
+from askew.spaces.metric.region import Region
+from askew_client.profile.named_place import AxisValues, NamedPlace, Spot
+from askew_client.settings.settings import ClientSettings
+from askew_client.signals.account import Account
+from askew_client.signals.asking import Asker, SignalMemory, ask
+from askew_client.views.quote import MAP_AXES, AxesCost, PlaceCost, PlaceView, Price
+
+if TYPE_CHECKING:
+    from askew.protocol.metric_card import MetricCard  # brings numpy
+
+
+class NearAsker(Asker, Protocol):
+    """An asker that is somewhere."""
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """What each coordinate is, in words."""
+
+    @property
+    def unit(self) -> str:
+        """Of distances."""
+
+    @property
+    def true(self) -> tuple[float, ...]:
+        """Where it is. Private."""
+
+    def sent(self, signal: Signal) -> tuple[float, ...]:
+        """Where a signal of this asker points, in the coordinates of items."""
+
+    def distance(self, coordinates: Sequence[float]) -> float:
+        """From the true place to an item, for the device's own ranking. Private."""
+
+    def holds(self, coordinates: Sequence[float]) -> bool:
+        """Whether an item lies in the server's space."""
+
+    @property
+    def mechanism(self) -> LatticeLaplace | MapNoise:
+        """By which a fresh signal is drawn."""
+
+    def cost(
+        self, drawn_by: Mechanism | None, spent: Fraction, cap: Fraction, *, fresh: bool
+    ) -> PlaceCost | AxesCost:
+        """What its signal costs, beside what was spent: by the law that it was drawn by, or (None)
+        by the settings of today, which would draw it.
+        """
+
+
+class Errand(Protocol):
+    """A place to ask from, before a server is known."""
+
+    def settle(
+        self, slot: str, memory: SignalMemory, bits: RandomBits, shown: PlaceCost | None
+    ) -> None:
+        """Pay for and draw what needs no server: a position's signal, and nothing on axes.
+
+        Raises QuoteVoid where it costs something else than was shown.
+        """
+
+    def price(self, account: Account) -> PlaceCost | None:
+        """What `settle` would cost now."""
+
+
+EARTH_RADIUS: Final = 6371.0088  # kilometers, the mean radius
+_EDGE: Final = 1e-6  # degrees, for edges that a server computes in floats
+LOST: Final = "this place's signal is not in the ledger; `askew place move` draws a new one"
+
+
+@dataclass(frozen=True)
+class MapAsker:
+    """A position that asks a map, and before it knows one is its own errand.
+
+    region: whose plane a fresh signal is drawn in; None where the signal is stored. area: where a
+    server says that its items are; neither the noise nor its cost depends on it.
+    """
+
+    position: Position = field(repr=False)
+    handle: str = field(repr=False)
+    noise: MapNoise
+    region: Region | None
+    k: int
+    collection: str = ""
+    area: Area | None = None
+
+    axes = MAP_AXES
+    unit = "km"
+    space_version = ANY_SPACE
+
+    @property
+    def charge(self) -> SignalCharge:
+        """Epsilon per crow's kilometer of the device's plane: no number of a server is in it."""
+        return SignalCharge.of_place(self.noise.epsilon)
+
+    def settle(
+        self, slot: str, memory: SignalMemory, bits: RandomBits, shown: PlaceCost | None
+    ) -> None:
+        """Pay for and draw the noisy position, if that costs what was shown."""
+
+        def check(price: Price) -> None:
+            cost = self.cost(price.stored, price.spent, price.lifetime_cap, fresh=price.fresh)
+            if shown not in (None, cost):
+                raise QuoteVoid("what a position costs, or what is spent, changed")
+
+        ask(self, slot, memory, bits, check=check)
+
+    def price(self, account: Account) -> PlaceCost:
+        """What the noisy position will cost."""
+        return self.cost(None, account.spent_per_km, account.caps.places_lifetime, fresh=True)
+
+    def on(self, area: Area, collection: str, k: int) -> MapAsker:
+        """This position, on a server whose items lie in an area."""
+        return replace(self, k=k, collection=collection, area=area)
+
+    def perturb(self, bits: RandomBits) -> Signal:
+        """A fresh noisy position. Raises PlaceError for a stored one that the ledger has lost."""
+        if self.region is None:
+            raise PlaceError(LOST)
+        return Signal(ANY_SPACE, self.noise, self.noise.perturb(self.position, self.region, bits))
+
+    def check(self, signal: Signal) -> None:
+        """Raises OutOfRange for the signal of something else."""
+        signal.map_noise  # noqa: B018  # a check
+
+    @property
+    def true(self) -> tuple[float, ...]:
+        """The position."""
+        return self.position.latitude, self.position.longitude
+
+    def sent(self, signal: Signal) -> tuple[float, ...]:
+        """The noisy position."""
+        noisy = signal.position()
+        return noisy.latitude, noisy.longitude
+
+    def distance(self, coordinates: Sequence[float]) -> float:
+        """Kilometers along the great circle of a sphere with the Earth's mean radius."""
+        here = radians(self.position.latitude), radians(self.position.longitude)
+        there = radians(coordinates[0]), radians(coordinates[1])
+        north, east = sin((there[0] - here[0]) / 2), sin((there[1] - here[1]) / 2)
+        share = north**2 + cos(here[0]) * cos(there[0]) * east**2
+        return 2 * EARTH_RADIUS * asin(sqrt(min(1.0, share)))
+
+    def holds(self, coordinates: Sequence[float]) -> bool:
+        """Whether an item lies where the server says that its items are, by a microdegree."""
+        if self.area is None:
+            return False
+        latitude, longitude = coordinates
+        north = self.area.south - _EDGE <= latitude <= self.area.north + _EDGE
+        east = (longitude - self.area.west + _EDGE) % 360
+        return north and east <= float(self.area.width) + 2 * _EDGE
+
+    @property
+    def mechanism(self) -> MapNoise:
+        """The noise of a fresh position."""
+        return self.noise
+
+    def cost(
+        self, drawn_by: Mechanism | None, spent: Fraction, cap: Fraction, *, fresh: bool
+    ) -> PlaceCost:
+        """In the account of places."""
+        noise = drawn_by if isinstance(drawn_by, MapNoise) else self.noise
+        return PlaceCost.of(noise, spent, cap, fresh=fresh)
+
+
+@dataclass(frozen=True)
+class AxisErrand:
+    """Values by the name of their axis."""
+
+    spot: AxisValues = field(repr=False)
+    handle: str = field(repr=False)
+
+    def settle(
+        self, slot: str, memory: SignalMemory, bits: RandomBits, shown: PlaceCost | None
+    ) -> None:
+        """Nothing: the space of a signal on axes is a server's."""
+
+    def price(self, account: Account) -> None:
+        """Nothing yet."""
+
+    def on(self, space: AxisSpace, collection: str, settings: ClientSettings) -> AxisAsker:
+        """These values, on a server with axes that they name and that this device enters.
+
+        Which axes a value names is public, as the name of a place is; its numbers are not, so one
+        beyond an axis counts as its nearest end, on a ring modulo the ring. A refusal by limits
+        that a server chooses would let it find the value by halves.
+        """
+        missing = [axis.name for axis in space.axes if axis.name not in self.spot.values]
+        if missing:
+            raise PlaceError(f"the place has no value on this server's axis {missing[0]}")
+        diameter, most = float(space.diameter), settings.max_axes_diameter
+        if diameter > most:
+            limit = f"at most this device's limit, {most:g}, in the server's units of distance"
+            raise ParameterError("the diameter of the axes", diameter, limit)
+        point = tuple([axis.folded(self.spot.values[axis.name]) for axis in space.axes])
+        lattice = LatticeLaplace.for_epsilon(settings.epsilon)
+        try:
+            space.check_lattice(lattice)
+        except OutOfRange as error:
+            raise ParameterError("epsilon", settings.epsilon, f"one for which {error}") from None
+        return AxisAsker(space, lattice, point, self.handle, settings.near_k, collection)
+
+
+@dataclass(frozen=True)
+class AxisAsker:
+    """A point on a server's axes, within their ends and exact, that asks about a collection."""
+
+    space: AxisSpace
+    lattice: LatticeLaplace
+    point: tuple[Fraction, ...] = field(repr=False)
+    handle: str = field(repr=False)
+    k: int
+    collection: str
+    unit = "units of distance"
+
+    @property
+    def true(self) -> tuple[float, ...]:
+        """The point, to be shown and ranked by."""
+        return tuple(map(float, self.point))
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The names of the axes."""
+        return tuple(axis.name for axis in self.space.axes)
+
+    @property
+    def space_version(self) -> str:
+        """A digest of the axes: other axes are another space."""
+        return self.space.version
+
+    @property
+    def charge(self) -> SignalCharge:
+        """Plain epsilon: epsilon * diameter, by the numbers of the axes."""
+        return self.space.loss(self.lattice).charge
+
+    def perturb(self, bits: RandomBits) -> Signal:
+        """A fresh noisy point."""
+        drawn = self.space.perturb(self.point, self.lattice, bits)
+        return Signal(self.space_version, self.lattice, drawn)
+
+    def check(self, signal: Signal) -> None:
+        """Raises a WireError unless the signal fits the axes."""
+        signal.check(self.space.dimension, 0)
+        self.space.check(signal.lattice, signal.values)
+
+    def sent(self, signal: Signal) -> tuple[float, ...]:
+        """The noisy values, which may lie beyond the ends of a line."""
+        steps = zip(self.space.axes, signal.point().tolist(), strict=True)
+        return tuple([axis.low + axis.scale * step for axis, step in steps])
+
+    def distance(self, coordinates: Sequence[float]) -> float:
+        """The axes' distances added, the short way round a ring."""
+        pairs = zip(self.space.axes, self.true, coordinates, strict=True)
+        return sum(_apart(axis, here, there) for axis, here, there in pairs)
+
+    def holds(self, coordinates: Sequence[float]) -> bool:
+        """Whether an item lies on the axes."""
+        pairs = zip(self.space.axes, coordinates, strict=True)
+        return all(axis.low <= value <= axis.high for axis, value in pairs)
+
+    @property
+    def mechanism(self) -> LatticeLaplace:
+        """The noise of a fresh point."""
+        return self.lattice
+
+    def cost(
+        self, drawn_by: Mechanism | None, spent: Fraction, cap: Fraction, *, fresh: bool
+    ) -> AxesCost:
+        """In the account of plain epsilon."""
+        lattice = drawn_by if isinstance(drawn_by, LatticeLaplace) else self.lattice
+        return AxesCost(
+            epsilon_per_distance=lattice.epsilon,
+            between_any_two=self.space.loss(lattice).charge.epsilon,
+            diameter=float(self.space.diameter),
+            spent=spent,
+            cap=cap,
+            fresh=fresh,
+        )
+
+
+def _apart(axis: Axis, here: float, there: float) -> float:
+    apart = abs(here - there) / axis.scale
+    return min(apart, float(axis.size) - apart) if axis.wraps else apart
+
+
+def fresh_errand(spot: Spot, handle: str, settings: ClientSettings) -> Errand:
+    """What asks from a spot that has no signal yet.
+
+    Raises PlaceError, before any call, for a position outside the region, and ParameterError where
+    no region is set or the spot has another type.
+    """
+    if isinstance(spot, AxisValues):
+        return AxisErrand(spot, handle)
+    if not isinstance(spot, Position):
+        raise ParameterError("place", type(spot).__name__, "a name, a Position or AxisValues")
+    settings.plane.kilometers(spot)
+    return MapAsker(spot, handle, settings.map_noise, settings.plane, settings.near_k)
+
+
+def named_errand(
+    place: NamedPlace, stored: Signal | None, frozen: str | None, settings: ClientSettings
+) -> Errand:
+    """What asks from a named place. stored: its noisy position, which is never drawn again.
+
+    Raises PlaceError for a position whose signal the ledger has lost, and LedgerFrozen where it may
+    have it and (frozen) is not trusted.
+    """
+    if isinstance(place.spot, AxisValues):
+        return AxisErrand(place.spot, place.handle)
+    if stored is None and frozen:
+        raise LedgerFrozen(f"this place's signal is not trusted: {frozen}")
+    if stored is None:
+        raise PlaceError(LOST)
+    return MapAsker(place.spot, place.handle, stored.map_noise, None, settings.near_k)
+
+
+def asker_on(
+    card: MetricCard, collection: str, errand: Errand, settings: ClientSettings
+) -> NearAsker:
+    """A place that asks this server. Raises PlaceError for a place of the other kind, and
+    ParameterError for axes beyond this device's limits.
+    """
+    match errand, card.space:
+        case MapAsker(), MapSpace(area):
+            return errand.on(area, collection, settings.near_k)
+        case AxisErrand(), AxisSpace() as space:
+            return errand.on(space, collection, settings)
+        case _, MapSpace():
+            raise PlaceError("this server has a map, and the place is a value on axes")
+        case _:
+            raise PlaceError("this server has axes, and the place is a position on a map")
+
+
+def view_of(name: str, place: NamedPlace, stored: Signal | None, account: Account) -> PlaceView:
+    """A named place for the person's own eyes."""
+    spot = place.spot
+    if isinstance(spot, AxisValues):
+        return PlaceView(name, tuple(spot.values), tuple(spot.values.values()))
+    true = spot.latitude, spot.longitude
+    if stored is None:
+        return PlaceView(name, MAP_AXES, true)
+    asker = MapAsker(spot, place.handle, stored.map_noise, None, 1)
+    spent, cap = account.spent_per_km, account.caps.places_lifetime
+    cost = asker.cost(stored.mechanism, spent, cap, fresh=False)
+    return PlaceView(name, MAP_AXES, true, asker.sent(stored), cost)

@@ -1,0 +1,233 @@
+"""The ledger's entries as rows of SQL, their signals as bytes, and which one is sent again.
+
+A signal is kept as
+
+kind (1 byte: 1 lattice, 2 randomized response, 3 map), parameters, then the values; little-endian
+lattice               step_exponent, inverse_rate (4 bytes each)
+randomized response   buckets (4 bytes), odds * 2**32 (8 bytes)
+map                   step_exponent, inverse_rate, cosine (4 bytes each)
+values                4 bytes each, signed
+
+A signal of tastes or axes is found by its space, the handle of a named value or "", and its slot. A
+place's is of no space and of every slot: its random handle alone finds it, so no server, space,
+region or month draws a second one.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from askew.dp.privacy import SignalCharge
+from askew.errors import AskewError, LedgerError, ParameterError
+from askew.noise.hexagonal import HexagonalLattice
+from askew.noise.lattice import LatticeLaplace
+from askew.noise.randomized_response import ODDS_BITS, RandomizedResponse
+from askew.protocol.signal import Mechanism, Signal
+from askew.spaces.metric.map_noise import MapNoise
+from askew_client.signals.chain import Entry, Head, heads, rational_of
+from askew_client.signals.slots import check_slot
+
+_LATTICE, _RESPONSE, _MAP = struct.Struct("<BII"), struct.Struct("<BIQ"), struct.Struct("<BIII")
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """A stored signal, whether it was drawn and charged just now, and what was spent by then of
+    which lifetime cap.
+    """
+
+    signal: Signal
+    fresh: bool
+    spent: Fraction
+    cap: Fraction = Fraction(0)
+
+
+def encode_signal(signal: Signal) -> bytes:
+    """Everything but the space's version."""
+    mechanism = signal.mechanism
+    match mechanism:
+        case LatticeLaplace():
+            head = _LATTICE.pack(1, mechanism.step_exponent, mechanism.inverse_rate)
+        case RandomizedResponse():
+            head = _RESPONSE.pack(2, mechanism.buckets, int(mechanism.odds * 2**ODDS_BITS))
+        case MapNoise():
+            lattice = mechanism.lattice
+            head = _MAP.pack(3, lattice.step_exponent, lattice.inverse_rate, mechanism.cosine)
+    return head + struct.pack(f"<{len(signal.values)}i", *signal.values)
+
+
+def decode_signal(space_version: str, record: bytes) -> Signal:
+    """The signal of a record. Raises LedgerError for anything else."""
+    try:
+        mechanism, values = _parts(record)
+        return Signal(space_version, mechanism, struct.unpack(f"<{len(values) // 4}i", values))
+    except (struct.error, AskewError):
+        raise LedgerError("a stored signal is damaged; it is not sent and not redrawn") from None
+
+
+def entry_of(  # noqa: PLR0913, PLR0917  # one argument a column
+    kind: str, signal: Signal, slot: str, charge: SignalCharge, handle: str, salt: str
+) -> Entry:
+    """The entry of a signal and its charge."""
+    return Entry(
+        kind,
+        signal.space_version,
+        slot,
+        charge.epsilon,
+        charge.epsilon_per_distance,
+        salt,
+        encode_signal(signal),
+        handle,
+        charge.epsilon_per_km,
+    )
+
+
+def _parts(record: bytes) -> tuple[Mechanism, bytes]:
+    match record[:1]:
+        case b"\x01":
+            _, step_exponent, inverse_rate = _LATTICE.unpack_from(record)
+            return LatticeLaplace(step_exponent, inverse_rate), record[_LATTICE.size :]
+        case b"\x02":
+            _, buckets, odds = _RESPONSE.unpack_from(record)
+            response = RandomizedResponse(buckets, Fraction(odds, 2**ODDS_BITS))
+            return response, record[_RESPONSE.size :]
+        case b"\x03":
+            _, step_exponent, inverse_rate, cosine = _MAP.unpack_from(record)
+            lattice = HexagonalLattice(step_exponent, inverse_rate)
+            return MapNoise(lattice, cosine), record[_MAP.size :]
+        case _:
+            raise LedgerError("unknown kind of signal")
+
+
+VERSION = 4
+# A signal's space, handle and slot are its entry's alone: what no link covers could be changed.
+SCHEMA = """
+CREATE TABLE charges (
+    id INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL CHECK (kind IN ('signal', 'copy', 'unfreeze')),
+    space_version TEXT NOT NULL,
+    handle TEXT NOT NULL,
+    slot TEXT NOT NULL,
+    epsilon TEXT NOT NULL CHECK (epsilon GLOB '[1-9]*' OR epsilon = '0'),
+    epsilon_per_distance TEXT CHECK (epsilon_per_distance GLOB '[1-9]*'),
+    epsilon_per_km TEXT NOT NULL CHECK (epsilon_per_km GLOB '[1-9]*' OR epsilon_per_km = '0'),
+    salt TEXT NOT NULL,
+    link TEXT NOT NULL UNIQUE,
+    CHECK (
+        kind = 'unfreeze'
+        OR (kind = 'copy' AND epsilon = '0' AND epsilon_per_km = '0')
+        OR (kind = 'signal' AND (epsilon = '0') <> (epsilon_per_km = '0'))
+    )
+) STRICT;
+CREATE UNIQUE INDEX one_signal ON charges (space_version, handle, slot) WHERE kind <> 'unfreeze';
+CREATE UNIQUE INDEX one_place ON charges (handle)
+    WHERE kind <> 'unfreeze' AND space_version = '';
+CREATE TABLE signals (
+    charge INTEGER PRIMARY KEY REFERENCES charges (id),
+    record BLOB NOT NULL
+) STRICT
+"""
+_COLUMNS = "kind, space_version, slot, epsilon, epsilon_per_distance, salt, handle, epsilon_per_km"
+
+
+def entries(database: sqlite3.Connection) -> list[Entry]:
+    """Every entry, oldest first. Raises LedgerError when the chain does not hold, and for what this
+    program never writes: an entry that gives budget back, a signal for nothing, other text.
+    """
+    rows = database.execute(
+        f"SELECT link, record, {_COLUMNS} FROM charges"  # noqa: S608  # a constant
+        " LEFT JOIN signals ON charge = id ORDER BY id"
+    ).fetchall()
+    try:
+        found = [_entry(row[1], row[2:]) for row in rows]
+    except (ValueError, TypeError, ParameterError):
+        raise LedgerError("the ledger is damaged; it is not used") from None
+    if [head.link for head in heads(found)[1:]] != [row[0] for row in rows]:
+        raise LedgerError("the ledger was altered: its chain does not hold; it is not used")
+    return found
+
+
+def append(database: sqlite3.Connection, head: Head, entry: Entry) -> Head:
+    """Write one entry behind `head`, with its signal if it has one. Where the chain then ends."""
+    epsilon_per_distance = (
+        None if entry.epsilon_per_distance is None else str(entry.epsilon_per_distance)
+    )
+    following = head.extended(entry)
+    cursor = database.execute(
+        f"INSERT INTO charges ({_COLUMNS}, link)"  # noqa: S608  # a constant
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            *(entry.kind, entry.space_version, entry.slot),
+            *(str(entry.epsilon), epsilon_per_distance, entry.salt),
+            *(entry.handle, str(entry.epsilon_per_km), following.link),
+        ),
+    )
+    if entry.signal is not None:
+        row = (cursor.lastrowid, entry.signal)
+        database.execute("INSERT INTO signals VALUES (?, ?)", row)
+    return following
+
+
+def _entry(record: bytes | None, row: Sequence[Any]) -> Entry:
+    """Raises ValueError, TypeError and ParameterError for what this program never writes."""
+    kind, space_version, slot, epsilon, epsilon_per_distance, salt, handle, per_km = row
+    check_slot(slot)
+    epsilon_per_distance = (
+        None if epsilon_per_distance is None else rational_of(epsilon_per_distance)
+    )
+    numbers = rational_of(epsilon), epsilon_per_distance
+    entry = Entry(kind, space_version, slot, *numbers, salt, record, handle, rational_of(per_km))
+    if epsilon_per_distance == 0 or not _is_written(entry):
+        raise ValueError
+    return entry
+
+
+def _is_written(entry: Entry) -> bool:
+    """Whether this program writes such an entry: a signal costs in one account, in a place's where
+    it lasts; a copy costs nothing; and who accepts a ledger draws nothing.
+    """
+    costs = entry.epsilon > 0, entry.epsilon_per_km > 0
+    match entry.kind:
+        case "signal":
+            return costs == ((False, True) if entry.lasts else (True, False))
+        case "copy":
+            return costs == (False, False) and entry.handle != "" and entry.signal is not None
+        case "unfreeze":
+            return entry.signal is None and entry.handle == ""
+        case _:
+            return False
+
+
+def find(
+    known: Sequence[Entry], space_version: str, slot: str, handle: str
+) -> tuple[str, Signal | None]:
+    """The slot by the clock of these entries, and the signal that is sent in it."""
+    record = stored(known, space_version, handle, slot)
+    if record is None:
+        slot = max(slot, clock(known))
+        record = stored(known, space_version, handle, slot)
+    return slot, None if record is None else decode_signal(space_version, record)
+
+
+def stored(known: Sequence[Entry], space_version: str, handle: str, slot: str) -> bytes | None:
+    """The record of this space, handle and slot; of whatever slot where it lasts."""
+    return next(
+        (
+            entry.signal
+            for entry in known
+            if (entry.space_version, entry.handle) == (space_version, handle)
+            and (entry.lasts or entry.slot == slot)
+            and entry.signal is not None
+        ),
+        None,
+    )
+
+
+def clock(known: Sequence[Entry]) -> str:
+    """The slot of the last entry that this device's own clock gave, or ""."""
+    return next((entry.slot for entry in reversed(known) if entry.kind != "copy"), "")
