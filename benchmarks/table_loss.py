@@ -29,7 +29,7 @@ from askew_server.retrieval.snapshot import Retriever
 from askew_server.retrieval.tabulated import tables_of
 from askew_server.serving.services.retrieval import SlateReplies, TabulatedReplies
 from askew_server.taste.model.answer_tables import AnswerTable
-from askew_server.taste.model.held_out import KeptAside, by_sizes
+from askew_server.taste.model.held_out import HeldOutGroup, by_sizes
 from askew_server.taste.model.item_model import ItemModel
 from askew_server.taste.prior.people import PriorPeople, as_they_are
 from askew_server.taste.training.factors import fold_in_people, people_of, snapshot
@@ -87,7 +87,7 @@ def rows(name: str, model: Tastes | ItemModel, people: PriorPeople) -> Iterator[
     whole = held_to_bytes(retriever.card, retriever.catalog)
     replies = SlateReplies(retriever.card, retriever.catalog, whole)
     print(f"{name}: {time.process_time() - begun:.1f} s CPU in all")
-    group = KeptAside.of(people, model.catalog, model.card.n_held)
+    group = HeldOutGroup.of(people, model.catalog, model.card.n_held)
     mechanisms = dict.fromkeys(each.mechanism for each in tables.tables)
     for lattice in [each for each in mechanisms if isinstance(each, LatticeLaplace)]:
         asked = [each for each in tables.tables if each.mechanism == lattice]
@@ -103,7 +103,10 @@ def rows(name: str, model: Tastes | ItemModel, people: PriorPeople) -> Iterator[
 
 
 def losses(
-    retriever: Retriever, lattice: LatticeLaplace, tables: Sequence[AnswerTable], group: KeptAside
+    retriever: Retriever,
+    lattice: LatticeLaplace,
+    tables: Sequence[AnswerTable],
+    group: HeldOutGroup,
 ) -> Iterator[Estimate]:
     """Of each table, paired, by the same noise."""
     signals = lattice_signals(lattice, group.points, np.random.default_rng(1)).tolist()

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from askew.protocol.break_even import STARTER_BYTES
+from askew.protocol.utility_table import STARTER_BYTES
 
 USUAL, FACTORS, DIMENSION, K, RATED = 1_000_000, 32, 2, 32, 100
 WORDS, GENRES = 30_000, 18

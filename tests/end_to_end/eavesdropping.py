@@ -18,8 +18,8 @@ from askew.catalog.catalog import Catalog
 from askew.catalog.held_file import Part, piece_of
 from askew.catalog.item import Item
 from askew.errors import AskewError, StaleSpace
-from askew.protocol.break_even import BreakEven, Offer, Way
 from askew.protocol.model_card import ModelCard
+from askew.protocol.utility_table import ModeUtility, UtilityTable, Way
 from askew.spaces.item_codes import rounded, rounded_boosts, scales_of
 from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew.wire import convert, status
@@ -145,7 +145,7 @@ def _world(
     n_buckets: int = 4,
     most: int = 6,
     spoil: Reply = lambda data: data,
-    offers: Sequence[Offer] = (),
+    offers: Sequence[ModeUtility] = (),
     **encoder: Any,
 ) -> HostileServer:
     rows = vectors(np.random.default_rng(1).normal(size=(n_items, 2))).astype(np.float32)
@@ -161,14 +161,14 @@ def _world(
     space = FeatureSpace(RatingScale(*scale), encoding, scales, buckets)
     card = made_card(space, catalog, most)
     if offers:
-        card = replace(card, n_starter=FILMS, break_even=BreakEven(tuple(offers), 0))
+        card = replace(card, n_starter=FILMS, utility_table=UtilityTable(tuple(offers), 0))
     return HostileServer(card, catalog, spoil)
 
 
 def servers_with_tables() -> dict[str, Callable[[], HostileServer]]:
     """Cards that propose, of catalogs of which a device with `starter_budget` holds the films."""
-    shared = Offer(Way.SHARED, FILMS, 1000, 0.5)
-    cheap = Offer(
+    shared = ModeUtility(Way.SHARED, FILMS, 1000, 0.5)
+    cheap = ModeUtility(
         Way.SIGNAL, FILMS, 1000, 0.9, 0.4, 0.01, mechanism="bucket_rr", epsilon=Fraction(1, 2), k=2
     )
     dear, point = replace(cheap, epsilon=Fraction(16)), replace(cheap, mechanism="geo_laplace")

@@ -22,8 +22,8 @@ from wire.metric_world import CARD_BYTES, MAP_CARD
 from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
 from askew.errors import Malformed, WireError
-from askew.protocol.break_even import DEVICE_BYTES
 from askew.protocol.model_card import ModelCard
+from askew.protocol.utility_table import DEVICE_BYTES
 from askew.wire import convert
 from askew.wire.fields import SIZES, check_count
 from askew.wire.held import held_from_body, held_to_bytes
@@ -49,7 +49,9 @@ CARDS: dict[str, Callable[[], pb.GetModelCardResponse]] = {
     "axes": lambda: pb.GetModelCardResponse(
         metric_space=pb.MetricSpace(axes=pb.Axes(axes=[pb.Axis()] * MANY))
     ),
-    "offers": lambda: pb.GetModelCardResponse(break_even=pb.BreakEven(offers=[pb.Offer()] * MANY)),
+    "offers": lambda: pb.GetModelCardResponse(
+        utility_table=pb.UtilityTable(rows=[pb.ModeUtility()] * MANY)
+    ),
 }
 UNPACKED = b"".join([b"\x21" + bytes(8)] * MANY)  # knots one by one; coordinates have another tag
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from askew.dp.privacy import DEVICE_REACH, exact_rational
 from askew.errors import ParameterError
-from askew.protocol.break_even import DEVICE_BYTES
+from askew.protocol.utility_table import DEVICE_BYTES
 from askew_client.settings.ranges import LEVELS, Caps, check_settings, exact_number
 
 if TYPE_CHECKING:

@@ -44,9 +44,9 @@ from askew.dp.privacy import Reach, SignalLoss
 from askew.errors import ParameterError
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
-from askew.protocol.break_even import BreakEven, Offer, Way
 from askew.protocol.model_card import ModelCard
 from askew.protocol.signal import TasteMechanism
+from askew.protocol.utility_table import ModeUtility, UtilityTable, Way
 from askew_client.settings.settings import ClientSettings
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Taken:
     reason: Reason
     settings: ClientSettings
     held: Held
-    offer: Offer | None = None
+    offer: ModeUtility | None = None
     refused: Refused | None = None
 
     @property
@@ -112,12 +112,12 @@ def choose(
     if held.is_whole(card, settings.byte_budget) and not card.dear:
         row = _row_of(Way.WHOLE, settings, card, held)
         return Taken(Way.WHOLE, Reason.HELD, settings, held, row)
-    if card.break_even is None:
+    if card.utility_table is None:
         return Taken(Way.SHARED, Reason.NO_TABLE, settings, held)
-    if card.break_even.proposal.way is not Way.SIGNAL:
+    if card.utility_table.proposal.way is not Way.SIGNAL:
         row = _row_of(Way.SHARED, settings, card, held)
         return Taken(Way.SHARED, Reason.NOT_PROPOSED, settings, held, row)
-    return _bargained(Bargain(settings, card, server, slot), held, card.break_even)
+    return _bargained(Bargain(settings, card, server, slot), held, card.utility_table)
 
 
 def _chosen(way: Way, settings: ClientSettings, card: ModelCard, held: Held) -> Taken:
@@ -130,7 +130,7 @@ def _chosen(way: Way, settings: ClientSettings, card: ModelCard, held: Held) -> 
     return Taken(way, Reason.CHOSEN, settings, held, _row_of(way, settings, card, held))
 
 
-def _bargained(bargain: Bargain, held: Held, table: BreakEven) -> Taken:
+def _bargained(bargain: Bargain, held: Held, table: UtilityTable) -> Taken:
     """What a proposed signal comes to."""
     settings, card, proposal = bargain.settings, bargain.card, table.proposal
     for reason, meant in (
@@ -139,7 +139,7 @@ def _bargained(bargain: Bargain, held: Held, table: BreakEven) -> Taken:
     ):
         if meant is not None:
             return Taken(Way.SIGNAL, reason, meant, held, proposal)
-    refused, best = bargain.refusal(proposal), bargain.best_without_yes(table.offers)
+    refused, best = bargain.refusal(proposal), bargain.best_without_yes(table.rows)
     if best is None:
         row = _row_of(Way.SHARED, settings, card, held)
         return Taken(Way.SHARED, Reason.NONE_WITHOUT_YES, settings, held, row, refused)
@@ -147,11 +147,11 @@ def _bargained(bargain: Bargain, held: Held, table: BreakEven) -> Taken:
     return Taken(Way.SIGNAL, Reason.BEST_WITHOUT_YES, meant, held, offer, refused)
 
 
-def _row_of(way: Way, settings: ClientSettings, card: ModelCard, held: Held) -> Offer | None:
+def _row_of(way: Way, settings: ClientSettings, card: ModelCard, held: Held) -> ModeUtility | None:
     """The row of a way in the card's table: for no more items than are held, and of a signal the
     row of these very settings.
     """
-    offers = card.break_even.offers if card.break_even is not None else ()
+    offers = card.utility_table.rows if card.utility_table is not None else ()
     terms = (settings.mechanism, settings.epsilon, settings.k)
     found = [
         each
@@ -176,7 +176,7 @@ class Refused:
     consent. Where none helps, cost and consent are None and obstacle says why.
     """
 
-    offer: Offer
+    offer: ModeUtility
     limit: Charges
     cost: Charges | None = None
     consent: Consent | None = None
@@ -199,14 +199,14 @@ class Bargain:
         """The most that a signal may cost without a yes."""
         return limit_of(self.card, self.settings)
 
-    def without_yes(self, offer: Offer) -> ClientSettings | None:
+    def without_yes(self, offer: ModeUtility) -> ClientSettings | None:
         """The settings that an offer means, if it needs no yes."""
         meant = self._meant(offer)
         if meant is None or meant.k > self.settings.k:
             return None
         return meant if charges_of(self.card, meant).within(self.limit) else None
 
-    def with_consent(self, offer: Offer) -> ClientSettings | None:
+    def with_consent(self, offer: ModeUtility) -> ClientSettings | None:
         """The settings that an offer means, if the person consented to this very one, of this
         server and space, it costs no more now, and the consent has not ended.
         """
@@ -223,11 +223,13 @@ class Bargain:
                 return meant if allowed else None
         return None
 
-    def best_without_yes(self, offers: Iterable[Offer]) -> tuple[Offer, ClientSettings] | None:
+    def best_without_yes(
+        self, offers: Iterable[ModeUtility]
+    ) -> tuple[ModeUtility, ClientSettings] | None:
         """The offer that gains most among those that need no yes, and what it means."""
         return max(self._all_without_yes(offers), key=lambda each: each[0].gain, default=None)
 
-    def refusal(self, offer: Offer) -> Refused:
+    def refusal(self, offer: ModeUtility) -> Refused:
         """Why an offer is not taken, and the yes that it would need."""
         obstacle = self._obstacle(offer)
         if obstacle:
@@ -236,7 +238,7 @@ class Bargain:
         cost = charges_of(self.card, meant)
         return Refused(offer, self.limit, cost, self._consent_to(offer, meant))
 
-    def _consent_to(self, offer: Offer, meant: ClientSettings) -> Consent:
+    def _consent_to(self, offer: ModeUtility, meant: ClientSettings) -> Consent:
         """What a person would consent to with this offer now."""
         from askew_client.settings.consent import Consent, end_of
 
@@ -251,16 +253,18 @@ class Bargain:
             self.settings.authority,
         )
 
-    def _all_without_yes(self, offers: Iterable[Offer]) -> Iterator[tuple[Offer, ClientSettings]]:
+    def _all_without_yes(
+        self, offers: Iterable[ModeUtility]
+    ) -> Iterator[tuple[ModeUtility, ClientSettings]]:
         for offer in offers:
             meant = self.without_yes(offer)
             if meant is not None:
                 yield offer, meant
 
-    def _meant(self, offer: Offer) -> ClientSettings | None:
+    def _meant(self, offer: ModeUtility) -> ClientSettings | None:
         return None if self._obstacle(offer) else _with_terms_of(offer, self.settings)
 
-    def _obstacle(self, offer: Offer) -> str:
+    def _obstacle(self, offer: ModeUtility) -> str:
         """Why no yes helps, or ""."""
         if offer.mechanism is None:
             return "it is no signal"
@@ -275,11 +279,11 @@ class Bargain:
         return ""
 
 
-def _terms(offer: Offer) -> tuple[str, Fraction, int]:
+def _terms(offer: ModeUtility) -> tuple[str, Fraction, int]:
     return str(offer.mechanism), offer.epsilon, offer.k
 
 
-def _with_terms_of(offer: Offer, settings: ClientSettings) -> ClientSettings:
+def _with_terms_of(offer: ModeUtility, settings: ClientSettings) -> ClientSettings:
     mechanism = offer.mechanism or settings.mechanism
     return replace(settings, mechanism=mechanism, epsilon=offer.epsilon, k=offer.k)
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from askew.protocol.break_even import Offer, Way
 from askew.protocol.model_card import ModelCard
+from askew.protocol.utility_table import ModeUtility, Way
 from askew.spaces.meanings import Meanings
 from askew_client.settings.consent import MONTHS
 from askew_client.settings.settings import ClientSettings
@@ -59,10 +59,13 @@ def _notes(taken: Taken, card: ModelCard) -> Iterator[str]:
         return
     if taken.way is not Way.WHOLE and taken.held.is_whole(card, taken.settings.byte_budget):
         yield "This device holds every item: by itself it would rank them all, for nothing."
-    elif card.break_even is None:
+    elif card.utility_table is None:
         yield "This server does not say what a signal is worth."
-    elif card.break_even.proposal.way is not taken.way or card.break_even.proposal != taken.offer:
-        yield f"This server proposes {_offer(card.break_even.proposal)}."
+    elif (
+        card.utility_table.proposal.way is not taken.way
+        or card.utility_table.proposal != taken.offer
+    ):
+        yield f"This server proposes {_offer(card.utility_table.proposal)}."
 
 
 def _refusal(refused: Refused) -> Iterator[str]:
@@ -77,7 +80,7 @@ def _refusal(refused: Refused) -> Iterator[str]:
     )
 
 
-def _offer(offer: Offer) -> str:
+def _offer(offer: ModeUtility) -> str:
     """A row of a card's table."""
     if offer.way is Way.WHOLE:
         return f"to hold all {offer.held:,} items, {_bytes(offer.size)}{_given_by(offer)}"
@@ -86,7 +89,7 @@ def _offer(offer: Offer) -> str:
     return f"a signal, {offer.mechanism} at epsilon {offer.epsilon}, k {offer.k}{_given_by(offer)}"
 
 
-def _given_by(offer: Offer | None) -> str:
+def _given_by(offer: ModeUtility | None) -> str:
     if offer is None:
         return ""
     if offer.way is not Way.SIGNAL:

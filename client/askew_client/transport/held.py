@@ -16,9 +16,9 @@ from askew.catalog.catalog import Catalog
 from askew.catalog.editions import edition_of
 from askew.errors import AskewError, Malformed, OtherKind, WireError
 from askew.noise.randomness import SystemBits
-from askew.protocol.break_even import DEVICE_BYTES
 from askew.protocol.metric_card import MetricCard
 from askew.protocol.model_card import ModelCard
+from askew.protocol.utility_table import DEVICE_BYTES
 from askew.wire.held import held_from_body
 from askew_client.catalog.calendar import usable
 from askew_client.catalog.keeper import HeldFile, Keeper

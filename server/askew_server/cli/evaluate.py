@@ -1,4 +1,4 @@
-"""The command `askew-server evaluate`: what each rule is worth to people kept aside."""
+"""The command `askew-server evaluate`: what each rule is worth to people held out."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     default="auto",
     show_default=True,
     type=click.Choice(RULES),
-    help="How to answer a signal; auto takes what did best for people kept aside.",
+    help="How to answer a signal; auto takes what did best for people held out.",
 )
 @click.option("--principal", is_flag=True, help="Signal along principal axes, nothing learned.")
 @click.option(

@@ -95,7 +95,7 @@ def bytes_held(card: ModelCard, catalog: Catalog) -> int:
 def report(model: ItemModel, table: RatingTable, out: Path, made_of_people: str) -> None:
     """What the operator reads. The first line is exact, and is not part of the model."""
     from askew.spaces.meanings import Meanings
-    from askew_server.cli.break_even_table import lines_of
+    from askew_server.cli.utility_table import lines_of
     from askew_server.taste.training.options import what_it_tells
 
     space, rule = model.card.space, model.card.rule
@@ -132,8 +132,8 @@ def report(model: ItemModel, table: RatingTable, out: Path, made_of_people: str)
         sizes = [len(model.payloads[item]) for item in range(len(model.payloads))]
         have = f"{sum(map(bool, sizes)):,} of {len(sizes):,} items"
         click.echo(f"payloads   {have}, {sum(sizes):,} bytes, {max(sizes):,} the largest")
-    if model.card.break_even is not None:
-        for line in lines_of(model.card.break_even, reach, simulated=model.card.simulated):
+    if model.card.utility_table is not None:
+        for line in lines_of(model.card.utility_table, reach, simulated=model.card.simulated):
             click.echo(line)
     long_tail = model.training.boost_exponent > 0
     told = what_it_tells(made_of_people, long_tail=long_tail)

@@ -2,7 +2,7 @@
 
 The ways to ask that a card names: whoever asks otherwise is answered without a table.
 
-They are those of its table of what asking is worth, and the epsilon and k that its rule was chosen
+They are those of its utility table, and the epsilon and k that its rule was chosen
 for. A device that follows the card asks in one of them.
 
 Tables of a model: each cell is answered by the very rule that would answer its center.
@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 from askew.errors import ParameterError
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
-from askew.protocol.break_even import MechanismName, Way
 from askew.protocol.model_card import ModelCard
 from askew.protocol.signal import Signal, TasteMechanism
+from askew.protocol.utility_table import MechanismName, Way
 from askew_server.retrieval.served import TasteModel
 from askew_server.retrieval.snapshot import Retriever
 from askew_server.taste.model.answer_tables import AnswerTable, AnswerTables, Cells, cells_of
@@ -41,7 +41,7 @@ _READ_BY: Mapping[str, MechanismName] = {"point": "geo_laplace", "bucket": "buck
 
 def published(card: ModelCard) -> Mapping[TasteMechanism, tuple[int, ...]]:
     """Every k, ascending, of every mechanism that the card names, in the order of its rows."""
-    offers = () if card.break_even is None else card.break_even.offers
+    offers = () if card.utility_table is None else card.utility_table.rows
     named = [(o.mechanism, o.epsilon, o.k) for o in offers if o.way is Way.SIGNAL]
     rule, found = card.rule, dict[TasteMechanism, set[int]]()
     named.append((_READ_BY.get(rule.kind.reads), Fraction(rule.epsilon), rule.k))

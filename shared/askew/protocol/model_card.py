@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from askew.errors import NotFound, OutOfRange, StaleSpace
 from askew.plain_text import check_text
-from askew.protocol.break_even import BreakEven
 from askew.protocol.rule_kind import SERVED, RuleKind
 from askew.protocol.signal import Query
+from askew.protocol.utility_table import UtilityTable
 from askew.spaces.meanings import Meanings
 from askew.spaces.vectors import FeatureSpace
 
@@ -47,7 +47,7 @@ class ModelCard:
     source says in words where the ratings came from; simulated is set when no person gave them.
     max_slate_size is the largest k that the server answers. n_starter: the first so many items are
     the starter items, which a device holds that does not hold all; n_items where there is no such.
-    break_even: what asking is worth, if the server says. The guarantee covers `COVERS`.
+    utility_table: if the server has one. The guarantee covers `COVERS`.
     """
 
     space: FeatureSpace
@@ -58,16 +58,16 @@ class ModelCard:
     simulated: bool
     rule: ServingRule
     n_starter: int
-    break_even: BreakEven | None = None
+    utility_table: UtilityTable | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= self.max_slate_size <= self.n_items:
             raise OutOfRange("max_slate_size", "from 1 to the number of items")
         if not 1 <= self.n_starter <= self.n_items:
             raise OutOfRange("the number of starter items", "from 1 to the number of items")
-        table = self.break_even
-        if table is not None and any(each.held > self.n_items for each in table.offers):
-            raise OutOfRange("the items that an offer holds", "at most the number of items")
+        table = self.utility_table
+        if table is not None and any(each.held > self.n_items for each in table.rows):
+            raise OutOfRange("the items that a row holds", "at most the number of items")
         check_text("the source of a model", self.source)
 
     @property

@@ -23,12 +23,12 @@ from askew.protocol.signal import Query, Signal
 from askew.spaces.item_codes import decode, decode_boosts, encode, encode_boosts
 from askew.spaces.metric.map_noise import MapNoise
 from askew.wire import metric
-from askew.wire.break_even import break_even_from_message, break_even_to_message
 from askew.wire.fields import check_count
 from askew.wire.listing_bytes import listings_to_bytes, parts_of
 from askew.wire.mechanisms import read_mechanism, write_mechanism
 from askew.wire.slate_bytes import reply_of_parts
 from askew.wire.space import space_from_message, space_to_message
+from askew.wire.utility_table import utility_table_from_message, utility_table_to_message
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew.wire.versions import version_from_bytes
 
@@ -141,7 +141,7 @@ def card_to_bytes(card: Card) -> bytes:
 
 def card_to_message(card: ModelCard) -> pb.GetModelCardResponse:
     """The card of a space of tastes."""
-    rule, table = card.rule, card.break_even
+    rule, table = card.rule, card.utility_table
     return pb.GetModelCardResponse(
         space=space_to_message(card.space),
         catalog_version=bytes.fromhex(card.catalog_version),
@@ -151,7 +151,7 @@ def card_to_message(card: ModelCard) -> pb.GetModelCardResponse:
         simulated=card.simulated,
         rule=pb.ServingRule(name=rule.kind, epsilon=rule.epsilon, k=rule.k, prior=rule.prior),
         n_starter=card.n_starter,
-        break_even=None if table is None else break_even_to_message(table),
+        utility_table=None if table is None else utility_table_to_message(table),
     )
 
 
@@ -180,8 +180,10 @@ def card_from_message(message: pb.GetModelCardResponse) -> ModelCard:
         simulated=message.simulated,
         rule=ServingRule(RuleKind(rule.name), rule.epsilon, rule.k, rule.prior),
         n_starter=message.n_starter,
-        break_even=(
-            break_even_from_message(message.break_even) if message.HasField("break_even") else None
+        utility_table=(
+            utility_table_from_message(message.utility_table)
+            if message.HasField("utility_table")
+            else None
         ),
     )
 

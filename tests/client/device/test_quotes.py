@@ -24,8 +24,8 @@ from hypothesis.strategies import booleans, integers, sampled_from
 from askew.dp.privacy import SignalCharge
 from askew.errors import AskewError, QuoteVoid
 from askew.noise.lattice import LatticeLaplace
-from askew.protocol.break_even import Offer
 from askew.protocol.signal import Signal
+from askew.protocol.utility_table import ModeUtility
 from askew.spaces.metric.position import Position
 from askew_client.device.nearby import Nearby
 from askew_client.profile.named_place import Spot
@@ -339,7 +339,7 @@ class Changes(RuleBasedStateMachine):
         return len(self.device.charges()), len(self.device.network.requests)
 
     @rule(offers=sampled_from([(SHARED, BUCKETS), (BUCKETS,), (POINT,), (DEAR, SHARED), (SHARED,)]))
-    def an_edition_comes(self, offers: tuple[Offer, ...]) -> None:
+    def an_edition_comes(self, offers: tuple[ModeUtility, ...]) -> None:
         self.device.offers(*offers)
         self.run(self.device.companion.connect())
 

@@ -17,11 +17,11 @@ from askew.catalog.catalog import Catalog
 from askew.catalog.held_file import Part
 from askew.catalog.item import Item
 from askew.noise.randomness import RandomBits, SystemBits
-from askew.protocol.break_even import BreakEven, Offer, Way
 from askew.protocol.metric_card import Card, MetricCard
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
+from askew.protocol.utility_table import ModeUtility, UtilityTable, Way
 from askew.wire.convert import query_to_bytes
 from askew_client.device.device import Companion
 from askew_client.profile.store import ProfileStore
@@ -42,8 +42,8 @@ TODAY = datetime.date(2026, 11, 21)
 EDITION = 20773
 SETTINGS = ClientSettings(k=4, max_diameter=32.0, max_one_rating=32.0)
 STARTER = 6
-SHARED = Offer(Way.SHARED, STARTER, 300, 0.7)
-BUCKETS = Offer(
+SHARED = ModeUtility(Way.SHARED, STARTER, 300, 0.7)
+BUCKETS = ModeUtility(
     Way.SIGNAL, STARTER, 300, 0.9, 0.2, 0.01, mechanism="bucket_rr", epsilon=Fraction(2), k=2
 )
 POINT = replace(BUCKETS, mechanism="geo_laplace", epsilon=Fraction(4))
@@ -98,14 +98,14 @@ class Device:
     def __init__(
         self,
         directory: Path,
-        *offers: Offer,
+        *offers: ModeUtility,
         n_held: int = STARTER,
         own: ClientSettings = SETTINGS,
         bits: RandomBits | None = None,
     ) -> None:
         made = made_retriever(space_of_width(), VECTORS)
-        table = BreakEven(offers, 0) if offers else None
-        self.card = replace(made.card, n_starter=STARTER, break_even=table)
+        table = UtilityTable(offers, 0) if offers else None
+        self.card = replace(made.card, n_starter=STARTER, utility_table=table)
         self.catalog = made.catalog
         self.network = Network(self.card, self.catalog)
         self.shelf = Shelf(self.card, self.catalog, n_held)
@@ -121,9 +121,9 @@ class Device:
             today=lambda: TODAY,
         )
 
-    def offers(self, *offers: Offer) -> None:
+    def offers(self, *offers: ModeUtility) -> None:
         """Another card from now on, for who connects again."""
-        card = replace(self.card, break_even=BreakEven(offers, 0))
+        card = replace(self.card, utility_table=UtilityTable(offers, 0))
         self.shelf.holds = replace(self.shelf.holds, card=card)
 
     def charges(self) -> list[Fraction]:
@@ -167,7 +167,7 @@ async def test_what_is_held_whole_is_ranked_here_without_a_call_a_coin_or_a_ledg
 
 @pytest.mark.parametrize("offers", [(), (SHARED, BUCKETS)], ids=["no table", "none proposed"])
 async def test_where_no_signal_is_proposed_the_items_of_everybody_are_ranked_for_nothing(
-    tmp_path: Path, silent_bits: SilentBits, offers: tuple[Offer, ...]
+    tmp_path: Path, silent_bits: SilentBits, offers: tuple[ModeUtility, ...]
 ) -> None:
     device = Device(tmp_path, *offers, bits=silent_bits)
     device.companion.rate("Film 3 (1963)", 5)
@@ -335,7 +335,7 @@ PEOPLE: list[dict[str, float]] = [
     {f"Film {n} ({1960 + n})": 2.5 for n in range(12)},
     {"Elsewhere (1999)": 5.0},
 ]
-CARDS: dict[str, tuple[tuple[Offer, ...], int]] = {
+CARDS: dict[str, tuple[tuple[ModeUtility, ...], int]] = {
     "held whole": ((BUCKETS,), 12),
     "no table": ((), STARTER),
     "no signal proposed": ((SHARED, BUCKETS), STARTER),

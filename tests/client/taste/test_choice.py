@@ -17,8 +17,8 @@ from small_world import (
 )
 
 from askew.errors import ParameterError
-from askew.protocol.break_even import BreakEven, MechanismName, Offer, Way
 from askew.protocol.model_card import ModelCard
+from askew.protocol.utility_table import MechanismName, ModeUtility, UtilityTable, Way
 from askew_client.settings.consent import Consent
 from askew_client.settings.settings import ClientSettings, WayName
 from askew_client.taste.choice import Held, Reason, Taken
@@ -33,22 +33,24 @@ BUCKETS = replace(DEVICE, mechanism="bucket_rr", epsilon=Fraction(3))
 
 SERVER, MONTH, END = "films.example:443", "2026-11", "2027-10"
 
-WHOLE = Offer(Way.WHOLE, ITEMS, 900, 1.0)
-SHARED = Offer(Way.SHARED, STARTER, 300, 0.7)
+WHOLE = ModeUtility(Way.WHOLE, ITEMS, 900, 1.0)
+SHARED = ModeUtility(Way.SHARED, STARTER, 300, 0.7)
 
 
 def signal(
     mechanism: MechanismName, epsilon: str, k: int, gain: float = 0.1, error: float = 0.01
-) -> Offer:
-    return Offer(Way.SIGNAL, STARTER, 300, 0.7 + gain, gain, error, mechanism, Fraction(epsilon), k)
+) -> ModeUtility:
+    return ModeUtility(
+        Way.SIGNAL, STARTER, 300, 0.7 + gain, gain, error, mechanism, Fraction(epsilon), k
+    )
 
 
-def card_with(*offers: Offer, proposed: int = 0) -> ModelCard:
+def card_with(*offers: ModeUtility, proposed: int = 0) -> ModelCard:
     """A card of 24 films; a square of width 2, where one rating moves a point by at most 3/4."""
     encoder = made_encoder(ranking=2, least_likes=1, unit=2.0, clip=0.375)
     catalog = made_catalog([(n / 4, -n / 4) for n in range(ITEMS)])
     card = made_card(made_space(encoder, made_buckets(ranking=2)), catalog, 20)
-    return replace(card, break_even=BreakEven(offers, proposed) if offers else None)
+    return replace(card, utility_table=UtilityTable(offers, proposed) if offers else None)
 
 
 def choose(
@@ -130,7 +132,9 @@ def test_a_proposal_that_costs_no_more_in_any_unit_is_taken_as_it_is() -> None:
         (DEVICE, signal("bucket_rr", "1", 20)),
     ],
 )
-def test_a_dearer_proposal_is_not_taken_without_a_yes(own: ClientSettings, offer: Offer) -> None:
+def test_a_dearer_proposal_is_not_taken_without_a_yes(
+    own: ClientSettings, offer: ModeUtility
+) -> None:
     taken = choose(own, card_with(offer, SHARED), SOME)
     assert (taken.way, taken.reason) == (Way.SHARED, Reason.NONE_WITHOUT_YES)
     assert taken.refused is not None
@@ -171,7 +175,9 @@ def test_the_best_row_that_needs_no_yes_stands_in_for_a_dear_proposal() -> None:
         signal("bucket_rr", "1", 50),
     ],
 )
-def test_what_does_not_gain_or_would_mark_a_device_is_not_taken_with_a_yes(offer: Offer) -> None:
+def test_what_does_not_gain_or_would_mark_a_device_is_not_taken_with_a_yes(
+    offer: ModeUtility,
+) -> None:
     """Planted bugs: one standard error instead of two; any epsilon or k, by which a device with a
     card of its own is known again; more results than the server answers, which are 20.
     """
@@ -281,7 +287,7 @@ def test_a_yes_does_not_ask_where_the_card_proposes_no_signal() -> None:
 @pytest.mark.parametrize("held", [ALL, SOME])
 @pytest.mark.parametrize("table", [(), (WHOLE,), (signal("bucket_rr", "1", 5),)])
 def test_a_way_that_the_person_chose_is_taken_at_the_persons_own_terms(
-    held: Held, table: tuple[Offer, ...]
+    held: Held, table: tuple[ModeUtility, ...]
 ) -> None:
     chosen: tuple[tuple[WayName, Way], ...] = (("shared", Way.SHARED), ("signal", Way.SIGNAL))
     for name, way in chosen:

@@ -9,9 +9,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from small_world import made_buckets, made_card, made_catalog, made_encoder, made_space
 
-from askew.protocol.break_even import MECHANISMS as MECHANISM_NAMES
-from askew.protocol.break_even import BreakEven, MechanismName, Offer, Way
 from askew.protocol.model_card import ModelCard
+from askew.protocol.utility_table import MECHANISMS as MECHANISM_NAMES
+from askew.protocol.utility_table import MechanismName, ModeUtility, UtilityTable, Way
 from askew.spaces.vectors import FeatureSpace
 from askew_client.settings.settings import ClientSettings
 from askew_client.taste.choice import EPSILONS, SIZES, Held, choose, mechanism_for
@@ -23,15 +23,15 @@ NUMBERS = st.fractions(min_value=Fraction(1, 8), max_value=16, max_denominator=6
 
 
 @st.composite
-def offers(draw: st.DrawFn) -> Offer:
+def offers(draw: st.DrawFn) -> ModeUtility:
     """A row: mostly one that a device could take, sometimes one of terms that would mark it."""
     gain, error = draw(st.floats(-0.2, 0.5)), draw(st.floats(0, 0.1))
     if draw(st.integers(0, 5)) == 0:
-        return Offer(draw(st.sampled_from([Way.SHARED, Way.WHOLE])), 6, 300, 0.5)
+        return ModeUtility(draw(st.sampled_from([Way.SHARED, Way.WHOLE])), 6, 300, 0.5)
     epsilon = draw(st.sampled_from(EPSILONS) | NUMBERS)
     k = draw(st.sampled_from(SIZES) | st.integers(1, 200))
     mechanism = draw(MECHANISMS)
-    return Offer(Way.SIGNAL, 6, 300, 0.5, gain, error, mechanism, epsilon, k)
+    return ModeUtility(Way.SIGNAL, 6, 300, 0.5, gain, error, mechanism, epsilon, k)
 
 
 @st.composite
@@ -44,9 +44,9 @@ def cards(draw: st.DrawFn) -> ModelCard:
         clip=draw(st.integers(1, 64)) / 32,
     )
     rows = draw(st.lists(offers(), min_size=1, max_size=8))
-    table = BreakEven(tuple(rows), draw(st.integers(0, len(rows) - 1)))
+    table = UtilityTable(tuple(rows), draw(st.integers(0, len(rows) - 1)))
     card = made_card(made_space(encoder, made_buckets(ranking=2)), CATALOG, 120)
-    return replace(card, break_even=table)
+    return replace(card, utility_table=table)
 
 
 @st.composite
@@ -76,13 +76,13 @@ WIDE, NARROW = (
     for u in (2.0, 0.25)
 )
 # Each is dearer in one unit alone, which chance finds rarely.
-FOR_ONE_RATING = Offer(Way.SIGNAL, 6, 300, 0.9, 0.4, 0.0, "bucket_rr", Fraction(4), 8)
-ONE_UNIT_APART = Offer(Way.SIGNAL, 6, 300, 0.9, 0.4, 0.0, "geo_laplace", Fraction(4), 8)
-BETWEEN_ANY_TWO = Offer(Way.SIGNAL, 6, 300, 0.9, 0.4, 0.0, "geo_laplace", Fraction(2), 8)
+FOR_ONE_RATING = ModeUtility(Way.SIGNAL, 6, 300, 0.9, 0.4, 0.0, "bucket_rr", Fraction(4), 8)
+ONE_UNIT_APART = ModeUtility(Way.SIGNAL, 6, 300, 0.9, 0.4, 0.0, "geo_laplace", Fraction(4), 8)
+BETWEEN_ANY_TWO = ModeUtility(Way.SIGNAL, 6, 300, 0.9, 0.4, 0.0, "geo_laplace", Fraction(2), 8)
 
 
-def proposing(offer: Offer, space: FeatureSpace = WIDE) -> ModelCard:
-    return replace(made_card(space, CATALOG, 120), break_even=BreakEven((offer,), 0))
+def proposing(offer: ModeUtility, space: FeatureSpace = WIDE) -> ModelCard:
+    return replace(made_card(space, CATALOG, 120), utility_table=UtilityTable((offer,), 0))
 
 
 @example(ClientSettings(), proposing(FOR_ONE_RATING))

@@ -12,7 +12,7 @@ from client.tui.person import SETTINGS, Device
 from textual.widgets import Input
 
 from askew.catalog.held_file import Part
-from askew.protocol.break_even import BreakEven, Offer, Way
+from askew.protocol.utility_table import ModeUtility, UtilityTable, Way
 from askew.wire.held import held_files
 from askew_client.device.quoting import IN_PROCESS
 from askew_client.settings.consent import consents_of
@@ -22,7 +22,7 @@ from askew_client.tui.screens.ask import AskScreen
 if TYPE_CHECKING:
     from client.conftest import Pair
 
-DEAR = Offer(Way.SIGNAL, 4, 900, 0.9, 0.2, 0.01, "bucket_rr", Fraction(16), 2)
+DEAR = ModeUtility(Way.SIGNAL, 4, 900, 0.9, 0.2, 0.01, "bucket_rr", Fraction(16), 2)
 
 
 @pytest.fixture
@@ -36,8 +36,8 @@ def whole(device: Device) -> Device:
 def thin(pair: Pair, tmp_path: Path) -> Device:
     """It goes by itself, holds four of twelve films, and its server proposes what is dear."""
     catalog = replace(pair.catalog, shared_slate=tuple(range(6)))
-    table = BreakEven((DEAR,), 0)
-    card = replace(pair.card, catalog_version=catalog.version, n_starter=4, break_even=table)
+    table = UtilityTable((DEAR,), 0)
+    card = replace(pair.card, catalog_version=catalog.version, n_starter=4, utility_table=table)
     device = Device(card, catalog, tmp_path)
     room = len(held_files(card, catalog)[Part.STARTER])
     device.settings = replace(SETTINGS, way="auto", byte_budget=room)

@@ -282,7 +282,7 @@ def test_a_log_of_a_training_has_a_line_for_each_part(
         "training: signal directions",
         "training: the space and the shared slate",
         "training: the prior, and a comparison of rules",
-        "training: what asking is worth",
+        "training: the utility table",
         "answers made beforehand",
         "writing the model",
     ]

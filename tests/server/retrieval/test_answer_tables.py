@@ -14,10 +14,10 @@ from small_world import made_buckets, made_card, made_catalog, made_encoder, mad
 
 from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
-from askew.protocol.break_even import BreakEven, Offer, Way
 from askew.protocol.model_card import ModelCard
 from askew.protocol.rule_kind import RuleKind
 from askew.protocol.signal import Signal
+from askew.protocol.utility_table import ModeUtility, UtilityTable, Way
 from askew.retrieval.posterior import lattice_log_likelihood
 from askew.spaces.encoder import Encoder
 from askew_server.retrieval.served import snapshot_of
@@ -129,14 +129,14 @@ def test_beyond_the_box_a_coordinate_tells_the_people_inside_apart_no_better(far
 # -- which ----------------------------------------------------------------------------------------
 
 
-def with_offers(card: ModelCard, *offers: Offer) -> ModelCard:
-    whole = Offer(Way.WHOLE, card.n_items, 1, 1.0)
-    return replace(card, break_even=BreakEven((whole, *offers), 0))
+def with_offers(card: ModelCard, *offers: ModeUtility) -> ModelCard:
+    whole = ModeUtility(Way.WHOLE, card.n_items, 1, 1.0)
+    return replace(card, utility_table=UtilityTable((whole, *offers), 0))
 
 
 def test_the_ways_to_ask_are_those_of_the_card(retriever: Retriever) -> None:
-    def offer(name: str, epsilon: Fraction, k: int) -> Offer:
-        return Offer(Way.SIGNAL, 0, 0, 0.5, mechanism=name, epsilon=epsilon, k=k)  # type: ignore[arg-type]
+    def offer(name: str, epsilon: Fraction, k: int) -> ModeUtility:
+        return ModeUtility(Way.SIGNAL, 0, 0, 0.5, mechanism=name, epsilon=epsilon, k=k)  # type: ignore[arg-type]
 
     one, four = LatticeLaplace.for_epsilon(Fraction(1)), LatticeLaplace.for_epsilon(Fraction(4))
     response = RandomizedResponse.for_epsilon(4, Fraction(2))
@@ -228,7 +228,7 @@ def test_what_is_done_grows_to_all_of_it(retriever: Retriever) -> None:
 
 @pytest.fixture(scope="module")
 def prior_model() -> ItemModel:
-    """A model with a prior, buckets, and a table of what asking is worth."""
+    """A model with a prior, buckets, and a utility table."""
     model = measured()
     return replace(model, tables=tables_for(model))
 
@@ -239,8 +239,8 @@ def test_a_model_with_a_prior_has_tables_of_points_and_of_buckets_for_every_k(
     """The slates of one greedy choice for all k are those of a choice for each."""
     model = prior_model
     assert model.tables is not None
-    assert model.card.break_even is not None
-    offers = [each for each in model.card.break_even.offers if each.way is Way.SIGNAL]
+    assert model.card.utility_table is not None
+    offers = [each for each in model.card.utility_table.rows if each.way is Way.SIGNAL]
     asked = {(each.mechanism, each.epsilon, each.k) for each in offers}
     assert len(model.tables.tables) == len(asked)
     retriever = Retriever(model.card, model.catalog, model.prior)

@@ -34,9 +34,9 @@ from numpy.typing import NDArray
 from askew.errors import ArtifactError, OutOfRange, ParameterError
 from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
 from askew.noise.randomized_response import ODDS_BITS, RandomizedResponse
-from askew.protocol.break_even import MechanismName
 from askew.protocol.model_card import ModelCard
 from askew.protocol.signal import TasteMechanism
+from askew.protocol.utility_table import MechanismName
 from askew.spaces.encoder import Encoder
 from askew_server.taste.model.directory import (
     ArrayKind,

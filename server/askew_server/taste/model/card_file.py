@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from askew.catalog.catalog import Catalog
 from askew.dp.privacy import rational
 from askew.errors import ArtifactError
-from askew.protocol.break_even import BreakEven, MechanismName, Offer, Way
 from askew.protocol.model_card import COVERS, ModelCard, ServingRule
 from askew.protocol.rule_kind import RuleKind
+from askew.protocol.utility_table import MechanismName, ModeUtility, UtilityTable, Way
 from askew.spaces.encoder import Encoder
 from askew.spaces.item_codes import encode, encode_boosts
 from askew.spaces.meanings import Meanings
@@ -75,8 +75,8 @@ class RuleFields(Strict, frozen=True):
     prior: str
 
 
-class OfferFields(Strict, frozen=True):
-    """A row of what asking is worth. epsilon: an exact rational."""
+class ModeUtilityFields(Strict, frozen=True):
+    """A row of the utility table. epsilon: an exact rational."""
 
     way: Way
     held: Annotated[int, Meta(ge=0)]
@@ -87,34 +87,34 @@ class OfferFields(Strict, frozen=True):
     mechanism: MechanismName | None
     epsilon: str
     k: Annotated[int, Meta(ge=0)]
-    worth: Annotated[int, Meta(ge=0)]
+    equivalent_items: Annotated[int, Meta(ge=0)]
 
     @classmethod
-    def of(cls, offer: Offer) -> OfferFields:
+    def of(cls, offer: ModeUtility) -> ModeUtilityFields:
         """The row of the core."""
         values = {name: getattr(offer, name) for name in cls.__struct_fields__}
         return cls(**{**values, "epsilon": str(offer.epsilon)})
 
-    def offer(self) -> Offer:
+    def offer(self) -> ModeUtility:
         """The core's row. Raises as it does, and Malformed for an epsilon that is none."""
         values = {name: getattr(self, name) for name in self.__struct_fields__}
-        return Offer(**{**values, "epsilon": rational(self.epsilon)})
+        return ModeUtility(**{**values, "epsilon": rational(self.epsilon)})
 
 
-class BreakEvenFields(Strict, frozen=True):
-    """What asking is worth."""
+class UtilityTableFields(Strict, frozen=True):
+    """The utility table."""
 
-    offers: list[OfferFields]
+    rows: list[ModeUtilityFields]
     proposed: Annotated[int, Meta(ge=0)]
 
     @classmethod
-    def of(cls, table: BreakEven) -> BreakEvenFields:
+    def of(cls, table: UtilityTable) -> UtilityTableFields:
         """The table of the core."""
-        return cls([OfferFields.of(each) for each in table.offers], table.proposed)
+        return cls([ModeUtilityFields.of(each) for each in table.rows], table.proposed)
 
-    def table(self) -> BreakEven:
+    def table(self) -> UtilityTable:
         """The core's table. Raises as it does."""
-        return BreakEven(tuple([each.offer() for each in self.offers]), self.proposed)
+        return UtilityTable(tuple([each.offer() for each in self.rows]), self.proposed)
 
 
 class CardFields(SignedCard, frozen=True, kw_only=True):
@@ -136,7 +136,7 @@ class CardFields(SignedCard, frozen=True, kw_only=True):
     counts: dict[str, Count]
     figures: dict[str, Figure]
     median_distance: Annotated[float, Meta(gt=0, le=1)]
-    break_even: BreakEvenFields | None
+    utility_table: UtilityTableFields | None
     tables: list[TableFields]
 
     def model_card(self, catalog: Catalog, arrays: Mapping[str, NDArray[Any]]) -> ModelCard:
@@ -163,7 +163,7 @@ class CardFields(SignedCard, frozen=True, kw_only=True):
             simulated=self.simulated,
             rule=ServingRule(self.rule.name, self.rule.epsilon, self.rule.k, self.rule.prior),
             n_starter=self.n_starter,
-            break_even=None if self.break_even is None else self.break_even.table(),
+            utility_table=None if self.utility_table is None else self.utility_table.table(),
         )
 
 
@@ -200,7 +200,9 @@ def card_of(
         counts=dict(model.counts),
         figures=dict(model.figures),
         median_distance=model.median_distance,
-        break_even=None if card.break_even is None else BreakEvenFields.of(card.break_even),
+        utility_table=None
+        if card.utility_table is None
+        else UtilityTableFields.of(card.utility_table),
         tables=[] if model.tables is None else list(map(TableFields.of, model.tables.tables)),
         files={name: describe(data) for name, data in files.items()} | dict(large),
         card_sha256=UNSIGNED,

@@ -17,10 +17,10 @@ from askew.catalog.catalog import Catalog
 from askew.errors import DataError, OutOfRange
 from askew.spaces.item_codes import rounded
 from askew_server.ratings import ItemRow, RatingTable
-from askew_server.taste.model.break_even import FileSize, of_catalog, sized
 from askew_server.taste.model.item_model import ItemModel, card_of
 from askew_server.taste.model.payloads import MovedPayloads
 from askew_server.taste.model.shared_slate import boosts_of, items_of, shared_slate, starter_first
+from askew_server.taste.model.utility_table import FileSize, of_catalog, sized
 from askew_server.taste.training.factors import fold_in_items, fold_in_people, people_of, snapshot
 from askew_server.taste.training.item_vectors import Expressed, often_rated
 
@@ -43,10 +43,10 @@ def update(
         new = _update(model, table, rows, source)
     except OutOfRange as error:
         raise DataError(f"these ratings make no usable catalog: {error}") from None
-    if file_size is None or model.card.break_even is None:
+    if file_size is None or model.card.utility_table is None:
         return new
-    told = of_catalog(model.card.break_even, model.card, new.card)
-    card = sized(replace(new.card, break_even=told), new.catalog, file_size)
+    told = of_catalog(model.card.utility_table, model.card, new.card)
+    card = sized(replace(new.card, utility_table=told), new.catalog, file_size)
     return replace(new, card=card)
 
 

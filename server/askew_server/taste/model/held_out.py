@@ -1,6 +1,6 @@
 """What is measured on people whom a model did not see: them, and answers to their made-up signals.
 
-People kept aside, to play devices: what a way to be served gives them, each by each.
+People held out, to play devices: what a way to be served gives them, each by each.
 
 Whatever is chosen by such people looks better on them than it is: the best of many figures is the
 luckiest too. So they are two groups, dealt by the seed: by the first a rule, a number of buckets
@@ -10,7 +10,7 @@ Item vectors, signal directions and the shared slate are made of everybody, them
 
 Shapes: n people of a group, n_items items, the first `held` of which everybody has.
 
-What people kept aside get by signals that are answered as the server answers them.
+What people held out get by signals that are answered as the server answers them.
 
     geo_laplace   a point's noise is drawn once for each person, and each noisy point is answered
     bucket_rr     the expectation over all lies, exactly: P(b | l(p)) times what slate b gives p
@@ -56,7 +56,7 @@ Gains = NDArray[np.float64]
 class Figure:
     """score of the picks / best possible, and its paired gain over as many items for everybody.
 
-    In hundredths: the card has them, and every digit more tells more of the people kept aside.
+    In hundredths: the card has them, and every digit more tells more of the people held out.
     """
 
     ratio: float
@@ -65,7 +65,7 @@ class Figure:
 
 
 @dataclass(frozen=True, eq=False)
-class KeptAside:
+class HeldOutGroup:
     """A group: points (n, d), tastes (n, D), seen items sparse (n, n_items).
 
     have: the best score among the items held, (n,); possible: among all, (n,). 0 for nothing good.
@@ -79,13 +79,13 @@ class KeptAside:
     possible: Gains = field(repr=False)
 
     @classmethod
-    def of(cls, people: PriorPeople, catalog: Catalog, held: int) -> KeptAside:
+    def of(cls, people: PriorPeople, catalog: Catalog, held: int) -> HeldOutGroup:
         """These people, of whom everybody has the first `held` items."""
         nothing = np.zeros(len(people))
         tastes = people.tastes.astype(np.float64)
         draft = cls(people.points, tastes, people.seen, catalog.scoring, nothing, nothing)
         have = draft.best(np.arange(held))
-        return KeptAside(
+        return HeldOutGroup(
             people.points,
             tastes,
             people.seen,
@@ -146,8 +146,8 @@ class Groups:
     rules weigh them.
     """
 
-    choosing: KeptAside
-    testing: KeptAside
+    choosing: HeldOutGroup
+    testing: HeldOutGroup
     people: PriorPeople | None
     prior: Prior | None
     held: int
@@ -166,9 +166,9 @@ def groups_of(  # noqa: PLR0913
     """The groups, dealt by the seed. own: the prior is these very people."""
     order = np.random.default_rng([seed, 9]).permutation(len(tastes.vectors))
     size = min(_GROUP, max(len(order) // 5, 1))
-    people = as_they_are(tastes, catalog.vectors, encoder, "kept aside")
+    people = as_they_are(tastes, catalog.vectors, encoder, "held out")
     first, second = (
-        KeptAside.of(people.only(np.sort(rows)), catalog, held)
+        HeldOutGroup.of(people.only(np.sort(rows)), catalog, held)
         for rows in (order[:size], order[size : 2 * size])
     )
     if prior is not None and own:
@@ -182,7 +182,7 @@ LIMIT = 512  # people of a prior that an answer weighs here; a server weighs mor
 
 
 def by_point(  # noqa: PLR0913
-    people: KeptAside,
+    people: HeldOutGroup,
     rule: RetrievalRule,
     prior: Prior | None,
     lattice: LatticeLaplace,
@@ -201,7 +201,7 @@ def by_point(  # noqa: PLR0913
 
 
 def by_bucket(  # noqa: PLR0913, PLR0917
-    people: KeptAside,
+    people: HeldOutGroup,
     rule: RetrievalRule,
     buckets: Buckets | Meanings,
     response: RandomizedResponse,
@@ -218,7 +218,7 @@ def by_bucket(  # noqa: PLR0913, PLR0917
 
 
 def expected(
-    people: KeptAside,
+    people: HeldOutGroup,
     slates: Sequence[Sequence[int]],
     label: NDArray[np.int64],
     response: RandomizedResponse,

@@ -29,7 +29,6 @@ from askew.spaces.encoder import Encoder
 from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.taste.model.answer_tables import AnswerTables
-from askew_server.taste.model.break_even import FileSize, with_table
 from askew_server.taste.model.held_out import Figure, Groups, groups_of
 from askew_server.taste.model.payloads import Payloads
 from askew_server.taste.model.rule_choice import Choice, RuleQuestion, Signals, choose
@@ -40,6 +39,7 @@ from askew_server.taste.model.shared_slate import (
     shared_slate,
     starter_first,
 )
+from askew_server.taste.model.utility_table import FileSize, with_table
 from askew_server.taste.prior.people import PriorPeople, served_slates
 from askew_server.taste.prior.source import MadeUpRatings, PriorSource, Trained, check_needs
 from askew_server.taste.training import given_vectors
@@ -67,7 +67,7 @@ _LEARNED_FROM = 10_000  # people; more change the directions by less than their 
 class ItemModel:
     """A trained model: all of it public, which is why its prior, if any, must be. keys: the name of
     each item in the ratings. training: the options it was made with. counts: about how many people,
-    ratings and likes. figures: what each rule gave people kept aside, where rules were compared.
+    ratings and likes. figures: what each rule gave people held out, where rules were compared.
     median_distance: of two people of the training, 1 unless devices had refused such a space.
     payloads: what only a reply brings of each item, if anything. tables: answers made beforehand.
     slates: of buckets, where they were chosen before.
@@ -114,7 +114,7 @@ def train(  # noqa: PLR0913 - what a model is made of
 ) -> ItemModel:
     """The model of a table of ratings. Deterministic for a seed and for what its prior gives.
     step is told each part of the work as it begins. file_size: measures the files that devices
-    hold; where there is none, the card has no table of what asking is worth.
+    hold; where there is none, the card has no utility table.
 
     Raises ParameterError for a rule, or for dear items, that need a prior where there is none, and
     DataError when too few people, items or ratings are left to make d dimensions, or when what they
@@ -185,7 +185,7 @@ def _fit(  # noqa: PLR0913, PLR0917 - as train
     known = known and known.naming(choice.buckets, catalog)
     card = card_of(space, catalog, rule, source, n_starter, simulated=simulated)
     if file_size is not None:
-        step("what asking is worth")
+        step("the utility table")
         signals = Signals.of_choice(choice, question, space.encoder, catalog, groups)
         card = with_table(card, signals, tastes, file_size)
     return ItemModel(

@@ -9,9 +9,9 @@ the chance that a normal number is above 2, 2.3 %, however many were tried. An o
 is not tested.
 
 A bucket's epsilon is between any two people and a point's per unit distance: at the same number, a
-bucket's is the stronger promise. `model.break_even` compares them at equal plain epsilon.
+bucket's is the stronger promise. `model.utility_table` compares them at equal plain epsilon.
 
-Signals of a model, on people kept aside: which there are to compare, and what each gives.
+Signals of a model, on people held out: which there are to compare, and what each gives.
 
 The mechanisms have epsilons of their own: bucket_rr's is between any two people (plain), and
 geo_laplace's per unit distance, so that its plain epsilon is that times the diameter. Devices take
@@ -34,8 +34,8 @@ from askew.dp.privacy import Reach, SignalLoss
 from askew.errors import DataError
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
-from askew.protocol.break_even import MechanismName
 from askew.protocol.rule_kind import SERVED, RuleKind
+from askew.protocol.utility_table import MechanismName
 from askew.retrieval import RetrievalRule, rule_of
 from askew.retrieval.buckets import BucketRule
 from askew.retrieval.posterior import PosteriorRule, Prior
@@ -47,7 +47,7 @@ from askew_server.taste.model.held_out import (
     Figure,
     Gains,
     Groups,
-    KeptAside,
+    HeldOutGroup,
     by_bucket,
     by_point,
     expected,
@@ -143,7 +143,7 @@ class _Design:
     response: RandomizedResponse
     catalog: Catalog
 
-    def gains(self, people: KeptAside) -> Gains:
+    def gains(self, people: HeldOutGroup) -> Gains:
         """What each has by one noisy bucket in expectation, (n,)."""
         label = names_of(self.buckets, people.tastes, people.seen, self.catalog)
         return expected(people, self.slates, label, self.response)
@@ -178,7 +178,7 @@ class _Played:
         kinds = [kind for kind in SERVED if self.groups.prior is not None or not kind.needs_prior]
         return [kind for kind in kinds if kind not in missing]
 
-    def answered(self, kind: RuleKind, people: KeptAside) -> Gains:
+    def answered(self, kind: RuleKind, people: HeldOutGroup) -> Gains:
         """What a rule gives each, (n,)."""
         k = self.question.k
         if kind.reads == "bucket" and self.design is not None:
@@ -240,7 +240,7 @@ class Terms:
 class Signals:
     """The signals that a server with this rule answers, and how it answers them.
 
-    by_bucket: of its prior without those kept aside. question: what the model is for.
+    by_bucket: of its prior without those held out. question: what the model is for.
     """
 
     rule: RuleKind
@@ -295,7 +295,9 @@ class Signals:
         found |= {terms for terms in by_distance if terms.mechanism == "geo_laplace"}
         return sorted(found, key=lambda terms: (terms.loss(reach).epsilon, terms.mechanism))
 
-    def gains(self, people: KeptAside, terms: Terms, sizes: Sequence[int]) -> Mapping[int, Gains]:
+    def gains(
+        self, people: HeldOutGroup, terms: Terms, sizes: Sequence[int]
+    ) -> Mapping[int, Gains]:
         """What each of these people has by one signal, for each k, (n,)."""
         if terms.mechanism == "bucket_rr" and self.by_bucket is not None and self.buckets:
             response = RandomizedResponse.for_epsilon(len(self.buckets), terms.epsilon)

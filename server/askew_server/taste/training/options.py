@@ -5,7 +5,7 @@ What a model tells about the people it was trained on, and how coarsely.
     how many people, ratings, likes    one digit: 6,040 is about 6,000; fewer than 100 are 100
     an item's likes n (long tail, and the order of starter items)
                                        the power of four that starts its class: 4**j <= n < 4**(j+1)
-    figures of people kept aside       hundredths, and how many items a signal is worth
+    figures of people held out       hundredths, and how many items a signal is worth
 
 This is no differential privacy, and nothing is promised to anybody trained on. One person moves a
 number only if it lay at the edge of its class; then whoever has both models sees it move. Of
@@ -49,7 +49,7 @@ class TrainingOptions:
     min_ratings: items with fewer are left out. like_from: the lowest rating that is a like, or None
     for the upper quarter of the scale. counts: the least count that is a like, where files hold
     counts, such as plays; None for ratings. least_likes: see `askew.spaces.encoder`. rule: how to
-    answer, or auto for what does best for people kept aside. learned: signal directions learned for
+    answer, or auto for what does best for people held out. learned: signal directions learned for
     epsilon and k, not principal axes. starter: how many items a device holds that does not hold
     all, or None for as many as make a small file. dear: items whose payloads nobody downloads all
     of, so that devices name a slate by the vectors of all slates (`askew.spaces.meanings`).

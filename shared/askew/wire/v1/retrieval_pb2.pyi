@@ -298,7 +298,7 @@ class GetModelCardResponse(google.protobuf.message.Message):
     RULE_FIELD_NUMBER: builtins.int
     COLLECTIONS_FIELD_NUMBER: builtins.int
     N_STARTER_FIELD_NUMBER: builtins.int
-    BREAK_EVEN_FIELD_NUMBER: builtins.int
+    UTILITY_TABLE_FIELD_NUMBER: builtins.int
     catalog_version: builtins.bytes
     """The catalog that is served: 16 bytes."""
     n_items: builtins.int
@@ -328,7 +328,7 @@ class GetModelCardResponse(google.protobuf.message.Message):
         """What can be asked for in a metric space."""
 
     @property
-    def break_even(self) -> Global___BreakEven:
+    def utility_table(self) -> Global___UtilityTable:
         """What asking is worth, if the server says."""
 
     def __init__(
@@ -344,40 +344,40 @@ class GetModelCardResponse(google.protobuf.message.Message):
         rule: Global___ServingRule | None = ...,
         collections: collections.abc.Iterable[Global___Collection] | None = ...,
         n_starter: builtins.int = ...,
-        break_even: Global___BreakEven | None = ...,
+        utility_table: Global___UtilityTable | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["break_even", b"break_even", "kind", b"kind", "metric_space", b"metric_space", "rule", b"rule", "space", b"space"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["break_even", b"break_even", "catalog_version", b"catalog_version", "collections", b"collections", "kind", b"kind", "max_slate_size", b"max_slate_size", "metric_space", b"metric_space", "n_items", b"n_items", "n_starter", b"n_starter", "rule", b"rule", "simulated", b"simulated", "source", b"source", "space", b"space"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["kind", b"kind", "metric_space", b"metric_space", "rule", b"rule", "space", b"space", "utility_table", b"utility_table"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["catalog_version", b"catalog_version", "collections", b"collections", "kind", b"kind", "max_slate_size", b"max_slate_size", "metric_space", b"metric_space", "n_items", b"n_items", "n_starter", b"n_starter", "rule", b"rule", "simulated", b"simulated", "source", b"source", "space", b"space", "utility_table", b"utility_table"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["space", "metric_space"] | None: ...
 
 Global___GetModelCardResponse: typing_extensions.TypeAlias = GetModelCardResponse
 
 @typing.final
-class BreakEven(google.protobuf.message.Message):
+class UtilityTable(google.protobuf.message.Message):
     """Ways to be served, and what each gave people kept aside."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    OFFERS_FIELD_NUMBER: builtins.int
+    ROWS_FIELD_NUMBER: builtins.int
     PROPOSED_FIELD_NUMBER: builtins.int
     proposed: builtins.int
     """The number of the row that is proposed."""
     @property
-    def offers(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Offer]:
+    def rows(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ModeUtility]:
         """One row a way."""
 
     def __init__(
         self,
         *,
-        offers: collections.abc.Iterable[Global___Offer] | None = ...,
+        rows: collections.abc.Iterable[Global___ModeUtility] | None = ...,
         proposed: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["offers", b"offers", "proposed", b"proposed"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["proposed", b"proposed", "rows", b"rows"]) -> None: ...
 
-Global___BreakEven: typing_extensions.TypeAlias = BreakEven
+Global___UtilityTable: typing_extensions.TypeAlias = UtilityTable
 
 @typing.final
-class Offer(google.protobuf.message.Message):
+class ModeUtility(google.protobuf.message.Message):
     """A way to be served."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -391,7 +391,7 @@ class Offer(google.protobuf.message.Message):
     MECHANISM_FIELD_NUMBER: builtins.int
     EPSILON_FIELD_NUMBER: builtins.int
     K_FIELD_NUMBER: builtins.int
-    WORTH_FIELD_NUMBER: builtins.int
+    EQUIVALENT_ITEMS_FIELD_NUMBER: builtins.int
     way: builtins.str
     """One of: whole, shared, signal."""
     held: builtins.int
@@ -410,7 +410,7 @@ class Offer(google.protobuf.message.Message):
     """The mechanism's own epsilon, an exact rational such as "1/2"."""
     k: builtins.int
     """How many results a signal gets."""
-    worth: builtins.int
+    equivalent_items: builtins.int
     """How many items for everybody, beyond those held, would give as much as the signal."""
     def __init__(
         self,
@@ -424,11 +424,11 @@ class Offer(google.protobuf.message.Message):
         mechanism: builtins.str = ...,
         epsilon: builtins.str = ...,
         k: builtins.int = ...,
-        worth: builtins.int = ...,
+        equivalent_items: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["epsilon", b"epsilon", "gain", b"gain", "gain_error", b"gain_error", "held", b"held", "k", b"k", "mechanism", b"mechanism", "ratio", b"ratio", "size", b"size", "way", b"way", "worth", b"worth"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["epsilon", b"epsilon", "equivalent_items", b"equivalent_items", "gain", b"gain", "gain_error", b"gain_error", "held", b"held", "k", b"k", "mechanism", b"mechanism", "ratio", b"ratio", "size", b"size", "way", b"way"]) -> None: ...
 
-Global___Offer: typing_extensions.TypeAlias = Offer
+Global___ModeUtility: typing_extensions.TypeAlias = ModeUtility
 
 @typing.final
 class MetricSpace(google.protobuf.message.Message):

@@ -1,4 +1,4 @@
-"""Films that simulated people rated, as models with a table of what asking is worth."""
+"""Films that simulated people rated, as models with a utility table."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.catalog.catalog import Catalog
-from askew.protocol.break_even import BreakEven
 from askew.protocol.model_card import ModelCard
+from askew.protocol.utility_table import UtilityTable
 from askew.spaces.taste_buckets import Buckets
 from askew.spaces.vectors import RatingScale
 from askew.wire.held import held_to_bytes
@@ -79,9 +79,9 @@ def measured(
     )
 
 
-def table_of(model: ItemModel) -> BreakEven:
-    assert model.card.break_even is not None
-    return model.card.break_even
+def table_of(model: ItemModel) -> UtilityTable:
+    assert model.card.utility_table is not None
+    return model.card.utility_table
 
 
 def who_is_told(model: ItemModel) -> list[tuple[NDArray[np.float64], int]]:

@@ -114,7 +114,7 @@ def test_the_server_reckons_with_the_slates_that_devices_name() -> None:
 
 
 def test_slates_by_their_vectors_beat_the_linear_encoder() -> None:
-    """Same people, same k, same plain epsilon; figures are of people kept aside."""
+    """Same people, same k, same plain epsilon; figures are of people held out."""
     linear = train(
         small_table(), {}, replace(OPTIONS, dear=False), source="simulated", prior=Cohort("same")
     )

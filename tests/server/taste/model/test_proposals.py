@@ -21,10 +21,9 @@ from server.taste.model.measured_films import (
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
-from askew.protocol.break_even import DEVICE_BYTES, STARTER_BYTES, Offer, Way
 from askew.protocol.rule_kind import SERVED, RuleKind
-from askew_server.taste.model.break_even import Comparison, sized
-from askew_server.taste.model.held_out import Gains, KeptAside, groups_of
+from askew.protocol.utility_table import DEVICE_BYTES, STARTER_BYTES, ModeUtility, Way
+from askew_server.taste.model.held_out import Gains, HeldOutGroup, groups_of
 from askew_server.taste.model.rule_choice import (
     EPSILONS,
     Choice,
@@ -35,6 +34,7 @@ from askew_server.taste.model.rule_choice import (
     is_clear,
 )
 from askew_server.taste.model.shared_slate import starter_order, starter_size
+from askew_server.taste.model.utility_table import Comparison, sized
 from askew_server.taste.prior.people import as_they_are
 from askew_server.taste.training.factors import (
     People,
@@ -83,7 +83,7 @@ def test_mechanisms_are_compared_at_the_nearest_plain_epsilon_from_below(plain: 
 
 
 def test_devices_can_take_every_epsilon_of_the_table() -> None:
-    for each in table_of(measured()).offers:
+    for each in table_of(measured()).rows:
         assert not each.epsilon or each.epsilon in EPSILONS
 
 
@@ -161,7 +161,7 @@ def test_who_chooses_is_not_told_and_neither_is_known() -> None:
     assert len(set.union(*names)) == 200
 
 
-def _who_like(noise: _Noise, items: slice) -> KeptAside:
+def _who_like(noise: _Noise, items: slice) -> HeldOutGroup:
     """Forty people, of whom each likes one of these items and no other."""
     tastes = np.zeros((40, len(noise.catalog)))
     tastes[:, items][np.arange(40), np.arange(40) % tastes[:, items].shape[1]] = 1
@@ -206,7 +206,9 @@ class _Liked(Signals):
     def of(self, _: Fraction) -> list[Terms]:
         return [Terms("geo_laplace", Fraction(1)), Terms("bucket_rr", Fraction(4))]
 
-    def gains(self, people: KeptAside, terms: Terms, sizes: Sequence[int]) -> Mapping[int, Gains]:
+    def gains(
+        self, people: HeldOutGroup, terms: Terms, sizes: Sequence[int]
+    ) -> Mapping[int, Gains]:
         first = people is self.groups.choosing
         part = 1.0 if first == (terms.mechanism == "bucket_rr") else 0.5
         nothing = {k: people.served(range(k)) for k in sizes}
@@ -216,13 +218,15 @@ class _Liked(Signals):
 class _Slight(_Liked):
     """A gain of .015, and a standard error of .0055: clear, and in hundredths .01 or .02 ± .01."""
 
-    def gains(self, people: KeptAside, terms: Terms, sizes: Sequence[int]) -> Mapping[int, Gains]:
+    def gains(
+        self, people: HeldOutGroup, terms: Terms, sizes: Sequence[int]
+    ) -> Mapping[int, Gains]:
         share = np.where(np.arange(len(people)) % 2, 0.0147 + 0.034, 0.0147 - 0.034)
         more = people.possible.mean() * share
         return {k: people.served(range(k)) + more for k in sizes}
 
 
-def _proposal(kind: type[Signals]) -> Offer:
+def _proposal(kind: type[Signals]) -> ModeUtility:
     noise = _Noise(0)
     parts = (noise.encoder, noise.catalog, noise.groups, None, None, noise.question)
     signals = kind(RuleKind.NONE, *parts)
@@ -244,10 +248,10 @@ def test_what_devices_cannot_see_to_be_clear_is_not_proposed() -> None:
 def test_what_is_proposed_whole_fits_a_device(size: int, proposed: int) -> None:
     """Planted bug: twice as many bytes."""
     model = measured(12)
-    card = replace(model.card, break_even=replace(table_of(model), proposed=1))
+    card = replace(model.card, utility_table=replace(table_of(model), proposed=1))
     found = sized(card, model.catalog, lambda _, items: min(size, 10**5 * len(items)))
-    assert found.break_even is not None
-    assert found.break_even.proposed == proposed
+    assert found.utility_table is not None
+    assert found.utility_table.proposed == proposed
 
 
 # -- starter items ---------------------------------------------------------------------------------
@@ -303,7 +307,7 @@ def test_where_nothing_good_is_left_for_anybody_nothing_is_gained() -> None:
     Planted bug: the ratio of nothing to nothing.
     """
     nothing = np.zeros(3)
-    people = KeptAside(
+    people = HeldOutGroup(
         np.zeros((3, 1)),
         np.ones((3, 1)),
         csr_array(np.ones((3, 2))),

@@ -123,7 +123,7 @@ def test_how_many_there_are_is_told_by_one_digit(count: int, told: str) -> None:
 
 
 def test_figures_are_told_in_hundredths() -> None:
-    """Planted bug: figures to the last bit, in which one person of those kept aside shows."""
+    """Planted bug: figures to the last bit, in which one person of those held out shows."""
     options = replace(OPTIONS, rule="auto", epsilon=8.0)
     model = train(people(), {}, options, source="s", prior=Cohort("volunteers"))
     told = [number for figure in model.figures.values() for number in astuple(figure)]

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
-from askew.protocol.break_even import Way
 from askew.protocol.rule_kind import SERVED
+from askew.protocol.utility_table import Way
 from askew.sizes import MAX_RANKING_DIMENSION
 from askew.spaces.vectors import RatingScale
 from askew.wire.held import held_to_bytes
@@ -119,23 +119,23 @@ def test_vectors_of_other_models_become_a_model_that_devices_rank_by(
     assert model.card.simulated
     assert "SIMULATED likes of 400 people" in model.card.source
     assert "SIMULATED from the item vectors alone" in model.card.rule.prior
-    assert model.card.break_even is not None
-    mechanisms = {each.mechanism for each in model.card.break_even.offers}
+    assert model.card.utility_table is not None
+    mechanisms = {each.mechanism for each in model.card.utility_table.rows}
     assert mechanisms == {None, "geo_laplace", "bucket_rr"}
     said = capsys.readouterr().out
     assert f"proposal   whole: a device holds all {len(model.keys)} items" in said
     assert "numbers each, folded in by ridge" in said
     assert "SIMULATED from the vectors" in said
     assert f"rule       {model.card.rule.kind}" in said
-    assert "worth      of asking, to SIMULATED people kept aside" in said
-    assert model.card.break_even.proposal.way is Way.WHOLE
+    assert "utility    for SIMULATED people held out" in said
+    assert model.card.utility_table.proposal.way is Way.WHOLE
     assert f"{len(held_to_bytes(model.card, model.catalog)):,} bytes" in said
     for rule, figure in model.figures.items():
         assert f"  {rule:<10} {figure.ratio:.2f} of the best possible score" in said
 
 
 def made(vectors: Vectors, of_people: Vectors | None = None) -> ItemModel:
-    """The command's model, without its table of what asking is worth, which takes the longest."""
+    """The command's model, without its utility table, which takes the longest."""
     rows = {key: ItemRow(key, None, ()) for key in people()[0]}
     training = TrainingOptions(ranking_dimension=MAX_RANKING_DIMENSION, rule="none")
     options = ImportOptions(training, FoldIn.RIDGE, RatingScale.between(1, 5))

@@ -1,4 +1,4 @@
-"""What asking is worth: the table of a card, measured on people kept aside.
+"""The utility table of a card, measured on people held out.
 
     whole    1 by definition: a device that holds every item picks what is best
     shared   the best unseen item of the first n items that everybody would be shown
@@ -29,8 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.catalog.catalog import Catalog
-from askew.protocol.break_even import DEVICE_BYTES, BreakEven, Offer, Way
 from askew.protocol.model_card import ModelCard
+from askew.protocol.utility_table import DEVICE_BYTES, ModeUtility, UtilityTable, Way
 from askew_server.taste.model.held_out import Gains
 from askew_server.taste.model.rule_choice import Signals, Terms, is_clear
 from askew_server.taste.model.shared_slate import shared_slate
@@ -57,11 +57,11 @@ class Comparison:
     signals: Signals
     order: NDArray[np.int64] = field(repr=False)
 
-    def table(self) -> BreakEven:
+    def table(self) -> UtilityTable:
         """The rows in the order in which a person reads them, their sizes still to come."""
         n, held = len(self.signals.catalog), self.signals.groups.held
         sizes = sorted({*SHARED, held} - {0, n})
-        offers = [Offer(Way.WHOLE, n, _UNMEASURED, 1.0)]
+        offers = [ModeUtility(Way.WHOLE, n, _UNMEASURED, 1.0)]
         offers += [self._shared(size) for size in sizes if size <= len(self.order)]
         proposed = next((at for at, each in enumerate(offers) if each.held == held), 0)
         if self.signals.question.dear and not proposed:  # nobody holds what is dear
@@ -73,7 +73,7 @@ class Comparison:
                 if tested and clear and 2 * offer.gain_error <= offer.gain > 0:
                     proposed = len(offers)
                 offers.append(offer)
-        return BreakEven(tuple(offers), proposed)
+        return UtilityTable(tuple(offers), proposed)
 
     @property
     def _sizes(self) -> list[int]:
@@ -81,18 +81,18 @@ class Comparison:
         most = len(self.signals.catalog.shared_slate)
         return sorted({k for k in (*SLATES, self.signals.question.k) if k <= most})
 
-    def _shared(self, size: int) -> Offer:
+    def _shared(self, size: int) -> ModeUtility:
         people = self.signals.groups.testing
         ratio = people.ratio(people.best(self.order[:size]))
-        return Offer(Way.SHARED, size, _UNMEASURED, round(ratio, 2))
+        return ModeUtility(Way.SHARED, size, _UNMEASURED, round(ratio, 2))
 
-    def _of(self, terms: Terms) -> Iterator[tuple[Offer, bool]]:
+    def _of(self, terms: Terms) -> Iterator[tuple[ModeUtility, bool]]:
         """The rows of a signal, one for each k, and whether its gain is clear."""
         people, held = self.signals.groups.testing, self.signals.groups.held
         for k, got in self.signals.gains(people, terms, self._sizes).items():
             nothing = people.served(self.order[held : held + k])
             figure = people.figure(got, nothing)
-            offer = Offer(
+            offer = ModeUtility(
                 Way.SIGNAL,
                 held,
                 _UNMEASURED if held else 0,
@@ -131,7 +131,7 @@ def with_table(card: ModelCard, signals: Signals, tastes: Tastes, file_size: Fil
     catalog, held, seed = signals.catalog, signals.groups.held, signals.question.seed
     order = order_for_everybody(tastes, catalog, held, seed)
     table = Comparison(signals, order).table()
-    return sized(replace(card, break_even=table), catalog, file_size)
+    return sized(replace(card, utility_table=table), catalog, file_size)
 
 
 def order_for_everybody(
@@ -145,30 +145,30 @@ def order_for_everybody(
     return np.array([*range(held), *catalog.shared_slate, *further], dtype=np.int64)
 
 
-def of_catalog(table: BreakEven, old: ModelCard, new: ModelCard) -> BreakEven:
+def of_catalog(table: UtilityTable, old: ModelCard, new: ModelCard) -> UtilityTable:
     """The same figures for another catalog in the same space, which has other numbers of items.
 
     Where the whole was proposed and no file of it is small any more, a new training is due.
     """
     held = {old.n_starter: new.n_starter, old.n_items: new.n_items}
-    rows = [replace(each, held=held.get(each.held, each.held)) for each in table.offers]
+    rows = [replace(each, held=held.get(each.held, each.held)) for each in table.rows]
     kept = [at for at, each in enumerate(rows) if each.held <= new.n_items]
-    return BreakEven(tuple([rows[at] for at in kept]), kept.index(table.proposed))
+    return UtilityTable(tuple([rows[at] for at in kept]), kept.index(table.proposed))
 
 
 def sized(card: ModelCard, catalog: Catalog, file_size: FileSize) -> ModelCard:
     """The card with the sizes of its files in its table, which proposes `whole` where devices hold
     such a file.
     """
-    table = card.break_even
+    table = card.utility_table
     if table is None:
         return card
     whole = file_size(card, catalog)
     if whole + _SLACK <= DEVICE_BYTES and table.proposed and not card.dear:
         table = replace(table, proposed=0)
-        card = replace(card, break_even=table)
+        card = replace(card, utility_table=table)
         whole = file_size(card, catalog)
-    parts = {each.held for each in table.offers} - {0, len(catalog)}
+    parts = {each.held for each in table.rows} - {0, len(catalog)}
     sizes = {n: file_size(card, catalog.first(n)) for n in parts} | {0: 0, len(catalog): whole}
-    offers = tuple([replace(each, size=sizes[each.held]) for each in table.offers])
-    return replace(card, break_even=replace(table, offers=offers))
+    offers = tuple([replace(each, size=sizes[each.held]) for each in table.rows])
+    return replace(card, utility_table=replace(table, rows=offers))

@@ -1,4 +1,4 @@
-"""What asking is worth, as a person reads it."""
+"""The utility table, as a person reads it."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from collections.abc import Iterator
 from askew.dp.privacy import Reach, SignalLoss
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
-from askew.protocol.break_even import DEVICE_BYTES, BreakEven, Offer, Way
+from askew.protocol.utility_table import DEVICE_BYTES, ModeUtility, UtilityTable, Way
 
 _HEAD = ("way", "holds", "bytes", "mechanism", "k", "any two", "a rating", "a unit", "ratio")
 _ROW = "  {:<7}{:>9}{:>12}  {:<12}{:>3}{:>9}{:>10}{:>8}{:>7}"
 
 
-def lines_of(table: BreakEven, reach: Reach, *, simulated: bool = False) -> Iterator[str]:
+def lines_of(table: UtilityTable, reach: Reach, *, simulated: bool = False) -> Iterator[str]:
     """The table with its header, and a sentence of what it proposes. reach: of the space.
     simulated: nobody gave the ratings.
     """
     whom = "SIMULATED people" if simulated else "people"
-    yield f"worth      of asking, to {whom} kept aside; epsilon of any two, of a rating, of a unit"
-    yield _ROW.format(*_HEAD) + "  gain          = items for everybody"
-    for offer in table.offers:
+    yield f"utility    for {whom} held out; epsilon of any two people, of a rating, of a unit"
+    yield _ROW.format(*_HEAD) + "  gain          equivalent items"
+    for offer in table.rows:
         yield (_ROW.format(*_cells(offer, reach)) + _gain(offer)).rstrip()
     yield f"proposal   {sentence(table)}"
 
 
-def sentence(table: BreakEven) -> str:
+def sentence(table: UtilityTable) -> str:
     """What a device that follows the card does, and why."""
     offer = table.proposal
     match offer.way:
@@ -46,7 +46,7 @@ def sentence(table: BreakEven) -> str:
             )
 
 
-def loss_of(offer: Offer, reach: Reach) -> SignalLoss | None:
+def loss_of(offer: ModeUtility, reach: Reach) -> SignalLoss | None:
     """What the signal of a row costs in a space of this reach, whatever the number of buckets."""
     match offer.mechanism:
         case "geo_laplace":
@@ -57,7 +57,7 @@ def loss_of(offer: Offer, reach: Reach) -> SignalLoss | None:
             return None
 
 
-def _cells(offer: Offer, reach: Reach) -> tuple[str, ...]:
+def _cells(offer: ModeUtility, reach: Reach) -> tuple[str, ...]:
     loss = loss_of(offer, reach)
     held, ratio = (f"{offer.held:,}", f"{offer.size:,}"), f"{offer.ratio:.2f}"
     if loss is None:
@@ -68,14 +68,14 @@ def _cells(offer: Offer, reach: Reach) -> tuple[str, ...]:
     return (offer.way, *held, offer.mechanism or "", str(offer.k), *shown, ratio)
 
 
-def _gain(offer: Offer) -> str:
+def _gain(offer: ModeUtility) -> str:
     if offer.way is not Way.SIGNAL:
         return ""
     return f"  {offer.gain:+.2f} ± {offer.gain_error:.2f} {_worth(offer):>10}"
 
 
-def _worth(offer: Offer) -> str:
-    return str(offer.worth) if offer.worth else "-"
+def _worth(offer: ModeUtility) -> str:
+    return str(offer.equivalent_items) if offer.equivalent_items else "-"
 
 
 def _short(number: float) -> str:

@@ -1,4 +1,4 @@
-"""The table of what asking is worth: its bytes, there and back, and from hostile servers."""
+"""The utility table: its bytes, there and back, and from hostile servers."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from wire.hostility import accepted_parts, altered
 
 from askew.catalog.catalog import Catalog
 from askew.errors import Malformed, OutOfRange, WireError
-from askew.protocol.break_even import MAX_HELD_BYTES, MAX_OFFERS, BreakEven, Offer, Way
 from askew.protocol.model_card import ModelCard
+from askew.protocol.utility_table import MAX_HELD_BYTES, MAX_ROWS, ModeUtility, UtilityTable, Way
 from askew.wire import convert
-from askew.wire.break_even import break_even_from_message, break_even_to_message
 from askew.wire.held import held_to_bytes
+from askew.wire.utility_table import utility_table_from_message, utility_table_to_message
 from askew.wire.v1 import retrieval_pb2 as pb
 
 NAN, INF = float("nan"), float("inf")
-TABLE = BreakEven(
+TABLE = UtilityTable(
     (
-        Offer(Way.WHOLE, 5, 300, 1.0),
-        Offer(Way.SHARED, 2, 200, 0.5),
-        Offer(Way.SIGNAL, 2, 200, 0.75, 0.25, 0.125, "bucket_rr", Fraction(4), 5, 9),
-        Offer(Way.SIGNAL, 0, 0, 0.5, -0.25, 0.125, "geo_laplace", Fraction(1, 2), 8),
+        ModeUtility(Way.WHOLE, 5, 300, 1.0),
+        ModeUtility(Way.SHARED, 2, 200, 0.5),
+        ModeUtility(Way.SIGNAL, 2, 200, 0.75, 0.25, 0.125, "bucket_rr", Fraction(4), 5, 9),
+        ModeUtility(Way.SIGNAL, 0, 0, 0.5, -0.25, 0.125, "geo_laplace", Fraction(1, 2), 8),
     ),
     proposed=2,
 )
@@ -65,17 +65,17 @@ BYTES = bytes.fromhex(
 
 def test_a_table_is_these_bytes() -> None:
     expected = BYTES
-    assert expected == break_even_to_message(TABLE).SerializeToString()
+    assert expected == utility_table_to_message(TABLE).SerializeToString()
 
 
 def test_these_bytes_are_a_table() -> None:
-    assert break_even_from_message(pb.BreakEven.FromString(BYTES)) == TABLE
+    assert utility_table_from_message(pb.UtilityTable.FromString(BYTES)) == TABLE
 
 
 @pytest.mark.parametrize("table", [TABLE, replace(TABLE, proposed=0), None])
-def test_a_card_brings_its_table(card: ModelCard, table: BreakEven | None) -> None:
+def test_a_card_brings_its_table(card: ModelCard, table: UtilityTable | None) -> None:
     """Planted bug: a card without a table gets an empty one."""
-    told = replace(card, break_even=table)
+    told = replace(card, utility_table=table)
     assert told == convert.card_from_bytes(convert.card_to_bytes(told))
 
 
@@ -85,9 +85,9 @@ def test_a_file_is_as_long_whatever_size_it_tells(
 ) -> None:
     """Since it tells its own. Planted bug: a number whose length grows."""
     card, catalog = world(2, 5)
-    offers = (replace(TABLE.offers[0], size=size), *TABLE.offers[1:])
-    one = replace(card, break_even=TABLE)
-    other = replace(card, break_even=replace(TABLE, offers=offers))
+    offers = (replace(TABLE.rows[0], size=size), *TABLE.rows[1:])
+    one = replace(card, utility_table=TABLE)
+    other = replace(card, utility_table=replace(TABLE, rows=offers))
     assert len(held_to_bytes(one, catalog)) == len(held_to_bytes(other, catalog))
 
 
@@ -120,42 +120,44 @@ OFFERS: dict[str, tuple[str, object, type[WireError]]] = {
 def test_a_bad_offer_is_refused(
     card: ModelCard, path: str, value: object, kind: type[WireError]
 ) -> None:
-    message = convert.card_to_message(replace(card, break_even=TABLE))
-    bad = altered(message.break_even.offers[2], path, value)
-    message.break_even.offers[2].ParseFromString(bad)
+    message = convert.card_to_message(replace(card, utility_table=TABLE))
+    bad = altered(message.utility_table.rows[2], path, value)
+    message.utility_table.rows[2].ParseFromString(bad)
     with pytest.raises(WireError) as caught:
         convert.card_from_bytes(message.SerializeToString())
     assert kind is caught.type
 
 
-@pytest.mark.parametrize("field", ["mechanism", "epsilon", "k", "worth", "gain", "gain_error"])
+@pytest.mark.parametrize(
+    "field", ["mechanism", "epsilon", "k", "equivalent_items", "gain", "gain_error"]
+)
 def test_an_offer_without_a_signal_has_nothing_of_one(field: str) -> None:
-    message = break_even_to_message(TABLE)
-    value = getattr(message.offers[2], field)
-    message.offers[0].ParseFromString(altered(message.offers[0], field, value))
+    message = utility_table_to_message(TABLE)
+    value = getattr(message.rows[2], field)
+    message.rows[0].ParseFromString(altered(message.rows[0], field, value))
     with pytest.raises(OutOfRange):
-        break_even_from_message(message)
+        utility_table_from_message(message)
 
 
 def test_a_proposal_is_a_row_of_the_table() -> None:
-    message = pb.BreakEven.FromString(altered(break_even_to_message(TABLE), "proposed", 4))
+    message = pb.UtilityTable.FromString(altered(utility_table_to_message(TABLE), "proposed", 4))
     with pytest.raises(OutOfRange):
-        break_even_from_message(message)
+        utility_table_from_message(message)
 
 
-@pytest.mark.parametrize("count", [0, MAX_OFFERS + 1])
+@pytest.mark.parametrize("count", [0, MAX_ROWS + 1])
 def test_a_table_of_no_rows_or_of_too_many_is_refused(count: int) -> None:
-    offers = [break_even_to_message(TABLE).offers[0]] * count
+    offers = [utility_table_to_message(TABLE).rows[0]] * count
     with pytest.raises(OutOfRange):
-        break_even_from_message(pb.BreakEven(offers=offers))
+        utility_table_from_message(pb.UtilityTable(rows=offers))
 
 
 def test_every_part_of_a_table_passes_for_a_table_or_is_refused() -> None:
     """Also where a part of a message is a message: rows may be missing, never half."""
 
     def parsed(data: bytes) -> None:
-        table = break_even_from_message(convert.parse(pb.BreakEven(), data))
-        assert set(table.offers) <= set(TABLE.offers)
+        table = utility_table_from_message(convert.parse(pb.UtilityTable(), data))
+        assert set(table.rows) <= set(TABLE.rows)
 
     accepted = accepted_parts(BYTES, parsed)
     assert accepted == [32, 32 + 33, 32 + 33 + 75, 32 + 33 + 75 + 60]

@@ -1,4 +1,4 @@
-"""What asking is worth, on the wire."""
+"""The utility table on the wire."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from fractions import Fraction
 
 from askew.dp.privacy import rational
 from askew.errors import OutOfRange
-from askew.protocol.break_even import MECHANISMS, BreakEven, MechanismName, Offer, Way
+from askew.protocol.utility_table import MECHANISMS, MechanismName, ModeUtility, UtilityTable, Way
 from askew.wire.v1 import retrieval_pb2 as pb
 
 
-def break_even_to_message(table: BreakEven) -> pb.BreakEven:
+def utility_table_to_message(table: UtilityTable) -> pb.UtilityTable:
     """The table of a card."""
-    return pb.BreakEven(offers=map(_offer_to_message, table.offers), proposed=table.proposed)
+    return pb.UtilityTable(rows=map(_row_to_message, table.rows), proposed=table.proposed)
 
 
-def break_even_from_message(message: pb.BreakEven) -> BreakEven:
+def utility_table_from_message(message: pb.UtilityTable) -> UtilityTable:
     """Raises OutOfRange or Malformed, as the table itself."""
-    return BreakEven(tuple(map(_offer_from_message, message.offers)), message.proposed)
+    return UtilityTable(tuple(map(_row_from_message, message.rows)), message.proposed)
 
 
-def _offer_to_message(offer: Offer) -> pb.Offer:
-    return pb.Offer(
+def _row_to_message(offer: ModeUtility) -> pb.ModeUtility:
+    return pb.ModeUtility(
         way=offer.way,
         held=offer.held,
         size=offer.size,
@@ -31,12 +31,12 @@ def _offer_to_message(offer: Offer) -> pb.Offer:
         mechanism=offer.mechanism or "",
         epsilon=str(offer.epsilon) if offer.epsilon else "",
         k=offer.k,
-        worth=offer.worth,
+        equivalent_items=offer.equivalent_items,
     )
 
 
-def _offer_from_message(message: pb.Offer) -> Offer:
-    return Offer(
+def _row_from_message(message: pb.ModeUtility) -> ModeUtility:
+    return ModeUtility(
         way=_way(message.way),
         held=message.held,
         size=message.size,
@@ -46,7 +46,7 @@ def _offer_from_message(message: pb.Offer) -> Offer:
         mechanism=_mechanism(message.mechanism),
         epsilon=rational(message.epsilon) if message.epsilon else Fraction(0),
         k=message.k,
-        worth=message.worth,
+        equivalent_items=message.equivalent_items,
     )
 
 
@@ -54,11 +54,11 @@ def _way(name: str) -> Way:
     try:
         return Way(name)
     except ValueError:
-        raise OutOfRange("the way of an offer", f"one of {', '.join(Way)}") from None
+        raise OutOfRange("the way of a row", f"one of {', '.join(Way)}") from None
 
 
 def _mechanism(name: str) -> MechanismName | None:
     found: MechanismName | None = next((each for each in MECHANISMS if each == name), None)
     if found is None and name:
-        raise OutOfRange("the mechanism of an offer", f"one of {', '.join(MECHANISMS)}, or none")
+        raise OutOfRange("the mechanism of a row", f"one of {', '.join(MECHANISMS)}, or none")
     return found

@@ -1,4 +1,4 @@
-"""What asking is worth, as it is kept, renewed and shown."""
+"""The utility table, as it is kept, renewed and shown."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from server.taste.model.measured_films import (
 from askew.catalog.held_file import HEAD_BYTES, Part
 from askew.dp.privacy import Reach
 from askew.errors import ArtifactError
-from askew.protocol.break_even import BreakEven, Offer, Way
+from askew.protocol.utility_table import ModeUtility, UtilityTable, Way
 from askew.wire.held import held_files, held_from_body
-from askew_server.cli.break_even_table import lines_of
 from askew_server.cli.main import cli
+from askew_server.cli.utility_table import lines_of
 from askew_server.taste.model import artifact
 from askew_server.taste.model.catalog_update import update
 
@@ -46,9 +46,9 @@ def test_a_device_reads_the_file_of_the_starter_items() -> None:
 
 
 FORGERIES = {
-    "a row that is not there": ("break_even.proposed", 99),
-    "no rows": ("break_even.offers", []),
-    "no table where there must be one": ("break_even", []),
+    "a row that is not there": ("utility_table.proposed", 99),
+    "no rows": ("utility_table.rows", []),
+    "no table where there must be one": ("utility_table", []),
 }
 
 
@@ -69,9 +69,9 @@ def test_a_forged_row_is_refused(
     tmp_path: Path, forge: Callable[..., None], field: str, value: object
 ) -> None:
     artifact.save(measured(12), tmp_path / "model")
-    rows = json.loads((tmp_path / "model" / "card.json").read_text())["break_even"]["offers"]
+    rows = json.loads((tmp_path / "model" / "card.json").read_text())["utility_table"]["rows"]
     rows[-1][field] = value
-    forge(tmp_path / "model", card={"break_even.offers": rows})
+    forge(tmp_path / "model", card={"utility_table.rows": rows})
     with pytest.raises(ArtifactError):
         artifact.load(tmp_path / "model")
 
@@ -87,24 +87,33 @@ def test_a_newer_catalog_keeps_the_figures_and_counts_its_own_bytes() -> None:
     assert len(new.catalog) == 120
     assert new.card.n_starter == 12
     before, after = table_of(old), table_of(new)
-    assert [replace(each, size=0) for each in after.offers[1:]] == [
-        replace(each, size=0) for each in before.offers[1:]
+    assert [replace(each, size=0) for each in after.rows[1:]] == [
+        replace(each, size=0) for each in before.rows[1:]
     ]
     files = {len(data) for data in held_files(new.card, new.catalog).values()}
-    assert {each.size for each in after.offers if each.held in {120, 12}} == files
-    assert after.offers[0].held == 120
+    assert {each.size for each in after.rows if each.held in {120, 12}} == files
+    assert after.rows[0].held == 120
 
 
 def test_an_operator_reads_the_table_and_what_it_proposes() -> None:
     """Costs in the three units that belong together."""
     reach = Reach(Fraction(1, 8), Fraction(3))
-    signal = Offer(
-        Way.SIGNAL, 1200, 64_500, 0.93, 0.04, 0.01, "geo_laplace", Fraction(1, 2), 5, worth=18
+    signal = ModeUtility(
+        Way.SIGNAL,
+        1200,
+        64_500,
+        0.93,
+        0.04,
+        0.01,
+        "geo_laplace",
+        Fraction(1, 2),
+        5,
+        equivalent_items=18,
     )
-    whole = Offer(Way.WHOLE, 90_000, 3_900_000, 1.0)
-    shared = Offer(Way.SHARED, 1200, 64_500, 0.89)
-    bucket = replace(signal, mechanism="bucket_rr", epsilon=Fraction(4), worth=0)
-    *lines, proposal = lines_of(BreakEven((whole, shared, signal, bucket), 2), reach)
+    whole = ModeUtility(Way.WHOLE, 90_000, 3_900_000, 1.0)
+    shared = ModeUtility(Way.SHARED, 1200, 64_500, 0.89)
+    bucket = replace(signal, mechanism="bucket_rr", epsilon=Fraction(4), equivalent_items=0)
+    *lines, proposal = lines_of(UtilityTable((whole, shared, signal, bucket), 2), reach)
     cells = [line.split() for line in lines[2:]]
     assert cells == [
         ["whole", "90,000", "3,900,000", "1.00"],
@@ -153,7 +162,9 @@ def test_an_operator_reads_the_table_and_what_it_proposes() -> None:
     ],
 )
 def test_a_proposal_says_why_nothing_is_sent(proposed: int, sentence: str) -> None:
-    table = BreakEven((Offer(Way.WHOLE, 9, 300, 1.0), Offer(Way.SHARED, 4, 90, 0.5)), proposed)
+    table = UtilityTable(
+        (ModeUtility(Way.WHOLE, 9, 300, 1.0), ModeUtility(Way.SHARED, 4, 90, 0.5)), proposed
+    )
     *_, proposal = lines_of(table, Reach(Fraction(1), Fraction(3)))
     assert proposal.startswith(f"proposal   {sentence}")
 

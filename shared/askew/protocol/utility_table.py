@@ -1,4 +1,4 @@
-"""What asking is worth: ways to be served, and what each gave people kept aside. Public.
+"""The utility table: modes of serving, and what each gave people held out. Public.
 
     whole    the device holds every item and ranks them itself: nothing is sent
     shared   the device holds some items, the same for everybody, and ranks those: nothing is sent
@@ -20,7 +20,7 @@ from askew.errors import OutOfRange
 
 MechanismName = Literal["geo_laplace", "bucket_rr"]
 MECHANISMS: tuple[MechanismName, ...] = get_args(MechanismName)
-MAX_OFFERS = 256
+MAX_ROWS = 256
 MAX_HELD_BYTES = 1 << 40
 DEVICE_BYTES: Final = 4_000_000
 """The largest file that a device holds by default: what is whole within it needs no signal."""
@@ -39,16 +39,16 @@ class Way(StrEnum):
 
 
 @dataclass(frozen=True)
-class Offer:
+class ModeUtility:
     """One way, and what it gave.
 
     mechanism, epsilon, k: of the signal, epsilon being the mechanism's own parameter (per distance
     for geo_laplace); None, 0 and 0 where nothing is sent. held: how many items the device holds.
     size: the bytes of those, which everybody fetches alike. ratio: the mean score of the picks over
     the best possible. gain: its paired difference to `shared` with the starter items, and its
-    standard error; all three in hundredths. worth: how many items for everybody, beyond those held,
-    would give as much as the signal; 0 where nothing is sent, or where none of those tried did.
-    Raises OutOfRange for anything that cannot be so.
+    standard error; all three in hundredths. equivalent_items: how many items for everybody, beyond
+    those held, would give as much as the signal; 0 where nothing is sent, or where none of those
+    tried did. Raises OutOfRange for anything that cannot be so.
     """
 
     way: Way
@@ -60,40 +60,44 @@ class Offer:
     mechanism: MechanismName | None = None
     epsilon: Fraction = Fraction(0)
     k: int = 0
-    worth: int = 0
+    equivalent_items: int = 0
 
     def __post_init__(self) -> None:
         sent = self.way is Way.SIGNAL
         if (self.mechanism in MECHANISMS) != sent or (self.mechanism is None) == sent:
-            raise OutOfRange("the mechanism of an offer", "one where a signal is sent, else none")
+            raise OutOfRange("the mechanism of a row", "one where a signal is sent, else none")
         if sent and not (0 < self.epsilon <= 1024 and 1 <= self.k <= 1024):
-            raise OutOfRange("the signal of an offer", "epsilon and k positive and at most 1024")
-        if not sent and any((self.epsilon, self.k, self.worth, self.gain, self.gain_error)):
-            raise OutOfRange("an offer without a signal", "without epsilon, k, gain and worth")
-        if self.held < 0 or self.worth < 0 or not 0 <= self.size <= MAX_HELD_BYTES:
-            raise OutOfRange("the sizes of an offer", "at least 0")
+            raise OutOfRange("the signal of a row", "epsilon and k positive and at most 1024")
+        if not sent and any(
+            (self.epsilon, self.k, self.equivalent_items, self.gain, self.gain_error)
+        ):
+            raise OutOfRange(
+                "a row without a signal", "without epsilon, k, gain and equivalent items"
+            )
+        if self.held < 0 or self.equivalent_items < 0 or not 0 <= self.size <= MAX_HELD_BYTES:
+            raise OutOfRange("the sizes of a row", "at least 0")
         figures = (self.ratio, self.gain, self.gain_error)
         if not all(isfinite(x) and abs(x) <= 2 for x in figures) or self.gain_error < 0:
-            raise OutOfRange("the figures of an offer", "finite, at most 2 in size")
+            raise OutOfRange("the figures of a row", "finite, at most 2 in size")
 
 
 @dataclass(frozen=True)
-class BreakEven:
+class UtilityTable:
     """The table of a card. proposed: the number of the row that the card proposes.
 
     Raises OutOfRange for an empty or overlong table, or a proposal that is no row of it.
     """
 
-    offers: tuple[Offer, ...]
+    rows: tuple[ModeUtility, ...]
     proposed: int
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.offers) <= MAX_OFFERS:
-            raise OutOfRange("the offers of a card", f"1 to {MAX_OFFERS}")
-        if not 0 <= self.proposed < len(self.offers):
-            raise OutOfRange("what a card proposes", "one of its offers")
+        if not 1 <= len(self.rows) <= MAX_ROWS:
+            raise OutOfRange("the rows of a utility table", f"1 to {MAX_ROWS}")
+        if not 0 <= self.proposed < len(self.rows):
+            raise OutOfRange("what a card proposes", "one of its rows")
 
     @property
-    def proposal(self) -> Offer:
+    def proposal(self) -> ModeUtility:
         """What the card proposes."""
-        return self.offers[self.proposed]
+        return self.rows[self.proposed]

@@ -1,4 +1,4 @@
-"""What asking is worth: every figure and size against a plain recount."""
+"""The utility table: every figure and size against a plain recount."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from server.taste.model.measured_films import (
 
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
-from askew.protocol.break_even import Way
 from askew.protocol.signal import Query, Signal
+from askew.protocol.utility_table import Way
 from askew.wire.held import held_files
 from askew_server.retrieval.snapshot import Retriever
 from askew_server.taste.model.item_model import train
@@ -35,7 +35,7 @@ def test_a_row_of_buckets_is_what_the_server_gives_by_every_lie() -> None:
     buckets = model.card.space.buckets
     assert buckets is not None
     server, people = Retriever(model.card, model.catalog, model.prior), who_is_told(model)
-    rows = [each for each in table_of(model).offers if each.mechanism == "bucket_rr"]
+    rows = [each for each in table_of(model).rows if each.mechanism == "bucket_rr"]
     assert len(rows) == 4 * 4  # plain epsilons by k
     for row in rows:
         response = RandomizedResponse.for_epsilon(len(buckets), row.epsilon)
@@ -65,7 +65,7 @@ def test_a_row_of_points_is_what_the_server_gives_on_average() -> None:
     points = as_they_are(tastes, model.catalog.vectors, encoder, "all").points[chosen]
     (row,) = [
         each
-        for each in table_of(model).offers
+        for each in table_of(model).rows
         if each.mechanism == "geo_laplace" and each.epsilon == 4 and each.k == 4
     ]
     lattice = LatticeLaplace.for_epsilon(row.epsilon)
@@ -88,12 +88,12 @@ def test_a_row_of_points_is_what_the_server_gives_on_average() -> None:
 def test_a_row_of_shared_items_is_the_best_of_the_first_of_them() -> None:
     model = measured()
     people, best = who_is_told(model), sum(max(w) for w, _ in who_is_told(model))
-    shown = {each.held: each.ratio for each in table_of(model).offers if each.way is Way.SHARED}
+    shown = {each.held: each.ratio for each in table_of(model).rows if each.way is Way.SHARED}
     assert set(shown) == {8, 25, 64}  # and none for more than there are films
     for held, ratio in shown.items():
         first = list(model.catalog.shared_slate[:held])
         assert ratio == pytest.approx(sum(max(w[first]) for w, _ in people) / best, abs=0.0051)
-    assert table_of(model).offers[0].ratio == 1.0
+    assert table_of(model).rows[0].ratio == 1.0
 
 
 def test_a_signal_is_worth_the_fewest_items_that_give_as_much() -> None:
@@ -102,11 +102,13 @@ def test_a_signal_is_worth_the_fewest_items_that_give_as_much() -> None:
     people = who_is_told(model)
     best, slate = sum(max(w) for w, _ in people), list(model.catalog.shared_slate)
     ratios = [sum(max(w[slate[:n]]) for w, _ in people) / best for n in range(1, len(slate) + 1)]
-    told = [each for each in table_of(model).offers if each.way is Way.SIGNAL and each.worth]
-    assert len({each.worth for each in told}) > 5
+    told = [
+        each for each in table_of(model).rows if each.way is Way.SIGNAL and each.equivalent_items
+    ]
+    assert len({each.equivalent_items for each in told}) > 5
     for row in told:
-        assert ratios[row.worth - 1] >= row.ratio - 0.0051
-        assert row.worth == 1 or ratios[row.worth - 2] <= row.ratio + 0.0051
+        assert ratios[row.equivalent_items - 1] >= row.ratio - 0.0051
+        assert row.equivalent_items == 1 or ratios[row.equivalent_items - 2] <= row.ratio + 0.0051
 
 
 def test_what_is_held_counts_in_every_row_and_is_not_sent_again() -> None:
@@ -114,9 +116,9 @@ def test_what_is_held_counts_in_every_row_and_is_not_sent_again() -> None:
     assert model.card.n_starter == 12
     people, best = who_is_told(model), sum(max(w) for w, _ in who_is_told(model))
     starter = sum(max(w[:12]) for w, _ in people) / best
-    (row,) = [e for e in table_of(model).offers if e.way is Way.SHARED and e.held == 12]
+    (row,) = [e for e in table_of(model).rows if e.way is Way.SHARED and e.held == 12]
     assert row.ratio == pytest.approx(starter, abs=0.0051)
-    signals = [each for each in table_of(model).offers if each.way is Way.SIGNAL]
+    signals = [each for each in table_of(model).rows if each.way is Way.SIGNAL]
     assert {each.held for each in signals} == {12}
     assert min(each.ratio for each in signals) >= row.ratio
     nothing = {
@@ -129,7 +131,7 @@ def test_what_is_held_counts_in_every_row_and_is_not_sent_again() -> None:
 
 
 def test_figures_are_told_in_hundredths() -> None:
-    for each in table_of(measured()).offers:
+    for each in table_of(measured()).rows:
         for figure in (each.ratio, each.gain, each.gain_error):
             assert figure == round(figure, 2)
 
@@ -150,7 +152,7 @@ def test_sizes_are_those_of_the_files_that_are_served(starter: int | None) -> No
     files = {len(data) for data in held_files(model.card, model.catalog).values()}
     told = {
         each.size
-        for each in table_of(model).offers
+        for each in table_of(model).rows
         if each.held in {len(model.catalog), model.card.n_starter}
     }
     assert told == files
@@ -158,4 +160,4 @@ def test_sizes_are_those_of_the_files_that_are_served(starter: int | None) -> No
 
 
 def test_holding_nothing_takes_no_bytes() -> None:
-    assert {each.size for each in table_of(measured()).offers if not each.held} == {0}
+    assert {each.size for each in table_of(measured()).rows if not each.held} == {0}
