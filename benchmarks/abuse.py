@@ -35,8 +35,8 @@ from benchmarks.serving.frames import (
 from benchmarks.serving.open_loop import Load, offer, serve, served
 from benchmarks.serving.raw_http2 import NO_ANSWER, RawConnection
 
-from askew_server.serving.front.grpc_server import EVERY
-from askew_server.serving.services.call import Answer, Job
+from askew_server.serving.call import Answer, Job
+from askew_server.serving.grpc_server import EVERY
 
 SUCCESS, GROWTH_MB, LEFT_MB, REQUESTS_MB = 0.99, 60.0, 20.0, 5.0  # goals
 SECONDS, REST, REQUESTS = 6.0, 2.0, 100_000

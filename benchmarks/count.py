@@ -64,7 +64,7 @@ def words(paths: list[Path]) -> int:
 def main() -> int:
     from askew_client.cli.main import cli as device
     from askew_server.cli.main import cli as server
-    from askew_server.serving.configuration.keys import KEYS
+    from askew_server.serving.settings import KEYS
 
     source = [path for tree in TREES for path in modules(tree)]
     of_device, of_server = (

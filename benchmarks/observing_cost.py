@@ -27,10 +27,10 @@ from benchmarks.serving.http2 import ClosedLoop
 from benchmarks.serving.windows import Contender, rotations
 
 from askew.wire import status
-from askew_server.serving.configuration.server import Log, Metrics, ServerConfig
-from askew_server.serving.front import grpc_server
-from askew_server.serving.observing.observer import MethodCounts
-from askew_server.serving.services.call import Answer
+from askew_server.serving import grpc_server
+from askew_server.serving.call import Answer
+from askew_server.serving.observer import MethodCounts
+from askew_server.serving.settings import Log, Metrics, ServerConfig
 
 SIZE, WIDTH, ROUNDS, SECONDS = 824, 16, 60, 0.25
 WORDS = ("observed", "plain")
@@ -56,9 +56,9 @@ class Unobserved(grpc_server.RunningServer):
 
 async def host(*, observed: bool) -> None:
     """A server until its input closes. Says its port and that of its pages, or 0."""
-    from askew_server.serving.observing.observer import Observer
-    from askew_server.serving.running import process
-    from askew_server.serving.running.process import observer_of
+    from askew_server.serving import process
+    from askew_server.serving.observer import Observer
+    from askew_server.serving.process import observer_of
 
     echo = [Echo([SIZE])]
     if not observed:

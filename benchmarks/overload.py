@@ -28,7 +28,7 @@ from benchmarks.serving.bare import serve_bare
 from benchmarks.serving.frames import message
 from benchmarks.serving.open_loop import Load, Window, offer, serve, served
 
-from askew_server.serving.services.call import Answer, Caller, Job
+from askew_server.serving.call import Answer, Caller, Job
 
 FACTOR, DEADLINE, ROUNDS = 10, 1.0, 4
 GOODPUT, REFUSED_MS, HEALTH_MS = 0.8, 50.0, 100.0  # goals

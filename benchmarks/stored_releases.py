@@ -24,10 +24,10 @@ from askew.dp.release import PRIVACY_UNIT, Release
 from askew.wire import popularity_convert as convert
 from askew_server.ledger import Charge, ChargeRequest, Ledger
 from askew_server.published.reader import ReleaseReader
-from askew_server.serving.configuration.server import ServerConfig
-from askew_server.serving.front.grpc_server import RunningServer
-from askew_server.serving.services.call import Answer
-from askew_server.serving.services.popularity import PopularityService
+from askew_server.serving.call import Answer
+from askew_server.serving.grpc_server import RunningServer
+from askew_server.serving.popularity import PopularityService
+from askew_server.serving.settings import ServerConfig
 
 ROUNDS, LISTED = 400, 60
 SIZES = {"5 kB": (20, 200), "1 MB": (5000, 200)}  # items, and characters of a name

@@ -27,7 +27,7 @@ from askew_server.cli.saved_model import load, of_tastes
 from askew_server.evaluation.data import read_table
 from askew_server.retrieval.snapshot import Retriever
 from askew_server.retrieval.tabulated import tables_of
-from askew_server.serving.services.retrieval import SlateReplies, TabulatedReplies
+from askew_server.serving.retrieval import SlateReplies, TabulatedReplies
 from askew_server.taste.model.answer_tables import AnswerTable
 from askew_server.taste.model.held_out import HeldOutGroup, by_sizes
 from askew_server.taste.model.item_model import ItemModel

@@ -162,9 +162,9 @@ class Relay:
 async def measured(count: int) -> dict[str, int]:
     """Serve, run the device, and count."""
     from askew_server.retrieval.snapshot import Retriever, SnapshotHolder
-    from askew_server.serving.configuration.server import ServerConfig
-    from askew_server.serving.front.grpc_server import RunningServer
-    from askew_server.serving.services.retrieval import RetrievalService
+    from askew_server.serving.grpc_server import RunningServer
+    from askew_server.serving.retrieval import RetrievalService
+    from askew_server.serving.settings import ServerConfig
 
     card, catalog = made_model(count)
     service = RetrievalService(SnapshotHolder(Retriever(card, catalog).snapshot))

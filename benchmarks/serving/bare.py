@@ -15,9 +15,9 @@ from concurrent.futures import ThreadPoolExecutor
 import grpc
 import grpc.aio
 
-from askew_server.serving.configuration.server import ServerConfig
-from askew_server.serving.front.connections import options_of
-from askew_server.serving.front.health import QuietHealth, State
+from askew_server.serving.grpc_server import QuietHealth, State
+from askew_server.serving.limits import options_of
+from askew_server.serving.settings import ServerConfig
 
 Context = grpc.aio.ServicerContext[bytes, bytes]
 

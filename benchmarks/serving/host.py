@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from askew_server.serving.services.call import Answer, Service
+from askew_server.serving.call import Answer, Service
 
 ROOT = Path(__file__).resolve().parents[2]
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}  # those of BLAS wait for each other's cores
@@ -76,8 +76,8 @@ class Hosted:
 
 
 def main() -> None:
-    from askew_server.serving.configuration.server import LaneLimits, ServerConfig
-    from askew_server.serving.running.process import serve
+    from askew_server.serving.process import serve
+    from askew_server.serving.settings import LaneLimits, ServerConfig
 
     services = [Echo(list(map(int, sys.argv[2:])))] if sys.argv[1] == "echo" else [_answers()]
 
@@ -93,7 +93,7 @@ def _answers() -> Service:
     from benchmarks.serving.models import snapshot
 
     from askew_server.retrieval.snapshot import SnapshotHolder
-    from askew_server.serving.services.retrieval import RetrievalService
+    from askew_server.serving.retrieval import RetrievalService
 
     kind, size, rule = sys.argv[1:4]
     dimension = int(sys.argv[4]) if len(sys.argv) > 4 else 2

@@ -18,9 +18,9 @@ from benchmarks.serving.frames import headers, message
 from benchmarks.serving.raw_http2 import RawConnection
 from benchmarks.serving.windows import cpu_of
 
-from askew_server.serving.configuration.server import ServerConfig
-from askew_server.serving.front.grpc_server import RunningServer
-from askew_server.serving.services.call import Service
+from askew_server.serving.call import Service
+from askew_server.serving.grpc_server import RunningServer
+from askew_server.serving.settings import ServerConfig
 
 HEALTH = "/grpc.health.v1.Health/Check"
 HEALTH_EVERY = 0.02

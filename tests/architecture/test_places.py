@@ -170,17 +170,6 @@ def test_the_floor_plan_is_what_ls_shows(package: str) -> None:
     assert levels == sorted(levels)
 
 
-def test_the_rooms_inside_serving_are_what_ls_shows() -> None:
-    """Drawn from the outermost to the innermost, as their contract has them."""
-    text = ARCHITECTURE.read_text(encoding="utf-8")
-    block = re.search(r"^  serving/.*\n((?:    .*\n)+)", text, re.MULTILINE)
-    assert block
-    drawn = re.findall(r"^    (\w+)/ +\S", block[1], re.MULTILINE)
-    folders = (ROOT / "server/askew_server/serving").iterdir()
-    assert set(drawn) == {path.name for path in folders if path.is_dir() and path.name[0] != "_"}
-    assert drawn == CONTRACTS["serving-layers"]["layers"]
-
-
 # What a module needs that is not pure: whoever makes one of these wires things up.
 MADE = {
     *(

@@ -17,7 +17,7 @@ import grpc
 import grpc.aio
 import pytest
 
-from askew_server.serving.front.issuing import Issuer
+from askew_server.serving.certificates import Issuer
 
 SHIPPED = Path(__file__).parents[2] / "deploy/nginx.conf"
 CALLER = "127.0.0.1"  # servers of the tests have other addresses, so this one is a caller's

@@ -10,8 +10,8 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from askew_server.serving.observing.endpoint import exposition_of
-from askew_server.serving.observing.observer import STATUSES, Observer
+from askew_server.serving.endpoint import exposition_of
+from askew_server.serving.observer import STATUSES, Observer
 
 ROOT = Path(__file__).parents[2]
 (GROUP,) = yaml.safe_load((ROOT / "deploy/alerts.yaml").read_text())["groups"]

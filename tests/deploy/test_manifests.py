@@ -10,8 +10,7 @@ import pytest
 import yaml
 from deploy.manifests import compose_complaints, kubernetes_complaints, schema_complaints
 
-from askew_server.serving.configuration.file import read_file
-from askew_server.serving.configuration.server import configuration_of
+from askew_server.serving.settings import configuration_of, read_file
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 KUBERNETES = (DEPLOY / "kubernetes.yaml").read_text(encoding="utf-8")

@@ -44,16 +44,15 @@ from askew_server.release.analyst_plan import Offer
 from askew_server.release.job import ReleaseJob
 from askew_server.release.plan import EventSource
 from askew_server.retrieval.snapshot import Chosen, Retriever, SnapshotHolder
-from askew_server.serving.configuration.server import LaneLimits, Log, Metrics, ServerConfig
-from askew_server.serving.front import grpc_server
-from askew_server.serving.observing import endpoint
-from askew_server.serving.observing.observer import Observer
-from askew_server.serving.running.process import observer_of, serve
-from askew_server.serving.services.analyst import AnalystService
-from askew_server.serving.services.bearer import BearerKey, Principals, RateLimit, Revocations
-from askew_server.serving.services.call import Service
-from askew_server.serving.services.popularity import PopularityService
-from askew_server.serving.services.retrieval import RetrievalService
+from askew_server.serving import endpoint, grpc_server
+from askew_server.serving.analyst import AnalystService
+from askew_server.serving.bearer import BearerKey, Principals, RateLimit, Revocations
+from askew_server.serving.call import Service
+from askew_server.serving.observer import Observer
+from askew_server.serving.popularity import PopularityService
+from askew_server.serving.process import observer_of, serve
+from askew_server.serving.retrieval import RetrievalService
+from askew_server.serving.settings import LaneLimits, Log, Metrics, ServerConfig
 
 KEY = BearerKey(b"k" * 32)
 DATASET, PRINCIPAL = "dataset-brontosaurus", "ada-lovelace-canary"

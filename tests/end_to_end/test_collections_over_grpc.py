@@ -31,11 +31,11 @@ from askew_server.collections.live import live_path, write_live
 from askew_server.collections.model import MetricModel, model_of
 from askew_server.retrieval.served import LiveValues, snapshot_of
 from askew_server.retrieval.snapshot import Retriever, Snapshot, SnapshotHolder
-from askew_server.serving.configuration.server import ServerConfig
-from askew_server.serving.front.grpc_server import RunningServer
-from askew_server.serving.observing.observer import Observer
-from askew_server.serving.running.models import Models, ModelWatch
-from askew_server.serving.services.retrieval import RetrievalService
+from askew_server.serving.grpc_server import RunningServer
+from askew_server.serving.models import Models, ModelWatch
+from askew_server.serving.observer import Observer
+from askew_server.serving.retrieval import RetrievalService
+from askew_server.serving.settings import ServerConfig
 
 PATIENCE = 20  # seconds; only ever waited for by a server that does not do what it should
 NOISE = MapNoise(HexagonalLattice(0, 8), 37000)

@@ -24,9 +24,9 @@ from askew_client.settings.settings import ClientSettings
 from askew_client.taste.exchange import Exchange
 from askew_client.transport.grpc import GrpcTransport
 from askew_server.retrieval.snapshot import Retriever, SnapshotHolder
-from askew_server.serving.configuration.server import ServerConfig
-from askew_server.serving.front.grpc_server import RunningServer
-from askew_server.serving.services.retrieval import RetrievalService
+from askew_server.serving.grpc_server import RunningServer
+from askew_server.serving.retrieval import RetrievalService
+from askew_server.serving.settings import ServerConfig
 from askew_server.taste.prior.people import PriorPeople
 
 PATIENCE = 20.0  # seconds; only ever waited for by a server that does not do what it should

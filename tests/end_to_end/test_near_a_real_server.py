@@ -15,9 +15,9 @@ from askew_client import AskewClient, AxisValues, ClientSettings, Position, Wish
 from askew_server.collections.model import MetricModel, model_of
 from askew_server.retrieval.served import snapshot_of
 from askew_server.retrieval.snapshot import SnapshotHolder
-from askew_server.serving.configuration.server import ServerConfig
-from askew_server.serving.front.grpc_server import RunningServer
-from askew_server.serving.services.retrieval import RetrievalService
+from askew_server.serving.grpc_server import RunningServer
+from askew_server.serving.retrieval import RetrievalService
+from askew_server.serving.settings import ServerConfig
 
 SETTINGS = ClientSettings(region="DE", near_k=6, timeout=20, epsilon=Fraction(1))
 BERLIN = Position(52.52, 13.405)

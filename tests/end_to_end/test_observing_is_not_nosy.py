@@ -45,7 +45,7 @@ from askew.catalog.editions import FIRST
 from askew.dp.analyst import TopKQuestion
 from askew.wire import popularity_convert as convert
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew_server.serving.observing.observer import BOUNDS, STATUSES
+from askew_server.serving.observer import BOUNDS, STATUSES
 
 PATIENCE = 30  # seconds; only ever waited for by a server that does not do what it should
 SIGNAL = (-701_337_193, 1_302_884_417)  # in steps of 1/1024

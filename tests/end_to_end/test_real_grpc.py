@@ -35,11 +35,11 @@ from askew.wire.v1.retrieval_pb2_grpc import RetrievalStub
 from askew_client.transport import grpc as grpc_transport
 from askew_client.transport.grpc import GrpcTransport
 from askew_server.retrieval.snapshot import Chosen, Retriever, SnapshotHolder
-from askew_server.serving.configuration.server import ServerConfig
-from askew_server.serving.front.grpc_server import RunningServer
-from askew_server.serving.observing.event_log import EventLog
-from askew_server.serving.observing.observer import Observer
-from askew_server.serving.services.retrieval import RetrievalService
+from askew_server.serving.event_log import EventLog
+from askew_server.serving.grpc_server import RunningServer
+from askew_server.serving.observer import Observer
+from askew_server.serving.retrieval import RetrievalService
+from askew_server.serving.settings import ServerConfig
 
 SERVICE = "askew.wire.v1.Retrieval"
 SERVING = health_pb2.HealthCheckResponse.SERVING
@@ -197,7 +197,7 @@ def test_every_version_is_encoded_before_the_first_call(monkeypatch: pytest.Monk
         encoded.append(catalog)
         return held_files(card, catalog)
 
-    monkeypatch.setattr("askew_server.serving.services.retrieval.held_files", noted)
+    monkeypatch.setattr("askew_server.serving.retrieval.held_files", noted)
     old = retriever_of(40).snapshot
     RetrievalService(SnapshotHolder(old, replace(retriever_of(41).snapshot, since=FIRST + PERIOD)))
     assert [len(catalog) for catalog in encoded] == [40, 41]

@@ -23,7 +23,7 @@ from askew_client.demo.server import wait_until_healthy
 from askew_client.transport import grpc as grpc_transport
 from askew_client.transport.grpc import GrpcTransport
 from askew_server.demo.simulation import demo_model
-from askew_server.serving.running.supervisor import BEAT, SILENT
+from askew_server.serving.supervisor import BEAT, SILENT
 from askew_server.taste.model import artifact
 from askew_server.taste.model.item_model import ItemModel
 from askew_server.taste.model.mondays import text_of_edition, today

@@ -17,7 +17,7 @@ from askew_server.release.tables import headed
 
 if TYPE_CHECKING:
     from askew.dp.analyst import BudgetStatus
-    from askew_server.serving.front.analyst_client import AnalystClient
+    from askew_server.serving.analyst_client import AnalystClient
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -154,7 +154,7 @@ def _client(
     certificate: Path | None,
     certificate_key: Path | None,
 ) -> AnalystClient:
-    from askew_server.serving.front.analyst_client import AnalystClient, Trust
+    from askew_server.serving.analyst_client import AnalystClient, Trust
 
     trust = Trust(authority=authority, certificate=certificate, key=certificate_key)
     return AnalystClient(server, token.read(), trust=trust)

@@ -33,7 +33,7 @@ def certs(directory: Path, hosts: tuple[str, ...], client: str | None, days: int
         --tls-certificate dev/server.pem --tls-key dev/server.key
       ASKEW_AUTHORITY=$PWD/dev/authority.pem askew ask
     """
-    from askew_server.serving.front.issuing import Issuer, write_new
+    from askew_server.serving.certificates import Issuer, write_new
 
     issuer = Issuer(datetime.datetime.now(datetime.UTC), days)
     pairs = {"authority": issuer.authority, "server": issuer.server(hosts)}

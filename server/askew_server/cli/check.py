@@ -1,21 +1,38 @@
-"""`askew-server check`: what is wrong with a configuration, before a server is started with it."""
+"""`askew-server check`: what is wrong with a configuration, before a server is started with it.
+
+It looks at what the configuration names without changing any of it: one finding a thing.
+"""
 
 from __future__ import annotations
 
 import datetime
 import json
 import os
+import socket
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
 
+from askew.catalog.editions import FIRST
 from askew.errors import AskewError
 from askew_server.cli.configured import configured, file_of, settings
 from askew_server.cli.options import SERVE_PORT
-from askew_server.serving.configuration.file import Finding, unknown_variables
-from askew_server.serving.configuration.keys import Key
-from askew_server.serving.configuration.server import configuration_of
+from askew_server.cli.saved_model import load, of_tastes
+from askew_server.cli.serve import in_folder, named
+from askew_server.published.reader import GlancingReader
+from askew_server.serving.settings import (
+    Analysts,
+    Configuration,
+    Finding,
+    Key,
+    Models,
+    Releases,
+    ServerConfig,
+    Tls,
+    configuration_of,
+    unknown_variables,
+)
 
 _TABLES = ("server", "models", "releases", "analysts", "tls", "metrics", "log", "limits", "answers")
 _COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
@@ -47,7 +64,6 @@ def check(context: click.Context, /, *, config: Path | None, printing: bool, **_
 
 
 def _findings(context: click.Context, config: Path | None) -> Iterator[Finding]:
-    from askew_server.cli.examined import examined
 
     found = file_of(context)
     yield from (Finding("fail", "configuration", f"{config}: {each}") for each in found.problems)
@@ -85,3 +101,125 @@ def _as_toml(value: object) -> str:
     if isinstance(value, tuple):
         return f"[{', '.join(map(_as_toml, value))}]"
     return json.dumps(str(value) if isinstance(value, Path) else value, ensure_ascii=False)
+
+
+_SOON = datetime.timedelta(days=21)
+_FIRST_FREE = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
+
+
+def examined(chosen: Configuration, now: datetime.datetime) -> Iterator[Finding]:
+    """All that there is to say, in the order in which a server would need it."""
+    yield from _listening(chosen.server)
+    if chosen.server.tls is not None:
+        yield from _certificate(chosen.server.tls, now)
+    yield from _models(chosen.models)
+    yield from _releases(chosen.releases)
+    yield from _analysts(chosen.analysts)
+    if chosen.models == Models() and chosen.releases.ledger is None:
+        yield Finding("fail", "served", "nothing: name a model, a demo, or a ledger of releases")
+
+
+def _listening(config: ServerConfig) -> Iterator[Finding]:
+    words = "TLS" if config.tls is not None else "plain text"
+    yield from _place("listening", config.host, config.port, words)
+    metrics = config.metrics
+    if metrics.port is None:
+        return
+    last = metrics.port + (config.processes - 1 if metrics.port else 0)
+    ports = f"{metrics.port} to {last}"
+    if metrics.port and metrics.port <= config.port <= last:
+        which = f"one of the ports {ports}" if last > metrics.port else f"port {last}"
+        yield Finding("fail", "metrics", f"{which} is the server's own")
+    else:
+        yield from _place("metrics", metrics.host, metrics.port, "numbers")
+
+
+def _place(name: str, host: str, port: int, words: str) -> Iterator[Finding]:
+    """Whether this machine has the address; the port itself may be in use by a server that runs."""
+    try:
+        (family, kind, _, _, place), *_ = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)
+        with socket.socket(family, kind) as trial:
+            trial.bind(place)
+    except OSError:
+        yield Finding("fail", name, f"this machine has no address {host}")
+        return
+    first = int(_FIRST_FREE.read_text()) if _FIRST_FREE.exists() else 1024
+    if 0 < port < first and os.geteuid() != 0:
+        yield Finding("warn", name, f"port {port} needs a privilege: those from {first} on do not")
+    yield Finding("ok", name, f"{words} on {host}, port {port}")
+
+
+def _certificate(tls: Tls, now: datetime.datetime) -> Iterator[Finding]:
+    from askew_server.serving.certificates import read_identity
+
+    try:
+        found = read_identity(tls)
+    except AskewError as error:
+        yield Finding("fail", "certificate", str(error))
+        return
+    words = f"{tls.certificate}, until {found.ends:%Y-%m-%d}, for {', '.join(found.names)}"
+    if not found.names:
+        yield Finding("fail", "certificate", f"{tls.certificate} names no host")
+    elif found.ends <= now:
+        yield Finding("fail", "certificate", f"expired: {words}")
+    elif now < found.begins:
+        yield Finding("fail", "certificate", f"not valid before {found.begins:%Y-%m-%d}: {words}")
+    else:
+        soon = found.ends - now < _SOON
+        yield Finding("warn" if soon else "ok", "certificate", words + ", and its key fits")
+    if tls.client_authority is not None:
+        yield Finding("ok", "callers", f"need a certificate of {tls.client_authority}")
+
+
+def _models(models: Models) -> Iterator[Finding]:
+    if models.demo is not None:
+        yield Finding("ok", "model", f"the demo of {models.demo}")
+        return
+    try:
+        folder = models.folder
+        found = in_folder(folder)() if folder is not None else named(models.directories)()
+    except AskewError as error:
+        yield Finding("fail", "model", str(error))
+        return
+    if models.folder is not None and not found:
+        yield Finding("fail", "model", f"{models.folder} has none that is named by a Monday")
+    for _, directory in sorted(found.items()):
+        yield _model(directory, tastes_only=set(found) != {FIRST})
+
+
+def _model(directory: Path, *, tastes_only: bool) -> Finding:
+    try:
+        model = load(directory)
+        if tastes_only:
+            of_tastes(model)
+    except (AskewError, OSError) as error:
+        return Finding("fail", "model", str(error))
+    return Finding("ok", "model", f"{directory}: {model.words}")
+
+
+def _releases(releases: Releases) -> Iterator[Finding]:
+    if releases.ledger is None:
+        return
+    reader = GlancingReader(releases.ledger)
+    try:
+        page = reader.page("", 0, 1000)
+        if releases.popularity is not None:
+            reader.named(releases.popularity)
+    except AskewError as error:
+        yield Finding("fail", "releases", str(error))
+        return
+    count = f"{len(page.summaries):,}{' or more' if page.more else ''}"
+    yield Finding("ok", "releases", f"{releases.ledger} can be read, and has {count}")
+
+
+def _analysts(analysts: Analysts) -> Iterator[Finding]:
+    if analysts.token_key is None:
+        return
+    from askew_server.serving.bearer import read_key
+
+    try:
+        read_key(analysts.token_key)
+    except AskewError as error:
+        yield Finding("fail", "analysts", str(error))
+        return
+    yield Finding("ok", "analysts", f"tokens of {analysts.token_key}, about {analysts.dataset}")

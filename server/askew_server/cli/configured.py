@@ -14,19 +14,22 @@ import click
 from click.core import ParameterSource
 
 from askew.errors import ConfigError
-from askew_server.serving.configuration.file import FileValues, read_file, wrong
-from askew_server.serving.configuration.keys import (
+from askew_server.serving.settings import (
     KEYS,
     Choice,
+    Configuration,
     File,
+    FileValues,
     Key,
     Network,
     Number,
     Switch,
     Text,
     Whole,
+    configuration_of,
+    read_file,
+    wrong,
 )
-from askew_server.serving.configuration.server import Configuration, configuration_of
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _METAVARS: Mapping[type, str] = {

@@ -20,14 +20,14 @@ from askew_server.cli.options import (
     existing,
     with_parent_option,
 )
-from askew_server.serving.configuration.server import Analysts, Configuration
+from askew_server.serving.settings import Analysts, Configuration
 
 if TYPE_CHECKING:
     from askew_server.counting import CountingTask, Engine
     from askew_server.release.analyst_desk import AnalystDesk
     from askew_server.release.analyst_plan import Offer
-    from askew_server.serving.observing.observer import Observer
-    from askew_server.serving.services.call import Service
+    from askew_server.serving.call import Service
+    from askew_server.serving.observer import Observer
 
 
 @click.command("serve-releases")
@@ -77,9 +77,9 @@ def _run(chosen: Configuration, *, with_parent: bool) -> None:
     import asyncio
 
     from askew_server.published.reader import ReleaseReader
-    from askew_server.serving.observing.event_log import write_line
-    from askew_server.serving.running.process import observer_of, serve
-    from askew_server.serving.services.popularity import PopularityService
+    from askew_server.serving.event_log import write_line
+    from askew_server.serving.popularity import PopularityService
+    from askew_server.serving.process import observer_of, serve
 
     analysts = chosen.analysts
 
@@ -117,8 +117,8 @@ def _analysts(
     desk: AnalystDesk, token_key: Path, requests_per_minute: int, observer: Observer
 ) -> Service:
     """The service of analysts, for whoever has a token that was not taken back."""
-    from askew_server.serving.services.analyst import AnalystService
-    from askew_server.serving.services.bearer import Principals, RateLimit, read_key, revocations_of
+    from askew_server.serving.analyst import AnalystService
+    from askew_server.serving.bearer import Principals, RateLimit, read_key, revocations_of
 
     rate = RateLimit(requests_per_minute, time.monotonic)
     revoked, refused = revocations_of(token_key), observer.token_refused

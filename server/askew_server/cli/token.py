@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from askew_server.serving.services.bearer import (
+from askew_server.serving.bearer import (
     MAX_HOURS,
     MAX_MINUTES,
     create_key,

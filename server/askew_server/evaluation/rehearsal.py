@@ -15,7 +15,7 @@ from askew.protocol.ranking import Slate
 from askew.protocol.rule_kind import MetricRuleKind
 from askew.protocol.signal import Query
 from askew_server.collections.model import MetricModel, Towns
-from askew_server.retrieval.near import MetricAnswers, MetricIndex, choice, near_rule_of
+from askew_server.retrieval.near import MetricAnswers, MetricIndex, near_rule_of, sampled
 
 _PEOPLE = 256  # for whom the list for everybody is chosen: as many as `choice` adds up exactly
 
@@ -55,8 +55,8 @@ class Rehearsal:
         some = rng.choice(len(people.people), _PEOPLE, p=people.people / people.people.sum())
         here = index.frame.grid(people.coordinates[some])
         rows = np.unique(index.nearest(here)[:, 0])
-        costs = choice.whole(index.distances(rows, here))
-        return self._slate(collection, np.sort(rows[choice.choose(costs, k)]))
+        costs = sampled.whole(index.distances(rows, here))
+        return self._slate(collection, np.sort(rows[sampled.choose(costs, k)]))
 
     def _made_index(self, collection: str) -> MetricIndex:
         return MetricIndex(self._model.card.space, self._model.collections[collection].coordinates)

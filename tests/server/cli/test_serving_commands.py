@@ -22,7 +22,7 @@ from askew.protocol.model_card import ServingRule
 from askew.protocol.rule_kind import RuleKind
 from askew_server.cli import main as cli
 from askew_server.demo import simulation as demo
-from askew_server.serving.running import process as serving
+from askew_server.serving import process as serving
 from askew_server.taste.model import artifact
 from askew_server.taste.training.options import TrainingOptions
 

@@ -11,7 +11,7 @@ PROGRAM = """
 import json, sys
 import numpy
 from threadpoolctl import threadpool_info
-from askew_server.cli.served_models import Reading
+from askew_server.cli.serve import Reading
 from askew_server.demo.simulation import demo_model
 
 def threads():

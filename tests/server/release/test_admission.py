@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from askew.errors import AccessError, ParameterError, TooOften, Unauthenticated
-from askew_server.serving.services.bearer import Bearer, RateLimit, Revocations
+from askew_server.serving.bearer import Bearer, RateLimit, Revocations
 
 
 class Clock:

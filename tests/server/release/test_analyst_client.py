@@ -21,7 +21,7 @@ from askew.errors import (
     Unauthenticated,
     Unreachable,
 )
-from askew_server.serving.front.analyst_client import AnalystClient
+from askew_server.serving.analyst_client import AnalystClient
 
 Code = grpc.StatusCode
 Answering = Callable[[Code, str, bytes], AnalystClient]

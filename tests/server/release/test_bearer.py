@@ -12,7 +12,7 @@ import jwt
 import pytest
 
 from askew.errors import AccessError, ParameterError, Refused, Unauthenticated
-from askew_server.serving.services.bearer import AUDIENCE, BearerKey, create_key, read_key
+from askew_server.serving.bearer import AUDIENCE, BearerKey, create_key, read_key
 
 SECRET = bytes(range(32))
 KEY = BearerKey(SECRET)

@@ -14,12 +14,12 @@ from askew.errors import NotFound
 from askew.noise.randomness import SystemBits
 from askew_server.counting import CountingTask, TopCounts
 from askew_server.ledger import Ledger
-from askew_server.published import kept as kept_releases
 from askew_server.published import reader as release_reader
-from askew_server.published.kept import KeptReleases
 from askew_server.published.reader import ReleaseReader
 from askew_server.release.job import ReleaseJob
 from askew_server.release.plan import ReleasePlan
+from askew_server.serving import popularity as kept_releases
+from askew_server.serving.popularity import KeptReleases
 
 Count = Callable[[CountingTask], TopCounts]
 MakePlan = Callable[..., ReleasePlan]

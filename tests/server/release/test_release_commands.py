@@ -511,7 +511,7 @@ def test_the_demo_needs_nothing_and_leaves_nothing(
 def test_a_key_and_a_token_are_made_for_one_principal(
     folder: Path, run: Run, capsys: Captured
 ) -> None:
-    from askew_server.serving.services.bearer import read_key
+    from askew_server.serving.bearer import read_key
 
     assert run("token", "key", "analysts.key") == 0
     assert run("token", "mint", "--key", "analysts.key", "--principal", "ada") == 0

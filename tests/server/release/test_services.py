@@ -24,20 +24,19 @@ from askew.wire import popularity_convert as convert
 from askew.wire.v1 import popularity_pb2 as pb
 from askew_server.counting import ContributionBound, CountingTask, TopCounts
 from askew_server.ledger import Ledger
-from askew_server.published.kept import KeptReleases
 from askew_server.published.reader import ReleaseReader
 from askew_server.release.analyst_desk import AnalystDesk
 from askew_server.release.analyst_plan import AnalystPlan, Offer
 from askew_server.release.job import ReleaseJob
 from askew_server.release.plan import EventSource, ReleasePlan
-from askew_server.serving.configuration.server import ServerConfig
-from askew_server.serving.front.grpc_server import RunningServer
-from askew_server.serving.observing.event_log import EventLog
-from askew_server.serving.observing.observer import Observer
-from askew_server.serving.services.analyst import AnalystService
-from askew_server.serving.services.bearer import BearerKey, Principals, RateLimit, Revocations
-from askew_server.serving.services.call import Service
-from askew_server.serving.services.popularity import PopularityService
+from askew_server.serving.analyst import AnalystService
+from askew_server.serving.bearer import BearerKey, Principals, RateLimit, Revocations
+from askew_server.serving.call import Service
+from askew_server.serving.event_log import EventLog
+from askew_server.serving.grpc_server import RunningServer
+from askew_server.serving.observer import Observer
+from askew_server.serving.popularity import KeptReleases, PopularityService
+from askew_server.serving.settings import ServerConfig
 
 Count = Callable[[CountingTask], TopCounts]
 MakePlan = Callable[..., ReleasePlan]

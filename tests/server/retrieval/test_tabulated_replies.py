@@ -24,8 +24,8 @@ from askew.wire import convert
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.retrieval.snapshot import Retriever, Snapshot, SnapshotHolder
 from askew_server.retrieval.tabulated import tables_of
-from askew_server.serving.services.call import Job
-from askew_server.serving.services.retrieval import RetrievalService, SlateReplies
+from askew_server.serving.call import Job
+from askew_server.serving.retrieval import RetrievalService, SlateReplies
 from askew_server.taste.model.answer_tables import AnswerTable
 
 K = 3

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from askew_server.serving.configuration.server import Tls
-from askew_server.serving.front.issuing import Issuer, write_new
+from askew_server.serving.certificates import Issuer, write_new
+from askew_server.serving.settings import Tls
 
 NOW = datetime.datetime.now(datetime.UTC)
 HERE = ("127.0.0.1",)

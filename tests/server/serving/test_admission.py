@@ -10,9 +10,9 @@ from threading import Event
 import pytest
 
 from askew.errors import Overloaded, TooSlow, Unreachable
-from askew_server.serving.configuration.server import LaneLimits
-from askew_server.serving.front.admission import Admission
-from askew_server.serving.services.call import Job, Lane
+from askew_server.serving.call import Job, Lane
+from askew_server.serving.limits import Admission
+from askew_server.serving.settings import LaneLimits
 
 PATIENCE = 3  # seconds; only ever waited for by an admission that does not do what it should
 

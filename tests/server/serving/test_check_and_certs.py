@@ -15,11 +15,11 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from askew_server.cli import examined
+from askew_server.cli import check
 from askew_server.ledger import Ledger
-from askew_server.serving.configuration.server import Tls
-from askew_server.serving.front.issuing import Issuer
-from askew_server.serving.services.bearer import create_key
+from askew_server.serving.bearer import create_key
+from askew_server.serving.certificates import Issuer
+from askew_server.serving.settings import Tls
 
 Run = Callable[..., int]
 MakeFiles = Callable[..., Tls]
@@ -195,7 +195,7 @@ def test_a_port_that_needs_a_privilege_is_a_warning(
     tell: Tell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "start").write_text("1024\n")
-    monkeypatch.setattr(examined, "_FIRST_FREE", tmp_path / "start")
+    monkeypatch.setattr(check, "_FIRST_FREE", tmp_path / "start")
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     code, told = tell("--demo", "--port", 443)
     assert "warn  listening: port 443 needs a privilege: those from 1024 on do not" in told

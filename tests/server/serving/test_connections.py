@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from askew.errors import Overloaded
-from askew_server.serving.front.connections import SMALL, Connections
+from askew_server.serving.limits import SMALL, Connections
 
 PEER, OTHER = "ipv4:192.0.2.7:4711", "ipv4:192.0.2.7:4712"
 

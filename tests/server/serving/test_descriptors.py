@@ -20,12 +20,12 @@ from askew.errors import Unreachable
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.transport import grpc as grpc_transport
 from askew_client.transport.grpc import GrpcTransport
-from askew_server.serving.configuration.server import Limits, Log, ServerConfig
-from askew_server.serving.front import descriptors
-from askew_server.serving.front.grpc_server import RunningServer
-from askew_server.serving.observing.event_log import EventLog
-from askew_server.serving.observing.observer import Observer
-from askew_server.serving.services.call import Answer
+from askew_server.serving import limits
+from askew_server.serving.call import Answer
+from askew_server.serving.event_log import EventLog
+from askew_server.serving.grpc_server import RunningServer
+from askew_server.serving.observer import Observer
+from askew_server.serving.settings import Limits, Log, ServerConfig
 
 PATIENCE = 20.0  # seconds; only ever waited for by a server that does not do what it should
 CROWD = "127.0.0.9"
@@ -125,7 +125,7 @@ async def test_a_proxy_keeps_all_of_its_connections(
 ) -> None:
     """And who is no proxy is cut to a share: then what is left of it is another's."""
     if proxies:
-        monkeypatch.setattr(grpc_transport, "NOBODY", 3 * descriptors._EVERY)
+        monkeypatch.setattr(grpc_transport, "NOBODY", 3 * limits._EVERY)
     async with serving(io.StringIO(), proxies=proxies) as port:
         with crowd(port, MOST) as begun:
             await asyncio.to_thread(lambda: [*map(heard, begun)])
@@ -138,12 +138,12 @@ async def test_a_proxy_keeps_all_of_its_connections(
 
 async def test_who_has_a_call_under_way_is_not_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted bug: the longest silent, which is who waits for a long answer."""
-    monkeypatch.setattr(descriptors, "_EVERY", 3600.0)
+    monkeypatch.setattr(limits, "_EVERY", 3600.0)
     async with serving(io.StringIO()) as port:
         with crowd(port, MOST) as begun:
             await asyncio.to_thread(lambda: [*map(heard, begun)])
             busy = {f"ipv4:{CROWD}:{each.getsockname()[1]}" for each in begun[:5]}
-            shares = descriptors.Shares(port, MOST, set, lambda _: False)
+            shares = limits.Shares(port, MOST, set, lambda _: False)
             closed = await asyncio.to_thread(shares.enforce, busy)
             assert closed == MOST - len(busy)
             ended = await asyncio.to_thread(lambda: [ends(each) for each in begun])
@@ -154,7 +154,7 @@ async def test_who_has_a_call_under_way_is_not_cut_off(monkeypatch: pytest.Monke
 
 WITHIN = """
 import resource, sys
-from askew_server.serving.front.descriptors import connections_within
+from askew_server.serving.limits import connections_within
 print(connections_within(2000), resource.getrlimit(resource.RLIMIT_NOFILE)[0] > 2000)
 """
 

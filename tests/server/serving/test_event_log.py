@@ -14,9 +14,9 @@ from typing import TextIO
 
 import pytest
 
-from askew_server.serving.configuration.server import Log, LogLevel, ServerConfig
-from askew_server.serving.observing.event_log import EVENTS, FIELDS, EventLog, take_over
-from askew_server.serving.observing.observer import Observer, Overloads
+from askew_server.serving.event_log import EVENTS, FIELDS, EventLog, take_over
+from askew_server.serving.observer import Observer, Overloads
+from askew_server.serving.settings import Log, LogLevel, ServerConfig
 
 SIGNAL = "(-701337193, 1302884417)"
 

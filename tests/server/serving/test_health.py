@@ -14,12 +14,12 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from askew.errors import LedgerError
 from askew_server.published.reader import ReleaseReader
-from askew_server.serving.configuration.server import ServerConfig
-from askew_server.serving.front.grpc_server import RunningServer
-from askew_server.serving.observing.event_log import EventLog
-from askew_server.serving.observing.observer import Observer
-from askew_server.serving.services.call import Answer
-from askew_server.serving.services.popularity import PopularityService
+from askew_server.serving.call import Answer
+from askew_server.serving.event_log import EventLog
+from askew_server.serving.grpc_server import RunningServer
+from askew_server.serving.observer import Observer
+from askew_server.serving.popularity import PopularityService
+from askew_server.serving.settings import ServerConfig
 
 PATIENCE = 20  # seconds
 

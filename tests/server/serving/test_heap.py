@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from askew_server.serving.configuration.server import ServerConfig
-from askew_server.serving.front import grpc_server
-from askew_server.serving.front.grpc_server import RunningServer
+from askew_server.serving import grpc_server
+from askew_server.serving.grpc_server import RunningServer
+from askew_server.serving.settings import ServerConfig
 
 PATIENCE = 20  # seconds; only ever waited for by a server that does not do what it should
 

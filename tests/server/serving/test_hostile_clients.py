@@ -17,9 +17,9 @@ from benchmarks.serving.frames import headers, message
 from benchmarks.serving.raw_http2 import RawConnection
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from askew_server.serving.configuration.server import LaneLimits, Limits, ServerConfig
-from askew_server.serving.front.grpc_server import TURN, RunningServer
-from askew_server.serving.services.call import Answer, Job
+from askew_server.serving.call import Answer, Job
+from askew_server.serving.grpc_server import TURN, RunningServer
+from askew_server.serving.settings import LaneLimits, Limits, ServerConfig
 
 PATIENCE = 3  # seconds; only ever waited for by a server that does not do what it should
 LARGE = 1 << 18

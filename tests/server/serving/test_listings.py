@@ -19,8 +19,8 @@ from askew_server.collections.columns import Column, Flags, Numbers, Titles, Wor
 from askew_server.collections.live import live_path, write_live
 from askew_server.retrieval.served import LiveValues
 from askew_server.retrieval.snapshot import SnapshotHolder
-from askew_server.serving.services import retrieval
-from askew_server.serving.services.retrieval import ListingReplies, RetrievalService
+from askew_server.serving import retrieval
+from askew_server.serving.retrieval import ListingReplies, RetrievalService
 
 
 def from_listings(collection: Collection, rows: np.ndarray) -> bytes:

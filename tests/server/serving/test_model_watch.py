@@ -24,11 +24,11 @@ from askew.protocol.signal import Query, Signal
 from askew.wire import convert
 from askew_server.retrieval.served import serving_of, snapshot_of
 from askew_server.retrieval.snapshot import Serving, Snapshot, SnapshotHolder
-from askew_server.serving.configuration.server import ServerConfig
-from askew_server.serving.front.grpc_server import RunningServer
-from askew_server.serving.running import models
-from askew_server.serving.running.models import Models, ModelWatch
-from askew_server.serving.services.retrieval import RetrievalService
+from askew_server.serving import models
+from askew_server.serving.grpc_server import RunningServer
+from askew_server.serving.models import Models, ModelWatch
+from askew_server.serving.retrieval import RetrievalService
+from askew_server.serving.settings import ServerConfig
 from askew_server.taste.model import artifact
 from askew_server.taste.model.item_model import ItemModel
 from askew_server.taste.model.mondays import text_of_edition, versions_in

@@ -23,16 +23,15 @@ from askew.errors import AskewError, LedgerError, NotFound, Overloaded, WireErro
 from askew.wire import popularity_convert as popular
 from askew.wire.status import FIXED_TEXT
 from askew.wire.v1 import popularity_pb2, retrieval_pb2
-from askew_server.serving.configuration.server import Log, ServerConfig
-from askew_server.serving.front.grpc_server import RunningServer
-from askew_server.serving.front.health import QuietHealth
-from askew_server.serving.observing.event_log import EventLog
-from askew_server.serving.observing.observer import Observer
-from askew_server.serving.services.analyst import AnalystService
-from askew_server.serving.services.bearer import BearerKey, Principals, RateLimit, Revocations
-from askew_server.serving.services.call import Answer, Caller, Job, Lane, Service
-from askew_server.serving.services.popularity import PopularityService
-from askew_server.serving.services.retrieval import RetrievalService
+from askew_server.serving.analyst import AnalystService
+from askew_server.serving.bearer import BearerKey, Principals, RateLimit, Revocations
+from askew_server.serving.call import Answer, Caller, Job, Lane, Service
+from askew_server.serving.event_log import EventLog
+from askew_server.serving.grpc_server import QuietHealth, RunningServer
+from askew_server.serving.observer import Observer
+from askew_server.serving.popularity import PopularityService
+from askew_server.serving.retrieval import RetrievalService
+from askew_server.serving.settings import Log, ServerConfig
 
 SECRET = "person 17 saw Alien"
 PATIENCE = 20

@@ -10,10 +10,10 @@ import pytest
 import pytest_asyncio
 from prometheus_client.parser import text_string_to_metric_families
 
-from askew_server.serving.configuration.server import Metrics
-from askew_server.serving.observing import endpoint
-from askew_server.serving.observing.endpoint import Endpoint, exposition_of
-from askew_server.serving.observing.observer import Observer
+from askew_server.serving import endpoint
+from askew_server.serving.endpoint import Endpoint, exposition_of
+from askew_server.serving.observer import Observer
+from askew_server.serving.settings import Metrics
 
 PATIENCE = 20  # seconds; only ever waited for by pages that do not do what they should
 RETRIEVAL = "askew.wire.v1.Retrieval"

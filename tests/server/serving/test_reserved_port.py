@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from askew_server.serving.configuration.server import ServerConfig
-from askew_server.serving.front.grpc_server import RunningServer
-from askew_server.serving.running.several import ReservedPort, Several, main
+from askew_server.serving.grpc_server import RunningServer
+from askew_server.serving.settings import ServerConfig
+from askew_server.serving.supervisor import ReservedPort, Several, main
 
 HERE = "127.0.0.1"
 

@@ -14,10 +14,10 @@ import pytest
 
 from askew.catalog.editions import PERIOD, edition_of
 from askew.errors import ParameterError
-from askew_server.serving.configuration.server import Metrics, ServerConfig
-from askew_server.serving.front.grpc_server import RunningServer
-from askew_server.serving.running import process
-from askew_server.serving.running.process import serve
+from askew_server.serving import process
+from askew_server.serving.grpc_server import RunningServer
+from askew_server.serving.process import serve
+from askew_server.serving.settings import Metrics, ServerConfig
 from askew_server.taste.model.mondays import text_of_edition, today
 
 Run = Callable[..., int]

@@ -13,20 +13,22 @@ import pytest
 
 from askew_server.cli.configured import configuration, settings
 from askew_server.cli.main import cli
-from askew_server.serving.configuration.file import read_file
-from askew_server.serving.configuration.keys import (
+from askew_server.serving.grpc_server import RunningServer
+from askew_server.serving.settings import (
     BY_NAME,
     KEYS,
     Choice,
+    Configuration,
     Key,
     Kind,
     Network,
     Number,
+    ServerConfig,
     Switch,
     Whole,
+    configuration_of,
+    read_file,
 )
-from askew_server.serving.configuration.server import Configuration, ServerConfig, configuration_of
-from askew_server.serving.front.grpc_server import RunningServer
 
 ALL = [pytest.param(key, id=key.name) for key in KEYS]
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from askew_server.serving.running import several
-from askew_server.serving.running.several import Several
+from askew_server.serving import supervisor
+from askew_server.serving.supervisor import Several
 
 HERE = "127.0.0.1"
 
@@ -30,7 +30,7 @@ def commands_of(asked: Several, monkeypatch: pytest.MonkeyPatch) -> list[Sequenc
             return 0
 
     monkeypatch.setattr(os, "execv", lambda _, words: found.append(words))
-    monkeypatch.setattr(several, "Supervisor", Supervisor)
+    monkeypatch.setattr(supervisor, "Supervisor", Supervisor)
     asked.become()
     asyncio.run(asked.run(1))
     return found
@@ -59,4 +59,4 @@ def test_a_log_that_cannot_be_written_ends_nothing(monkeypatch: pytest.MonkeyPat
             raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(sys, "stderr", Full())
-    several._say("process 0 ended with -9 and is started again")
+    supervisor._say("process 0 ended with -9 and is started again")

@@ -14,7 +14,7 @@ from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.wire import convert
 from askew.wire.held import held_to_bytes
-from askew_server.serving.services.retrieval import SlateReplies
+from askew_server.serving.retrieval import SlateReplies
 
 N = 300
 

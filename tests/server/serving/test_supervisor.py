@@ -18,8 +18,8 @@ from typing import TypeVar
 
 import pytest
 
-from askew_server.serving.running import supervisor
-from askew_server.serving.running.supervisor import Supervisor, pause_after
+from askew_server.serving import supervisor
+from askew_server.serving.supervisor import Supervisor, pause_after
 
 _Value = TypeVar("_Value")
 PATIENCE = 20  # seconds; only ever waited for by what does not do what it should
@@ -269,9 +269,9 @@ def test_the_pauses_before_another_start_grow_to_half_a_minute() -> None:
 
 PARENT = """
 import asyncio, sys
-from askew_server.serving.running import supervisor
-from askew_server.serving.running import supervisor
-from askew_server.serving.running.supervisor import Supervisor
+from askew_server.serving import supervisor
+from askew_server.serving import supervisor
+from askew_server.serving.supervisor import Supervisor
 played, folder = sys.argv[1:]
 def command(number):
     return [sys.executable, "-I", "-S", "-c", played, str(number), folder]
@@ -298,6 +298,6 @@ def test_no_process_outlives_a_parent_that_was_killed(folder: Path) -> None:
 
 def test_what_keeps_the_processes_brings_nothing_that_answers() -> None:
     """Planted bug: an import of a configuration that brings gRPC or numpy."""
-    code = "import sys, askew_server.serving.running.several; print(*sys.modules)"
+    code = "import sys, askew_server.serving.supervisor; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"grpc", "numpy", "google.protobuf", "click"} & set(run.stdout.split())

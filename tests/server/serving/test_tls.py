@@ -26,15 +26,14 @@ from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.demo.server import wait_until_healthy
 from askew_client.transport import grpc as grpc_transport
 from askew_client.transport.grpc import GrpcTransport
-from askew_server.serving.configuration.server import ServerConfig, Tls
-from askew_server.serving.front import certificates
-from askew_server.serving.front.analyst_client import AnalystClient, Trust
-from askew_server.serving.front.certificates import Certificates, read_identity
-from askew_server.serving.front.grpc_server import RunningServer
-from askew_server.serving.front.issuing import Issuer, write_new
-from askew_server.serving.observing.event_log import EventLog
-from askew_server.serving.observing.observer import Observer
-from askew_server.serving.services.call import Answer
+from askew_server.serving import certificates
+from askew_server.serving.analyst_client import AnalystClient, Trust
+from askew_server.serving.call import Answer
+from askew_server.serving.certificates import Certificates, Issuer, read_identity, write_new
+from askew_server.serving.event_log import EventLog
+from askew_server.serving.grpc_server import RunningServer
+from askew_server.serving.observer import Observer
+from askew_server.serving.settings import ServerConfig, Tls
 
 PATIENCE = 20
 

@@ -1,38 +1,43 @@
-"""The rules that make a set of their own for whoever may have sent the signal.
+"""Rules that weigh the people who may have sent a signal: `items`, `posterior`, and `codebook` as
+served.
 
-    objective of a set S    mean over the people of the sample of  min_{i in S} h(distance(i, p))
+    objective of a set S    mean over m people p of  min_{i in S} h(distance(i, p))
 
+`items` and `posterior` make a set of their own. The candidates are the item nearest to each person
+of the sample, and those of `codebook` and `nearest`; the choice is greedy, then swaps. The server
+answers by the best of the own set, `codebook` and `nearest` by the objective, ties in this order.
 With kinds, an item that a person does not accept costs them as much as one 4 / epsilon away, which
 is about twice as far as the noise reaches.
-`items` and `posterior` make a set of their own: the candidates are the item nearest to each person
-of the sample, and those of `codebook` and `nearest`; greedy choice, then swaps. Served is the best
-of a rule's own set, `codebook` and `nearest` by the objective, ties in this order. The sample is a
-function of the signal and sums are exact, so the same bytes get the same answer in any process.
 
-What is served as `codebook`: that rule's set, or `nearest`'s if it costs people less.
+*The choice.* Costs c_pi are whole numbers from 0 to 65535, held as float32. With at most 256 people
+every sum stays below 2**24, so float32 adds exactly: no order of summation and no number of threads
+changes an answer, and the first item wins a tie. So the same bytes get the same answer in any
+process. Sums are numpy's own: a product by BLAS would be as exact, but its threads wait for each
+other on a busy machine a hundred times as long as the product takes. Shapes: costs (m, c), people
+by items. Complexity: O(k c m) for the greedy choice, O(c m) a swap over all pairs of an item and a
+slot. Source: k-median by local search, Arya et al. 2004; greedy start, Cornuejols, Fisher and
+Nemhauser 1977.
 
-    objective of a set S    mean over m people of  min_{i in S} h(distance(i, p))
-
-The people are those of the noise alone, m positions around the signal s. Most questions need no
-item beside each person: with a the probe nearest to a person p, delta_a the distance from it to
-its item, which is in the set, and R a distance within which s has k items,
+*`codebook` as served* is that rule's set, or `nearest`'s if it costs people less. The people are
+those of the noise alone, m positions around the signal s. Most questions need no item beside each
+person. Let a be the probe nearest to a person p, delta_a the distance from it to its item, which is
+in the set, and R a distance within which s has k items. Then
 
     least distance to codebook's set  <=  |p a| + delta_a
     least distance to nearest's set   >=  |p s| - R
 
 by the triangle inequality and because h increases. Where the first sum is below the second by more
-than costs are rounded, `codebook` costs less, and nothing else is looked at. R is found quickly
-first, and the least there is where that does not tell. Guarantee: the set is that of least
+than costs are rounded, `codebook` costs less, and the rule looks at nothing else. It finds R
+quickly first, and the least R where the quick one does not decide. Guarantee: the set of least
 objective for this very signal, ties to `codebook`, whichever way it was found; a function of the
-signal alone, so post-processing. Costs of the objective are whole numbers from 0 to
-65535, the largest of both sets', so sums are exact.
-
-Complexity: O(k log n + m) where the bounds tell, O(k m) more where not.
+signal alone, so post-processing. Complexity: O(k log n + m) where the bounds decide, O(k m) more
+where not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -40,10 +45,74 @@ from numpy.typing import NDArray
 
 from askew.placement.problem import Disutility, Identity
 from askew.protocol.signal import Signal
-from askew_server.retrieval.near import choice
 from askew_server.retrieval.near.density import ByNoise, Laws, People
 from askew_server.retrieval.near.index import MetricIndex, Points, Rows
 from askew_server.retrieval.near.rules import Codebook, Kinds, ServedRule, checked, places_of
+
+Costs = NDArray[np.float32]
+Items = NDArray[np.int64]
+LEVELS = 65535
+MOST_PEOPLE = 2**24 // (LEVELS + 1)
+_SWAPS = 3  # more of them fit the sample, and nobody else
+
+
+def whole(distances: Costs) -> Costs:
+    """Distances as whole numbers, the largest 65535; overwrites them."""
+    top = float(distances.max())
+    distances *= np.float32(LEVELS / top if top > 0 else 0.0)
+    return np.rint(distances, out=distances)
+
+
+def cost(costs: Costs, items: Items) -> float:
+    """What these items cost everybody together."""
+    return float(costs[:, items].min(axis=1).sum())
+
+
+def choose(costs: Costs, k: int) -> Items:
+    """k distinct items, (k,), 1 <= k <= c."""
+    items, by_person = _greedy(costs, k), np.ascontiguousarray(costs)
+    for _ in range(_SWAPS):
+        if not _swap(by_person, items):
+            break
+    return items
+
+
+def _greedy(costs: Costs, k: int) -> Items:
+    """One item after the other, each the best beside those before it."""
+    by_item = np.ascontiguousarray(costs.T)
+    best = np.full(len(costs), LEVELS, np.float32)
+    ones, taken = np.ones_like(best), np.zeros(len(by_item), np.float32)
+    beside, items = np.empty_like(by_item), np.empty(k, np.int64)
+    for slot in range(k):
+        np.minimum(by_item, best, out=beside)
+        item = int((np.vecdot(beside, ones) + taken).argmin())
+        items[slot], taken[item] = item, np.inf
+        np.minimum(best, by_item[item], out=best)
+    return items
+
+
+def _swap(costs: Costs, items: Items) -> bool:
+    """Makes the best swap, if one saves anything."""
+    chosen = costs[:, items]
+    owner = chosen.argmin(axis=1)
+    order = np.argsort(owner, kind="stable")  # people of one slot stand together
+    costs, chosen, owner = costs[order], chosen[order], owner[order]
+    people = np.arange(len(costs))
+    first = chosen[people, owner]
+    chosen[people, owner] = LEVELS
+    beside = np.minimum(costs, first[:, None])
+    more = np.minimum(costs, chosen.min(axis=1)[:, None])  # once a person's own item is gone
+    more -= beside
+    ends = np.searchsorted(owner, np.arange(len(items) + 1)).tolist()
+    lost = [np.add.reduce(more[start:end]) for start, end in pairwise(ends)]
+    totals = np.array(lost) + beside.sum(axis=0)  # (k, c): slot out, item in
+    totals[:, items] = np.inf
+    out, into = np.unravel_index(totals.argmin(), totals.shape)
+    if totals[out, into] >= first.sum():
+        return False
+    items[out] = into
+    return True
+
 
 _LOST = 4.0  # what none of a kind costs, in 1 / epsilon
 
@@ -67,7 +136,7 @@ class Objective:
             return self._index.nearest(positions)[:, 0]
         return self._kinds.nearest(positions)
 
-    def costs(self, signal: Signal, items: Rows, positions: Points) -> choice.Costs:
+    def costs(self, signal: Signal, items: Rows, positions: Points) -> Costs:
         """What each item costs each person, (m, c)."""
         distances = self._index.distances(items, positions)
         if self._kinds is not None:
@@ -75,7 +144,7 @@ class Objective:
             distances[self._kinds.refused(items)] = lost
         if not isinstance(self._disutility, Identity):
             distances = self._disutility(distances.astype(np.float64)).astype(np.float32)
-        return choice.whole(distances)
+        return whole(distances)
 
 
 class Sampled:
@@ -97,10 +166,10 @@ class Sampled:
         row_of = {item: row for row, item in enumerate(dict.fromkeys(found.tolist()))}
         items = np.fromiter(row_of, np.int64)
         costs = self._objective.costs(signal, items, positions)
-        rows = [choice.choose(costs, k)]
+        rows = [choose(costs, k)]
         if self._served:
             rows += [np.array([row_of[item] for item in each.tolist()]) for each in sets]
-        return np.sort(items[min(rows, key=lambda each: choice.cost(costs, each))])
+        return np.sort(items[min(rows, key=lambda each: cost(costs, each))])
 
     def cost(self, signal: Signal, k: int) -> int:
         """One answer, and what the others take."""
@@ -158,14 +227,14 @@ class ServedCodebook:
         least = self._disutility(np.maximum(from_signal - radius, 0.0))
         top = self._disutility(np.maximum(by_probe.max(), from_signal.max() + radius))
         # Half a level for each cost of both sets, and as much again for what float32 rounds.
-        return bool(most.sum() + 2 * FEW * top / choice.LEVELS < least.sum())
+        return bool(most.sum() + 2 * FEW * top / LEVELS < least.sum())
 
     def _cheaper(self, placed: Rows, near: Rows, people: Points) -> Rows:
         """The set of least objective, by each person's own item."""
         index = self._index
         every = index.compared(np.concatenate((placed, near)), people)
         least = index.measured(every.reshape(2, len(placed), FEW).min(axis=1))
-        costs = choice.whole(self._disutility(least.astype(np.float64)).astype(np.float32))
+        costs = whole(self._disutility(least.astype(np.float64)).astype(np.float32))
         by_codebook, by_nearest = costs.sum(axis=1).tolist()
         return placed if by_codebook <= by_nearest else near
 

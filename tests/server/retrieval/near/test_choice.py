@@ -7,20 +7,20 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from askew_server.retrieval.near import choice
+from askew_server.retrieval.near import sampled
 
 
-def made_costs(rows: int, people: int, seed: int) -> choice.Costs:
+def made_costs(rows: int, people: int, seed: int) -> sampled.Costs:
     rng = np.random.default_rng(seed)
     items, homes = rng.random((rows, 2)), rng.random((people, 2))
     away = np.linalg.norm(homes[:, None] - items, axis=2)
-    return choice.whole(away.astype(np.float32))
+    return sampled.whole(away.astype(np.float32))
 
 
-def least(costs: choice.Costs, k: int) -> float:
+def least(costs: sampled.Costs, k: int) -> float:
     """The cost of the best of all choices."""
     sets = combinations(range(costs.shape[1]), k)
-    return min(choice.cost(costs, np.array(each)) for each in sets)
+    return min(sampled.cost(costs, np.array(each)) for each in sets)
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4])
@@ -29,9 +29,9 @@ def test_a_choice_is_nearly_always_the_best_of_all(k: int) -> None:
     worst, best = [], 0
     for seed in range(60):
         costs = made_costs(11, 40, seed)
-        rows = choice.choose(costs, k)
+        rows = sampled.choose(costs, k)
         assert len(set(rows.tolist())) == k
-        ratio = choice.cost(costs, rows) / least(costs, k)
+        ratio = sampled.cost(costs, rows) / least(costs, k)
         worst.append(ratio)
         best += ratio == 1
     assert max(worst) < 1.11
@@ -41,8 +41,10 @@ def test_a_choice_is_nearly_always_the_best_of_all(k: int) -> None:
 @pytest.mark.parametrize("k", [1, 5, 11])
 def test_a_choice_has_k_distinct_rows_even_where_rows_are_equal(k: int) -> None:
     costs = np.repeat(made_costs(1, 40, 3), 11, axis=1)
-    assert sorted(choice.choose(costs, k).tolist()) == sorted(set(choice.choose(costs, k).tolist()))
-    assert len(choice.choose(np.zeros((40, 11), np.float32), k)) == k
+    assert sorted(sampled.choose(costs, k).tolist()) == sorted(
+        set(sampled.choose(costs, k).tolist())
+    )
+    assert len(sampled.choose(np.zeros((40, 11), np.float32), k)) == k
 
 
 def test_items_that_cost_the_same_in_another_order_are_a_tie() -> None:
@@ -51,18 +53,18 @@ def test_items_that_cost_the_same_in_another_order_are_a_tie() -> None:
     Planted bug: costs that are no whole numbers, whose sums depend on their order.
     """
     rng = np.random.default_rng(6)
-    costs = rng.random(choice.MOST_PEOPLE).astype(np.float32)
+    costs = rng.random(sampled.MOST_PEOPLE).astype(np.float32)
     dealt = np.column_stack([rng.permutation(costs) for _ in range(200)])
-    assert choice.choose(choice.whole(dealt), 1).tolist() == [0]
+    assert sampled.choose(sampled.whole(dealt), 1).tolist() == [0]
 
 
 def test_costs_are_whole_numbers_whose_sums_float32_holds() -> None:
-    costs = made_costs(50, choice.MOST_PEOPLE, 7)
+    costs = made_costs(50, sampled.MOST_PEOPLE, 7)
     assert (costs == np.rint(costs)).all()
     assert (costs.min(), costs.max()) >= (0, 65535)
-    assert choice.LEVELS * choice.MOST_PEOPLE < 2**24
+    assert sampled.LEVELS * sampled.MOST_PEOPLE < 2**24
     np.testing.assert_array_equal(costs.sum(axis=0), costs.astype(np.float64).sum(axis=0))
 
 
 def test_items_at_no_distance_cost_nothing() -> None:
-    assert not choice.whole(np.zeros((3, 4), np.float32)).any()
+    assert not sampled.whole(np.zeros((3, 4), np.float32)).any()

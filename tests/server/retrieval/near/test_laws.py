@@ -40,8 +40,8 @@ from askew_server.collections.model import model_of
 from askew_server.retrieval.near import MetricAnswers, MetricIndex, served_rule_of
 from askew_server.retrieval.near.density import CACHED_LAWS, Laws
 from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
-from askew_server.serving.services.call import Job
-from askew_server.serving.services.retrieval import RetrievalService
+from askew_server.serving.call import Job
+from askew_server.serving.retrieval import RetrievalService
 
 WEEK = replace(DAY, name="week", high=168.0)
 SPACES = (LINE, RING, BOTH, AxisSpace((DAY, WEEK)), AxisSpace((POSTS, DAY, WEEK)))

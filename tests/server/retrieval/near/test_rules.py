@@ -36,7 +36,7 @@ from askew.spaces.metric.map_noise import MapNoise
 from askew.spaces.metric.map_space import MapSpace
 from askew.spaces.metric.region import COSINE_PARTS, LEAST_COSINE, Region
 from askew_server.collections.model import Towns
-from askew_server.retrieval.near import Density, MetricIndex, choice, near_rule_of, served_rule_of
+from askew_server.retrieval.near import Density, MetricIndex, near_rule_of, sampled, served_rule_of
 from askew_server.retrieval.near.density import ByDensity, ByNoise
 from askew_server.retrieval.near.index import frame_of
 from askew_server.retrieval.near.sampled import Objective, Sampled
@@ -226,7 +226,7 @@ def test_a_poor_set_of_its_own_is_not_served(monkeypatch: pytest.MonkeyPatch) ->
     """Planted bug: the own set is served whatever it costs."""
     _, objective, signal = line_of_items()
     costliest = lambda costs, k: np.argsort(-costs.sum(axis=0))[:k]  # noqa: E731
-    monkeypatch.setattr(choice, "choose", costliest)
+    monkeypatch.setattr(sampled, "choose", costliest)
     others = (Fixed(1, 2), Fixed(39, 40))
     assert Sampled(objective, others).choose(signal, 2).tolist() == [39, 40]
     assert Sampled(objective, others, served=False).choose(signal, 2).tolist() == [1, 2]

@@ -16,8 +16,7 @@ from askew.spaces.metric.axes import AxisSpace
 from askew.spaces.metric.map_space import MapSpace, MetricSpace
 from askew.spaces.metric.region import Region
 from askew_server.retrieval.near import MetricIndex
-from askew_server.retrieval.near.choice import LEVELS
-from askew_server.retrieval.near.sampled import FEW, ServedCodebook
+from askew_server.retrieval.near.sampled import FEW, LEVELS, ServedCodebook
 
 TOWN = Fraction(277, 1000)
 

@@ -1,18 +1,57 @@
-"""Stored releases in memory: what never changes is read and checked once, not for every reader.
+"""The public service of stored releases: it holds a reader of them and nothing else.
 
-A kept reply is given out as long as the ledger's files look as they did when it was read. When they
-do not, the release's link in the chain is compared: a restored ledger may have another release
-under the same number.
+There is no ledger to write to, no engine and no key in this module or behind it, so no call can
+spend, count or draw. A contract checks who may import what.
+
+The service keeps replies, because a release never changes. It gives a kept reply as long as the
+ledger's files look as they did when it read them. When they do not, it compares the release's link
+in the chain: a restored ledger may have another release under the same number.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from threading import Lock
 
+from askew.wire import popularity_convert as convert
+from askew.wire.v1 import popularity_pb2 as pb
 from askew_server.published.reader import Mark, ReleaseReader
+from askew_server.serving.call import Answer, Caller, Job
+
+
+class PopularityService:
+    """Stored releases behind the two methods of the service."""
+
+    name = pb.DESCRIPTOR.services_by_name["Popularity"].full_name
+
+    def __init__(self, reader: ReleaseReader) -> None:
+        self._reader = reader
+        self._kept = KeptReleases(reader, convert.document_to_bytes)
+
+    @property
+    def methods(self) -> Mapping[str, Answer]:
+        """What is answered."""
+        return {"GetRelease": self._release, "ListReleases": self._page}
+
+    def check(self) -> None:
+        """Raises LedgerError for a file that cannot be read."""
+        self._reader.check()
+
+    def _release(self, request: bytes, _: Caller) -> bytes | Job:
+        charge = convert.charge_from_bytes(request)
+        kept = self._kept.at_hand(charge)
+        return kept if kept is not None else Job(lambda: self._kept.read(charge))
+
+    def _page(self, request: bytes, _: Caller) -> Job:
+        dataset, after = convert.page_request_from_bytes(request)
+        return Job(lambda: self._page_after(dataset, after))
+
+    def _page_after(self, dataset: str, after: int) -> bytes:
+        page = self._reader.page(dataset, after, convert.PAGE)
+        return convert.page_to_bytes(page.summaries, more=page.more)
+
 
 MAX_KEPT = 1 << 26  # bytes of replies, beside the longest one
 

@@ -42,7 +42,7 @@ from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.collections.collection import Collection, Picked
 from askew_server.collections.columns import Column, Flags, Numbers, Rows, Words
 from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
-from askew_server.serving.services.call import Answer, Caller, Job
+from askew_server.serving.call import Answer, Caller, Job
 from askew_server.taste.model.answer_tables import AnswerTable
 
 

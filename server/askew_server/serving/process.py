@@ -14,13 +14,13 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from askew_server.serving.configuration.server import ServerConfig
-from askew_server.serving.front.descriptors import connections_within
-from askew_server.serving.front.grpc_server import RunningServer
-from askew_server.serving.observing.event_log import EventLog, take_over
-from askew_server.serving.observing.observer import Observer, Overloads
-from askew_server.serving.running.supervisor import show_life, when_input_closes
-from askew_server.serving.services.call import Service
+from askew_server.serving.call import Service
+from askew_server.serving.event_log import EventLog, take_over
+from askew_server.serving.grpc_server import RunningServer
+from askew_server.serving.limits import connections_within
+from askew_server.serving.observer import Observer, Overloads
+from askew_server.serving.settings import ServerConfig
+from askew_server.serving.supervisor import show_life, when_input_closes
 
 _EVERY = 5.0  # seconds between two looks
 
@@ -42,7 +42,7 @@ async def watched(
     """
     stop_pages, port = None, None
     if config.metrics.port is not None:
-        from askew_server.serving.observing.endpoint import Endpoint
+        from askew_server.serving.endpoint import Endpoint
 
         endpoint = Endpoint(config.metrics, observer, reuse_port=config.reuse_port)
         await endpoint.start()

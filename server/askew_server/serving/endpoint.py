@@ -30,14 +30,14 @@ from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
 from askew import __version__
-from askew_server.serving.configuration.server import Metrics
-from askew_server.serving.observing.observer import (
+from askew_server.serving.observer import (
     BOUNDS,
     STATUSES,
     MethodCounts,
     Observer,
     monday_of,
 )
+from askew_server.serving.settings import Metrics
 
 _DAY = 86_400  # seconds
 _UPPER = (*(str(bound) for bound in BOUNDS), "+Inf")

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from askew.errors import AccessError, ParameterError, Refused, TooOften, Unauthenticated
-from askew_server.serving.configuration.file import read_private
+from askew_server.serving.settings import read_private
 
 AUDIENCE = "askew-analyst"
 MAX_MINUTES = 60

@@ -37,7 +37,7 @@ from threading import Lock
 from types import TracebackType
 from typing import Any, TextIO
 
-from askew_server.serving.configuration.server import Log
+from askew_server.serving.settings import Log
 
 _Form = Callable[[object], bool]
 _MOST = 1 << 53  # whole numbers that every reader of JSON has exactly

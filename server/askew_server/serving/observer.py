@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Protocol
 
-from askew_server.serving.observing.event_log import EventLog, of_error
+from askew_server.serving.event_log import EventLog, of_error
 
 BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper ends of the ranges of seconds that calls are sorted into; what takes longer is beyond."""

@@ -1,1 +1,0 @@
-"""What an operator decides, as values that are valid because they exist."""

@@ -1,0 +1,363 @@
+"""What callers may take of one process: threads, connections, unread replies, file descriptors.
+
+*Jobs.* A job takes a place when it is admitted, and frees it when it ends, whether or not anybody
+still waits for it: a caller who went away cannot make room for more work than there is. A job that
+would be answered too late is refused at once. The oldest job is always next, and it is in time
+because no more are let in than the pace of those before allows.
+
+*Calls of one connection.* A call counts from its headers until its reply is taken or its connection
+ends. So a message that never comes and a reply that nobody reads count as well.
+
+*Connections.* One that finds no descriptor waits in the system, unanswered, for as long as its
+caller does; gRPC closes one beyond its own limit at once. So that limit is below the system's.
+Where connections get scarce, no address keeps more than a share of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import socket
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from ipaddress import ip_address, ip_network
+from pathlib import Path
+from threading import Lock
+from urllib.parse import unquote
+
+from askew.errors import AccessError, Overloaded, TooSlow, Unreachable
+from askew_server.serving.call import Job
+from askew_server.serving.settings import LaneLimits, ServerConfig
+
+_MEMORY = 8
+"""How many jobs the pace is an average of, roughly: later ones count more."""
+
+
+class Admission:
+    """One lane's threads and places. clock: seconds, never going back."""
+
+    def __init__(self, name: str, limits: LaneLimits, clock: Callable[[], float]) -> None:
+        self._limits, self._clock = limits, clock
+        self._threads = ThreadPoolExecutor(limits.threads, name)
+        self._taken, self._pace, self._lock = 0, 0.0, Lock()
+        self.refused = 0  # calls that found no place, ever
+
+    @property
+    def taken(self) -> int:
+        """Places of jobs that run or wait."""
+        return self._taken
+
+    @property
+    def wait(self) -> float:
+        """Seconds until a thread is free for one more job, by the pace of those before."""
+        ahead = max(0, self._taken + 1 - self._limits.threads)
+        return ahead * self._pace / self._limits.threads
+
+    async def run(self, job: Job, remaining: float | None) -> bytes:
+        """The reply that a job makes. remaining: seconds until its caller's deadline.
+
+        Raises Overloaded where no place is free, or none in time, TooSlow for a deadline that
+        passes first, as no work begins after it, and Unreachable where the lane stops.
+        """
+        longest = self._limits.longest
+        seconds = longest if remaining is None else min(remaining, longest)
+        ends = self._clock() + seconds
+        self._take(job.cost, seconds)
+        try:
+            future = self._threads.submit(self._run, job, ends)
+        except RuntimeError:  # it stops
+            self._free(job.cost)
+            raise Unreachable("the server is stopping") from None
+        future.add_done_callback(lambda _: self._free(job.cost))
+        return await _awaited(future, seconds)
+
+    def stop(self) -> None:
+        """Begin no more jobs."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _take(self, cost: int, seconds: float) -> None:
+        if seconds <= 0:
+            raise TooSlow("the deadline has passed")
+        with self._lock:
+            if not self._has_room(cost, seconds):
+                self.refused += 1
+                raise Overloaded("too many calls are under way")
+            self._taken += cost
+
+    def _has_room(self, cost: int, seconds: float) -> bool:
+        """Whether a job may come in; one that finds nobody there always may."""
+        limits, wait = self._limits, self.wait
+        if not self._taken:
+            return True
+        fits = self._taken + cost <= limits.threads + limits.waiting
+        return fits and wait <= limits.patience and wait + cost * self._pace <= seconds
+
+    def _free(self, cost: int) -> None:
+        with self._lock:
+            self._taken -= cost
+
+    def _run(self, job: Job, ends: float) -> bytes:
+        begins = self._clock()
+        if begins >= ends:
+            raise TooSlow("the deadline passed before the work began")
+        try:
+            return job.run()
+        finally:
+            self._learn((self._clock() - begins) / job.cost)
+
+    def _learn(self, seconds: float) -> None:
+        with self._lock:
+            self._pace += (seconds - self._pace) / _MEMORY
+
+
+async def _awaited(future: Future[bytes], seconds: float) -> bytes:
+    """What a future becomes. A job that has not begun is given up where nobody waits any more."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await asyncio.wrap_future(future)
+    except TimeoutError:
+        raise TooSlow("the deadline passed") from None
+
+
+SMALL = 4096
+"""Bytes of a reply that is always given: the number of calls bounds how many wait to be read."""
+
+
+class Connections:
+    """Calls under way by connection, and bytes of large replies that nobody has read yet.
+
+    calls: at most, of one connection. spared: addresses or networks of proxies, whose connections
+    carry many people's calls. unread: bytes, of all connections. Peers are named as gRPC does, such
+    as "ipv4:127.0.0.1:4711"; a name is forgotten with its last call. For one thread.
+    """
+
+    def __init__(self, calls: int, spared: Sequence[str], unread: int) -> None:
+        self._most, self._most_unread = calls, unread
+        self._spared = [ip_network(each, strict=False) for each in spared]
+        self._calls = dict[str, int]()
+        self._unread = 0
+
+    @property
+    def peers(self) -> int:
+        """Connections with a call under way."""
+        return len(self._calls)
+
+    @property
+    def busy(self) -> set[str]:
+        """Connections with a call under way, without quotes."""
+        return {unquote(each) for each in self._calls}
+
+    def enter(self, peer: str) -> None:
+        """A call begins. Raises Overloaded where its connection has too many; it is not counted."""
+        count = self._calls.get(peer, 0)
+        if count >= self._most and not self.spares(peer):
+            raise Overloaded("too many calls of one connection")
+        self._calls[peer] = count + 1
+
+    def leave(self, peer: str, held: int = 0) -> None:
+        """A call that entered is over. held: what it was given to hold."""
+        self._unread -= held
+        count = self._calls.pop(peer) - 1
+        if count:
+            self._calls[peer] = count
+
+    def hold(self, size: int) -> int:
+        """Room for a reply until it is read: the bytes to give back. Raises Overloaded."""
+        if size <= SMALL:
+            return 0
+        if self._unread + size > self._most_unread:
+            raise Overloaded("too many replies wait to be read")
+        self._unread += size
+        return size
+
+    def spares(self, peer: str) -> bool:
+        """Whether a connection is a proxy's."""
+        address = unquote(peer).partition(":")[2].rpartition(":")[0].strip("[]").partition("%")[0]
+        try:
+            return any(ip_address(address) in network for network in self._spared)
+        except ValueError:  # no address, as of a socket in a file system
+            return False
+
+
+_NO_COMPRESSION = 1  # sizes must not depend on content
+
+
+def options_of(config: ServerConfig) -> list[tuple[str, int]]:
+    """What a gRPC server is started with."""
+    limits = config.limits
+    return [
+        ("grpc.so_reuseport", int(config.reuse_port)),
+        ("grpc.max_receive_message_length", limits.request_bytes),
+        ("grpc.compression_enabled_algorithms_bitset", _NO_COMPRESSION),
+        ("grpc.max_metadata_size", limits.metadata_bytes),
+        ("grpc.absolute_max_metadata_size", limits.metadata_bytes),
+        ("grpc.max_concurrent_streams", limits.proxy_streams if config.proxies else limits.streams),
+        ("grpc.server.max_pending_requests", limits.pending),
+        ("grpc.server.max_pending_requests_hard_limit", 2 * limits.pending),
+        ("grpc.max_allowed_incoming_connections", limits.connections),
+        ("grpc.server_handshake_timeout_ms", _ms(limits.handshake)),
+        ("grpc.http2.settings_timeout", _ms(limits.settings)),
+        ("grpc.max_connection_idle_ms", _ms(limits.idle)),
+        ("grpc.max_connection_age_ms", _ms(limits.age)),
+        ("grpc.max_connection_age_grace_ms", _ms(limits.age_grace)),
+        ("grpc.keepalive_time_ms", _ms(limits.keepalive)),
+        ("grpc.keepalive_timeout_ms", _ms(limits.keepalive_timeout)),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.ping_timeout_ms", _ms(limits.keepalive_timeout)),
+        ("grpc.http2.min_ping_interval_without_data_ms", _ms(limits.ping_interval)),
+    ]
+
+
+def _ms(seconds: float) -> int:
+    return round(1000 * seconds)
+
+
+_OTHER = 100  # descriptors beside connections and what is open at the start
+_LEAST = 8  # connections below which a server is no use
+_SHARE = 8  # of the connections, that one address keeps when more than half are taken
+_EVERY = 0.25  # seconds between two looks
+_OPEN = Path("/proc/self/fd")
+_LAST_RECEIVED = slice(52, 56)  # of Linux' tcp_info: milliseconds since something came
+
+
+def connections_within(wanted: int) -> int:
+    """How many connections the limit of open files allows, which is raised as far as it may be.
+
+    Raises AccessError where it allows next to none.
+    """
+    own = _open_files() + _OTHER
+    with suppress(OSError, ValueError):  # a sandbox may forbid both
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft != resource.RLIM_INFINITY and soft < own + wanted:
+            most = own + wanted if hard == resource.RLIM_INFINITY else min(own + wanted, hard)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+            soft = most
+        if soft != resource.RLIM_INFINITY:
+            wanted = min(wanted, soft - own)
+    if wanted < _LEAST:
+        raise AccessError(f"the limit of open files is too low: it must be {own + _LEAST} at least")
+    return wanted
+
+
+def _open_files() -> int:
+    with suppress(OSError):
+        return sum(1 for _ in _OPEN.iterdir())
+    return 0
+
+
+class Shares:
+    """Of the connections to a port, `most` in all, what each address has.
+
+    busy: connections with a call under way, as gRPC names them, which are left alone. spares:
+    whether one belongs to a proxy.
+    """
+
+    def __init__(
+        self, port: int, most: int, busy: Callable[[], set[str]], spares: Callable[[str], bool]
+    ) -> None:
+        self._port, self._most, self._busy, self._spares = port, most, busy, spares
+        self._share = max(1, most // _SHARE)
+
+    async def run(self, closed: Callable[[int], None]) -> None:
+        """Looks again and again, until cancelled. closed: told how many were."""
+        while True:
+            await asyncio.sleep(_EVERY)
+            if _open_files() > self._most // 2:
+                await self._look(closed)
+
+    async def _look(self, closed: Callable[[int], None]) -> None:
+        count = await asyncio.to_thread(self.enforce, self._busy())
+        if count:
+            closed(count)
+
+    def enforce(self, busy: set[str]) -> int:
+        """Closes what is beyond a share, the longest silent first, where more than half of all are
+        taken; how many.
+        """
+        with _Sockets(self._port) as found:
+            if sum(map(len, found.values())) <= self._most // 2:
+                return 0
+            count = 0
+            for address, sockets in found.items():
+                if self._spares(f"{address}:0"):
+                    continue
+                idle = [each for each in sockets if _name(each) not in busy]
+                idle.sort(key=_silence, reverse=True)
+                for each in idle[: max(0, len(sockets) - self._share)]:
+                    with suppress(OSError):
+                        each.shutdown(socket.SHUT_RDWR)  # gRPC sees an end, and closes its own
+                        count += 1
+            return count
+
+
+class _Sockets:
+    """The connections to a port by their other side's address, each by a descriptor of its own, so
+    that it is the same while it is looked at.
+    """
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._found: dict[str, list[socket.socket]] = defaultdict(list)
+
+    def __enter__(self) -> dict[str, list[socket.socket]]:
+        for path in _OPEN.iterdir():
+            each = _socket(int(path.name))
+            if each is None:
+                continue
+            address = self._address(each)
+            if address:
+                self._found[address].append(each)
+            else:
+                each.close()
+        return self._found
+
+    def __exit__(self, *_: object) -> None:
+        for sockets in self._found.values():
+            for each in sockets:
+                each.close()
+
+    def _address(self, each: socket.socket) -> str:
+        """Of the other side; nothing for what is no connection to the port."""
+        with suppress(OSError):
+            ours = each.family in {socket.AF_INET, socket.AF_INET6}
+            if ours and each.getsockname()[1] == self._port:
+                return _name(each).rpartition(":")[0]
+        return ""
+
+
+def _socket(descriptor: int) -> socket.socket | None:
+    try:
+        own = os.dup(descriptor)
+    except OSError:  # closed meanwhile
+        return None
+    try:
+        return socket.socket(fileno=own)
+    except OSError:  # no socket
+        os.close(own)
+        return None
+
+
+def _name(connection: socket.socket) -> str:
+    """The other side as gRPC names it, unquoted: ipv4:127.0.0.1:4711, ipv6:[::1]:4711."""
+    try:
+        host, port, *_ = connection.getpeername()
+    except OSError:
+        return ""
+    if connection.family == socket.AF_INET6:
+        mapped = host.removeprefix("::ffff:")
+        if "." in mapped:
+            return f"ipv4:{mapped}:{port}"
+        return f"ipv6:[{host}]:{port}"
+    return f"ipv4:{host}:{port}"
+
+
+def _silence(connection: socket.socket) -> int:
+    """Milliseconds since something came."""
+    try:
+        told = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
+    except OSError:
+        return 0
+    return int.from_bytes(told[_LAST_RECEIVED], "little")

@@ -1,1 +1,0 @@
-"""The server as processes: start, reload, stop."""
