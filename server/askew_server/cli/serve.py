@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import signal
 import sys
 import time
@@ -90,6 +89,8 @@ def run(chosen: Configuration, *, with_parent: bool, child: int | None = None) -
         from askew_server.serving.supervisor import Several
 
         Several.of_config(chosen.server, sys.argv[1:], with_parent=with_parent).become()
+    import asyncio
+
     from askew_server.retrieval.snapshot import SnapshotHolder
     from askew_server.serving.supervisor import BEAT
 
