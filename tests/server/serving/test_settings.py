@@ -384,22 +384,6 @@ async def test_grpc_takes_the_largest_of_every_limit(key: Key) -> None:
 PAGE = (Path(__file__).parents[3] / "docs" / "operations.md").read_text(encoding="utf-8")
 
 
-def test_the_page_of_operations_has_a_row_for_every_setting_with_its_flag_and_default() -> None:
-    """In the table's order, and none that does not exist."""
-
-    def row(key: Key) -> tuple[str, str, str]:
-        default = 7571 if key.name == "server.port" else key.default
-        shown = "none" if default in {None, ()} else json.dumps(default)
-        return f"`{key.name}`", ", ".join(f"`{flag}`" for flag in key.flags), shown
-
-    rows = re.findall(
-        r"^\| (`[a-z]+\.[a-z_]+`) \| ([^|]*?) ?\| ([^|]+) \| [^|]{4,} \|$", PAGE, re.MULTILINE
-    )
-    assert [row(key) for key in KEYS] == [
-        each for each in rows if each[0].strip("`") in BY_NAME or each[1].startswith("`--")
-    ]
-
-
 def test_the_file_of_the_page_is_one(tmp_path: Path) -> None:
     block = re.search(r"^```toml\n(\[server\].*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     assert block
