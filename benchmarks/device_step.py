@@ -20,9 +20,9 @@ from askew.noise.randomness import SystemBits
 from askew.protocol.model_card import ModelCard, ServingRule
 from askew.protocol.ranking import Slate
 from askew.protocol.rule_kind import RuleKind
+from askew.spaces.buckets import Buckets
 from askew.spaces.encoder import KNOTS, Encoder
 from askew.spaces.item_codes import rounded, scales_of
-from askew.spaces.taste_buckets import Buckets
 from askew.spaces.vectors import FeatureSpace, RatingScale, fold_in
 from askew_client.settings.settings import ClientSettings, MechanismName
 from askew_client.taste.exchange import Exchange

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from askew.errors import ParameterError
-from askew.spaces.metric.region import Region
+from askew.spaces.map import Region
 
 ROOT = Path(__file__).parents[1]
 TOWNS = ROOT / "server" / "askew_server" / "demo" / "towns.csv"

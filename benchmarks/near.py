@@ -24,9 +24,7 @@ from threadpoolctl import threadpool_limits
 from askew.dp.privacy import ANY_SPACE
 from askew.protocol.rule_kind import MetricRuleKind as Kind
 from askew.protocol.signal import Signal
-from askew.spaces.metric.map_noise import MapNoise
-from askew.spaces.metric.map_space import MapSpace
-from askew.spaces.metric.region import Region
+from askew.spaces.map import MapNoise, MapSpace, Region
 from askew_server.collections.model import Towns
 from askew_server.retrieval.near import Density, MetricIndex, near_rule_of, served_rule_of
 from askew_server.retrieval.near.index import Points

@@ -70,8 +70,8 @@ def save_model(directory: Path, rule: str, count: int) -> None:
 
 
 def made_space(scales: Any, catalog: Any, rng: np.random.Generator, *, buckets: bool) -> Any:
+    from askew.spaces.buckets import Buckets
     from askew.spaces.encoder import KNOTS, Encoder
-    from askew.spaces.taste_buckets import Buckets
     from askew.spaces.vectors import FeatureSpace, RatingScale
 
     directions = np.linalg.qr(rng.normal(size=(FACTORS, DIMENSION)))[0].astype(np.float32)

@@ -11,11 +11,8 @@ from askew.dp.privacy import ANY_SPACE
 from askew.noise.hexagonal import NEIGHBORS
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
-from askew.spaces.metric.area import Area
-from askew.spaces.metric.axes import Axis, AxisSpace
-from askew.spaces.metric.map_noise import MapNoise
-from askew.spaces.metric.position import microdegrees
-from askew.spaces.metric.region import Region
+from askew.spaces.axes import Axis, AxisSpace
+from askew.spaces.map import Area, MapNoise, Region, microdegrees
 
 Array = NDArray[np.float64]
 

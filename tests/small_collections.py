@@ -6,9 +6,8 @@ import numpy as np
 
 from askew.catalog.listing import Attribute, AttributeKind
 from askew.protocol.rule_kind import MetricRuleKind
-from askew.spaces.metric.area import Area
-from askew.spaces.metric.axes import Axis, AxisSpace
-from askew.spaces.metric.map_space import MapSpace, MetricSpace
+from askew.spaces.axes import Axis, AxisSpace
+from askew.spaces.map import Area, MapSpace, MetricSpace
 from askew_server.collections.artifact import Keys
 from askew_server.collections.collection import Collection, collection_of
 from askew_server.collections.columns import Flags, Numbers, Titles, Words

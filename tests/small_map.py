@@ -11,10 +11,8 @@ from askew.protocol.metric_card import Card, CollectionCard, MetricCard, MetricR
 from askew.protocol.ranking import Slate
 from askew.protocol.rule_kind import MetricRuleKind
 from askew.protocol.signal import Query, Signal
-from askew.spaces.metric.axes import Axis, AxisSpace
-from askew.spaces.metric.map_space import MetricSpace
-from askew.spaces.metric.position import Position
-from askew.spaces.metric.region import Region, crow
+from askew.spaces.axes import Axis, AxisSpace
+from askew.spaces.map import MetricSpace, Position, Region, crow
 from askew_client.transport.in_process import InProcess
 
 VERSION = "ab" * 16

@@ -14,9 +14,8 @@ from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
 from askew.protocol.model_card import ModelCard, ServingRule
 from askew.protocol.rule_kind import RuleKind
+from askew.spaces.buckets import Buckets, Meanings
 from askew.spaces.encoder import KNOTS, Encoder
-from askew.spaces.meanings import Meanings
-from askew.spaces.taste_buckets import Buckets
 from askew.spaces.vectors import FeatureSpace, RatingScale
 
 CATALOG_VERSION = "000102030405060708090a0b0c0d0e0f"

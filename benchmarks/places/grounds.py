@@ -26,9 +26,8 @@ from numpy.typing import NDArray
 from askew.dp.privacy import ANY_SPACE
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
-from askew.spaces.metric.axes import Axis, AxisSpace
-from askew.spaces.metric.map_noise import MapNoise
-from askew.spaces.metric.map_space import MapSpace, MetricSpace
+from askew.spaces.axes import Axis, AxisSpace
+from askew.spaces.map import MapNoise, MapSpace, MetricSpace
 from askew_server.collections.model import Towns
 from askew_server.demo.places import CROWDING, GERMANY, LARGE, scattered
 from askew_server.retrieval.near import MetricIndex

@@ -22,7 +22,7 @@ from askew.placement.ring import place_on_ring
 from askew.protocol.rule_kind import MetricRuleKind
 from askew.protocol.signal import Signal
 from askew.retrieval.posterior import lattice_log_likelihood
-from askew.spaces.metric.axes import Axis, AxisSpace
+from askew.spaces.axes import Axis, AxisSpace
 from askew_server.retrieval.near import MetricIndex, near_rule_of
 
 DISUTILITIES: Final[dict[str, Disutility]] = {

@@ -21,11 +21,10 @@ from askew.protocol.model_card import ModelCard, ServingRule
 from askew.protocol.rule_kind import MetricRuleKind, RuleKind
 from askew.protocol.signal import Query, Signal
 from askew.retrieval.buckets import BucketRule
+from askew.spaces.buckets import Buckets
 from askew.spaces.encoder import KNOTS, Encoder
 from askew.spaces.item_codes import rounded, scales_of
-from askew.spaces.metric.map_noise import MapNoise
-from askew.spaces.metric.map_space import MapSpace
-from askew.spaces.taste_buckets import Buckets
+from askew.spaces.map import MapNoise, MapSpace
 from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew.wire import convert
 from askew_server.collections.model import MetricModel, model_of

@@ -17,13 +17,13 @@ _HOMES = {
     "AxisValues": "askew_client.profile.named_place",
     "BlockingClient": "askew_client.client",
     "ClientSettings": "askew_client.settings.settings",
-    "Position": "askew.spaces.metric.position",
+    "Position": "askew.spaces.map",
     "UnknownTitle": "askew_client.client",
     "Wishes": "askew_client.near.wishes",
 }
 
 if TYPE_CHECKING:
-    from askew.spaces.metric.position import Position
+    from askew.spaces.map import Position
     from askew_client.client import AskewClient, BlockingClient, UnknownTitle
     from askew_client.near.wishes import Wishes
     from askew_client.profile.named_place import AxisValues

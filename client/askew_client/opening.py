@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from askew.noise.randomness import SystemBits
-from askew_client.catalog.shelf import Shelf
+from askew_client.catalog.cache import Shelf
 from askew_client.catalog.source import HeldSource
 from askew_client.device.device import Companion
 from askew_client.device.quoting import IN_PROCESS

@@ -30,7 +30,7 @@ from askew.placement import Laplace, place
 from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule
 from askew.protocol.rule_kind import MetricRuleKind
 from askew.protocol.signal import Query
-from askew.spaces.metric.axes import Axis, AxisSpace
+from askew.spaces.axes import Axis, AxisSpace
 from askew_server.demo.places import german_towns
 from askew_server.retrieval.near import near_rule_of
 

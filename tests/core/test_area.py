@@ -7,9 +7,7 @@ from math import inf, nan
 import pytest
 
 from askew.errors import ParameterError
-from askew.spaces.metric.area import Area
-from askew.spaces.metric.position import Position
-from askew.spaces.metric.region import Region
+from askew.spaces.map import Area, Position, Region
 
 EARTH = (-90.0, -180.0, 90.0, 180.0)
 

@@ -15,9 +15,8 @@ from recited import Recited
 
 from askew.errors import OutOfRange, PlaceError
 from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
-from askew.spaces.metric.axes import MAX_SIZE, Axis, AxisSpace
-from askew.spaces.metric.map_space import MapSpace
-from askew.spaces.metric.region import Region
+from askew.spaces.axes import MAX_SIZE, Axis, AxisSpace
+from askew.spaces.map import MapSpace, Region
 
 ROAD = Axis("kilometer post", "km", 0.0, 800.0, wraps=False, scale=100.0)
 DAY = Axis("time of day", "hours", 0.0, 24.0, wraps=True, scale=1.0)

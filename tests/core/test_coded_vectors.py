@@ -7,8 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from askew.errors import Malformed
-from askew.spaces.coded_vectors import CodedVectors, held_vectors
-from askew.spaces.item_codes import decode, encode, rounded, scales_of
+from askew.spaces.item_codes import CodedVectors, decode, encode, held_vectors, rounded, scales_of
 
 N = (1 << 16) + 3  # more than are made at once
 

@@ -14,8 +14,8 @@ from small_world import made_buckets, made_encoder
 from askew.dp.privacy import DEVICE_REACH
 from askew.errors import OutOfRange
 from askew.sizes import MAX_DIMENSION
+from askew.spaces.buckets import Buckets
 from askew.spaces.encoder import KNOTS, UNIT_STEP, Encoder, one_like
-from askew.spaces.taste_buckets import Buckets
 
 VECTORS = np.array([[0.5, 0.0, 9.0], [0.0, 1.0, 0.0], [-8.0, 8.0, 0.0]], dtype=np.float32)
 

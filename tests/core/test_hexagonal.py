@@ -14,8 +14,7 @@ from recited import Recited
 
 from askew.errors import ParameterError
 from askew.noise.hexagonal import GAUGE, RISE, HexagonalLattice, steps
-from askew.spaces.metric.position import Position
-from askew.spaces.metric.region import Region
+from askew.spaces.map import Position, Region
 
 TOWN = Fraction("0.277")
 GERMANY = Region(47.2, 5.8, 55.1, 15.1)

@@ -11,8 +11,7 @@ from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
 from askew.catalog.joined_catalog import joined
 from askew.catalog.packed_items import PackedItems
-from askew.spaces.coded_vectors import held_vectors
-from askew.spaces.item_codes import encode, rounded, scales_of
+from askew.spaces.item_codes import encode, held_vectors, rounded, scales_of
 
 HELD, MET, D = 7, 3, 5
 

@@ -15,9 +15,7 @@ from askew.errors import OutOfRange, ParameterError, PlaceError
 from askew.noise.hexagonal import HexagonalLattice
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
-from askew.spaces.metric.map_noise import MapNoise
-from askew.spaces.metric.position import MICRODEGREES, Position, microdegrees
-from askew.spaces.metric.region import Region
+from askew.spaces.map import MICRODEGREES, MapNoise, Position, Region, microdegrees
 
 GERMANY = Region(47.2, 5.8, 55.1, 15.1)
 FIJI = Region(-20.7, 176.8, -12.4, -178.2)

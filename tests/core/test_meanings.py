@@ -16,7 +16,7 @@ from askew.errors import OutOfRange
 from askew.noise.randomized_response import RandomizedResponse
 from askew.retrieval.buckets import labels_of
 from askew.sizes import MAX_BUCKETS, MAX_RANKING_DIMENSION
-from askew.spaces.meanings import MAX_MEANINGS, Meanings
+from askew.spaces.buckets import MAX_MEANINGS, Meanings
 from askew.spaces.vectors import fold_in
 
 Vectors = NDArray[np.float32]

@@ -12,8 +12,15 @@ from hypothesis import strategies as st
 from vincenty import geodesic
 
 from askew.errors import ParameterError, PlaceError
-from askew.spaces.metric.position import Position, microdegrees
-from askew.spaces.metric.region import COSINE_PARTS, LEAST_COSINE, MAX_APEX, Region, crow
+from askew.spaces.map import (
+    COSINE_PARTS,
+    LEAST_COSINE,
+    MAX_APEX,
+    Position,
+    Region,
+    crow,
+    microdegrees,
+)
 
 Pair = tuple[float, float]
 

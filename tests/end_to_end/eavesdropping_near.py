@@ -14,11 +14,8 @@ from small_map import GERMANY, made_card, made_items, nearest
 from askew.catalog.listing import Listing
 from askew.errors import AskewError
 from askew.protocol.metric_card import MetricCard
-from askew.spaces.metric.area import Area
-from askew.spaces.metric.axes import Axis, AxisSpace
-from askew.spaces.metric.map_space import MapSpace, MetricSpace
-from askew.spaces.metric.position import Position
-from askew.spaces.metric.region import Region
+from askew.spaces.axes import Axis, AxisSpace
+from askew.spaces.map import Area, MapSpace, MetricSpace, Position, Region
 from askew.wire import convert, status
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.near.wishes import NO_WISHES, Wishes

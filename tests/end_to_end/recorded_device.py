@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from askew.spaces.metric.position import Position
+from askew.spaces.map import Position
 from askew_client import BlockingClient
 from askew_client.device import nearby
 from askew_client.near.wishes import NO_WISHES, Wishes

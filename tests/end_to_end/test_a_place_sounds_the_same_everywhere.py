@@ -30,7 +30,7 @@ from end_to_end.eavesdropping_near import (
 from small_map import made_card
 
 from askew.errors import AskewError
-from askew.spaces.metric.position import Position
+from askew.spaces.map import Position
 from askew_client import AskewClient, AxisValues
 from askew_client.cli import main as cli
 from askew_client.opening import open_companion

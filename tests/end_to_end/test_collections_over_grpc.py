@@ -22,7 +22,7 @@ from askew.noise.hexagonal import HexagonalLattice
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.rule_kind import MetricRuleKind
 from askew.protocol.signal import Query, Signal
-from askew.spaces.metric.map_noise import MapNoise
+from askew.spaces.map import MapNoise
 from askew.wire import convert
 from askew_client.transport.grpc import GrpcTransport
 from askew_server.collections import artifact

@@ -18,7 +18,7 @@ from askew.noise.randomized_response import RandomizedResponse
 from askew.noise.randomness import SystemBits
 from askew.protocol.model_card import MAX_PAYLOAD, ModelCard
 from askew.protocol.signal import Query
-from askew.spaces.meanings import Meanings
+from askew.spaces.buckets import Meanings
 from askew.wire.held import held_from_body, held_to_bytes
 from askew_client.settings.settings import ClientSettings
 from askew_client.taste.exchange import Exchange

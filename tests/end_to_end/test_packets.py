@@ -31,7 +31,7 @@ from small_map import ATTRIBUTES, GERMANY, made_card, made_items
 from askew.catalog.listing import Listing
 from askew.errors import AskewError
 from askew.protocol.ranking import Slate
-from askew.spaces.metric.map_space import MapSpace
+from askew.spaces.map import MapSpace
 from askew.wire import convert
 from askew_client.near.pick import judged
 from askew_server.cli.main import cli

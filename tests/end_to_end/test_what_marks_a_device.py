@@ -32,9 +32,8 @@ from askew.sizes import MAX_DIMENSION
 from askew.spaces.vectors import BUCKET_COUNTS, FeatureSpace, RatingScale
 from askew.wire.held import held_files
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew_client.catalog.calendar import DAY, usable
+from askew_client.catalog.cache import DAY, Shelf, usable
 from askew_client.catalog.keeper import Keeper
-from askew_client.catalog.shelf import Shelf
 from askew_client.opening import open_companion
 from askew_client.profile.document import Liking, ProfileDocument
 from askew_client.profile.store import PassingProfile

@@ -12,7 +12,7 @@ from guarantees.branches import exponential_from_below, law_of_coins
 
 from askew.errors import OutOfRange
 from askew.noise.lattice import LatticeLaplace, clamped
-from askew.spaces.metric.axes import Axis, AxisSpace
+from askew.spaces.axes import Axis, AxisSpace
 
 Law = dict[tuple[int, ...], Fraction]
 RING = Axis("a day", "hours", 0.0, 24.0, wraps=True, scale=12.0)  # of size 2: 4 steps of a half

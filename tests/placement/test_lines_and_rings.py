@@ -15,7 +15,7 @@ from askew.noise.lattice import LatticeLaplace
 from askew.placement import Disutility, Identity, Laplace, Power, Threshold, place
 from askew.placement.axes import place_on_axes
 from askew.placement.ring import WrappedLaplace, place_on_ring, place_on_wrapped_line
-from askew.spaces.metric.axes import Axis, AxisSpace
+from askew.spaces.axes import Axis, AxisSpace
 
 Array = NDArray[np.float64]
 

@@ -39,9 +39,8 @@ from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.rule_kind import MetricRuleKind
 from askew.protocol.signal import Query, Signal
-from askew.spaces.metric.axes import AxisSpace
-from askew.spaces.metric.map_space import MapSpace
-from askew.spaces.metric.region import Region
+from askew.spaces.axes import AxisSpace
+from askew.spaces.map import MapSpace, Region
 from askew.wire import convert
 from askew.wire.v1 import retrieval_pb2 as pb
 

@@ -29,11 +29,8 @@ from askew.protocol.metric_card import Card, MetricCard, MetricRule
 from askew.protocol.ranking import Slate
 from askew.protocol.rule_kind import MetricRuleKind
 from askew.protocol.signal import Query, Signal
-from askew.spaces.metric.area import Area
-from askew.spaces.metric.axes import Axis, AxisSpace
-from askew.spaces.metric.map_noise import MapNoise
-from askew.spaces.metric.map_space import MapSpace
-from askew.spaces.metric.region import Region
+from askew.spaces.axes import Axis, AxisSpace
+from askew.spaces.map import Area, MapNoise, MapSpace, Region
 from askew.wire import convert
 
 # A tag byte is 8 * field number + wire type, as in test_golden_bytes.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from askew.errors import ParameterError
-from askew.wire.trust import checked_authority, credentials_for, why_unreachable
+from askew.wire.status import checked_authority, credentials_for, why_unreachable
 
 HEAD = "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:1: "
 OLD = (

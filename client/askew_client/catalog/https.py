@@ -1,23 +1,137 @@
 """A static HTTPS host as a source: files called 2026-11-23.whole and 2026-11-23.starter.
 
 A request says Host, Accept-Encoding: identity, Range, and a User-Agent that is the same for all.
-Nothing that the host said before is sent again: no cookie, ETag, Last-Modified or TLS session.
-There is no referer, no proxy is asked, and a redirect is an error: it could name the device.
+The device sends nothing again that the host said before: no cookie, ETag, Last-Modified or TLS
+session. It sends no referer, asks no proxy, and takes a redirect for an error: it could name the
+device. A `Download` is one request and its answer, read piece by piece; it blocks, in a thread.
 """
 
 from __future__ import annotations
 
 import asyncio
+import http.client
+import re
+import socket
 import ssl
+from contextlib import suppress
 from http.client import HTTPException, IncompleteRead
 from types import TracebackType
 from typing import Self
 
 from askew.catalog.held_file import HEAD_BYTES, PIECE_BYTES, Part
-from askew.errors import AskewError, Malformed, TooSlow, Unreachable
-from askew_client.catalog.download import Download
+from askew.errors import AskewError, Malformed, NotFound, ServerFailed, TooSlow, Unreachable
 from askew_client.catalog.source import name_of
 from askew_client.settings.static_host import StaticHost
+
+_AGENT = "askew"  # without a version, which would tell devices apart
+_BUFFER = 1 << 16
+
+
+class Download:
+    """A file from byte `start` to byte `last` or its end. Nothing happens before it is read.
+
+    `close` may be called from another thread, and ends a read that is under way.
+    """
+
+    def __init__(self, host: StaticHost, path: str, start: int, last: int | None) -> None:
+        self._host, self._path, self._at, self._last = host, path, start, last
+        self._socket: socket.socket | None = None
+        self._response: http.client.HTTPResponse | None = None
+        self._closed = self._ended = False
+
+    def goes_on(self, path: str, start: int) -> bool:
+        """Whether the next piece is the one from here on."""
+        return not self._ended and (path, start) == (self._path, self._at)
+
+    def read(self, size: int, timeout: float, trust: ssl.SSLContext | None) -> bytes:
+        """The next `size` bytes, fewer at the end.
+
+        Raises WireError, TransportError, OSError, HTTPException.
+        """
+        if self._response is None:
+            self._response = self._opened(timeout, trust)
+            if self._response.status == http.client.REQUESTED_RANGE_NOT_SATISFIABLE:
+                self._ended = True
+                return b""
+            self._start(self._response)
+        found = _exactly(self._response, size)
+        self._at += len(found)
+        return found
+
+    def close(self) -> None:
+        """End the connection."""
+        self._closed = True
+        if self._socket is not None:
+            with suppress(OSError):  # past a TLS socket's own, which a reading thread may be in
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+        if self._response is not None:
+            self._response.close()
+        if self._socket is not None:
+            self._socket.close()
+
+    def _opened(self, timeout: float, trust: ssl.SSLContext | None) -> http.client.HTTPResponse:
+        connection = self._connected(timeout, trust)
+        if self._closed:  # nobody waits any more
+            raise Unreachable(f"the connection to {self._host.host} was given up")
+        connection.sock = self._socket
+        last = "" if self._last is None else self._last
+        headers = {"Range": f"bytes={self._at}-{last}", "User-Agent": _AGENT}
+        connection.request("GET", self._path, headers=headers)
+        return connection.getresponse()
+
+    def _connected(
+        self, timeout: float, trust: ssl.SSLContext | None
+    ) -> http.client.HTTPConnection:
+        """What writes a request. The socket is opened here, so that it can be closed meanwhile."""
+        name, port = self._host.host, self._host.port
+        self._socket = plain = socket.create_connection((name, port), timeout)
+        if self._host.scheme == "http":
+            return http.client.HTTPConnection(name, port)
+        context = trust or ssl.create_default_context()
+        self._socket = secret = context.wrap_socket(
+            plain, server_hostname=name, do_handshake_on_connect=False
+        )
+        secret.do_handshake()
+        return http.client.HTTPSConnection(name, port, context=context)
+
+    def _start(self, response: http.client.HTTPResponse) -> None:
+        """Check that the answer is the file, and come to its first byte that was asked for."""
+        _check(response)
+        if response.status == http.client.OK:  # all of it, from a host that knows no ranges
+            _exactly(response, self._at)
+            return
+        first = re.match(r"bytes (\d{1,19})-", response.headers.get("Content-Range", ""))
+        if first is None or int(first[1]) != self._at:
+            raise Malformed("the host sends another part of the file than was asked for")
+        self._ended = self._last is not None
+
+
+def _check(response: http.client.HTTPResponse) -> None:
+    """Raises NotFound, Malformed or ServerFailed for anything but a file, whole or in part."""
+    status = response.status
+    if status in {http.client.NOT_FOUND, http.client.GONE}:
+        raise NotFound("edition on this host")
+    if 300 <= status < 400:
+        raise Malformed("the host sends devices elsewhere, which is not followed")
+    if status not in {http.client.OK, http.client.PARTIAL_CONTENT}:
+        raise ServerFailed(f"the host answers with {status}")
+    if response.headers.get("Content-Encoding", "identity").lower() != "identity":
+        raise Malformed("the host sends the file in an encoding that was not asked for")
+
+
+def _exactly(response: http.client.HTTPResponse, size: int) -> bytes:
+    """So many bytes, fewer at the end of the file. Raises Unreachable where it breaks off."""
+    pieces: list[bytes] = []
+    while size > 0:
+        piece = response.read1(min(size, _BUFFER))
+        if not piece:
+            if response.length:
+                raise Unreachable("the connection broke off")
+            break
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces)
+
 
 _SLOWEST = 1 << 13  # bytes a second, below which a host is given up
 

@@ -22,10 +22,8 @@ from askew.catalog.editions import PERIOD, edition_of
 from askew.catalog.held_file import HEAD_BYTES, Head, Part
 from askew.errors import Malformed, NotFound, OtherKind, ParameterError, ShelfError
 from askew.noise.randomness import RandomBits
-from askew_client.catalog.calendar import DAY, Turn, draw_turn, usable
-from askew_client.catalog.fetch import fetch, look
-from askew_client.catalog.shelf import Record, Shelf, Version
-from askew_client.catalog.source import HeldSource, date_of
+from askew_client.catalog.cache import DAY, Record, Shelf, Turn, Version, draw_turn, usable
+from askew_client.catalog.source import HeldSource, date_of, fetch, look
 from askew_client.views.answers import Refreshed
 
 _PATIENCE = 60.0

@@ -75,7 +75,7 @@ async def _space(network: GrpcTransport, config: Config) -> tuple[Finding, ...]:
     import datetime
 
     from askew.errors import OtherKind
-    from askew_client.catalog.shelf import Shelf
+    from askew_client.catalog.cache import Shelf
     from askew_client.device.doctor import check_metric_space, check_space, check_way
     from askew_client.settings.paths import places
     from askew_client.settings.settings import slot_of

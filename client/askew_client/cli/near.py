@@ -175,7 +175,7 @@ def _wishes(source: Path | None) -> Wishes:
 
 def _check_signal(spot: Spot, given: Mapping[str, object], *, named: bool) -> None:
     """Raises UsageError for an option of the noise that has no say in the signal of this place."""
-    from askew.spaces.metric.position import Position
+    from askew.spaces.map import Position
 
     unused: tuple[str, ...] = ("level", "region")
     if not isinstance(spot, Position):

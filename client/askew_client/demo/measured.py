@@ -13,7 +13,7 @@ from askew.noise.randomness import RandomBits
 from askew.protocol.metric_card import MetricCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
-from askew.spaces.metric.position import MICRODEGREES
+from askew.spaces.map import MICRODEGREES
 from askew_client.demo.comparison import Comparison
 from askew_client.demo.rehearsal import Rehearsal
 from askew_client.demo.resident import HOME, WISHES

@@ -7,7 +7,7 @@ import tempfile
 from typing import TypeVar
 
 from askew.noise.randomness import SystemBits
-from askew_client.catalog.shelf import Shelf
+from askew_client.catalog.cache import Shelf
 from askew_client.demo.comparison import Comparison
 from askew_client.demo.measured import COLLECTION, MeasuredDevice
 from askew_client.demo.near_screen import NearScreen

@@ -7,8 +7,7 @@ from math import ceil, log
 from rich.text import Text
 
 from askew.protocol.metric_card import MetricCard
-from askew.spaces.metric.map_noise import MapNoise
-from askew.spaces.metric.position import Position
+from askew.spaces.map import MapNoise, Position
 from askew_client.demo.comparison import Comparison
 from askew_client.demo.page import Page, table
 from askew_client.demo.resident import COUNTRY, HOME, PLACE, TOWN, TOWNS, WISHES

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from askew.spaces.metric.position import Position
+from askew.spaces.map import Position
 from askew_client.near.wishes import Wishes
 from askew_client.views.place_map import Town
 

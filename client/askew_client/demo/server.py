@@ -13,7 +13,7 @@ import grpc.aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from askew.errors import ServerFailed, Unreachable
-from askew.wire.trust import why_unreachable
+from askew.wire.status import why_unreachable
 
 _SERVER = ("-m", "askew_server")
 _PATIENCE = 30.0  # seconds; training takes one on a slow machine

@@ -31,7 +31,7 @@ from askew.errors import (
 from askew.noise.randomness import RandomBits
 from askew.protocol.metric_card import MetricCard
 from askew.protocol.ranking import Slate
-from askew.spaces.metric.position import Position
+from askew.spaces.map import Position
 from askew_client.device.quoting import IN_PROCESS, Quotes, covered
 from askew_client.near.pick import Judged, by_other_wishes, judged, missing, stars
 from askew_client.near.places import PlaceDesk

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from askew.errors import AskewError, ParameterError, QuoteVoid, ShelfError, StaleSpace
 from askew.noise.randomness import RandomBits
 from askew.protocol.ranking import Slate
-from askew_client.catalog.calendar import usable
+from askew_client.catalog.cache import usable
 from askew_client.catalog.source import date_of
 from askew_client.device import present
 from askew_client.device.answering import Prepared, ranked_here, ranked_with

@@ -11,9 +11,7 @@ import numpy as np
 
 from askew.noise.randomness import RandomBits
 from askew.placement.hexagonal import place_on_map
-from askew.spaces.metric.map_noise import MapNoise
-from askew.spaces.metric.position import Position
-from askew.spaces.metric.region import Region, crow
+from askew.spaces.map import MapNoise, Position, Region, crow
 from askew_client.views.quote import PlaceForecast
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from askew.errors import ParameterError, PlaceError, UnclearTown
-from askew.spaces.metric.position import Position
+from askew.spaces.map import Position
 from askew_client.profile.named_place import AxisValues, Spot
 from askew_client.settings.regions import region_of
 from askew_client.settings.towns import towns_called, towns_like

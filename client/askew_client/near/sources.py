@@ -18,12 +18,8 @@ from askew.errors import LedgerFrozen, OutOfRange, ParameterError, PlaceError, Q
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import RandomBits
 from askew.protocol.signal import Mechanism, Signal
-from askew.spaces.metric.area import Area
-from askew.spaces.metric.axes import Axis, AxisSpace
-from askew.spaces.metric.map_noise import MapNoise
-from askew.spaces.metric.map_space import MapSpace
-from askew.spaces.metric.position import Position
-from askew.spaces.metric.region import Region
+from askew.spaces.axes import Axis, AxisSpace
+from askew.spaces.map import Area, MapNoise, MapSpace, Position, Region
 from askew_client.profile.named_place import AxisValues, NamedPlace, Spot
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.account import Account

@@ -15,7 +15,7 @@ from typing import Any, Final
 from askew.errors import PlaceError
 from askew.noise.randomness import RandomBits
 from askew.sizes import MAX_AXES
-from askew.spaces.metric.position import Position
+from askew.spaces.map import Position
 
 MAX_PLACES: Final = 100
 _HANDLE_BYTES = 16

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from askew.errors import ParameterError, maybe
-from askew.spaces.metric.position import Position
-from askew.spaces.metric.region import Region
+from askew.spaces.map import Position, Region
 
 _LIMIT = "a country's English name, its two-letter code, or south/west/north/east in degrees"
 

@@ -14,8 +14,7 @@ from askew_client.settings.ranges import LEVELS, Caps, check_settings, exact_num
 
 if TYPE_CHECKING:
     from askew.protocol.signal import TasteMechanism
-    from askew.spaces.metric.map_noise import MapNoise
-    from askew.spaces.metric.region import Region
+    from askew.spaces.map import MapNoise, Region
 
 Level = Literal["district", "town", "county"]
 MechanismName = Literal["geo_laplace", "bucket_rr"]
@@ -135,7 +134,7 @@ class ClientSettings:
     @property
     def map_noise(self) -> MapNoise:
         """The noise of a place that is drawn now. Raises ParameterError without a region."""
-        from askew.spaces.metric.map_noise import MapNoise
+        from askew.spaces.map import MapNoise
 
         return MapNoise.in_region(LEVELS[self.level], self.plane)
 

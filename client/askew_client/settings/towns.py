@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from functools import cache
 from importlib import resources
 
-from askew.spaces.metric.position import Position
+from askew.spaces.map import Position
 from askew_client.views.place_map import Town
 
 

@@ -28,7 +28,7 @@ from askew.noise.hexagonal import HexagonalLattice
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import ODDS_BITS, RandomizedResponse
 from askew.protocol.signal import Mechanism, Signal
-from askew.spaces.metric.map_noise import MapNoise
+from askew.spaces.map import MapNoise
 from askew_client.signals.chain import Entry, Head, heads, rational_of
 from askew_client.signals.slots import check_slot
 

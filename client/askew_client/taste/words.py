@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from askew.protocol.model_card import ModelCard
 from askew.protocol.utility_table import ModeUtility, Way
-from askew.spaces.meanings import Meanings
+from askew.spaces.buckets import Meanings
 from askew_client.settings.consent import MONTHS
 from askew_client.settings.settings import ClientSettings
 from askew_client.taste.choice import Charges, Held, Reason, Refused, Taken

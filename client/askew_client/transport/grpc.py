@@ -25,7 +25,7 @@ from askew.errors import Malformed, ParameterError, Unreachable
 from askew.noise.randomness import RandomBits, SystemBits
 from askew.protocol.model_card import MAX_PAYLOAD
 from askew.wire import status
-from askew.wire.trust import cannot_pass, checked_authority, credentials_for, nobody_there
+from askew.wire.status import cannot_pass, checked_authority, credentials_for, nobody_there
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.transport.calls import Calls
 

@@ -20,9 +20,8 @@ from askew.protocol.metric_card import MetricCard
 from askew.protocol.model_card import ModelCard
 from askew.protocol.utility_table import DEVICE_BYTES
 from askew.wire.held import held_from_body
-from askew_client.catalog.calendar import usable
+from askew_client.catalog.cache import Shelf, usable
 from askew_client.catalog.keeper import HeldFile, Keeper
-from askew_client.catalog.shelf import Shelf
 from askew_client.catalog.source import HeldSource
 from askew_client.transport.calls import METRIC_CARD, metric_card_of
 from askew_client.transport.protocol import Holding, Transport

@@ -20,7 +20,7 @@ from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew.retrieval import rule_of
-from askew.spaces.metric.region import COSINE_PARTS, KM_OF_LATITUDE, KM_OF_LONGITUDE
+from askew.spaces.map import COSINE_PARTS, KM_OF_LATITUDE, KM_OF_LONGITUDE
 from askew.wire import convert
 from askew.wire.held import held_files
 from askew.wire.v1 import retrieval_pb2 as pb

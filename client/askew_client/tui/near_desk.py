@@ -12,8 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
 from askew.errors import AskewError
-from askew.spaces.metric.map_noise import MapNoise
-from askew.spaces.metric.position import Position
+from askew.spaces.map import MapNoise, Position
 from askew_client.near.places import allowance
 from askew_client.settings.ranges import LEVELS
 from askew_client.settings.regions import region_of

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from askew.catalog.listing import Attribute, AttributeKind, Listing
 from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule
 from askew.protocol.rule_kind import MetricRuleKind
-from askew.spaces.metric.map_space import MapSpace
-from askew.spaces.metric.region import Region
+from askew.spaces.map import MapSpace, Region
 from askew_client.settings.regions import region_of
 from askew_client.settings.towns import named_towns
 from askew_client.transport.in_process import LocalPlaces

@@ -16,7 +16,7 @@ from askew.protocol.metric_card import Card, MetricCard
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
-from askew.spaces.metric.position import Position
+from askew.spaces.map import Position
 from askew.wire.held import held_from_body
 from askew_client.demo.person import FAVORITES
 from askew_client.device.device import Companion

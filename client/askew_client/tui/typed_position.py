@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from askew.errors import PlaceError
-from askew.spaces.metric.position import Position
+from askew.spaces.map import Position
 
 EXAMPLE: Final = "50.94, 6.96"
 

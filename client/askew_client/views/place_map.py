@@ -24,8 +24,7 @@ from math import cos, exp, floor, log10, pi, radians, sin
 from typing import Final
 from unicodedata import combining, east_asian_width, normalize
 
-from askew.spaces.metric.position import Position
-from askew.spaces.metric.region import COSINE_PARTS, KM_OF_LATITUDE, KM_OF_LONGITUDE
+from askew.spaces.map import COSINE_PARTS, KM_OF_LATITUDE, KM_OF_LONGITUDE, Position
 
 KM_A_DEGREE: Final = 6371.0088 * pi / 180  # on a sphere of the Earth's size
 _NARROWEST, _WIDEST = 0.01, 1000.0  # kilometers a row

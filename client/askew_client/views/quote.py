@@ -22,7 +22,7 @@ from askew_client.views.answers import Cost, TakenWay
 
 if TYPE_CHECKING:
     from askew.protocol.signal import Mechanism
-    from askew.spaces.metric.map_noise import MapNoise
+    from askew.spaces.map import MapNoise
 
 
 _SURE = 30  # an exponent beyond which the number says nothing more

@@ -10,7 +10,7 @@ import click
 from askew.catalog.listing import AttributeKind
 from askew.errors import DataError, ParameterError
 from askew.protocol.rule_kind import SERVED_IN_METRIC_SPACES, MetricRuleKind
-from askew.spaces.metric.map_space import MetricSpace
+from askew.spaces.map import MetricSpace
 from askew_server.cli.collection_report import report, say_omitted
 from askew_server.cli.progress import Steps, when_stopped
 

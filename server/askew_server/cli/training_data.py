@@ -94,7 +94,7 @@ def bytes_held(card: ModelCard, catalog: Catalog) -> int:
 
 def report(model: ItemModel, table: RatingTable, out: Path, made_of_people: str) -> None:
     """What the operator reads. The first line is exact, and is not part of the model."""
-    from askew.spaces.meanings import Meanings
+    from askew.spaces.buckets import Meanings
     from askew_server.cli.utility_table import lines_of
     from askew_server.taste.training.options import what_it_tells
 

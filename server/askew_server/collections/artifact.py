@@ -26,7 +26,7 @@ from askew.catalog.listing import Attribute, AttributeKind
 from askew.errors import ArtifactError, AskewError, OutOfRange
 from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule
 from askew.protocol.rule_kind import MetricRuleKind
-from askew.spaces.metric.map_space import MetricSpace
+from askew.spaces.map import MetricSpace
 from askew_server.collections.collection import Collection
 from askew_server.collections.columns import Titles, column_of, kinds_of, named
 from askew_server.collections.model import (

@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 from askew.errors import DataError, OutOfRange, ParameterError
 from askew.protocol.metric_card import MetricCard, MetricRule
 from askew.protocol.rule_kind import MetricRuleKind
-from askew.spaces.metric.area import Area
-from askew.spaces.metric.axes import Axis, AxisSpace
-from askew.spaces.metric.map_space import MapSpace, MetricSpace
+from askew.spaces.axes import Axis, AxisSpace
+from askew.spaces.map import Area, MapSpace, MetricSpace
 from askew_server.collections.collection import Collection
 from askew_server.collections.columns import Column
 from askew_server.taste.model.directory import Strict

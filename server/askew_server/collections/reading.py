@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from askew.catalog.listing import MAX_ATTRIBUTES, MAX_HOURS, Attribute, AttributeKind
 from askew.errors import DataError
 from askew.plain_text import FEW_MARKS, MAX_TEXT
-from askew.spaces.metric.map_space import MetricSpace
+from askew.spaces.map import MetricSpace
 from askew_server.collections.artifact import MAX_ITEMS, Keys
 from askew_server.collections.collection import Collection, collection_of
 from askew_server.collections.columns import COLUMN_OF

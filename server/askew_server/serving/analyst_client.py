@@ -21,7 +21,7 @@ from askew.errors import AccessError, AskewError, Malformed, NotFound, Overloade
 from askew.wire import popularity_convert as convert
 from askew.wire import status
 from askew.wire.convert import parse
-from askew.wire.trust import checked_authority, credentials_for
+from askew.wire.status import checked_authority, credentials_for
 from askew.wire.v1 import popularity_pb2 as pb
 from askew_server.serving.settings import read_private
 

@@ -31,7 +31,7 @@ from askew.placement.noise import Laplace
 from askew.placement.problem import Certificate, Disutility, Identity, Placement, disutility_of
 from askew.placement.ring import place_on_wrapped_line
 from askew.placement.rule import place
-from askew.spaces.metric.axes import AxisSpace
+from askew.spaces.axes import AxisSpace
 
 Array = NDArray[np.float64]
 Rings = tuple[float, ...]

@@ -11,8 +11,8 @@ from askew.plain_text import MAX_NAME, MAX_TEXT, check_plain
 from askew.protocol.model_card import ModelCard
 from askew.protocol.rule_kind import SERVED_IN_METRIC_SPACES, MetricRuleKind
 from askew.protocol.signal import Query
-from askew.spaces.metric.axes import AxisSpace
-from askew.spaces.metric.map_space import MapSpace, MetricSpace
+from askew.spaces.axes import AxisSpace
+from askew.spaces.map import MapSpace, MetricSpace
 
 MAX_COLLECTIONS = 256
 

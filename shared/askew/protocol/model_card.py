@@ -9,7 +9,7 @@ from askew.plain_text import check_text
 from askew.protocol.rule_kind import SERVED, RuleKind
 from askew.protocol.signal import Query
 from askew.protocol.utility_table import UtilityTable
-from askew.spaces.meanings import Meanings
+from askew.spaces.buckets import Meanings
 from askew.spaces.vectors import FeatureSpace
 
 MAX_PAYLOAD = 1 << 18  # bytes of an item

@@ -9,8 +9,7 @@ from askew.dp.privacy import ANY_SPACE
 from askew.errors import DimensionMismatch, OutOfRange
 from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
-from askew.spaces.metric.map_noise import MapNoise
-from askew.spaces.metric.position import MICRODEGREES, Position
+from askew.spaces.map import MICRODEGREES, MapNoise, Position
 
 if TYPE_CHECKING:
     import numpy as np

@@ -33,8 +33,7 @@ from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.signal import Signal
 from askew.retrieval.cover import cover, covered_by_each
 from askew.retrieval.posterior import LIMIT, Prior, pool_rows, response_log_odds, systematic
-from askew.spaces.meanings import Meanings
-from askew.spaces.taste_buckets import Buckets
+from askew.spaces.buckets import Buckets, Meanings
 
 Array = NDArray[np.float64]
 

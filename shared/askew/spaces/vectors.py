@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from askew.dp.privacy import Metric
 from askew.errors import DimensionMismatch, OutOfRange, ProfileError
 from askew.sizes import MAX_BUCKETS, MAX_RATING, VERSION_BYTES
+from askew.spaces.buckets import Buckets, Meanings
 from askew.spaces.encoder import Encoder
 from askew.spaces.item_codes import check_scales
-from askew.spaces.meanings import Meanings
-from askew.spaces.taste_buckets import Buckets
 
 # Powers of two and thrice those. The number is sent with a bucket, so a space that was made for one
 # device could mark it by any other one.

@@ -21,7 +21,7 @@ from askew.protocol.ranking import Slate
 from askew.protocol.rule_kind import SERVED, RuleKind
 from askew.protocol.signal import Query, Signal
 from askew.spaces.item_codes import decode, decode_boosts, encode, encode_boosts
-from askew.spaces.metric.map_noise import MapNoise
+from askew.spaces.map import MapNoise
 from askew.wire import metric
 from askew.wire.fields import check_count
 from askew.wire.listing_bytes import listings_to_bytes, parts_of

@@ -19,8 +19,7 @@ from askew.catalog.item import MAX_GENRES, Item
 from askew.catalog.packed_items import PackedItems
 from askew.errors import Malformed, OutOfRange
 from askew.protocol.model_card import ModelCard
-from askew.spaces.coded_vectors import held_vectors
-from askew.spaces.item_codes import Codes, decode_boosts, encode, encode_boosts
+from askew.spaces.item_codes import Codes, decode_boosts, encode, encode_boosts, held_vectors
 from askew.wire.convert import (
     FIELDS_OF_CARD,
     MAX_ITEMS,

@@ -9,7 +9,7 @@ from askew.noise.hexagonal import HexagonalLattice
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import ODDS_BITS, RandomizedResponse
 from askew.protocol.signal import Mechanism
-from askew.spaces.metric.map_noise import MapNoise
+from askew.spaces.map import MapNoise
 from askew.wire.v1 import retrieval_pb2 as pb
 
 

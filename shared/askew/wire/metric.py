@@ -8,9 +8,8 @@ from askew.catalog.listing import Attribute, AttributeKind, Listing, Value
 from askew.errors import Malformed, OutOfRange, ParameterError
 from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule
 from askew.protocol.rule_kind import SERVED_IN_METRIC_SPACES, MetricRuleKind
-from askew.spaces.metric.area import Area
-from askew.spaces.metric.axes import Axis, AxisSpace
-from askew.spaces.metric.map_space import MapSpace, MetricSpace
+from askew.spaces.axes import Axis, AxisSpace
+from askew.spaces.map import Area, MapSpace, MetricSpace
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew.wire.versions import version_from_bytes
 

@@ -6,10 +6,9 @@ import numpy as np
 
 from askew.errors import Malformed, OutOfRange
 from askew.sizes import MAX_DIMENSION
+from askew.spaces.buckets import MAX_MEANINGS, Buckets, Meanings
 from askew.spaces.encoder import KNOTS, Encoder
 from askew.spaces.item_codes import check_scales, decode, decode_boosts, encode, encode_boosts
-from askew.spaces.meanings import MAX_MEANINGS, Meanings
-from askew.spaces.taste_buckets import Buckets
 from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew.wire.floats import Floats, floats_from_bytes, floats_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb

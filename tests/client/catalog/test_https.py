@@ -24,9 +24,9 @@ from askew.errors import (
 )
 from askew.noise.randomness import SystemBits
 from askew_client.catalog import https
+from askew_client.catalog.cache import Shelf
 from askew_client.catalog.https import HttpsSource
 from askew_client.catalog.keeper import HeldFile, Keeper
-from askew_client.catalog.shelf import Shelf
 from askew_client.settings.static_host import StaticHost
 
 BODY = body_of("body")

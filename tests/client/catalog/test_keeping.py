@@ -23,9 +23,8 @@ from askew.errors import (
     Unreachable,
 )
 from askew.noise.randomness import RandomBits, ReplayBits, SystemBits
-from askew_client.catalog.calendar import Turn, draw_turn
+from askew_client.catalog.cache import Record, Shelf, Turn, draw_turn
 from askew_client.catalog.keeper import HeldFile, Keeper
-from askew_client.catalog.shelf import Record, Shelf
 from askew_client.catalog.source import date_of
 from askew_client.views.answers import Refreshed
 

@@ -18,7 +18,7 @@ from every_command import every_command
 from small_map import DAY, GERMANY, made_card, made_items, nearest
 
 from askew.errors import NotFound
-from askew.spaces.metric.map_space import MapSpace, MetricSpace
+from askew.spaces.map import MapSpace, MetricSpace
 from askew.wire import convert
 from askew.wire.status import status_of
 from askew_client.cli import main as cli

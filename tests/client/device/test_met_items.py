@@ -13,8 +13,7 @@ from client.conftest import VECTORS, made_retriever, space_of_width
 from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
 from askew.protocol.ranking import Slate
-from askew.spaces.coded_vectors import CodedVectors
-from askew.spaces.item_codes import encode
+from askew.spaces.item_codes import CodedVectors, encode
 from askew_client.device.model import Model
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.met import Met, MetItem

@@ -26,7 +26,7 @@ from askew.errors import AskewError, QuoteVoid
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew.protocol.utility_table import ModeUtility
-from askew.spaces.metric.position import Position
+from askew.spaces.map import Position
 from askew_client.device.nearby import Nearby
 from askew_client.profile.named_place import Spot
 from askew_client.settings.settings import WayName, slot_of

@@ -25,7 +25,7 @@ from askew.retrieval.buckets import BucketRule
 from askew.retrieval.cover import cover
 from askew.retrieval.posterior import PosteriorRule
 from askew.sizes import MAX_BUCKETS
-from askew.spaces.taste_buckets import Buckets
+from askew.spaces.buckets import Buckets
 from askew_client.device.what_if import forecast_of
 from askew_client.forecast import synthetic_people
 from askew_client.forecast.forecast import Comparison, Expectation, Quality, played_rule

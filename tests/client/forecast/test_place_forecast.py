@@ -12,9 +12,7 @@ import pytest
 from askew.errors import PlaceError
 from askew.noise.randomness import ReplayBits
 from askew.placement.hexagonal import place_on_map
-from askew.spaces.metric.map_noise import MapNoise
-from askew.spaces.metric.position import Position
-from askew.spaces.metric.region import Region
+from askew.spaces.map import MapNoise, Position, Region
 from askew_client.forecast.place_forecast import place_forecast
 
 REGION = Region(47.2, 5.8, 55.1, 15.1)

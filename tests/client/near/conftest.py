@@ -11,8 +11,7 @@ import pytest
 from small_map import GERMANY, NearServer, made_card
 
 from askew.noise.randomness import RandomBits, SystemBits
-from askew.spaces.metric.map_space import MapSpace
-from askew.spaces.metric.position import Position
+from askew.spaces.map import MapSpace, Position
 from askew_client.device.nearby import Nearby
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings

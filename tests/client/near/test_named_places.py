@@ -27,7 +27,7 @@ from askew.errors import (
 )
 from askew.noise.randomness import RandomBits, SystemBits
 from askew.protocol.signal import Signal
-from askew.spaces.metric.position import Position
+from askew.spaces.map import Position
 from askew_client.device.doctor import check_ledger
 from askew_client.near.places import Copy
 from askew_client.near.sources import MapAsker

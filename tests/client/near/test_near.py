@@ -24,9 +24,8 @@ from askew.errors import (
     StaleSpace,
 )
 from askew.protocol.ranking import Slate
-from askew.spaces.metric.axes import Axis, AxisSpace
-from askew.spaces.metric.position import Position
-from askew.spaces.metric.region import Region
+from askew.spaces.axes import Axis, AxisSpace
+from askew.spaces.map import Position, Region
 from askew_client.device.doctor import check_metric_space
 from askew_client.near.sources import EARTH_RADIUS, AxisErrand, MapAsker
 from askew_client.near.wishes import NO_WISHES, Wishes

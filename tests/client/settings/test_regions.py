@@ -7,8 +7,7 @@ from importlib import resources
 import pytest
 
 from askew.errors import ParameterError
-from askew.spaces.metric.position import Position
-from askew.spaces.metric.region import MAX_APEX, Region
+from askew.spaces.map import MAX_APEX, Position, Region
 from askew_client.settings.regions import countries, region_of
 
 FOLDER = resources.files("askew_client.settings")

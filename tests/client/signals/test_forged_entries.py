@@ -18,7 +18,7 @@ from askew.noise.hexagonal import HexagonalLattice
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Signal
-from askew.spaces.metric.map_noise import MapNoise
+from askew.spaces.map import MapNoise
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.ranges import Caps

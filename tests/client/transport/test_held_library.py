@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from askew.protocol.utility_table import DEVICE_BYTES
-from askew_client.catalog.shelf import Shelf
+from askew_client.catalog.cache import Shelf
 from askew_client.transport import held
 from askew_client.transport.held import KeptLibrary
 from askew_client.transport.in_process import LocalTransport

@@ -15,9 +15,7 @@ from askew.errors import NotFound, OtherKind, OutOfRange
 from askew.noise.randomness import SystemBits
 from askew.placement.hexagonal import place_on_map
 from askew.protocol.signal import Query, Signal
-from askew.spaces.metric.map_noise import MapNoise
-from askew.spaces.metric.position import Position
-from askew.spaces.metric.region import Region
+from askew.spaces.map import MapNoise, Position, Region
 from askew_client.settings.towns import named_towns
 from askew_client.transport.in_process import LocalPlaces, probes
 from askew_client.tui.simulated_places import simulated_places

@@ -28,9 +28,8 @@ from askew.errors import (
     Unreachable,
 )
 from askew.noise.randomness import SystemBits
-from askew.spaces.metric.map_space import MapSpace
-from askew.spaces.metric.position import Position
-from askew_client.catalog.shelf import Shelf
+from askew.spaces.map import MapSpace, Position
+from askew_client.catalog.cache import Shelf
 from askew_client.catalog.source import date_of
 from askew_client.device import nearby as near
 from askew_client.device import present, what_if

@@ -20,7 +20,7 @@ from askew.protocol.metric_card import Card, MetricCard
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
-from askew.spaces.metric.position import Position
+from askew.spaces.map import Position
 from askew_client.device.device import Companion
 from askew_client.transport.in_process import LocalPlaces
 from askew_client.tui import near_desk

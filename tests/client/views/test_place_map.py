@@ -8,8 +8,7 @@ from fractions import Fraction
 import pytest
 
 from askew.noise.hexagonal import HexagonalLattice, steps
-from askew.spaces.metric.position import Position
-from askew.spaces.metric.region import Region
+from askew.spaces.map import Position, Region
 from askew_client.views.place_map import (
     HALF,
     MOST,

@@ -16,8 +16,7 @@ import pytest
 from askew.dp.privacy import ANY_SPACE
 from askew.noise.hexagonal import HexagonalLattice
 from askew.protocol.signal import Query, Signal
-from askew.spaces.metric.map_noise import MapNoise
-from askew.spaces.metric.map_space import MapSpace
+from askew.spaces.map import MapNoise, MapSpace
 from askew.wire import convert
 from askew_server.collections import artifact
 

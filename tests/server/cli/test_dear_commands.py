@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from askew.protocol.utility_table import Way
-from askew.spaces.meanings import Meanings
+from askew.spaces.buckets import Meanings
 from askew_server.taste.model import artifact, item_model
 
 Run = Callable[..., int]

@@ -11,8 +11,8 @@ import static_host
 
 from askew.catalog.held_file import HEAD_BYTES, Part
 from askew.wire.held import held_files
+from askew_client.catalog.cache import Shelf
 from askew_client.catalog.https import HttpsSource
-from askew_client.catalog.shelf import Shelf
 from askew_client.transport.held import KeptLibrary
 from askew_server.taste.model import artifact
 from askew_server.taste.model.item_model import ItemModel

@@ -13,8 +13,7 @@ from small_collections import DAY, GERMANY
 
 from askew.catalog.listing import AttributeKind
 from askew.errors import DataError, OutOfRange, ParameterError
-from askew.spaces.metric.map_space import MapSpace, MetricSpace
-from askew.spaces.metric.region import Region
+from askew.spaces.map import MapSpace, MetricSpace, Region
 from askew_server.collections.intake import AttributeOption
 from askew_server.collections.model import inside, space_of_axes, space_of_region
 from askew_server.collections.reading import CollectionFile, Reading, read_collection, read_towns

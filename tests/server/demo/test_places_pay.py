@@ -9,8 +9,7 @@ import numpy as np
 from askew.dp.privacy import ANY_SPACE
 from askew.noise.randomness import ReplayBits
 from askew.protocol.signal import Query, Signal
-from askew.spaces.metric.map_noise import MapNoise
-from askew.spaces.metric.position import Position
+from askew.spaces.map import MapNoise, Position
 from askew_server.demo.places import GERMANY, german_towns, places_model
 from askew_server.evaluation.rehearsal import Rehearsal
 

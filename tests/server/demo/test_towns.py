@@ -7,7 +7,7 @@ from importlib import resources
 import numpy as np
 import pytest
 
-from askew.spaces.metric.position import Position
+from askew.spaces.map import Position
 from askew_client.settings.regions import region_of
 from askew_server.demo.places import TownList, german_towns
 

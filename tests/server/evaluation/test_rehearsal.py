@@ -11,8 +11,7 @@ from askew.dp.privacy import ANY_SPACE
 from askew.errors import NotFound
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
-from askew.spaces.metric.map_noise import MapNoise
-from askew.spaces.metric.position import MICRODEGREES
+from askew.spaces.map import MICRODEGREES, MapNoise
 from askew_server.collections.model import MetricModel
 from askew_server.demo.places import GERMANY, german_towns, places_model
 from askew_server.evaluation.rehearsal import Rehearsal

@@ -12,7 +12,7 @@ from small_collections import DAY, cafes, posts, small_map
 
 from askew.catalog.listing import AttributeKind
 from askew.protocol.signal import Query
-from askew.spaces.metric.map_noise import MapNoise
+from askew.spaces.map import MapNoise
 from askew.wire.listing_bytes import listings_to_bytes, parts_of
 from askew_server.collections.collection import Collection, Picked
 from askew_server.collections.columns import Column, Flags, Numbers, Titles, Words

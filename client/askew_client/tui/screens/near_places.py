@@ -7,7 +7,7 @@ from functools import partial
 
 from textual.app import SystemCommand
 
-from askew.spaces.metric.position import Position
+from askew.spaces.map import Position
 from askew_client.settings.towns import named_towns
 from askew_client.tui import near_desk, near_words
 from askew_client.tui.messages import Refused

@@ -13,7 +13,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Label, Static
 
 from askew.errors import AskewError, PlaceError, UnclearTown
-from askew.spaces.metric.position import Position
+from askew.spaces.map import Position
 from askew_client.settings.regions import region_of
 from askew_client.tui import near_words
 from askew_client.tui.near_desk import PlaceDraft, PlacePrices

@@ -16,7 +16,7 @@ from textual.events import Click
 from textual.message import Message
 from textual.widget import Widget
 
-from askew.spaces.metric.position import Position
+from askew.spaces.map import Position
 from askew_client.views.place_map import Cell, Frame, Ink, Scene, draw, shade, share_above
 
 _SHADES: Final = 24

@@ -49,8 +49,7 @@ from scipy.ndimage import gaussian_filter, uniform_filter
 from askew.noise.hexagonal import HexagonalLattice
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
-from askew.spaces.metric.map_noise import MapNoise
-from askew.spaces.metric.region import LEAST_COSINE
+from askew.spaces.map import LEAST_COSINE, MapNoise
 from askew_server.collections.model import Towns
 from askew_server.retrieval.near.index import Frame, Points
 

@@ -32,11 +32,16 @@ from askew.placement.axes import offsets_on_axes
 from askew.placement.hexagonal import place_on_map
 from askew.placement.problem import Disutility
 from askew.protocol.signal import Signal
-from askew.spaces.metric.area import Area
-from askew.spaces.metric.axes import AxisSpace
-from askew.spaces.metric.map_space import MapSpace, MetricSpace
-from askew.spaces.metric.position import MICRODEGREES
-from askew.spaces.metric.region import COSINE_PARTS, KM_OF_LATITUDE, KM_OF_LONGITUDE
+from askew.spaces.axes import AxisSpace
+from askew.spaces.map import (
+    COSINE_PARTS,
+    KM_OF_LATITUDE,
+    KM_OF_LONGITUDE,
+    MICRODEGREES,
+    Area,
+    MapSpace,
+    MetricSpace,
+)
 
 Points = NDArray[np.float64]
 EARTH_RADIUS = 6371.0088  # km, the mean radius

@@ -33,7 +33,7 @@ from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
 from askew.errors import ArtifactError, WireError
 from askew.protocol.model_card import ModelCard
-from askew.spaces.taste_buckets import Buckets
+from askew.spaces.buckets import Buckets
 from askew_server.taste.model import directory as array_file
 from askew_server.taste.model import directory as folder
 from askew_server.taste.model.answer_tables import LIMIT as TABLE_LIMIT

@@ -14,10 +14,9 @@ from askew.errors import ArtifactError
 from askew.protocol.model_card import COVERS, ModelCard, ServingRule
 from askew.protocol.rule_kind import RuleKind
 from askew.protocol.utility_table import MechanismName, ModeUtility, UtilityTable, Way
+from askew.spaces.buckets import Buckets, Meanings
 from askew.spaces.encoder import Encoder
 from askew.spaces.item_codes import encode, encode_boosts
-from askew.spaces.meanings import Meanings
-from askew.spaces.taste_buckets import Buckets
 from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew_server.taste.model.answer_tables import TableFields
 from askew_server.taste.model.directory import (

@@ -39,9 +39,8 @@ from askew.retrieval.posterior import (
     lattice_log_likelihood,
     response_log_odds,
 )
+from askew.spaces.buckets import Buckets, Meanings
 from askew.spaces.encoder import Encoder
-from askew.spaces.meanings import Meanings
-from askew.spaces.taste_buckets import Buckets
 from askew_server.taste.prior.people import PriorPeople, as_they_are, names_of
 from askew_server.taste.training.factors import Tastes
 from askew_server.taste.training.quality import Estimate, ratio_of

@@ -39,9 +39,8 @@ from askew.protocol.utility_table import MechanismName
 from askew.retrieval import RetrievalRule, rule_of
 from askew.retrieval.buckets import BucketRule
 from askew.retrieval.posterior import PosteriorRule, Prior
+from askew.spaces.buckets import Buckets, Meanings
 from askew.spaces.encoder import Encoder
-from askew.spaces.meanings import Meanings
-from askew.spaces.taste_buckets import Buckets
 from askew_server.taste.model.held_out import (
     LIMIT,
     Figure,

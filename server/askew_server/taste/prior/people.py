@@ -33,9 +33,8 @@ from askew.protocol.model_card import ModelCard
 from askew.retrieval.buckets import BucketRule, bucket_rule, labels_of
 from askew.retrieval.cover import gains
 from askew.retrieval.posterior import Prior
+from askew.spaces.buckets import Buckets, Meanings
 from askew.spaces.encoder import Encoder
-from askew.spaces.meanings import Meanings
-from askew.spaces.taste_buckets import Buckets
 from askew_server.taste.training.buckets import enough_of, favorites, pool_of
 from askew_server.taste.training.factors import Tastes, divisors
 

@@ -36,8 +36,8 @@ from askew.plain_text import check_text
 from askew.protocol.model_card import ModelCard
 from askew.protocol.rule_kind import RuleKind
 from askew.retrieval.buckets import BucketRule
-from askew.spaces.meanings import Meanings
-from askew.spaces.public_arrays import MAX_SIZE
+from askew.spaces.buckets import Meanings
+from askew.spaces.encoder import MAX_SIZE
 from askew.spaces.vectors import FeatureSpace
 from askew_server.ledger import Charge, ChargeRequest, EventMark, Ledger
 from askew_server.ratings import RatingTable

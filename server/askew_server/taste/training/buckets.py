@@ -23,7 +23,7 @@ Slates whose vectors devices hold, for k-ary randomized response: Lloyd's iterat
     value = mean_p sum_b P(b | l(p)) max_{i in slate_b} s_ip
 
     who names a slate   l(p) is the slate whose best item is worth the most to p, of what they have
-                        not seen: what the device of p would name (`askew.spaces.meanings`)
+                        not seen: what the device of p would name (`askew.spaces.buckets`)
     what a slate holds  the greedy choice for people weighted by P(b | l(p)): those who name it and,
                         more lightly, those who land there by chance
 
@@ -47,8 +47,7 @@ from askew.errors import ParameterError
 from askew.noise.randomized_response import RandomizedResponse
 from askew.retrieval.buckets import labels_of, slates_of
 from askew.retrieval.posterior import response_log_odds
-from askew.spaces.meanings import Meanings
-from askew.spaces.taste_buckets import Buckets
+from askew.spaces.buckets import Buckets, Meanings
 
 POOL = 500
 _BEST_OF_EACH = 10

@@ -52,7 +52,7 @@ class TrainingOptions:
     answer, or auto for what does best for people held out. learned: signal directions learned for
     epsilon and k, not principal axes. starter: how many items a device holds that does not hold
     all, or None for as many as make a small file. dear: items whose payloads nobody downloads all
-    of, so that devices name a slate by the vectors of all slates (`askew.spaces.meanings`).
+    of, so that devices name a slate by the vectors of all slates (`askew.spaces.buckets`).
     Raises ParameterError for a value out of range.
     """
 

@@ -13,9 +13,14 @@ from numpy.typing import NDArray
 from askew.noise.hexagonal import NEIGHBORS, RISE, HexagonalLattice
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
-from askew.spaces.metric.map_noise import MapNoise
-from askew.spaces.metric.position import MICRODEGREES
-from askew.spaces.metric.region import COSINE_PARTS, KM_OF_LATITUDE, KM_OF_LONGITUDE, Region
+from askew.spaces.map import (
+    COSINE_PARTS,
+    KM_OF_LATITUDE,
+    KM_OF_LONGITUDE,
+    MICRODEGREES,
+    MapNoise,
+    Region,
+)
 
 
 def lattice_signals(

@@ -14,8 +14,7 @@ from askew.errors import ParameterError
 from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule
 from askew.protocol.rule_kind import MetricRuleKind as Kind
 from askew.protocol.signal import Query
-from askew.spaces.metric.map_noise import MapNoise
-from askew.spaces.metric.map_space import MapSpace
+from askew.spaces.map import MapNoise, MapSpace
 from askew_server.collections.collection import Collection
 from askew_server.collections.columns import Numbers, Titles, Words
 from askew_server.collections.model import MetricModel, Towns

@@ -7,9 +7,8 @@ import pytest
 from near_world import AREAS, BOTH, INLAND, ISLANDS, LINE, RING, along_axes, great_circle, places
 
 from askew.errors import DimensionMismatch, OutOfRange
-from askew.spaces.metric.area import Area
-from askew.spaces.metric.axes import AxisSpace
-from askew.spaces.metric.map_space import MapSpace
+from askew.spaces.axes import AxisSpace
+from askew.spaces.map import Area, MapSpace
 from askew_server.retrieval.near import MetricIndex
 
 

@@ -9,8 +9,7 @@ import pytest
 from near_world import INLAND, noisy, places
 
 from askew.protocol.rule_kind import MetricRuleKind as Kind
-from askew.spaces.metric.map_noise import MapNoise
-from askew.spaces.metric.map_space import MapSpace
+from askew.spaces.map import MapNoise, MapSpace
 from askew_server.retrieval.near import Kinds, MetricIndex, served_rule_of
 
 TOWN = Fraction(277, 1000)

@@ -32,9 +32,8 @@ from askew.placement.axes import offsets_on_axes, place_on_axes
 from askew.placement.problem import Identity
 from askew.protocol.rule_kind import MetricRuleKind as Kind
 from askew.protocol.signal import Query, Signal
-from askew.spaces.metric.axes import AxisSpace
-from askew.spaces.metric.map_noise import MapNoise
-from askew.spaces.metric.map_space import MapSpace
+from askew.spaces.axes import AxisSpace
+from askew.spaces.map import MapNoise, MapSpace
 from askew.wire import convert
 from askew_server.collections.model import model_of
 from askew_server.retrieval.near import MetricAnswers, MetricIndex, served_rule_of

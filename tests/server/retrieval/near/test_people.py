@@ -12,10 +12,7 @@ from scipy.ndimage import gaussian_filter
 
 from askew.noise.hexagonal import HexagonalLattice
 from askew.protocol.signal import Signal
-from askew.spaces.metric.area import Area
-from askew.spaces.metric.map_noise import MapNoise
-from askew.spaces.metric.map_space import MapSpace, MetricSpace
-from askew.spaces.metric.region import LEAST_COSINE
+from askew.spaces.map import LEAST_COSINE, Area, MapNoise, MapSpace, MetricSpace
 from askew_server.collections.model import Towns
 from askew_server.retrieval.near import Density
 from askew_server.retrieval.near import density as density_module

@@ -31,10 +31,8 @@ from askew.placement import Laplace, place
 from askew.placement.hexagonal import place_on_map
 from askew.protocol.rule_kind import MetricRuleKind as Kind
 from askew.protocol.signal import Signal
-from askew.spaces.metric.axes import AxisSpace
-from askew.spaces.metric.map_noise import MapNoise
-from askew.spaces.metric.map_space import MapSpace
-from askew.spaces.metric.region import COSINE_PARTS, LEAST_COSINE, Region
+from askew.spaces.axes import AxisSpace
+from askew.spaces.map import COSINE_PARTS, LEAST_COSINE, MapNoise, MapSpace, Region
 from askew_server.collections.model import Towns
 from askew_server.retrieval.near import Density, MetricIndex, near_rule_of, sampled, served_rule_of
 from askew_server.retrieval.near.density import ByDensity, ByNoise

@@ -11,10 +11,8 @@ from near_world import BOTH, EARTH, INLAND, ISLANDS, LINE, RING, Array, noisy, p
 
 from askew.placement.problem import Disutility, Power, Saturating
 from askew.protocol.signal import Signal
-from askew.spaces.metric.area import Area
-from askew.spaces.metric.axes import AxisSpace
-from askew.spaces.metric.map_space import MapSpace, MetricSpace
-from askew.spaces.metric.region import Region
+from askew.spaces.axes import AxisSpace
+from askew.spaces.map import Area, MapSpace, MetricSpace, Region
 from askew_server.retrieval.near import MetricIndex
 from askew_server.retrieval.near.sampled import FEW, LEVELS, ServedCodebook
 

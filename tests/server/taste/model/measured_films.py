@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from askew.catalog.catalog import Catalog
 from askew.protocol.model_card import ModelCard
 from askew.protocol.utility_table import UtilityTable
-from askew.spaces.taste_buckets import Buckets
+from askew.spaces.buckets import Buckets
 from askew.spaces.vectors import RatingScale
 from askew.wire.held import held_to_bytes
 from askew_server.demo.simulation import films, simulate

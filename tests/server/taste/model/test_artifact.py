@@ -17,7 +17,7 @@ from safetensors.numpy import save as encode
 
 from askew.catalog.item import Item
 from askew.errors import ArtifactError
-from askew.spaces.taste_buckets import Buckets
+from askew.spaces.buckets import Buckets
 from askew_server.ratings import RatingTable
 from askew_server.taste.model import artifact
 from askew_server.taste.model import directory as folder

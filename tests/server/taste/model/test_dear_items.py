@@ -18,7 +18,7 @@ from askew.errors import DataError, ParameterError
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.signal import Query, Signal
 from askew.retrieval.buckets import bucket_rule
-from askew.spaces.meanings import Meanings
+from askew.spaces.buckets import Meanings
 from askew_server.demo.simulation import films, simulate
 from askew_server.ratings import RatingTable
 from askew_server.retrieval.snapshot import Retriever

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
-from askew.spaces.meanings import Meanings
+from askew.spaces.buckets import Meanings
 from askew.spaces.vectors import RatingScale
 from askew_server.evaluation.scene import Scene
 from askew_server.evaluation.split import deal

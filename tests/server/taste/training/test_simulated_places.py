@@ -13,9 +13,7 @@ from scipy.stats import chi2
 
 from askew.noise.hexagonal import HexagonalLattice, steps
 from askew.noise.randomness import RandomBits
-from askew.spaces.metric.map_noise import MapNoise
-from askew.spaces.metric.position import Position, microdegrees
-from askew.spaces.metric.region import Region
+from askew.spaces.map import MapNoise, Position, Region, microdegrees
 from askew_server.taste.training.simulated_noise import hexagonal_signals, map_signals
 
 DRAWS = 200_000

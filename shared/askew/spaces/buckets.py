@@ -1,19 +1,19 @@
-"""What slates mean: the vectors by which a device names the slate that suits its person best.
+"""From a taste to one of a few public buckets: by a linear rule, or by the slates of a codebook.
 
     M slates of k items, v_bi the vector of an item, boost_bi its boost, u a taste
     score of slate b    max_i boost_bi <u, v_bi>, over the items that the person has not seen
     of(u)               the slate of the highest score, ties to the lower; slates of which all is
                         seen score least
 
-For dear items: nobody downloads all of their payloads, and fetching one would tell the pick. So a
-device holds the vectors of M slates, scores every slate by its own taste, and names one by
-randomized response (`askew.noise.randomized_response`), whose guarantee covers every pair of
-profiles whatever they are named by. The reply brings the payloads of the slate's k items, so that
-reading the pick is no second question.
+A `SlateCodebook` is for items with payloads: nobody downloads all of them, and fetching one would
+tell the pick. So a device has the vectors of M slates, scores every slate by its own taste, and
+names one by randomized response (`askew.noise.randomized_response`), whose guarantee covers every
+pair of profiles whatever they are named by. The reply brings the payloads of the slate's k items,
+so that reading the pick is no second question.
 
-Meanings are part of a space and stay when items go: they say who names slate b, and a catalog says
-what slate b holds (`askew.retrieval.buckets`). An item of a meaning is recognized by its vector:
-where two items have the same, having seen one of them counts.
+A slate codebook is part of a space and stays when items go: it says who names slate b, and a
+catalog says what slate b holds (`askew.retrieval.buckets`). The device recognizes an item of a
+slate by its vector: where two items have the same, having seen one of them counts.
 
 Shapes: n vectors of items, D ranking dimensions. Complexity: O(M k D) for a person, O(n) to look
 for the items of M slates among n vectors.
@@ -28,7 +28,46 @@ from numpy.typing import NDArray
 
 from askew.errors import OutOfRange
 from askew.sizes import MAX_BUCKETS, MAX_RANKING_DIMENSION
-from askew.spaces.public_arrays import MAX_SIZE, frozen, is_small
+from askew.spaces.encoder import MAX_SIZE, check_directions, frozen, is_small
+
+
+@dataclass(frozen=True, eq=False)
+class Buckets:
+    """A public linear encoder of tastes into M buckets: argmax_b (A u + a)_b, ties to the lower b.
+
+    directions: A, (M, D) float32. biases: a, (M,) float32. Raises OutOfRange outside the limits.
+    """
+
+    directions: NDArray[np.float32] = field(repr=False)
+    biases: NDArray[np.float32] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("directions", "biases"):
+            object.__setattr__(self, name, frozen(getattr(self, name), "f4"))
+        check_directions(self.directions.T, MAX_BUCKETS)
+        if len(self) < 2:
+            raise OutOfRange("the number of buckets", f"from 2 to {MAX_BUCKETS}")
+        if self.biases.shape != (len(self),) or not is_small(self.biases):
+            raise OutOfRange("the biases of buckets", f"one a bucket, at most {MAX_SIZE:g} in size")
+
+    def __len__(self) -> int:
+        """The number M of buckets."""
+        return len(self.directions)
+
+    @property
+    def ranking_dimension(self) -> int:
+        """The number D of coordinates of a taste."""
+        return int(self.directions.shape[1])
+
+    @property
+    def arrays(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """All that it says."""
+        return self.directions, self.biases
+
+    def of(self, taste: NDArray[np.float64]) -> int:
+        """The bucket of a taste (D,); private, like the taste."""
+        return int(np.argmax(self.directions @ taste + self.biases))
+
 
 MAX_MEANINGS = 4096  # items of all slates together
 

@@ -1,9 +1,14 @@
-"""Where a device keeps what it holds of one server: a catalog in one file, named by its digest, or
+"""Where a device keeps what it fetched of one server: a catalog in a file named by its digest, or
 the card of a server of places.
 
-Beside it lies a small record: which edition it is of, and when the device looks next. A record that
-cannot be read is none, and a file that is not what its name says is removed: what is missing is
-fetched again. All of it is public, but for which server this device uses.
+Beside it lies a small record: which version it is, and when the device looks next. A record that
+cannot be read counts as none, and the device removes a file that is not what its name says: it
+fetches again what is missing. All of it is public, except for which server this device uses.
+
+A device looks once for each version, a random delay after its Monday began, in UTC, so that not
+everybody asks a server at once. Nothing that a person does takes part: no question makes a device
+look while the server still answers about what it has. The device draws the delay once for a version
+and keeps it: if it drew one whenever it came by, it would look the earlier the more often it comes.
 """
 
 from __future__ import annotations
@@ -19,11 +24,41 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from askew.catalog.editions import LONGEST_DELAY, PERIOD, last_day
 from askew.catalog.held_file import Head, Part
 from askew.errors import Malformed, ShelfError
-from askew_client.catalog.calendar import Turn
-from askew_client.catalog.fetch import Draft
+from askew.noise.randomness import RandomBits
+from askew_client.catalog.source import Draft
 from askew_client.storage.private_files import check_own, make_directory, replace_file
+
+DAY = 86_400  # seconds
+
+
+@dataclass(frozen=True)
+class Turn:
+    """When a device looks for one edition: so many seconds after it came into force."""
+
+    edition: int
+    delay: int
+
+    @property
+    def time(self) -> int:
+        """Seconds since 1970-01-01."""
+        return self.edition * DAY + self.delay
+
+
+def draw_turn(edition: int, bits: RandomBits) -> Turn:
+    """A uniform delay of whole seconds, shorter than the longest."""
+    return Turn(edition, bits.below(LONGEST_DELAY * DAY))
+
+
+def usable(edition: int, day: int) -> bool:
+    """Whether questions that name an edition are still answered: the next one comes into force a
+    period later at the earliest. One of a Monday to come was fetched by a clock that ran ahead; by
+    a day it may, since days begin elsewhere first.
+    """
+    return edition - 1 <= day <= last_day(edition + PERIOD)
+
 
 _RECORD, _LOCK, _CARD = "record.json", "lock", "card"
 _DAY_BYTES = 8

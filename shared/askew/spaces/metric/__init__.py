@@ -1,1 +1,0 @@
-"""Wide spaces: maps, lines and rings, where distances are kilometers or hours and not tastes."""
