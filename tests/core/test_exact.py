@@ -210,3 +210,30 @@ def test_below_is_uniform_on_every_byte(limit: int) -> None:
 
 def test_below_rejects_and_reads_again() -> None:
     assert ReplayBits(bytes([0b11_000000, 0b01_000000])).below(3) == 1
+
+
+def octets(*each: int) -> bytes:
+    return b"".join(word.to_bytes(8) for word in each)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 7, 8, 10**6 + 3, 2**62 + 1])
+def test_below_each_takes_all_words_but_the_excess_over_a_multiple_of_the_limit(limit: int) -> None:
+    """Words that follow each other have residues that do: a multiple of them has each as often."""
+    excess = 2**64 % limit
+    taken = [excess, excess + 1, 2**64 - 1]
+    assert (2**64 - excess) % limit == 0
+    refused = [word for word in (0, excess - 1) if 0 <= word < excess]
+    bits = ReplayBits(octets(*taken, *taken) + b"rest")
+    once = Draws(bits).below_each([limit] * 6)
+    assert once == [word % limit for word in taken] * 2
+    assert bits.read(4) == b"rest"
+    for word in refused:
+        bits = ReplayBits(octets(word, word, excess) + b"rest")
+        assert Draws(bits).below_each([limit]) == [excess % limit]
+        assert bits.read(4) == b"rest"
+
+
+def test_below_each_draws_what_is_refused_again_and_nothing_else() -> None:
+    bits = ReplayBits(octets(0, 7, 0, 0, 5, 4) + b"rest")  # of limit 3 the word 0 is in excess
+    assert Draws(bits).below_each([3, 4, 3]) == [1, 3, 2]
+    assert bits.read(4) == b"rest"

@@ -6,8 +6,8 @@ import os
 import subprocess
 import sys
 from fractions import Fraction
+from math import sqrt
 
-import numpy as np
 import pytest
 
 from askew.noise.randomness import Coins, RationalOdds, ReplayBits, SystemBits
@@ -24,8 +24,7 @@ def words(*values: int) -> ReplayBits:
     ("word", "heads"), [(0, True), (WORD // 3 - 1, True), (WORD // 3 + 1, False), (WORD - 1, False)]
 )
 def test_one_word_decides_away_from_the_boundary(word: int, heads: bool) -> None:
-    assert THIRD.low.shape == (1, 2)
-    assert words(word).throw(THIRD)[0, 0] == heads
+    assert words(word).throw(THIRD)[0][0] == heads
 
 
 @pytest.mark.parametrize(
@@ -34,32 +33,32 @@ def test_one_word_decides_away_from_the_boundary(word: int, heads: bool) -> None
 )
 def test_the_boundary_word_is_decided_by_the_next_one(second: int, heads: bool) -> None:
     # 2**128 / 3 has the fraction 1/3, so given the boundary word the coin again has odds 1/3.
-    assert words(WORD // 3, second).throw(THIRD)[0, 0] == heads
+    assert words(WORD // 3, second).throw(THIRD)[0][0] == heads
 
 
 def test_the_boundary_may_take_many_words() -> None:
     boundary = WORD // 3
-    assert words(boundary, boundary, boundary, 0).throw(THIRD)[0, 0]
-    assert not words(boundary, boundary, boundary, WORD - 1).throw(THIRD)[0, 0]
+    assert words(boundary, boundary, boundary, 0).throw(THIRD)[0][0]
+    assert not words(boundary, boundary, boundary, WORD - 1).throw(THIRD)[0][0]
 
 
 def test_a_coin_with_no_chance_never_falls_heads() -> None:
-    assert not words(0).throw(Coins([RationalOdds(Fraction(0))]))[0, 0]
+    assert not words(0).throw(Coins([RationalOdds(Fraction(0))]))[0][0]
 
 
 def test_a_coin_that_misses_certainty_by_little_can_still_fall_tails() -> None:
     nearly = Coins([RationalOdds(1 - Fraction(1, 1 << 200))])
-    assert words(WORD - 2).throw(nearly)[0, 0]
+    assert words(WORD - 2).throw(nearly)[0][0]
     # U = 0.111...1 (128 ones), then 72 ones and 56 zeros: exactly p, which is not below p.
     last = WORD - (1 << 56)
-    assert not words(WORD - 1, last).throw(nearly)[0, 0]
-    assert words(WORD - 1, last - 1).throw(nearly)[0, 0]
+    assert not words(WORD - 1, last).throw(nearly)[0][0]
+    assert words(WORD - 1, last - 1).throw(nearly)[0][0]
 
 
 def test_a_row_of_coins_is_thrown_row_by_row() -> None:
     coins = Coins([RationalOdds(Fraction(1, 2)), RationalOdds(Fraction(1, 4))])
     heads = words(0, WORD // 2, WORD // 2, 0).throw(coins, times=2)
-    assert heads.tolist() == [[True, False], [False, True]]
+    assert heads == [[True, False], [False, True]]
 
 
 def test_a_recording_that_runs_out_says_so() -> None:
@@ -69,8 +68,8 @@ def test_a_recording_that_runs_out_says_so() -> None:
 
 def test_the_kernels_coin_has_its_probability() -> None:
     """100,000 throws at 1/3: six standard deviations, a false alarm in 10**9 runs."""
-    share = SystemBits().throw(THIRD, 100_000).mean()
-    assert abs(share - 1 / 3) < 6.2 * np.sqrt(2 / 9 / 100_000)
+    share = sum(heads for (heads,) in SystemBits().throw(THIRD, 100_000)) / 100_000
+    assert abs(share - 1 / 3) < 6.2 * sqrt(2 / 9 / 100_000)
 
 
 def test_two_reads_of_the_kernel_differ() -> None:
@@ -114,30 +113,3 @@ def test_a_fork_repeats_nothing() -> None:
         [sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=60, check=True
     )
     assert run.stdout == "32 32 set()\n"
-
-
-def octets(*each: int) -> bytes:
-    return b"".join(word.to_bytes(8) for word in each)
-
-
-@pytest.mark.parametrize("limit", [1, 2, 3, 7, 8, 10**6 + 3, 2**62 + 1])
-def test_below_each_takes_all_words_but_the_excess_over_a_multiple_of_the_limit(limit: int) -> None:
-    """Words that follow each other have residues that do: a multiple of them has each as often."""
-    excess = 2**64 % limit
-    taken = [excess, excess + 1, 2**64 - 1]
-    assert (2**64 - excess) % limit == 0
-    refused = [word for word in (0, excess - 1) if 0 <= word < excess]
-    bits = ReplayBits(octets(*taken, *taken) + b"rest")
-    once = bits.below_each(np.full(6, limit)).tolist()
-    assert once == [word % limit for word in taken] * 2
-    assert bits.read(4) == b"rest"
-    for word in refused:
-        bits = ReplayBits(octets(word, word, excess) + b"rest")
-        assert bits.below_each(np.array([limit])).tolist() == [excess % limit]
-        assert bits.read(4) == b"rest"
-
-
-def test_below_each_draws_what_is_refused_again_and_nothing_else() -> None:
-    bits = ReplayBits(octets(0, 7, 0, 0, 5, 4) + b"rest")  # of limit 3 the word 0 is in excess
-    assert bits.below_each(np.array([3, 4, 3])).tolist() == [1, 3, 2]
-    assert bits.read(4) == b"rest"

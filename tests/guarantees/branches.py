@@ -11,9 +11,6 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from askew.noise.randomness import Coins, Odds, RandomBits, RationalOdds
 
 PRECISION = 160  # bits to which odds that are no fraction are read off their enclosure
@@ -38,11 +35,10 @@ class Branch(RandomBits):
     def read(self, count: int) -> bytes:
         raise AssertionError("enumerated code must throw coins, not read bytes")
 
-    def throw(self, coins: Coins, times: int = 1) -> NDArray[np.bool_]:
-        heads = [[self._fall(odds) for odds in coins.odds] for _ in range(times)]
-        return np.array(heads, dtype=np.bool_)
+    def throw(self, coins: Coins, times: int = 1) -> list[list[bool]]:
+        return [[self._toss(odds) for odds in coins.odds] for _ in range(times)]
 
-    def _fall(self, odds: Odds) -> bool:
+    def _toss(self, odds: Odds) -> bool:
         if self.position == len(self.faces):
             self.faces.append(False)
         face = self.faces[self.position]

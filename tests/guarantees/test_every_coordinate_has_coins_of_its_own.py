@@ -36,11 +36,12 @@ class ChosenFaces(RandomBits):
     def read(self, count: int) -> bytes:
         raise AssertionError("a mechanism must throw coins, not read bytes")
 
-    def throw(self, coins: Coins, times: int = 1) -> NDArray[np.bool_]:
+    def throw(self, coins: Coins, times: int = 1) -> list[list[bool]]:
         start = len(self.thrown)
         self.thrown += [*coins.odds] * times
         faces = [at < len(self.faces) and self.faces[at] for at in range(start, len(self.thrown))]
-        return np.array(faces, dtype=np.bool_).reshape(times, len(coins))
+        n = len(coins)
+        return [faces[row * n : (row + 1) * n] for row in range(times)]
 
 
 def played(lattice: LatticeLaplace, d: int, faces: Sequence[bool] = ()) -> NDArray[np.int64]:

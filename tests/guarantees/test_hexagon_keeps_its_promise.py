@@ -197,7 +197,7 @@ class TwoUniforms(HexagonalLattice):
         i, j = self.coordinates(point)
         below_i, below_j = math.floor(i), math.floor(j)
         coins = Coins([RationalOdds(i - below_i), RationalOdds(j - below_j)])
-        up_i, up_j = bits.throw(coins)[0].tolist()
+        up_i, up_j = bits.throw(coins)[0]
         return below_i + up_i, below_j + up_j
 
 
@@ -211,7 +211,7 @@ class OppositeUniforms(HexagonalLattice):
         both = max(a + b - 1, Fraction(0)) / (a or 1)
         neither = max(1 - a - b, Fraction(0)) / (1 - a) if b else Fraction(0)
         coins = Coins([RationalOdds(a), RationalOdds(both), RationalOdds(neither)])
-        up_i, also, down = bits.throw(coins)[0].tolist()
+        up_i, also, down = bits.throw(coins)[0]
         up_j = b > 0 and (also if up_i else not down)
         return below_i + up_i, below_j + up_j
 

@@ -16,7 +16,6 @@ from functools import cache, cached_property
 import numpy as np
 import pytest
 from guarantees.branches import Branch, exponential_from_below, law_of_coins
-from numpy.typing import NDArray
 
 import askew.noise.geometric
 from askew.noise.geometric import TwoSidedGeometric
@@ -145,12 +144,12 @@ class RecordedOdds(RandomBits):
     def read(self, count: int) -> bytes:
         raise AssertionError("the odds are read, not the bits")
 
-    def throw(self, coins: Coins, times: int = 1) -> NDArray[np.bool_]:
+    def throw(self, coins: Coins, times: int = 1) -> list[list[bool]]:
         if self.first is None:
             (odds,) = coins.odds
             assert isinstance(odds, RationalOdds)
             self.first = odds.probability
-        return np.zeros((times, len(coins)), dtype=np.bool_)
+        return [[False] * len(coins)] * times
 
 
 def test_two_coordinates_keep_the_promise_in_the_l1_metric() -> None:
@@ -227,7 +226,7 @@ class HalfScale(LatticeLaplace):
 
 
 class OneSided(TwoSidedGeometric):
-    def draw(self, count: int, bits: RandomBits) -> NDArray[np.int64]:
+    def draw(self, count: int, bits: RandomBits) -> list[int]:
         return self.one_sided(count, bits)
 
 
@@ -238,10 +237,9 @@ class OneSidedNoise(LatticeLaplace):
 
 
 class Truncated(TwoSidedGeometric):
-    def one_sided(self, count: int, bits: RandomBits) -> NDArray[np.int64]:
+    def one_sided(self, count: int, bits: RandomBits) -> list[int]:
         faces = bits.throw(self._coins, count)
-        values: NDArray[np.int64] = faces[:, :-1] @ (1 << np.arange(self.levels, dtype=np.int64))
-        return values
+        return [sum(face << level for level, face in enumerate(row[:-1])) for row in faces]
 
 
 class NeverGoesBeyond(LatticeLaplace):
@@ -252,7 +250,7 @@ class NeverGoesBeyond(LatticeLaplace):
 
 class SameDrawOnBoth(PlaneLattice):
     def perturb(self, profile: Iterable[float | Fraction], bits: RandomBits) -> tuple[int, ...]:
-        move = int(self.noise.draw(1, bits)[0])
+        (move,) = self.noise.draw(1, bits)
         return tuple(point + move for point in self._round(profile, bits))
 
 

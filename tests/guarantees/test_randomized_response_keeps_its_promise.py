@@ -12,11 +12,9 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from math import factorial
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from askew.dp.intervals import log_ratio
 from askew.dp.privacy import Reach, SignalLoss
@@ -39,11 +37,11 @@ class Branch(RandomBits):
     def read(self, count: int) -> bytes:
         raise AssertionError("enumerated code must throw coins and draw integers")
 
-    def throw(self, coins: Coins, times: int = 1) -> NDArray[np.bool_]:
+    def throw(self, coins: Coins, times: int = 1) -> list[list[bool]]:
         (odds,) = coins.odds
         assert isinstance(odds, RationalOdds)
         self.probability *= odds.probability if self.heads else 1 - odds.probability
-        return np.array([[self.heads]])
+        return [[self.heads]]
 
     def below(self, limit: int) -> int:
         self.limits.append(limit)
@@ -107,7 +105,7 @@ class AnyBucketForALie(RandomizedResponse):
 
     def perturb(self, bucket: int, bits: RandomBits) -> tuple[int]:
         probability = self.odds / (self.odds + self.buckets - 1)
-        truth = bits.throw(Coins([RationalOdds(probability)]))[0, 0]
+        truth = bits.throw(Coins([RationalOdds(probability)]))[0][0]
         other = bits.below(self.buckets)
         return (bucket if truth else other,)
 

@@ -260,7 +260,7 @@ class Contest:
         self, scores: Floats, log_sizes: Floats, log_error: float | Floats
     ) -> tuple[NDArray[np.uint64], Floats, Floats]:
         """LazyUniform words, the noisy scores that they make, and how wrong these may be."""
-        words = self.draws.bits.words(len(scores))
+        words = self.draws.words(len(scores))
         u = (words.astype(np.float64) + 0.5) * 2.0**-64
         e = -np.log(np.minimum(u, 1 - 2.0**-53))
         values = quantiles(self.family, np.log(e) - log_sizes) + scores

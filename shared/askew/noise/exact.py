@@ -87,9 +87,24 @@ class Draws:
         """A uniform integer in [0, limit), exactly."""
         return self.bits.below(limit)
 
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """`count` uniform 64-bit words, shape (count,)."""
+        return np.frombuffer(self.bits.read(8 * count), dtype=">u8").astype(np.uint64)
+
     def below_each(self, limits: Sequence[int] | NDArray[np.int64]) -> list[int]:
-        """Independent draws of `below`, one for each limit, read at once."""
-        drawn: list[int] = self.bits.below_each(np.asarray(limits, dtype=np.int64)).tolist()
+        """Independent uniform integers, the i-th in [0, limits[i]), limits >= 1, exactly.
+
+        A word modulo the limit. The 2**64 mod limit lowest words would be more than a multiple of
+        the limit, and are drawn again.
+        """
+        sizes = np.asarray(limits, dtype=np.int64).astype(np.uint64)
+        excess = np.negative(sizes) % sizes  # of 2**64, which is 0 here
+        words = self.words(len(sizes))
+        again = np.flatnonzero(words < excess)
+        while len(again):
+            words[again] = self.words(len(again))
+            again = again[words[again] < excess[again]]
+        drawn: list[int] = (words % sizes).astype(np.int64).tolist()
         return drawn
 
     def choose(self, classes: Classes) -> int:

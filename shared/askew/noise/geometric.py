@@ -17,14 +17,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import ceil, log, log2
-from typing import TYPE_CHECKING
 
 from askew.errors import ParameterError
 from askew.noise.randomness import WORD_BITS, Coins, RandomBits
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 MAX_STEP_EXPONENT = 20
 MAX_INVERSE_RATE = 4096
@@ -116,21 +111,18 @@ class TwoSidedGeometric:
     def _beyond(self) -> Coins:
         return Coins([Beyond(self.inverse_rate, self.levels)])
 
-    def draw(self, count: int, bits: RandomBits) -> NDArray[np.int64]:
-        """`count` independent draws, shape (count,)."""
-        one_sided = self.one_sided(2 * count, bits).reshape(count, 2)
-        return one_sided[:, 0] - one_sided[:, 1]
+    def draw(self, count: int, bits: RandomBits) -> list[int]:
+        """`count` independent draws."""
+        one_sided = self.one_sided(2 * count, bits)
+        return [up - down for up, down in zip(one_sided[::2], one_sided[1::2], strict=True)]
 
-    def one_sided(self, count: int, bits: RandomBits) -> NDArray[np.int64]:
-        """`count` independent draws of the geometric law G, shape (count,)."""
-        import numpy as np
-
-        faces = bits.throw(self._coins, count)  # (count, levels + 1)
-        values: NDArray[np.int64] = faces[:, :-1] @ (1 << np.arange(self.levels, dtype=np.int64))
-        for row in np.flatnonzero(faces[:, -1]):
-            values[row] += 1 << self.levels
-            while bits.throw(self._beyond)[0, 0]:
-                values[row] += 1 << self.levels
+    def one_sided(self, count: int, bits: RandomBits) -> list[int]:
+        """`count` independent draws of the geometric law G."""
+        faces = bits.throw(self._coins, count)  # each levels + 1
+        values = [sum(face << level for level, face in enumerate(row)) for row in faces]
+        for place, row in enumerate(faces):
+            while row[-1] and bits.throw(self._beyond)[0][0]:
+                values[place] += 1 << self.levels
         return values
 
 

@@ -151,16 +151,16 @@ class HexagonalLattice:
         fraction_i, fraction_j = i - below_i, j - below_j
         high, low = max(fraction_i, fraction_j), min(fraction_i, fraction_j)
         odds = RationalOdds(high), RationalOdds(low / high if low < high else Fraction(0))
-        larger, both = bits.throw(Coins(odds))[0].tolist()
+        larger, both = bits.throw(Coins(odds))[0]
         up_i = larger and (both or fraction_i == high)
         up_j = larger and (both or fraction_j == high)
         return below_i + up_i, below_j + up_j
 
     def _draw(self, bits: RandomBits) -> tuple[int, int]:
         """A draw of the law, in lattice coordinates; all coins are always thrown."""
-        stays, opposite, first, second = bits.throw(self._sector)[0].tolist()
+        stays, opposite, first, second = bits.throw(self._sector)[0]
         side = 3 * opposite + (0 if first else 1 if second else 2)
-        along, across = self._noise.one_sided(2, bits).tolist()
+        along, across = self._noise.one_sided(2, bits)
         (a, b), (c, d) = NEIGHBORS[side], NEIGHBORS[(side + 1) % 6]
         moved = (1 + along) * a + across * c, (1 + along) * b + across * d
         return (0, 0) if stays else moved

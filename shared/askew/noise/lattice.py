@@ -99,7 +99,7 @@ class LatticeLaplace:
         """As `perturb`, before anything is clamped: a ring wraps these."""
         nearby = self._round(point, bits)
         noise = self.noise.draw(len(nearby), bits)
-        return [near + int(move) for near, move in zip(nearby, noise, strict=True)]
+        return [near + move for near, move in zip(nearby, noise, strict=True)]
 
     def _round(self, point: Iterable[float | Fraction], bits: RandomBits) -> list[int]:
         """Randomized rounding: up with the probability of the fraction, so right on average."""
@@ -115,7 +115,7 @@ class LatticeLaplace:
             below.append(whole)
             odds.append(RationalOdds(Fraction(rest, denominator)))
         up = bits.throw(Coins(odds))[0]
-        return [under + int(heads) for under, heads in zip(below, up, strict=True)]
+        return [under + heads for under, heads in zip(below, up, strict=True)]
 
 
 def clamped(coordinate: int) -> int:

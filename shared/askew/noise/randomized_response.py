@@ -71,9 +71,10 @@ class RandomizedResponse:
 
     def perturb(self, bucket: int, bits: RandomBits) -> tuple[int]:
         """The noisy bucket; the only thing to send. 0 <= bucket < M."""
-        truth = bits.throw(Coins([RationalOdds(self.odds / (self.odds + self.buckets - 1))]))
+        odds = RationalOdds(self.odds / (self.odds + self.buckets - 1))
+        ((truth,),) = bits.throw(Coins([odds]))
         other = bits.below(self.buckets - 1)
-        moved = (1 - int(truth[0, 0])) * (1 + other)
+        moved = (not truth) * (1 + other)
         return ((bucket + moved) % self.buckets,)
 
 

@@ -17,15 +17,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from typing import Protocol
 
 WORD_BITS = 128
 _WORD_BYTES = WORD_BITS // 8
-_LARGEST_WORD = (1 << WORD_BITS) - 1
 
 
 class Odds(Protocol):
@@ -52,14 +47,8 @@ class Coins:
     """A row of coins that are thrown together, in work that does not depend on how they fall."""
 
     def __init__(self, odds: Sequence[Odds]) -> None:
-        import numpy as np  # bits are read where no coin is thrown, and start without it
-
-        bounds = [each.bounds(WORD_BITS) for each in odds]
         self.odds = tuple(odds)
-        self.low = _lanes([low for low, _ in bounds])  # (n, 2)
-        self.high = _lanes([min(high, _LARGEST_WORD) for _, high in bounds])  # (n, 2)
-        # Odds within 2**-128 of one: no word is known to be tails.
-        self.open = np.array([high > _LARGEST_WORD for _, high in bounds], dtype=np.bool_)
+        self.bounds = [each.bounds(WORD_BITS) for each in odds]
 
     def __len__(self) -> int:
         return len(self.odds)
@@ -71,12 +60,6 @@ class RandomBits(ABC):
     @abstractmethod
     def read(self, count: int) -> bytes:
         """`count` fresh uniform bytes."""
-
-    def words(self, count: int) -> NDArray[np.uint64]:
-        """`count` fresh uniform 64-bit words, shape (count,)."""
-        import numpy as np
-
-        return np.frombuffer(self.read(8 * count), dtype=">u8").astype(np.uint64)
 
     def below(self, limit: int) -> int:
         """A uniform integer in [0, limit), limit >= 1, exactly, in at most 2 rounds on average.
@@ -91,36 +74,26 @@ class RandomBits(ABC):
             if value < limit:
                 return value
 
-    def below_each(self, limits: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Independent uniform integers, the i-th in [0, limits[i]), limits >= 1, exactly.
+    def throw(self, coins: Coins, times: int = 1) -> list[list[bool]]:
+        """Throw a row of coins `times` times; heads is True. One list of len(coins) a time."""
+        data = self.read(times * len(coins) * _WORD_BYTES)
+        words = (
+            int.from_bytes(data[start : start + _WORD_BYTES])
+            for start in range(0, len(data), _WORD_BYTES)
+        )
+        return [
+            [
+                self._fall(odds, bounds, next(words))
+                for odds, bounds in zip(coins.odds, coins.bounds, strict=True)
+            ]
+            for _ in range(times)
+        ]
 
-        A word modulo the limit. The 2**64 mod limit lowest words would be more than a multiple of
-        the limit, and are drawn again.
-        """
-        import numpy as np
-
-        sizes = limits.astype(np.uint64)
-        excess = np.negative(sizes) % sizes  # of 2**64, which is 0 here
-        words = self.words(len(sizes))
-        again = np.flatnonzero(words < excess)
-        while len(again):
-            words[again] = self.words(len(again))
-            again = again[words[again] < excess[again]]
-        return (words % sizes).astype(np.int64)
-
-    def throw(self, coins: Coins, times: int = 1) -> NDArray[np.bool_]:
-        """Throw a row of coins `times` times; returns heads as True, shape (times, len(coins))."""
-        import numpy as np
-
-        n = len(coins)
-        words = np.frombuffer(self.read(times * n * _WORD_BYTES), dtype=">u8")
-        words = words.reshape(times, n, 2)
-        heads = _less(words, coins.low)
-        undecided = ~heads & (_less(words, coins.high) | coins.open)
-        for row, column in np.argwhere(undecided):
-            high, low = (int(lane) for lane in words[row, column])
-            heads[row, column] = self._refine(coins.odds[column], (high << 64) | low)
-        return heads
+    def _fall(self, odds: Odds, bounds: tuple[int, int], word: int) -> bool:
+        """Whether U < p, where the first 128 bits of U, as an integer, are `word`."""
+        low, high = bounds
+        below, beyond = word < low, word >= high
+        return self._refine(odds, word) if below == beyond else below
 
     def _refine(self, odds: Odds, word: int, precision: int = WORD_BITS) -> bool:
         """Decide U < p where the first `precision` bits of U, as an integer, are `word`."""
@@ -154,19 +127,3 @@ class ReplayBits(RandomBits):
             raise EOFError(f"the recording has no {count} bytes left")
         self._position += count
         return piece
-
-
-def _lanes(values: Sequence[int]) -> NDArray[np.uint64]:
-    """Integers below 2**128 as two 64-bit lanes, high lane first: shape (n, 2)."""
-    import numpy as np
-
-    return np.array([(v >> 64, v & 0xFFFFFFFFFFFFFFFF) for v in values], dtype=np.uint64)
-
-
-def _less(words: NDArray[np.uint64], limits: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Whether each 128-bit word is below its limit, lane by lane."""
-    top, bottom = words[..., 0], words[..., 1]
-    below: NDArray[np.bool_] = (top < limits[:, 0]) | (
-        (top == limits[:, 0]) & (bottom < limits[:, 1])
-    )
-    return below
