@@ -145,7 +145,7 @@ def _loaded(read: Callable[..., tuple[_Table, Rejects]], path: Path, label: str)
     """A file's content, with progress, and with its bad rows counted on the screen. Who stops it
     stops it in order: it may have made a copy of the file.
     """
-    from askew_server.ratings.parts import size_at
+    from askew_server.ratings.formats import size_at
 
     bar_of = click.progressbar(length=size_at(path), label=label, file=sys.stderr)
     with when_stopped(), named_if_too_large(label.lower), bar_of as bar:

@@ -16,7 +16,7 @@ import duckdb
 from askew.errors import DataError
 from askew_server.counting.engines.csv_header import columns_of
 from askew_server.counting.engines.duckdb import pattern_of
-from askew_server.ratings.source import first_bytes
+from askew_server.ratings.lines import first_bytes
 
 # Four control characters in a row, which no line has: the reader is to cut nothing.
 _NO_DELIMITER = "\x01\x02\x01\x02"

@@ -10,7 +10,7 @@ import numpy as np
 
 from askew.errors import DataError
 from askew_server.ratings import RatingTable, read_ratings
-from askew_server.ratings.source import Progress
+from askew_server.ratings.lines import Progress
 
 _ITEM_NAMES = ("item", "movie")
 _LARGEST = 1 << 31  # bytes, unpacked

@@ -1,23 +1,51 @@
-"""A table of ratings grown file by file, without a Python object per row."""
+"""A table of ratings grown file by file, without a Python object per row.
+
+Keys become codes: the numbers from 0 on that stand for the different values of a column.
+"""
 
 from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
+from collections import defaultdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askew_server.ratings.codes import Codes, no_keys, recoded
 from askew_server.ratings.fields import key_order
-from askew_server.ratings.rejects import EXAMPLES, RejectLog
-from askew_server.ratings.rows import Rows
-from askew_server.ratings.table import RatingTable
+from askew_server.ratings.table import EXAMPLES, RatingTable, RejectLog
 
-Places = NDArray[np.intp]
+Codes = NDArray[np.int32]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Keys = defaultdict[str, int]
+"""The code of each key; one that is new gets the next code."""
+_Places = NDArray[np.intp]
 _BLOCK = 1 << 20
+_PART = 1 << 16
+
+
+def no_keys() -> Keys:
+    """None yet."""
+    keys = Keys(int)
+    keys.default_factory = keys.__len__
+    return keys
+
+
+class Rows(NamedTuple):
+    """Codes of people and items, ratings, and times where they were asked for: in order of rows."""
+
+    person: Codes
+    item: Codes
+    rating: Floats
+    time: Floats | None
+
+    def part(self, chosen: slice | Flags) -> Rows:
+        """Some of the rows."""
+        time = None if self.time is None else self.time[chosen]
+        return Rows(self.person[chosen], self.item[chosen], self.rating[chosen], time)
 
 
 class TableBuilder:
@@ -94,7 +122,7 @@ class TableBuilder:
             time = None if time is None else time[keep]
         return RatingTable(person, item, rating, n_people, keys, time=time)
 
-    def _log_replaced(self, replaced: Places, by: Places, rejects: RejectLog) -> None:
+    def _log_replaced(self, replaced: _Places, by: _Places, rejects: RejectLog) -> None:
         for earlier, later in zip(replaced[:EXAMPLES].tolist(), by.tolist(), strict=False):
             path, line = self._origin(earlier)
             where, again = self._origin(later)
@@ -122,7 +150,7 @@ def _by_first_row(codes: Codes, count: int) -> tuple[Codes, int]:
         first[block[::-1]] = np.arange(start, start + len(block))[::-1]  # the last written stays
     rank = np.empty(count, np.int32)
     rank[np.argsort(first, kind="stable")] = np.arange(count)
-    return recoded(codes, rank), int(np.count_nonzero(first != unused))
+    return _recoded(codes, rank), int(np.count_nonzero(first != unused))
 
 
 def _by_key(codes: Codes, keys: list[str]) -> tuple[Codes, tuple[str, ...]]:
@@ -132,10 +160,10 @@ def _by_key(codes: Codes, keys: list[str]) -> tuple[Codes, tuple[str, ...]]:
     order = sorted(np.flatnonzero(used).tolist(), key=lambda code: key_order(keys[code]))
     rank = np.zeros(len(keys), np.int32)
     rank[order] = np.arange(len(order))
-    return recoded(codes, rank), tuple(keys[code] for code in order)
+    return _recoded(codes, rank), tuple(keys[code] for code in order)
 
 
-def _rated_again(person: Codes, item: Codes, n_items: int) -> tuple[Places, Places]:
+def _rated_again(person: Codes, item: Codes, n_items: int) -> tuple[_Places, _Places]:
     """The rows that a later row replaces, in order, and the next row of the same pair."""
     pair = person.astype(np.int64)
     pair *= n_items
@@ -150,3 +178,14 @@ def _rated_again(person: Codes, item: Codes, n_items: int) -> tuple[Places, Plac
     replaced, by = order[again], order[again + 1]
     by_row = np.argsort(replaced)
     return replaced[by_row], by[by_row]
+
+
+def _recoded(codes: Codes, new: Codes) -> Codes:
+    """The new code of each; nothing is moved where all stay as they are, as they often do."""
+    if np.array_equal(new, np.arange(len(new))):
+        return codes
+    moved = np.empty(len(codes), np.int32)
+    for start in range(0, len(codes), _PART):  # numpy makes places of 8 bytes of what it looks up
+        part = slice(start, start + _PART)
+        moved[part] = new[codes[part]]
+    return moved

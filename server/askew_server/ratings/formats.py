@@ -1,11 +1,11 @@
-"""The accepted text formats, recognized from a file's name and first line.
+"""The files that ratings and items come in, recognized from their names and first lines.
 
 Ratings:
     MovieLens csv     header userId,movieId,rating,timestamp
     generic csv       header with user, item and rating, in any order, extra columns allowed
     ml-1m             ratings.dat, user::item::rating::timestamp
     ml-100k           u.data, the same four fields separated by tabs
-    parquet           columns user,item,rating or userId,movieId,rating (see `parquet`)
+    parquet           columns user,item,rating or userId,movieId,rating (see `columns`)
 Items:
     MovieLens csv     header movieId,title,genres
     generic csv       header with item and title, optionally year and genres
@@ -14,6 +14,10 @@ Items:
 
 A row of csv is one line: a quoted field cannot hold a line break, so that a quote which never
 closes costs one row and not the rest of the file.
+
+Ratings may be a folder, which holds files of one kind and nothing else. Another kind is mostly the
+same rows once more, and what is hidden, linked or a folder itself may be read by mistake or be
+missed by one: all of them are refused, by name.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from askew.errors import DataError
-from askew_server.ratings.source import first_line
+from askew_server.ratings.lines import TextFormat, first_bytes, first_line, is_packed
 
 RATING_FORMATS = (
     "csv with the columns userId,movieId,rating or user,item,rating; "
@@ -60,24 +64,10 @@ ML_100K_GENRES = (
     "Western",
 )
 
+_PARQUET = b"PAR1"
 _RATING_NAMES = (("user", "item", "rating"), ("userId", "movieId", "rating"))
 _TIME_NAME = "timestamp"
 _ITEM_NAMES = (("item", "title"), ("movieId", "title"))
-
-
-@dataclass(frozen=True, slots=True)
-class TextFormat:
-    """How a file is cut into lines and fields."""
-
-    separator: str
-    n_fields: int
-    encoding: str
-    has_header: bool
-
-    def suits(self, path: Path, usual_name: str, line: str) -> bool:
-        """Whether the name or the number of fields in the first line gives the format away."""
-        named = path.name.removesuffix(".gz") == usual_name
-        return named or len(line.split(self.separator)) == self.n_fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +107,50 @@ _ML_1M_ITEMS = ItemFormat(TextFormat("::", 3, "latin-1", False), 0, 1, None, 2)
 _ML_100K_ITEMS = ItemFormat(
     TextFormat("|", 24, "latin-1", False), 0, 1, None, 5, flags=ML_100K_GENRES
 )
+
+
+@dataclass(frozen=True)
+class Part:
+    """A file of ratings; layout: None for parquet."""
+
+    path: Path
+    layout: RatingFormat | None
+    packed: bool = False
+
+    @property
+    def kind(self) -> str:
+        """What the file is, in words."""
+        if self.layout is None:
+            return "parquet"
+        return f"{'gzipped ' * self.packed}{self.layout.words()}"
+
+
+def parts_of(path: Path) -> list[Part]:
+    """The files at a path, each recognized, in order. Raises DataError."""
+    try:
+        files = _files(path) if path.is_dir() else [path]
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error}") from error
+    parts = [_part(file) for file in files]
+    if not parts:
+        raise DataError(f"{path}: the folder is empty")
+    first = parts[0]
+    for part in parts:
+        if part.kind != first.kind:
+            raise DataError(
+                f"{path}: the files of a folder must be of one kind, and {first.path.name} is "
+                f"{first.kind}, {part.path.name} {part.kind}"
+            )
+    return parts
+
+
+def size_at(path: Path) -> int:
+    """How many bytes a file has, or the files of a folder have; 0 for what cannot be read."""
+    try:
+        files = path.iterdir() if path.is_dir() else (path,)
+        return sum(file.stat().st_size for file in files if file.is_file())
+    except OSError:
+        return 0
 
 
 def rating_format(path: Path) -> RatingFormat:
@@ -198,3 +232,29 @@ def _positions(header: Sequence[str], choices: Sequence[tuple[str, ...]]) -> tup
 
 def _position(header: Sequence[str], name: str) -> int | None:
     return header.index(name) if name in header else None
+
+
+def _part(path: Path) -> Part:
+    if first_bytes(path, len(_PARQUET)) == _PARQUET:
+        return Part(path, None)
+    return Part(path, rating_format(path), is_packed(path))
+
+
+def _files(folder: Path) -> list[Path]:
+    files = sorted(folder.iterdir(), key=lambda file: file.name)
+    for file in files:
+        if (reason := _unfit(file)) is not None:
+            raise DataError(
+                f"{folder}: a folder holds files of ratings alone; {file.name} {reason}"
+            )
+    return files
+
+
+def _unfit(file: Path) -> str | None:
+    if file.name.startswith("."):
+        return "is hidden"
+    if file.is_symlink():
+        return "is a symbolic link"
+    if file.is_dir():
+        return "is a folder"
+    return None if file.is_file() else "is no regular file"

@@ -1,20 +1,35 @@
-"""Reads files of ratings or of items, leaving out and counting the bad rows."""
+"""Reads files of ratings or of items, leaving out and counting the bad rows.
+
+Ratings are read by columns: the plainly good rows are taken all at once, and the others are judged
+one by one in their places.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TypeVar
 
+import numpy as np
+
+from askew.errors import DataError
 from askew_server.ratings import fields
+from askew_server.ratings.builder import Flags, Rows, TableBuilder
 from askew_server.ratings.fields import BadField
-from askew_server.ratings.formats import ItemFormat, item_format
-from askew_server.ratings.parts import Asked, parts_of, size_at
-from askew_server.ratings.rating_files import RatingFiles
-from askew_server.ratings.rejects import RejectLog
-from askew_server.ratings.source import Progress
-from askew_server.ratings.split_lines import text_rows
-from askew_server.ratings.table import ItemRow, RatingTable, Rejects
+from askew_server.ratings.formats import (
+    ItemFormat,
+    Part,
+    RatingFormat,
+    item_format,
+    parts_of,
+    size_at,
+)
+from askew_server.ratings.lines import Progress, blocks_or_lines, split_rows, text_rows
+from askew_server.ratings.table import ItemRow, RatingTable, RejectLog, Rejects
 
-LEAST_BYTES = 1 << 20  # of what is worth the start of reading by columns
+_T = TypeVar("_T")
+_Texts = tuple[str, str, str, str]
+"""User, item, rating and time."""
 
 
 def read_ratings(
@@ -38,12 +53,11 @@ def read_ratings(
     rows would be another file.
     """
     parts, size, done = parts_of(path), size_at(path), 0
-    files = RatingFiles(path, Asked(counts is not None, times))
+    files = _RatingFiles(path, counts=counts is not None, times=times)
     for part in parts:
-        read = files.read_columns if size >= LEAST_BYTES else files.read_rows
-        read(part, progress and _after(done, size, progress))
+        files.read(part, progress and _after(done, size, progress))
         done += size_at(part.path)
-    return files.table(counts), files.rejects.summary()
+    return files.builder.table(files.rejects, counts), files.rejects.summary()
 
 
 def read_items(
@@ -77,17 +91,103 @@ def titled(key: str) -> ItemRow:
     return ItemRow(title, year, ())
 
 
+class _RatingFiles:
+    """Collects the ratings of files of one kind, and the rows that are left out."""
+
+    def __init__(self, path: Path, *, counts: bool, times: bool) -> None:
+        from askew_server.ratings.columns import Judge  # pyarrow takes a while
+
+        self.rejects, self.builder = RejectLog(path), TableBuilder()
+        self._counts, self._times = counts, times
+        self._judge = Judge(self.builder.people, self.builder.items, counts=counts, times=times)
+
+    def read(self, part: Part, progress: Progress | None) -> None:
+        """Reads a file."""
+        self.rejects.begin(part.path)
+        self.builder.begin(part.path)
+        if part.layout is None:
+            self._read_parquet(part.path, progress)
+        else:
+            self._read_text(part.path, part.layout, progress)
+
+    def _read_text(self, path: Path, layout: RatingFormat, progress: Progress | None) -> None:
+        from askew_server.ratings.columns import text_columns
+
+        def judge(number: int, line: str) -> None:
+            for at, row in split_rows([(number, line)], layout.text, self.rejects):
+                time = "" if layout.time is None else row[layout.time]
+                self._add_one(at, (row[layout.user], row[layout.item], row[layout.rating], time))
+
+        for number, piece in blocks_or_lines(path, layout.text, progress):
+            if isinstance(piece, str):
+                judge(number, piece)
+                continue
+            columns, regular = text_columns(piece, layout, times=self._times)
+            rows, good = self._judge.judged(columns)
+            regular[regular] = good
+            lines = [] if regular.all() else piece.decode().split("\n")
+            odd = ((at, lines[at]) for at in np.flatnonzero(~regular).tolist())
+            self._add(number, rows, good, odd, judge)
+
+    def _read_parquet(self, path: Path, progress: Progress | None) -> None:
+        from askew_server.ratings.columns import parquet_batches
+
+        size = size_at(path)
+        for first, share, columns in parquet_batches(path, times=self._times):
+            rows, good = self._judge.judged(columns)
+            odd = np.flatnonzero(~good)
+            texts = zip(odd.tolist(), columns.texts(odd), strict=True)
+            self._add(first, rows, good, texts, self._add_one)
+            if progress:
+                progress(int(share * size), size)
+
+    def _add(
+        self,
+        first: int,
+        rows: Rows,
+        good: Flags,
+        odd: Iterable[tuple[int, _T]],
+        judge: Callable[[int, _T], None],
+    ) -> None:
+        """Adds the good rows from a line on, and judges the others at their places among all."""
+        kept = rows if good.all() else rows.part(good)
+        done = before = 0
+        for passed, (place, row) in enumerate(odd):
+            self.builder.extend(first + before, kept.part(slice(done, place - passed)))
+            judge(first + place, row)
+            done, before = place - passed, place + 1
+        self.builder.extend(first + before, kept.part(slice(done, None)) if done else kept)
+
+    def _add_one(self, line: int, texts: _Texts) -> None:
+        """Judges one row."""
+        user, item, rating, time = texts
+        try:
+            value = fields.number(rating)
+            at = fields.time(time) if self._times else None
+            keys = fields.key("user", user), fields.key("item", item)
+        except BadField as reason:
+            self.rejects.add(line, reason)
+            return
+        if not fields.is_on_scale(value, counts=self._counts):
+            raise _another_scale(self.rejects.file, line, counts=self._counts)
+        self.builder.add(line, *keys, value, at)
+
+
+def _another_scale(path: Path, line: int, *, counts: bool) -> DataError:
+    limit = "a count must be at least 0"
+    if not counts:
+        limit = (
+            f"a rating must be between -{fields.RATING_LIMIT} and {fields.RATING_LIMIT}; counts, "
+            "such as plays, are read by `train --counts`"
+        )
+    return DataError(f"{path}, line {line}: {limit}. Nothing of the file was used")
+
+
 def _after(before: int, size: int, progress: Progress) -> Progress:
-    """Progress in one file of several, after the bytes of others; a second look at a file tells
-    nothing until it is farther than the first.
-    """
-    told = before
+    """Progress in one file of several, after the bytes of others."""
 
     def tell(done: int, _: int) -> None:
-        nonlocal told
-        if before + done > told:
-            told = before + done
-            progress(told, size)
+        progress(before + done, size)
 
     return tell
 

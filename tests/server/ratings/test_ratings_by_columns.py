@@ -12,27 +12,19 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from askew.errors import DataError
-from askew_server.ratings import (
-    RatingTable,
-    Rejects,
-    blocks,
-    rating_files,
-    read_ratings,
-    reader,
-)
-from askew_server.ratings.blocks import blocks_or_lines
-from askew_server.ratings.codes import no_keys
-from askew_server.ratings.cutting import TEXTS, cut
-from askew_server.ratings.formats import TextFormat, rating_format
-from askew_server.ratings.parquet_columns import parquet_columns
-from askew_server.ratings.parts import Asked
-from askew_server.ratings.rejects import RejectLog
-from askew_server.ratings.split_lines import split_rows
+from askew_server.ratings import RatingTable, Rejects, read_ratings, reader
+from askew_server.ratings import lines as text_lines
+from askew_server.ratings.builder import Flags, Rows
+from askew_server.ratings.columns import TEXTS, Columns, Judge, cut
+from askew_server.ratings.formats import rating_format
+from askew_server.ratings.lines import TextFormat, blocks_or_lines, split_rows
+from askew_server.ratings.table import RejectLog
 
 HEADER = "user,item,rating\n"
 KEYS = ["1", "2", "10", "007", "-3", " 1", "1e2", "1.0", "99999999999", "0" * 20, "a b", "Amélie"]
@@ -62,31 +54,31 @@ FORMATS = {
     "ml-1m": ("ratings.dat", "::", "latin-1", None),
     "ml-100k": ("u.data", "\t", "latin-1", None),
 }
-Read = tuple[RatingTable, Rejects] | str
 
 
-@pytest.fixture(autouse=True)
-def way() -> str:
-    """Once is enough here: both ways are compared."""
-    return "columns"
+def read(path: Path, *, counts: float | None = None, one_by_one: bool = False) -> object:
+    """What is read of a file, by columns or with every row judged by itself."""
+    with pytest.MonkeyPatch.context() as patches:
+        if one_by_one:
+            patches.setattr(text_lines, "_plain", lambda *_: None)
+            patches.setattr(Judge, "judged", none_is_good)
+        try:
+            return shown(read_ratings(path, counts=counts, times=True))
+        except DataError as error:
+            return str(error)
 
 
-def by(
-    path: Path, monkeypatch: pytest.MonkeyPatch, least: int, counts: float | None = None
-) -> object:
-    monkeypatch.setattr(reader, "LEAST_BYTES", least)
-    try:
-        return shown(read_ratings(path, counts=counts, times=True))
-    except DataError as error:
-        return str(error)
+def none_is_good(judge: Judge, found: Columns) -> tuple[Rows, Flags]:
+    empty = np.zeros(len(found.rating), np.int32)
+    return Rows(empty, empty, empty.astype(float), empty.astype(float)), empty.astype(np.bool_)
 
 
-def shown(read: tuple[RatingTable, Rejects]) -> object:
-    table, rejects = read
+def shown(found: tuple[RatingTable, Rejects]) -> object:
+    table, rejects = found
     assert [table.person.dtype.name, table.item.dtype.name] == ["int32", "int32"]
-    columns = [column.tolist() for column in (table.person, table.item, table.rating)]
+    arrays = [column.tolist() for column in (table.person, table.item, table.rating)]
     assert table.time is not None
-    return columns, repr(table.time.tolist()), table.n_people, table.item_keys, rejects
+    return arrays, repr(table.time.tolist()), table.n_people, table.item_keys, rejects
 
 
 @st.composite
@@ -136,7 +128,7 @@ GOOD = {"ratings.csv": "{0},{1},3", "u.data": "{0}\t{1}\t3\t0", "ratings.dat": "
 @pytest.mark.parametrize("ending", ["\n", "\r\n"], ids=["lines", "windows"])
 @pytest.mark.parametrize("case", ODD)
 def test_one_odd_line_among_good_ones_is_read_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str, ending: str, *, names: bool
+    tmp_path: Path, case: str, ending: str, *, names: bool
 ) -> None:
     """Planted bug: Arrow is given a line that it cuts otherwise."""
     name, odd = ODD[case]
@@ -144,20 +136,16 @@ def test_one_odd_line_among_good_ones_is_read_the_same(
     lines = [HEADER.strip()] * (name == "ratings.csv") + [*good[:3], odd, *good[3:], good[0]]
     path = tmp_path / name
     path.write_bytes(ending.join(lines).encode("latin-1"))
-    found = by(path, monkeypatch, 0)
-    assert by(path, monkeypatch, 1 << 60) == found
+    assert read(path) == read(path, one_by_one=True)
 
 
-def test_a_byte_order_mark_is_part_of_a_key_wherever_a_block_begins(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_byte_order_mark_is_part_of_a_key_wherever_a_block_begins(tmp_path: Path) -> None:
     """Planted bug: Arrow leaves it out, so that two people are one."""
     path = tmp_path / "ratings.csv"
     path.write_text(HEADER + "\ufeffa,3,4\na,4,5\nb,4,5\n")
     table, _ = read_ratings(path)
     assert table.n_people == 3
-    found = by(path, monkeypatch, 0)
-    assert by(path, monkeypatch, 1 << 60) == found
+    assert read(path) == read(path, one_by_one=True)
 
 
 @settings(
@@ -178,11 +166,11 @@ def test_both_ways_read_the_same(
     """Planted bugs: an odd row taken for a good one, a line that is not counted, keys that are as
     one because they begin alike, or ratings that are forgotten from block to block.
     """
-    monkeypatch.setattr(blocks, "_BLOCK", block)
+    monkeypatch.setattr(text_lines, "_BLOCK", block)
     [(name, content)] = files
     path = tmp_path / name
     path.write_bytes(content)
-    assert by(path, monkeypatch, 1 << 60, counts) == by(path, monkeypatch, 0, counts)
+    assert read(path, counts=counts) == read(path, counts=counts, one_by_one=True)
 
 
 @settings(
@@ -190,14 +178,13 @@ def test_both_ways_read_the_same(
 )
 @given(files=text_files(most=3))
 def test_both_ways_read_the_same_from_folders(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: list[tuple[str, bytes]]
+    tmp_path: Path, files: list[tuple[str, bytes]]
 ) -> None:
     """Planted bug: lines counted on from one file to the next, or keys coded anew in each."""
     with tempfile.TemporaryDirectory(dir=tmp_path) as folder:
         for name, content in files:
             (Path(folder) / name).write_bytes(content)
-        found = by(Path(folder), monkeypatch, 0)
-        assert by(Path(folder), monkeypatch, 1 << 60) == found
+        assert read(Path(folder)) == read(Path(folder), one_by_one=True)
 
 
 @settings(
@@ -227,7 +214,7 @@ def test_both_ways_read_the_same_from_folders(
 @example(rows=[(1, "1", 1.0, 0)], kinds="BIGINT DOUBLE DOUBLE BIGINT")
 @example(rows=[(1, "1", 1.0, 0)], kinds="BIGINT BOOLEAN DOUBLE BIGINT")
 def test_both_ways_read_the_same_from_parquet(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: list[tuple[object, ...]], kinds: str
+    tmp_path: Path, rows: list[tuple[object, ...]], kinds: str
 ) -> None:
     """Planted bugs: 3.7 in single precision read as 3.7000000477; a null as a key; 1.0 or true as
     the key "1".
@@ -243,7 +230,7 @@ def test_both_ways_read_the_same_from_parquet(
             f'COPY (SELECT u::{user} AS "user", {which}::{item} AS item, r::{rating} AS rating, '
             f"{day} AS timestamp FROM e) TO '{path}' (FORMAT parquet)"
         )
-    assert by(path, monkeypatch, 1 << 60) == by(path, monkeypatch, 0)
+    assert read(path) == read(path, one_by_one=True)
 
 
 @pytest.mark.parametrize(
@@ -266,61 +253,84 @@ def test_only_lines_that_can_be_counted_are_read_by_columns(
     assert all(isinstance(piece, bytes) for _, piece in pieces) is plain
 
 
-@pytest.mark.parametrize("name", ["[ab].parquet", "it's [ab]*.parquet"])
-def test_a_name_that_is_a_pattern_is_the_name_of_one_file(tmp_path: Path, name: str) -> None:
-    """Planted bug: the file that the pattern matches is read in place of the one that was named."""
-    for path, key in ((tmp_path / "a.parquet", 9), (tmp_path / name, 1)):
-        select = f'SELECT {key} AS "user", {key + 1} AS item, 3 AS rating'
-        name_in_sql = str(path).replace("'", "''")
-        duckdb.execute(f"COPY ({select}) TO '{name_in_sql}' (FORMAT parquet)")
-    people, items = no_keys(), no_keys()
-    assert parquet_columns(path, people, items, Asked(), None) is not None
-    assert (list(people), list(items)) == (["1"], ["2"])
-
-
-def test_a_name_that_is_no_text_is_read_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / os.fsdecode(b"\xff.csv")
-    path.write_text(f"{HEADER}1,2,3\n")
-    assert by(path, monkeypatch, 1 << 60) == by(path, monkeypatch, 0)
+@pytest.mark.parametrize("name", [b"\xff.csv", b"\xff.parquet"])
+def test_a_name_that_is_no_text_is_read_too(tmp_path: Path, name: bytes) -> None:
+    other, path = tmp_path / "other", tmp_path / os.fsdecode(name)
+    if name.endswith(b"csv"):
+        other.write_text(f"{HEADER}1,2,3\n")
+    else:
+        duckdb.execute(
+            f"COPY (SELECT 1 AS \"user\", 2 AS item, 3 AS rating) TO '{other}' (FORMAT parquet)"
+        )
+    other.rename(path)
+    assert read_ratings(path)[0].item_keys == ("2",)
 
 
 @pytest.mark.parametrize("rows", ["1,2,3\n1,3,4\n", '1,2,3\n"1",3,4\n', "1,2,3\r\n1,3,4\r\n"])
-def test_reading_text_needs_no_room_on_a_disk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: str
-) -> None:
+def test_reading_text_needs_no_room_on_a_disk(tmp_path: Path, rows: str) -> None:
     """A file may grow to 100 bytes, as on a disk that is full. Planted bug: a copy of the lines."""
     path = tmp_path / "ratings.csv"
     path.write_text(HEADER + rows * 20)
-    found = by(path, monkeypatch, 1 << 60)
+    found = read(path)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
     try:
-        assert by(path, monkeypatch, 0) == found
+        assert read(path) == found
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
-def test_a_large_file_is_read_by_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_good_rows_are_read_by_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not to fall back to rows unnoticed."""
-    monkeypatch.setattr(reader, "LEAST_BYTES", 0)
     path = tmp_path / "ratings.csv"
     path.write_text(HEADER + "".join(f"{row},{row % 7},3\n" for row in range(1000)) + "x,y\n")
+    judged = list[object]()
 
-    def never(*_: object) -> None:
-        raise AssertionError("row by row")
+    def seen(rows: Any, *rest: Any) -> Any:
+        judged.extend(rows)
+        return split_rows(rows, *rest)
 
-    monkeypatch.setattr(rating_files, "text_rows", never)
-    table, rejects = read_ratings(path)
-    assert (len(table), table.n_people, len(table.item_keys), rejects.count) == (1000, 1000, 7, 1)
+    monkeypatch.setattr(reader, "split_rows", seen)
+    table, _ = read_ratings(path)
+    assert (len(table), table.n_people, len(table.item_keys)) == (1000, 1000, 7)
+    assert judged == [(1002, "x,y")]
+
+
+KEYS_OF_VALUES = {
+    "1": ("1", "INTEGER"),
+    "1.0": ("1", "DOUBLE"),
+    "true": ("true", "BOOLEAN"),
+    "1.50": ("1.5", "DECIMAL(10,2)"),
+    "2020-01-02": ("'2020-01-02'", "DATE"),
+    "007": ("'007'", "VARCHAR"),
+    "0.1": ("0.1", "FLOAT"),
+}
+
+
+@pytest.mark.parametrize("key", KEYS_OF_VALUES)
+def test_a_key_of_parquet_is_what_one_writes(tmp_path: Path, key: str) -> None:
+    """Planted bugs: 1.0 or true as the key "1"; 3.7 in single precision read as 3.7000000477."""
+    value, kind = KEYS_OF_VALUES[key]
+    path = tmp_path / "ratings.parquet"
+    select = f'SELECT 1 AS "user", {value}::{kind} AS item, 3.7::FLOAT AS rating'
+    duckdb.execute(f"COPY ({select}) TO '{path}' (FORMAT parquet)")
+    table, _ = read_ratings(path)
+    assert (table.item_keys, table.rating.tolist()) == ((key,), [3.7])
+
+
+@pytest.mark.parametrize("value", ["'\\xFF'::BLOB", "{'a': 1}", "[1, 2]"])
+def test_a_key_that_is_no_text_is_refused(tmp_path: Path, value: str) -> None:
+    path = tmp_path / "ratings.parquet"
+    select = f'SELECT 1 AS "user", {value} AS item, 3 AS rating'
+    duckdb.execute(f"COPY ({select}) TO '{path}' (FORMAT parquet)")
+    with pytest.raises(DataError, match=r"ratings\.parquet: cannot be read as parquet"):
+        read_ratings(path)
 
 
 def test_quotes_around_whole_fields_are_no_doubt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Many programs write them around every text. Planted bug: each such line judged by itself."""
-    monkeypatch.setattr(reader, "LEAST_BYTES", 0)
     path = tmp_path / "ratings.csv"
     path.write_text('"user","item","rating"\n1,"2","3"\n"a b",2,4\n"","2",1\n"a, b","2",5\n')
     judged = list[object]()
@@ -329,7 +339,7 @@ def test_quotes_around_whole_fields_are_no_doubt(
         judged.extend(lines)
         return split_rows(lines, *rest)
 
-    monkeypatch.setattr(rating_files, "split_rows", seen)
+    monkeypatch.setattr(reader, "split_rows", seen)
     table, rejects = read_ratings(path)
     assert (table.rating.tolist(), table.item_keys, rejects.count) == ([3, 4, 5], ("2",), 1)
     assert judged == [(4, '"","2",1'), (5, '"a, b","2",5')]
