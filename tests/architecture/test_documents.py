@@ -182,9 +182,6 @@ def test_the_page_of_the_demo_shows_the_settings_of_today() -> None:
     text = page("demo.md")
     settings = ClientSettings()
     assert "@@" not in text
-    assert f"with k = {settings.k} in it" in text
-    assert f"(epsilon {settings.epsilon} per unit distance)" in text
-    assert f"a lifetime cap of {settings.lifetime_cap}" in text
     assert f"and k = {settings.near_k}; no wish" in text
     assert f"a lifetime cap of {float(settings.place_lifetime_cap):g}, all places" in text
 
@@ -205,20 +202,6 @@ def without_items(text: str) -> str:
 
 def cells(row: str) -> list[str]:
     return [cell.strip() for cell in row.strip("| ").split("|")]
-
-
-def test_the_short_table_of_what_it_is_worth_has_the_figures_of_the_long_one() -> None:
-    text = page("utility.md")
-    table = text.partition("## MovieLens 1M")[2].partition("`offsets` is")[0]
-    rows = map(cells, re.findall(r"^\| .*", table, re.MULTILINE))
-    long = {(rule.strip("*"), epsilon): figures for rule, epsilon, *figures in rows}
-    sources = [("none", ""), ("buckets", "1"), ("buckets", "4"), ("posterior", "4")]
-    short_rows = re.findall(r"^\| k = (\d+) (\|.*)", text, re.MULTILINE)
-    assert [k for k, _ in short_rows] == ["1", "5", "20"]
-    for at, (_, row) in enumerate(short_rows):
-        for source, short in zip(sources, cells(row), strict=False):
-            ratio, _, gain = long[source][at].partition("  ")
-            assert short in {f"{ratio} ({gain})" if gain else ratio, ratio}, (source, row)
 
 
 SNIPPET = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
