@@ -39,7 +39,6 @@ PARTS = {
     "releases": Part("stored_releases", "a stored release beside an echo", usual=True),
     "reading": Part("reading_speed", "ratings as codes; a number of rows", usual=True),
     "training": Part("training_scale", "made-up ratings to a model; their number", usual=True),
-    "forecast": Part("forecast_speed", "what a choice would give, on a device", usual=True),
     "search": Part("device_search", "a key press in a search; titles", usual=True),
     "proposals": Part("proposals", "the proposed mechanism, 10 min; files of counts"),
     "scale": Part("selection_scale", "selection from ten million items"),

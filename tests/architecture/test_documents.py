@@ -277,7 +277,7 @@ def test_typed_commands_are_found(text: str, commands: list[str]) -> None:
     [
         "make demo",
         "make PYTHON=python3.12 test",
-        "askew demo -k 16 --epsilon 1  # a comment",
+        "askew demo -k 16 --level district  # a comment",
         "askew catalog | grep -i alien",
         "askew ask --ratings - --json < my-ratings.csv",
         "askew --help",

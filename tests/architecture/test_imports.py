@@ -190,7 +190,6 @@ LIGHT = [
     "askew_client.opening",
     "askew_client.device.device",
     "askew_client.taste.exchange",
-    "askew_client.forecast.forecast",
     "askew_client.profile.store",
     "askew_client.signals.store",
 ]

@@ -5,7 +5,6 @@ The person rated two films of the catalog and one that nobody knows; any trace o
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import re
@@ -19,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from rich.console import Console
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
@@ -29,7 +27,6 @@ from askew.protocol.metric_card import Card
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
-from askew_client.demo.screen import DemoScreen
 from askew_client.device import present as reading
 from askew_client.device.device import Companion
 from askew_client.profile.store import ProfileStore
@@ -211,7 +208,6 @@ async def test_nothing_that_a_screen_holds_shows_the_person_when_printed(
         device.search("film"),
         device.bars(),
         device.history(),
-        device.forecast(Fraction(2), 4, draws=2),
     ]
     text = repr(held)
     assert leaks(text) == []
@@ -226,15 +222,6 @@ HOSTILE = "[bold red]Free[/bold red] [link=http://evil]film[/link] :boom: %s {0}
 def hostile(pair: Pair) -> Catalog:
     items = tuple(Item(f"{HOSTILE} {n}") for n in range(len(pair.catalog)))
     return replace(pair.catalog, items=items)
-
-
-def test_a_title_is_text_and_never_markup_in_the_demo(pair: Pair) -> None:
-    """Planted bug: console.print(title), which would draw it red and make it a link."""
-    exchange = replace(pair.exchange({9: 5.0}), catalog=hostile(pair))
-    text = io.StringIO()
-    console = Console(file=text, force_terminal=True, width=200)
-    DemoScreen(console).person(exchange, 1000)
-    assert f"{HOSTILE} 9" in text.getvalue()
 
 
 async def test_a_title_is_text_and_never_markup_in_every_value(pair: Pair, tmp_path: Path) -> None:

@@ -13,14 +13,13 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from askew.errors import ProfileError
 from askew_client.device import present
 from askew_client.device.questions import QuestionDesk
 from askew_client.profile.named_place import NamedPlace
 from askew_client.profile.title_search import Matches
 from askew_client.settings.settings import ClientSettings, slot_of
 from askew_client.taste.exchange import Exchange
-from askew_client.views.answers import Bar, Connection, Forecast, Match, NoisePicture, Title
+from askew_client.views.answers import Bar, Connection, Match, SignalPreview, Title
 
 if TYPE_CHECKING:
     from askew_client.near.places import PlaceDesk
@@ -85,29 +84,14 @@ class Companion(QuestionDesk):
         shared = catalog.shared_slate[: self._settings.k]
         return tuple(present.title_of(catalog.items[item]) for item in shared)
 
-    def forecast(self, epsilon: Fraction, k: int, draws: int = 200) -> Forecast:
-        """What epsilon and k would give this person. Takes up to a second: call it in a thread.
+    def preview(self, epsilon: Fraction, k: int) -> SignalPreview:
+        """What a fresh signal of epsilon and k would tell and give. Public; needs a connection.
 
-        Raises ParameterError for an epsilon or k out of range, ProfileError when nothing is rated.
+        Raises ParameterError for an epsilon or k out of range.
         """
-        from askew_client.device import what_if  # what plays a server is loaded when it plays
+        from askew_client.device.what_if import preview_of
 
-        with self._network.guard.private():
-            exchange = self._exchange()
-            if not exchange.ratings:
-                raise ProfileError("there are no ratings yet: rate at least one title")
-            settings = replace(self._settings, epsilon=epsilon, k=k)
-            return what_if.forecast_of(exchange, settings, draws, self._bits)
-
-    def noise(self, epsilon: Fraction, k: int) -> NoisePicture:
-        """The noise density and the k offsets, to be drawn. Public; needs a connection.
-
-        Raises ParameterError for buckets, which are no noise on a point.
-        """
-        from askew_client.device import what_if
-
-        what_if.check_point(self._settings)
-        return what_if.noise_of(self._connected().card, epsilon, k)
+        return preview_of(self._connected(), replace(self._settings, epsilon=epsilon, k=k))
 
     def _exchange(self) -> Exchange:
         """This person with the connected model."""

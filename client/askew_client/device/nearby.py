@@ -31,9 +31,9 @@ from askew.errors import (
 from askew.noise.randomness import RandomBits
 from askew.protocol.metric_card import MetricCard
 from askew.protocol.ranking import Slate
-from askew.spaces.map import Position
 from askew_client.device.quoting import IN_PROCESS, Quotes, covered
 from askew_client.near.pick import Judged, by_other_wishes, judged, missing, stars
+from askew_client.near.place_forecast import PlaceForecast
 from askew_client.near.places import PlaceDesk
 from askew_client.near.sources import Errand, NearAsker, asker_on
 from askew_client.near.wishes import NO_WISHES, Wishes
@@ -46,7 +46,7 @@ from askew_client.signals.store import SignalStore
 from askew_client.transport.protocol import Library, Network
 from askew_client.views.answers import Rated, TakenWay
 from askew_client.views.problems import Setback, setback_of
-from askew_client.views.quote import NearAnswer, NearResult, PlaceForecast, Quote, Terms
+from askew_client.views.quote import NearAnswer, NearResult, Quote, Terms
 
 _FRESH = "one signal is drawn and charged for this question"
 _STORED = "the signal of this place is sent again, for nothing"
@@ -159,17 +159,12 @@ class Nearby(PlaceDesk):
         except AskewError as error:
             return setback_of(error)
 
-    def forecast(self, true: Position, level: Level, k: int, draws: int = 200) -> PlaceForecast:
-        """What a level and k would give at a position: played here, nothing is sent or charged.
+    def forecast(self, level: Level, k: int) -> PlaceForecast:
+        """What a level and k would give at any place of the region: nothing is drawn.
 
-        Raises PlaceError for a position outside the region, ParameterError where none is set.
+        Raises ParameterError where no region is set.
         """
-        from askew_client.forecast.place_forecast import place_forecast
-
-        settings = replace(self._settings, level=level)
-        law, region = settings.map_noise, settings.plane
-        with self._network.guard.private():
-            return place_forecast(true, region, law, k, draws=draws, bits=self._bits)
+        return PlaceForecast.of(replace(self._settings, level=level).map_noise, k)
 
     def by_other_wishes(
         self, answer: NearAnswer, wishes: Wishes, ratings: Sequence[Rated]

@@ -110,12 +110,12 @@ def choose(
     if settings.way != "auto":
         return _chosen(Way(settings.way), settings, card, held)
     if held.is_whole(card, settings.byte_budget) and not card.dear:
-        row = _row_of(Way.WHOLE, settings, card, held)
+        row = row_of(Way.WHOLE, settings, card, held)
         return Taken(Way.WHOLE, Reason.HELD, settings, held, row)
     if card.utility_table is None:
         return Taken(Way.SHARED, Reason.NO_TABLE, settings, held)
     if card.utility_table.proposal.way is not Way.SIGNAL:
-        row = _row_of(Way.SHARED, settings, card, held)
+        row = row_of(Way.SHARED, settings, card, held)
         return Taken(Way.SHARED, Reason.NOT_PROPOSED, settings, held, row)
     return _bargained(Bargain(settings, card, server, slot), held, card.utility_table)
 
@@ -127,7 +127,7 @@ def _chosen(way: Way, settings: ClientSettings, card: ModelCard, held: Held) -> 
             f"another one: not every item is held within the byte budget, {settings.byte_budget}"
         )
         raise ParameterError("way", settings.way, limit)
-    return Taken(way, Reason.CHOSEN, settings, held, _row_of(way, settings, card, held))
+    return Taken(way, Reason.CHOSEN, settings, held, row_of(way, settings, card, held))
 
 
 def _bargained(bargain: Bargain, held: Held, table: UtilityTable) -> Taken:
@@ -141,13 +141,13 @@ def _bargained(bargain: Bargain, held: Held, table: UtilityTable) -> Taken:
             return Taken(Way.SIGNAL, reason, meant, held, proposal)
     refused, best = bargain.refusal(proposal), bargain.best_without_yes(table.rows)
     if best is None:
-        row = _row_of(Way.SHARED, settings, card, held)
+        row = row_of(Way.SHARED, settings, card, held)
         return Taken(Way.SHARED, Reason.NONE_WITHOUT_YES, settings, held, row, refused)
     offer, meant = best
     return Taken(Way.SIGNAL, Reason.BEST_WITHOUT_YES, meant, held, offer, refused)
 
 
-def _row_of(way: Way, settings: ClientSettings, card: ModelCard, held: Held) -> ModeUtility | None:
+def row_of(way: Way, settings: ClientSettings, card: ModelCard, held: Held) -> ModeUtility | None:
     """The row of a way in the card's table: for no more items than are held, and of a signal the
     row of these very settings.
     """

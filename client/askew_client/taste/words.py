@@ -90,13 +90,17 @@ def _offer(offer: ModeUtility) -> str:
 
 
 def _given_by(offer: ModeUtility | None) -> str:
-    if offer is None:
-        return ""
+    return "" if offer is None else f" ({figures_of(offer)})"
+
+
+def figures_of(offer: ModeUtility) -> str:
+    """What a row of a card's table gave the people whom the server measured."""
+    best = f"{offer.ratio:.2f} of the best score"
     if offer.way is not Way.SIGNAL:
-        return f" ({offer.ratio:.2f} of the best score)"
+        return best
     return (
-        f" ({offer.ratio:.2f} of the best score, {offer.gain:+.2f} over as many items for "
-        f"everybody, standard error {offer.gain_error:.2f})"
+        f"{best}, {offer.gain:+.2f} over as many items for everybody, standard error "
+        f"{offer.gain_error:.2f}"
     )
 
 

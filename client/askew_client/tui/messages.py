@@ -12,11 +12,11 @@ from askew_client.views.answers import (
     Answer,
     Bar,
     Connection,
-    Forecast,
     Match,
     NoisePicture,
     PastAnswer,
     Rated,
+    SignalPreview,
 )
 from askew_client.views.problems import Setback
 from askew_client.views.quote import Budget, Quote
@@ -117,11 +117,10 @@ class Answered(Message):
 
 
 @dataclass(repr=False)
-class Foreseen(Message):
-    """What other settings would give, and the picture of their noise."""
+class Previewed(Message):
+    """What a signal of other settings would tell and give."""
 
-    forecast: Forecast | Setback
-    noise: NoisePicture | Setback
+    outcome: SignalPreview | Setback
 
 
 @dataclass(repr=False)

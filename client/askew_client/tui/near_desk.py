@@ -95,8 +95,8 @@ def look(device: Companion, name: str, level: str, k: int, *, what_if: bool) -> 
     scene = Scene(true, glow, _probes(glow, k), towns=towns)
     words = f"{near_words.place(place)}\n\n{near_words.guesses(glow, towns)}"
     try:
-        forecast = device.nearby.forecast(true, cast("Level", level), k)
-    except AskewError as error:  # no region is set, or the place lies in another
+        forecast = device.nearby.forecast(cast("Level", level), k)
+    except AskewError as error:  # no region is set
         return Outlook(scene, f"{words}\n\nNo forecast: {error}.")
     if what_if:
         around = PlaceGlow(true, forecast.epsilon, forecast.cosine)

@@ -7,9 +7,10 @@ from typing import Final
 
 from rich.text import Text
 
+from askew_client.near.place_forecast import PlaceForecast
 from askew_client.tui.widgets.near_list import distance
 from askew_client.views.place_map import PlaceGlow, Scene, Town, legend, likeliest, people_within
-from askew_client.views.quote import NearAnswer, PlaceCost, PlaceForecast, PlaceView
+from askew_client.views.quote import NearAnswer, PlaceCost, PlaceView
 
 PURPOSE: Final = (
     "What is near a place of yours. A place gets one noisy position when you add it, drawn and "
@@ -63,15 +64,12 @@ def _sentences(cost: PlaceCost) -> str:
 
 def what_if(forecast: PlaceForecast, level: str) -> str:
     """What a level and k would give, before anything is sent."""
-    mean, most, probe, hidden = (
-        distance(each)
-        for each in (forecast.mean_km, forecast.most_km, forecast.probe_km, forecast.hidden_km)
-    )
+    mean, most, hidden = map(distance, (forecast.mean_km, forecast.most_km, forecast.hidden_km))
     return (
         f"What if: a position drawn at level {level} lands {mean} km from you on average, 9 times "
         f"in 10 within {most} km; {hidden} km apart, odds change at most 4 times, and 10 km apart "
-        f"{_times(forecast.odds(10))}. With k = {forecast.k} the nearest probe is {probe} km from "
-        "you on average. Nothing is sent for this."
+        f"{_times(forecast.odds(10))}. With k = {forecast.k} the nearest query point is "
+        f"{distance(forecast.query_point_km)} km from you on average. Nothing is sent for this."
     )
 
 

@@ -1,4 +1,4 @@
-"""What the screen of privacy says in words: the noise, the ledger, a forecast."""
+"""What the screen of privacy says in words: the noise, the ledger, a preview."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Final
 from rich.text import Text
 
 from askew_client.tui.sentences import of_the_axes
-from askew_client.views.answers import Connection, Forecast, NoisePicture
+from askew_client.views.answers import Connection, NoisePicture, SignalPreview
 from askew_client.views.problems import Setback
 from askew_client.views.quote import Budget, at_most
 
-ESTIMATED: Final = "an estimate: made-up people stand in for the server's prior"
+NO_FIGURES: Final = "This server has no figures for these settings."
 
 
 def noise_caption(noise: NoisePicture, connection: Connection) -> str:
@@ -42,12 +42,16 @@ def ledger(budget: Budget) -> Text:
     return text
 
 
-def bound(forecast: Forecast) -> str:
-    """The worst that one such signal may tell."""
-    said = f"at most ε {at_most(forecast.between_any_two)} between any two people"
-    return f"{said}\n{ESTIMATED}" if forecast.estimated else said
+def preview(found: SignalPreview) -> str:
+    """The worst that one such signal may tell, and what the server says that it gives."""
+    told = (
+        f"at most ε {at_most(found.between_any_two)} between any two people, "
+        f"{at_most(found.one_rating)} for one rating"
+    )
+    gives = f"This server's figures: {found.figures}" if found.figures else NO_FIGURES
+    return f"{told}\n{gives}"
 
 
-def no_forecast(setback: Setback) -> str:
-    """Why there is no forecast."""
-    return f"No forecast: {setback.text}. {setback.hint}"
+def no_preview(setback: Setback) -> str:
+    """Why these settings cannot be used here."""
+    return f"No signal: {setback.text}. {setback.hint}"

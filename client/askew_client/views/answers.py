@@ -212,24 +212,6 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Forecast:
-    """What epsilon and k would give on average; played on the device, nothing is sent.
-
-    estimated: the server weighs people whom no device has, and made-up ones stood in for them.
-    Places of the pick among all unrated titles, 1 being the best: with the signal, with no signal
-    at all (the same k for anybody), and without privacy.
-    """
-
-    epsilon: Fraction
-    k: int
-    between_any_two: float
-    estimated: bool
-    place: float = field(repr=False)
-    place_without_signal: float = field(repr=False)
-    place_without_privacy: float = field(repr=False)
-
-
-@dataclass(frozen=True)
 class NoisePicture:
     """The law of the noise on one coordinate, and the k offsets of the server's rule. Public.
 
@@ -237,7 +219,22 @@ class NoisePicture:
     where the rule has none.
     """
 
-    epsilon: Fraction
     reach: tuple[float, ...]
     density: tuple[float, ...]
     offsets: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True)
+class SignalPreview:
+    """What a fresh signal of some settings would tell and give. Public: nothing is drawn for it.
+
+    between_any_two, one_rating: privacy losses. figures: what the server's table says of these very
+    settings, or "". noise: None for buckets, which are no noise on a point.
+    """
+
+    epsilon: Fraction
+    k: int
+    between_any_two: Fraction
+    one_rating: Fraction
+    figures: str
+    noise: NoisePicture | None

@@ -20,7 +20,6 @@ finally:
 USELESS = {
     "askew_client.device.budget_view",
     "askew_client.device.nearby",
-    "askew_client.forecast",
     "askew_client.near",
     "askew_client.tui",
 }

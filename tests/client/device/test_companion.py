@@ -36,7 +36,7 @@ from askew_client.transport.protocol import Holding, Library
 from askew_client.transport.shaped import ShapedTransport
 from askew_client.views.answers import Answer, Connection, Cost, Departure, Refreshed
 from askew_client.views.problems import Setback, Trouble
-from askew_client.views.quote import Quote
+from askew_client.views.quote import Quote, at_most
 
 if TYPE_CHECKING:
     from client.conftest import Pair
@@ -504,15 +504,19 @@ async def test_a_bar_is_named_by_the_titles_furthest_apart_along_it_the_same_for
         assert names() == expected
 
 
-async def test_a_forecast_sends_nothing_and_charges_nothing(rated: Device) -> None:
-    forecast = rated.companion.forecast(Fraction(1), k=2, draws=20)
-    assert (forecast.epsilon, forecast.k, forecast.place_without_privacy) == (Fraction(1), 2, 1.0)
-    assert 1 <= forecast.place <= 11
+async def test_a_preview_sends_nothing_and_charges_nothing(rated: Device) -> None:
+    """Its price is that of the question which follows."""
+    found = rated.companion.preview(Fraction(2), k=4)
+    assert (found.epsilon, found.k, found.figures) == (Fraction(2), 4, "")
     assert (rated.network.calls, rated.signals.charges()) == (FETCHED, ())
+    cost = price(await rated.answer())
+    told = (at_most(found.between_any_two), at_most(found.one_rating))
+    assert told == (at_most(cost.between_any_two), at_most(cost.one_rating))
 
 
 async def test_the_noise_picture_integrates_to_one_and_has_k_offsets(rated: Device) -> None:
-    picture = rated.companion.noise(Fraction(2), k=4)
+    picture = rated.companion.preview(Fraction(2), k=4).noise
+    assert picture is not None
     step = picture.reach[1] - picture.reach[0]
     assert 0.95 < sum(picture.density) * step < 1.02
     assert [len(offset) for offset in picture.offsets] == [2] * 4
@@ -557,7 +561,7 @@ async def test_other_settings_count_at_once_but_the_signal_stays(rated: Device) 
     [
         lambda companion: companion.search("film"),
         lambda companion: companion.bars(),
-        lambda companion: companion.noise(Fraction(1), 2),
+        lambda companion: companion.preview(Fraction(1), 2),
     ],
 )
 def test_what_needs_a_catalog_says_so_before_there_is_one(

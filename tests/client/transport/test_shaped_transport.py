@@ -32,10 +32,9 @@ from askew.spaces.map import MapSpace, Position
 from askew_client.catalog.cache import Shelf
 from askew_client.catalog.source import date_of
 from askew_client.device import nearby as near
-from askew_client.device import present, what_if
+from askew_client.device import present
 from askew_client.device.device import Companion
 from askew_client.device.nearby import Nearby
-from askew_client.forecast import place_forecast
 from askew_client.near.wishes import NO_WISHES
 from askew_client.profile import encryption
 from askew_client.profile.document import ProfileDocument
@@ -410,14 +409,11 @@ def test_no_connection_begins_beside_private_work(
     watched(encryption, "new_passphrase_key", lambda: device.encrypt(PASSPHRASE))
     watched(present, "bars_of", device.bars)
     watched(TitleSearch, "places", lambda: device.search("film"))
-    watched(what_if, "forecast_of", lambda: device.forecast(Fraction(1), 4, 1))
-    forecast = partial(device.nearby.forecast, BERLIN, "town", 5, 1)
-    watched(place_forecast, "place_forecast", forecast)
     again = partial(device.nearby.by_other_wishes, listing, NO_WISHES, ())
     watched(near, "by_other_wishes", again)
     watched(PrivateDatabase, "purge", lambda: device.forget(["Film 3 (1963)"]))
     watched(PrivateDatabase, "purge", device.wipe)
-    assert len(kept) == 9
+    assert len(kept) == 7
 
 
 def answer_near() -> NearAnswer:

@@ -25,6 +25,7 @@ from askew.protocol.metric_card import Card
 from askew.protocol.model_card import ModelCard, ServingRule
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
+from askew.protocol.utility_table import UtilityTable
 from askew.wire.held import held_files
 from askew_client.device.device import Companion
 from askew_client.profile.store import ProfileStore
@@ -68,6 +69,10 @@ class Network(LocalTransport):
         """Name another rule in the card; answers stay those of the rule of before."""
         self._card = replace(self._card, rule=rule)
         self._files = held_files(self._card, self._catalog)
+
+    def propose(self, table: UtilityTable) -> None:
+        """Have another table in the card."""
+        self.become(replace(self._card, utility_table=table), self._catalog)
 
     async def held(self, edition: int, part: Part, start: int) -> bytes:
         """What is held, unless nobody is there."""

@@ -183,7 +183,7 @@ async def test_a_level_and_a_k_are_played_here_before_anything_is_sent(at_home: 
         assert not scene.drawn
         person.reads("at level county lands", "20.0 km apart, odds change at most 4 times")
         await person.press("tab", "end")
-        person.reads("With k = 64 the nearest probe")
+        person.reads("With k = 64 the nearest query point")
         assert at_home.network.asked == []
         assert spent(at_home) == before
         assert person.app.companion is not None

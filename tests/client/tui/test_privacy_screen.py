@@ -1,4 +1,4 @@
-"""Privacy: what was spent, and what other settings would give before anything is sent."""
+"""Privacy: what was spent, and what a signal of other settings would tell and give."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ from textual.containers import VerticalScroll
 
 from askew.protocol.model_card import ServingRule
 from askew.protocol.rule_kind import RuleKind
+from askew.protocol.utility_table import ModeUtility, UtilityTable, Way
 from askew_client.device.device import Companion
-from askew_client.settings.settings import MechanismName
-from askew_client.tui.widgets.forecast_bars import ForecastBars, figure
+from askew_client.tui.widgets.budget_meter import BudgetMeter
 from askew_client.tui.widgets.glow import Glow
 from askew_client.tui.widgets.number_lines import NumberLines
 from askew_client.tui.widgets.slider import Slider
-from askew_client.views.answers import Forecast
+from askew_client.views.answers import SignalPreview
 
 
-def forecast(person: Person) -> Forecast | None:
-    return person.app.screen.query_one(ForecastBars).forecast
+def looked_at(person: Person) -> tuple[Fraction, int, Fraction]:
+    """The settings that the sliders show, and what one signal of them would take of the budget."""
+    chosen = [slider(person, name).value for name in ("epsilon", "size")]
+    return chosen[0], int(chosen[1]), person.app.screen.query_one(BudgetMeter).one_signal
 
 
 def slider(person: Person, name: str) -> Slider:
@@ -47,35 +49,31 @@ async def test_what_a_question_cost_is_read_in_words_and_in_both_units(rated: De
         person.reads("e^(2 r) better than by guessing", "The next slot begins on 1 December 2026.")
 
 
-async def test_moving_a_slider_shows_what_it_would_give_and_sends_nothing(rated: Device) -> None:
-    """Planted bug: a forecast that draws through the ledger, or asks the server."""
+async def test_moving_a_slider_shows_what_it_would_tell_and_sends_nothing(rated: Device) -> None:
+    """Planted bug: a preview that draws through the ledger, or asks the server."""
     async with rated.opened() as person:
         await person.press("f4")
-        first = forecast(person)
+        assert looked_at(person) == (Fraction(2), 4, Fraction(8))
+        person.reads("at most ε 8 between any two people", "next 8")
+        person.reads("This server has no figures for these settings.")
         await person.press("left", "left", "tab", "right")
-        second = forecast(person)
-    assert first is not None
-    assert second is not None
-    assert (first.epsilon, first.k) == (Fraction(2), 4)
-    assert (second.epsilon, second.k) == (Fraction(1), 6)
-    assert second.between_any_two == first.between_any_two / 2
+        assert looked_at(person) == (Fraction(1), 6, Fraction(4))
+        person.reads("at most ε 4 between any two people", "next 4")
     assert rated.network.asked == []
     assert rated.signals.charges() == ()
 
 
-async def test_the_forecast_stands_beside_no_signal_and_no_privacy(rated: Device) -> None:
-    async with rated.opened() as person:
+async def test_the_servers_own_figures_stand_beside_the_settings_they_are_of(
+    rated: Device,
+) -> None:
+    """Planted bug: the figures of its proposal, whatever the sliders say."""
+    proposal = ModeUtility(Way.SIGNAL, 12, 100, 0.91, 0.3, 0.02, "geo_laplace", Fraction(2), 6)
+    rated.network.propose(UtilityTable((proposal,), 0))
+    async with rated.opened(size=(120, 40)) as person:
         await person.press("f4")
-        shown = forecast(person)
-        assert shown is not None
-        assert shown.place_without_privacy == 1
-        for name, place in (
-            ("no privacy", shown.place_without_privacy),
-            ("these settings", shown.place),
-            ("no signal", shown.place_without_signal),
-        ):
-            row = next(line for line in person.sees().splitlines() if name in line)
-            assert row.rstrip().endswith(f" {figure(place)}")
+        person.reads("This server has no figures for these settings.")
+        await person.press("tab", "right")
+        person.reads("0.91 of the best score, +0.30 over as many items for everybody")
 
 
 async def test_a_slider_follows_the_mouse(rated: Device) -> None:
@@ -94,7 +92,7 @@ async def test_the_noise_is_drawn_with_k_offsets_and_moves_with_the_sliders(rate
         glow = person.app.screen.query_one(Glow)
         assert [mark.sign for mark in glow.marks] == ["◆"] * 4
         assert glow.picture is not None
-        assert glow.picture.epsilon == 2
+        assert glow.picture.reach[-1] == pytest.approx(4 / 2, rel=1e-3)
         await person.press("tab", "left")
         assert len(glow.marks) == 3
 
@@ -128,39 +126,36 @@ async def test_settings_between_those_offered_are_shown_and_used_as_they_are(rat
         assert slider(person, "epsilon").value == Fraction(1, 10)
 
 
-async def test_a_slow_forecast_freezes_nothing(
+async def test_a_slow_preview_freezes_nothing(
     rated: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Planted bug: the forecast in the handler of the slider, not in a thread."""
+    """Planted bug: the preview in the handler of the slider, not in a thread."""
     begun, release = threading.Event(), threading.Event()
-    real = Companion.forecast
+    real = Companion.preview
 
-    def slow(self: Companion, epsilon: Fraction, k: int, draws: int = 200) -> Forecast:
+    def slow(self: Companion, epsilon: Fraction, k: int) -> SignalPreview:
         begun.set()
         assert release.wait(20)
-        return real(self, epsilon, k, draws)
+        return real(self, epsilon, k)
 
     async with rated.opened() as person:
-        monkeypatch.setattr(Companion, "forecast", slow)
+        monkeypatch.setattr(Companion, "preview", slow)
         await person.pilot.press("f4")
         while not begun.is_set():
             await person.pilot.pause()
-        await person.pilot.press("tab", "right", "ctrl+t")
-        assert slider(person, "size").value == 6
+        await person.pilot.press("left", "ctrl+t")
+        assert slider(person, "epsilon").value == Fraction(3, 2)
         assert person.app.theme == "askew-light"
-        assert forecast(person) is None
+        assert not person.shows("between any two people")
         release.set()
         await person.settled()
-        shown = forecast(person)
-        assert shown is not None
-        assert shown.k == 6
+        assert 5 < looked_at(person)[2] <= 6  # 4 times 3/2, on the lattice
 
 
-async def test_without_ratings_there_is_no_forecast_and_it_says_why(device: Device) -> None:
-    async with device.opened() as person:
-        await person.press("f4")
-        assert forecast(person) is None
-        person.reads("No forecast")
+async def test_settings_that_no_signal_may_have_say_why(rated: Device) -> None:
+    async with rated.opened() as person:
+        await person.press("f4", "tab", "end", *["right"] * 12)
+        person.reads("No signal: k must be at most what this server answers")
 
 
 async def test_a_frozen_ledger_says_why_and_goes_on_when_the_person_accepts_it(
@@ -200,22 +195,8 @@ async def test_who_names_buckets_sees_no_noise_on_a_point(rated: Device) -> None
     rated.settings = replace(rated.settings, mechanism="bucket_rr")
     async with rated.opened(size=(120, 40)) as person:
         await person.press("f4")
-        assert forecast(person) is not None
+        person.reads("between any two people")
         assert person.app.screen.query_one(Glow).picture is None
-        assert not person.shows("an estimate")  # this server has no prior: everybody gets the same
-
-
-@pytest.mark.parametrize("mechanism", ["geo_laplace", "bucket_rr"])
-async def test_a_forecast_without_the_servers_prior_is_called_an_estimate(
-    rated: Device, mechanism: MechanismName
-) -> None:
-    rule = ServingRule(RuleKind.POSTERIOR, 2.0, 4, prior="published ratings of 9 people")
-    rated.network.serve(rule)
-    rated.settings = replace(rated.settings, mechanism=mechanism)
-    async with rated.opened(size=(120, 40)) as person:
-        await person.press("f4")
-        assert forecast(person) is not None
-        person.reads("an estimate: made-up people stand in for the server's prior")
 
 
 async def test_a_map_says_which_two_of_more_directions_it_shows(tmp_path: Path) -> None:

@@ -46,11 +46,12 @@ class AskWork(FrameScreen):
                     self.post_message(Answered(None))
                     return
             outcome = await companion.ask(second_space=quote.second_space, quoted=quote)
-        noise: NoisePicture | Setback | None = None
+        noise: NoisePicture | None = None
         if isinstance(outcome, Answer) and outcome.cost is not None:
             epsilon, k = outcome.cost.epsilon, len(outcome.results)
-            noise = await self.desk.on_device(lambda device: device.noise(epsilon, k))
-        self.post_message(Answered(outcome, noise if isinstance(noise, NoisePicture) else None))
+            preview = await self.desk.on_device(lambda device: device.preview(epsilon, k))
+            noise = None if isinstance(preview, Setback) else preview.noise
+        self.post_message(Answered(outcome, noise))
 
     @work(exclusive=True, group="quote")
     async def quote(self) -> None:

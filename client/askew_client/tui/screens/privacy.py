@@ -1,4 +1,4 @@
-"""Privacy: what was spent, and what other settings would give before anything is sent."""
+"""Privacy: what was spent, and what a signal of other settings would tell and give."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ from textual.widgets import Static
 
 from askew_client.tui import privacy_words
 from askew_client.tui.keeping import use_settings
-from askew_client.tui.messages import Foreseen, ProfileView
+from askew_client.tui.messages import Previewed
 from askew_client.tui.screens.frame import FrameScreen
 from askew_client.tui.widgets.budget_meter import BudgetMeter
-from askew_client.tui.widgets.forecast_bars import ForecastBars
 from askew_client.tui.widgets.glow import Glow, Mark
 from askew_client.tui.widgets.notice import Notice
 from askew_client.tui.widgets.slider import Slider
-from askew_client.views.answers import Connection, Forecast, NoisePicture
+from askew_client.views.answers import Connection, NoisePicture, SignalPreview
 from askew_client.views.problems import Setback
 from askew_client.views.quote import Budget
 
@@ -34,18 +33,16 @@ SIZES: Final = tuple(map(Fraction, (1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32)))
 
 
 class PrivacyScreen(FrameScreen):
-    """The meter and the ledger on the left; sliders, forecast and noise on the right."""
+    """The meter and the ledger on the left; sliders, what they mean and the noise on the right."""
 
     MODE = "privacy"
     TITLE = "Privacy"
     PURPOSE = (
         "On the left, what your signals have cost and what that means in words. On the right, "
-        "what other settings would give: move the sliders, and this device plays your question "
-        "again and again against the server's public rule. Nothing is sent, nothing is charged. "
-        "epsilon (ε) is how much a signal may tell; k is how many results come back. The map "
-        "shows the noise, and where around the signal the server looks for results. A server "
-        "with a prior weighs people whom no device has; its rule is then played with people made "
-        "up from the catalog, and what comes of it is an estimate."
+        "what a signal of other settings would tell about you, and what it gave the people whom "
+        "the server measured. Move the sliders: nothing is sent, nothing is charged. epsilon (ε) "
+        "is how much a signal may tell; k is how many results come back. The map shows the "
+        "noise, and where around the signal the server looks for results."
     )
     KEYS = (
         ("← →", "move a slider; the mouse can drag it"),
@@ -70,26 +67,23 @@ class PrivacyScreen(FrameScreen):
                 yield Static("What if (nothing is sent)", classes="heading")
                 yield Slider("ε ", EPSILONS, Fraction(4), id="epsilon")
                 yield Slider("k ", SIZES, Fraction(8), id="size")
-                yield ForecastBars()
-                yield Static("", id="bound", markup=False)
+                yield Static("", id="preview", markup=False)
                 yield Glow()
                 yield Static("", id="caption", markup=False)
 
     def on_mount(self) -> None:
         """Start from the settings in force."""
         self.watch(self.app, "budget", self._show_budget)
-        self.watch(self.app, "profile", self._profile_changed)
         self.action_back()
         self.query_one("#epsilon").focus()
 
     # The worker
 
-    @work(exclusive=True, group="forecast")
-    async def foresee(self, epsilon: Fraction, k: int) -> None:
-        """Play other settings in a thread. A newer choice takes the place of an older one."""
-        noise = await self.desk.on_device(lambda device: device.noise(epsilon, k))
-        forecast = await self.desk.on_device(lambda device: device.forecast(epsilon, k))
-        self.post_message(Foreseen(forecast, noise))
+    @work(exclusive=True, group="preview")
+    async def preview(self, epsilon: Fraction, k: int) -> None:
+        """Bring what other settings mean. A newer choice takes the place of an older one."""
+        outcome = await self.desk.on_device(lambda device: device.preview(epsilon, k))
+        self.post_message(Previewed(outcome))
 
     # Messages and state
 
@@ -97,23 +91,21 @@ class PrivacyScreen(FrameScreen):
         """Look at what the sliders say."""
         self._look()
 
-    def on_foreseen(self, message: Foreseen) -> None:
+    def on_previewed(self, message: Previewed) -> None:
         """Show it."""
-        bars, bound = self.query_one(ForecastBars), self.query_one("#bound", Static)
-        bars.remove_class("-waiting")
-        self._show_noise(message.noise)
-        if isinstance(message.forecast, Forecast):
-            bars.forecast = message.forecast
-            self.query_one(BudgetMeter).one_signal = Fraction(message.forecast.between_any_two)
-            bound.update(privacy_words.bound(message.forecast))
+        found, words = message.outcome, self.query_one("#preview", Static)
+        if isinstance(found, SignalPreview):
+            self.query_one(BudgetMeter).one_signal = found.between_any_two
+            words.update(privacy_words.preview(found))
+            self._show_noise(found.noise)
         else:
-            bars.forecast = None
-            bound.update(privacy_words.no_forecast(message.forecast))
+            words.update(privacy_words.no_preview(found))
+            self._show_noise(None)
 
-    def _show_noise(self, noise: NoisePicture | Setback) -> None:
+    def _show_noise(self, noise: NoisePicture | None) -> None:
         glow, caption = self.query_one(Glow), self.query_one("#caption", Static)
         connection = self.desk.connection
-        if isinstance(noise, Setback) or not isinstance(connection, Connection):
+        if noise is None or not isinstance(connection, Connection):
             glow.show(None, ())
             caption.update("")
             return
@@ -123,9 +115,6 @@ class PrivacyScreen(FrameScreen):
 
     def _show_connection(self, connection: Connection | Setback | None) -> None:
         super()._show_connection(connection)
-        self._look()
-
-    def _profile_changed(self, _: ProfileView) -> None:
         self._look()
 
     def _show_budget(self, budget: Budget | Setback | None) -> None:
@@ -138,11 +127,10 @@ class PrivacyScreen(FrameScreen):
             ledger.update(privacy_words.ledger(budget))
 
     def _look(self) -> None:
-        """Ask the device what the sliders' settings would give, once there is a catalog."""
+        """Look at the sliders' settings, once there is a card."""
         epsilon, k = self._chosen()
         if isinstance(self.desk.connection, Connection):
-            self.query_one(ForecastBars).add_class("-waiting")
-            self.foresee(epsilon, k)
+            self.preview(epsilon, k)
 
     def _chosen(self) -> tuple[Fraction, int]:
         return self.query_one("#epsilon", Slider).value, int(self.query_one("#size", Slider).value)

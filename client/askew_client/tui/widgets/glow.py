@@ -49,7 +49,7 @@ class Glow(Widget):
     def render(self) -> Text:
         """The picture, if there is one and room for it."""
         picture, (width, height) = self.picture, self.size
-        if picture is None or not picture.density or width < 8 or height < 3:
+        if picture is None or width < 8 or height < 3:
             return Text("")
         on_a_line = all(len(mark.at) < 2 for mark in self.marks)
         return self._curve(picture) if on_a_line else self._map(picture)
@@ -116,7 +116,7 @@ class Glow(Widget):
     def _reach(self, picture: NoisePicture) -> float:
         """How far from the middle the picture goes: every mark, and most of the noise."""
         far = (1.25 * abs(x) for mark in self.marks for x in mark.at)
-        return max(4 / float(picture.epsilon), *far, 0.0)
+        return max((picture.reach[-1], *far))
 
     def _ink(self, kind: str) -> Style:
         return self.get_component_rich_style(f"glow--{kind}", partial=True)

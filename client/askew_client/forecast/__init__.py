@@ -1,1 +1,0 @@
-"""What a choice of epsilon and k would give, played on the device."""

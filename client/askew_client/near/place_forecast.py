@@ -1,0 +1,56 @@
+"""What a level and k would give at any place, in closed form: nothing is drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, log
+from typing import Final, Self
+
+from askew.spaces.map import MapNoise
+
+_TENTH: Final = 3.8897201698674291  # x where (1 + x) exp(-x) = 1/10
+
+
+@dataclass(frozen=True)
+class PlaceForecast:
+    """How far a fresh signal of a level lands, and how near k offsets around it come. Public.
+
+    epsilon: per straight-line kilometer. cosine: of the device's plane. query_point_km: from the
+    true place to the nearest of the k best offsets around the signal, on average.
+    The noise has the density epsilon^2 / (2 pi) exp(-epsilon r) on a plane, so its distance r has
+    the Gamma law of shape 2: mean 2 / epsilon, and Pr[r > x / epsilon] = (1 + x) exp(-x).
+    """
+
+    epsilon: float
+    cosine: int
+    k: int
+    query_point_km: float
+
+    @classmethod
+    def of(cls, noise: MapNoise, k: int) -> Self:
+        """Raises ParameterError for a k below 1."""
+        from askew.placement.hexagonal import place_on_map  # numpy, for a what-if alone
+
+        # The nearest query point is as far from the true place as the nearest offset is from a
+        # draw of the noise, so its mean is the codebook's own cost.
+        epsilon = float(noise.epsilon)
+        return cls(epsilon, noise.cosine, k, place_on_map(epsilon, k).cost)
+
+    @property
+    def mean_km(self) -> float:
+        """How far from the true place a fresh signal lands on average."""
+        return 2 / self.epsilon
+
+    @property
+    def most_km(self) -> float:
+        """How far it lands at most, 9 times in 10."""
+        return _TENTH / self.epsilon
+
+    @property
+    def hidden_km(self) -> float:
+        """How far apart two places may be for the odds between them to change at most 4 times."""
+        return log(4) / self.epsilon
+
+    def odds(self, kilometers: float) -> float:
+        """How many times the odds between two places so far apart change at most."""
+        return exp(min(700.0, self.epsilon * kilometers))
