@@ -39,8 +39,7 @@ from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.counting import ContributionBound, TopCounts
 from askew_server.ledger import Ledger
 from askew_server.published.reader import ReleaseReader
-from askew_server.release.analyst_desk import AnalystDesk
-from askew_server.release.analyst_plan import Offer
+from askew_server.release.analysts import AnalystDesk, Offer
 from askew_server.release.job import ReleaseJob
 from askew_server.release.plan import EventSource
 from askew_server.retrieval.snapshot import Chosen, Retriever, SnapshotHolder

@@ -119,8 +119,8 @@ def _forecasts(
 
 def _in_words(wish: Wish, items: int | None, found: list[Forecast]) -> list[tuple[str, str]]:
     from askew_server.release.forecast import best_of, with_default_bound
-    from askew_server.release.numerals import losses
     from askew_server.release.selectors import kinds
+    from askew_server.release.tables import losses
     from askew_server.release.words import accuracy_in_words, proposal_in_words
 
     domain = "of an unknown domain" if items is None else f"of the {items:,} of a public catalog"

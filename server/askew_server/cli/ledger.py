@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -19,10 +19,9 @@ from askew_server.cli.options import (
     format_option,
     ledger_options,
 )
-from askew_server.release.tables import headed
-
-if TYPE_CHECKING:
-    from askew_server.ledger import Ledger
+from askew_server.ledger import AnalystBudget, Charge, Dataset, Ledger, StoredRelease
+from askew_server.published.reader import is_prior
+from askew_server.release.tables import Row, headed, losses, rows_in
 
 
 @click.group()
@@ -75,7 +74,6 @@ def open_dataset(
       askew-server ledger open --dataset films --version 2 \\
         --epsilon 10 --delta 1e-6
     """
-    from askew_server.cli.ledger_rows import standing
 
     with _opened(ledger, anchor) as book:
         cap = PrivacyFilter(epsilon=epsilon, delta=delta, slack=slack)
@@ -95,7 +93,6 @@ def show(dataset: str | None, form: str, ledger: Path, anchor: Path | None) -> N
       askew-server ledger show
       askew-server ledger show --dataset films --format csv > charges.csv
     """
-    from askew_server.cli.ledger_rows import ledger_in
 
     with _opened(existing(ledger), anchor) as book:
         click.echo(ledger_in(form, book, dataset))
@@ -139,9 +136,6 @@ def grant(
       askew-server ledger grant --dataset films --principal bob --outcomes 100 \\
         --questions 10 --epsilon 0.1 --delta 1e-9 --slack 1e-8
     """
-    from askew_server.cli.ledger_rows import standing
-    from askew_server.release.numerals import losses
-
     terms = PayWhatYouGet(
         k_star=outcomes, l_star=questions, epsilon=epsilon, delta=delta, slack=slack
     )
@@ -194,8 +188,6 @@ def unfreeze(reason: str, nothing_lost: bool, ledger: Path, anchor: Path | None)
     Example:
       askew-server ledger unfreeze --reason "restored from the backup of 3 May"
     """
-    from askew_server.release.numerals import losses
-
     with _opened(existing(ledger), anchor) as book:
         happened = book.frozen
         book.unfreeze(reason, nothing_lost=nothing_lost)
@@ -220,6 +212,90 @@ def verify(ledger: Path, anchor: Path | None) -> None:
 
 
 def _opened(path: Path, anchor: Path | None) -> Ledger:
-    from askew_server.ledger import Ledger
-
     return Ledger(path, anchor_of(path, anchor))
+
+
+_CHARGES = (
+    *("charge", "dataset", "version", "principal"),
+    *("epsilon", "delta", "rounds", "rule", "released"),
+)
+_BUDGETS = ("dataset", "principal", "outcomes", "of", "questions", "at most", "epsilon", "state")
+
+
+def ledger_in(form: str, book: Ledger, dataset: str | None) -> str:
+    """Data sets, budgets and charges as a table or JSON; as CSV, the charges."""
+    datasets = book.datasets() if dataset is None else (book.dataset(dataset),)
+    budgets = [_budget_row(each) for each in book.budgets(dataset)]
+    stored = {each.id: each for each in (*book.releases(dataset), *book.answers(dataset))}
+    charges = [_charge_row(each, stored.get(each.id)) for each in book.charges(dataset)]
+    if form == "csv":
+        return rows_in("csv", _CHARGES, charges)
+    if form == "json":
+        rows = [_dataset_row(each) for each in datasets]
+        parts = {"datasets": rows, "budgets": budgets, "charges": charges, "frozen": book.frozen}
+        return json.dumps(parts, ensure_ascii=False)
+    blocks = [headed([("frozen", book.frozen)])] if book.frozen else []
+    blocks += [headed(standing(each)) for each in datasets]
+    blocks += [rows_in("table", _BUDGETS, budgets)] if budgets else []
+    blocks += [rows_in("table", _CHARGES, charges)] if charges else []
+    return "\n\n".join(blocks)
+
+
+def standing(dataset: Dataset) -> list[tuple[str, str]]:
+    """What is spent of a data set's cap, for a person."""
+    cap, spent = dataset.cap, dataset.spent
+    return [
+        ("data set", f"{dataset.name}, version {dataset.version}"),
+        ("protects", f"{dataset.unit}; neighbors: {dataset.neighbors.value}"),
+        ("spent", losses(spent.epsilon, spent.delta)),
+        ("cap", losses(cap.epsilon, cap.delta)),
+        ("left", losses(cap.epsilon - spent.epsilon, cap.delta - spent.delta)),
+    ]
+
+
+def _dataset_row(dataset: Dataset) -> Row:
+    return {
+        "dataset": dataset.name,
+        "version": dataset.version,
+        "unit": dataset.unit,
+        "neighbors": dataset.neighbors.value,
+        "spent_epsilon": str(dataset.spent.epsilon),
+        "spent_delta": str(dataset.spent.delta),
+        "cap_epsilon": str(dataset.cap.epsilon),
+        "cap_delta": str(dataset.cap.delta),
+    }
+
+
+def _charge_row(charge: Charge, stored: StoredRelease | None) -> Row:
+    request = charge.request
+    return {
+        "charge": charge.id,
+        "dataset": request.dataset,
+        "version": request.version,
+        "principal": request.principal or "",
+        "epsilon": str(request.loss.epsilon),
+        "delta": str(getattr(request.loss, "delta", 0)),
+        "rounds": getattr(request.loss, "rounds", 1),
+        "rule": request.rule.value,
+        "released": "nothing" if stored is None else _kind(stored),
+    }
+
+
+def _kind(stored: StoredRelease) -> str:
+    """What was released: a list for everybody, a prior of a model, an answer to one analyst."""
+    if stored.request.principal is not None:
+        return "answer"
+    return "prior" if is_prior(stored.payload) else "list"
+
+
+def _budget_row(budget: AnalystBudget) -> Row:
+    return {
+        "dataset": budget.dataset,
+        "principal": budget.principal,
+        "outcomes": budget.answered.outcomes,
+        "of": budget.terms.k_star,
+        "questions": budget.answered.calls,
+        "at most": budget.terms.l_star,
+        "epsilon": str(budget.terms.epsilon),
+        "state": "closed" if budget.closed else "open",
+    }

@@ -19,7 +19,12 @@ from click.core import ParameterSource
 from askew import __version__
 from askew.errors import AskewError, BudgetExceeded, ConfigError, ParameterError, Refused
 
-_MODULES = {"import": "import_vectors"}  # Python has another use for the word
+# Commands that are not in a module of their name, as a function of its name.
+_ELSEWHERE = {
+    "certs": ("credentials", "certs"),
+    "import": ("import_vectors", "import_vectors"),  # Python has another use for the word
+    "token": ("credentials", "token"),
+}
 
 
 class Commands(click.Group):
@@ -27,7 +32,7 @@ class Commands(click.Group):
 
     listed: by name, what the list of commands says of each, so that this imports none of them; ""
     for one that is left out. package: where their modules are; a command's function is called as
-    its module is.
+    its module is, but for those elsewhere.
     """
 
     def __init__(self, *args: Any, listed: Mapping[str, str], package: str, **kwargs: Any) -> None:
@@ -51,8 +56,10 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """As click's; imported the first time."""
         if cmd_name in self.listed and cmd_name not in self.commands:
-            name = _MODULES.get(cmd_name, cmd_name.replace("-", "_"))
-            self.add_command(getattr(import_module(f"{self._package}.{name}"), name), cmd_name)
+            own = cmd_name.replace("-", "_")
+            module, name = _ELSEWHERE.get(cmd_name, (own, own))
+            found = getattr(import_module(f"{self._package}.{module}"), name)
+            self.add_command(found, cmd_name)
         return super().get_command(ctx, cmd_name)
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:

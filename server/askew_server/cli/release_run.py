@@ -6,8 +6,8 @@ import hmac
 import json
 import sys
 import tempfile
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from pathlib import Path
@@ -20,15 +20,14 @@ from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.dp.release import PRIVACY_UNIT, Release, release_from_bytes
 from askew.errors import AskewError, LedgerError, ParameterError
 from askew.noise.randomness import SystemBits
-from askew_server.cli.engine import EventCounter, opened_engine
 from askew_server.cli.options import Workplace
 from askew_server.cli.progress import Steps
 from askew_server.cli.releases import release_in
-from askew_server.counting import ContributionBound, CountingTask, Engine
+from askew_server.counting import ContributionBound, CountingTask, Engine, EventCounter
 from askew_server.counting.bounding import catalog_size, require_events, uncounted_events
-from askew_server.counting.engines import is_file
-from askew_server.counting.engines.address import public_address
+from askew_server.counting.engines import is_file, open_engine, public_address
 from askew_server.counting.key_store import keep_key, known_or_new_key
+from askew_server.interruptible import Progress
 from askew_server.ledger import ChargeRequest, Dataset, EventMark, Ledger
 from askew_server.ledger.records import check_name
 from askew_server.release.forecast import (
@@ -40,15 +39,10 @@ from askew_server.release.forecast import (
     forecasts,
 )
 from askew_server.release.job import ReleaseJob
-from askew_server.release.numerals import losses
 from askew_server.release.plan import EventSource, ReleasePlan
 from askew_server.release.selectors import Wish, default_bound, default_mechanism
-from askew_server.release.tables import headed, rows_in
-from askew_server.release.words import (
-    expected_in_words,
-    plan_in_words,
-    too_few_in_words,
-)
+from askew_server.release.tables import headed, losses, rows_in
+from askew_server.release.words import expected_in_words, plan_in_words, too_few_in_words
 
 DEMO_EPSILON = Fraction(1)
 SOURCE = [each.name for each in fields(EventSource) if each.name != "engine"]
@@ -182,6 +176,27 @@ def run(
     if warning:
         click.echo(f"\nwarning: {warning}", err=True)
     return release_from_bytes(stored.payload)
+
+
+@contextmanager
+def opened_engine(
+    place: Workplace,
+    progress: Progress | None = None,
+    warn: Callable[[str], object] = lambda _: None,
+) -> Iterator[Engine]:
+    """The engine of a workplace, until it is no longer needed."""
+    engine = open_engine(
+        place.engine,
+        memory_limit=place.memory_limit,
+        temp_directory=place.temp_directory,
+        multi_line=place.multi_line,
+        progress=progress,
+        warn=warn,
+    )
+    try:
+        yield engine
+    finally:
+        engine.close()
 
 
 def _state(engine: Engine, order: Order, key: bytes) -> bytes:

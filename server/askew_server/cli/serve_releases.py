@@ -24,8 +24,7 @@ from askew_server.serving.settings import Analysts, Configuration
 
 if TYPE_CHECKING:
     from askew_server.counting import CountingTask, Engine
-    from askew_server.release.analyst_desk import AnalystDesk
-    from askew_server.release.analyst_plan import Offer
+    from askew_server.release.analysts import AnalystDesk, Offer
     from askew_server.serving.call import Service
     from askew_server.serving.observer import Observer
 
@@ -128,13 +127,13 @@ def _analysts(
 def _desk(stack: ExitStack, place: Workplace, dataset: str, offer: Offer) -> AnalystDesk:
     """The desk of analysts, checked as far as that goes without reading events."""
     from askew.noise.randomness import SystemBits
-    from askew_server.cli.engine import EventCounter, opened_engine
-    from askew_server.cli.release_run import warn, warn_of_sharers
+    from askew_server.cli.release_run import opened_engine, warn, warn_of_sharers
+    from askew_server.counting import EventCounter
     from askew_server.counting.bounding import require_countable
     from askew_server.counting.engines import is_text_file
     from askew_server.counting.key_store import stored_key
     from askew_server.ledger import Ledger
-    from askew_server.release.analyst_desk import AnalystDesk
+    from askew_server.release.analysts import AnalystDesk
     from askew_server.release.job import Beat, ReleaseJob
     from askew_server.release.selectors import MIN_KBAR
 
@@ -173,8 +172,8 @@ def _over(answering: Lock) -> None:
 
 def _offer(place: Workplace, analysts: Analysts) -> Offer:
     from askew_server.counting import ContributionBound
-    from askew_server.counting.engines.address import public_address
-    from askew_server.release.analyst_plan import Offer
+    from askew_server.counting.engines import public_address
+    from askew_server.release.analysts import Offer
     from askew_server.release.plan import EventSource
 
     source = EventSource(

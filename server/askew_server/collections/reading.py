@@ -42,8 +42,8 @@ from askew_server.collections.model import (
     words_of,
 )
 from askew_server.collections.rows import Rows, rows_of
-from askew_server.counting.engines.duckdb_failures import duckdb_failures
-from askew_server.stoppable import Progress, of_duckdb
+from askew_server.counting.engines.duckdb import duckdb_failures
+from askew_server.interruptible import Progress, of_duckdb
 
 _KEY = ("key", "id")
 _TITLE = ("title", "name")

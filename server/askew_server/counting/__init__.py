@@ -3,7 +3,7 @@
 >>> from askew_server.counting import ContributionBound, CountingTask, count_top
 """
 
-from askew_server.counting.bounding import count_top
+from askew_server.counting.bounding import EventCounter, count_top
 from askew_server.counting.contract import (
     KEY_BYTES,
     ContributionBound,
@@ -17,6 +17,7 @@ __all__ = [
     "ContributionBound",
     "CountingTask",
     "Engine",
+    "EventCounter",
     "TopCounts",
     "count_top",
 ]

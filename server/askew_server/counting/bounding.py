@@ -4,11 +4,17 @@ Which Delta items of a unit count is decided by a keyed hash of the unit's own i
 else. So one unit more or less changes at most Delta counts by one each, for every key: the
 sensitivities need no secrecy. The key is secret so that nobody who can write events chooses which
 ones stay, and it is kept so that two releases of the same events are made from the same counts.
+
+A catalog makes its items public, so it cannot be the event log: those items are people's.
 """
 
 from __future__ import annotations
 
+import glob
 import hmac
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -16,9 +22,8 @@ from sqlglot.errors import SqlglotError
 from askew.errors import DataError, ParameterError
 from askew_server.counting import statements
 from askew_server.counting.contract import KEY_BYTES, CountingTask, Engine, TopCounts
-from askew_server.counting.engines import is_text_file
+from askew_server.counting.engines import is_file, is_text_file, table_parts
 from askew_server.counting.engines.csv_header import is_header
-from askew_server.counting.public_catalog import require_public
 from askew_server.counting.statements import Names, carried
 
 _TEXTS = exp.DataType.TEXT_TYPES
@@ -47,6 +52,18 @@ def count_top(engine: Engine, task: CountingTask, key: bytes) -> TopCounts:
     rows = engine.execute(carried(statement, names, engine.dialect), chosen_by)
     items, counts = zip(*rows, strict=True) if rows else ((), ())
     return TopCounts(tuple(map(str, items)), tuple(map(int, counts)))
+
+
+@dataclass(frozen=True)
+class EventCounter:
+    """Counts on an engine, with the operator's secret key."""
+
+    engine: Engine
+    _key: bytes = field(repr=False)
+
+    def __call__(self, task: CountingTask) -> TopCounts:
+        """The counts that a task asks for."""
+        return count_top(self.engine, task, self._key)
 
 
 def require_countable(engine: Engine, task: CountingTask, least_items: int = 1) -> int | None:
@@ -160,3 +177,36 @@ def _kind(type_name: str, dialect: str) -> object:
     if kind.this is exp.DType.LOWCARDINALITY:
         kind = kind.expressions[0]
     return kind.this
+
+
+def require_public(catalog: str, events: str) -> None:
+    """Raises DataError for a catalog that is the event log, or a part of it.
+
+    The same file by whatever name, link or pattern (device and inode), or the same table; a name
+    without a schema may mean any schema's. A copy or a view of the log is not recognized.
+    """
+    same = _same_files if is_file(catalog) and is_file(events) else _same_table
+    if is_file(catalog) == is_file(events) and same(catalog, events):
+        raise DataError(
+            f"{catalog}: it is the event log itself, or may be; its items are not public."
+            " A catalog lists every item there is, whoever chose it"
+        )
+
+
+def _same_table(one: str, other: str) -> bool:
+    parts, others = (table_parts(name.casefold()) for name in (one, other))
+    known = min(len(parts), len(others))
+    return parts[-known:] == others[-known:]
+
+
+def _same_files(one: str, other: str) -> bool:
+    return one == other or not set(_identities(one)).isdisjoint(_identities(other))
+
+
+def _identities(name: str) -> Iterator[tuple[int, int]]:
+    """Device and inode of every file that a name or a pattern stands for, in folders too."""
+    found = [name] if Path(name).exists() else glob.glob(name, recursive=True)  # noqa: PTH207
+    for path in map(Path, found):
+        for file in path.rglob("*") if path.is_dir() else (path,):
+            status = file.stat()
+            yield status.st_dev, status.st_ino

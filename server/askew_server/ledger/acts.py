@@ -9,14 +9,14 @@ from askew.dp.odometer import RunningLoss
 from askew.dp.privacy import BoundedRange, PureDP
 from askew.errors import ChargePending, KeyReused, LedgerError, ParameterError
 from askew_server.ledger import reading
-from askew_server.ledger.entry import Entry
-from askew_server.ledger.rationals import text_of
+from askew_server.ledger.chain import Entry
 from askew_server.ledger.records import (
     AnalystBudget,
     Charge,
     ChargeRequest,
     Dataset,
     StoredRelease,
+    text_of,
 )
 
 

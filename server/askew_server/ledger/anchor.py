@@ -1,19 +1,20 @@
 """The anchor: a file, best on another disk, that says which links of the chain are ours.
 
-Append-only text, a JSON line for each step of an act. Before the ledger commits a link, the link
-is announced here; once it is committed, it is kept: its sequence, its hash, and what the data sets
-that it touched had spent. So a ledger ends where the last kept line says or, after a crash, at the
-link announced since then. A row that somebody else wrote is noticed, one that was rolled back too,
-and what the lost rows had spent is still known.
+It is append-only text, with a JSON line for each step of an act. Before the ledger commits a link,
+a line announces it. Once it is committed, a line keeps it: its sequence, its hash, and what the
+data sets that it touched had spent. So a ledger ends where the last kept line says or, after a
+crash, at the link announced since then. A row that somebody else wrote is noticed, and so is one
+that was rolled back; what the lost rows had spent is still known.
 
-After the last line break there is room, or a line that a crash cut short: both are ignored and
-written over. Room is zeros, and a line with zeros in it is one of which a crash left only the end:
-ignored as well. Room is made before the ledger commits, so that a full disk stops a charge before
-it is made.
+After the last line break there is room, or a line that a crash cut short. Both are ignored and
+written over. Room is zeros. A line with zeros in it is one of which a crash left only the end: it
+is ignored as well. Room is made before the ledger commits, so that a full disk stops a charge
+before it is made.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,8 +22,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from askew.errors import LedgerFrozen
-from askew_server.ledger.marks import START, Mark, announced_line, is_whole, kept_line, read_line
+import msgspec
+
+from askew.dp.odometer import RunningLoss
+from askew.errors import LedgerError, LedgerFrozen
+from askew_server.ledger.records import columns_of, spent_of
 
 _CHUNK = 16384
 _TOTAL = 4096  # more than a line takes for the name of a data set and its five fractions
@@ -211,3 +215,64 @@ def _sync_directory(path: Path) -> None:
         os.fsync(directory)
     finally:
         os.close(directory)
+
+
+_LAST = 1 << 62  # far from the last number that SQLite can count to
+FARTHEST = _LAST >> 1  # a repair goes here at most, so that rows after it have numbers left
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One line: a link of the chain, and the totals after it of the data sets that it touched.
+
+    kept: whether the link was committed when the line was written. An announcement has no totals.
+    """
+
+    sequence: int
+    hash: bytes
+    spent: dict[str, RunningLoss]
+    kept: bool = True
+
+    @property
+    def link(self) -> tuple[int, bytes]:
+        """Its link, as the chain has it."""
+        return self.sequence, self.hash
+
+
+START = Mark(0, bytes(32), {})
+
+
+def announced_line(mark: Mark) -> bytes:
+    """That this link is about to be committed."""
+    return _line({"announced": mark.sequence, "hash": mark.hash.hex()})
+
+
+def kept_line(mark: Mark) -> bytes:
+    """That this link was committed, and the totals after it."""
+    spent = {name: columns_of(total) for name, total in sorted(mark.spent.items())}
+    return _line({"sequence": mark.sequence, "hash": mark.hash.hex(), "spent": spent})
+
+
+def read_line(line: bytes) -> Mark:
+    """Either of the two, without its break. Raises ValueError."""
+    try:
+        content = json.loads(line)
+        kept = "announced" not in content
+        sequence = content["sequence" if kept else "announced"]
+        totals = content["spent"] if kept else {}
+        spent = {name: spent_of(columns) for name, columns in totals.items()}
+        mark = Mark(sequence, bytes.fromhex(content["hash"]), spent, kept)
+    except (LedgerError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(line) from error
+    if type(sequence) is not int or not 0 < sequence < _LAST:
+        raise ValueError(line)
+    return mark
+
+
+def is_whole(line: bytes) -> bool:
+    """Whether a crash left all of it: room is zeros."""
+    return b"\0" not in line
+
+
+def _line(content: dict[str, object]) -> bytes:
+    return msgspec.json.encode(content) + b"\n"

@@ -1,15 +1,24 @@
-"""The hash chain over all rows: what it covers, how it grows, whether it is whole."""
+"""The hash chain over all rows: what it covers, how an act adds to it, whether it is whole.
+
+Nothing else is believed when something is spent: a process knows of the ledger what it checked
+(every link, every total again from the rows) or wrote itself.
+"""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from hashlib import sha256
+from typing import NamedTuple
 
 import msgspec
 
+from askew.dp.odometer import RunningLoss
 from askew.errors import LedgerFrozen
-from askew_server.ledger.marks import START, Mark
+from askew_server.ledger.anchor import START, Mark
+from askew_server.ledger.reading import all_paid, analyst_budgets
+from askew_server.ledger.records import Rule, columns_of, spent_of
 from askew_server.ledger.storage import TABLES
 
 Link = tuple[int, bytes]
@@ -92,3 +101,133 @@ def holds(database: sqlite3.Connection, mark: Mark) -> bool:
 def _hash_at(database: sqlite3.Connection, sequence: int) -> bytes | None:
     row = database.execute("SELECT hash FROM chain WHERE sequence = ?", (sequence,)).fetchone()
     return row[0] if row else None
+
+
+class Entry:
+    """The rows of one sequence, as they are written.
+
+    Its link covers them as they were given. What somebody else put under this sequence is not among
+    them, so it is found as what it is.
+    """
+
+    def __init__(
+        self, database: sqlite3.Connection, after: Checked, sequence: int | None = None
+    ) -> None:
+        """The next row after what was checked, if no other `sequence` is named."""
+        self.database, self._after = database, after
+        self.sequence = after.link[0] + 1 if sequence is None else sequence
+        self._rows: list[Row] = []
+        self._totals: dict[str, Total] = {}
+
+    def insert(self, table: str, *columns: str | bytes | int | None) -> None:
+        """One row, of this sequence and these columns."""
+        row = (self.sequence, *columns)
+        places = ", ".join("?" * len(row))
+        self.database.execute(f"INSERT INTO {table} VALUES ({places})", row)  # noqa: S608
+        self._rows.append((table, *row))
+
+    def spent_on(self, dataset: str) -> RunningLoss:
+        """What was spent on a data set before this act."""
+        return self._after.spent_on(dataset)
+
+    def add_total(self, dataset: str, spent: RunningLoss) -> None:
+        """The running total of a data set after this act."""
+        self.insert("totals", dataset, *columns_of(spent))
+        self._totals[dataset] = Total(self.sequence, spent)
+
+    def seal(self) -> Checked:
+        """Add the link over its rows; what is known then."""
+        link = (self.sequence, hash_over(self._rows, self._after.link[1]))
+        self.database.execute("INSERT INTO chain VALUES (?, ?)", link)
+        rows = self._after.rows + len(self._rows)
+        return Checked(link, rows, {**self._after.totals, **self._totals})
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The ledger up to a link.
+
+    rows: how many its links cover. totals: of each data set that anything was spent on.
+    """
+
+    link: Link = START.link
+    rows: int = 0
+    totals: Mapping[str, Total] = field(default_factory=dict)
+
+    def spent_on(self, dataset: str) -> RunningLoss:
+        """The running total of all versions of a data set."""
+        return self.totals[dataset].spent if dataset in self.totals else RunningLoss()
+
+    def mark(self, since: int) -> Mark:
+        """What the anchor remembers of the last link: the totals that changed after `since`."""
+        spent = {name: each.spent for name, each in self.totals.items() if each.sequence > since}
+        return Mark(*self.link, spent)
+
+
+def check(database: sqlite3.Connection, since: Checked) -> Checked:
+    """The ledger as it is now: links and totals after `since` recomputed, and no row beside them.
+
+    What `since` covers is not read again, so a row of it that was rewritten, or put in the place of
+    another, goes unseen; but no total of it is believed, and there are as many rows as it covers.
+    Raises LedgerFrozen.
+    """
+    end = check_links(database, since.link)
+    rows = check_no_strays(database, since.link[0], since.rows)
+    return Checked(end, rows, check_totals(database, since.link[0], since.totals))
+
+
+class Total(NamedTuple):
+    """What was spent on a data set, and the row that changed it last."""
+
+    sequence: int
+    spent: RunningLoss
+
+
+def check_totals(
+    database: sqlite3.Connection, since: int, known: Mapping[str, Total]
+) -> dict[str, Total]:
+    """The totals, of which those up to row `since` are known: every stored one after it is the sum
+    of the charges up to it. Raises LedgerFrozen.
+    """
+    changes, totals = _changes(database, since), dict(known)
+    stored = database.execute(
+        "SELECT * FROM totals WHERE sequence > ? ORDER BY sequence, dataset", (since,)
+    )
+    for sequence, dataset, *columns in stored:
+        change = changes.pop((sequence, dataset), None)
+        before = totals[dataset].spent if dataset in totals else RunningLoss()
+        spent = before + (change or RunningLoss())
+        if change is None or spent_of(columns) != spent:
+            raise LedgerFrozen(f"the total at row {sequence} is not the sum of the charges")
+        totals[dataset] = Total(sequence, spent)
+    if changes:
+        raise LedgerFrozen(f"the charge at row {min(changes)[0]} is in no total")
+    return totals
+
+
+def check_answers(database: sqlite3.Connection) -> None:
+    """No answer is longer than its reservation, and no analyst had more than granted."""
+    for paid in all_paid(database):
+        if paid.release is not None and paid.release.outcomes is not None:
+            reserved = getattr(paid.charge.request.loss, "rounds", 0)
+            if paid.release.outcomes > reserved:
+                raise LedgerFrozen(f"the answer to charge {paid.charge.id} passes its reservation")
+    for _, budget in analyst_budgets(database):
+        had, terms = budget.answered, budget.terms
+        if had.outcomes > terms.k_star or had.calls > terms.l_star:
+            raise LedgerFrozen(f"an analyst of {budget.dataset!r} had more than was granted")
+
+
+def _changes(database: sqlite3.Connection, since: int) -> dict[tuple[int, str], RunningLoss]:
+    """By row after `since` and data set: what the row spent."""
+    changes = {
+        (paid.charge.id, paid.charge.request.dataset): RunningLoss().plus(paid.charge.request.loss)
+        for paid in all_paid(database, since=since)
+        if paid.charge.request.rule is not Rule.GRANTED
+    }
+    for sequence, budget in analyst_budgets(database, since=since):
+        changes[sequence, budget.dataset] = RunningLoss().plus(budget.terms.grant())
+    carried = database.execute("SELECT * FROM carried WHERE sequence > ?", (since,))
+    for sequence, dataset, *columns in carried:
+        changes[sequence, dataset] = spent_of(columns)
+    return changes

@@ -19,9 +19,9 @@ from typing import Self
 from askew.dp.odometer import AnalystUsage, PayWhatYouGet, PrivacyFilter
 from askew.dp.privacy import ApproximateDP, NeighboringRelation
 from askew.errors import LedgerError, LedgerFrozen, ParameterError
-from askew_server.folder_lock import locked
+from askew_server.folders import locked
 from askew_server.ledger import acts, reading
-from askew_server.ledger.entry import Entry
+from askew_server.ledger.chain import Entry
 from askew_server.ledger.records import (
     AnalystBudget,
     Charge,

@@ -11,7 +11,6 @@ from askew.dp.composition import Loss
 from askew.dp.odometer import AnalystUsage, PayWhatYouGet, PrivacyFilter, RunningLoss
 from askew.dp.privacy import ApproximateDP, BoundedRange, NeighboringRelation, PureDP
 from askew.errors import LedgerError
-from askew_server.ledger.rationals import rational_of, spent_of
 from askew_server.ledger.records import (
     AnalystBudget,
     Charge,
@@ -19,6 +18,8 @@ from askew_server.ledger.records import (
     Dataset,
     EventMark,
     StoredRelease,
+    rational_of,
+    spent_of,
 )
 
 _CHARGES = """

@@ -8,13 +8,10 @@ from dataclasses import dataclass, fields
 
 from askew.dp.odometer import RunningLoss
 from askew.errors import LedgerError, LedgerFrozen
-from askew_server.ledger.anchor import Anchor
-from askew_server.ledger.chain import Link, holds, last_link
-from askew_server.ledger.checked import Checked
-from askew_server.ledger.entry import Entry
-from askew_server.ledger.marks import FARTHEST, START, Mark
-from askew_server.ledger.rationals import columns_of
+from askew_server.ledger.anchor import FARTHEST, START, Anchor, Mark
+from askew_server.ledger.chain import Checked, Entry, Link, holds, last_link
 from askew_server.ledger.reading import dataset_names, spent_on
+from askew_server.ledger.records import columns_of
 
 _RESTORED = "rows are missing: an old copy of the ledger was restored, or its file was deleted"
 _BEHIND = "the anchor is behind: an old copy of it was restored, or somebody else wrote rows"

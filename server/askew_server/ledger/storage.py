@@ -1,16 +1,18 @@
-"""The ledger's SQLite file: its tables, how it is opened, and what its failures mean."""
+"""The ledger's SQLite file: its tables, who may write it, how it is opened, what its failures
+mean.
+"""
 
 from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 
 from askew.errors import LedgerError, LedgerFrozen
-from askew_server.ledger.ownership import check_own
 
 VERSION = 1
 APPLICATION = 0x41736B4C  # marks the file as ours: "AskL"
@@ -241,3 +243,20 @@ def _schema() -> Iterator[str]:
             )
     yield from _INDEXES
     yield f"PRAGMA user_version = {VERSION}"
+
+
+_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+
+
+def check_own(path: Path, name: str) -> None:
+    """A file, if it is there, is this account's and written by no other. It may be read by others.
+
+    Who can write the directory can still replace it. Raises LedgerError, OSError.
+    """
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return
+    if status.st_uid != os.geteuid() or status.st_mode & _OTHERS:
+        text = f"the {name} {path} cannot be used: others may write it. It must be yours, and"
+        raise LedgerError(f"{text} writable by you alone (chmod go-w)")

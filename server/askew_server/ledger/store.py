@@ -1,5 +1,6 @@
-"""The chained store: an act is one link of the chain; acts that arrive together share a transaction
-and two lines of the anchor.
+"""The chained store: an act is a link of the chain, in a transaction and two lines of the anchor.
+
+Acts that wait for their turn share these with those that arrived meanwhile.
 """
 
 from __future__ import annotations
@@ -7,21 +8,16 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Condition, Lock
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from askew.errors import LedgerError, LedgerFrozen
 from askew_server.ledger import repair
-from askew_server.ledger.anchor import Anchor
-from askew_server.ledger.chain import last_link
-from askew_server.ledger.checked import Checked, check
-from askew_server.ledger.entry import Entry
-from askew_server.ledger.group import Waiting
-from askew_server.ledger.marks import START, Mark
-from askew_server.ledger.ownership import check_own
-from askew_server.ledger.recount import check_answers
-from askew_server.ledger.storage import check_schema, connect, pragma, storage_errors
+from askew_server.ledger.anchor import START, Anchor, Mark
+from askew_server.ledger.chain import Checked, Entry, check, check_answers, last_link
+from askew_server.ledger.storage import check_own, check_schema, connect, pragma, storage_errors
 
 _STOPPED = "the program was stopped; what was being charged may be spent"
 _Made = TypeVar("_Made")
@@ -193,3 +189,69 @@ class Store:
             if unreadable:  # only now: what its readable lines know is lost with them
                 self._anchor.renew(repaired)
             self._bring_anchor_up(database)
+
+
+_EVERYBODYS = (OSError, sqlite3.OperationalError, sqlite3.InternalError)
+
+
+@dataclass(eq=False)
+class Waiting(Generic[_Made]):
+    """One act: what it would find, what it would do, and what came of it.
+
+    settled: nothing more comes of it, since its group's transaction is kept, or failed. Its outcome
+    is read only then.
+    """
+
+    find: Callable[[sqlite3.Connection], _Made | None]
+    act: Callable[[Entry], _Made]
+    _made: _Made | None = None
+    _error: BaseException | None = None
+    settled: bool = field(default=False)
+
+    def wants_to_act(self, database: sqlite3.Connection) -> bool:
+        """Whether what it wants is not there yet. A refusal, or another fault, is its own; an error
+        of the disk or the file is everybody's, and raised.
+        """
+        try:
+            self._made = self.find(database)
+        except Exception as error:
+            if _is_everybodys(error):
+                raise
+            self.fail(error)
+        return self._made is None and self._error is None
+
+    def act_in(self, database: sqlite3.Connection, after: Checked) -> Checked:
+        """Do it and seal it as the link that follows; where that fails by its own fault, nothing of
+        it is left. What is known then.
+        """
+        entry = Entry(database, after)
+        database.execute("SAVEPOINT act")
+        try:
+            self._made = self.act(entry)
+            after = entry.seal()
+        except Exception as error:
+            if _is_everybodys(error):
+                raise
+            database.execute("ROLLBACK TO act")
+            self.fail(error)
+        database.execute("RELEASE act")
+        return after
+
+    def fail(self, error: BaseException) -> None:
+        """The act was refused, or the group's transaction failed: then what it was refused for may
+        be taken back.
+        """
+        self._made, self._error = None, error
+
+    def outcome(self) -> _Made:
+        """What was found or made. Raises what kept it from that."""
+        if self._error is not None:
+            raise self._error
+        if self._made is None:  # its turn never came: a fault of this module
+            raise AssertionError
+        return self._made
+
+
+def _is_everybodys(error: Exception) -> bool:
+    """Whether any other act would have met it: the disk is full, the file is damaged."""
+    return isinstance(error, _EVERYBODYS) or type(error) is sqlite3.DatabaseError

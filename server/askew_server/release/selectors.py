@@ -47,7 +47,7 @@ from askew.mechanisms.accuracy import Bounded
 from askew.mechanisms.parameters import ln, one_way
 from askew.mechanisms.tally import Counts
 from askew.noise.randomness import RandomBits
-from askew_server.release.numerals import number
+from askew_server.release.tables import number
 
 MIN_KBAR = 1000
 USUAL_BOUND = 100

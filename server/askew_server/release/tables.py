@@ -1,4 +1,4 @@
-"""Rows as a person, a spreadsheet or a program reads them."""
+"""Rows and numbers as a person, a spreadsheet or a program reads them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 
 from askew.dp.release import plain_name
 
@@ -15,6 +16,16 @@ Row = Mapping[str, str | int]
 # the mark itself, so that taking one mark off the front gives the text back, whatever it was.
 _MARK = "'"
 _MARKED = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠", _MARK)  # noqa: RUF001
+
+
+def number(value: Fraction | int) -> str:
+    """A short decimal; the exact rational stands in the release."""
+    return f"{float(value):.6g}"
+
+
+def losses(epsilon: Fraction, delta: Fraction) -> str:
+    """A loss."""
+    return f"epsilon {number(epsilon)}, delta {number(delta)}"
 
 
 def rows_in(form: str, columns: Sequence[str], rows: Sequence[Row]) -> str:

@@ -10,8 +10,8 @@ from askew.dp.release import PRIVACY_UNIT
 from askew.mechanisms.accuracy import CHANCE
 from askew_server.ledger import Dataset
 from askew_server.release.forecast import Forecast
-from askew_server.release.numerals import losses, number
 from askew_server.release.plan import ReleasePlan
+from askew_server.release.tables import losses, number
 
 
 def plan_in_words(plan: ReleasePlan, dataset: Dataset, foreseen: Forecast) -> list[tuple[str, str]]:

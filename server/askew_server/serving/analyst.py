@@ -9,7 +9,7 @@ from askew.errors import Unauthenticated
 from askew.wire import popularity_convert as convert
 from askew.wire.convert import parse
 from askew.wire.v1 import popularity_pb2 as pb
-from askew_server.release.analyst_desk import AnalystDesk
+from askew_server.release.analysts import AnalystDesk
 from askew_server.serving.bearer import Principals
 from askew_server.serving.call import Answer, Caller, Job, Lane
 

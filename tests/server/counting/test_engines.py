@@ -14,8 +14,7 @@ from askew.errors import DataError, ParameterError
 from askew_server.cli.options import Workplace
 from askew_server.counting import ContributionBound, CountingTask, TopCounts, count_top
 from askew_server.counting.bounding import require_countable
-from askew_server.counting.engines import driver, is_file, table_parts
-from askew_server.counting.engines.address import open_engine, public_address
+from askew_server.counting.engines import driver, is_file, open_engine, public_address, table_parts
 from askew_server.counting.engines.duckdb import DuckDBEngine
 
 

@@ -25,7 +25,7 @@ from askew_server.counting.bounding import catalog_size, uncounted_events
 from askew_server.counting.engines import csv_copies
 from askew_server.counting.engines.csv_header import has_returns_at_ends
 from askew_server.counting.engines.duckdb import DuckDBEngine
-from askew_server.counting.engines.private_folder import PrivateFolder
+from askew_server.folders import PrivateFolder
 
 LOG = b"unit,item\np,a\nq,a\n"
 # One event, which read without a look for returns is 500 events of others.
@@ -351,7 +351,7 @@ def test_copies_and_what_does_not_fit_lie_in_a_folder_of_this_account_alone(
 KILLED = """
 import os, sys
 from pathlib import Path
-from askew_server.counting.engines.private_folder import PrivateFolder
+from askew_server.folders import PrivateFolder
 folder = PrivateFolder(Path(sys.argv[1]))
 (folder.path / "events").write_text("p,a")
 os.kill(os.getpid(), 9)

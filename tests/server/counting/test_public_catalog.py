@@ -11,9 +11,8 @@ import pytest
 from server.counting.contract import task
 
 from askew.errors import DataError
-from askew_server.counting.bounding import require_countable
+from askew_server.counting.bounding import require_countable, require_public
 from askew_server.counting.engines.duckdb import DuckDBEngine
-from askew_server.counting.public_catalog import require_public
 
 ITSELF = "it is the event log itself, or may be; its items are not public"
 

@@ -62,12 +62,12 @@ def test_whoever_closes_an_engine_ends_what_another_thread_asked() -> None:
 STOPPED = """
 import os, sys
 from pathlib import Path
-from askew_server.cli.engine import EventCounter
+from askew_server.counting import EventCounter
 from askew_server.cli.main import main
-from askew_server import stoppable
+from askew_server import interruptible as interruptible
 
 number, counting = int(sys.argv.pop(1)), []
-count, tell = EventCounter.__call__, stoppable.tell
+count, tell = EventCounter.__call__, interruptible.tell
 
 def counted(*arguments):
     counting.append(True)
@@ -79,7 +79,7 @@ def told(*arguments):
         os.kill(os.getpid(), number)
     tell(*arguments)
 
-EventCounter.__call__, stoppable.tell = counted, told
+EventCounter.__call__, interruptible.tell = counted, told
 main()
 """
 

@@ -13,8 +13,7 @@ from typing import Any
 from server.ledger.scenes import files
 
 from askew_server.ledger import ChargeRequest, Ledger
-from askew_server.ledger.anchor import Anchor
-from askew_server.ledger.marks import Mark
+from askew_server.ledger.anchor import Anchor, Mark
 
 PATIENCE = 30  # seconds; only ever waited for by what does not do what it should
 

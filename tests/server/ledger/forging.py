@@ -12,11 +12,8 @@ from server.ledger.scenes import CAP, open_ledger, pure, request
 
 from askew.errors import LedgerFrozen
 from askew_server.ledger.anchor import Anchor
-from askew_server.ledger.chain import hash_over, last_link, stored_rows
-from askew_server.ledger.checked import Checked
-from askew_server.ledger.entry import Entry
+from askew_server.ledger.chain import Checked, Entry, Total, hash_over, last_link, stored_rows
 from askew_server.ledger.reading import dataset_names, spent_on
-from askew_server.ledger.recount import Total
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.errors import BudgetExceeded, ChargePending, LedgerError
 from askew_server.ledger import Charge, ChargeRequest, acts
 from askew_server.ledger.anchor import Anchor
-from askew_server.ledger.entry import Entry
+from askew_server.ledger.chain import Entry
 
 
 def test_they_share_the_lines_of_the_anchor_and_each_has_a_row(tmp_path: Path) -> None:

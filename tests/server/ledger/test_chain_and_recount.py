@@ -22,8 +22,8 @@ from server.ledger.scenes import (
 
 from askew.errors import LedgerFrozen
 from askew_server.ledger import EventMark
+from askew_server.ledger.anchor import START
 from askew_server.ledger.chain import check_links, last_link
-from askew_server.ledger.marks import START
 from askew_server.ledger.storage import TABLES
 from askew_server.ledger.store import Store
 

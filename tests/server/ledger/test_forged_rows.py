@@ -28,12 +28,9 @@ from askew.dp.odometer import AnalystUsage
 from askew.errors import LedgerError, LedgerFrozen
 from askew_server.ledger import anchor as anchor_module
 from askew_server.ledger.acts import add_grant
-from askew_server.ledger.anchor import Anchor
-from askew_server.ledger.chain import last_link
-from askew_server.ledger.entry import Entry
-from askew_server.ledger.marks import Mark
-from askew_server.ledger.rationals import columns_of, rational_of
-from askew_server.ledger.records import AnalystBudget
+from askew_server.ledger.anchor import Anchor, Mark
+from askew_server.ledger.chain import Entry, last_link
+from askew_server.ledger.records import AnalystBudget, columns_of, rational_of
 from askew_server.ledger.store import Store
 
 NOTHING = ("0/1", "0/1", "0/1", "0/1", "0/1")

@@ -22,9 +22,8 @@ from server.ledger.scenes import (
 )
 
 from askew.errors import BudgetExceeded, LedgerFrozen
-from askew_server.ledger.anchor import Anchor
+from askew_server.ledger.anchor import Anchor, Mark
 from askew_server.ledger.chain import last_link
-from askew_server.ledger.marks import Mark
 from askew_server.ledger.storage import TABLES
 
 NOTHING = "'0/1', '0/1', '0/1', '0/1', '0/1'"

@@ -29,8 +29,7 @@ from askew.dp.odometer import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.errors import LedgerError, LedgerFrozen
 from askew_server.ledger import Ledger
-from askew_server.ledger.anchor import Anchor
-from askew_server.ledger.marks import Mark
+from askew_server.ledger.anchor import Anchor, Mark
 from askew_server.ledger.store import Store
 
 

@@ -10,9 +10,8 @@ import pytest
 from server.ledger.scenes import TERMS, answer, charged, files, new_ledger, open_ledger, request
 
 from askew.errors import LedgerFrozen
-from askew_server.ledger.anchor import Anchor
+from askew_server.ledger.anchor import Anchor, Mark
 from askew_server.ledger.chain import Link, check_links
-from askew_server.ledger.marks import Mark
 
 
 @pytest.mark.parametrize("who", [None, "ann"])
@@ -108,7 +107,7 @@ def test_what_others_committed_is_checked_before_the_next_act(
             seen.append((since[0], (end := check_links(database, since))[0]))
             return end
 
-        monkeypatch.setattr("askew_server.ledger.checked.check_links", noted)
+        monkeypatch.setattr("askew_server.ledger.chain.check_links", noted)
         charged(ledger, request("b"))
         assert seen == []
         with open_ledger(tmp_path) as other:

@@ -15,9 +15,8 @@ from server.ledger.scenes import CAP, UNIT, charged, files, new_ledger, request
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.errors import LedgerError
 from askew_server.ledger import Charge, Ledger
-from askew_server.ledger.anchor import Anchor
-from askew_server.ledger.entry import Entry
-from askew_server.ledger.marks import Mark
+from askew_server.ledger.anchor import Anchor, Mark
+from askew_server.ledger.chain import Entry
 
 
 class Bell(Condition):

@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from askew.noise.randomness import SystemBits
-from askew_server.cli.engine import EventCounter
 from askew_server.cli.options import Workplace
 from askew_server.cli.release_run import Output, run
+from askew_server.counting import EventCounter
 from askew_server.ledger import Ledger
 from askew_server.ledger.anchor import Anchor
 from askew_server.release.plan import EventSource, ReleasePlan

@@ -19,8 +19,7 @@ from askew.errors import DataError, NotFound, Refused
 from askew.noise.randomness import SystemBits
 from askew_server.counting import ContributionBound, CountingTask, TopCounts
 from askew_server.ledger import Ledger
-from askew_server.release.analyst_desk import AnalystDesk
-from askew_server.release.analyst_plan import Offer
+from askew_server.release.analysts import AnalystDesk, Offer
 from askew_server.release.job import Beat, ReleaseJob
 from askew_server.release.plan import EventSource
 

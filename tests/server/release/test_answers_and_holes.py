@@ -20,12 +20,10 @@ from askew.dp.release import PRIVACY_UNIT, release_from_bytes
 from askew.errors import DataError
 from askew.noise.randomness import ReplayBits
 from askew.wire import popularity_convert as convert
-from askew_server.cli.engine import EventCounter
-from askew_server.counting import ContributionBound, CountingTask
+from askew_server.counting import ContributionBound, CountingTask, EventCounter
 from askew_server.counting.engines.duckdb import DuckDBEngine
 from askew_server.ledger import Ledger
-from askew_server.release.analyst_desk import AnalystDesk
-from askew_server.release.analyst_plan import Offer
+from askew_server.release.analysts import AnalystDesk, Offer
 from askew_server.release.job import ReleaseJob
 from askew_server.release.plan import EventSource
 

@@ -149,7 +149,7 @@ def test_a_row_is_all_that_an_operator_is_told_from(
 # -- nothing else ----------------------------------------------------------------------------------
 
 # The table itself, and the answers to analysts, which are always of one mechanism.
-KNOWING = {f"server/askew_server/release/{name}.py" for name in ("selectors", "analyst_plan")}
+KNOWING = {f"server/askew_server/release/{name}.py" for name in ("selectors", "analysts")}
 JUDGES = [
     *(ROOT / "server").rglob("*.py"),
     *(ROOT / "shared/askew/wire").glob("*.py"),

@@ -19,7 +19,7 @@ from askew_server.counting import ContributionBound, CountingTask, TopCounts
 from askew_server.ledger import Ledger, storage
 from askew_server.published import reader as release_reader
 from askew_server.published.reader import ReleaseReader
-from askew_server.release.analyst_plan import AnalystPlan, Offer
+from askew_server.release.analysts import AnalystPlan, Offer
 from askew_server.release.job import ReleaseJob
 from askew_server.release.plan import EventSource, ReleasePlan
 

@@ -25,8 +25,7 @@ from askew.wire.v1 import popularity_pb2 as pb
 from askew_server.counting import ContributionBound, CountingTask, TopCounts
 from askew_server.ledger import Ledger
 from askew_server.published.reader import ReleaseReader
-from askew_server.release.analyst_desk import AnalystDesk
-from askew_server.release.analyst_plan import AnalystPlan, Offer
+from askew_server.release.analysts import AnalystDesk, AnalystPlan, Offer
 from askew_server.release.job import ReleaseJob
 from askew_server.release.plan import EventSource, ReleasePlan
 from askew_server.serving.analyst import AnalystService

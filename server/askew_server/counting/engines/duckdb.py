@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import shutil
 from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -12,6 +13,7 @@ import duckdb
 
 from askew.errors import DataError
 from askew_server.counting.engines import (
+    failures_named,
     is_file,
     is_text_file,
     no_rows,
@@ -28,7 +30,6 @@ from askew_server.counting.engines.csv_copies import (
     unmarked,
 )
 from askew_server.counting.engines.csv_header import columns_of
-from askew_server.counting.engines.duckdb_failures import duckdb_failures
 from askew_server.counting.engines.files import (
     FileState,
     are_as_they_were,
@@ -36,8 +37,22 @@ from askew_server.counting.engines.files import (
     mark_of,
     states_of,
 )
-from askew_server.counting.engines.private_folder import PrivateFolder
-from askew_server.stoppable import Progress, of_duckdb
+from askew_server.folders import PrivateFolder
+from askew_server.interruptible import Progress, of_duckdb
+
+
+def duckdb_failures(where: str) -> AbstractContextManager[None]:
+    """DuckDB's failure as a DataError that quotes no row."""
+    return failures_named(where, duckdb.Error, _reason)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return "DuckDB's memory is used up; raise its limit or give it a temporary directory"
+    if isinstance(error, duckdb.IOException | duckdb.CatalogException):
+        return str(error).partition("\n")[0]  # names files and tables, never a row
+    return f"DuckDB cannot read this ({type(error).__name__})"
+
 
 _LOOKS = 3  # at files that others replace
 

@@ -26,8 +26,8 @@ from askew_server.counting.engines.files import (
     opened_bytes,
     states_of,
 )
-from askew_server.counting.engines.private_folder import PrivateFolder
-from askew_server.stoppable import Stoppable
+from askew_server.folders import PrivateFolder
+from askew_server.interruptible import Interruptible
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -93,7 +93,7 @@ class SparkEngine:
             driver("pyspark.logger", "spark").PySparkLogger.getLogger(name).disabled = True
         with failures_named("Spark", Exception, _reason):
             self._session: SparkSession = builder.getOrCreate()
-        self._statements = Stoppable(self._session.sparkContext.cancelAllJobs)
+        self._statements = Interruptible(self._session.sparkContext.cancelAllJobs)
         self._views: dict[str, str] = {}
         self._public: set[str] = set()
         self._closed = False

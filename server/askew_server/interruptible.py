@@ -17,7 +17,7 @@ _TELL_SECONDS = 0.25
 _STOP_SECONDS = 0.05  # between two stops: one that comes before a statement is lost
 
 
-class Stoppable:
+class Interruptible:
     """What is asked of one connection, one statement at a time.
 
     A driver that a signal finds at work does not pass it on: DuckDB makes a RuntimeError of it, or
@@ -51,15 +51,15 @@ class Stoppable:
             wait([self._asked], _STOP_SECONDS)
 
 
-def of_duckdb(connection: DuckDBPyConnection, progress: Progress | None = None) -> Stoppable:
+def of_duckdb(connection: DuckDBPyConnection, progress: Progress | None = None) -> Interruptible:
     """What is asked of a connection to DuckDB; `progress` is told where DuckDB knows how far it is,
     which it counts for its bar alone.
     """
     if progress is None:
-        return Stoppable(connection.interrupt)
+        return Interruptible(connection.interrupt)
     connection.execute("SET enable_progress_bar = true")
     connection.execute("SET enable_progress_bar_print = false")
-    return Stoppable(connection.interrupt, lambda: tell(connection, progress))
+    return Interruptible(connection.interrupt, lambda: tell(connection, progress))
 
 
 def tell(connection: DuckDBPyConnection, progress: Progress) -> None:

@@ -1,11 +1,12 @@
-"""A folder for what does not fit and for copies of events: this account's alone, for one process.
+"""Folders of one process: a lock that ends with it, and a private place for copies of events.
 
-It is removed when it is let go of, and by the next one that is made in the same place where a
-process died: each holds a lock on its own, which ends with its process.
+A private folder is removed when it is let go of, and by the next one that is made in the same place
+where a process died. Who holds the lock of a folder may remove it.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import stat
@@ -14,7 +15,25 @@ import weakref
 from pathlib import Path
 
 from askew.errors import DataError
-from askew_server.folder_lock import locked
+
+
+def locked(path: Path) -> int | None:
+    """A descriptor that holds the lock of a folder that is there, until it is closed; None where
+    another holds it, or it is gone.
+    """
+    try:
+        held = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if path.stat().st_ino == os.fstat(held).st_ino:  # not removed by who held it before
+            return held
+    except OSError:
+        pass
+    os.close(held)
+    return None
+
 
 _PREFIX = "askew-count-"
 _TRIES = 10  # against others who remove what they find without a lock
