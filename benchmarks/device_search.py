@@ -118,7 +118,7 @@ def opened(folder: Path) -> Any:
     from askew_client.opening import open_companion
     from askew_client.settings.settings import ClientSettings
 
-    settings = ClientSettings(way="whole", byte_budget=BUDGET, k=20)
+    settings = ClientSettings(mode="local", byte_budget=BUDGET, k=20)
     transport = cast("Any", OneFile(folder / "held"))
     return open_companion(settings, directory=folder / "device", transport=transport)
 

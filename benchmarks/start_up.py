@@ -119,7 +119,7 @@ def main(folder: Path) -> None:
         )
     ]
     with served(folder) as address:
-        questions = [asked(n, data, address) for n in ("askew ask", "askew ask --way signal")]
+        questions = [asked(n, data, address) for n in ("askew ask", "askew ask --mode query")]
         finish([run("Start-up, CPU of a whole command", [*rows, *questions])])
 
 

@@ -50,7 +50,7 @@ async def device(address: str, directory: str) -> dict[str, int]:
     from askew_client.views.problems import value_of
 
     settings = ClientSettings(
-        epsilon=Fraction(1), k=K, way="signal", max_one_rating=4.0, timeout=60.0
+        epsilon=Fraction(1), k=K, mode="query", max_one_rating=4.0, timeout=60.0
     )
     places, bits = paths.places(directory), SystemBits()
     async with open_library(settings, server=address, directory=directory) as (network, library):

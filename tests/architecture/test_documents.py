@@ -100,7 +100,7 @@ def test_the_first_ten_lines_of_the_readme_name_what_it_is_for_and_for_whom() ->
 def test_the_readme_says_for_whom_it_is_not_before_anything_is_to_be_typed() -> None:
     """A list of ways, whoever needs none of them, and the page that says more."""
     first = README[: README.index("```")]
-    for way in ("`whole`", "`shared`", "`signal`", "[places]", "[releases]"):
+    for way in ("`local`", "`cached`", "`query`", "[places]", "[releases]"):
         assert re.search(rf"^- .*{re.escape(way)}", first, re.MULTILINE), way
     assert "Not if" in first
     assert "(docs/when.md)" in first

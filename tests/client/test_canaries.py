@@ -45,7 +45,7 @@ RATED = b"title,rating\nAlien (1979),4.625\nCasablanca (1942),1.375\nXanadu Cana
 CANARIES = ["Alien", "Casablanca", "Xanadu", "4.625", "1.375", "3.875"]
 STORES = {"profile.sqlite", "profile.sqlite-wal", "profile.sqlite-shm"}
 SETTINGS = ClientSettings(
-    way="signal",
+    mode="query",
     epsilon=Fraction(2),
     k=4,
     lifetime_cap=Fraction(16),
@@ -115,12 +115,12 @@ def test_a_whole_life_leaves_the_person_in_the_profile_store_alone(
     server = ("--server", demo_address)
     runs = [
         watched("profile", "import", "-", stdin=RATED),
-        watched("ask", *server, "--way", "signal"),
-        watched("ask", *server, "--way", "signal", "--json"),
+        watched("ask", *server, "--mode", "query"),
+        watched("ask", *server, "--mode", "query", "--json"),
         watched("budget"),
         watched("doctor", *server),
         watched("ask", "--server", "127.0.0.1:1"),
-        watched("ask", *server, "--way", "signal", "-k", "65"),
+        watched("ask", *server, "--mode", "query", "-k", "65"),
         watched("ask", *server, "--max-nothing"),
     ]
     picked = json.loads(runs[2][0])["pick"]

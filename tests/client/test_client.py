@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from client.conftest import Pair
 
 SETTINGS = ClientSettings(
-    way="signal", epsilon=Fraction(2), k=4, max_diameter=32.0, max_one_rating=32.0
+    mode="query", epsilon=Fraction(2), k=4, max_diameter=32.0, max_one_rating=32.0
 )
 
 
@@ -86,7 +86,7 @@ def test_a_program_has_a_monthly_cap_too(network: LocalTransport, tmp_path: Path
         client.ask()
 
 
-QUICK = ClientSettings(way="signal")
+QUICK = ClientSettings(mode="query")
 
 
 def test_the_real_network_is_the_default(demo_address: str, tmp_path: Path) -> None:

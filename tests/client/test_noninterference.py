@@ -196,7 +196,7 @@ async def _calls_of(
     device = Companion(
         ShapedTransport(lambda: network),
         ClientSettings(
-            way="signal", epsilon=Fraction(2), k=4, max_diameter=32.0, max_one_rating=32.0
+            mode="query", epsilon=Fraction(2), k=4, max_diameter=32.0, max_one_rating=32.0
         ),
         library=FetchedAnew(network),
         profile=PassingProfile(),

@@ -15,7 +15,7 @@ from askew_client.settings.settings import ClientSettings
 if TYPE_CHECKING:
     from client.conftest import Pair
 
-FOUR = replace(ClientSettings(), way="signal", k=4, max_diameter=4.0, max_one_rating=4.0)
+FOUR = replace(ClientSettings(), mode="query", k=4, max_diameter=4.0, max_one_rating=4.0)
 A_LITTLE = 2.0**-16  # the least that a width can change
 
 

@@ -76,7 +76,7 @@ async def called(channel: grpc.aio.Channel, method: str, request: bytes = b"") -
 
 
 async def test_a_device_asks_through_it_by_tls(proxy: Proxy, tmp_path: Path) -> None:
-    settings = ClientSettings(way="signal", k=4, timeout=PATIENCE, authority=str(proxy.authority))
+    settings = ClientSettings(mode="query", k=4, timeout=PATIENCE, authority=str(proxy.authority))
     async with AskewClient(settings, server=proxy.address, directory=tmp_path) as client:
         await ready(proxy)
         client.rate("Alien (1979)", 5)

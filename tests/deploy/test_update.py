@@ -214,7 +214,7 @@ class Device:
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[AskewClient]:
         settings = ClientSettings(
-            way="signal",
+            mode="query",
             k=4,
             interval=1.0,  # in which a busy machine is ready
             timeout=PATIENCE,

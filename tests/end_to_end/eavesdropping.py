@@ -19,7 +19,7 @@ from askew.catalog.held_file import Part, piece_of
 from askew.catalog.item import Item
 from askew.errors import AskewError, StaleSpace
 from askew.protocol.model_card import ModelCard
-from askew.protocol.utility_table import ModeUtility, UtilityTable, Way
+from askew.protocol.utility_table import ModeUtility, ServingMode, UtilityTable
 from askew.spaces.item_codes import rounded, rounded_boosts, scales_of
 from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew.wire import convert, status
@@ -167,9 +167,17 @@ def _world(
 
 def servers_with_tables() -> dict[str, Callable[[], HostileServer]]:
     """Cards that propose, of catalogs of which a device with `starter_budget` holds the films."""
-    shared = ModeUtility(Way.SHARED, FILMS, 1000, 0.5)
+    shared = ModeUtility(ServingMode.CACHED, FILMS, 1000, 0.5)
     cheap = ModeUtility(
-        Way.SIGNAL, FILMS, 1000, 0.9, 0.4, 0.01, mechanism="bucket_rr", epsilon=Fraction(1, 2), k=2
+        ServingMode.QUERY,
+        FILMS,
+        1000,
+        0.9,
+        0.4,
+        0.01,
+        mechanism="bucket_rr",
+        epsilon=Fraction(1, 2),
+        k=2,
     )
     dear, point = replace(cheap, epsilon=Fraction(16)), replace(cheap, mechanism="geo_laplace")
     tables = {

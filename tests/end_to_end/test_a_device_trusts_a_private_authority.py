@@ -62,14 +62,14 @@ async def test_a_question_is_answered_over_tls_and_a_stranger_gets_none(
     """A server that is not trusted learns nothing, and nothing is charged for it."""
     stranger = certs(tmp_path / "stranger")
     for authority in (str(stranger / "authority.pem"), ""):
-        settings = ClientSettings(way="signal", authority=authority)
+        settings = ClientSettings(mode="query", authority=authority)
         async with AskewClient(settings, server=server, directory=tmp_path / "device") as client:
             with pytest.raises(Unreachable) as caught:
                 await client.ask()
         assert str(caught.value).startswith(f"no connection to {server}: it")
     assert charges_of(tmp_path / "device", settings) == 0
     settings = ClientSettings(
-        way="signal", authority=str(trusted / "authority.pem"), timeout=PATIENCE
+        mode="query", authority=str(trusted / "authority.pem"), timeout=PATIENCE
     )
     async with AskewClient(settings, server=server, directory=tmp_path / "device") as client:
         answer = await client.ask()

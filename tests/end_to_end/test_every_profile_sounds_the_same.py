@@ -44,7 +44,7 @@ from askew_client.taste.exchange import Exchange
 from askew_client.tui.app import AskewApp
 from askew_client.views.answers import Answer, Connection
 
-SETTINGS = ClientSettings(way="signal", k=4)
+SETTINGS = ClientSettings(mode="query", k=4)
 SERVERS = hostile_servers()
 Observation = tuple[str, tuple[Heard, ...]]
 
@@ -115,7 +115,7 @@ async def test_whether_a_device_asks_by_itself_is_the_same_for_all_profiles(
 ) -> None:
     """Caught here: no question where the best item is held, or was met; one because it is not."""
     server = TABLES[table]()
-    settings = replace(SETTINGS, way="auto", byte_budget=starter_budget(server))
+    settings = replace(SETTINGS, mode="auto", byte_budget=starter_budget(server))
     assert len(await in_the_library(server, 6, tmp_path, settings)) == 1
     assert server.n_questions == 6 * QUESTIONS.get(table, 0)
 
@@ -131,7 +131,7 @@ def by_command(address: str, person: Ratings, data: Path, monkeypatch: pytest.Mo
     """`askew ask --ratings - --unmatched FILE` twice; the exit codes."""
     lines = [f'"{title}",{"" if r is None else r}' for title, r in person.items()]
     text = "\n".join(["title,rating", *lines]).encode()
-    arguments = ["askew", "ask", "--ratings", "-", "-k", "4", "--way", "signal"]
+    arguments = ["askew", "ask", "--ratings", "-", "-k", "4", "--mode", "query"]
     arguments += ["--server", address]
     codes: list[object] = []
     for _ in range(2):

@@ -158,7 +158,7 @@ async def heard_of(
         mechanism=mechanism,
         epsilon=Fraction(1),
         k=4,
-        way="signal",
+        mode="query",
         byte_budget=budget,
         max_diameter=1000.0,
         max_one_rating=1000.0,

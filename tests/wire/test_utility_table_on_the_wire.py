@@ -12,7 +12,13 @@ from wire.hostility import accepted_parts, altered
 from askew.catalog.catalog import Catalog
 from askew.errors import Malformed, OutOfRange, WireError
 from askew.protocol.model_card import ModelCard
-from askew.protocol.utility_table import MAX_HELD_BYTES, MAX_ROWS, ModeUtility, UtilityTable, Way
+from askew.protocol.utility_table import (
+    MAX_HELD_BYTES,
+    MAX_ROWS,
+    ModeUtility,
+    ServingMode,
+    UtilityTable,
+)
 from askew.wire import convert
 from askew.wire.held import held_to_bytes
 from askew.wire.utility_table import utility_table_from_message, utility_table_to_message
@@ -21,27 +27,27 @@ from askew.wire.v1 import retrieval_pb2 as pb
 NAN, INF = float("nan"), float("inf")
 TABLE = UtilityTable(
     (
-        ModeUtility(Way.WHOLE, 5, 300, 1.0),
-        ModeUtility(Way.SHARED, 2, 200, 0.5),
-        ModeUtility(Way.SIGNAL, 2, 200, 0.75, 0.25, 0.125, "bucket_rr", Fraction(4), 5, 9),
-        ModeUtility(Way.SIGNAL, 0, 0, 0.5, -0.25, 0.125, "geo_laplace", Fraction(1, 2), 8),
+        ModeUtility(ServingMode.LOCAL, 5, 300, 1.0),
+        ModeUtility(ServingMode.CACHED, 2, 200, 0.5),
+        ModeUtility(ServingMode.QUERY, 2, 200, 0.75, 0.25, 0.125, "bucket_rr", Fraction(4), 5, 9),
+        ModeUtility(ServingMode.QUERY, 0, 0, 0.5, -0.25, 0.125, "geo_laplace", Fraction(1, 2), 8),
     ),
     proposed=2,
 )
 
 BYTES = bytes.fromhex(
-    "0a 1e"  # field 1, an offer: 30 bytes
-    "0a 05 77686f6c65"  # whole
+    "0a 1e"  # field 1, a row: 30 bytes
+    "0a 05 6c6f63616c"  # local
     "15 05000000"  # 5 items
     "19 2c01000000000000"  # 300 bytes
     "21 000000000000f03f"  # ratio 1
-    "0a 1f"  # an offer: 31 bytes
-    "0a 06 736861726564"  # shared
+    "0a 1f"  # a row: 31 bytes
+    "0a 06 636163686564"  # cached
     "15 02000000"  # 2 items
     "19 c800000000000000"  # 200 bytes
     "21 000000000000e03f"  # ratio 1/2
-    "0a 49"  # an offer: 73 bytes
-    "0a 06 7369676e616c"  # signal
+    "0a 48"  # a row: 72 bytes
+    "0a 05 7175657279"  # query
     "15 02000000"  # 2 items
     "19 c800000000000000"  # 200 bytes
     "21 000000000000e83f"  # ratio 3/4
@@ -50,9 +56,9 @@ BYTES = bytes.fromhex(
     "3a 09 6275636b65745f7272"  # bucket_rr
     "42 01 34"  # at "4"
     "4d 05000000"  # k = 5
-    "55 09000000"  # worth 9 items
-    "0a 3a"  # an offer: 58 bytes; 0 items, 0 bytes and worth 0 take none
-    "0a 06 7369676e616c"  # signal
+    "55 09000000"  # 9 equivalent items
+    "0a 39"  # a row: 57 bytes; 0 items, 0 bytes and 0 equivalent items take none
+    "0a 05 7175657279"  # query
     "21 000000000000e03f"  # ratio 1/2
     "29 000000000000d0bf"  # gain -1/4
     "31 000000000000c03f"  # its error 1/8
@@ -92,9 +98,9 @@ def test_a_file_is_as_long_whatever_size_it_tells(
 
 
 OFFERS: dict[str, tuple[str, object, type[WireError]]] = {
-    "no way": ("way", "", OutOfRange),
-    "an unknown way": ("way", "both", OutOfRange),
-    "a signal that is whole": ("way", "whole", OutOfRange),
+    "no way": ("mode", "", OutOfRange),
+    "an unknown way": ("mode", "both", OutOfRange),
+    "a query that is local": ("mode", "local", OutOfRange),
     "a signal without a mechanism": ("mechanism", "", OutOfRange),
     "an unknown mechanism": ("mechanism", "plain", OutOfRange),
     "no epsilon": ("epsilon", "", OutOfRange),
@@ -160,4 +166,4 @@ def test_every_part_of_a_table_passes_for_a_table_or_is_refused() -> None:
         assert set(table.rows) <= set(TABLE.rows)
 
     accepted = accepted_parts(BYTES, parsed)
-    assert accepted == [32, 32 + 33, 32 + 33 + 75, 32 + 33 + 75 + 60]
+    assert accepted == [32, 32 + 33, 32 + 33 + 74, 32 + 33 + 74 + 59]

@@ -33,7 +33,7 @@ _SECOND_SPACE = (
     options.k,
     options.epsilon,
     options.mechanism,
-    options.way,
+    options.mode,
     options.consent,
     options.lifetime_cap,
     options.data,
@@ -69,7 +69,8 @@ def ask(
     """Find what is best for you, ranked in private; a signal is sent only where that pays.
 
     A catalog that this device can hold is ranked here, whole. Else it goes by what the server says
-    a signal is worth, and never by a dearer one than your settings say. --way takes the other ways.
+    a signal is worth, and never by a dearer one than your settings say. --mode takes the other
+    ways.
 
     The stored profile is used (`askew profile`), or a file of ratings, which stays on this device.
     One noisy signal is drawn and charged each month; asking again sends the same one. What it costs
@@ -79,12 +80,12 @@ def ask(
     \b
     Examples:
       askew ask
-      askew ask --way signal -k 20 --json
+      askew ask --mode query -k 20 --json
       askew ask --ratings - --unmatched unknown.csv < my-ratings.csv
     """
     config = options.load(context, **flags)
-    if flags["consent"] and config.settings.way != "auto":
-        raise click.UsageError("--consent takes what a server proposes, which needs --way auto")
+    if flags["consent"] and config.settings.mode != "auto":
+        raise click.UsageError("--consent takes what a server proposes, which needs --mode auto")
     options.note(f"asking {config.server} ...")
     # Before the first call, so that no error of a profile depends on a server; and a passphrase is
     # typed before there is an event loop, which would swallow Ctrl-C.
@@ -158,7 +159,7 @@ def _save(found: Answer, path: Path) -> None:
     from askew_client.storage.private_files import replace_file
 
     if not found.pick.payload:
-        raise click.ClickException("no answer brought anything with the pick; --way signal asks")
+        raise click.ClickException("no answer brought anything with the pick; --mode query asks")
     replace_file(path, found.pick.payload)
 
 

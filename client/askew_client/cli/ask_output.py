@@ -25,7 +25,7 @@ def as_lines(found: Answer) -> Iterator[str]:
     yield f"({found.source}; * is your pick, chosen on this device)"
     if not found.used:
         yield _NOTHING_RATED
-    yield from _way_lines(found)
+    yield from _mode_lines(found)
     if found.unused:
         yield (
             f"(this device does not know the titles of {found.unused} of your ratings; "
@@ -33,10 +33,10 @@ def as_lines(found: Answer) -> Iterator[str]:
         )
 
 
-def _way_lines(found: Answer) -> Iterator[str]:
+def _mode_lines(found: Answer) -> Iterator[str]:
     """How it was answered, and what that cost."""
-    yield f"({found.way.name}: {found.way.reason})"
-    for note in found.way.notes:
+    yield f"({found.mode.name}: {found.mode.reason})"
+    for note in found.mode.notes:
         yield f"({note})"
     if found.cost is not None:
         yield from _cost_lines(found.cost)
@@ -86,8 +86,12 @@ def as_json(found: Answer) -> dict[str, object]:
         "came": [result.title.label for result in found.results if result.came],
         "used_ratings": found.used,
         "unused_ratings": found.unused,
-        "way": {"name": found.way.name, "why": found.way.reason, "notes": list(found.way.notes)},
-        "consent": found.way.consent or None,
+        "mode": {
+            "name": found.mode.name,
+            "why": found.mode.reason,
+            "notes": list(found.mode.notes),
+        },
+        "consent": found.mode.consent or None,
         "fresh": found.departure is not None and found.departure.fresh,
         "cost": None if found.cost is None else _cost_as_json(found.cost),
     }

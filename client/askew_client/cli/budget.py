@@ -64,13 +64,13 @@ def budget(
         if not yes:
             click.confirm(_ACCEPT, abort=True, err=True)
         store.unfreeze(slot_of(today))
-    found, way = budget_of(store, today, _places(where.profile)), config.settings.way
+    found, mode = budget_of(store, today, _places(where.profile)), config.settings.mode
     if as_json:
-        options.print_json({**_as_json(found), "way": way})
+        options.print_json({**_as_json(found), "mode": mode})
     else:
         _print(found)
         click.echo(
-            f"The way is {way}; `askew doctor` says what that comes to at a server, and why."
+            f"The mode is {mode}; `askew doctor` says what that comes to at a server, and why."
         )
 
 

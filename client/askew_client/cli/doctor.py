@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@options.all_of(options.server, options.way, options.data, options.as_json)
+@options.all_of(options.server, options.mode, options.data, options.as_json)
 @click.pass_context
 def doctor(
     context: click.Context,
     server: str | None,
-    way: str | None,
+    mode: str | None,
     data: Path | None,
     as_json: bool,
 ) -> int:
@@ -37,7 +37,7 @@ def doctor(
       askew doctor
       askew doctor --json
     """
-    config = options.load(context, server=server, way=way, data=data)
+    config = options.load(context, server=server, mode=mode, data=data)
     options.note(f"looking at {config.server} and the files of this device ...")
     findings = options.run(_findings(config))
     if as_json:
@@ -71,12 +71,12 @@ async def _server(config: Config) -> AsyncIterator[Finding]:
 
 
 async def _space(network: GrpcTransport, config: Config) -> tuple[Finding, ...]:
-    """Whether this device asks this server, whichever kind of space it has, and by which way."""
+    """Whether this device asks this server, whichever kind of space it has, and by which mode."""
     import datetime
 
     from askew.errors import OtherKind
     from askew_client.catalog.cache import Shelf
-    from askew_client.device.doctor import check_metric_space, check_space, check_way
+    from askew_client.device.doctor import check_metric_space, check_mode, check_space
     from askew_client.settings.paths import places
     from askew_client.settings.settings import slot_of
     from askew_client.taste.choice import Held
@@ -90,8 +90,8 @@ async def _space(network: GrpcTransport, config: Config) -> tuple[Finding, ...]:
     except OtherKind:
         return (check_metric_space(await network.metric_card(), settings),)
     held = Held(len(found.catalog), found.size)
-    way = check_way(found.card, settings, held, server=config.server, slot=slot_of(today))
-    return check_space(found.card, settings), way
+    mode = check_mode(found.card, settings, held, server=config.server, slot=slot_of(today))
+    return check_space(found.card, settings), mode
 
 
 def _device(config: Config) -> list[Finding]:

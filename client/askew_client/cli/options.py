@@ -100,9 +100,9 @@ mechanism = click.option(
     type=click.Choice(["geo_laplace", "bucket_rr"]),
     help="Noise on a point, or a bucket named truthfully or not.  [default: geo_laplace]",
 )
-way = click.option(
-    "--way",
-    type=click.Choice(["auto", "whole", "shared", "signal"]),
+mode = click.option(
+    "--mode",
+    type=click.Choice(["auto", "local", "cached", "query"]),
     help="Rank what is held whole, rank what everybody holds, or send a signal too."
     "  [default: auto]",
 )

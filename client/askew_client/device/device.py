@@ -105,7 +105,7 @@ class Companion(QuestionDesk):
 
         places: Mapping[str, NamedPlace] = {} if self.locked else self._profile.read().places
         found = budget_of(self._signals, self._today(), places)
-        return replace(found, way=self._way())
+        return replace(found, mode=self._mode())
 
     def unfreeze(self) -> Budget:
         """Accept the ledger as it is after a freeze, and book what was lost. The person's act."""

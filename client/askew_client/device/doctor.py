@@ -42,22 +42,22 @@ def check_space(card: ModelCard, settings: ClientSettings) -> Finding:
     try:
         mechanism_for(card, settings)
     except ParameterError as error:
-        health: Health = "fail" if settings.way == "signal" else "warn"  # else none is needed
+        health: Health = "fail" if settings.mode == "query" else "warn"  # else none is needed
         return Finding("space", health, str(error), "Ask another server, or change the setting.")
     reach = card.space.encoder.reach()
     text = f"diameter {float(reach.diameter):.3g}, one rating moves {float(reach.one_rating):.3g}"
     return Finding("space", "ok", text)
 
 
-def check_way(
+def check_mode(
     card: ModelCard, settings: ClientSettings, held: Held, *, server: str, slot: str
 ) -> Finding:
     """How `askew ask` would be answered, and why."""
     try:
         taken = in_words(choose(settings, card, held, server=server, slot=slot), card)
     except ParameterError as error:
-        return Finding("way", "fail", str(error), "Take another way, or change the setting.")
-    return Finding("way", "ok", f"{taken.name}: {taken.reason}", " ".join(taken.notes))
+        return Finding("mode", "fail", str(error), "Take another way, or change the setting.")
+    return Finding("mode", "ok", f"{taken.name}: {taken.reason}", " ".join(taken.notes))
 
 
 def check_metric_space(card: MetricCard, settings: ClientSettings) -> Finding:

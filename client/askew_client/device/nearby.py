@@ -44,7 +44,7 @@ from askew_client.settings.settings import ClientSettings, Level, slot_of
 from askew_client.signals.asking import Question, ask
 from askew_client.signals.store import SignalStore
 from askew_client.transport.protocol import Library, Network
-from askew_client.views.answers import Rated, TakenWay
+from askew_client.views.answers import ModeView, Rated
 from askew_client.views.problems import Setback, setback_of
 from askew_client.views.quote import NearAnswer, NearResult, Quote, Terms
 
@@ -204,8 +204,8 @@ class Nearby(PlaceDesk):
             asker.space_version, terms.slot, asker.charge, handle=asker.handle
         )
         cost = asker.cost(price.stored, price.spent, price.lifetime_cap, fresh=price.fresh)
-        way = TakenWay("signal", _FRESH if price.fresh else _STORED)
-        return Quote(replace(terms, price=price), way, cost)
+        mode = ModeView("query", _FRESH if price.fresh else _STORED)
+        return Quote(replace(terms, price=price), mode, cost)
 
     def _prepare(
         self,

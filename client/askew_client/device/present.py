@@ -35,8 +35,8 @@ from askew_client.views.answers import (
     Connection,
     Cost,
     Departure,
+    ModeView,
     Result,
-    TakenWay,
     Title,
 )
 from askew_client.views.quote import Quote, Terms
@@ -115,7 +115,7 @@ def answer_of(  # noqa: PLR0913
     ranking: Ranking,
     titles: Sequence[Title],
     *,
-    way: TakenWay,
+    mode: ModeView,
     came: Mapping[int, bytes | None] = MappingProxyType({}),
     departure: Departure | None = None,
     cost: Cost | None = None,
@@ -124,7 +124,7 @@ def answer_of(  # noqa: PLR0913
     brought, with their payloads.
     """
     return Answer(
-        way=way,
+        mode=mode,
         departure=departure,
         cost=cost,
         source=exchange.card.source,

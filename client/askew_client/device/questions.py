@@ -29,7 +29,7 @@ from askew_client.taste.choice import Taken, choose
 from askew_client.taste.exchange import Exchange
 from askew_client.taste.words import in_words
 from askew_client.transport.protocol import Library, Network
-from askew_client.views.answers import Answer, Connection, PastAnswer, Refreshed, TakenWay
+from askew_client.views.answers import Answer, Connection, ModeView, PastAnswer, Refreshed
 from askew_client.views.problems import Setback, setback_of
 from askew_client.views.quote import Price, Quote, Terms
 
@@ -264,14 +264,14 @@ class QuestionDesk(ProfileDesk):
             terms = replace(terms, price=self._signals.price(terms.space_version, slot, charge))
         return present.quote_of(terms, taken, model.card)
 
-    def _way(self) -> TakenWay | None:
+    def _mode(self) -> ModeView | None:
         """How a question would be answered, and why; None before `connect`."""
         if self._model is None:
             return None
         try:
             taken = self._taken(self._model)
         except ParameterError as error:
-            return TakenWay(self._settings.way, str(error))
+            return ModeView(self._settings.mode, str(error))
         return in_words(taken, self._model.card)
 
     def _connected(self) -> Model:

@@ -69,7 +69,7 @@ class Quotes:
         terms = Terms(
             server=self.server,
             authority=settings.authority,
-            mode=str(taken.way),
+            mode=str(taken.mode),
             space_version=card.space.version,
             collection="",
             slot=slot,
@@ -89,7 +89,7 @@ class Quotes:
         return Terms(
             server=self.server,
             authority=settings.authority,
-            mode="signal",
+            mode="query",
             space_version=asker.space_version,
             collection=asker.collection,
             slot=slot,

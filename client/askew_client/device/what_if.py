@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from askew.noise.lattice import LatticeLaplace
-from askew.protocol.utility_table import Way
+from askew.protocol.utility_table import ServingMode
 from askew.retrieval import offsets_of
 from askew_client.device.model import Model
 from askew_client.settings.settings import ClientSettings
@@ -19,7 +19,7 @@ _PICTURE = 121  # points of a density, so that a wide terminal has one for each 
 def preview_of(model: Model, settings: ClientSettings) -> SignalPreview:
     """A fresh signal of these settings at this server. Raises ParameterError as `mechanism_for`."""
     charges = charges_of(model.card, settings)
-    row = row_of(Way.SIGNAL, settings, model.card, model.held)
+    row = row_of(ServingMode.QUERY, settings, model.card, model.held)
     return SignalPreview(
         epsilon=settings.epsilon,
         k=settings.k,

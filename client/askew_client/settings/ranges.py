@@ -40,7 +40,7 @@ _POSITIVE: Final = (
     "timeout",
 )
 _MOST: Final = 1e24  # what a flag has digits for, and far from what overflows in a float
-WAYS: Final = ("auto", "whole", "shared", "signal")
+MODES: Final = ("auto", "local", "cached", "query")
 # Far longer ones overflow the clocks that they are told to.
 _SECONDS: Final = {"timeout": (0.0, 3600.0, " seconds"), "interval": (0.1, 3600.0, " seconds")}
 
@@ -85,7 +85,7 @@ def check_settings(chosen: Mapping[str, Any]) -> None:
         limit = f"between {low} and {high} for {mechanism}"
         raise ParameterError("epsilon", epsilon, limit)
     _check_questions(chosen)
-    _check_ways(chosen)
+    _check_modes(chosen)
     if not isinstance(authority := chosen.get("authority", ""), str) or "\0" in authority:
         raise ParameterError("authority", authority, "the path of a file")
     for name in _POSITIVE:
@@ -102,10 +102,10 @@ def check_settings(chosen: Mapping[str, Any]) -> None:
             raise ParameterError(name, value, limit)
 
 
-def _check_ways(chosen: Mapping[str, Any]) -> None:
-    way, size = chosen.get("way", "auto"), chosen.get("byte_budget", 1)
-    if not isinstance(way, str) or way not in WAYS:
-        raise ParameterError("way", way, "auto, whole, shared or signal")
+def _check_modes(chosen: Mapping[str, Any]) -> None:
+    mode, size = chosen.get("mode", "auto"), chosen.get("byte_budget", 1)
+    if not isinstance(mode, str) or mode not in MODES:
+        raise ParameterError("mode", mode, "auto, local, cached or query")
     if type(size) is not int or size < 1:
         raise ParameterError("byte_budget", size, "a whole number of at least 1")
     if (consent := chosen.get("consent", "")) != "":

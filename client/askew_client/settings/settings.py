@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Level = Literal["district", "town", "county"]
 MechanismName = Literal["geo_laplace", "bucket_rr"]
-WayName = Literal["auto", "whole", "shared", "signal"]
+ModeName = Literal["auto", "local", "cached", "query"]
 
 
 class ExactNumber:
@@ -67,8 +67,8 @@ class ClientSettings:
     timeout: seconds for one call, with all its retries. authority: a file of certificates in PEM,
     which are trusted in place of the public authorities, and then on this machine too; "" trusts
     those.
-    way: how this device is served (`ways`): "auto" is by itself, as its own reckoning and what a
-    card proposes come to; else this way, at these settings. byte_budget: what a catalog may take
+    mode: how this device is served : "auto" is by itself, as its own reckoning and what a
+    card proposes come to; else this mode, at these settings. byte_budget: what a catalog may take
     that is held whole. held_from: the address of a static host that has what devices hold
     (`settings.static_host`); "" is the server itself. consent: the person's consents, each to
     one server's proposal in one space that costs more (`settings.consent`).
@@ -93,7 +93,7 @@ class ClientSettings:
     interval: float = 0.5
     timeout: float = 8.0
     authority: str = ""
-    way: WayName = "auto"
+    mode: ModeName = "auto"
     byte_budget: int = DEVICE_BYTES
     held_from: str = ""
     consent: str = ""

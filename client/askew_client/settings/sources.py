@@ -102,7 +102,7 @@ _PARSERS: dict[str, Callable[[str, object], object]] = {
     "interval": _decimal,
     "timeout": _decimal,
     "authority": _text,
-    "way": _text,
+    "mode": _text,
     "byte_budget": whole_number,
     "held_from": _text,
     "consent": _consent,

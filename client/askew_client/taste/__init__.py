@@ -1,1 +1,1 @@
-"""Which way a device is served: whole, shared or signal, by public things alone."""
+"""Which mode a device is served by: local, cached or query, by public things alone."""

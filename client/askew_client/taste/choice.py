@@ -46,7 +46,7 @@ from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.model_card import ModelCard
 from askew.protocol.signal import TasteMechanism
-from askew.protocol.utility_table import ModeUtility, UtilityTable, Way
+from askew.protocol.utility_table import ModeUtility, ServingMode, UtilityTable
 from askew_client.settings.settings import ClientSettings
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 
 class Reason(Enum):
-    """Why a way is taken."""
+    """Why a mode is taken."""
 
     CHOSEN = "the person's setting"
     HELD = "every item is held"
@@ -80,14 +80,14 @@ class Held:
 
 @dataclass(frozen=True)
 class Taken:
-    """The way in force, and why.
+    """The mode in force, and why.
 
     settings: with the mechanism, epsilon and k of its signal. held: what is ranked here. offer:
-    the row of the card's table for this way, where there is one. refused: the card's proposal,
+    the row of the card's table for this mode, where there is one. refused: the card's proposal,
     where it needs a yes, or more than that.
     """
 
-    way: Way
+    mode: ServingMode
     reason: Reason
     settings: ClientSettings
     held: Held
@@ -97,37 +97,37 @@ class Taken:
     @property
     def asks(self) -> bool:
         """Whether a signal is sent."""
-        return self.way is Way.SIGNAL
+        return self.mode is ServingMode.QUERY
 
 
 def choose(
     settings: ClientSettings, card: ModelCard, held: Held, *, server: str, slot: str
 ) -> Taken:
-    """The way that this device takes at this server, by its address, in this month.
+    """The mode that this device takes at this server, by its address, in this month.
 
-    Raises ParameterError for `way` whole where not every item is held within `byte_budget`.
+    Raises ParameterError for `mode` local where not every item is held within `byte_budget`.
     """
-    if settings.way != "auto":
-        return _chosen(Way(settings.way), settings, card, held)
+    if settings.mode != "auto":
+        return _chosen(ServingMode(settings.mode), settings, card, held)
     if held.is_whole(card, settings.byte_budget) and not card.dear:
-        row = row_of(Way.WHOLE, settings, card, held)
-        return Taken(Way.WHOLE, Reason.HELD, settings, held, row)
+        row = row_of(ServingMode.LOCAL, settings, card, held)
+        return Taken(ServingMode.LOCAL, Reason.HELD, settings, held, row)
     if card.utility_table is None:
-        return Taken(Way.SHARED, Reason.NO_TABLE, settings, held)
-    if card.utility_table.proposal.way is not Way.SIGNAL:
-        row = row_of(Way.SHARED, settings, card, held)
-        return Taken(Way.SHARED, Reason.NOT_PROPOSED, settings, held, row)
+        return Taken(ServingMode.CACHED, Reason.NO_TABLE, settings, held)
+    if card.utility_table.proposal.mode is not ServingMode.QUERY:
+        row = row_of(ServingMode.CACHED, settings, card, held)
+        return Taken(ServingMode.CACHED, Reason.NOT_PROPOSED, settings, held, row)
     return _bargained(Bargain(settings, card, server, slot), held, card.utility_table)
 
 
-def _chosen(way: Way, settings: ClientSettings, card: ModelCard, held: Held) -> Taken:
-    """The person's own way, with the person's own mechanism, epsilon and k."""
-    if way is Way.WHOLE and not held.is_whole(card, settings.byte_budget):
+def _chosen(mode: ServingMode, settings: ClientSettings, card: ModelCard, held: Held) -> Taken:
+    """The person's own mode, with the person's own mechanism, epsilon and k."""
+    if mode is ServingMode.LOCAL and not held.is_whole(card, settings.byte_budget):
         limit = (
             f"another one: not every item is held within the byte budget, {settings.byte_budget}"
         )
-        raise ParameterError("way", settings.way, limit)
-    return Taken(way, Reason.CHOSEN, settings, held, row_of(way, settings, card, held))
+        raise ParameterError("mode", settings.mode, limit)
+    return Taken(mode, Reason.CHOSEN, settings, held, row_of(mode, settings, card, held))
 
 
 def _bargained(bargain: Bargain, held: Held, table: UtilityTable) -> Taken:
@@ -138,17 +138,19 @@ def _bargained(bargain: Bargain, held: Held, table: UtilityTable) -> Taken:
         (Reason.CONSENTED, bargain.with_consent(proposal)),
     ):
         if meant is not None:
-            return Taken(Way.SIGNAL, reason, meant, held, proposal)
+            return Taken(ServingMode.QUERY, reason, meant, held, proposal)
     refused, best = bargain.refusal(proposal), bargain.best_without_yes(table.rows)
     if best is None:
-        row = row_of(Way.SHARED, settings, card, held)
-        return Taken(Way.SHARED, Reason.NONE_WITHOUT_YES, settings, held, row, refused)
+        row = row_of(ServingMode.CACHED, settings, card, held)
+        return Taken(ServingMode.CACHED, Reason.NONE_WITHOUT_YES, settings, held, row, refused)
     offer, meant = best
-    return Taken(Way.SIGNAL, Reason.BEST_WITHOUT_YES, meant, held, offer, refused)
+    return Taken(ServingMode.QUERY, Reason.BEST_WITHOUT_YES, meant, held, offer, refused)
 
 
-def row_of(way: Way, settings: ClientSettings, card: ModelCard, held: Held) -> ModeUtility | None:
-    """The row of a way in the card's table: for no more items than are held, and of a signal the
+def row_of(
+    mode: ServingMode, settings: ClientSettings, card: ModelCard, held: Held
+) -> ModeUtility | None:
+    """The row of a mode in the card's table: for no more items than are held, and of a signal the
     row of these very settings.
     """
     offers = card.utility_table.rows if card.utility_table is not None else ()
@@ -156,9 +158,9 @@ def row_of(way: Way, settings: ClientSettings, card: ModelCard, held: Held) -> M
     found = [
         each
         for each in offers
-        if each.way is way
+        if each.mode is mode
         and each.held <= held.n_items
-        and (way is not Way.SIGNAL or (each.mechanism, each.epsilon, each.k) == terms)
+        and (mode is not ServingMode.QUERY or (each.mechanism, each.epsilon, each.k) == terms)
     ]
     return max(found, key=lambda each: each.held, default=None)
 

@@ -1,4 +1,4 @@
-"""The way that is taken, in words: why, what it brings, and what a server proposes instead.
+"""The mode that is taken, in words: why, what it brings, and what a server proposes instead.
 
 For a person's eyes. Of the server's own there are numbers in it, and no text.
 """
@@ -8,20 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from askew.protocol.model_card import ModelCard
-from askew.protocol.utility_table import ModeUtility, Way
+from askew.protocol.utility_table import ModeUtility, ServingMode
 from askew.spaces.buckets import Meanings
 from askew_client.settings.consent import MONTHS
 from askew_client.settings.settings import ClientSettings
 from askew_client.taste.choice import Charges, Held, Reason, Refused, Taken
-from askew_client.views.answers import TakenWay
+from askew_client.views.answers import ModeView
 from askew_client.views.quote import at_most
 
 _NOTHING = "nothing is drawn, charged or sent"
 _REASONS = {
     Reason.CHOSEN: "as you chose",
     Reason.HELD: "it fits your byte budget",
-    Reason.NO_TABLE: "this server does not say what a signal is worth; --way signal asks",
-    Reason.NOT_PROPOSED: "this server proposes no signal; --way signal asks all the same",
+    Reason.NO_TABLE: "this server does not say what a signal is worth; --mode query asks",
+    Reason.NOT_PROPOSED: "this server proposes no signal; --mode query asks all the same",
     Reason.PROPOSED: "as this server proposes",
     Reason.CONSENTED: "as this server proposes and you consented to",
     Reason.BEST_WITHOUT_YES: "the best that costs no more than your settings",
@@ -29,10 +29,10 @@ _REASONS = {
 }
 
 
-def in_words(taken: Taken, card: ModelCard) -> TakenWay:
-    """What to show of a way."""
-    return TakenWay(
-        name=str(taken.way),
+def in_words(taken: Taken, card: ModelCard) -> ModeView:
+    """What to show of a mode."""
+    return ModeView(
+        name=str(taken.mode),
         reason=f"{_what(taken)}; {_REASONS[taken.reason]}",
         notes=(*_notes(taken, card),),
         consent=str(taken.refused.consent or "") if taken.refused is not None else "",
@@ -42,27 +42,29 @@ def in_words(taken: Taken, card: ModelCard) -> TakenWay:
 def _what(taken: Taken) -> str:
     """What is done, and what the card says that it gives."""
     gives = _given_by(taken.offer)
-    if taken.way is Way.WHOLE:
+    if taken.mode is ServingMode.LOCAL:
         return f"all {_holding(taken.held)} are held and ranked here{gives}; {_NOTHING}"
-    if taken.way is Way.SHARED:
+    if taken.mode is ServingMode.CACHED:
         return f"the {_holding(taken.held)} held here are ranked{gives}; {_NOTHING}"
     return f"one signal, {_terms(taken.settings)}{gives}"
 
 
 def _notes(taken: Taken, card: ModelCard) -> Iterator[str]:
     """What else could be done, and at what price."""
-    if taken.way is not Way.SIGNAL and isinstance(card.space.buckets, Meanings):
-        yield "What items hold, such as articles, comes with an answer alone: --way signal asks."
+    if taken.mode is not ServingMode.QUERY and isinstance(card.space.buckets, Meanings):
+        yield "What items hold, such as articles, comes with an answer alone: --mode query asks."
     if taken.refused is not None:
         yield from _refusal(taken.refused)
     if taken.reason is not Reason.CHOSEN:
         return
-    if taken.way is not Way.WHOLE and taken.held.is_whole(card, taken.settings.byte_budget):
+    if taken.mode is not ServingMode.LOCAL and taken.held.is_whole(
+        card, taken.settings.byte_budget
+    ):
         yield "This device holds every item: by itself it would rank them all, for nothing."
     elif card.utility_table is None:
         yield "This server does not say what a signal is worth."
     elif (
-        card.utility_table.proposal.way is not taken.way
+        card.utility_table.proposal.mode is not taken.mode
         or card.utility_table.proposal != taken.offer
     ):
         yield f"This server proposes {_offer(card.utility_table.proposal)}."
@@ -82,9 +84,9 @@ def _refusal(refused: Refused) -> Iterator[str]:
 
 def _offer(offer: ModeUtility) -> str:
     """A row of a card's table."""
-    if offer.way is Way.WHOLE:
+    if offer.mode is ServingMode.LOCAL:
         return f"to hold all {offer.held:,} items, {_bytes(offer.size)}{_given_by(offer)}"
-    if offer.way is Way.SHARED:
+    if offer.mode is ServingMode.CACHED:
         return f"no signal{_given_by(offer)}"
     return f"a signal, {offer.mechanism} at epsilon {offer.epsilon}, k {offer.k}{_given_by(offer)}"
 
@@ -96,7 +98,7 @@ def _given_by(offer: ModeUtility | None) -> str:
 def figures_of(offer: ModeUtility) -> str:
     """What a row of a card's table gave the people whom the server measured."""
     best = f"{offer.ratio:.2f} of the best score"
-    if offer.way is not Way.SIGNAL:
+    if offer.mode is not ServingMode.QUERY:
         return best
     return (
         f"{best}, {offer.gain:+.2f} over as many items for everybody, standard error "

@@ -8,7 +8,7 @@ from rich.text import Text
 from textual.content import Content
 
 from askew_client.tui.sentences import number, of_the_axes
-from askew_client.views.answers import Answer, Connection, Cost, Departure, TakenWay
+from askew_client.views.answers import Answer, Connection, Cost, Departure, ModeView
 from askew_client.views.quote import Quote, at_most
 
 PURPOSE: Final = (
@@ -67,7 +67,7 @@ def flow_here(k: int) -> Content:
     )
 
 
-def way(taken: TakenWay) -> Text:
+def mode(taken: ModeView) -> Text:
     """How a question is answered, why, and what the server proposes instead."""
     text = Text()
     text.append(f"{taken.name}: ", "bold")
@@ -107,7 +107,7 @@ def shall_i(price: Quote, *, again: bool) -> str:
 def outcome(answer: Answer) -> Text:
     """What left, and what it cost."""
     if answer.departure is None or answer.cost is None:
-        return Text.assemble(("Nothing has left.\n", "bold"), way(answer.way))
+        return Text.assemble(("Nothing has left.\n", "bold"), mode(answer.mode))
     return departure(answer.departure, answer.cost)
 
 

@@ -27,9 +27,9 @@ def ledger(budget: Budget) -> Text:
     if budget.frozen is not None:
         text.append("❄ Spending is frozen. ", "bold")
         text.append(f"{budget.frozen} Look at the lines below; Settings (F6) can accept them.\n\n")
-    if budget.way is not None:
-        text.append(f"{budget.way.name}: ", "bold")
-        text.append(f"{budget.way.reason}.\n\n")
+    if budget.mode is not None:
+        text.append(f"{budget.mode.name}: ", "bold")
+        text.append(f"{budget.mode.reason}.\n\n")
     for line in reversed(budget.lines):
         text.append(f"{line.slot}  ", "bold")
         space = f" (space {line.space_version[:8]})" if line.space_version else ""

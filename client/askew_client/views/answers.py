@@ -50,8 +50,8 @@ class PastAnswer:
 
 
 @dataclass(frozen=True)
-class TakenWay:
-    """The way taken: whole, shared or signal. Public: by settings, the card and the bytes held.
+class ModeView:
+    """The mode taken: local, cached or query. Public: by settings, the card and the bytes held.
 
     reason: what is done, and why. notes: what the server proposes instead, and what that
     would cost. consent: the setting that would be the person's consent to it, or "".
@@ -65,7 +65,7 @@ class TakenWay:
     @property
     def asks(self) -> bool:
         """Whether a signal is sent."""
-        return self.name == "signal"
+        return self.name == "query"
 
 
 @dataclass(frozen=True)
@@ -183,12 +183,12 @@ class Result:
 class Answer:
     """One question and its private ranking, best first.
 
-    way: how it was answered; departure and cost are None where nothing was sent. Where the answer
+    mode: how it was answered; departure and cost are None where nothing was sent. Where the answer
     brought payloads, the results are what it brought, since nothing else can be read. used and
     unused count the ratings of titles that are known here, and are not.
     """
 
-    way: TakenWay
+    mode: ModeView
     departure: Departure | None
     cost: Cost | None
     source: str

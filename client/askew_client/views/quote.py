@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from askew.catalog.listing import Value
 from askew.dp.privacy import SignalCharge
 from askew.errors import QuoteVoid
-from askew_client.views.answers import Cost, TakenWay
+from askew_client.views.answers import Cost, ModeView
 
 if TYPE_CHECKING:
     from askew.protocol.signal import Mechanism
@@ -108,7 +108,7 @@ class Terms:
 _IN_WORDS = (
     "the server",
     "the authority that vouches for it",
-    "the way of asking",
+    "the mode of asking",
     "the space",
     "the collection",
     "the month",
@@ -128,12 +128,12 @@ class Quote:
     """What one question would be and cost now; nothing was drawn, charged or asked for.
 
     The same for every profile: by the settings, the server's card, what is held, the ledger and
-    which place was chosen. way: how it would be answered, in words. cost: None where nothing would
+    which place was chosen. mode: how it would be answered, in words. cost: None where nothing would
     be sent. Two quotes are never equal: each one covers one question.
     """
 
     terms: Terms
-    way: TakenWay
+    mode: ModeView
     cost: Cost | PlaceCost | AxesCost | None
 
     @property
@@ -317,7 +317,7 @@ class PlaceBudget:
 @dataclass(frozen=True)
 class Budget:
     """The ledger as a person reads it, in its two accounts. frozen says why nothing is spent, or is
-    None. way: how a question would be answered now, once there is a connection.
+    None. mode: how a question would be answered now, once there is a connection.
     """
 
     spent: Fraction
@@ -327,4 +327,4 @@ class Budget:
     words: tuple[str, ...]
     places: PlaceBudget
     frozen: str | None = None
-    way: TakenWay | None = None
+    mode: ModeView | None = None

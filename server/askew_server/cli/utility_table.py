@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from askew.dp.privacy import Reach, SignalLoss
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
-from askew.protocol.utility_table import DEVICE_BYTES, ModeUtility, UtilityTable, Way
+from askew.protocol.utility_table import DEVICE_BYTES, ModeUtility, ServingMode, UtilityTable
 
-_HEAD = ("way", "holds", "bytes", "mechanism", "k", "any two", "a rating", "a unit", "ratio")
+_HEAD = ("mode", "holds", "bytes", "mechanism", "k", "any two", "a rating", "a unit", "ratio")
 _ROW = "  {:<7}{:>9}{:>12}  {:<12}{:>3}{:>9}{:>10}{:>8}{:>7}"
 
 
@@ -28,19 +28,19 @@ def lines_of(table: UtilityTable, reach: Reach, *, simulated: bool = False) -> I
 def sentence(table: UtilityTable) -> str:
     """What a device that follows the card does, and why."""
     offer = table.proposal
-    match offer.way:
-        case Way.WHOLE:
+    match offer.mode:
+        case ServingMode.LOCAL:
             size = f"all {offer.held:,} items in {offer.size:,} bytes"
             fits = "" if offer.size <= DEVICE_BYTES else "; that is more than it takes by default"
-            return f"whole: a device holds {size}, ranks them itself and sends nothing{fits}"
-        case Way.SHARED:
+            return f"local: a device holds {size}, ranks them itself and sends nothing{fits}"
+        case ServingMode.CACHED:
             return (
-                f"shared: a device ranks the {offer.held:,} items that everybody holds and sends "
+                f"cached: a device ranks the {offer.held:,} items that everybody holds and sends "
                 "nothing; no signal at this epsilon gains more than chance makes"
             )
-        case Way.SIGNAL:
+        case ServingMode.QUERY:
             return (
-                f"signal: {offer.mechanism} at {_short(float(offer.epsilon))}, k = {offer.k}, "
+                f"query: {offer.mechanism} at {_short(float(offer.epsilon))}, k = {offer.k}, "
                 f"brings {offer.gain:+.2f} ± {offer.gain_error:.2f} beside {offer.held:,} items "
                 "that everybody holds"
             )
@@ -61,15 +61,15 @@ def _cells(offer: ModeUtility, reach: Reach) -> tuple[str, ...]:
     loss = loss_of(offer, reach)
     held, ratio = (f"{offer.held:,}", f"{offer.size:,}"), f"{offer.ratio:.2f}"
     if loss is None:
-        return (offer.way, *held, "", "", "", "", "", ratio)
+        return (offer.mode, *held, "", "", "", "", "", ratio)
     near = loss.epsilon_per_distance
     costs = (float(loss.epsilon), float(loss.epsilon_per_rating), near and float(near))
     shown = [_short(each) if each else "" for each in costs]
-    return (offer.way, *held, offer.mechanism or "", str(offer.k), *shown, ratio)
+    return (offer.mode, *held, offer.mechanism or "", str(offer.k), *shown, ratio)
 
 
 def _gain(offer: ModeUtility) -> str:
-    if offer.way is not Way.SIGNAL:
+    if offer.mode is not ServingMode.QUERY:
         return ""
     return f"  {offer.gain:+.2f} ± {offer.gain_error:.2f} {_worth(offer):>10}"
 

@@ -30,7 +30,7 @@ from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.model_card import ModelCard
 from askew.protocol.signal import Signal, TasteMechanism
-from askew.protocol.utility_table import MechanismName, Way
+from askew.protocol.utility_table import MechanismName, ServingMode
 from askew_server.retrieval.served import TasteModel
 from askew_server.retrieval.snapshot import Retriever
 from askew_server.taste.model.answer_tables import AnswerTable, AnswerTables, Cells, cells_of
@@ -42,7 +42,7 @@ _READ_BY: Mapping[str, MechanismName] = {"point": "geo_laplace", "bucket": "buck
 def published(card: ModelCard) -> Mapping[TasteMechanism, tuple[int, ...]]:
     """Every k, ascending, of every mechanism that the card names, in the order of its rows."""
     offers = () if card.utility_table is None else card.utility_table.rows
-    named = [(o.mechanism, o.epsilon, o.k) for o in offers if o.way is Way.SIGNAL]
+    named = [(o.mechanism, o.epsilon, o.k) for o in offers if o.mode is ServingMode.QUERY]
     rule, found = card.rule, dict[TasteMechanism, set[int]]()
     named.append((_READ_BY.get(rule.kind.reads), Fraction(rule.epsilon), rule.k))
     for name, epsilon, k in named:

@@ -1,8 +1,8 @@
 """The utility table: modes of serving, and what each gave people held out. Public.
 
-    whole    the device holds every item and ranks them itself: nothing is sent
-    shared   the device holds some items, the same for everybody, and ranks those: nothing is sent
-    signal   it also sends one noisy signal, and ranks what comes back beside what it holds
+    local    the device holds every item and ranks them itself: nothing is sent
+    cached   the device holds some items, the same for everybody, and ranks those: nothing is sent
+    query    it also sends one noisy signal, and ranks what comes back beside what it holds
 
 A card proposes one of them. What a signal would cost is not said here: a device reckons it itself,
 from the mechanism and the space.
@@ -30,28 +30,28 @@ many within 100 MB of memory (`make bench NAME=thin`).
 """
 
 
-class Way(StrEnum):
+class ServingMode(StrEnum):
     """How a device is served."""
 
-    WHOLE = "whole"
-    SHARED = "shared"
-    SIGNAL = "signal"
+    LOCAL = "local"
+    CACHED = "cached"
+    QUERY = "query"
 
 
 @dataclass(frozen=True)
 class ModeUtility:
-    """One way, and what it gave.
+    """One mode, and what it gave.
 
     mechanism, epsilon, k: of the signal, epsilon being the mechanism's own parameter (per distance
     for geo_laplace); None, 0 and 0 where nothing is sent. held: how many items the device holds.
     size: the bytes of those, which everybody fetches alike. ratio: the mean score of the picks over
-    the best possible. gain: its paired difference to `shared` with the starter items, and its
+    the best possible. gain: its paired difference to `cached` with the starter items, and its
     standard error; all three in hundredths. equivalent_items: how many items for everybody, beyond
     those held, would give as much as the signal; 0 where nothing is sent, or where none of those
     tried did. Raises OutOfRange for anything that cannot be so.
     """
 
-    way: Way
+    mode: ServingMode
     held: int
     size: int
     ratio: float
@@ -63,7 +63,7 @@ class ModeUtility:
     equivalent_items: int = 0
 
     def __post_init__(self) -> None:
-        sent = self.way is Way.SIGNAL
+        sent = self.mode is ServingMode.QUERY
         if (self.mechanism in MECHANISMS) != sent or (self.mechanism is None) == sent:
             raise OutOfRange("the mechanism of a row", "one where a signal is sent, else none")
         if sent and not (0 < self.epsilon <= 1024 and 1 <= self.k <= 1024):

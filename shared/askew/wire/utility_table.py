@@ -6,7 +6,13 @@ from fractions import Fraction
 
 from askew.dp.privacy import rational
 from askew.errors import OutOfRange
-from askew.protocol.utility_table import MECHANISMS, MechanismName, ModeUtility, UtilityTable, Way
+from askew.protocol.utility_table import (
+    MECHANISMS,
+    MechanismName,
+    ModeUtility,
+    ServingMode,
+    UtilityTable,
+)
 from askew.wire.v1 import retrieval_pb2 as pb
 
 
@@ -22,7 +28,7 @@ def utility_table_from_message(message: pb.UtilityTable) -> UtilityTable:
 
 def _row_to_message(offer: ModeUtility) -> pb.ModeUtility:
     return pb.ModeUtility(
-        way=offer.way,
+        mode=offer.mode,
         held=offer.held,
         size=offer.size,
         ratio=offer.ratio,
@@ -37,7 +43,7 @@ def _row_to_message(offer: ModeUtility) -> pb.ModeUtility:
 
 def _row_from_message(message: pb.ModeUtility) -> ModeUtility:
     return ModeUtility(
-        way=_way(message.way),
+        mode=_mode(message.mode),
         held=message.held,
         size=message.size,
         ratio=message.ratio,
@@ -50,11 +56,11 @@ def _row_from_message(message: pb.ModeUtility) -> ModeUtility:
     )
 
 
-def _way(name: str) -> Way:
+def _mode(name: str) -> ServingMode:
     try:
-        return Way(name)
+        return ServingMode(name)
     except ValueError:
-        raise OutOfRange("the way of a row", f"one of {', '.join(Way)}") from None
+        raise OutOfRange("the mode of a row", f"one of {', '.join(ServingMode)}") from None
 
 
 def _mechanism(name: str) -> MechanismName | None:

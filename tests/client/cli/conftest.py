@@ -10,7 +10,7 @@ import pytest
 @pytest.fixture(autouse=True)
 def by_signal(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # it comes first
     """The demo's catalog fits every device, which by itself would ask nothing."""
-    monkeypatch.setenv("ASKEW_WAY", "signal")
+    monkeypatch.setenv("ASKEW_MODE", "query")
 
 
 @pytest.fixture

@@ -251,7 +251,7 @@ def test_a_device_that_held_a_catalog_first_has_no_failed_check(
     askew: Askew, demo_address: str, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Planted bug: a data directory of the umask's mode, above the one of the file that is held."""
-    monkeypatch.setenv("ASKEW_WAY", "whole")
+    monkeypatch.setenv("ASKEW_MODE", "local")
     assert askew("ask", "--data", data, "--server", demo_address).code == 0
     assert {each.name: each.text for each in check_modes(places(data))} == {
         f"mode of {data}": "700",
@@ -283,7 +283,7 @@ def test_a_space_beyond_the_limits_is_a_failed_check(pair: Pair) -> None:
     greedy = ClientSettings(k=7, max_diameter=32.0, max_one_rating=32.0)
     healths = [check_space(pair.card, each).health for each in (narrow, greedy)]
     assert healths == ["warn", "warn"]  # a way that sends nothing is still open
-    forced = [replace(each, way="signal") for each in (narrow, greedy)]
+    forced = [replace(each, mode="query") for each in (narrow, greedy)]
     assert [check_space(pair.card, each).health for each in forced] == ["fail", "fail"]
     assert check_space(pair.card, replace(greedy, k=4)).health == "ok"
 

@@ -47,9 +47,9 @@ def test_a_question_is_answered_from_a_file(
     askew: Askew, demo_address: str, ratings: Path, data: Path
 ) -> None:
     found = askew("ask", "--ratings", ratings, "--server", demo_address, "--data", data, "-k", 5)
-    *films, footer, way, note, cost, fresh = found.out.splitlines()
+    *films, footer, mode, note, cost, fresh = found.out.splitlines()
     assert (found.code, len(films)) == (0, 5)
-    assert way == "(signal: one signal, geo_laplace at epsilon 4, k 5; as you chose)"
+    assert mode == "(query: one signal, geo_laplace at epsilon 4, k 5; as you chose)"
     assert "by itself it would rank them all, for nothing" in note
     assert [line[0] for line in films].count("*") == 1
     assert "SIMULATED" in footer
@@ -170,7 +170,7 @@ def test_the_answer_as_json(askew: Askew, demo_address: str, ratings: Path, data
         "unused_ratings",
         "fresh",
         "cost",
-        "way",
+        "mode",
         "came",
         "consent",
     }
@@ -258,7 +258,7 @@ def test_ratings_come_from_a_file_and_never_from_the_command_line() -> None:
     assert command is not None
     parameters = {parameter.name: parameter for parameter in command.params}
     public = {"server", "k", "epsilon", "mechanism", "lifetime_cap", "data", "as_json"}
-    public |= {"way", "consent"}
+    public |= {"mode", "consent"}
     assert set(parameters) == public | {"ratings", "second_space", "unmatched", "payload"}
     assert isinstance(parameters["ratings"].type, click.File)
     assert not any(isinstance(each, click.Argument) for each in parameters.values())

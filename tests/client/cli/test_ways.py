@@ -1,4 +1,4 @@
-"""`askew ask` and `askew doctor` by each way: what is done, why, and what it costs."""
+"""`askew ask` and `askew doctor` by each mode: what is done, why, and what it costs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from click import ClickException
 
 from askew_client.cli import ask, ask_output
-from askew_client.views.answers import Answer, Result, TakenWay, Title
+from askew_client.views.answers import Answer, ModeView, Result, Title
 
 if TYPE_CHECKING:
     from client.conftest import Askew, Outcome
@@ -20,7 +20,7 @@ RATINGS = b"title,rating\nAlien (1979),4.5\nCasablanca (1942),1.5\n"
 
 @pytest.fixture(autouse=True)
 def by_itself(by_signal: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("ASKEW_WAY")
+    monkeypatch.delenv("ASKEW_MODE")
 
 
 def asked(askew: Askew, address: str, data: Path, *more: str) -> Outcome:
@@ -35,7 +35,7 @@ def test_by_itself_a_device_that_holds_everything_asks_nothing_and_says_so(
     found = asked(askew, demo_address, tmp_path / "data")
     assert (found.code, found.err) == (0, "")
     assert len([line for line in found.out.splitlines() if line.startswith(("* ", "  "))]) == 8
-    assert "(whole: all 417 items (" in found.out
+    assert "(local: all 417 items (" in found.out
     assert "nothing is drawn, charged or sent; it fits your byte budget)" in found.out
     assert not [*tmp_path.rglob("signals.sqlite")]
 
@@ -52,7 +52,7 @@ def test_the_same_as_json_says_that_nothing_was_sent(
     askew: Askew, demo_address: str, tmp_path: Path
 ) -> None:
     found = json.loads(asked(askew, demo_address, tmp_path / "data", "--json").out)
-    assert (found["way"]["name"], found["cost"], found["fresh"]) == ("whole", None, False)
+    assert (found["mode"]["name"], found["cost"], found["fresh"]) == ("local", None, False)
     assert (len(found["results"]), found["came"], found["consent"]) == (8, [], None)
 
 
@@ -60,11 +60,11 @@ def test_another_way_is_taken_where_it_is_chosen(
     askew: Askew, demo_address: str, tmp_path: Path
 ) -> None:
     whole = json.loads(asked(askew, demo_address, tmp_path / "data", "--json").out)
-    shared = asked(askew, demo_address, tmp_path / "data", "--way", "shared", "--json")
-    assert json.loads(shared.out)["way"]["name"] == "shared"
-    signal = asked(askew, demo_address, tmp_path / "data", "--way", "signal", "--json")
+    shared = asked(askew, demo_address, tmp_path / "data", "--mode", "cached", "--json")
+    assert json.loads(shared.out)["mode"]["name"] == "cached"
+    signal = asked(askew, demo_address, tmp_path / "data", "--mode", "query", "--json")
     found = json.loads(signal.out)
-    assert (found["way"]["name"], found["fresh"]) == ("signal", True)
+    assert (found["mode"]["name"], found["fresh"]) == ("query", True)
     assert found["results"] == whole["results"]  # all of them were held
     assert "this question costs" in signal.err
 
@@ -78,11 +78,11 @@ def test_a_yes_to_nothing_in_particular_is_wrong_usage(
     assert "what `askew ask` wrote" in found.err
 
 
-def test_doctor_says_which_way_would_be_taken(askew: Askew, demo_address: str) -> None:
+def test_doctor_says_which_mode_would_be_taken(askew: Askew, demo_address: str) -> None:
     found = askew("doctor", "--server", demo_address, "--json")
-    ways = [each for each in json.loads(found.out) if each["name"] == "way"]
+    ways = [each for each in json.loads(found.out) if each["name"] == "mode"]
     assert [each["health"] for each in ways] == ["ok"]
-    assert ways[0]["text"].startswith("whole: all 417 items")
+    assert ways[0]["text"].startswith("local: all 417 items")
 
 
 def test_doctor_goes_by_what_is_held_as_a_question_does(
@@ -90,35 +90,35 @@ def test_doctor_goes_by_what_is_held_as_a_question_does(
 ) -> None:
     """Planted bug: looking at what the server offers for a byte budget that was changed since."""
     data = tmp_path / "data"
-    assert "(whole: " in asked(askew, demo_address, data).out
+    assert "(local: " in asked(askew, demo_address, data).out
     monkeypatch.setenv("ASKEW_BYTE_BUDGET", "8000")
-    assert "(shared: the 417 items" in asked(askew, demo_address, data).out
+    assert "(cached: the 417 items" in asked(askew, demo_address, data).out
     found = json.loads(askew("doctor", "--server", demo_address, "--data", data, "--json").out)
-    (way,) = [each for each in found if each["name"] == "way"]
-    assert (way["health"], way["text"].startswith("shared: the 417 items")) == ("ok", True)
+    (mode,) = [each for each in found if each["name"] == "mode"]
+    assert (mode["health"], mode["text"].startswith("cached: the 417 items")) == ("ok", True)
 
 
 def test_a_yes_beside_another_way_is_wrong_usage_and_charges_nothing(
     askew: Askew, demo_address: str, tmp_path: Path
 ) -> None:
     """Planted bug: a yes to a cheap signal that is passed over for the dear one of the settings."""
-    more = ("--way", "signal", "--consent", f"bucket_rr:1:8@2027-10@{16 * 'ab'}@here:1")
+    more = ("--mode", "query", "--consent", f"bucket_rr:1:8@2027-10@{16 * 'ab'}@here:1")
     found = asked(askew, demo_address, tmp_path, *more)
-    assert (found.code, "--way auto" in found.err) == (2, True)
+    assert (found.code, "--mode auto" in found.err) == (2, True)
     assert not [*tmp_path.rglob("signals.sqlite")]
 
 
 def test_budget_says_which_way_is_set(askew: Askew, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert json.loads(askew("budget", "--json").out)["way"] == "auto"
-    monkeypatch.setenv("ASKEW_WAY", "shared")
-    assert "The way is shared; `askew doctor` says" in askew("budget").out
+    assert json.loads(askew("budget", "--json").out)["mode"] == "auto"
+    monkeypatch.setenv("ASKEW_MODE", "cached")
+    assert "The mode is cached; `askew doctor` says" in askew("budget").out
 
 
 def an_answer(payload: bytes | None) -> Answer:
     pick = Result(1, Title("Film 1", "Film 1"), False, True, 1.0, "", came=True, payload=payload)
-    way = TakenWay("signal", "one signal")
+    mode = ModeView("query", "one signal")
     return Answer(
-        way, None, None, "made-up films", simulated=True, results=(pick,), used=0, unused=0
+        mode, None, None, "made-up films", simulated=True, results=(pick,), used=0, unused=0
     )
 
 
@@ -141,5 +141,5 @@ def test_where_nothing_came_with_the_pick_nothing_is_written(
     askew: Askew, demo_address: str, tmp_path: Path
 ) -> None:
     found = asked(askew, demo_address, tmp_path, "--save-payload", str(tmp_path / "article"))
-    assert (found.code, "--way signal asks" in found.err) == (1, True)
+    assert (found.code, "--mode query asks" in found.err) == (1, True)
     assert not (tmp_path / "article").exists()

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 TODAY = datetime.date(2026, 11, 21)
 SETTINGS = ClientSettings(
-    way="signal",
+    mode="query",
     epsilon=Fraction(2),
     k=4,
     lifetime_cap=Fraction(16),

@@ -29,7 +29,7 @@ from askew.protocol.utility_table import ModeUtility
 from askew.spaces.map import Position
 from askew_client.device.nearby import Nearby
 from askew_client.profile.named_place import Spot
-from askew_client.settings.settings import WayName, slot_of
+from askew_client.settings.settings import ModeName, slot_of
 from askew_client.signals.store import SignalStore
 from askew_client.views.answers import Answer
 from askew_client.views.problems import Setback, Trouble
@@ -130,11 +130,11 @@ async def test_a_free_quote_ends_when_a_new_edition_proposes_a_signal(tmp_path: 
     """
     device = Device(tmp_path, SHARED, BUCKETS)
     quote = await shown(device)
-    assert (quote.cost, quote.way.name) == (None, "shared")
+    assert (quote.cost, quote.mode.name) == (None, "cached")
     device.offers(BUCKETS)
     await device.companion.connect()
     outcome = await refused(device, quote)
-    assert outcome.text.startswith("the way of asking changed: no price")
+    assert outcome.text.startswith("the mode of asking changed: no price")
     assert device.charges() == []
     anew = await shown(device)
     assert anew.fresh
@@ -246,8 +246,8 @@ async def test_settings_that_change_in_between_void_a_quote(tmp_path: Path) -> N
         {"lifetime_cap": Fraction(500)},
         {"monthly_cap": Fraction(33)},
         {"authority": "/another.pem"},
-        {"way": "signal"},
-        {"way": "shared"},
+        {"mode": "query"},
+        {"mode": "cached"},
     )
     for change in changes:
         device.companion.configure(SETTINGS)
@@ -351,11 +351,11 @@ class Changes(RuleBasedStateMachine):
     @rule(
         k=sampled_from([4, 5]),
         epsilon=sampled_from([Fraction(4), Fraction(2)]),
-        way=sampled_from(["auto", "shared", "signal"]),
+        mode=sampled_from(["auto", "cached", "query"]),
         cap=sampled_from([Fraction(192), Fraction(100)]),
     )
-    def settings_change(self, k: int, epsilon: Fraction, way: WayName, cap: Fraction) -> None:
-        own = replace(SETTINGS, k=k, epsilon=epsilon, way=way, lifetime_cap=cap)
+    def settings_change(self, k: int, epsilon: Fraction, mode: ModeName, cap: Fraction) -> None:
+        own = replace(SETTINGS, k=k, epsilon=epsilon, mode=mode, lifetime_cap=cap)
         self.device.companion.configure(own)
 
     @rule(server=sampled_from(["one:1", "two:2"]))
@@ -391,7 +391,7 @@ class Changes(RuleBasedStateMachine):
         charges, requests = self.made()
         if isinstance(outcome, Answer):
             self.free = outcome.cost is None
-            assert outcome.way.name == quote.terms.mode
+            assert outcome.mode.name == quote.terms.mode
             assert (charges - before[0]) == quote.fresh
             assert (requests - before[1]) == (quote.cost is not None)
             price = quote.terms.price

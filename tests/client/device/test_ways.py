@@ -1,4 +1,4 @@
-"""A device by each way: what it asks, what it ranks, what it keeps, and what it never does."""
+"""A device by each mode: what it asks, what it ranks, what it keeps, and what it never does."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from askew.protocol.metric_card import Card, MetricCard
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
-from askew.protocol.utility_table import ModeUtility, UtilityTable, Way
+from askew.protocol.utility_table import ModeUtility, ServingMode, UtilityTable
 from askew.wire.convert import query_to_bytes
 from askew_client.device.device import Companion
 from askew_client.profile.store import ProfileStore
@@ -42,9 +42,9 @@ TODAY = datetime.date(2026, 11, 21)
 EDITION = 20773
 SETTINGS = ClientSettings(k=4, max_diameter=32.0, max_one_rating=32.0)
 STARTER = 6
-SHARED = ModeUtility(Way.SHARED, STARTER, 300, 0.7)
+SHARED = ModeUtility(ServingMode.CACHED, STARTER, 300, 0.7)
 BUCKETS = ModeUtility(
-    Way.SIGNAL, STARTER, 300, 0.9, 0.2, 0.01, mechanism="bucket_rr", epsilon=Fraction(2), k=2
+    ServingMode.QUERY, STARTER, 300, 0.9, 0.2, 0.01, mechanism="bucket_rr", epsilon=Fraction(2), k=2
 )
 POINT = replace(BUCKETS, mechanism="geo_laplace", epsilon=Fraction(4))
 DEAR = replace(BUCKETS, epsilon=Fraction(16))
@@ -157,9 +157,9 @@ async def test_what_is_held_whole_is_ranked_here_without_a_call_a_coin_or_a_ledg
     device.companion.rate("Film 8 (1968)", 5)
     quote, answer = await device.companion.quote(), await device.answer()
     assert isinstance(quote, Quote)
-    assert (quote.way.name, quote.cost, quote.fresh) == ("whole", None, False)
+    assert (quote.mode.name, quote.cost, quote.fresh) == ("local", None, False)
     assert films(answer) == best_of([*range(12)], (1, -1), {8}, 4)
-    assert (answer.way.name, answer.departure, answer.cost) == ("whole", None, None)
+    assert (answer.mode.name, answer.departure, answer.cost) == ("local", None, None)
     assert not any(each.came for each in answer.results)
     assert device.network.requests == []
     assert not device.ledger.exists()
@@ -173,8 +173,8 @@ async def test_where_no_signal_is_proposed_the_items_of_everybody_are_ranked_for
     device.companion.rate("Film 3 (1963)", 5)
     answer = await device.answer()
     assert films(answer) == best_of([*range(STARTER)], VECTORS[3], {3}, 4)
-    assert answer.way.name == "shared"
-    assert "nothing is drawn, charged or sent" in answer.way.reason
+    assert answer.mode.name == "cached"
+    assert "nothing is drawn, charged or sent" in answer.mode.reason
     assert device.network.requests == []
     assert not device.ledger.exists()
 
@@ -301,28 +301,28 @@ async def test_a_dear_proposal_is_told_and_not_taken(
 ) -> None:
     device = Device(tmp_path, DEAR, bits=silent_bits)
     answer = await device.answer()
-    assert answer.way.name == "shared"
-    assert answer.way.consent.startswith("bucket_rr:16:2@2027-10@")
-    assert f"--consent {answer.way.consent}" in answer.way.notes[1]
+    assert answer.mode.name == "cached"
+    assert answer.mode.consent.startswith("bucket_rr:16:2@2027-10@")
+    assert f"--consent {answer.mode.consent}" in answer.mode.notes[1]
     assert device.charges() == []
 
 
 async def test_a_yes_takes_the_dear_proposal_and_is_charged_what_it_said(tmp_path: Path) -> None:
     device = Device(tmp_path, DEAR)
-    consent = (await device.answer()).way.consent
+    consent = (await device.answer()).mode.consent
     device.companion.configure(replace(SETTINGS, consent=consent))
     assert isinstance(await device.companion.quote(), Quote)  # free before, so it is shown first
-    assert (await device.answer()).way.name == "signal"
+    assert (await device.answer()).mode.name == "query"
     (charge,) = device.charges()
     assert 15 < charge <= 16
 
 
 async def test_whole_is_refused_where_not_everything_is_held(tmp_path: Path) -> None:
-    device = Device(tmp_path, own=replace(SETTINGS, way="whole"))
+    device = Device(tmp_path, own=replace(SETTINGS, mode="local"))
     refused = await device.companion.ask()
     assert isinstance(refused, Setback)
     assert refused.trouble is Trouble.SETTINGS
-    assert device.companion.budget().way is not None
+    assert device.companion.budget().mode is not None
 
 
 # What is private decides nothing
@@ -355,7 +355,7 @@ async def heard_of(
     for _ in range(2):
         for label, rating in ratings.items():
             device.companion.rate(label, rating)
-        ways.append((await device.answer()).way.reason)
+        ways.append((await device.answer()).mode.reason)
         device.companion.rate("Film 8 (1968)", 1 + len(ratings) % 5)
     return [len(each) for each in device.network.requests], device.charges(), ways
 

@@ -48,7 +48,7 @@ def test_without_any_source_there_are_the_defaults() -> None:
         ("interval", "0.5", "1", 2, (0.5, 1.0, 2.0)),
         ("timeout", "1.5", "2", 3, (1.5, 2.0, 3.0)),
         ("authority", "/a.pem", "b.pem", "~/c.pem", ("/a.pem", "b.pem", "~/c.pem")),
-        ("way", "whole", "signal", "auto", ("whole", "signal", "auto")),
+        ("mode", "local", "query", "auto", ("local", "query", "auto")),
         ("byte_budget", 3, "4", 5, (3, 4, 5)),
         (
             "consent",
@@ -117,7 +117,7 @@ def test_a_decimal_in_the_file_is_exact(tmp_path: Path) -> None:
         ("k = = 3\n", "must be a file in TOML"),
         ("k = 0x" + 5000 * "f", "must be a file in TOML"),
         ("epsilon = " + 5000 * "[", "must be a file in TOML"),
-        ('way = "both"\n', "way must be auto, whole, shared or signal"),
+        ('mode = "both"\n', "mode must be auto, local, cached or query"),
         ("byte_budget = 0\n", "byte_budget must be a whole number of at least 1"),
         ('consent = "yes"\n', "consent must be what `askew ask` wrote"),
         ("data = 5\n", "data must be text"),

@@ -101,9 +101,9 @@ NO_TERMS = (
         {"max_one_rating": True},
         {"interval": None},
         {"timeout": "5"},
-        {"way": ""},
-        {"way": None},
-        {"way": ["whole"]},
+        {"mode": ""},
+        {"mode": None},
+        {"mode": ["local"]},
         {"byte_budget": 0},
         {"byte_budget": True},
         {"byte_budget": 4e6},
@@ -127,7 +127,7 @@ def test_a_setting_out_of_range_is_refused_by_its_name(setting: dict[str, Any]) 
 
 def test_a_program_writes_a_setting_as_the_file_does() -> None:
     """Before: "must be auto, whole, shared or signal, got 'auto'", and no text for a number."""
-    written = ClientSettings(way="auto", epsilon="1.5", lifetime_cap="1/3", place_draw_cap=1)
+    written = ClientSettings(mode="auto", epsilon="1.5", lifetime_cap="1/3", place_draw_cap=1)
     assert written == replace(
         ClientSettings(),
         epsilon=Fraction(3, 2),

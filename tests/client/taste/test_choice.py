@@ -1,4 +1,4 @@
-"""The way that a device takes: by its settings, the card and what it holds, and nothing else."""
+"""The mode that a device takes: by its settings, the card and what it holds, and nothing else."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from small_world import (
 
 from askew.errors import ParameterError
 from askew.protocol.model_card import ModelCard
-from askew.protocol.utility_table import MechanismName, ModeUtility, UtilityTable, Way
+from askew.protocol.utility_table import MechanismName, ModeUtility, ServingMode, UtilityTable
 from askew_client.settings.consent import Consent
-from askew_client.settings.settings import ClientSettings, WayName
+from askew_client.settings.settings import ClientSettings, ModeName
 from askew_client.taste.choice import Held, Reason, Taken
 from askew_client.taste.choice import choose as choose_at
 from askew_client.taste.words import in_words
@@ -33,15 +33,15 @@ BUCKETS = replace(DEVICE, mechanism="bucket_rr", epsilon=Fraction(3))
 
 SERVER, MONTH, END = "films.example:443", "2026-11", "2027-10"
 
-WHOLE = ModeUtility(Way.WHOLE, ITEMS, 900, 1.0)
-SHARED = ModeUtility(Way.SHARED, STARTER, 300, 0.7)
+WHOLE = ModeUtility(ServingMode.LOCAL, ITEMS, 900, 1.0)
+SHARED = ModeUtility(ServingMode.CACHED, STARTER, 300, 0.7)
 
 
 def signal(
     mechanism: MechanismName, epsilon: str, k: int, gain: float = 0.1, error: float = 0.01
 ) -> ModeUtility:
     return ModeUtility(
-        Way.SIGNAL, STARTER, 300, 0.7 + gain, gain, error, mechanism, Fraction(epsilon), k
+        ServingMode.QUERY, STARTER, 300, 0.7 + gain, gain, error, mechanism, Fraction(epsilon), k
     )
 
 
@@ -74,7 +74,7 @@ def terms(taken: Taken) -> tuple[str, Fraction, int]:
 
 def test_what_is_held_whole_is_ranked_here_whatever_the_card_says() -> None:
     taken = choose(DEVICE, card_with(signal("bucket_rr", "1", 5), WHOLE), ALL)
-    assert (taken.way, taken.reason, taken.offer) == (Way.WHOLE, Reason.HELD, WHOLE)
+    assert (taken.mode, taken.reason, taken.offer) == (ServingMode.LOCAL, Reason.HELD, WHOLE)
 
 
 def test_dear_items_are_asked_for_though_their_vectors_are_held() -> None:
@@ -84,9 +84,9 @@ def test_dear_items_are_asked_for_though_their_vectors_are_held() -> None:
     card = card_with(WHOLE, offer, proposed=1)
     dear = replace(card, space=replace(card.space, buckets=slates))
     assert (card.dear, dear.dear) == (False, True)
-    assert choose(DEVICE, card, ALL).way is Way.WHOLE
+    assert choose(DEVICE, card, ALL).mode is ServingMode.LOCAL
     taken = choose(DEVICE, dear, ALL)
-    assert (taken.way, taken.reason, taken.offer) == (Way.SIGNAL, Reason.PROPOSED, offer)
+    assert (taken.mode, taken.reason, taken.offer) == (ServingMode.QUERY, Reason.PROPOSED, offer)
 
 
 @pytest.mark.parametrize(
@@ -95,28 +95,32 @@ def test_dear_items_are_asked_for_though_their_vectors_are_held() -> None:
 def test_the_device_counts_items_and_bytes_itself(held: Held, budget: int) -> None:
     """Planted bugs: believing the size that the card says; taking part of a catalog for all."""
     taken = choose(replace(DEVICE, byte_budget=budget), card_with(WHOLE), held)
-    assert (taken.way, taken.reason) == (Way.SHARED, Reason.NOT_PROPOSED)
+    assert (taken.mode, taken.reason) == (ServingMode.CACHED, Reason.NOT_PROPOSED)
 
 
 def test_a_card_without_a_table_gets_no_signal() -> None:
     taken = choose(DEVICE, card_with(), SOME)
-    assert (taken.way, taken.reason) == (Way.SHARED, Reason.NO_TABLE)
+    assert (taken.mode, taken.reason) == (ServingMode.CACHED, Reason.NO_TABLE)
     words = in_words(taken, card_with())
-    assert "does not say what a signal is worth; --way signal asks" in words.reason
+    assert "does not say what a signal is worth; --mode query asks" in words.reason
     assert "nothing is drawn, charged or sent" in words.reason
 
 
 def test_a_card_that_proposes_none_gets_none_though_a_row_would_gain() -> None:
     table = (SHARED, signal("bucket_rr", "1", 5))
     taken = choose(DEVICE, card_with(*table), SOME)
-    assert (taken.way, taken.reason, taken.offer) == (Way.SHARED, Reason.NOT_PROPOSED, SHARED)
+    assert (taken.mode, taken.reason, taken.offer) == (
+        ServingMode.CACHED,
+        Reason.NOT_PROPOSED,
+        SHARED,
+    )
 
 
 def test_a_proposal_that_costs_no_more_in_any_unit_is_taken_as_it_is() -> None:
     """Between any two 2 <= 4 * 4, for one rating 2 <= 4 * 3/4, unit distance 2 <= 4."""
     offer = signal("bucket_rr", "2", 5)
     taken = choose(DEVICE, card_with(offer), SOME)
-    assert (taken.way, taken.reason, taken.offer) == (Way.SIGNAL, Reason.PROPOSED, offer)
+    assert (taken.mode, taken.reason, taken.offer) == (ServingMode.QUERY, Reason.PROPOSED, offer)
     assert terms(taken) == ("bucket_rr", Fraction(2), 5)
 
 
@@ -136,7 +140,7 @@ def test_a_dearer_proposal_is_not_taken_without_a_yes(
     own: ClientSettings, offer: ModeUtility
 ) -> None:
     taken = choose(own, card_with(offer, SHARED), SOME)
-    assert (taken.way, taken.reason) == (Way.SHARED, Reason.NONE_WITHOUT_YES)
+    assert (taken.mode, taken.reason) == (ServingMode.CACHED, Reason.NONE_WITHOUT_YES)
     assert taken.refused is not None
     assert taken.refused.offer == offer
 
@@ -146,9 +150,11 @@ def test_a_space_that_the_settings_do_not_enter_has_no_larger_limit() -> None:
     device would refuse.
     """
     narrow = replace(DEVICE, max_diameter=0.25)  # at most 4 * 1/4 between any two
-    assert choose(narrow, card_with(signal("bucket_rr", "1", 5)), SOME).way is Way.SIGNAL
-    assert choose(narrow, card_with(signal("bucket_rr", "2", 5)), SOME).way is Way.SHARED
-    assert choose(narrow, card_with(signal("geo_laplace", "1/8", 5)), SOME).way is Way.SHARED
+    assert choose(narrow, card_with(signal("bucket_rr", "1", 5)), SOME).mode is ServingMode.QUERY
+    assert choose(narrow, card_with(signal("bucket_rr", "2", 5)), SOME).mode is ServingMode.CACHED
+    assert (
+        choose(narrow, card_with(signal("geo_laplace", "1/8", 5)), SOME).mode is ServingMode.CACHED
+    )
 
 
 def test_the_best_row_that_needs_no_yes_stands_in_for_a_dear_proposal() -> None:
@@ -160,7 +166,11 @@ def test_the_best_row_that_needs_no_yes_stands_in_for_a_dear_proposal() -> None:
         signal("bucket_rr", "2", 20, gain=0.2),
     )
     taken = choose(DEVICE, card_with(*table), SOME)
-    assert (taken.way, taken.reason, taken.offer) == (Way.SIGNAL, Reason.BEST_WITHOUT_YES, best)
+    assert (taken.mode, taken.reason, taken.offer) == (
+        ServingMode.QUERY,
+        Reason.BEST_WITHOUT_YES,
+        best,
+    )
     assert terms(taken) == ("bucket_rr", Fraction(2), 8)
 
 
@@ -184,7 +194,7 @@ def test_what_does_not_gain_or_would_mark_a_device_is_not_taken_with_a_yes(
     card = card_with(offer)
     said = consent(f"{offer.mechanism}:{offer.epsilon}:{offer.k}", card)
     taken = choose(replace(DEVICE, k=1000, consent=said), card, SOME)
-    assert taken.way is Way.SHARED
+    assert taken.mode is ServingMode.CACHED
     assert taken.refused is not None
     assert taken.refused.consent is None
 
@@ -204,12 +214,12 @@ def test_a_yes_takes_what_was_proposed_and_nothing_else() -> None:
     assert yes == consent("bucket_rr:4:20", card_with(offer))
     willing = replace(DEVICE, consent=yes)
     taken = choose(willing, card_with(offer), SOME)
-    assert (taken.way, taken.reason, taken.refused) == (Way.SIGNAL, Reason.CONSENTED, None)
+    assert (taken.mode, taken.reason, taken.refused) == (ServingMode.QUERY, Reason.CONSENTED, None)
     assert terms(taken) == ("bucket_rr", Fraction(4), 20)
     for other in ("bucket_rr:8:20", "bucket_rr:4:16"):
         raised = signal("bucket_rr", other.split(":")[1], int(other.split(":")[2]))
         taken = choose(willing, card_with(raised), SOME)
-        assert taken.way is Way.SHARED
+        assert taken.mode is ServingMode.CACHED
         assert the_yes_to(taken) == consent(other, card_with(raised))
 
 
@@ -225,9 +235,9 @@ def test_a_yes_to_a_point_is_to_what_its_space_makes_of_it() -> None:
     for unit, clip in ((2.125, 0.25), (2.0, 0.5)):  # wider; one rating moves a point farther
         encoder = made_encoder(ranking=2, least_likes=1, unit=unit, clip=clip)
         other = replace(card, space=made_space(encoder, made_buckets(ranking=2)))
-        assert choose(willing, other, SOME).way is Way.SHARED
+        assert choose(willing, other, SOME).mode is ServingMode.CACHED
         there = yes.replace(card.space.version, other.space.version)
-        assert choose(replace(willing, consent=there), other, SOME).way is Way.SHARED
+        assert choose(replace(willing, consent=there), other, SOME).mode is ServingMode.CACHED
 
 
 @pytest.mark.parametrize(
@@ -252,7 +262,7 @@ def test_a_consent_is_to_one_server_in_one_space_and_ends(else_than: dict[str, A
     assert choose(replace(DEVICE, consent=str(given)), card, SOME).reason is Reason.CONSENTED
     of_another = replace(DEVICE, consent=str(replace(given, **else_than)))
     taken = choose(of_another, card, SOME)
-    assert (taken.way, taken.reason) == (Way.SHARED, Reason.NONE_WITHOUT_YES)
+    assert (taken.mode, taken.reason) == (ServingMode.CACHED, Reason.NONE_WITHOUT_YES)
     both = replace(DEVICE, consent=f"{of_another.consent} {given}")
     assert choose(both, card, SOME).reason is Reason.CONSENTED
 
@@ -261,7 +271,7 @@ def test_a_consent_lasts_to_the_end_of_its_last_month() -> None:
     card = card_with(signal("bucket_rr", "8", 8))
     willing = replace(DEVICE, consent=the_yes_to(choose(DEVICE, card, SOME)))
     assert choose(willing, card, SOME, slot=END).reason is Reason.CONSENTED
-    assert choose(willing, card, SOME, slot="2027-11").way is Way.SHARED
+    assert choose(willing, card, SOME, slot="2027-11").mode is ServingMode.CACHED
 
 
 def test_an_authority_is_part_of_whom_a_consent_is_given_to() -> None:
@@ -271,17 +281,17 @@ def test_an_authority_is_part_of_whom_a_consent_is_given_to() -> None:
     yes = the_yes_to(choose(own, card, SOME))
     assert " " not in yes
     assert choose(replace(own, consent=yes), card, SOME).reason is Reason.CONSENTED
-    assert choose(replace(DEVICE, consent=yes), card, SOME).way is Way.SHARED
+    assert choose(replace(DEVICE, consent=yes), card, SOME).mode is ServingMode.CACHED
 
 
 def test_a_yes_does_not_ask_where_the_card_proposes_no_signal() -> None:
     offer = signal("bucket_rr", "4", 5)
     card = card_with(SHARED, offer)
     willing = replace(DEVICE, consent=consent("bucket_rr:4:5", card))
-    assert choose(willing, card, SOME).way is Way.SHARED
+    assert choose(willing, card, SOME).mode is ServingMode.CACHED
 
 
-# The person's own way
+# The person's own mode
 
 
 @pytest.mark.parametrize("held", [ALL, SOME])
@@ -289,15 +299,18 @@ def test_a_yes_does_not_ask_where_the_card_proposes_no_signal() -> None:
 def test_a_way_that_the_person_chose_is_taken_at_the_persons_own_terms(
     held: Held, table: tuple[ModeUtility, ...]
 ) -> None:
-    chosen: tuple[tuple[WayName, Way], ...] = (("shared", Way.SHARED), ("signal", Way.SIGNAL))
-    for name, way in chosen:
-        taken = choose(replace(DEVICE, way=name), card_with(*table), held)
-        assert (taken.way, taken.reason) == (way, Reason.CHOSEN)
+    chosen: tuple[tuple[ModeName, ServingMode], ...] = (
+        ("cached", ServingMode.CACHED),
+        ("query", ServingMode.QUERY),
+    )
+    for name, mode in chosen:
+        taken = choose(replace(DEVICE, mode=name), card_with(*table), held)
+        assert (taken.mode, taken.reason) == (mode, Reason.CHOSEN)
         assert terms(taken) == ("geo_laplace", Fraction(4), 8)
 
 
 def test_whole_is_refused_where_not_all_is_held() -> None:
-    own = replace(DEVICE, way="whole")
+    own = replace(DEVICE, mode="local")
     assert choose(own, card_with(), ALL).reason is Reason.CHOSEN
     with pytest.raises(ParameterError, match="byte budget, 4000000"):
         choose(own, card_with(), SOME)
@@ -309,7 +322,7 @@ def test_whole_is_refused_where_not_all_is_held() -> None:
 def test_a_dear_proposal_is_told_with_what_it_brings_and_what_it_costs() -> None:
     card = card_with(signal("bucket_rr", "4", 8))
     words = in_words(choose(DEVICE, card, SOME), card)
-    assert words.name == "shared"
+    assert words.name == "cached"
     assert words.consent == consent("bucket_rr:4:8", card)
     proposed, price = words.notes
     assert proposed == (
@@ -326,7 +339,7 @@ def test_a_dear_proposal_is_told_with_what_it_brings_and_what_it_costs() -> None
 
 def test_a_way_that_the_card_does_not_propose_is_told_what_the_card_does() -> None:
     card = card_with(SHARED, signal("geo_laplace", "4", 8, gain=0.01, error=0.02))
-    words = in_words(choose(replace(DEVICE, way="signal"), card, SOME), card)
+    words = in_words(choose(replace(DEVICE, mode="query"), card, SOME), card)
     assert words.reason == (
         "one signal, geo_laplace at epsilon 4, k 8 (0.71 of the best score, +0.01 over as many "
         "items for everybody, standard error 0.02); as you chose"
@@ -340,10 +353,10 @@ def test_where_items_are_dear_a_way_that_sends_nothing_says_what_it_lacks() -> N
     dear = replace(card, space=replace(card.space, buckets=made_meanings([[(1.0, 0.0)]] * 2)))
     for held in (ALL, SOME):
         note = in_words(choose(DEVICE, dear, held), dear).notes[0]
-        assert "comes with an answer alone: --way signal asks" in note
+        assert "comes with an answer alone: --mode query asks" in note
     assert not in_words(choose(DEVICE, card, ALL), card).notes
 
 
 def test_a_signal_where_all_is_held_is_told_that_none_is_needed() -> None:
-    words = in_words(choose(replace(DEVICE, way="signal"), card_with(), ALL), card_with())
+    words = in_words(choose(replace(DEVICE, mode="query"), card_with(), ALL), card_with())
     assert "by itself it would rank them all, for nothing" in words.notes[0]

@@ -11,7 +11,7 @@ from small_world import made_buckets, made_card, made_catalog, made_encoder, mad
 
 from askew.protocol.model_card import ModelCard
 from askew.protocol.utility_table import MECHANISMS as MECHANISM_NAMES
-from askew.protocol.utility_table import MechanismName, ModeUtility, UtilityTable, Way
+from askew.protocol.utility_table import MechanismName, ModeUtility, ServingMode, UtilityTable
 from askew.spaces.vectors import FeatureSpace
 from askew_client.settings.settings import ClientSettings
 from askew_client.taste.choice import EPSILONS, SIZES, Held, choose, mechanism_for
@@ -27,11 +27,13 @@ def offers(draw: st.DrawFn) -> ModeUtility:
     """A row: mostly one that a device could take, sometimes one of terms that would mark it."""
     gain, error = draw(st.floats(-0.2, 0.5)), draw(st.floats(0, 0.1))
     if draw(st.integers(0, 5)) == 0:
-        return ModeUtility(draw(st.sampled_from([Way.SHARED, Way.WHOLE])), 6, 300, 0.5)
+        return ModeUtility(
+            draw(st.sampled_from([ServingMode.CACHED, ServingMode.LOCAL])), 6, 300, 0.5
+        )
     epsilon = draw(st.sampled_from(EPSILONS) | NUMBERS)
     k = draw(st.sampled_from(SIZES) | st.integers(1, 200))
     mechanism = draw(MECHANISMS)
-    return ModeUtility(Way.SIGNAL, 6, 300, 0.5, gain, error, mechanism, epsilon, k)
+    return ModeUtility(ServingMode.QUERY, 6, 300, 0.5, gain, error, mechanism, epsilon, k)
 
 
 @st.composite
@@ -76,9 +78,13 @@ WIDE, NARROW = (
     for u in (2.0, 0.25)
 )
 # Each is dearer in one unit alone, which chance finds rarely.
-FOR_ONE_RATING = ModeUtility(Way.SIGNAL, 6, 300, 0.9, 0.4, 0.0, "bucket_rr", Fraction(4), 8)
-ONE_UNIT_APART = ModeUtility(Way.SIGNAL, 6, 300, 0.9, 0.4, 0.0, "geo_laplace", Fraction(4), 8)
-BETWEEN_ANY_TWO = ModeUtility(Way.SIGNAL, 6, 300, 0.9, 0.4, 0.0, "geo_laplace", Fraction(2), 8)
+FOR_ONE_RATING = ModeUtility(ServingMode.QUERY, 6, 300, 0.9, 0.4, 0.0, "bucket_rr", Fraction(4), 8)
+ONE_UNIT_APART = ModeUtility(
+    ServingMode.QUERY, 6, 300, 0.9, 0.4, 0.0, "geo_laplace", Fraction(4), 8
+)
+BETWEEN_ANY_TWO = ModeUtility(
+    ServingMode.QUERY, 6, 300, 0.9, 0.4, 0.0, "geo_laplace", Fraction(2), 8
+)
 
 
 def proposing(offer: ModeUtility, space: FeatureSpace = WIDE) -> ModelCard:
@@ -97,8 +103,8 @@ def test_no_card_raises_a_charge_in_any_unit_or_asks_for_more(
 ) -> None:
     """Planted bugs: leaving out any one of the three units, or k."""
     taken = choose(own, card, SOME, server="", slot="2026-11")
-    if taken.way is not Way.SIGNAL:
-        assert taken.way is Way.SHARED
+    if taken.mode is not ServingMode.QUERY:
+        assert taken.mode is ServingMode.CACHED
         return
     loss = mechanism_for(card, taken.settings).privacy_loss(card.space.encoder.reach())
     unit_distance = loss.epsilon_per_distance or loss.epsilon
@@ -115,17 +121,17 @@ def test_no_card_raises_a_charge_in_any_unit_or_asks_for_more(
 @settings(max_examples=40, deadline=None)
 def test_no_card_makes_a_device_ask_that_was_told_not_to(card: ModelCard) -> None:
     assert (
-        choose(ClientSettings(way="shared"), card, SOME, server="", slot="2026-11").way
-        is Way.SHARED
+        choose(ClientSettings(mode="cached"), card, SOME, server="", slot="2026-11").mode
+        is ServingMode.CACHED
     )
     assert (
-        choose(ClientSettings(), card, Held(card.n_items, 900), server="", slot="2026-11").way
-        is Way.WHOLE
+        choose(ClientSettings(), card, Held(card.n_items, 900), server="", slot="2026-11").mode
+        is ServingMode.LOCAL
     )
 
 
 @given(devices(), cards())
 @settings(max_examples=40, deadline=None)
 def test_no_card_changes_what_a_person_asks_by(own: ClientSettings, card: ModelCard) -> None:
-    forced = replace(own, way="signal")
+    forced = replace(own, mode="query")
     assert choose(forced, card, SOME, server="", slot="2026-11").settings == forced

@@ -59,7 +59,7 @@ INTERVAL = 0.5
 PASSPHRASE = "correct horse battery staple"
 TODAY = datetime.date(2026, 11, 23)
 SETTINGS = ClientSettings(
-    way="signal", k=4, region="DE", near_k=5, max_diameter=32.0, max_one_rating=32.0
+    mode="query", k=4, region="DE", near_k=5, max_diameter=32.0, max_one_rating=32.0
 )
 BERLIN = Position(52.52, 13.405)
 

@@ -41,7 +41,7 @@ from askew_client.tui.screens.confirm import ConfirmScreen
 
 TODAY = datetime.date(2026, 11, 21)
 SETTINGS = ClientSettings(
-    way="signal",
+    mode="query",
     epsilon=Fraction(2),
     k=4,
     lifetime_cap=Fraction(48),

@@ -26,7 +26,7 @@ async def test_somebody_rates_and_asks_a_real_server_or_is_told_that_there_is_no
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[Companion]:
-        settings = ClientSettings(way="signal")
+        settings = ClientSettings(mode="query")
         async with open_companion(settings, server=address, directory=tmp_path) as companion:
             yield companion
 

@@ -162,7 +162,7 @@ async def test_an_edition_that_turns_a_free_answer_into_a_signal_is_shown_first(
     """The app said "Nothing leaves this device", a timer fetched an edition, and one key charged.
     Planted bug: a price that is asked for and taken with the same key.
     """
-    rated.settings = replace(SETTINGS, way="auto")
+    rated.settings = replace(SETTINGS, mode="auto")
     async with rated.opened(size=(120, 40)) as person:
         await person.press("f3")
         person.reads("Nothing leaves this device when you ask.")

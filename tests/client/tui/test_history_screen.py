@@ -67,7 +67,7 @@ async def test_forgetting_needs_a_second_look(asked_twice: Device) -> None:
 
 async def test_an_answer_that_sent_nothing_has_no_signal_in_the_history(rated: Device) -> None:
     """Planted bug: every answer is called one with the signal of its month."""
-    rated.settings = replace(rated.settings, way="whole")
+    rated.settings = replace(rated.settings, mode="local")
     companion = rated.companion()
     await companion.connect()
     await companion.ask()

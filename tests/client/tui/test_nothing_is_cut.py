@@ -29,8 +29,8 @@ async def demo(
 ) -> AsyncIterator[Person]:
     """The demo's person, with ten ratings, two directions and eight results."""
     monkeypatch.setattr("askew_client.opening.SystemBits", SteadyBits)
-    size, way = request.param
-    app = AskewApp(lambda: simulated_companion(ClientSettings(way=way)), note="demo")
+    size, mode = request.param
+    app = AskewApp(lambda: simulated_companion(ClientSettings(mode=mode)), note="demo")
     app.animation_level = "none"
     async with app.run_test(size=size, notifications=False) as pilot:
         person = Person(app, pilot, Network.__new__(Network))
@@ -42,7 +42,7 @@ async def demo(
         yield person
 
 
-@pytest.mark.parametrize("demo", [((80, 24), "signal"), ((80, 24), "auto")], indirect=True, ids=str)
+@pytest.mark.parametrize("demo", [((80, 24), "query"), ((80, 24), "auto")], indirect=True, ids=str)
 async def test_the_screens_of_the_demo_show_all_that_they_say(demo: Person) -> None:
     """Planted bug: a row more than fits, such as a price below the fold."""
     for key in ("f2", "f3", "a", "f5", "f6"):
@@ -85,7 +85,7 @@ async def test_a_long_title_and_its_note_are_both_whole(rated: Device) -> None:
         assert "…" not in person.sees()
 
 
-@pytest.mark.parametrize("demo", [(PHONE, "signal"), (PHONE, "auto")], indirect=True, ids=str)
+@pytest.mark.parametrize("demo", [(PHONE, "query"), (PHONE, "auto")], indirect=True, ids=str)
 async def test_titles_are_whole_in_a_browser_390_pixels_wide(demo: Person) -> None:
     """Planted bug: two columns side by side, of which the titles get 12 cells."""
     titles = demo.app.screen.query_one(TitleList)

@@ -15,7 +15,7 @@ from textual.containers import VerticalScroll
 
 from askew.protocol.model_card import ServingRule
 from askew.protocol.rule_kind import RuleKind
-from askew.protocol.utility_table import ModeUtility, UtilityTable, Way
+from askew.protocol.utility_table import ModeUtility, ServingMode, UtilityTable
 from askew_client.device.device import Companion
 from askew_client.tui.widgets.budget_meter import BudgetMeter
 from askew_client.tui.widgets.glow import Glow
@@ -67,7 +67,9 @@ async def test_the_servers_own_figures_stand_beside_the_settings_they_are_of(
     rated: Device,
 ) -> None:
     """Planted bug: the figures of its proposal, whatever the sliders say."""
-    proposal = ModeUtility(Way.SIGNAL, 12, 100, 0.91, 0.3, 0.02, "geo_laplace", Fraction(2), 6)
+    proposal = ModeUtility(
+        ServingMode.QUERY, 12, 100, 0.91, 0.3, 0.02, "geo_laplace", Fraction(2), 6
+    )
     rated.network.propose(UtilityTable((proposal,), 0))
     async with rated.opened(size=(120, 40)) as person:
         await person.press("f4")

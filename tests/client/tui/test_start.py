@@ -80,7 +80,7 @@ def files_in(directory: Path) -> list[Path]:
 async def test_the_demo_has_a_person_a_catalog_and_an_answer_and_leaves_no_file(
     home: Path,
 ) -> None:
-    async with simulated_companion(ClientSettings(way="signal")) as companion:
+    async with simulated_companion(ClientSettings(mode="query")) as companion:
         connection = await companion.connect()
         assert getattr(connection, "simulated", None) is True
         assert len(companion.ratings()) == 10

@@ -1,4 +1,4 @@
-"""The way that is taken, on the screens: before a question, after it, and when it is changed."""
+"""The mode that is taken, on the screens: before a question, after it, and when it is changed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from client.tui.person import SETTINGS, Device
 from textual.widgets import Input
 
 from askew.catalog.held_file import Part
-from askew.protocol.utility_table import ModeUtility, UtilityTable, Way
+from askew.protocol.utility_table import ModeUtility, ServingMode, UtilityTable
 from askew.wire.held import held_files
 from askew_client.device.quoting import IN_PROCESS
 from askew_client.settings.consent import consents_of
@@ -22,13 +22,13 @@ from askew_client.tui.screens.ask import AskScreen
 if TYPE_CHECKING:
     from client.conftest import Pair
 
-DEAR = ModeUtility(Way.SIGNAL, 4, 900, 0.9, 0.2, 0.01, "bucket_rr", Fraction(16), 2)
+DEAR = ModeUtility(ServingMode.QUERY, 4, 900, 0.9, 0.2, 0.01, "bucket_rr", Fraction(16), 2)
 
 
 @pytest.fixture
 def whole(device: Device) -> Device:
     """It goes by itself, and holds everything."""
-    device.settings = replace(SETTINGS, way="auto")
+    device.settings = replace(SETTINGS, mode="auto")
     return device
 
 
@@ -40,7 +40,7 @@ def thin(pair: Pair, tmp_path: Path) -> Device:
     card = replace(pair.card, catalog_version=catalog.version, n_starter=4, utility_table=table)
     device = Device(card, catalog, tmp_path)
     room = len(held_files(card, catalog)[Part.STARTER])
-    device.settings = replace(SETTINGS, way="auto", byte_budget=room)
+    device.settings = replace(SETTINGS, mode="auto", byte_budget=room)
     return device
 
 
@@ -49,12 +49,12 @@ async def test_a_device_that_holds_everything_says_that_nothing_leaves(whole: De
     async with whole.opened() as person:
         await person.press("f3")
         person.reads("Nothing leaves this device when you ask.", "made here, nothing sent")
-        person.reads("whole: all 12 items", "it fits your byte budget.")
+        person.reads("local: all 12 items", "it fits your byte budget.")
         assert not person.shows("costs")
         await person.press("a")
-        person.reads("Nothing has left. whole: all 12 items", "◀ your pick")
+        person.reads("Nothing has left. local: all 12 items", "◀ your pick")
         await person.press("f4")
-        person.reads("whole: all 12 items")
+        person.reads("local: all 12 items")
     assert whole.network.asked == []
     assert whole.signals.charges() == ()
 
@@ -62,16 +62,16 @@ async def test_a_device_that_holds_everything_says_that_nothing_leaves(whole: De
 async def test_the_way_is_chosen_in_the_settings_and_kept(whole: Device) -> None:
     async with whole.opened() as person:
         await person.press("f6")
-        field = person.app.screen.query_one("#way", Input)
+        field = person.app.screen.query_one("#mode", Input)
         assert field.value == "auto"
         for each in person.app.screen.query(".field"):  # a style of another screen moved one away
             assert each.region.contains_region(each.query_one(Input).region)
         field.focus()
         field.clear()
-        await person.write("signal")
+        await person.write("query")
         await person.press("enter", "f3", "a")
         person.reads("Spent 8 of 48")
-    assert read_file(whole.file.path)["way"] == "signal"
+    assert read_file(whole.file.path)["mode"] == "query"
     assert len(whole.network.asked) == 1
 
 
@@ -79,7 +79,7 @@ async def test_a_dear_proposal_is_told_and_waits_for_a_second_yes(thin: Device) 
     """Planted bug: one key that accepts what a server thinks of."""
     async with thin.opened(size=(120, 40)) as person:
         await person.press("f3")
-        person.reads("shared: the 4 items", "--consent bucket_rr:16:2@2027-10@")
+        person.reads("cached: the 4 items", "--consent bucket_rr:16:2@2027-10@")
         screen = person.app.screen
         assert isinstance(screen, AskScreen)
         screen.action_consent()
@@ -90,7 +90,7 @@ async def test_a_dear_proposal_is_told_and_waits_for_a_second_yes(thin: Device) 
         screen.action_consent()
         await person.settled()
         await person.press("y")
-        person.reads("signal: one signal, bucket_rr at epsilon 16, k 2")
+        person.reads("query: one signal, bucket_rr at epsilon 16, k 2")
     (consent,) = consents_of(read_file(thin.file.path)["consent"])
     assert (str(consent.epsilon), consent.server) == ("16", IN_PROCESS)
     assert thin.signals.charges() == ()
@@ -126,5 +126,5 @@ async def test_the_settings_show_the_server_and_consents_which_are_withdrawn_the
         assert device.settings.consent == elsewhere
         assert read_file(thin.file.path)["consent"] == elsewhere
         await person.press("f3")
-        person.reads("shared: the 4 items")
+        person.reads("cached: the 4 items")
     assert thin.signals.charges() == ()

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from askew.protocol.utility_table import Way
+from askew.protocol.utility_table import ServingMode
 from askew.spaces.buckets import Meanings
 from askew_server.taste.model import artifact, item_model
 
@@ -54,7 +54,9 @@ def test_a_model_of_articles_is_trained_and_updated(
     assert isinstance(slates := model.card.space.buckets, Meanings)
     assert f"slates     {len(slates)} of 2 items, whose vectors devices hold" in shown
     assert model.card.utility_table is not None
-    assert model.card.utility_table.proposal.way is not Way.WHOLE  # what is held cannot be read
+    assert (
+        model.card.utility_table.proposal.mode is not ServingMode.LOCAL
+    )  # what is held cannot be read
     assert "payloads   23 of 24 items, 151 bytes, 7 the largest" in shown
     assert model.payloads is not None
     assert [model.payloads[item] for item in (3, 23)] == [b"page 3", b""]

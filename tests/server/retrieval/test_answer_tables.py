@@ -17,7 +17,7 @@ from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.model_card import ModelCard
 from askew.protocol.rule_kind import RuleKind
 from askew.protocol.signal import Signal
-from askew.protocol.utility_table import ModeUtility, UtilityTable, Way
+from askew.protocol.utility_table import ModeUtility, ServingMode, UtilityTable
 from askew.retrieval.posterior import lattice_log_likelihood
 from askew.spaces.encoder import Encoder
 from askew_server.retrieval.served import snapshot_of
@@ -130,13 +130,13 @@ def test_beyond_the_box_a_coordinate_tells_the_people_inside_apart_no_better(far
 
 
 def with_offers(card: ModelCard, *offers: ModeUtility) -> ModelCard:
-    whole = ModeUtility(Way.WHOLE, card.n_items, 1, 1.0)
+    whole = ModeUtility(ServingMode.LOCAL, card.n_items, 1, 1.0)
     return replace(card, utility_table=UtilityTable((whole, *offers), 0))
 
 
 def test_the_ways_to_ask_are_those_of_the_card(retriever: Retriever) -> None:
     def offer(name: str, epsilon: Fraction, k: int) -> ModeUtility:
-        return ModeUtility(Way.SIGNAL, 0, 0, 0.5, mechanism=name, epsilon=epsilon, k=k)  # type: ignore[arg-type]
+        return ModeUtility(ServingMode.QUERY, 0, 0, 0.5, mechanism=name, epsilon=epsilon, k=k)  # type: ignore[arg-type]
 
     one, four = LatticeLaplace.for_epsilon(Fraction(1)), LatticeLaplace.for_epsilon(Fraction(4))
     response = RandomizedResponse.for_epsilon(4, Fraction(2))
@@ -240,7 +240,7 @@ def test_a_model_with_a_prior_has_tables_of_points_and_of_buckets_for_every_k(
     model = prior_model
     assert model.tables is not None
     assert model.card.utility_table is not None
-    offers = [each for each in model.card.utility_table.rows if each.way is Way.SIGNAL]
+    offers = [each for each in model.card.utility_table.rows if each.mode is ServingMode.QUERY]
     asked = {(each.mechanism, each.epsilon, each.k) for each in offers}
     assert len(model.tables.tables) == len(asked)
     retriever = Retriever(model.card, model.catalog, model.prior)

@@ -19,7 +19,7 @@ from askew.errors import NotFound, OutOfRange, StaleSpace, WireError
 from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
 from askew.noise.randomized_response import ODDS_BITS, RandomizedResponse
 from askew.protocol.signal import Mechanism, Query, Signal
-from askew.protocol.utility_table import ModeUtility, UtilityTable, Way
+from askew.protocol.utility_table import ModeUtility, ServingMode, UtilityTable
 from askew.wire import convert
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.retrieval.snapshot import Retriever, Snapshot, SnapshotHolder
@@ -55,8 +55,10 @@ def made() -> Retriever:
     rows = np.random.default_rng(4).integers(-8, 8, size=(40, 3)) / 4
     catalog = made_catalog(list(map(tuple, rows.tolist())), tuple(range(40))[::-1])
     card = made_card(space, catalog, 20)
-    whole = ModeUtility(Way.WHOLE, 40, 1, 1.0)
-    bucket = ModeUtility(Way.SIGNAL, 0, 0, 0.5, mechanism="bucket_rr", epsilon=Fraction(2), k=K)
+    whole = ModeUtility(ServingMode.LOCAL, 40, 1, 1.0)
+    bucket = ModeUtility(
+        ServingMode.QUERY, 0, 0, 0.5, mechanism="bucket_rr", epsilon=Fraction(2), k=K
+    )
     rule = replace(card.rule, epsilon=1.0, k=K)
     return Weighed(
         replace(card, rule=rule, utility_table=UtilityTable((whole, bucket), 0)), catalog

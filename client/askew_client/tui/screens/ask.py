@@ -19,7 +19,7 @@ from askew_client.tui.widgets.notice import Notice
 from askew_client.tui.widgets.number_lines import SENT, TRUE, NumberLines
 from askew_client.tui.widgets.result_list import ResultList
 from askew_client.tui.widgets.window import Window
-from askew_client.views.answers import Answer, Connection, Departure, NoisePicture, TakenWay
+from askew_client.views.answers import Answer, Connection, Departure, ModeView, NoisePicture
 from askew_client.views.problems import Setback
 from askew_client.views.quote import Quote
 
@@ -39,7 +39,7 @@ class AskScreen(AskWork):
         Binding("escape", "stop", "Stop asking", id="stop"),
     ]
 
-    _way: TakenWay | None = None
+    _mode: ModeView | None = None
     _shown: Quote | None = None  # the price that stands on the screen, until it is used
     _sends = False  # whether what was shown or answered last sends a signal
 
@@ -58,7 +58,7 @@ class AskScreen(AskWork):
                 yield Static("What comes back", classes="heading")
                 yield Static("", id="flow", markup=False)
                 with Window(id="results-window"):
-                    yield Static("", id="way", markup=False)
+                    yield Static("", id="mode", markup=False)
                     yield ResultList()
                 yield Static("", id="pick", markup=False)
         with Horizontal(id="bar"):
@@ -94,11 +94,11 @@ class AskScreen(AskWork):
     def on_quoted(self, message: Quoted) -> None:
         """Show the price before anything is sent, or that nothing would be."""
         quote, companion = message.quote, self.desk.companion
-        self._way = quote.way
+        self._mode = quote.mode
         self._show_price(quote)
-        self.query_one("#way", Static).update(ask_words.way(quote.way))
+        self.query_one("#mode", Static).update(ask_words.mode(quote.mode))
         if companion is not None:
-            asks, k = quote.way.asks, companion.settings.k
+            asks, k = quote.mode.asks, companion.settings.k
             before = ask_words.WHAT_LEAVES if asks else ask_words.NOTHING_LEAVES
             self.query_one("#before", Static).update(before)
             flow = ask_words.flow(k) if asks else ask_words.flow_here(k)
@@ -121,15 +121,15 @@ class AskScreen(AskWork):
 
     def action_consent(self) -> None:
         """Consent to a proposal that costs more than the settings, after a question."""
-        if self._way is None or not self._way.consent:
+        if self._mode is None or not self._mode.consent:
             self._say("this server proposes nothing that needs your consent")
             return
-        question = "\n".join((*self._way.notes, "Consent to it?"))
+        question = "\n".join((*self._mode.notes, "Consent to it?"))
         self.app.push_screen(ConfirmScreen(question, "Consent"), self._consent_if)
 
     def _consent_if(self, sure: bool | None) -> None:
-        if sure and self._way is not None:
-            self.consent(self._way.consent)
+        if sure and self._mode is not None:
+            self.consent(self._mode.consent)
 
     def action_stop(self) -> None:
         """Stop waiting."""
@@ -164,7 +164,7 @@ class AskScreen(AskWork):
     # What it shows
 
     def _show_answer(self, answer: Answer) -> None:
-        for words in ("#before", "#price", "#way"):
+        for words in ("#before", "#price", "#mode"):
             self.query_one(words).display = False
         self.query_one(NumberLines).departure = answer.departure
         self.query_one("#facts", Static).update(ask_words.outcome(answer))

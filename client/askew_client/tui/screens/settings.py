@@ -47,7 +47,7 @@ class SettingsScreen(FrameScreen):
         with Window(id="form"), Grid(id="parts"):
             yield from _part(
                 "How the device asks",
-                _field("way (auto, whole ...)", "way"),
+                _field("mode (auto, local ...)", "mode"),
                 _field("ε of one signal", "epsilon"),
                 _field("k, results of one", "k"),
                 _field("lifetime cap", "cap"),
@@ -103,7 +103,7 @@ class SettingsScreen(FrameScreen):
             return
         settings = companion.settings
         values = {
-            "way": settings.way,
+            "mode": settings.mode,
             "epsilon": settings.epsilon,
             "k": settings.k,
             "cap": settings.lifetime_cap,
@@ -152,7 +152,7 @@ class SettingsScreen(FrameScreen):
             self._use()
 
     def _use(self) -> None:
-        names = {"way": "way", "epsilon": "epsilon", "k": "k", "lifetime_cap": "cap"}
+        names = {"mode": "mode", "epsilon": "epsilon", "k": "k", "lifetime_cap": "cap"}
         self.use(
             {each: self.query_one(f"#{box}", Input).value.strip() for each, box in names.items()}
         )

@@ -13,7 +13,7 @@ from askew.dp.privacy import rational
 from askew.errors import ArtifactError
 from askew.protocol.model_card import COVERS, ModelCard, ServingRule
 from askew.protocol.rule_kind import RuleKind
-from askew.protocol.utility_table import MechanismName, ModeUtility, UtilityTable, Way
+from askew.protocol.utility_table import MechanismName, ModeUtility, ServingMode, UtilityTable
 from askew.spaces.buckets import Buckets, Meanings
 from askew.spaces.encoder import Encoder
 from askew.spaces.item_codes import encode, encode_boosts
@@ -77,7 +77,7 @@ class RuleFields(Strict, frozen=True):
 class ModeUtilityFields(Strict, frozen=True):
     """A row of the utility table. epsilon: an exact rational."""
 
-    way: Way
+    mode: ServingMode
     held: Annotated[int, Meta(ge=0)]
     size: Annotated[int, Meta(ge=0)]
     ratio: float

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from askew.catalog.catalog import Catalog
 from askew.protocol.model_card import ModelCard
-from askew.protocol.utility_table import DEVICE_BYTES, ModeUtility, UtilityTable, Way
+from askew.protocol.utility_table import DEVICE_BYTES, ModeUtility, ServingMode, UtilityTable
 from askew_server.taste.model.held_out import Gains
 from askew_server.taste.model.rule_choice import Signals, Terms, is_clear
 from askew_server.taste.model.shared_slate import shared_slate
@@ -61,7 +61,7 @@ class Comparison:
         """The rows in the order in which a person reads them, their sizes still to come."""
         n, held = len(self.signals.catalog), self.signals.groups.held
         sizes = sorted({*SHARED, held} - {0, n})
-        offers = [ModeUtility(Way.WHOLE, n, _UNMEASURED, 1.0)]
+        offers = [ModeUtility(ServingMode.LOCAL, n, _UNMEASURED, 1.0)]
         offers += [self._shared(size) for size in sizes if size <= len(self.order)]
         proposed = next((at for at, each in enumerate(offers) if each.held == held), 0)
         if self.signals.question.dear and not proposed:  # nobody holds what is dear
@@ -84,7 +84,7 @@ class Comparison:
     def _shared(self, size: int) -> ModeUtility:
         people = self.signals.groups.testing
         ratio = people.ratio(people.best(self.order[:size]))
-        return ModeUtility(Way.SHARED, size, _UNMEASURED, round(ratio, 2))
+        return ModeUtility(ServingMode.CACHED, size, _UNMEASURED, round(ratio, 2))
 
     def _of(self, terms: Terms) -> Iterator[tuple[ModeUtility, bool]]:
         """The rows of a signal, one for each k, and whether its gain is clear."""
@@ -93,7 +93,7 @@ class Comparison:
             nothing = people.served(self.order[held : held + k])
             figure = people.figure(got, nothing)
             offer = ModeUtility(
-                Way.SIGNAL,
+                ServingMode.QUERY,
                 held,
                 _UNMEASURED if held else 0,
                 figure.ratio,

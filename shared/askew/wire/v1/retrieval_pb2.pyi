@@ -329,7 +329,7 @@ class GetModelCardResponse(google.protobuf.message.Message):
 
     @property
     def utility_table(self) -> Global___UtilityTable:
-        """What asking is worth, if the server says."""
+        """The utility table, if the server has one."""
 
     def __init__(
         self,
@@ -354,7 +354,7 @@ Global___GetModelCardResponse: typing_extensions.TypeAlias = GetModelCardRespons
 
 @typing.final
 class UtilityTable(google.protobuf.message.Message):
-    """Ways to be served, and what each gave people kept aside."""
+    """Serving modes, and what each gave people held out."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -364,7 +364,7 @@ class UtilityTable(google.protobuf.message.Message):
     """The number of the row that is proposed."""
     @property
     def rows(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ModeUtility]:
-        """One row a way."""
+        """One row a mode."""
 
     def __init__(
         self,
@@ -378,11 +378,11 @@ Global___UtilityTable: typing_extensions.TypeAlias = UtilityTable
 
 @typing.final
 class ModeUtility(google.protobuf.message.Message):
-    """A way to be served."""
+    """A serving mode."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    WAY_FIELD_NUMBER: builtins.int
+    MODE_FIELD_NUMBER: builtins.int
     HELD_FIELD_NUMBER: builtins.int
     SIZE_FIELD_NUMBER: builtins.int
     RATIO_FIELD_NUMBER: builtins.int
@@ -392,8 +392,8 @@ class ModeUtility(google.protobuf.message.Message):
     EPSILON_FIELD_NUMBER: builtins.int
     K_FIELD_NUMBER: builtins.int
     EQUIVALENT_ITEMS_FIELD_NUMBER: builtins.int
-    way: builtins.str
-    """One of: whole, shared, signal."""
+    mode: builtins.str
+    """One of: local, cached, query."""
     held: builtins.int
     """How many items the device holds."""
     size: builtins.int
@@ -415,7 +415,7 @@ class ModeUtility(google.protobuf.message.Message):
     def __init__(
         self,
         *,
-        way: builtins.str = ...,
+        mode: builtins.str = ...,
         held: builtins.int = ...,
         size: builtins.int = ...,
         ratio: builtins.float = ...,
@@ -426,7 +426,7 @@ class ModeUtility(google.protobuf.message.Message):
         k: builtins.int = ...,
         equivalent_items: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["epsilon", b"epsilon", "equivalent_items", b"equivalent_items", "gain", b"gain", "gain_error", b"gain_error", "held", b"held", "k", b"k", "mechanism", b"mechanism", "ratio", b"ratio", "size", b"size", "way", b"way"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["epsilon", b"epsilon", "equivalent_items", b"equivalent_items", "gain", b"gain", "gain_error", b"gain_error", "held", b"held", "k", b"k", "mechanism", b"mechanism", "mode", b"mode", "ratio", b"ratio", "size", b"size"]) -> None: ...
 
 Global___ModeUtility: typing_extensions.TypeAlias = ModeUtility
 

@@ -22,7 +22,7 @@ from server.taste.model.measured_films import (
 from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
 from askew.protocol.rule_kind import SERVED, RuleKind
-from askew.protocol.utility_table import DEVICE_BYTES, STARTER_BYTES, ModeUtility, Way
+from askew.protocol.utility_table import DEVICE_BYTES, STARTER_BYTES, ModeUtility, ServingMode
 from askew_server.taste.model.held_out import Gains, HeldOutGroup, groups_of
 from askew_server.taste.model.rule_choice import (
     EPSILONS,
@@ -48,8 +48,8 @@ from askew_server.taste.training.space_fit import fit_space
 
 
 def test_what_a_device_can_hold_is_proposed_whole() -> None:
-    assert table_of(measured()).proposal.way is Way.WHOLE
-    assert table_of(measured(12)).proposal.way is Way.WHOLE
+    assert table_of(measured()).proposal.mode is ServingMode.LOCAL
+    assert table_of(measured(12)).proposal.mode is ServingMode.LOCAL
 
 
 def test_a_signal_that_gains_is_proposed_within_the_epsilon_that_was_trained_for() -> None:
@@ -58,7 +58,7 @@ def test_a_signal_that_gains_is_proposed_within_the_epsilon_that_was_trained_for
     """
     model = measured(None, too_large)
     proposal, reach = table_of(model).proposal, model.card.space.encoder.reach()
-    assert proposal.way is Way.SIGNAL
+    assert proposal.mode is ServingMode.QUERY
     assert proposal.k == OPTIONS.k
     assert proposal.gain > 2 * proposal.gain_error
     assert proposal.mechanism is not None
@@ -113,10 +113,10 @@ class _Noise:
     def served(self) -> RuleKind:
         return choose(self.question, self.encoder, self.catalog, self.groups).rule
 
-    def proposed(self) -> Way:
+    def proposed(self) -> ServingMode:
         choice = Choice(RuleKind.OFFSETS, None, {})
         signals = Signals.of_choice(choice, self.question, self.encoder, self.catalog, self.groups)
-        return Comparison(signals, np.arange(len(self.catalog))).table().proposal.way
+        return Comparison(signals, np.arange(len(self.catalog))).table().proposal.mode
 
 
 def test_what_gains_by_luck_alone_neither_serves_nor_is_proposed() -> None:
@@ -126,7 +126,7 @@ def test_what_gains_by_luck_alone_neither_serves_nor_is_proposed() -> None:
     """
     worlds = [_Noise(seed) for seed in range(24)]
     assert sum(each.served() is not RuleKind.NONE for each in worlds) <= 3
-    assert sum(each.proposed() is Way.SIGNAL for each in worlds) <= 3
+    assert sum(each.proposed() is ServingMode.QUERY for each in worlds) <= 3
 
 
 @pytest.mark.parametrize("n", [2, 4, 12, 400])
@@ -143,7 +143,7 @@ def test_few_people_are_clear_as_seldom_as_many(n: int) -> None:
 def test_one_person_makes_nothing_clear() -> None:
     """Whose gain has no error at all. Planted bug: any gain is above twice of nothing."""
     assert not is_clear(ratio_of(np.ones(1), np.ones(1)), 1)
-    assert all(_Noise(seed, n_people=9).proposed() is not Way.SIGNAL for seed in range(8))
+    assert all(_Noise(seed, n_people=9).proposed() is not ServingMode.QUERY for seed in range(8))
 
 
 def test_who_chooses_is_not_told_and_neither_is_known() -> None:
@@ -236,12 +236,12 @@ def _proposal(kind: type[Signals]) -> ModeUtility:
 def test_who_tests_a_signal_did_not_choose_it() -> None:
     """Planted bug: the mechanism that is best for those who test."""
     proposal = _proposal(_Liked)
-    assert (proposal.way, proposal.mechanism) == (Way.SIGNAL, "bucket_rr")
+    assert (proposal.mode, proposal.mechanism) == (ServingMode.QUERY, "bucket_rr")
 
 
 def test_what_devices_cannot_see_to_be_clear_is_not_proposed() -> None:
     """They have hundredths. Planted bug: proposed by the exact figures alone."""
-    assert _proposal(_Slight).way is not Way.SIGNAL
+    assert _proposal(_Slight).mode is not ServingMode.QUERY
 
 
 @pytest.mark.parametrize(("size", "proposed"), [(DEVICE_BYTES - 16, 0), (DEVICE_BYTES + 1, 1)])

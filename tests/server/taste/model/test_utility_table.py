@@ -20,7 +20,7 @@ from server.taste.model.measured_films import (
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.signal import Query, Signal
-from askew.protocol.utility_table import Way
+from askew.protocol.utility_table import ServingMode
 from askew.wire.held import held_files
 from askew_server.retrieval.snapshot import Retriever
 from askew_server.taste.model.item_model import train
@@ -88,7 +88,9 @@ def test_a_row_of_points_is_what_the_server_gives_on_average() -> None:
 def test_a_row_of_shared_items_is_the_best_of_the_first_of_them() -> None:
     model = measured()
     people, best = who_is_told(model), sum(max(w) for w, _ in who_is_told(model))
-    shown = {each.held: each.ratio for each in table_of(model).rows if each.way is Way.SHARED}
+    shown = {
+        each.held: each.ratio for each in table_of(model).rows if each.mode is ServingMode.CACHED
+    }
     assert set(shown) == {8, 25, 64}  # and none for more than there are films
     for held, ratio in shown.items():
         first = list(model.catalog.shared_slate[:held])
@@ -103,7 +105,9 @@ def test_a_signal_is_worth_the_fewest_items_that_give_as_much() -> None:
     best, slate = sum(max(w) for w, _ in people), list(model.catalog.shared_slate)
     ratios = [sum(max(w[slate[:n]]) for w, _ in people) / best for n in range(1, len(slate) + 1)]
     told = [
-        each for each in table_of(model).rows if each.way is Way.SIGNAL and each.equivalent_items
+        each
+        for each in table_of(model).rows
+        if each.mode is ServingMode.QUERY and each.equivalent_items
     ]
     assert len({each.equivalent_items for each in told}) > 5
     for row in told:
@@ -116,9 +120,9 @@ def test_what_is_held_counts_in_every_row_and_is_not_sent_again() -> None:
     assert model.card.n_starter == 12
     people, best = who_is_told(model), sum(max(w) for w, _ in who_is_told(model))
     starter = sum(max(w[:12]) for w, _ in people) / best
-    (row,) = [e for e in table_of(model).rows if e.way is Way.SHARED and e.held == 12]
+    (row,) = [e for e in table_of(model).rows if e.mode is ServingMode.CACHED and e.held == 12]
     assert row.ratio == pytest.approx(starter, abs=0.0051)
-    signals = [each for each in table_of(model).rows if each.way is Way.SIGNAL]
+    signals = [each for each in table_of(model).rows if each.mode is ServingMode.QUERY]
     assert {each.held for each in signals} == {12}
     assert min(each.ratio for each in signals) >= row.ratio
     nothing = {

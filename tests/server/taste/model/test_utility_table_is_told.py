@@ -20,7 +20,7 @@ from server.taste.model.measured_films import (
 from askew.catalog.held_file import HEAD_BYTES, Part
 from askew.dp.privacy import Reach
 from askew.errors import ArtifactError
-from askew.protocol.utility_table import ModeUtility, UtilityTable, Way
+from askew.protocol.utility_table import ModeUtility, ServingMode, UtilityTable
 from askew.wire.held import held_files, held_from_body
 from askew_server.cli.main import cli
 from askew_server.cli.utility_table import lines_of
@@ -63,7 +63,7 @@ def test_a_forged_table_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("field", "value"), [("way", "both"), ("epsilon", "1/0"), ("held", 151), ("ratio", 3.0)]
+    ("field", "value"), [("mode", "both"), ("epsilon", "1/0"), ("held", 151), ("ratio", 3.0)]
 )
 def test_a_forged_row_is_refused(
     tmp_path: Path, forge: Callable[..., None], field: str, value: object
@@ -99,7 +99,7 @@ def test_an_operator_reads_the_table_and_what_it_proposes() -> None:
     """Costs in the three units that belong together."""
     reach = Reach(Fraction(1, 8), Fraction(3))
     signal = ModeUtility(
-        Way.SIGNAL,
+        ServingMode.QUERY,
         1200,
         64_500,
         0.93,
@@ -110,16 +110,16 @@ def test_an_operator_reads_the_table_and_what_it_proposes() -> None:
         5,
         equivalent_items=18,
     )
-    whole = ModeUtility(Way.WHOLE, 90_000, 3_900_000, 1.0)
-    shared = ModeUtility(Way.SHARED, 1200, 64_500, 0.89)
+    whole = ModeUtility(ServingMode.LOCAL, 90_000, 3_900_000, 1.0)
+    shared = ModeUtility(ServingMode.CACHED, 1200, 64_500, 0.89)
     bucket = replace(signal, mechanism="bucket_rr", epsilon=Fraction(4), equivalent_items=0)
     *lines, proposal = lines_of(UtilityTable((whole, shared, signal, bucket), 2), reach)
     cells = [line.split() for line in lines[2:]]
     assert cells == [
-        ["whole", "90,000", "3,900,000", "1.00"],
-        ["shared", "1,200", "64,500", "0.89"],
+        ["local", "90,000", "3,900,000", "1.00"],
+        ["cached", "1,200", "64,500", "0.89"],
         [
-            "signal",
+            "query",
             "1,200",
             "64,500",
             "geo_laplace",
@@ -134,7 +134,7 @@ def test_an_operator_reads_the_table_and_what_it_proposes() -> None:
             "18",
         ],
         [
-            "signal",
+            "query",
             "1,200",
             "64,500",
             "bucket_rr",
@@ -149,7 +149,7 @@ def test_an_operator_reads_the_table_and_what_it_proposes() -> None:
         ],
     ]
     assert proposal == (
-        "proposal   signal: geo_laplace at 0.5, k = 5, brings +0.04 ± 0.01 beside 1,200 items that "
+        "proposal   query: geo_laplace at 0.5, k = 5, brings +0.04 ± 0.01 beside 1,200 items that "
         "everybody holds"
     )
 
@@ -157,13 +157,14 @@ def test_an_operator_reads_the_table_and_what_it_proposes() -> None:
 @pytest.mark.parametrize(
     ("proposed", "sentence"),
     [
-        (0, "whole: a device holds all 9 items in 300 bytes, ranks them itself and sends nothing"),
-        (1, "shared: a device ranks the 4 items that everybody holds and sends nothing; no signal"),
+        (0, "local: a device holds all 9 items in 300 bytes, ranks them itself and sends nothing"),
+        (1, "cached: a device ranks the 4 items that everybody holds and sends nothing; no signal"),
     ],
 )
 def test_a_proposal_says_why_nothing_is_sent(proposed: int, sentence: str) -> None:
     table = UtilityTable(
-        (ModeUtility(Way.WHOLE, 9, 300, 1.0), ModeUtility(Way.SHARED, 4, 90, 0.5)), proposed
+        (ModeUtility(ServingMode.LOCAL, 9, 300, 1.0), ModeUtility(ServingMode.CACHED, 4, 90, 0.5)),
+        proposed,
     )
     *_, proposal = lines_of(table, Reach(Fraction(1), Fraction(3)))
     assert proposal.startswith(f"proposal   {sentence}")

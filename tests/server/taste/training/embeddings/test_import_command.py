@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
 from askew.protocol.rule_kind import SERVED
-from askew.protocol.utility_table import Way
+from askew.protocol.utility_table import ServingMode
 from askew.sizes import MAX_RANKING_DIMENSION
 from askew.spaces.vectors import RatingScale
 from askew.wire.held import held_to_bytes
@@ -123,12 +123,12 @@ def test_vectors_of_other_models_become_a_model_that_devices_rank_by(
     mechanisms = {each.mechanism for each in model.card.utility_table.rows}
     assert mechanisms == {None, "geo_laplace", "bucket_rr"}
     said = capsys.readouterr().out
-    assert f"proposal   whole: a device holds all {len(model.keys)} items" in said
+    assert f"proposal   local: a device holds all {len(model.keys)} items" in said
     assert "numbers each, folded in by ridge" in said
     assert "SIMULATED from the vectors" in said
     assert f"rule       {model.card.rule.kind}" in said
     assert "utility    for SIMULATED people held out" in said
-    assert model.card.utility_table.proposal.way is Way.WHOLE
+    assert model.card.utility_table.proposal.mode is ServingMode.LOCAL
     assert f"{len(held_to_bytes(model.card, model.catalog)):,} bytes" in said
     for rule, figure in model.figures.items():
         assert f"  {rule:<10} {figure.ratio:.2f} of the best possible score" in said
