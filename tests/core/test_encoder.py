@@ -13,7 +13,7 @@ from small_world import made_buckets, made_encoder
 
 from askew.dp.privacy import DEVICE_REACH
 from askew.errors import OutOfRange
-from askew.sizes import MAX_DIMENSION
+from askew.limits import MAX_DIMENSION
 from askew.spaces.buckets import Buckets
 from askew.spaces.encoder import KNOTS, UNIT_STEP, Encoder, one_like
 

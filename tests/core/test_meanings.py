@@ -13,9 +13,9 @@ from small_world import made_meanings, made_space
 
 from askew.dp.privacy import Reach
 from askew.errors import OutOfRange
+from askew.limits import MAX_BUCKETS, MAX_RANKING_DIMENSION
 from askew.noise.randomized_response import RandomizedResponse
 from askew.retrieval.buckets import labels_of
-from askew.sizes import MAX_BUCKETS, MAX_RANKING_DIMENSION
 from askew.spaces.buckets import MAX_MEANINGS, Meanings
 from askew.spaces.vectors import fold_in
 

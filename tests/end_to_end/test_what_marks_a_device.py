@@ -25,10 +25,10 @@ from askew.catalog.editions import LONGEST_DELAY, PERIOD
 from askew.catalog.held_file import Part, piece_of
 from askew.catalog.item import Item
 from askew.errors import OutOfRange, ServerFailed
+from askew.limits import MAX_DIMENSION
 from askew.noise.randomness import SystemBits
 from askew.protocol.model_card import ModelCard, ServingRule
 from askew.protocol.rule_kind import RuleKind
-from askew.sizes import MAX_DIMENSION
 from askew.spaces.vectors import BUCKET_COUNTS, FeatureSpace, RatingScale
 from askew.wire.held import held_files
 from askew.wire.v1 import retrieval_pb2 as pb

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from askew.dp.intervals import log_ratio
 from askew.dp.privacy import Reach, SignalLoss
 from askew.errors import ParameterError
+from askew.limits import MAX_BUCKETS
 from askew.noise.randomized_response import RandomizedResponse
 from askew.noise.randomness import Coins, RandomBits, RationalOdds, SystemBits
-from askew.sizes import MAX_BUCKETS
 
 Law = dict[int, Fraction]
 EPSILONS = st.fractions(Fraction(1, 1024), Fraction(20), max_denominator=10**6)

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from askew.catalog.listing import MAX_ATTRIBUTES, Value
-from askew.plain_text import MAX_TEXT
+from askew.limits import MAX_TEXT
 from askew.wire.listing_bytes import listings_to_bytes, parts_of
 from askew.wire.v1 import retrieval_pb2 as pb
 

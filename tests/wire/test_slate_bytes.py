@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from askew.catalog.item import MAX_GENRES, MAX_YEAR, Item
-from askew.plain_text import MAX_TEXT
+from askew.limits import MAX_TEXT
 from askew.wire.slate_bytes import reply_of_parts
 from askew.wire.v1 import retrieval_pb2 as pb
 

@@ -19,9 +19,9 @@ from fractions import Fraction
 
 from askew.dp.privacy import ANY_SPACE
 from askew.errors import AskewError, PlaceError
+from askew.limits import VERSION_BYTES
 from askew.noise.randomness import RandomBits
 from askew.protocol.signal import Signal
-from askew.sizes import VERSION_BYTES
 from askew_client.near.sources import Errand, fresh_errand, named_errand, view_of
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.named_place import NamedPlace, Spot, check_name, new_handle

@@ -15,8 +15,7 @@ from math import isfinite
 
 from askew.catalog.title_key import title_key
 from askew.errors import AskewError, PlaceError, ProfileError
-from askew.plain_text import FEW_MARKS, MAX_TEXT, check_text, has_few_marks
-from askew.sizes import MAX_RATING
+from askew.limits import FEW_MARKS, MAX_RATING, MAX_TEXT, check_text, has_few_marks
 from askew_client.profile.met import Met, MetItem
 from askew_client.profile.named_place import MAX_PLACES, NamedPlace, check_name
 from askew_client.views.answers import PastAnswer

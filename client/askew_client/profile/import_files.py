@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from askew.errors import ProfileError
-from askew.plain_text import FEW_MARKS, has_few_marks
+from askew.limits import FEW_MARKS, has_few_marks
 from askew_client.profile.document import MAX_RATINGS, State
 
 _MAX_BYTES = 2**30  # of a file in a zip, unpacked

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from askew.catalog.item import Item
 from askew.errors import ProfileError
-from askew.sizes import MAX_RANKING_DIMENSION
+from askew.limits import MAX_RANKING_DIMENSION
 
 MAX_MET = 1000
 _MOST_BYTES = (MAX_RANKING_DIMENSION + 1) // 2

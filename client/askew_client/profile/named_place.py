@@ -13,8 +13,8 @@ from math import isfinite
 from typing import Any, Final
 
 from askew.errors import PlaceError
+from askew.limits import MAX_AXES
 from askew.noise.randomness import RandomBits
-from askew.sizes import MAX_AXES
 from askew.spaces.map import Position
 
 MAX_PLACES: Final = 100

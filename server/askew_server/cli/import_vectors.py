@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from askew.errors import OutOfRange, ParameterError
-from askew.sizes import MAX_RANKING_DIMENSION
+from askew.limits import MAX_RANKING_DIMENSION
 from askew_server.cli.progress import Steps
 from askew_server.cli.training_data import (
     bytes_held,

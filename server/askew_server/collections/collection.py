@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from askew.catalog.listing import MAX_WORDS, Attribute, AttributeKind, Listing, Value
 from askew.errors import DimensionMismatch, OutOfRange, ParameterError
-from askew.plain_text import MAX_NAME
+from askew.limits import MAX_NAME, VERSION_BYTES
 from askew.protocol.metric_card import CollectionCard
-from askew.sizes import VERSION_BYTES
 from askew_server.collections.columns import UNKNOWN, Column, Rows, Titles, Words, is_of_kind, named
 
 _Made = TypeVar("_Made")

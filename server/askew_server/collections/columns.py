@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from askew.catalog.listing import AttributeKind, Value
 from askew.errors import OutOfRange
-from askew.plain_text import MAX_TEXT, check_marks, has_few_marks
+from askew.limits import MAX_TEXT, check_marks, has_few_marks
 
 _SIX_DIGITS = 10**6
 
@@ -78,7 +78,7 @@ class Titles:
         return [bytes(blob[start:end]) for start, end in spans]
 
     def check(self, name: str) -> None:
-        """Raises OutOfRange unless each is plain text, as `askew.plain_text.check_plain` has it."""
+        """Raises OutOfRange unless each is plain text, as `askew.limits.check_plain` has it."""
         limit = OutOfRange(name, f"printable text of 1 to {MAX_TEXT} characters")
         sizes = np.diff(self.ends, prepend=0)
         whole = int(self.ends[-1]) if len(self) else 0

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from askew.catalog.listing import MAX_HOURS, Attribute, AttributeKind
 from askew.errors import DataError, ParameterError
-from askew.plain_text import MAX_MARKS, MAX_TEXT, is_mark
+from askew.limits import MAX_MARKS, MAX_TEXT, is_mark
 from askew_server.collections.columns import Column, Flags, Numbers, Titles, Words
 from askew_server.collections.rows import Rows, left_out_lines, line_of
 
@@ -69,7 +69,7 @@ def printable() -> str:
 
 @cache
 def _too_many_marks() -> str:
-    """The same of what `askew.plain_text.has_few_marks` refuses."""
+    """The same of what `askew.limits.has_few_marks` refuses."""
     return f"{_any_of(is_mark)}{{{MAX_MARKS + 1}}}"
 
 

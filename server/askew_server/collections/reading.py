@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from askew.catalog.listing import MAX_ATTRIBUTES, MAX_HOURS, Attribute, AttributeKind
 from askew.errors import DataError
-from askew.plain_text import FEW_MARKS, MAX_TEXT
+from askew.limits import FEW_MARKS, MAX_TEXT
 from askew.spaces.map import MetricSpace
 from askew_server.collections.artifact import MAX_ITEMS, Keys
 from askew_server.collections.collection import Collection, collection_of

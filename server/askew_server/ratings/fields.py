@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from askew.plain_text import FEW_MARKS, has_few_marks
+from askew.limits import FEW_MARKS, has_few_marks
 
 KEY_LIMIT = 200
 TITLE_LIMIT = 500

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from askew.catalog.item import Item
 from askew.errors import DimensionMismatch, OutOfRange
-from askew.sizes import VERSION_BYTES
+from askew.limits import VERSION_BYTES
 
 MAX_VECTOR_SIZE = 1024.0
 _AT_ONCE = 4096  # items

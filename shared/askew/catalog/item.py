@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from askew.errors import OutOfRange
-from askew.plain_text import check_marks, check_text
+from askew.limits import check_marks, check_text
 
 MAX_YEAR = 9999
 MAX_GENRES = 20

@@ -7,7 +7,7 @@ from enum import StrEnum
 from math import isfinite
 
 from askew.errors import OutOfRange
-from askew.plain_text import MAX_NAME, MAX_TEXT, check_plain
+from askew.limits import MAX_NAME, MAX_TEXT, check_plain
 
 MAX_ATTRIBUTES = 16
 MAX_HOURS = 200

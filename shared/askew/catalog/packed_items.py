@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from askew.catalog.item import MAX_YEAR, Item
 from askew.errors import OutOfRange
-from askew.plain_text import MAX_TEXT, check_marks, check_text
+from askew.limits import MAX_TEXT, check_marks, check_text
 
 _AT_ONCE = 1 << 12  # items
 _TITLE = "a title or genre"

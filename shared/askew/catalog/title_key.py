@@ -30,7 +30,7 @@ def without_article(key: str) -> str:
 
 def plain_text(text: str) -> str:
     """Lower case without accents, so that "amelie" finds "Amélie". O(length) where few combining
-    marks are in a row, as `askew.plain_text.check_marks` has it.
+    marks are in a row, as `askew.limits.check_marks` has it.
     """
     folded = text.casefold()
     if folded.isascii():  # nothing to take apart: most titles, of which there may be a million

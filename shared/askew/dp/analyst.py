@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from askew.dp.odometer import PayWhatYouGet
 from askew.errors import OutOfRange
-from askew.plain_text import check_text
+from askew.limits import check_text
 
 MAX_K = 1000
 MAX_KEY = 64

@@ -13,7 +13,7 @@ from typing import Any
 
 from askew.dp.privacy import ApproximateDP, NeighboringRelation, rational
 from askew.errors import Malformed, OutOfRange
-from askew.plain_text import MAX_TEXT, check_text
+from askew.limits import MAX_TEXT, check_text
 
 SCHEMA = 1
 MAX_ITEMS = 10_000

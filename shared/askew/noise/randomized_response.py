@@ -19,8 +19,8 @@ from fractions import Fraction
 from askew.dp.intervals import exp_minus, log_ratio
 from askew.dp.privacy import Reach, SignalLoss, exact_rational
 from askew.errors import ParameterError
+from askew.limits import MAX_BUCKETS
 from askew.noise.randomness import Coins, RandomBits, RationalOdds
-from askew.sizes import MAX_BUCKETS
 
 ODDS_BITS = 32  # odds are multiples of 2**-32
 MAX_EPSILON = 20

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from askew.catalog.listing import MAX_ATTRIBUTES, Attribute, Listing
 from askew.dp.privacy import ANY_SPACE
 from askew.errors import NotFound, OutOfRange, StaleSpace
-from askew.plain_text import MAX_NAME, MAX_TEXT, check_plain
+from askew.limits import MAX_NAME, MAX_TEXT, check_plain
 from askew.protocol.model_card import ModelCard
 from askew.protocol.rule_kind import SERVED_IN_METRIC_SPACES, MetricRuleKind
 from askew.protocol.signal import Query

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from askew.errors import NotFound, OutOfRange, StaleSpace
-from askew.plain_text import check_text
+from askew.limits import check_text
 from askew.protocol.rule_kind import SERVED, RuleKind
 from askew.protocol.signal import Query
 from askew.protocol.utility_table import UtilityTable

@@ -24,10 +24,9 @@ from math import ceil, isfinite
 
 from askew.dp.privacy import SignalLoss
 from askew.errors import OutOfRange, PlaceError
+from askew.limits import MAX_AXES, MAX_NAME, VERSION_BYTES, check_plain
 from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace, clamped
 from askew.noise.randomness import RandomBits
-from askew.plain_text import MAX_NAME, check_plain
-from askew.sizes import MAX_AXES, VERSION_BYTES
 
 MAX_SIZE = 2**20  # units of distance
 MAX_BOUND = 2.0**42  # of the axis' unit: milliseconds since 1970 have 41 bits

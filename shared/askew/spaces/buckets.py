@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import OutOfRange
-from askew.sizes import MAX_BUCKETS, MAX_RANKING_DIMENSION
+from askew.limits import MAX_BUCKETS, MAX_RANKING_DIMENSION
 from askew.spaces.encoder import MAX_SIZE, check_directions, frozen, is_small
 
 

@@ -48,7 +48,7 @@ from numpy.typing import NDArray
 
 from askew.dp.privacy import Reach
 from askew.errors import OutOfRange
-from askew.sizes import MAX_DIMENSION, MAX_RANKING_DIMENSION
+from askew.limits import MAX_DIMENSION, MAX_RANKING_DIMENSION
 
 MAX_SIZE = 1024.0  # of a coordinate of an item or a direction
 

@@ -39,9 +39,9 @@ from math import atan, cos, degrees, floor, hypot, isfinite, radians, tan
 from typing import Final
 
 from askew.errors import OutOfRange, ParameterError, PlaceError
+from askew.limits import VERSION_BYTES
 from askew.noise.hexagonal import HexagonalLattice
 from askew.noise.randomness import RandomBits
-from askew.sizes import VERSION_BYTES
 from askew.spaces.axes import AxisSpace
 
 MICRODEGREES: Final = 1_000_000

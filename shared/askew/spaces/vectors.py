@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from askew.dp.privacy import Metric
 from askew.errors import DimensionMismatch, OutOfRange, ProfileError
-from askew.sizes import MAX_BUCKETS, MAX_RATING, VERSION_BYTES
+from askew.limits import MAX_BUCKETS, MAX_RATING, VERSION_BYTES
 from askew.spaces.buckets import Buckets, Meanings
 from askew.spaces.encoder import Encoder
 from askew.spaces.item_codes import check_scales

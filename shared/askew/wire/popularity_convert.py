@@ -13,7 +13,7 @@ from askew.dp.odometer import PayWhatYouGet
 from askew.dp.privacy import rational
 from askew.dp.release import Release, ReleaseSummary, check_charge, release_from_bytes
 from askew.errors import Malformed, OutOfRange, ParameterError
-from askew.plain_text import check_text
+from askew.limits import check_text
 from askew.wire.convert import parse
 from askew.wire.v1 import popularity_pb2 as pb
 

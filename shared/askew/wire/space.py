@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from askew.errors import Malformed, OutOfRange
-from askew.sizes import MAX_DIMENSION
+from askew.limits import MAX_DIMENSION
 from askew.spaces.buckets import MAX_MEANINGS, Buckets, Meanings
 from askew.spaces.encoder import KNOTS, Encoder
 from askew.spaces.item_codes import check_scales, decode, decode_boosts, encode, encode_boosts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from askew.errors import Malformed
-from askew.sizes import VERSION_BYTES
+from askew.limits import VERSION_BYTES
 
 
 def version_from_bytes(digest: bytes) -> str:

@@ -15,7 +15,7 @@ from textual.widgets import OptionList
 
 from askew.catalog.item import Item
 from askew.errors import OutOfRange
-from askew.plain_text import MAX_MARKS, MAX_TEXT
+from askew.limits import MAX_MARKS, MAX_TEXT
 from askew_client.profile.document import ProfileDocument
 from askew_client.tui.widgets.plain_text import fitted
 from askew_client.tui.widgets.title_list import TitleList

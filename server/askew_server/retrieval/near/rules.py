@@ -29,9 +29,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import ParameterError
+from askew.limits import MAX_AXES
 from askew.placement.problem import Disutility, Identity
 from askew.protocol.signal import Signal
-from askew.sizes import MAX_AXES
 from askew_server.retrieval.near.density import SAMPLES, Laws, People, low_discrepancy
 from askew_server.retrieval.near.index import Frame, MetricIndex, Points, Rows
 

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from askew.catalog.item import MAX_GENRES, Item
+from askew.limits import has_few_marks, is_mark
 from askew.placement.facility import greedy
-from askew.plain_text import has_few_marks, is_mark
 from askew.protocol.utility_table import DEVICE_BYTES, STARTER_BYTES
 from askew.retrieval.cover import gains
 from askew.spaces.item_codes import rounded_boosts

@@ -31,8 +31,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from askew.errors import ArtifactError, DataError, ParameterError
+from askew.limits import check_text
 from askew.noise.randomness import RandomBits
-from askew.plain_text import check_text
 from askew.protocol.model_card import ModelCard
 from askew.protocol.rule_kind import RuleKind
 from askew.retrieval.buckets import BucketRule

@@ -59,7 +59,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import DataError
-from askew.sizes import MAX_RANKING_DIMENSION
+from askew.limits import MAX_RANKING_DIMENSION
 from askew.spaces.vectors import RatingScale
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.ratings.fields import BadField, key, key_order

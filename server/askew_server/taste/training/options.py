@@ -25,8 +25,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from askew.errors import OutOfRange, ParameterError
+from askew.limits import MAX_DIMENSION, MAX_RANKING_DIMENSION
 from askew.protocol.rule_kind import SERVED, RuleKind
-from askew.sizes import MAX_DIMENSION, MAX_RANKING_DIMENSION
 
 if TYPE_CHECKING:  # commands show their help without numpy
     import numpy as np

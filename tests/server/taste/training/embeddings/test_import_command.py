@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
+from askew.limits import MAX_RANKING_DIMENSION
 from askew.protocol.rule_kind import SERVED
 from askew.protocol.utility_table import ServingMode
-from askew.sizes import MAX_RANKING_DIMENSION
 from askew.spaces.vectors import RatingScale
 from askew.wire.held import held_to_bytes
 from askew_server.evaluation.data import simulated_table

@@ -1,4 +1,8 @@
-"""Text that people are shown: short, and plain, since control characters steer terminals."""
+"""What a stranger may send: text that is short and plain, and models of a limited size.
+
+Control characters steer terminals, and many combining marks make text slow to compare. The sizes
+are public and also hold where no model is loaded.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,13 @@ import unicodedata
 from typing import Final
 
 from askew.errors import OutOfRange
+
+MAX_RANKING_DIMENSION = 256
+MAX_DIMENSION = 16  # of a signal
+MAX_AXES = 3  # of a metric space
+MAX_BUCKETS = 4096
+MAX_RATING = 1000.0
+VERSION_BYTES = 16
 
 MAX_TEXT = 500
 MAX_NAME = 40

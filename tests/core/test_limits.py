@@ -13,7 +13,7 @@ from askew.catalog.item import Item
 from askew.catalog.listing import Listing
 from askew.catalog.packed_items import PackedItems
 from askew.errors import OutOfRange
-from askew.plain_text import MAX_MARKS, MAX_TEXT, has_few_marks, is_mark
+from askew.limits import MAX_MARKS, MAX_TEXT, has_few_marks, is_mark
 
 ABOVE, BELOW = "\u0301", "\u0316"  # of two classes, so that they are sorted
 MARKED = "e" + ABOVE * MAX_MARKS
