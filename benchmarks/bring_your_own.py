@@ -24,7 +24,7 @@ from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
 from askew_server.cli.main import cli
-from askew_server.evaluation.data import read_table
+from askew_server.ratings import read_ratings
 from askew_server.taste.model import artifact
 from askew_server.taste.model.item_model import ItemModel
 from askew_server.taste.training.factors import People, divisors, people_of
@@ -208,7 +208,7 @@ def imported(vectors: Path, items: Path, out: Path, *more: str) -> ItemModel:
 
 def rows(ratings: Path, items: Path, folder: Path) -> Iterator[str]:
     """A row of figures a model."""
-    table = read_table(ratings)
+    table, _ = read_ratings(ratings)
     kept = often_rated(table, 20)
     keys = tuple(table.item_keys[item] for item in kept)
     people = people_of(table, kept, scale_of(table, None))

@@ -24,7 +24,7 @@ from askew.protocol.rule_kind import RuleKind
 from askew.protocol.signal import Signal
 from askew.wire.held import held_to_bytes
 from askew_server.cli.saved_model import load, of_tastes
-from askew_server.evaluation.data import read_table
+from askew_server.ratings import read_ratings
 from askew_server.retrieval.snapshot import Retriever
 from askew_server.retrieval.tabulated import tables_of
 from askew_server.serving.retrieval import SlateReplies, TabulatedReplies
@@ -68,7 +68,7 @@ def models() -> Iterator[tuple[str, Tastes | ItemModel, PriorPeople]]:
 
 def people_in(model: ItemModel, ratings: Path) -> PriorPeople:
     """Some of the people of these ratings, with profiles as their devices would have them."""
-    table = read_table(ratings)
+    table, _ = read_ratings(ratings)
     places = {key: place for place, key in enumerate(table.item_keys)}
     kept = np.array([places[key] for key in model.keys])
     space, seed = model.card.space, model.training.seed

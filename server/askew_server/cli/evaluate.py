@@ -42,7 +42,7 @@ class _List(click.ParamType[tuple[Any, ...]]):
 @click.option(
     "--ratings",
     type=click.Path(path_type=Path),
-    help="Ratings: a file, a folder of them, or .npz with user, item, rating; default: simulated.",
+    help="Ratings: a file or a folder of them; default: simulated.",
 )
 @click.option(
     "--out",
@@ -86,8 +86,9 @@ def evaluate(ratings: Path | None, out: Path, people: int | None, **given: Any) 
     from threadpoolctl import threadpool_limits
 
     from askew_server.cli.progress import Steps, shown_share, when_stopped
-    from askew_server.evaluation.data import read_table, sampled, simulated_table
+    from askew_server.evaluation.data import sampled, simulated_table
     from askew_server.evaluation.study import collected, played
+    from askew_server.ratings import read_ratings
 
     protocol = _protocol(simulated=ratings is None, **given)
     with when_stopped(), Steps.shown() as steps:
@@ -96,7 +97,7 @@ def evaluate(ratings: Path | None, out: Path, people: int | None, **given: Any) 
         table = (
             simulated_table()
             if ratings is None
-            else read_table(ratings, steps.of_total, times=times)
+            else read_ratings(ratings, times=times, progress=steps.of_total)[0]
         )
     source = _SIMULATED if ratings is None else ratings.name
     if people is not None and people < table.n_people:

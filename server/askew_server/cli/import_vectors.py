@@ -109,10 +109,11 @@ def import_vectors(
     from threadpoolctl import threadpool_limits
 
     from askew_server.ratings import read_items
+    from askew_server.ratings.vectors import read_vectors
     from askew_server.retrieval.tabulated import tables_for
     from askew_server.taste.model import artifact
     from askew_server.taste.model.item_model import ImportOptions, import_model
-    from askew_server.taste.training.given_vectors import FoldIn, given_items, read_vectors
+    from askew_server.taste.training.given_vectors import FoldIn, given_items
     from askew_server.taste.training.options import GIVEN, TrainingOptions
 
     options = ImportOptions(

@@ -22,7 +22,7 @@ _OPTIONS = (
     click.option(
         "--prior-file",
         type=click.Path(path_type=Path),
-        help="Public prior: ratings of published people, or their points (csv, npz, parquet).",
+        help="Public prior: ratings of published people, or vectors of their tastes.",
     ),
     click.option(
         "--prior-dp",
@@ -74,9 +74,7 @@ class PriorOptions:
         if self.prior_dp is not None:
             yield from self._released(self.prior_dp, ratings, seen)
         elif self.prior_file is not None:
-            from askew_server.evaluation.data import read_table
-
-            yield read_published(self.prior_file, partial(read_table, counts=counts))
+            yield read_published(self.prior_file, counts)
         else:
             yield None if self.prior_cohort is None else Cohort(self.prior_cohort)
 

@@ -98,7 +98,7 @@ def parquet_batches(path: Path, *, times: bool) -> Iterator[tuple[int, float, Co
     the share of the file that was read. Raises DataError.
     """
     first = 1
-    with open_file(path) as raw, _failures_named(path):
+    with open_file(path) as raw, parquet_failures(path):
         header = parquet.read_schema(raw)
         chosen = rating_columns(header.names)
         if chosen is None:
@@ -183,6 +183,16 @@ def as_texts(values: pa.Array) -> pa.Array:
     return values.cast(TEXTS).fill_null("")
 
 
+@contextmanager
+def parquet_failures(path: Path) -> Iterator[None]:
+    """What is wrong with a parquet file as a DataError of one line."""
+    try:
+        yield
+    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
+        reason = str(error).partition("\n")[0]
+        raise DataError(f"{path}: cannot be read as parquet: {reason}") from error
+
+
 class _Coded:
     """The codes of texts that came before, each of which was judged once."""
 
@@ -196,7 +206,7 @@ class _Coded:
         texts = as_texts(numbered.dictionary)
         place = compute.index_in(texts, self._texts)
         if place.null_count:
-            fresh = texts.filter(place.is_null()).unique()
+            fresh = texts.filter(place.is_null())
             more = [_code(self._keys, text) for text in fresh.to_pylist()]
             self._codes = np.append(self._codes, np.array(more, np.int32))
             self._texts = pa.concat_arrays([self._texts, fresh])
@@ -264,12 +274,3 @@ def _numbers(column: pa.Array) -> Floats | None:
         return None
     numbers: Floats = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     return numbers
-
-
-@contextmanager
-def _failures_named(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
-        reason = str(error).partition("\n")[0]
-        raise DataError(f"{path}: cannot be read as parquet: {reason}") from error

@@ -28,6 +28,7 @@ from askew.retrieval.buckets import BucketRule
 from askew.spaces.encoder import Encoder
 from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew_server.ratings import ItemRow, RatingTable
+from askew_server.ratings.vectors import Vectors
 from askew_server.taste.model.answer_tables import AnswerTables
 from askew_server.taste.model.held_out import Figure, Groups, groups_of
 from askew_server.taste.model.payloads import Payloads
@@ -49,7 +50,6 @@ from askew_server.taste.training.factors import Tastes, fold_in_people, snapshot
 from askew_server.taste.training.given_vectors import (
     FoldIn,
     GivenItems,
-    Vectors,
     as_ratings,
     check_people,
     for_devices,

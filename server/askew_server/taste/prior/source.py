@@ -40,7 +40,8 @@ from askew.spaces.buckets import Meanings
 from askew.spaces.encoder import MAX_SIZE
 from askew.spaces.vectors import FeatureSpace
 from askew_server.ledger import Charge, ChargeRequest, EventMark, Ledger
-from askew_server.ratings import RatingTable
+from askew_server.ratings import RatingTable, read_ratings
+from askew_server.ratings.vectors import has_vectors, read_vectors
 from askew_server.taste.prior.gaussian import GaussianPrior, Plan
 from askew_server.taste.prior.people import PriorPeople, as_they_are, of_tastes
 from askew_server.taste.training.factors import Tastes, fold_in_people, snapshot
@@ -260,9 +261,9 @@ class PublishedTastes:
         """The people, taken to have seen nothing. Raises DataError for another dimension."""
         wanted = trained.space.ranking_dimension
         if self.tastes.shape[1:] != (wanted,):
-            raise DataError(f"{self.name}: its points must have {wanted} coordinates")
+            raise DataError(f"{self.name}: its tastes must have {wanted} coordinates")
         seen = csr_array((len(self.tastes), len(trained.keys)))
-        origin = f"published points {self.name}: {len(self.tastes):,} people"
+        origin = f"published tastes {self.name}: {len(self.tastes):,} people"
         return of_tastes(self.tastes, seen, trained.space.encoder, origin)
 
 
@@ -297,50 +298,20 @@ def _tastes_of(table: RatingTable, trained: Trained) -> Tastes:
     return fold_in_people(profiles, trained.vectors, trained.tastes.least_likes)
 
 
-def read_published(path: Path, read_table: Callable[[Path], RatingTable]) -> PriorSource:
-    """A file's prior: ratings, or points as .npz with `points`, or csv or parquet of numbers alone.
+def read_published(path: Path, counts: float | None = None) -> PriorSource:
+    """A file's prior: ratings, or tastes as `read_vectors` takes them.
 
-    Raises DataError.
+    counts: the least count that is a like, where files of ratings hold counts. Raises DataError.
     """
-    points = _points_of(path)
-    if points is None:
-        return PublishedRatings(read_table(path), path.name)
-    if points.ndim != 2 or not 1 <= len(points) <= _MOST_PEOPLE:
-        raise DataError(f"{path}: points must be a table of 1 to {_MOST_PEOPLE:,} rows")
-    if not (np.abs(points) <= MAX_SIZE).all():
-        raise DataError(f"{path}: points must be numbers up to {MAX_SIZE:g} in size")
-    return PublishedTastes(points.astype(np.float32), path.name)
-
-
-def _points_of(path: Path) -> NDArray[np.float64] | None:
-    """The numbers of a file of points, or None for anything else."""
-    try:
-        if path.suffix == ".npz":
-            with np.load(path, allow_pickle=False) as arrays:
-                return arrays["points"].astype(np.float64) if "points" in arrays else None
-        if path.suffix == ".csv":
-            with path.open(encoding="utf-8") as file:
-                header = file.readline()
-                rated = "rating" in header
-                return None if rated else np.loadtxt(file, delimiter=",", ndmin=2)
-        if path.suffix == ".parquet":
-            return _parquet_points(path)
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: cannot be read as points: {error}") from None
-    return None
-
-
-def _parquet_points(path: Path) -> NDArray[np.float64] | None:
-    import duckdb
-
-    try:
-        with duckdb.connect() as connection:
-            columns = connection.execute("FROM read_parquet(?)", [str(path)]).fetchnumpy()
-    except duckdb.Error as error:
-        raise DataError(f"{path}: cannot be read as parquet: {error}") from None
-    if "rating" in columns:
-        return None
-    return np.column_stack([np.asarray(column, np.float64) for column in columns.values()])
+    if not has_vectors(path):
+        table, _ = read_ratings(path, counts=counts)
+        return PublishedRatings(table, path.name)
+    tastes = read_vectors(path).numbers
+    if len(tastes) > _MOST_PEOPLE:
+        raise DataError(f"{path}: at most {_MOST_PEOPLE:,} people have a place in a prior")
+    if (np.abs(tastes) > MAX_SIZE).any():
+        raise DataError(f"{path}: tastes must be numbers up to {MAX_SIZE:g} in size")
+    return PublishedTastes(tastes.astype(np.float32), path.name)
 
 
 def check_needs(rule: RuleKind | None, prior: PriorSource | None) -> None:

@@ -26,7 +26,6 @@ from askew.protocol.signal import Query, Signal
 from askew.retrieval.cover import covered
 from askew_server.cli.main import cli
 from askew_server.demo.simulation import films, simulate
-from askew_server.evaluation.data import read_table
 from askew_server.ledger import EventMark, Ledger
 from askew_server.ratings import RatingTable
 from askew_server.release.plan import EventSource
@@ -392,32 +391,29 @@ def with_prior(prior: PriorSource) -> ItemModel:
 
 def test_published_ratings_are_folded_in_and_unknown_items_left_out(tmp_path: Path) -> None:
     public = small_table(80)
-    path = tmp_path / "public.npz"
-    names = np.array(public.item_keys)[public.item]
-    names[public.item == 3] = "a film that the model does not have"
-    np.savez(path, user=public.person, item=names, rating=public.rating)
-    model = with_prior(read_published(path, read_table))
+    path = tmp_path / "public.csv"
+    rows = zip(public.person.tolist(), public.item.tolist(), public.rating.tolist(), strict=True)
+    keys = {**dict(enumerate(public.item_keys)), 3: "a film that the model does not have"}
+    lines = [f"{person},{keys[item]},{rating}" for person, item, rating in rows]
+    path.write_text("\n".join(["user,item,rating", *lines]))
+    model = with_prior(read_published(path))
     assert model.prior is not None
-    assert model.card.rule.prior == f"published ratings public.npz: {len(model.prior)} people"
+    assert model.card.rule.prior == f"published ratings public.csv: {len(model.prior)} people"
     assert 60 <= len(model.prior) <= 80
     gone = model.keys.index(public.item_keys[3])
     assert model.prior.seen[:, [gone]].sum() == 0
 
 
-def test_published_points_come_as_arrays_as_text_and_as_parquet(tmp_path: Path) -> None:
-    points = np.random.default_rng(4).normal(0, 0.2, (50, 6)).astype(np.float32)
-    np.savez(tmp_path / "p.npz", points=points)
-    header = ",".join(f"t{i}" for i in range(6))
-    np.savetxt(tmp_path / "p.csv", points, delimiter=",", header=header, comments="", fmt="%.9g")
-    duckdb.sql(f"COPY (FROM read_csv('{tmp_path}/p.csv')) TO '{tmp_path}/p.parquet'")
-    models = [
-        with_prior(read_published(tmp_path / f"p.{x}", read_table))
-        for x in ("npz", "csv", "parquet")
-    ]
-    for model in models:
+def test_published_tastes_come_as_vectors(tmp_path: Path) -> None:
+    tastes = np.random.default_rng(4).normal(0, 0.2, (50, 6)).astype(np.float32)
+    np.savez(tmp_path / "p.npz", vectors=tastes)
+    rows = ", ".join(f"({row})" for row in tastes.tolist())
+    duckdb.sql(f"COPY (FROM (VALUES {rows}) AS t(vector)) TO '{tmp_path}/p.parquet'")
+    for name in ("p.npz", "p.parquet"):
+        model = with_prior(read_published(tmp_path / name))
         assert model.prior is not None
-        assert model.prior.tastes == pytest.approx(points, abs=1e-6)
-    assert models[0].card.rule.prior == "published points p.npz: 50 people"
+        assert model.prior.tastes == pytest.approx(tastes, abs=1e-6)
+        assert model.card.rule.prior == f"published tastes {name}: 50 people"
 
 
 def test_points_of_another_dimension_are_refused() -> None:
@@ -425,12 +421,13 @@ def test_points_of_another_dimension_are_refused() -> None:
         with_prior(PublishedTastes(np.zeros((3, 2), np.float32), "p"))
 
 
-@pytest.mark.parametrize("text", ["t0\nabc\n", "t0,t1\n1,2\n3\n", "t0\nnan\n", "t0\n1e9\n"])
-def test_a_broken_file_of_points_is_a_data_error(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "p.csv"
-    path.write_text(text)
-    with pytest.raises(DataError):
-        read_published(path, read_table)
+@pytest.mark.parametrize(
+    "vectors", [np.full((2, 6), 1e9), np.zeros((100_001, 1)) + 1, np.full((2, 6), np.nan)]
+)
+def test_tastes_that_nobody_can_have_are_refused(tmp_path: Path, vectors: np.ndarray) -> None:
+    np.savez(tmp_path / "p.npz", vectors=vectors)
+    with pytest.raises(DataError, match=r"p\.npz: "):
+        read_published(tmp_path / "p.npz")
 
 
 # -- the command -----------------------------------------------------------------------------------

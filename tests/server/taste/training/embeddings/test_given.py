@@ -10,7 +10,8 @@ import pytest
 from askew.errors import DataError
 from askew.spaces.vectors import RatingScale
 from askew_server.ratings import ItemRow
-from askew_server.taste.training.given_vectors import Vectors, as_ratings, check_people, given_items
+from askew_server.ratings.vectors import Vectors
+from askew_server.taste.training.given_vectors import as_ratings, check_people, given_items
 
 ROWS = {key: ItemRow(f"Film {key}", None, ()) for key in ("7", "100", "x", "3")}
 NUMBERS = np.arange(8.0).reshape(4, 2)

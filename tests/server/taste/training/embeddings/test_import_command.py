@@ -25,13 +25,14 @@ from askew.spaces.vectors import RatingScale
 from askew.wire.held import held_to_bytes
 from askew_server.evaluation.data import simulated_table
 from askew_server.ratings import ItemRow
+from askew_server.ratings.vectors import Vectors
 from askew_server.taste.model import artifact
 from askew_server.taste.model.held_out import groups_of
 from askew_server.taste.model.item_model import ImportOptions, ItemModel, import_model
 from askew_server.taste.model.rule_choice import RuleQuestion, choose
 from askew_server.taste.training import given_vectors
 from askew_server.taste.training.factors import People, fold_in_people, people_of
-from askew_server.taste.training.given_vectors import FoldIn, Vectors, for_devices, given_items
+from askew_server.taste.training.given_vectors import FoldIn, for_devices, given_items
 from askew_server.taste.training.item_vectors import often_rated
 from askew_server.taste.training.options import TrainingOptions
 from askew_server.taste.training.space_fit import scale_of

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
 from askew.errors import DataError
-from askew_server.taste.training import given_vectors
-from askew_server.taste.training.given_vectors import read_vectors
+from askew_server.ratings import vectors as vector_files
+from askew_server.ratings.vectors import read_vectors
 
 NUMBERS = np.array([[0.5, -1.0, 2.0], [0.0, 0.25, 4.0], [1.0, 1.0, -8.0]], dtype=np.float32)
 KEYS = ("3", "20", "100")
@@ -170,7 +170,7 @@ def test_a_small_file_that_unpacks_to_a_large_one_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before anything is unpacked."""
-    monkeypatch.setattr(given_vectors, "LARGEST", 1 << 20)
+    monkeypatch.setattr(vector_files, "LARGEST", 1 << 20)
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(
         header, {"descr": "<f4", "fortran_order": False, "shape": (1 << 13, 64)}
@@ -180,3 +180,14 @@ def test_a_small_file_that_unpacks_to_a_large_one_is_refused(
     assert (tmp_path / "v.npz").stat().st_size < 1 << 14
     with pytest.raises(DataError, match="at most 1,048,576 bytes"):
         read_vectors(tmp_path / "v.npz")
+
+
+def test_repeated_values_that_unpack_to_large_ones_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: only the bytes on the disk, or those of different values, are counted."""
+    monkeypatch.setattr(vector_files, "LARGEST", 1 << 20)
+    path = parquet(tmp_path, "SELECT [1.5, 1.5] AS vector FROM range(100_000)")
+    assert path.stat().st_size < 1 << 16
+    with pytest.raises(DataError, match="at most 1,048,576 bytes"):
+        read_vectors(path)
