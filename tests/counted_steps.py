@@ -37,7 +37,6 @@ def steps_of(call: Callable[[], object], *constant: type) -> int:
             untold.add(repr(function))
 
     before = sys.gettrace(), sys.getprofile()
-    gc.collect()
     gc.disable()  # what others do after a collection is no step of the call
     sys.settrace(traced)
     sys.setprofile(profiled)
