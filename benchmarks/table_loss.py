@@ -29,12 +29,10 @@ from askew_server.retrieval.snapshot import Retriever
 from askew_server.retrieval.tabulated import tables_of
 from askew_server.serving.retrieval import SlateReplies, TabulatedReplies
 from askew_server.taste.model.answer_tables import AnswerTable
-from askew_server.taste.model.held_out import HeldOutGroup, by_sizes
+from askew_server.taste.model.held_out import Estimate, HeldOutGroup, by_sizes, lattice_signals
 from askew_server.taste.model.item_model import ItemModel
 from askew_server.taste.prior.people import PriorPeople, as_they_are
 from askew_server.taste.training.factors import fold_in_people, people_of, snapshot
-from askew_server.taste.training.quality import Estimate
-from askew_server.taste.training.simulated_noise import lattice_signals
 
 MOST, PEOPLE, DRAWS = 0.003, 1000, 2
 MADE: tuple[tuple[str, Callable[[], Tastes], float], ...] = (

@@ -31,7 +31,7 @@ from askew.protocol.rule_kind import MetricRuleKind
 from askew.protocol.signal import Signal
 from askew_server.collections.model import Towns
 from askew_server.retrieval.near import Density, Kinds, NearRule, near_rule_of, served_rule_of
-from askew_server.taste.training.quality import Estimate, mean_of, ratio_of
+from askew_server.taste.model.held_out import Estimate, mean_of, ratio_of
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,18 @@
-"""The command `askew-server evaluate`: what each rule is worth to people held out."""
+"""`askew-server evaluate`: what each rule is worth to people held out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from askew.protocol.rule_kind import RuleKind
-
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from askew_server.evaluation.study import Findings, Protocol, Study
+    from askew_server.evaluation.study import Study
+    from askew_server.ratings import RatingTable
 
 _WIDE = 120
 _SIMULATED = "the embedded films with SIMULATED ratings"
@@ -46,18 +44,18 @@ class _List(click.ParamType[tuple[Any, ...]]):
 )
 @click.option(
     "--out",
-    default="evaluation",
+    default="evaluation.csv",
     show_default=True,
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Directory for cells.csv, study.json and pictures.",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The figures as csv.",
 )
-@click.option("--quick", is_flag=True, help="One seed and two epsilons.")
-@click.option("--seeds", type=_List(int), help="Such as 0,1,2.")
+@click.option("--seeds", type=_List(int), help="Such as 0,1,2, which is the default; simulated: 0.")
 @click.option(
-    "--rules", type=_List(str), help="Among none,naive,offsets,codebook,posterior,buckets."
+    "--epsilons",
+    type=_List(float),
+    help="Between any two people; default .5,1,2,4,8, simulated 1,4.",
 )
-@click.option("--epsilons", type=_List(float), help="Between any two people, such as 1,2,4,8.")
-@click.option("-k", "--k", "ks", type=_List(int), help="Such as 1,5,20.")
+@click.option("-k", "ks", type=_List(int), default="1,5,20", show_default=True)
 @click.option("--min-ratings", default=20, show_default=True, help="Leave out rarer items.")
 @click.option(
     "--held-out",
@@ -80,84 +78,67 @@ def evaluate(ratings: Path | None, out: Path, people: int | None, **given: Any) 
     \b
     Examples:
       askew-server evaluate
-      askew-server evaluate --ratings ml-1m/ratings.dat --seeds 0,1,2
+      askew-server evaluate --ratings ml-1m/ratings.dat
       askew-server evaluate --ratings plays.parquet --people 5000
     """
     from threadpoolctl import threadpool_limits
 
-    from askew_server.cli.progress import Steps, shown_share, when_stopped
-    from askew_server.evaluation.data import sampled, simulated_table
-    from askew_server.evaluation.study import collected, played
-    from askew_server.ratings import read_ratings
+    from askew_server.cli.progress import shown_share, when_stopped
+    from askew_server.evaluation.experiment import sampled
+    from askew_server.evaluation.study import Protocol, Study
 
-    protocol = _protocol(simulated=ratings is None, **given)
-    with when_stopped(), Steps.shown() as steps:
-        steps.step("reading ratings")
-        times = protocol.held_out == "latest"
-        table = (
-            simulated_table()
-            if ratings is None
-            else read_ratings(ratings, times=times, progress=steps.of_total)[0]
-        )
-    source = _SIMULATED if ratings is None else ratings.name
+    # Without options, an answer comes within a minute of one core.
+    quick = {"seeds": (0,), "epsilons": (1.0, 4.0), "sizes": (2, 4, 8, 16)}
+    chosen: dict[str, Any] = {} if ratings else quick
+    chosen |= {name: value for name, value in given.items() if value is not None}
+    protocol = Protocol(**chosen)
+    table, source = _ratings(ratings, times=protocol.held_out == "latest")
     if people is not None and people < table.n_people:
         source += f", a sample of {people:,} of {table.n_people:,} people"
         table = sampled(table, people)
-    found: list[Findings] = []
-    with when_stopped(lambda: _stopped(collected(found, table, protocol, source), out)):
+    study = Study(table, protocol, source)
+    with when_stopped(lambda: _stopped(study, out)):
         # On small matrices, more threads wait for each other: four times the CPU time, no faster.
         with threadpool_limits(1), shown_share() as progress:
-            for each in played(table, protocol, progress):
-                found.append(each)
-        whole = collected(found, table, protocol, source)
-        _write(whole, out)
-        _draw(whole, out)
-    _show(whole, out)
+            study.play(progress)
+        _write(study, out)
+    _show(study, out)
 
 
-def _protocol(
-    *, simulated: bool, quick: bool, rules: tuple[str, ...] | None, **given: Any
-) -> Protocol:
-    """Raises UsageError for a name that is no rule."""
-    from askew_server.evaluation.study import Protocol
+def _ratings(path: Path | None, *, times: bool) -> tuple[RatingTable, str]:
+    """The ratings, and what they are."""
+    from askew_server.cli.progress import Steps, when_stopped
 
-    if wrong := sorted(set(rules or ()) - set(RuleKind)):
-        raise click.UsageError(f"--rules: {wrong[0]!r} is none of {', '.join(RuleKind)}")
-    given["rules"] = None if rules is None else tuple(RuleKind(name) for name in rules)
-    chosen: dict[str, Any] = {}
-    if quick or simulated:  # the default answers within a minute of one core
-        chosen = {"seeds": (0,), "epsilons": (1.0, 4.0), "sizes": (2, 4, 8, 16)}
-    chosen |= {name: value for name, value in given.items() if value is not None}
-    return Protocol(**chosen)
+    if path is None:
+        from askew_server.demo.simulation import simulated_table
+
+        return simulated_table(), _SIMULATED
+    from askew_server.cli.training_data import show_rejects
+    from askew_server.ratings import read_ratings
+
+    with when_stopped(), Steps.shown() as steps:
+        steps.step("reading ratings")
+        table, rejects = read_ratings(path, times=times, progress=steps.of_total)
+    show_rejects(rejects)
+    return table, path.name
 
 
 def _stopped(found: Study, out: Path) -> None:
-    """Write what there is."""
     _write(found, out)
     click.echo(f"stopped: {len(found.cells)} cells are in {out}", err=True)
 
 
 def _write(found: Study, out: Path) -> None:
-    from askew_server.evaluation.report import as_csv, as_json
+    from askew_server.evaluation.measures import as_csv
 
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "cells.csv").write_text(as_csv(found.cells), encoding="utf-8")
-    (out / "study.json").write_text(as_json(found), encoding="utf-8")
-
-
-def _draw(found: Study, out: Path) -> None:
-    if find_spec("matplotlib") is None:
-        click.echo("no pictures: matplotlib is not installed (askew[plots])", err=True)
-        return
-    from askew_server.evaluation.pictures import draw
-
-    draw(found, out)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(as_csv(found.cells), encoding="utf-8")
 
 
 def _show(found: Study, out: Path) -> None:
     from rich.console import Console
 
-    from askew_server.evaluation.report import as_lines, leak_lines, measure_lines
+    from askew_server.evaluation.measures import as_lines, leak_lines, measure_lines
 
     console = Console()
     if not console.is_terminal:
@@ -165,7 +146,7 @@ def _show(found: Study, out: Path) -> None:
     ks = (f"k={k}" for k in found.protocol.ks)
     console.print(_table(("epsilon", "rule", "a rating", *ks), as_lines(found)))
     k, lines = measure_lines(found)
-    of_k = (f"recall@{k}", f"nDCG@{k}", "hit", "coverage", "Gini", "worse off", "better")
+    of_k = (f"recall@{k}", f"nDCG@{k}", "hit", "coverage", "worse off", "better")
     console.print(_table(("epsilon", "rule", *of_k, "gain at 5, 50, 95 %"), lines))
     console.print(
         f"{found.source}: {found.n_people:,} people, {found.n_ratings:,} ratings. Score of the "
@@ -174,7 +155,7 @@ def _show(found: Study, out: Path) -> None:
         "off, better, gain: than with that slate, by this one draw.",
         markup=False,
     )
-    for text in leak_lines(found):
+    for text in leak_lines(found.leaks):
         console.print(text, markup=False)
     console.print(f"written to {out}", markup=False)
 

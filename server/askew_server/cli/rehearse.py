@@ -19,7 +19,7 @@ def rehearse() -> None:
     """Answer about the simulated places by the rule that each line names, until input ends."""
     from askew.wire.convert import query_from_bytes, slate_to_bytes
     from askew_server.demo.places import german_towns, places_model
-    from askew_server.evaluation.rehearsal import Rehearsal
+    from askew_server.demo.rehearsal import Rehearsal
 
     model = places_model()
     rehearsal = Rehearsal(model, german_towns().towns)

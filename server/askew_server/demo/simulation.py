@@ -226,16 +226,15 @@ SOURCE = "well-known films with SIMULATED ratings"
 OPTIONS = TrainingOptions(ranking_dimension=8)  # as many as there are archetypes
 
 
-def demo_model() -> ItemModel:
-    """Deterministic; the card says that nobody gave these ratings."""
+def simulated_table() -> RatingTable:
+    """The embedded films with simulated ratings; a film's key is its title."""
     catalog = films()
     ratings = simulate(catalog, n_people=N_PEOPLE)
-    table = RatingTable(
-        person=ratings.person,
-        item=ratings.item,
-        rating=ratings.rating,
-        n_people=N_PEOPLE,
-        item_keys=tuple(film.title for film in catalog),
-    )
-    rows = {film.title: ItemRow(film.title, film.year, film.genres) for film in catalog}
-    return train(table, rows, OPTIONS, source=SOURCE, simulated=True)
+    keys = tuple(film.title for film in catalog)
+    return RatingTable(ratings.person, ratings.item, ratings.rating, N_PEOPLE, keys)
+
+
+def demo_model() -> ItemModel:
+    """Deterministic; the card says that nobody gave these ratings."""
+    rows = {film.title: ItemRow(film.title, film.year, film.genres) for film in films()}
+    return train(simulated_table(), rows, OPTIONS, source=SOURCE, simulated=True)

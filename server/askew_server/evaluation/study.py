@@ -1,41 +1,83 @@
-"""The whole protocol: seeds x epsilons x rules x k, in one deterministic run."""
+"""What each rule is worth on ratings: seeds x epsilons x rules x k, in one deterministic run.
+
+Every client sends one noisy signal, gets a slate of every k from it, and picks.
+
+none       the zero-information slate. Everybody's is the same; no signal.
+naive      what everybody would write first: the k best items for the taste that the signal decodes
+           to, whoever has seen what
+offsets    product grids of optimal offsets, as served (`askew.retrieval.OffsetRule`)
+codebook   the same with codebooks
+posterior  the server's people weighted by the signal's law (`askew.retrieval.posterior`)
+buckets    randomized response; encoder and slates by `askew_server.taste.training.buckets`, the
+           number of buckets chosen on validation
+open       in the open, one's own best items: what there is to get; no signal
+
+Epsilons are plain, between any two people, for all of them: a mechanism whose promise grows with
+distance takes its own parameter from the diameter of its space.
+
+The leak: how much of one person of the prior an asker finds in an answer. The asker knows a prior
+person's exact point, asks with it (no noise: the strongest signal about that place) and looks for
+that person's own best item among the k results. The guarantee of the exchange does not cover this,
+which is why a prior must be public, or released under a guarantee of its own.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import ParameterError
+from askew.noise.lattice import LatticeLaplace
+from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.rule_kind import RuleKind
-from askew_server.evaluation import rules
-from askew_server.evaluation.leak import Leak, leak
-from askew_server.evaluation.rules import NO_SIGNAL, RULES, Guarantee, Signals, alike
-from askew_server.evaluation.scene import Scene, Slates
-from askew_server.evaluation.split import HELD_OUTS, HeldOut, deal
+from askew.protocol.signal import Signal
+from askew.retrieval import OffsetRule
+from askew.retrieval.buckets import labels_of
+from askew.retrieval.posterior import PosteriorRule, Prior, lattice_log_likelihood
+from askew.spaces.vectors import FeatureSpace
+from askew_server.evaluation.experiment import (
+    HELD_OUTS,
+    Experiment,
+    GroupScores,
+    HeldOut,
+    deal,
+)
+from askew_server.evaluation.measures import Outcome, PeopleGains, coverage_of, outcome
 from askew_server.ratings import RatingTable
-from askew_server.taste.training.buckets import SIZES
-from askew_server.taste.training.quality import (
+from askew_server.taste.model.held_out import (
     Estimate,
-    Gains,
-    Outcome,
-    coverage_of,
-    gains_of,
-    gap_of,
-    gini_of,
+    lattice_signals,
     mean_of,
-    outcome,
     ratio_of,
+    response_signals,
+)
+from askew_server.taste.training.buckets import (
+    SIZES,
+    BucketDesign,
+    design_buckets,
+    response_value,
 )
 
-Array = NDArray[np.float64]
+# In the order of the table; `open` is there to compare with, always.
+RULES = (
+    RuleKind.NONE,
+    RuleKind.NAIVE,
+    RuleKind.OFFSETS,
+    RuleKind.CODEBOOK,
+    RuleKind.POSTERIOR,
+    RuleKind.BUCKETS,
+)
 _LEARNED_FOR = 5  # k of the directions: also good for 1 and 20
-_LEAK_K = 5
+_LEAK_K, _LEAK_PEOPLE = 5, 200
 Progress = Callable[[str, float], None]
 """Told what is being done, and the part of all that is done."""
+Slates = dict[int, NDArray[np.int64]]
+"""For each k item ids (n, k)."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +100,6 @@ class Protocol:
             given = getattr(self, name)
             if not given or len(set(given)) != len(given):
                 raise ParameterError(name, given, "one or more, all different")
-        if not set(self.rules) <= set(RULES):
-            raise ParameterError("rules", self.rules, f"among {', '.join(RULES)}")
         if self.held_out not in HELD_OUTS:
             raise ParameterError("held_out", self.held_out, f"among {', '.join(HELD_OUTS)}")
         if not all(1 <= k <= 64 for k in self.ks):
@@ -69,24 +109,52 @@ class Protocol:
 
 
 @dataclass(frozen=True)
-class Label:
-    """What a cell is about. epsilon: plain, between any two people, whatever the mechanism; 0 where
-    no signal is sent.
+class Guarantee:
+    """What one signal costs its sender; None throughout where none is sent.
+
+    epsilon: plain, between any two people: the currency in which mechanisms are compared.
+    per_rating: between two people who differ in one rating. per_distance: the mechanism's own
+    parameter where its promise grows with distance, and None where every pair is protected alike.
     """
+
+    epsilon: float | None = None
+    per_rating: float | None = None
+    per_distance: float | None = None
+
+
+NO_SIGNAL = Guarantee()
+
+
+@dataclass(frozen=True)
+class Label:
+    """What a cell is about. epsilon: plain; 0 where no signal is sent."""
 
     k: int
     rule: RuleKind
-    epsilon: float
+    epsilon: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One seed's part of a cell: what clients got, what there was to get, and what the slate of no
+    signal gives, (n,) each. picked: the catalog's items that were picked and new.
+    """
+
+    got: Outcome
+    possible: NDArray[np.float64] = field(repr=False)
+    none: NDArray[np.float64] = field(repr=False)
+    picked: NDArray[np.int64] = field(repr=False)
+    guarantee: Guarantee
+    size: int
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell. ratio: score of the picks over that of everybody's own best. gap: 0 for the best
-    single item for all, 1 for one's own best. over_none, over_naive: paired differences of ratios
-    to the zero-information slate and to `naive` of the same k. gains: over the zero-information
-    slate, person by person, for the one draw that each has. coverage, gini: of the picks of all
-    people of all seeds, over the whole catalog, rare items and all. size: signal dimensions, or
-    buckets, and guarantee: of the first seed.
+    """One cell. ratio: score of the picks over that of everybody's own best. over_none: the paired
+    difference of ratios to the zero-information slate of the same k. gains: the same, person by
+    person, for the one draw that each has. coverage: of the picks of all people of all seeds, over
+    the whole catalog, rare items and all. size: signal dimensions, or buckets, and guarantee: of
+    the first seed.
     """
 
     label: Label
@@ -94,199 +162,256 @@ class Cell:
     size: int
     n_clients: int
     ratio: Estimate
-    gap: Estimate
     over_none: Estimate
-    over_naive: Estimate
-    gains: Gains
+    gains: PeopleGains
     hit: Estimate
     recall: Estimate
     ndcg: Estimate
     coverage: float
-    gini: float
+
+    @classmethod
+    def of(cls, label: Label, runs: Sequence[Run], n_catalog: int) -> Cell:
+        """The cell of some seeds. Clients of all seeds count alike; people who are clients in
+        several seeds make the errors a little too small.
+        """
+        got = np.concatenate([run.got.score for run in runs])
+        possible = np.concatenate([run.possible for run in runs])
+        none = np.concatenate([run.none for run in runs])
+        hit, recall, ndcg = (
+            mean_of(np.concatenate([getattr(run.got, name) for run in runs]))
+            for name in ("hit", "recall", "ndcg")
+        )
+        return cls(
+            label=label,
+            guarantee=runs[0].guarantee,
+            size=runs[0].size,
+            n_clients=len(got),
+            ratio=ratio_of(got, possible),
+            over_none=ratio_of(got - none, possible),
+            gains=PeopleGains.of(got, none, possible),
+            hit=hit,
+            recall=recall,
+            ndcg=ndcg,
+            coverage=coverage_of(np.concatenate([run.picked for run in runs]), n_catalog),
+        )
+
+
+@dataclass(frozen=True)
+class Leak:
+    """How often a prior person's best item is in the answer for their point; how often it is there
+    when the person is taken out of the prior, which is what anyone could have known without them;
+    and the paired difference. epsilon: plain, as asked for.
+    """
+
+    epsilon: float
+    present: Estimate
+    removed: Estimate
+    difference: Estimate
+
+
+class Study:
+    """Ratings under a protocol, and what was found so far. Deterministic."""
+
+    def __init__(self, table: RatingTable, protocol: Protocol, source: str) -> None:
+        self.protocol, self.source = protocol, source
+        self.n_people, self.n_ratings, self.leaks = table.n_people, len(table), list[Leak]()
+        self._table = table
+        self._runs: dict[Label, list[Run]] = defaultdict(list)
+
+    @property
+    def cells(self) -> list[Cell]:
+        """What was found, by epsilon; within it as it was played."""
+        found = sorted(self._runs.items(), key=lambda each: each[0].epsilon)
+        return [Cell.of(label, runs, len(self._table.item_keys)) for label, runs in found]
+
+    def play(self, progress: Progress) -> None:
+        """Each seed without signals, then at each epsilon. What is stopped in between keeps all
+        that was found. Raises DataError when there are too few people or items to split.
+        """
+        protocol, steps = self.protocol, (None, *self.protocol.epsilons)
+        total = len(protocol.seeds) * len(steps)
+        for at, seed in enumerate(protocol.seeds):
+            progress(f"seed {seed}: no signal", at * len(steps) / total)
+            split = deal(self._table, seed, protocol.min_ratings, protocol.held_out)
+            experiment = Experiment.of(split, seed)
+            played = _Played(experiment, protocol)
+            for n, epsilon in enumerate(steps):
+                if epsilon is not None:
+                    progress(f"seed {seed}, epsilon {epsilon:g}", (at * len(steps) + n) / total)
+                runs, leaks = played.without_signals() if epsilon is None else played.at(epsilon)
+                for label, run in runs:
+                    self._runs[label].append(run)
+                self.leaks += leaks
+        progress("done", 1.0)
+
+
+_Found = tuple[list[tuple[Label, Run]], list[Leak]]
+
+
+class _Played:
+    """One experiment, and the slate that every rule is compared with in it."""
+
+    def __init__(self, experiment: Experiment, protocol: Protocol) -> None:
+        self.experiment, self.protocol = experiment, protocol
+        self.ks = [k for k in protocol.ks if k <= len(experiment.shared)]
+        n = len(experiment.clients)
+        self.shared = {k: np.tile(experiment.shared[:k], (n, 1)) for k in self.ks}
+        self.none = {k: self._got(slates).score for k, slates in self.shared.items()}
+
+    def without_signals(self) -> _Found:
+        """The zero-information slate, and what there would be to get in the open."""
+        own = self.experiment.wanted.best_slates(len(self.experiment.shared))
+        slates = {RuleKind.NONE: self.shared, RuleKind.OPEN: {k: own[:, :k] for k in self.ks}}
+        asked = (*self.protocol.rules, RuleKind.OPEN)
+        return [
+            run
+            for rule, each in slates.items()
+            if rule in asked
+            for run in self._runs(rule, 0.0, each, NO_SIGNAL, 0)
+        ], []
+
+    def at(self, epsilon: float) -> _Found:
+        """Every rule that reads signals, at one plain epsilon."""
+        experiment, ks = self.experiment, self.ks
+        dimension = experiment.dimension_for(epsilon)
+        space = experiment.space(dimension, epsilon, _LEARNED_FOR, learned=True)
+        signals = Signals.drawn(experiment, space, epsilon)
+        makers: dict[RuleKind, Callable[[], Slates]] = {
+            RuleKind.NAIVE: lambda: naive_slates(experiment, signals, ks),
+            RuleKind.OFFSETS: lambda: offset_slates(experiment, signals, ks, RuleKind.OFFSETS),
+            RuleKind.CODEBOOK: lambda: offset_slates(experiment, signals, ks, RuleKind.CODEBOOK),
+            RuleKind.POSTERIOR: lambda: posterior_slates(experiment, signals, ks),
+        }
+        runs: list[tuple[Label, Run]] = []
+        for rule in (rule for rule in makers if rule in self.protocol.rules):
+            runs += self._runs(rule, epsilon, makers[rule](), signals.guarantee(), dimension)
+        alike = Guarantee(epsilon, epsilon)
+        for k in ks if RuleKind.BUCKETS in self.protocol.rules else ():
+            size, slates = bucket_slates(experiment, epsilon, k, self.protocol.sizes)
+            runs += self._runs(RuleKind.BUCKETS, epsilon, slates, alike, size)
+        weighs = RuleKind.POSTERIOR in self.protocol.rules
+        return runs, [leak(experiment, signals)] if weighs else []
+
+    def _got(self, slates: NDArray[np.int64]) -> Outcome:
+        scores = self.experiment.wanted.at(slates)
+        return outcome(scores, slates, self.experiment.clients.held_out)
+
+    def _runs(
+        self, rule: RuleKind, epsilon: float, slates: Slates, cost: Guarantee, size: int
+    ) -> Iterable[tuple[Label, Run]]:
+        """One run for each k."""
+        codes, possible = self.experiment.split.item_codes, self.experiment.possible
+        for k, rows in slates.items():
+            got = self._got(rows)
+            run = Run(got, possible, self.none[k], codes[got.picked], cost, size)
+            yield Label(k, rule, epsilon), run
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
-    """One seed's part of a cell: what clients got, and what there was to get, (n,) each.
-
-    picked: the catalog's items that were picked and new, one a person who had one. n_items: of
-    the whole catalog.
+class Signals:
+    """Clients' signals in one space: coordinates (n, d), in lattice steps. epsilon: plain, as asked
+    for; the lattice's, times the diameter, is at most that, by under 0.1 %.
     """
 
-    got: Outcome
-    picked: NDArray[np.int64] = field(repr=False)
-    possible: Array = field(repr=False)
-    single: Array = field(repr=False)  # the best single item for everybody
-    none: Array = field(repr=False)
-    naive: Array | None = field(repr=False)
-    n_items: int
-    guarantee: Guarantee
-    size: int
+    space: FeatureSpace
+    epsilon: float
+    lattice: LatticeLaplace
+    coordinates: NDArray[np.int64] = field(repr=False)
+
+    @classmethod
+    def drawn(cls, experiment: Experiment, space: FeatureSpace, epsilon: float) -> Signals:
+        """One signal of each client, simulated, of this plain epsilon."""
+        lattice = LatticeLaplace.for_epsilon(Fraction(epsilon) / space.diameter)
+        rng = np.random.default_rng([experiment.seed, 4])
+        points = experiment.points(space, experiment.clients)
+        return cls(space, epsilon, lattice, lattice_signals(lattice, points, rng))
+
+    def guarantee(self) -> Guarantee:
+        """What one of them costs its sender."""
+        loss = self.lattice.privacy_loss(self.space.encoder.reach())
+        per_rating = float(loss.epsilon_per_rating)
+        return Guarantee(float(loss.epsilon), per_rating, float(self.lattice.epsilon))
 
 
-def cell_of(label: Label, runs: Iterable[Run]) -> Cell:
-    """The cell of some seeds. Clients of all seeds count alike; people who are clients in several
-    seeds make the errors a little too small.
+def naive_slates(experiment: Experiment, signals: Signals, ks: Sequence[int]) -> Slates:
+    """The rule `naive`."""
+    points = (signals.coordinates * signals.lattice.step).astype(np.float64)
+    tastes = signals.space.encoder.decode(points)
+    best = GroupScores.expected(tastes, experiment.vectors).best_slates(max(ks))
+    return {k: best[:, :k] for k in ks}
+
+
+def offset_slates(
+    experiment: Experiment, signals: Signals, ks: Sequence[int], kind: RuleKind
+) -> Slates:
+    """The rules `offsets` and `codebook`, as they serve."""
+    rule = OffsetRule(signals.space.encoder, experiment.vectors, kind)
+    version, lattice = signals.space.version, signals.lattice
+    each = [Signal(version, lattice, tuple(row)) for row in signals.coordinates.tolist()]
+    return {k: np.array([rule.answer(signal, k) for signal in each]) for k in ks}
+
+
+def posterior_slates(experiment: Experiment, signals: Signals, ks: Sequence[int]) -> Slates:
+    """The rule `posterior`, the whole prior being weighed: for each signal k items chosen greedily,
+    or the zero-information slate where that is better.
     """
-    runs = list(runs)
-    got = np.concatenate([run.got.score for run in runs])
-    possible = np.concatenate([run.possible for run in runs])
-    none = np.concatenate([run.none for run in runs])
-    naive = np.concatenate(
-        [np.full(len(run.possible), np.nan) if run.naive is None else run.naive for run in runs]
-    )
-    picked, catalog = np.concatenate([run.picked for run in runs]), runs[0].n_items
-    return Cell(
-        label=label,
-        guarantee=runs[0].guarantee,
-        size=runs[0].size,
-        n_clients=len(got),
-        ratio=ratio_of(got, possible),
-        gap=gap_of(got, possible, np.concatenate([run.single for run in runs])),
-        over_none=ratio_of(got - none, possible),
-        over_naive=ratio_of(got - naive, possible),
-        gains=gains_of(got, none, possible),
-        coverage=coverage_of(picked, catalog),
-        gini=gini_of(picked, catalog),
-        **{
-            name: mean_of(np.concatenate([getattr(run.got, name) for run in runs]))
-            for name in ("hit", "recall", "ndcg")
-        },
-    )
+    prior, rule = _weighed(experiment, signals.space)
+    slates: dict[int, list[NDArray[np.int64]]] = {k: [] for k in ks}
+    for sent in signals.coordinates.tolist():
+        logs = lattice_log_likelihood(signals.lattice, sent, prior.points)
+        for k, rows in zip(ks, rule.choose(prior.posterior(logs), *ks), strict=True):
+            slates[k].append(prior.items[rows])
+    return {k: np.array(found) for k, found in slates.items()}
 
 
-@dataclass(frozen=True)
-class Findings:
-    """What one seed found, or one epsilon of it, in the order in which it was found."""
-
-    runs: Sequence[tuple[Label, Run]] = field(repr=False)
-    leaks: Sequence[Leak] = ()
-
-
-@dataclass(frozen=True)
-class Study:
-    """What came out. whole: false where it was stopped, and cells are missing."""
-
-    protocol: Protocol
-    source: str
-    n_people: int
-    n_ratings: int
-    cells: tuple[Cell, ...]
-    leaks: tuple[Leak, ...]
-    whole: bool = True
+def bucket_slates(
+    experiment: Experiment, epsilon: float, k: int, sizes: Sequence[int]
+) -> tuple[int, Slates]:
+    """The rule `buckets`: how many there are, and the slates."""
+    rng = np.random.default_rng([experiment.seed, 5])
+    response, design = best_design(experiment, epsilon, k, sizes)
+    own = labels_of(design.buckets, experiment.clients.tastes.vectors)
+    sent = response_signals(response, own, rng)
+    return response.buckets, {k: experiment.pool[design.slates][sent]}
 
 
-def played(table: RatingTable, protocol: Protocol, progress: Progress) -> Iterator[Findings]:
-    """What each seed finds without signals, then at each epsilon. Deterministic.
-
-    Raises DataError when there are too few people or items to split.
-    """
-    steps = (None, *protocol.epsilons)
-    total = len(protocol.seeds) * len(steps)
-    for at, seed in enumerate(protocol.seeds):
-        progress(f"seed {seed}: no signal", at * len(steps) / total)
-        scene = Scene.of(deal(table, seed, protocol.min_ratings, protocol.held_out), seed)
-        bench = _Bench(scene, protocol)
-        for n, epsilon in enumerate(steps):
-            if epsilon is not None:
-                progress(f"seed {seed}, epsilon {epsilon:g}", (at * len(steps) + n) / total)
-            yield bench.play(epsilon)
-    progress("done", 1.0)
-
-
-def collected(
-    found: Iterable[Findings], table: RatingTable, protocol: Protocol, source: str
-) -> Study:
-    """The study of all findings, or of those that there are."""
-    found = list(found)
-    runs: dict[Label, list[Run]] = defaultdict(list)
-    for label, run in (each for findings in found for each in findings.runs):
-        runs[label].append(run)
-    return Study(
-        protocol=protocol,
-        source=source,
-        n_people=table.n_people,
-        n_ratings=len(table),
-        cells=tuple(cell_of(label, each) for label, each in runs.items()),
-        leaks=tuple(leak for findings in found for leak in findings.leaks),
-        whole=len(found) == len(protocol.seeds) * (1 + len(protocol.epsilons)),
-    )
+def best_design(
+    experiment: Experiment, epsilon: float, k: int, sizes: Sequence[int]
+) -> tuple[RandomizedResponse, BucketDesign]:
+    """The design whose number of buckets did best for validation's people."""
+    tastes, known = experiment.server.tastes.vectors, experiment.validation.tastes.vectors
+    designs = []
+    for size in sizes:
+        response = RandomizedResponse.for_epsilon(size, Fraction(epsilon))
+        design = design_buckets(tastes, experiment.served, response, k, seed=experiment.seed)
+        offered = experiment.validated.of_items(experiment.pool[design.slates])  # (n, M, k)
+        served = np.maximum(offered.max(axis=2), 0).astype(np.float64)
+        value = response_value(labels_of(design.buckets, known), served, response)
+        designs.append((value, response, design))
+    _, response, design = max(designs, key=lambda each: each[0])
+    return response, design
 
 
-class _Bench:
-    """One scene, and what every rule is compared with in it."""
+def leak(experiment: Experiment, signals: Signals) -> Leak:
+    """The leak for some of the server's people, drawn by the experiment's seed."""
+    (prior, rule), lattice = _weighed(experiment, signals.space), signals.lattice
+    k = min(_LEAK_K, len(experiment.shared))
+    rng = np.random.default_rng([experiment.seed, 6])
+    asked = rng.permutation(len(prior))[:_LEAK_PEOPLE]
+    found = np.zeros((2, len(asked)))
+    for column, person in enumerate(asked.tolist()):
+        coordinates = np.rint(prior.points[person] / lattice.step).astype(np.int64).tolist()
+        weights = prior.posterior(lattice_log_likelihood(lattice, coordinates, prior.points))
+        best = int(experiment.served[:, person].argmax())
+        (present,) = rule.choose(weights, k)
+        weights[person] = 0
+        (removed,) = rule.choose(weights / weights.sum(), k)
+        found[:, column] = best in present, best in removed
+    difference = mean_of(found[0] - found[1])
+    return Leak(signals.epsilon, mean_of(found[0]), mean_of(found[1]), difference)
 
-    def __init__(self, scene: Scene, protocol: Protocol) -> None:
-        self.scene, self.protocol = scene, protocol
-        self.found: list[tuple[Label, Run]] = []
-        self._naive: Slates = {}
-        self.ks = tuple(k for k in protocol.ks if k <= len(scene.shared))
-        self.shared = rules.shared_slates(scene, (1, *self.ks))
-        self.none = {k: self._got(slates).score for k, slates in self.shared.items()}
-        self.single = self.none[1]
 
-    def play(self, epsilon: float | None) -> Findings:
-        """What is found without signals, or at one plain epsilon."""
-        self.found, self._naive = [], {}
-        leaks = self.without_signals() if epsilon is None else self.with_signals(epsilon)
-        return Findings(self.found, leaks)
-
-    def without_signals(self) -> list[Leak]:
-        """The zero-information slate, and what there would be to get in the open."""
-        if RuleKind.NONE in self.protocol.rules:
-            shared = {k: self.shared[k] for k in self.ks}
-            self._keep((RuleKind.NONE, 0.0), shared, NO_SIGNAL)
-        own = self.scene.wanted.best_slates(len(self.scene.shared))
-        self._keep((RuleKind.OPEN, 0.0), {k: own[:, :k] for k in self.ks}, NO_SIGNAL)
-        return []
-
-    def with_signals(self, epsilon: float) -> list[Leak]:
-        """Every rule that reads signals, at one plain epsilon."""
-        chosen, scene, ks = self.protocol.rules, self.scene, self.ks
-        signals = self._signals(epsilon)
-        self._naive = rules.naive_slates(scene, signals, ks)
-        played: dict[RuleKind, Slates] = {}
-        if RuleKind.NAIVE in chosen:
-            played[RuleKind.NAIVE] = self._naive
-        for kind in (RuleKind.OFFSETS, RuleKind.CODEBOOK):
-            if kind in chosen:
-                played[kind] = rules.offset_slates(scene, signals, ks, kind)
-        if RuleKind.POSTERIOR in chosen:
-            played[RuleKind.POSTERIOR] = rules.posterior_slates(scene, signals, ks)
-        for rule, slates in played.items():
-            d = signals.space.dimension
-            self._keep((rule, epsilon), slates, signals.guarantee(), d)
-        for k in ks if RuleKind.BUCKETS in chosen else ():
-            size, slates = rules.bucket_slates(scene, epsilon, k, self.protocol.sizes)
-            self._keep((RuleKind.BUCKETS, epsilon), slates, alike(epsilon), size)
-        if RuleKind.POSTERIOR not in chosen:
-            return []
-        return [leak(scene, signals, min(_LEAK_K, len(scene.shared)))]
-
-    def _signals(self, epsilon: float) -> Signals:
-        dimension = self.scene.dimension_for(epsilon)
-        space = self.scene.space(dimension, epsilon, _LEARNED_FOR, learned=True)
-        return Signals.drawn(self.scene, space, epsilon)
-
-    def _got(self, slates: NDArray[np.int64]) -> Outcome:
-        return outcome(self.scene.wanted.at(slates), slates, self.scene.clients.held_out)
-
-    def _keep(
-        self, what: tuple[RuleKind, float], slates: Slates, cost: Guarantee, size: int = 0
-    ) -> None:
-        """One run for each k, under the table's label."""
-        split = self.scene.split
-        for k, rows in slates.items():
-            got = self._got(rows)
-            run = Run(
-                got=got,
-                picked=split.item_codes[got.picked],
-                possible=self.scene.possible,
-                single=self.single,
-                none=self.none[k],
-                naive=self._got(self._naive[k]).score if k in self._naive else None,
-                n_items=split.n_catalog,
-                guarantee=cost,
-                size=size,
-            )
-            self.found.append((Label(k, *what), run))
+def _weighed(experiment: Experiment, space: FeatureSpace) -> tuple[Prior, PosteriorRule]:
+    points = experiment.points(space, experiment.server)
+    prior = Prior(points, experiment.served, experiment.pool, np.ones(len(points)))
+    return prior, PosteriorRule(prior, experiment.shared.tolist(), limit=len(prior))

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from askew_server.evaluation import scene
+from askew_server.evaluation import experiment
 from askew_server.ratings.builder import TableBuilder
 from askew_server.taste.model import catalog_update
 from askew_server.taste.training import factors, given_vectors
@@ -99,7 +99,7 @@ def test_an_import_says_so_and_leaves_no_model(
 def test_an_evaluation_says_so_and_leaves_no_figures(
     run: Run, tmp_path: Path, told: Callable[[], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scene, "factorize", too_large)
-    assert run("evaluate", "--quick", "--out", tmp_path / "found") == 1
+    monkeypatch.setattr(experiment, "factorize", too_large)
+    assert run("evaluate", "--out", tmp_path / "found.csv") == 1
     assert told() == f"askew-server: evaluate, 0%  seed 0: no signal{END}"
-    assert not (tmp_path / "found" / "cells.csv").exists()
+    assert not (tmp_path / "found.csv").exists()

@@ -11,7 +11,7 @@ from askew.noise.randomness import ReplayBits
 from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MapNoise, Position
 from askew_server.demo.places import GERMANY, german_towns, places_model
-from askew_server.evaluation.rehearsal import Rehearsal
+from askew_server.demo.rehearsal import Rehearsal
 
 PEOPLE, K = 150, 20
 NOISE = MapNoise.in_region(Fraction(277, 1000), GERMANY)

@@ -13,7 +13,7 @@ from askew.noise.randomized_response import RandomizedResponse
 from askew.retrieval.buckets import labels_of
 from askew.retrieval.posterior import response_log_odds
 from askew_server.taste.training.buckets import design_buckets, favorites, pool_of, response_value
-from askew_server.taste.training.directions import Purpose, learned_directions
+from askew_server.taste.training.space_fit import Purpose, learned_directions
 
 RNG = np.random.default_rng(12)
 SIDES = RNG.integers(0, 2, 300)

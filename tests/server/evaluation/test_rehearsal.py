@@ -14,7 +14,7 @@ from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MICRODEGREES, MapNoise
 from askew_server.collections.model import MetricModel
 from askew_server.demo.places import GERMANY, german_towns, places_model
-from askew_server.evaluation.rehearsal import Rehearsal
+from askew_server.demo.rehearsal import Rehearsal
 from askew_server.retrieval.near import MetricAnswers
 
 NOISE = MapNoise.in_region(Fraction(277, 1000), GERMANY)

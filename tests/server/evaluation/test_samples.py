@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 
 import numpy as np
 
-from askew_server.evaluation.data import sampled
+from askew_server.evaluation.experiment import sampled
 from askew_server.ratings import RatingTable
 
 PEOPLE, ITEMS = 60, 9

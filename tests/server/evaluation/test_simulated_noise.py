@@ -12,7 +12,7 @@ from scipy.stats import chi2
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.retrieval.posterior import lattice_log_likelihood, response_log_likelihood
-from askew_server.taste.training.simulated_noise import lattice_signals, response_signals
+from askew_server.taste.model.held_out import lattice_signals, response_signals
 
 DRAWS = 200_000
 FALSE_ALARM = 1e-12  # of each comparison; seeds are fixed, so none is ever seen

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 from dataclasses import replace
 from fractions import Fraction
@@ -20,13 +19,9 @@ from askew.noise.lattice import LatticeLaplace
 from askew.protocol.rule_kind import RuleKind
 from askew_server.cli.main import cli
 from askew_server.demo.simulation import films, simulate
-from askew_server.evaluation import rules
-from askew_server.evaluation.pictures import draw
-from askew_server.evaluation.report import as_csv, as_json, as_lines, measure_lines
-from askew_server.evaluation.rules import NO_SIGNAL
-from askew_server.evaluation.scene import Scene
-from askew_server.evaluation.split import deal
-from askew_server.evaluation.study import Protocol, Study, collected, played
+from askew_server.evaluation.experiment import Experiment, deal
+from askew_server.evaluation.measures import as_csv, as_lines, leak_lines, measure_lines
+from askew_server.evaluation.study import NO_SIGNAL, Protocol, Signals, Study, naive_slates
 from askew_server.ratings import RatingTable
 
 SMALL = Protocol(
@@ -48,8 +43,9 @@ def small_table() -> RatingTable:
 
 
 def run(protocol: Protocol = SMALL) -> Study:
-    found = played(small_table(), protocol, lambda _, done: None)
-    return collected(found, small_table(), protocol, "simulated")
+    study = Study(small_table(), protocol, "simulated")
+    study.play(lambda _, done: None)
+    return study
 
 
 @cache
@@ -58,12 +54,14 @@ def once() -> Study:
 
 
 @cache
-def scene() -> Scene:
-    return Scene.of(deal(small_table(), 0, 5), 0)
+def experiment() -> Experiment:
+    return Experiment.of(deal(small_table(), 0, 5), 0)
 
 
 def test_same_ratings_same_seeds_same_figures() -> None:
-    assert as_json(run(LEAST)) == as_json(run(LEAST))
+    first, again = run(LEAST), run(LEAST)
+    assert as_csv(first.cells) == as_csv(again.cells)
+    assert first.leaks == again.leaks
 
 
 def test_every_cell_is_there_with_its_error() -> None:
@@ -86,15 +84,10 @@ def test_every_cell_is_there_with_its_error() -> None:
         assert math.isfinite(cell.over_none.error)
 
 
-def test_the_zero_information_slate_gains_nothing_over_itself() -> None:
-    cells = [c for c in once().cells if c.label.rule == "none"]
-    assert [(c.over_none.mean, c.over_none.error) for c in cells] == [(0.0, 0.0)] * 2
-    assert [c.gap.mean for c in cells if c.label.k == 1] == [0.0]
-
-
-def test_in_the_open_everybody_gets_their_best() -> None:
-    cells = [c for c in once().cells if c.label.rule == "open"]
-    assert [(c.ratio.mean, c.gap.mean) for c in cells] == [(1.0, 1.0)] * 2
+def test_the_ends_of_the_scale_are_no_signal_and_everybodys_best() -> None:
+    none, best = ([c for c in once().cells if c.label.rule == name] for name in ("none", "open"))
+    assert [(c.over_none.mean, c.over_none.error) for c in none] == [(0.0, 0.0)] * 2
+    assert [c.ratio.mean for c in best] == [1.0] * 2
 
 
 def test_a_sharper_signal_serves_better() -> None:
@@ -123,19 +116,19 @@ def test_every_mechanism_spends_the_same_between_any_two_people() -> None:
 
 
 def test_a_point_is_sent_with_the_epsilon_that_its_space_needs() -> None:
-    here = scene()
+    here = experiment()
     for epsilon, d in ((1.0, 1), (8.0, 2), (16.0, 4)):
         assert here.dimension_for(epsilon) == d
         space = here.space(d)
-        signals = rules.Signals.drawn(here, space, epsilon)
+        signals = Signals.drawn(here, space, epsilon)
         assert signals.lattice == LatticeLaplace.for_epsilon(Fraction(epsilon) / space.diameter)
 
 
 def test_naive_is_the_best_of_the_decoded_taste_at_every_k() -> None:
-    here = scene()
+    here = experiment()
     space = here.space(2)
-    signals = rules.Signals.drawn(here, space, 8.0)
-    found = rules.naive_slates(here, signals, [1, 4])
+    signals = Signals.drawn(here, space, 8.0)
+    found = naive_slates(here, signals, [1, 4])
     points = signals.coordinates * signals.lattice.step
     tastes = space.encoder.decode(points.astype(np.float64))
     for row, taste in enumerate(tastes[:10]):
@@ -163,7 +156,7 @@ def test_measures_are_shown_for_one_k() -> None:
     wanted = (8.0, "buckets", 4)
     (cell,) = (c for c in once().cells if (c.label.epsilon, c.label.rule, c.label.k) == wanted)
     assert sharp[5] == f"{cell.coverage:.2%}"
-    assert sharp[7] == f"{cell.gains.worse} of {cell.n_clients}"
+    assert sharp[6] == f"{cell.gains.worse} of {cell.n_clients}"
     assert 0 < cell.gains.worse < cell.gains.better
 
 
@@ -177,7 +170,7 @@ def test_in_the_open_nobody_is_worse_off_and_a_slate_has_k_items() -> None:
 
 def test_points_are_what_devices_say() -> None:
     """Planted bug: points from the unclipped taste."""
-    here = scene()
+    here = experiment()
     space = here.space(2, 4.0, 4, learned=True)
     group = here.clients
     contributions = space.encoder.contributions(here.vectors)
@@ -193,17 +186,15 @@ def test_an_answer_leaks_less_without_the_person_than_with() -> None:
     sharp = leaks[1]
     assert sharp.difference.mean == pytest.approx(sharp.present.mean - sharp.removed.mean)
     assert sharp.difference.mean > 0.01  # d = 2 at epsilon 8: few others are near
+    assert f"in {sharp.present.mean:.0%}, without" in list(leak_lines(leaks))[1]
 
 
-def test_csv_has_a_row_a_cell_and_json_no_nan() -> None:
+def test_csv_has_a_row_a_cell() -> None:
     found = once()
-    rows = list(csv.DictReader(io.StringIO(as_csv(found.cells))))
+    text = as_csv(found.cells)
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert "nan" not in text
     assert len(rows) == len(found.cells)
-    unmatched = {(row["rule"], row["epsilon"]) for row in rows if row["over_naive"] == ""}
-    assert unmatched == {("none", "0"), ("open", "0")}
-    text = as_json(found)
-    assert "NaN" not in text
-    assert len(json.loads(text)["cells"]) == len(found.cells)
     for row in (row for row in rows if row["epsilon"] != "0"):
         assert float(row["epsilon_spent"]) == pytest.approx(float(row["epsilon"]), rel=2e-3)
         assert float(row["epsilon_per_rating"]) <= float(row["epsilon_spent"])
@@ -212,72 +203,52 @@ def test_csv_has_a_row_a_cell_and_json_no_nan() -> None:
         assert float(row["gain_5"]) <= float(row["gain_50"]) <= float(row["gain_95"])
 
 
-def test_pictures_are_the_same_bytes_twice(tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir()
-        draw(once(), tmp_path / name)
-    for name in ("epsilon.svg", "k.svg"):
-        first = (tmp_path / "a" / name).read_bytes()
-        assert first == (tmp_path / "b" / name).read_bytes()
-        assert b"no signal" in first or b"<svg" in first
-
-
 @pytest.mark.parametrize(
-    "wrong",
-    [
-        {"rules": ()},
-        {"seeds": (1, 1)},
-        {"ks": (65,)},
-        {"epsilons": (0.0,)},
-    ],
+    "wrong", [{"rules": ()}, {"seeds": (1, 1)}, {"ks": (65,)}, {"epsilons": (0.0,)}]
 )
 def test_a_protocol_that_makes_no_sense_is_refused(wrong: dict[str, tuple[object, ...]]) -> None:
     with pytest.raises(ParameterError):
         Protocol(**wrong)  # type: ignore[arg-type]
 
 
-def saved(path: Path, table: RatingTable, *times: range) -> Path:
-    """A csv file of ratings, in which people and items are numbers."""
-    names = ["user", "item", "rating", "timestamp"]
-    columns = (table.person.tolist(), table.item.tolist(), table.rating.tolist(), *times)
-    rows = [",".join(map(str, row)) for row in zip(*columns, strict=True)]
-    path.write_text("\n".join([",".join(names[: len(columns)]), *rows]))
+@pytest.fixture
+def ratings(tmp_path: Path) -> Path:
+    """Without times; only `timed` adds some."""
+    table, path = small_table(), tmp_path / "r.csv"
+    columns = (table.person.tolist(), table.item.tolist(), table.rating.tolist())
+    lines = [f"{person},{item},{rating}" for person, item, rating in zip(*columns, strict=True)]
+    path.write_text("\n".join(["user,item,rating", *lines]), encoding="utf-8")
     return path
 
 
-def test_the_command_writes_figures_and_prints_them(tmp_path: Path) -> None:
-    ratings = saved(tmp_path / "r.csv", small_table())
-    out = tmp_path / "figures"
-    options = ["--quick", "--rules", "none,posterior", "-k", "1,3"]
+def timed(ratings: Path) -> Path:
+    head, *lines = ratings.read_text(encoding="utf-8").splitlines()
+    path = ratings.with_name("timed.csv")
+    rows = [f"{line},{at}" for at, line in enumerate(lines)]
+    path.write_text("\n".join([f"{head},timestamp", *rows]), encoding="utf-8")
+    return path
+
+
+def test_the_command_holds_out_the_latest_where_there_are_times(
+    tmp_path: Path, ratings: Path
+) -> None:
+    """It writes the figures and prints them."""
+    options = ["--held-out", "latest", "--seeds", "0", "-k", "1,3", "--epsilons", "1"]
+    out = tmp_path / "f.csv"
+    refused = CliRunner().invoke(
+        cli, ["evaluate", "--ratings", str(ratings), "--out", str(out), *options]
+    )
+    assert "not every rating has a time" in str(refused.exception)
+    assert not out.exists()
     done = CliRunner().invoke(
         cli,
-        ["evaluate", "--ratings", str(ratings), "--out", str(out), *options],
+        ["evaluate", "--ratings", str(timed(ratings)), "--out", str(out), *options],
         env={"COLUMNS": "120"},
     )
     assert done.exit_code == 0, done.output
-    assert {path.name for path in out.iterdir()} == {
-        "cells.csv",
-        "study.json",
-        "epsilon.svg",
-        "k.svg",
-    }
+    assert out.read_text(encoding="utf-8").count("\n") == 1 + 2 * 7
     assert "posterior" in done.output
     assert "400 people" in done.output
-
-
-def test_the_command_holds_out_the_latest_where_there_are_times(tmp_path: Path) -> None:
-    ratings = saved(tmp_path / "r.csv", small_table())
-    options = ["--quick", "--rules", "none", "-k", "1", "--epsilons", "1"]
-    asked = ["evaluate", "--ratings", str(ratings), "--held-out", "latest", *options]
-    refused = CliRunner().invoke(cli, [*asked, "--out", str(tmp_path / "refused")])
-    assert "not every rating has a time" in str(refused.exception)
-    table = small_table()
-    saved(ratings, table, range(len(table)))
-    done = CliRunner().invoke(cli, [*asked, "--out", str(tmp_path / "f")])
-    assert done.exit_code == 0, done.output
-    assert (
-        json.loads((tmp_path / "f" / "study.json").read_text())["protocol"]["held_out"] == "latest"
-    )
 
 
 def test_the_command_names_a_wrong_list() -> None:

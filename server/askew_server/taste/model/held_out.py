@@ -1,22 +1,22 @@
-"""What is measured on people whom a model did not see: them, and answers to their made-up signals.
-
-People held out, to play devices: what a way to be served gives them, each by each.
+"""What people whom a model did not see get, each of them, by a mode of serving.
 
 Whatever is chosen by such people looks better on them than it is: the best of many figures is the
-luckiest too. So they are two groups, dealt by the seed: by the first a rule, a number of buckets
-and a candidate are chosen, and every figure that is told is of the second, which chose nothing.
-Where the people trained on are the prior themselves, both groups are taken out of it for this.
-Item vectors, signal directions and the shared slate are made of everybody, them too.
+luckiest too. So they are two groups, dealt by the seed. By the first a rule, a number of buckets
+and a candidate are chosen; every figure that is told is of the second, which chose nothing. Where
+the people trained on are the prior themselves, both groups are taken out of it for this. Item
+vectors, signal directions and the shared slate are made of everybody, them too.
 
-Shapes: n people of a group, n_items items, the first `held` of which everybody has.
-
-What people held out get by signals that are answered as the server answers them.
+Their signals are answered as the server answers them:
 
     geo_laplace   a point's noise is drawn once for each person, and each noisy point is answered
     bucket_rr     the expectation over all lies, exactly: P(b | l(p)) times what slate b gives p
 
-so that a difference of two rows is a difference for the same people, and for points by the same
-noise for every k.
+so a difference of two rows is a difference for the same people, and for points by the same noise
+for every k. The noise is simulated for many people at once and protects nobody. Its laws are those
+of `askew.noise.lattice` and `askew.noise.randomized_response`, and a test compares them cell by
+cell; devices draw theirs from the kernel, exactly.
+
+Shapes: n people of a group, n_items items, the first `held` of which everybody has.
 """
 
 from __future__ import annotations
@@ -43,12 +43,55 @@ from askew.spaces.buckets import Buckets, Meanings
 from askew.spaces.encoder import Encoder
 from askew_server.taste.prior.people import PriorPeople, as_they_are, names_of
 from askew_server.taste.training.factors import Tastes
-from askew_server.taste.training.quality import Estimate, ratio_of
-from askew_server.taste.training.simulated_noise import lattice_signals
 
 _GROUP = 400  # people, and never more than a fifth of all
 _CHUNK = 4096  # items whose scores are in memory at once
 Gains = NDArray[np.float64]
+
+
+def lattice_signals(
+    lattice: LatticeLaplace, points: NDArray[np.float64], rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Noisy coordinates of points (n, d), in lattice steps, (n, d)."""
+    place = points / lattice.step
+    below = np.floor(place)
+    rounded = below.astype(np.int64) + (rng.random(points.shape) < place - below)
+    stop = 1.0 / (lattice.inverse_rate + 1)  # P(G >= n) = r**n; numpy counts trials, from 1
+    return rounded + rng.geometric(stop, points.shape) - rng.geometric(stop, points.shape)
+
+
+def response_signals(
+    response: RandomizedResponse, buckets: NDArray[np.int64], rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Noisy buckets of people in these buckets (n,), (n,)."""
+    lies = rng.random(len(buckets)) >= float(response.odds / (response.odds + response.buckets - 1))
+    moved = lies * rng.integers(1, response.buckets, len(buckets))
+    return (buckets + moved) % response.buckets
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean with the standard error of that mean."""
+
+    mean: float
+    error: float
+
+
+def mean_of(values: Gains) -> Estimate:
+    """The mean of what is known, and its standard error."""
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return Estimate(float("nan"), float("nan"))
+    return Estimate(float(known.mean()), float(known.std() / np.sqrt(len(known))))
+
+
+def ratio_of(reached: Gains, possible: Gains) -> Estimate:
+    """sum reached / sum possible, with the standard error of a ratio of means (linearized)."""
+    if not possible.sum() > 0:
+        return Estimate(float("nan"), float("nan"))
+    ratio = float(reached.sum() / possible.sum())
+    spread = (reached - ratio * possible).std() / np.sqrt(len(reached))
+    return Estimate(ratio, float(spread / possible.mean()))
 
 
 @dataclass(frozen=True)

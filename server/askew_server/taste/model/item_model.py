@@ -45,7 +45,6 @@ from askew_server.taste.prior.people import PriorPeople, served_slates
 from askew_server.taste.prior.source import MadeUpRatings, PriorSource, Trained, check_needs
 from askew_server.taste.training import given_vectors
 from askew_server.taste.training.buckets import favorites, pool_of
-from askew_server.taste.training.directions import Purpose, learned_directions
 from askew_server.taste.training.factors import Tastes, fold_in_people, snapshot
 from askew_server.taste.training.given_vectors import (
     FoldIn,
@@ -56,7 +55,7 @@ from askew_server.taste.training.given_vectors import (
 )
 from askew_server.taste.training.item_vectors import ImportedVectors, LearnedVectors, VectorSource
 from askew_server.taste.training.options import TrainingOptions, in_words
-from askew_server.taste.training.space_fit import fit_space
+from askew_server.taste.training.space_fit import Purpose, fit_space, learned_directions
 
 LEARNED_VECTORS = LearnedVectors()
 Step = Callable[[str], None]

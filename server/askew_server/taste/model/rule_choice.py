@@ -43,6 +43,7 @@ from askew.spaces.buckets import Buckets, Meanings
 from askew.spaces.encoder import Encoder
 from askew_server.taste.model.held_out import (
     LIMIT,
+    Estimate,
     Figure,
     Gains,
     Groups,
@@ -59,7 +60,6 @@ from askew_server.taste.training.buckets import (
     enough_of,
     meanings_of,
 )
-from askew_server.taste.training.quality import Estimate
 
 _STANDARD_ERRORS = 2
 

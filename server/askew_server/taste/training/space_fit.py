@@ -1,6 +1,7 @@
-"""Fits the feature space: directions, ranks, the clip of one item and the unit of distance.
+"""Fits the feature space: which ratings are likes, directions, ranks, the clip and the unit.
 
-- Directions are the principal axes of people's tastes.
+- A rating is a like by the scale that it was read on, or by the ratings' own range.
+- Directions are the principal axes of people's tastes, or learned ones.
 - F_j is the normal distribution of people's coordinate j, cut at 0.5 % and 99.5 %: of the smooth
   ranks tried it has the smallest slopes for its spread, and it tells no more of the people than
   their mean and spread.
@@ -11,27 +12,35 @@
   few likes, it is the largest one that they accept. Then the median is below 1, and an epsilon per
   unit distance hides two such people better than it says.
 
-Vectors rounded to 4-bit codes so that the scores of people stay, not the numbers.
+Vectors are rounded to 4-bit codes so that the scores of people stay, not the numbers.
 
     t the tastes of people, C = mean of t t^T; item v becomes w, what codes can say, with a small
     (v - w)^T C (v - w), the mean square error of its score
 
-Coordinates are rounded one after the other, the dearest first, and the error of each is made good
-by those still to come, by the least squares that C gives: for the upper Cholesky factor U of C^-1
-in that order, coordinate j's error over U_jj, times U_jk, is taken off each later k. Tastes lean
-much the same way, so this makes good most of what nearest rounding loses. Scales end at .85 of the
-largest number: cutting the few beyond costs less than coarser steps, once errors are made good.
-
+Coordinates are rounded one after the other, the dearest first. Those still to come make the error
+of each good by the least squares that C gives: for the upper Cholesky factor U of C^-1 in that
+order, coordinate j's error over U_jj, times U_jk, is taken off each later k. Tastes lean much the
+same way, so this makes good most of what nearest rounding loses. Scales end at .85 of the largest
+number: cutting the few beyond costs less than coarser steps, once errors are made good.
 Source: Frantar, Ashkboos, Hoefler, Alistarh 2022 (GPTQ), after Hassibi and Stork 1993.
 Complexity: O(n D^2) for n items in D dimensions. Deterministic.
 
-Which ratings are likes: by the scale that they were read on, or by their own range.
+Learned directions. Principal axes keep the variance of tastes; learned directions keep what the
+answer needs. They maximize what a server that weighs people by the signal expects to achieve,
+
+    E_y max_S sum_p P(p | y) max_{i in S} s_ip,    y a signal, S among the slates of a library
+
+by random search among rotations of the first principal axes. Every candidate meets the same people
+and the same noise, so that differences are not chance. The library holds the greedy slates of the
+signals of each axis by itself and of the best directions so far, which makes a trial one matrix
+product instead of as many greedy choices as there are signals. It is a public choice from public
+figures: whatever comes out, the guarantee is the encoder's.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +49,7 @@ from scipy.special import ndtri
 
 from askew.dp.privacy import DEVICE_REACH
 from askew.errors import DataError
+from askew.retrieval.cover import cover
 from askew.spaces.encoder import KNOTS, UNIT_STEP, Encoder
 from askew.spaces.item_codes import rounded, scales_of
 from askew.spaces.vectors import FeatureSpace, RatingScale
@@ -189,3 +199,112 @@ def _median_distance(ranks: NDArray[np.float64], rng: np.random.Generator) -> fl
     if not median > 1e-3:
         raise DataError("most people are alike in these ratings: there is no unit of distance")
     return median
+
+
+_SPAN = 8  # principal axes that are combined
+_PEOPLE = 2500
+_SIGNALS = 128
+_LIBRARY = 24  # signals whose slates join the library, of each axis and in each round
+_ROUNDS = 4  # after each, the library grows
+_TRIALS = 60
+_PAIRS = 4000
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Purpose:
+    """What directions are learned for: epsilon per median distance, and k."""
+
+    epsilon: float
+    k: int
+
+
+def learned_directions(
+    tastes: Array, scores: NDArray[np.float32], dimension: int, purpose: Purpose, *, seed: int
+) -> Array:
+    """(D, d) orthonormal directions for people of tastes (m, D) and scores (p, m)."""
+    rng = np.random.default_rng([seed, 2])
+    span = principal_axes(tastes, max(dimension, min(_SPAN, tastes.shape[1])))
+    arena = _Arena.of(tastes @ span, scores, dimension, purpose, rng)
+    best, step = np.eye(span.shape[1], dimension), 0.5
+    axes = [np.eye(span.shape[1])[:, axis : axis + 1] for axis in range(span.shape[1])]
+    library = np.concatenate([arena.slates(axis) for axis in axes])
+    for _ in range(_ROUNDS):
+        library = np.concatenate([library, arena.slates(best)])
+        reached = arena.value(best, library)
+        for _ in range(_TRIALS):
+            found = _orthonormal(best + step * rng.normal(size=best.shape))
+            value = arena.value(found, library)
+            improved = value > reached
+            best, reached = (found, value) if improved else (best, reached)
+            step *= 1.2 if improved else 0.97
+    return span @ best
+
+
+@dataclass(frozen=True, eq=False)
+class _Arena:
+    """What every candidate meets: z (m, span), scores (p, m), who sends signals, their noise at
+    scale 1, (signals, span), and the pairs (2, pairs) whose median distance is the unit.
+    """
+
+    z: Array = field(repr=False)
+    scores: NDArray[np.float32] = field(repr=False)
+    senders: NDArray[np.int64] = field(repr=False)
+    noise: Array = field(repr=False)
+    pairs: NDArray[np.int64] = field(repr=False)
+    purpose: Purpose
+
+    @classmethod
+    def of(
+        cls,
+        z: Array,
+        scores: NDArray[np.float32],
+        dimension: int,
+        purpose: Purpose,
+        rng: np.random.Generator,
+    ) -> _Arena:
+        people = np.sort(rng.permutation(len(z))[:_PEOPLE])
+        count = min(_SIGNALS, len(people))
+        senders = rng.integers(len(people), size=count)
+        noise = _even_laplace(count, dimension, rng)
+        pairs = rng.integers(len(people), size=(2, _PAIRS))
+        known = np.ascontiguousarray(scores[:, people])
+        return cls(z[people], known, senders, noise, pairs[:, pairs[0] != pairs[1]], purpose)
+
+    def value(self, directions: Array, library: NDArray[np.float32]) -> float:
+        """What the best slates of the library achieve, in mean over signals."""
+        return float((self._posteriors(directions) @ library.T).max(axis=1).mean())
+
+    def slates(self, directions: Array) -> NDArray[np.float32]:
+        """What the greedy slates of some signals give each person, (some, m)."""
+        some = self._posteriors(directions)[:_LIBRARY]
+        chosen = [cover(self.scores, weights, self.purpose.k) for weights in some]
+        return np.stack([self.scores[rows].max(axis=0) for rows in chosen])
+
+    def _posteriors(self, directions: Array) -> NDArray[np.float32]:
+        """(signals, m), each row summing to 1."""
+        ranks = np.argsort(np.argsort(self.z @ directions, axis=0), axis=0) / len(self.z)
+        left, right = self.pairs
+        points = ranks / np.median(np.abs(ranks[left] - ranks[right]).sum(axis=1))
+        noise = self.noise[:, : points.shape[1]] / self.purpose.epsilon
+        far = np.zeros((len(self.senders), len(points)))
+        for axis in range(points.shape[1]):
+            signal = points[self.senders, axis] + noise[:, axis]
+            far += np.abs(signal[:, None] - points[:, axis])
+        weights = np.exp(-self.purpose.epsilon * (far - far.min(axis=1, keepdims=True)))
+        weights /= weights.sum(axis=1, keepdims=True)
+        light: NDArray[np.float32] = weights.astype(np.float32)
+        return light
+
+
+def _even_laplace(count: int, dimension: int, rng: np.random.Generator) -> Array:
+    """Noise at evenly spaced quantiles, dealt at random, so that a mean over it varies less."""
+    quantiles = (np.arange(count) + 0.5) / count
+    spread = -np.log(1 - np.abs(2 * quantiles - 1)) * np.sign(quantiles - 0.5)
+    return np.column_stack([rng.permutation(spread) for _ in range(dimension)])
+
+
+def _orthonormal(directions: Array) -> Array:
+    factor, rest = np.linalg.qr(directions)
+    oriented: Array = factor * np.sign(np.diag(rest))
+    return oriented

@@ -23,7 +23,7 @@ from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
 from askew.protocol.rule_kind import SERVED, RuleKind
 from askew.protocol.utility_table import DEVICE_BYTES, STARTER_BYTES, ModeUtility, ServingMode
-from askew_server.taste.model.held_out import Gains, HeldOutGroup, groups_of
+from askew_server.taste.model.held_out import Gains, HeldOutGroup, groups_of, ratio_of
 from askew_server.taste.model.rule_choice import (
     EPSILONS,
     Choice,
@@ -41,7 +41,6 @@ from askew_server.taste.training.factors import (
     Tastes,
     fold_in_people,
 )
-from askew_server.taste.training.quality import ratio_of
 from askew_server.taste.training.space_fit import fit_space
 
 # -- proposals -------------------------------------------------------------------------------------

@@ -15,8 +15,7 @@ from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
 from askew.spaces.buckets import Meanings
 from askew.spaces.vectors import RatingScale
-from askew_server.evaluation.scene import Scene
-from askew_server.evaluation.split import deal
+from askew_server.evaluation.experiment import Experiment, deal
 from askew_server.ratings import RatingTable, titled
 from askew_server.taste.model.catalog_update import update
 from askew_server.taste.model.item_model import train
@@ -71,7 +70,7 @@ def gaussian() -> None:
 
 def evaluate() -> None:
     """What everybody could get."""
-    Scene.of(deal(table(40_000, 6000), 0, 1), 0).wanted.best_slates(5)
+    Experiment.of(deal(table(40_000, 6000), 0, 1), 0).wanted.best_slates(5)
 
 
 WORK = {"train": train_and_update, "cohort": cohort, "gaussian": gaussian, "evaluate": evaluate}

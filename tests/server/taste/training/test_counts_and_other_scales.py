@@ -12,7 +12,7 @@ from small_world import made_space
 from askew.errors import DataError, ParameterError
 from askew.spaces.vectors import RatingScale
 from askew_server.cli import main as cli
-from askew_server.evaluation.split import deal
+from askew_server.evaluation.experiment import deal
 from askew_server.ratings import RatingTable, read_ratings
 from askew_server.taste.model import artifact
 from askew_server.taste.training.item_vectors import FixedVectors

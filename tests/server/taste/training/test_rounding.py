@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from askew.spaces.item_codes import encode, rounded, scales_of
-from askew_server.evaluation.data import simulated_table
+from askew_server.demo.simulation import simulated_table
 from askew_server.taste.training.factors import factorize, fold_in_people, snapshot
 from askew_server.taste.training.item_vectors import LearnedVectors
 from askew_server.taste.training.options import TrainingOptions

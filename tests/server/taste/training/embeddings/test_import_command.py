@@ -23,7 +23,7 @@ from askew.protocol.rule_kind import SERVED
 from askew.protocol.utility_table import ServingMode
 from askew.spaces.vectors import RatingScale
 from askew.wire.held import held_to_bytes
-from askew_server.evaluation.data import simulated_table
+from askew_server.demo.simulation import simulated_table
 from askew_server.ratings import ItemRow
 from askew_server.ratings.vectors import Vectors
 from askew_server.taste.model import artifact

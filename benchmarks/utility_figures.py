@@ -1,4 +1,8 @@
-"""Pictures of a study: score against epsilon and against k, no signal dotted."""
+"""Draws docs/utility-epsilon.svg and docs/utility-k.svg: the scores of simulated people, no signal
+dotted. A quarter of an hour. Needs the extra `plots`.
+
+    python -m benchmarks.utility_figures
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from askew.protocol.rule_kind import RuleKind
-from askew_server.evaluation.study import Cell, Study
+from askew_server.demo.simulation import simulated_table
+from askew_server.evaluation.study import Cell, Protocol, Study
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,15 +21,14 @@ _STYLES = {RuleKind.POSTERIOR: "-", RuleKind.BUCKETS: "--", RuleKind.CODEBOOK: "
 _COLORS = ("#1b6ca8", "#d1495b", "#3a7d44", "#8d6a9f", "#c98b2b")
 
 
-def draw(study: Study, directory: Path) -> list[Path]:
+def draw(study: Study, directory: Path) -> None:
     """Write the pictures as svg; the same study makes the same bytes."""
-    return [
-        _figure(study, directory / "epsilon.svg", "epsilon, between any two people", _by_epsilon),
-        _figure(study, directory / "k.svg", "k", _by_k),
-    ]
+    by_epsilon = "epsilon, between any two people"
+    _figure(study, directory / "utility-epsilon.svg", by_epsilon, _by_epsilon)
+    _figure(study, directory / "utility-k.svg", "k", _by_k)
 
 
-def _figure(study: Study, path: Path, x: str, draw_on: Callable[[Study, Axes], None]) -> Path:
+def _figure(study: Study, path: Path, x: str, draw_on: Callable[[Study, Axes], None]) -> None:
     import matplotlib as mpl
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
@@ -42,7 +46,6 @@ def _figure(study: Study, path: Path, x: str, draw_on: Callable[[Study, Axes], N
         if axes.has_data():
             figure.legend(loc="outside right upper", fontsize=7)
         figure.savefig(path, metadata={"Date": None})
-    return path
 
 
 def _by_epsilon(study: Study, axes: Axes) -> None:
@@ -80,3 +83,9 @@ def _line(
 def _cells(cells: Iterable[Cell], **fixed: object) -> list[Cell]:
     """The cells whose labels have these values."""
     return [c for c in cells if all(getattr(c.label, n) == v for n, v in fixed.items())]
+
+
+if __name__ == "__main__":
+    found = Study(simulated_table(), Protocol(seeds=(0,), sizes=(2, 4, 8, 16)), "simulated")
+    found.play(lambda doing, done: print(f"{done:4.0%}  {doing}"))
+    draw(found, Path("docs"))

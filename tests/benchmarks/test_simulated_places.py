@@ -8,13 +8,13 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
+from benchmarks.places.grounds import hexagonal_signals, map_signals
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from askew.noise.hexagonal import HexagonalLattice, steps
 from askew.noise.randomness import RandomBits
 from askew.spaces.map import MapNoise, Position, Region, microdegrees
-from askew_server.taste.training.simulated_noise import hexagonal_signals, map_signals
 
 DRAWS = 200_000
 PRODUCED = 3_000
