@@ -129,7 +129,7 @@ def _stopped(found: Study, out: Path) -> None:
 
 
 def _write(found: Study, out: Path) -> None:
-    from askew_server.evaluation.measures import as_csv
+    from askew_server.evaluation.report import as_csv
 
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(as_csv(found.cells), encoding="utf-8")
@@ -138,7 +138,7 @@ def _write(found: Study, out: Path) -> None:
 def _show(found: Study, out: Path) -> None:
     from rich.console import Console
 
-    from askew_server.evaluation.measures import as_lines, leak_lines, measure_lines
+    from askew_server.evaluation.report import as_lines, leak_lines, measure_lines
 
     console = Console()
     if not console.is_terminal:

@@ -45,9 +45,12 @@ from askew_server.evaluation.experiment import (
     Experiment,
     GroupScores,
     HeldOut,
+    Outcome,
+    PeopleGains,
+    coverage_of,
     deal,
+    outcome,
 )
-from askew_server.evaluation.measures import Outcome, PeopleGains, coverage_of, outcome
 from askew_server.ratings import RatingTable
 from askew_server.taste.model.held_out import (
     Estimate,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from askew_server.evaluation.measures import (
+from askew_server.evaluation.experiment import (
     QUANTILES,
     Outcome,
     PeopleGains,

@@ -20,7 +20,7 @@ from askew.protocol.rule_kind import RuleKind
 from askew_server.cli.main import cli
 from askew_server.demo.simulation import films, simulate
 from askew_server.evaluation.experiment import Experiment, deal
-from askew_server.evaluation.measures import as_csv, as_lines, leak_lines, measure_lines
+from askew_server.evaluation.report import as_csv, as_lines, leak_lines, measure_lines
 from askew_server.evaluation.study import NO_SIGNAL, Protocol, Signals, Study, naive_slates
 from askew_server.ratings import RatingTable
 

@@ -1,8 +1,4 @@
-"""What people get from slates, and a study's tables: shapes n people, k items a slate.
-
-Scores (n, n_items) are at least 0, and -1 for what a person has seen. A device shows its person the
-best unseen item of the slate, ties to the lower item; if all are seen, it has nothing new: 0.
-"""
+"""A study as csv to compute with, and as tables to read."""
 
 from __future__ import annotations
 
@@ -10,97 +6,14 @@ import csv
 import io
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import csr_array
-
+from askew_server.evaluation.experiment import QUANTILES
+from askew_server.evaluation.study import Cell, Leak, Study
 from askew_server.taste.model.held_out import Estimate
 
-if TYPE_CHECKING:
-    from askew_server.evaluation.study import Cell, Leak, Study
-
-QUANTILES = (0.05, 0.5, 0.95)  # of people's gains
 _ESTIMATES = ("ratio", "over_none", "hit", "recall", "ndcg")
 _USUAL_K = 5
-Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """One slate for each person, (n,) each: score and item of the pick, and how the slate, as the
-    device ranks it, meets what was liked and held out; nan where nothing liked was held out.
-
-    hit: 1 where the pick was liked. recall: the share of what was liked that is in the slate.
-    ndcg: nDCG@k, against the best order of k items.
-    """
-
-    score: Array = field(repr=False)
-    pick: NDArray[np.int64] = field(repr=False)
-    hit: Array = field(repr=False)
-    recall: Array = field(repr=False)
-    ndcg: Array = field(repr=False)
-
-    @property
-    def picked(self) -> NDArray[np.int64]:
-        """The picks of those for whom the slate had something new."""
-        return self.pick[self.score > 0]
-
-
-def outcome(
-    offered: NDArray[np.float32], slates: NDArray[np.int64], held_out: csr_array
-) -> Outcome:
-    """What people get from slates (n, k) of items, in any order, of these scores (n, k); held_out:
-    liked, (n, n_items).
-    """
-    by_item = np.argsort(slates, axis=1, kind="stable")
-    slates = np.take_along_axis(slates, by_item, axis=1)
-    offered = np.take_along_axis(offered, by_item, axis=1)
-    order = np.argsort(-offered, axis=1, kind="stable")
-    ranked = np.take_along_axis(slates, order, axis=1)
-    liked = np.empty(ranked.shape, dtype=np.float64)
-    for column in range(ranked.shape[1]):
-        liked[:, column] = held_out[np.arange(len(ranked)), ranked[:, column]]
-    n_liked = np.diff(held_out.indptr)
-    known = np.where(n_liked > 0, 1.0, np.nan)
-    score = np.maximum(offered.max(axis=1), 0).astype(np.float64)
-    recall, ndcg = liked.sum(axis=1) / np.maximum(n_liked, 1), _ndcg(liked, n_liked)
-    return Outcome(score, ranked[:, 0], liked[:, 0] * known, recall * known, ndcg * known)
-
-
-def _ndcg(liked: Array, n_liked: NDArray[np.integer]) -> Array:
-    """nDCG of ranked slates (n, k), against the best order of k of all that was liked."""
-    k = liked.shape[1]
-    gains = 1.0 / np.log2(np.arange(2, k + 2))
-    ideal = np.concatenate([[1.0], np.cumsum(gains)])[np.minimum(n_liked, k)]
-    result: Array = liked @ gains / ideal
-    return result
-
-
-@dataclass(frozen=True)
-class PeopleGains:
-    """What people gain over something else, each in shares of their own best: quantiles at
-    QUANTILES, and how many are worse and better off.
-    """
-
-    quantiles: tuple[float, ...]
-    worse: int
-    better: int
-
-    @classmethod
-    def of(cls, reached: Array, instead: Array, possible: Array) -> PeopleGains:
-        """Those of the people for whom something is possible."""
-        some = possible > 0
-        gain = (reached[some] - instead[some]) / possible[some]
-        at = np.quantile(gain, QUANTILES) if len(gain) else np.full(len(QUANTILES), np.nan)
-        return cls(tuple(at.tolist()), int((gain < 0).sum()), int((gain > 0).sum()))
-
-
-def coverage_of(picks: NDArray[np.int64], n_items: int) -> float:
-    """The share of a catalog's n_items that is somebody's pick."""
-    return len(np.unique(picks)) / n_items
 
 
 def as_csv(cells: Iterable[Cell]) -> str:
