@@ -86,7 +86,7 @@ def main() -> None:
 
     # 16 dear calls at once would be too many, and wait too long on a busy machine.
     config = ServerConfig(answers=LaneLimits(waiting=1000, patience=30.0))
-    asyncio.run(serve(services, config, announce, with_parent=True))
+    asyncio.run(serve(services, config, announce))
 
 
 def _answers() -> Service:

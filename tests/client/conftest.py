@@ -278,7 +278,11 @@ def demo_address() -> Iterator[str]:
     """The demo's server in a process of its own; its address."""
     command = (sys.executable, "-m", "askew_server", "serve", "--demo", "--port", "0")
     with subprocess.Popen(
-        [*command, "--with-parent"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"ASKEW_WITH_PARENT": "1"},
     ) as process:
         assert process.stdout is not None
         assert process.stdin is not None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 import sys
 import time
 import urllib.request
@@ -110,9 +111,12 @@ class Server:
     async def start(self) -> None:
         shipped = ("--config", str(SHIPPED.with_name("server.toml")), "--models", str(self.models))
         place = ("--host", self.host, "--port", str(self.port))
-        pages = ("--metrics-host", self.host, "--metrics-port", "0", "--log-format", "text")
+        said = {"ASKEW_SERVER_METRICS_HOST": self.host, "ASKEW_SERVER_LOG_FORMAT": "text"}
         self.process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-c", CLOCKED, str(self.clock), "serve", *shipped, *place, *pages),
+            *(sys.executable, "-c", CLOCKED, str(self.clock), "serve", *shipped, *place),
+            "--metrics-port",
+            "0",
+            env=os.environ | said,
             stdin=DEVNULL,
             stdout=PIPE,
             stderr=PIPE,

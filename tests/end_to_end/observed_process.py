@@ -215,7 +215,7 @@ async def main(folder: Path, *, leaky: bool) -> None:
             observer.swap_refused(ArtifactError("model/card.json is altered"))
             observer.swapped(answers.snapshot.since, time.time())
 
-        await serve(services, config, announce, with_parent=False, observer=observer)
+        await serve(services, config, announce, observer=observer)
 
 
 if __name__ == "__main__":

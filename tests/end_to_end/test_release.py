@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -206,8 +207,8 @@ def test_a_server_that_stops_while_an_answer_waits_for_its_moment_stores_it(
     offer = ("--token-key", "analysts.key", "--dataset", "films", "--events", "events.parquet")
     started = (sys.executable, "-c", WAITS, "serve-releases", *offer, "--port", "0")
     pipe = subprocess.PIPE
-    serving = [*started, "--grace", str(grace)]
-    running = subprocess.Popen(serving, cwd=folder, stdout=pipe, stderr=pipe, text=True)
+    said = os.environ | {"ASKEW_SERVER_GRACE": str(grace)}
+    running = subprocess.Popen(started, cwd=folder, stdout=pipe, stderr=pipe, text=True, env=said)
     try:
         assert running.stdout is not None
         port = int(running.stdout.readline().partition("127.0.0.1:")[2].partition(",")[0])
@@ -304,7 +305,7 @@ def test_a_release_is_what_a_device_sees_on_a_cold_start(
     (copy / "ledger.sqlite").chmod(0o400)
     before = (copy / "ledger.sqlite").read_bytes()
     release = release_from_bytes(published)
-    options = ("--releases", "ledger.sqlite", "--popularity", release.charge)
+    options = ("--ledger", "ledger.sqlite", "--popularity", release.charge)
     plain, popular = start(copy, "serve", "--demo"), start(copy, "serve", "--demo", *options)
     cards, slates = {}, {}
     for port in (plain, popular):

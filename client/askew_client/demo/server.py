@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
@@ -25,7 +26,7 @@ async def demo_server(model: str = "films") -> AsyncIterator[str]:
 
     model: films or places. Raises ServerFailed when it does not start.
     """
-    async with server_process("serve", "--demo", model, "--port", "0", "--with-parent") as process:
+    async with server_process("serve", "--demo", model, "--port", "0") as process:
         yield await _address(process)
 
 
@@ -41,6 +42,7 @@ async def server_process(*words: str) -> AsyncIterator[Process]:
         stdout=PIPE,
         stderr=PIPE,
         start_new_session=True,
+        env=os.environ | {"ASKEW_WITH_PARENT": "1"},  # it ends with this process
     )
     try:
         yield process

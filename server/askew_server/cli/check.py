@@ -9,14 +9,17 @@ import datetime
 import json
 import os
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import click
 
 from askew.catalog.editions import FIRST
 from askew.errors import AskewError
-from askew_server.cli.configured import configured, file_of, settings
+from askew.settings import FileValues, Said, Setting
+from askew_server.cli.configured import CommandSettings, config_option
 from askew_server.cli.options import SERVE_PORT
 from askew_server.cli.saved_model import load, of_tastes
 from askew_server.cli.serve import in_folder, named
@@ -24,77 +27,88 @@ from askew_server.published.reader import GlancingReader
 from askew_server.serving.settings import (
     Analysts,
     Configuration,
-    Finding,
-    Key,
     Models,
     Releases,
     ServerConfig,
     Tls,
-    configuration_of,
     unknown_variables,
 )
 
 _TABLES = ("server", "models", "releases", "analysts", "tls", "metrics", "log", "limits", "answers")
+_SETTINGS = CommandSettings(*_TABLES, defaults={"server.port": SERVE_PORT}, shared=True)
 _COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at: in order, worth a look, or wrong. text: one line."""
+
+    health: Literal["ok", "warn", "fail"]
+    name: str
+    text: str
+
+
 @click.command()
-@configured(*_TABLES, defaults={"server.port": SERVE_PORT}, shared=True)
+@config_option
 @click.option("--print", "printing", is_flag=True, help="Write all settings, and who said them.")
 @click.pass_context
-def check(context: click.Context, /, *, config: Path | None, printing: bool, **_: object) -> None:
+def check(context: click.Context, /, *, config: Path | None, printing: bool) -> None:
     """Check a configuration, its models, its certificates and its ledger. Nothing is changed.
 
-    It takes the file and every flag of serve and of serve-releases. Exit code 1 if a check failed.
+    It takes what the file and the environment say to serve and serve-releases. Exit code 1 if a
+    check failed.
 
     \b
     Examples:
       askew-server check --config askew-server.toml
       askew-server check --config askew-server.toml --print
-      askew-server check --model model --host 0.0.0.0 --plain-text
     """
+    found = _SETTINGS.file(config)
+    settings = _SETTINGS.said(found, {})
     if printing:
-        click.echo("\n".join(_printed(settings(context))))
+        click.echo("\n".join(_printed(settings)))
     failed = False
-    for finding in _findings(context, config):
+    for finding in _findings(config, found, settings):
         health = click.style(f"{finding.health:<4}", fg=_COLORS[finding.health])
         click.echo(f"{health}  {finding.name}: {finding.text}", err=printing)
         failed = failed or finding.health == "fail"
     context.exit(1 if failed else 0)
 
 
-def _findings(context: click.Context, config: Path | None) -> Iterator[Finding]:
-
-    found = file_of(context)
-    yield from (Finding("fail", "configuration", f"{config}: {each}") for each in found.problems)
+def _findings(
+    config: Path | None, found: FileValues, settings: Mapping[str, Said]
+) -> Iterator[Finding]:
+    yield from (Finding("fail", "configuration", str(each)) for each in found.problems)
     try:
-        chosen = configuration_of({key.name: value for key, value, _ in settings(context)})
+        chosen = _SETTINGS.made(settings)
     except AskewError as error:
         yield Finding("fail", "configuration", str(error))
         return
     if not found.problems:
-        said = sum(origin != "default" for _, _, origin in settings(context))
+        said = sum(each.origin != "default" for each in settings.values())
         yield Finding("ok", "configuration", f"{config or 'no file'}, {said} settings said")
     yield from (Finding("warn", "environment", each) for each in unknown_variables(os.environ))
     yield from examined(chosen, datetime.datetime.now(datetime.UTC))
 
 
-def _printed(said: Sequence[tuple[Key, object, str]]) -> Iterator[str]:
-    """A file of the same settings, but for secrets, each with its origin."""
-    for table in _TABLES:
-        yield f"[{table}]"
-        for key, value, origin in said:
-            of, _, name = key.name.partition(".")
-            if of == table:
-                yield _line(key, name, value, origin)
+def _printed(settings: Mapping[str, Said]) -> Iterator[str]:
+    """A file of the same settings, but for secrets, each with its meaning and its origin."""
+    table = ""
+    for key in _SETTINGS.keys:
+        of, _, name = key.name.partition(".")
+        if of != table:
+            table = of
+            yield f"[{table}]"
+        yield f"# {' '.join(key.help.split())}"
+        yield _line(key, name, settings[key.name])
 
 
-def _line(key: Key, name: str, value: object, origin: str) -> str:
-    if value is None:
+def _line(key: Setting, name: str, found: Said) -> str:
+    if found.value is None:
         return f"# {name} is not set"
-    if key.secret and origin != "default":
-        return f"# {name} is set by {origin}, and not shown"
-    return f"{name} = {_as_toml(value)}  # {origin}"
+    if key.secret and found.origin != "default":
+        return f"# {name} is set by {found.origin}, and not shown"
+    return f"{name} = {_as_toml(found.value)}  # {found.origin}"
 
 
 def _as_toml(value: object) -> str:

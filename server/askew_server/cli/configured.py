@@ -1,163 +1,118 @@
-"""Options made from the table of settings: flag before environment, before file, before default.
-
-The precedence is click's own: a file is its `default_map`, and nothing else reads either.
-"""
+"""The settings of one command: its options, and the configuration that all sources make."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from click.core import ParameterSource
 
-from askew.errors import ConfigError
+from askew.errors import ConfigError, ParameterError
+from askew.settings import Choice, FileValues, Number, Said, Setting, Switch, Whole, said
 from askew_server.serving.settings import (
     KEYS,
-    Choice,
     Configuration,
     File,
-    FileValues,
-    Key,
-    Network,
-    Number,
-    Switch,
-    Text,
-    Whole,
     configuration_of,
     read_file,
-    wrong,
 )
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-_METAVARS: Mapping[type, str] = {
-    Whole: "INTEGER",
-    Number: "NUMBER",
-    Text: "TEXT",
-    File: "PATH",
-    Choice: "WORD",
-    Network: "ADDRESS",
-    Switch: "",
-}
-_ORIGINS = {
-    ParameterSource.COMMANDLINE: "flag",
-    ParameterSource.ENVIRONMENT: "environment",
-    ParameterSource.DEFAULT_MAP: "file",
-}
+_METAVARS: Mapping[type, str] = {Whole: "INTEGER", Number: "NUMBER", File: "PATH"}
 
-
-def configured(
-    *names: str, defaults: Mapping[str, object] | None = None, shared: bool = False
-) -> Callable[[_Command], _Command]:
-    """--config, and an option for each setting of these tables, or named so.
-
-    defaults: where a command has its own. shared: variables that other commands read mean the same
-    here. The command takes its context, for `configuration`.
-    """
-    own = defaults or {}
-    keys = [key for name in names for key in KEYS if name in {key.name, key.name.partition(".")[0]}]
-    options = [_option(key, own.get(key.name, key.default), shared=shared) for key in keys]
-
-    def decorated(command: _Command) -> _Command:
-        for option in [*reversed(options), _config_option]:
-            command = option(command)
-        return command
-
-    return decorated
-
-
-def configuration(context: click.Context) -> Configuration:
-    """What all sources say together. Raises ConfigError or ParameterError where that is nothing."""
-    found = file_of(context)
-    if found.problems:
-        raise ConfigError("; ".join(found.problems))
-    return configuration_of({key.name: value for key, value, _ in settings(context)})
-
-
-def settings(context: click.Context) -> Sequence[tuple[Key, Any, str]]:
-    """Each setting of a command, what it is, and where that was said."""
-    return [
-        (key, context.params[key.parameter], _origin(context, key))
-        for key in KEYS
-        if key.parameter in context.params
-    ]
-
-
-def file_of(context: click.Context) -> FileValues:
-    """What the file of this run says; nothing without one."""
-    found: FileValues = context.meta.get(__name__, FileValues())
-    return found
-
-
-def _origin(context: click.Context, key: Key) -> str:
-    source = context.get_parameter_source(key.parameter)
-    return _ORIGINS.get(source, "default") if source else "default"
-
-
-def _read(context: click.Context, _: click.Parameter, path: Path | None) -> Path | None:
-    """Before all other options: what they are by default is what the file says."""
-    if path is not None:
-        try:
-            found = read_file(path)
-        except ConfigError as error:
-            raise click.UsageError(str(error), context) from None
-        context.meta[__name__] = found
-        named = {key.parameter: found.values[key.name] for key in KEYS if key.name in found.values}
-        context.default_map = named
-    return path
-
-
-_config_option = click.option(
+config_option = click.option(
     "--config",
     type=click.Path(path_type=Path),
     envvar="ASKEW_SERVER_CONFIG",
-    is_eager=True,
-    callback=_read,
     help="A file of settings in TOML; a variable or a flag says otherwise.",
 )
 
 
-class _Typed(click.ParamType[Any]):
-    """A value of a key, from text or as it already is."""
+class CommandSettings:
+    """The settings of these tables, or named so.
 
-    def __init__(self, key: Key) -> None:
+    defaults: where a command has its own. shared: variables that other commands read mean the same
+    here.
+    """
+
+    def __init__(
+        self, *names: str, defaults: Mapping[str, object] | None = None, shared: bool = False
+    ) -> None:
+        own = defaults or {}
+        self.keys = tuple(
+            replace(
+                key,
+                default=own.get(key.name, key.default),
+                shared=key.shared if shared else None,
+            )
+            for key in KEYS
+            if not {key.name, key.name.partition(".")[0]}.isdisjoint(names)
+        )
+
+    def options(self, command: _Command) -> _Command:
+        """--config, and an option for each setting that has a flag."""
+        options = [_option(key) for key in self.keys if key.flags]
+        for option in [*reversed(options), config_option]:
+            command = option(command)
+        return command
+
+    def configuration(self, config: Path | None, flags: Mapping[str, object]) -> Configuration:
+        """What all sources say together. Raises ConfigError or ParameterError."""
+        found = self.file(config)
+        if found.problems:
+            raise ConfigError("; ".join(map(str, found.problems)))
+        return self.made(self.said(found, flags))
+
+    def file(self, config: Path | None) -> FileValues:
+        """What a file says. Raises ConfigError for one that cannot be read."""
+        return FileValues() if config is None else read_file(config)
+
+    def said(self, file: FileValues, flags: Mapping[str, object]) -> Mapping[str, Said]:
+        """Each setting, what it is, and who said so. Raises ConfigError for a wrong variable."""
+        try:
+            return said(self.keys, flags=flags, environment=os.environ, file=file.values)
+        except ParameterError as error:
+            raise ConfigError(str(error)) from None
+
+    @staticmethod
+    def made(found: Mapping[str, Said]) -> Configuration:
+        """Raises ConfigError or ParameterError for settings that do not go together."""
+        return configuration_of({name: each.value for name, each in found.items()})
+
+
+class _Typed(click.ParamType[Any]):
+    """A value of a setting, from text."""
+
+    def __init__(self, key: Setting) -> None:
         self.name = key.name
         self._key = key
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The value, or wrong usage that names the key, its type and its limit."""
-        kind = self._key.kind
+        """The value, or wrong usage that says what is accepted."""
         try:
-            return kind.of_text(value) if isinstance(value, str) else kind.checked(value)
+            return self._key.kind.of(value)
         except ValueError:
-            self.fail(wrong(self._key, value) + self._where(param, ctx), param, ctx)
-
-    def _where(self, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        source = ctx.get_parameter_source(param.name or "") if ctx and param else None
-        if source is not ParameterSource.ENVIRONMENT:
-            return ""
-        named = self._key.variable
-        return f", by {named if os.environ.get(named) else self._key.shared} in the environment"
+            words = f"it must be {self._key.kind.words}"
+            self.fail(words if self._key.secret else f"{words}, got {value!r}", param, ctx)
 
 
 class _TypedSwitch(_Typed, click.types.BoolParamType):
     """As click wants the type of a flag that has an opposite."""
 
 
-def _option(key: Key, default: object, *, shared: bool) -> Callable[[_Command], _Command]:
-    """The click option of a key."""
+def _option(key: Setting) -> Callable[[_Command], _Command]:
+    """The click option of a setting. The default is not click's to know: it comes last."""
+    flags = key.flags
+    default = "" if key.default in {None, (), False} else f"  [default: {key.default}]"
     shown: dict[str, Any] = {
-        "help": key.help,
-        "hidden": not key.flags,
-        "envvar": [key.variable, key.shared] if shared and key.shared else key.variable,
-        "default": default,
-        "show_default": default not in {None, ()},
+        "help": key.help + default,
+        "default": None,  # a switch that was not given says nothing
         "type": _Typed(key),
-        "metavar": key.metavar or _METAVARS[type(key.kind)],
+        "metavar": key.metavar or _METAVARS.get(type(key.kind), "TEXT"),
     }
-    flags = key.all_flags
     if isinstance(key.kind, Choice):
         shown["metavar"] = f"[{'|'.join(key.kind.names)}]"
     if isinstance(key.kind, Switch):

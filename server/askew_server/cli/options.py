@@ -172,20 +172,6 @@ def engine_options(command: _Command) -> _Command:
     return command
 
 
-def with_parent_option(command: _Command) -> _Command:
-    """The hidden --with-parent."""
-    return click.option(
-        "--with-parent", is_flag=True, hidden=True, help="Stop when standard input closes."
-    )(command)
-
-
-def child_option(command: _Command) -> _Command:
-    """The hidden --child."""
-    return click.option(
-        "--child", type=int, hidden=True, help="One of several processes on the port: its number."
-    )(command)
-
-
 def anchor_of(ledger: Path, anchor: Path | None) -> Path:
     """Where the anchor lies."""
     return anchor or ledger.with_name(ledger.name + ".anchor")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import time
@@ -14,8 +15,8 @@ import click
 
 from askew.catalog.editions import FIRST
 from askew.errors import ArtifactError
-from askew_server.cli.configured import configuration, configured
-from askew_server.cli.options import SERVE_PORT, child_option, existing, with_parent_option
+from askew_server.cli.configured import CommandSettings
+from askew_server.cli.options import SERVE_PORT, existing
 from askew_server.cli.saved_model import load, of_tastes
 from askew_server.serving.event_log import write_line
 from askew_server.serving.settings import Configuration
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
     from askew_server.taste.model.item_model import ItemModel
 
 
-@click.command()
-@configured(
+_SETTINGS = CommandSettings(
     "models",
     "releases.ledger",
     "releases.popularity",
@@ -44,13 +44,14 @@ if TYPE_CHECKING:
     "answers",
     defaults={"server.port": SERVE_PORT},
 )
-@with_parent_option
-@child_option
-@click.pass_context
-def serve(context: click.Context, /, *, with_parent: bool, child: int | None, **_: object) -> None:
+
+
+@click.command()
+@_SETTINGS.options
+def serve(*, config: Path | None, **flags: object) -> None:
     """Answer noisy signals until SIGTERM or Ctrl-C.
 
-    With --releases, the stored releases of a ledger are served beside, read-only; with
+    With --ledger, the stored releases of a ledger are served beside, read-only; with
     --popularity, one of them orders what a device shows before it knows anything.
 
     With several models of tastes, a device is answered from the one that was in force on the Monday
@@ -73,26 +74,25 @@ def serve(context: click.Context, /, *, with_parent: bool, child: int | None, **
         --tls-certificate server.pem --tls-key server.key
       askew-server serve --config askew-server.toml
     """
-    chosen = configuration(context)
+    chosen = _SETTINGS.configuration(config, flags)
     chosen.models.require()
+    run(chosen)
 
-    run(chosen, with_parent=with_parent, child=child)
 
-
-def run(chosen: Configuration, *, with_parent: bool, child: int | None = None) -> None:
-    """Serve what was chosen, until it is stopped. child: its number, where it is one of several."""
+def run(chosen: Configuration) -> None:
+    """Serve what was chosen, until it is stopped."""
     for number in (signal.SIGHUP, signal.SIGUSR1):  # until there is something that they are for
         signal.signal(number, signal.SIG_IGN)
-    if child is not None:
-        chosen, with_parent = replace(chosen, server=chosen.server.as_child(child)), True
-    elif chosen.server.processes > 1:
-        from askew_server.serving.supervisor import Several
-
-        Several.of_config(chosen.server, sys.argv[1:], with_parent=with_parent).become()
     import asyncio
 
     from askew_server.retrieval.snapshot import SnapshotHolder
-    from askew_server.serving.supervisor import BEAT
+    from askew_server.serving.supervisor import BEAT, PROCESS, Several
+
+    child = os.environ.get(PROCESS)
+    if child is not None:
+        chosen = replace(chosen, server=chosen.server.as_child(int(child)))
+    elif chosen.server.processes > 1:
+        Several.of_config(chosen.server, sys.argv[1:]).become()
 
     reader = _reader(chosen)
     charge = chosen.releases.popularity
@@ -101,22 +101,19 @@ def run(chosen: Configuration, *, with_parent: bool, child: int | None = None) -
     holder = SnapshotHolder(*(serving.snapshot for serving in models.servings.values()))
     warn_of_silence(holder)
     beat = None if child is None else BEAT
-    asyncio.run(_serve(chosen, (models, holder, reading), reader, with_parent, beat))
+    asyncio.run(_serve(chosen, (models, holder, reading), reader, beat))
 
 
 async def _serve(
     chosen: Configuration,
     read: tuple[Models, SnapshotHolder, Reading],
     reader: ReleaseReader | None,
-    with_parent: bool,
     beat: float | None,
 ) -> None:
-    from askew_server.serving.event_log import write_line
     from askew_server.serving.models import ModelWatch
     from askew_server.serving.popularity import PopularityService
     from askew_server.serving.process import observer_of, serve
     from askew_server.serving.retrieval import RetrievalService
-    from askew_server.taste.model.mondays import today
 
     models, holder, reading = read
     observer = observer_of(chosen.server)
@@ -133,7 +130,6 @@ async def _serve(
         [*services, retrieval],
         chosen.server,
         announce,
-        with_parent=with_parent,
         beat=beat,
         beside=watch.run,
         observer=observer,

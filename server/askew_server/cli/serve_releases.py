@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from askew_server.cli.configured import configuration, configured
+from askew_server.cli.configured import CommandSettings
 from askew_server.cli.options import (
     DEFAULT_LEDGER,
     RELEASES_PORT,
     Workplace,
     existing,
-    with_parent_option,
 )
 from askew_server.serving.settings import Analysts, Configuration
 
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
     from askew_server.serving.observer import Observer
 
 
-@click.command("serve-releases")
-@configured(
+_SETTINGS = CommandSettings(
     "analysts",
     "releases.ledger",
     "releases.anchor",
@@ -51,9 +49,11 @@ if TYPE_CHECKING:
     },
     shared=True,
 )
-@with_parent_option
-@click.pass_context
-def serve_releases(context: click.Context, /, *, with_parent: bool, **_: object) -> None:
+
+
+@click.command("serve-releases")
+@_SETTINGS.options
+def serve_releases(*, config: Path | None, **flags: object) -> None:
     """Serve stored releases to everybody and, with --token-key, answers to analysts.
 
     Stored releases are read from the ledger's file, read-only. Analysts need a budget (see ledger
@@ -68,10 +68,10 @@ def serve_releases(context: click.Context, /, *, with_parent: bool, **_: object)
       askew-server serve-releases --token-key analysts.key \\
         --dataset films --events log.parquet
     """
-    _run(configuration(context), with_parent=with_parent)
+    _run(_SETTINGS.configuration(config, flags))
 
 
-def _run(chosen: Configuration, *, with_parent: bool) -> None:
+def _run(chosen: Configuration) -> None:
     """Serve what was chosen, until it is stopped."""
     import asyncio
 
@@ -95,7 +95,7 @@ def _run(chosen: Configuration, *, with_parent: bool) -> None:
             services.append(
                 _analysts(desk, analysts.token_key, analysts.requests_per_minute, observer)
             )
-        asyncio.run(serve(services, config, announce, with_parent=with_parent, observer=observer))
+        asyncio.run(serve(services, config, announce, observer=observer))
 
 
 def _place(chosen: Configuration) -> Workplace:

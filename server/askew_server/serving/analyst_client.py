@@ -23,7 +23,7 @@ from askew.wire import status
 from askew.wire.convert import parse
 from askew.wire.status import checked_authority, credentials_for
 from askew.wire.v1 import popularity_pb2 as pb
-from askew_server.serving.settings import read_private
+from askew_server.serving.bearer import read_private
 
 _SERVICE = pb.DESCRIPTOR.services_by_name["Analyst"].full_name
 _OPTIONS = [("grpc.enable_http_proxy", 0)]  # a proxy would see the token

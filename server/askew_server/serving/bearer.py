@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 from askew.errors import AccessError, ParameterError, Refused, TooOften, Unauthenticated
-from askew_server.serving.settings import read_private
 
 AUDIENCE = "askew-analyst"
 MAX_MINUTES = 60
@@ -33,6 +32,7 @@ GARBAGE, EXPIRED, REVOKED = "garbage", "expired", "revoked"
 _CLAIMS = ("sub", "aud", "iat", "exp", "renewable")
 _ALGORITHM = "HS256"
 _KEY_BYTES = 32
+_MOST_BYTES = 1 << 20  # of a key file
 _SCHEME = "Bearer "
 _MAX_TOKEN = 4096
 _MAX_NAME = 200  # as long as a ledger's names
@@ -144,6 +144,29 @@ def create_key(path: Path) -> None:
             os.fsync(file.fileno())
     except OSError as error:
         raise AccessError(f"the key file {path} cannot be made: {error.strerror}") from None
+
+
+def read_private(path: Path) -> bytes:
+    """What a key file holds, a megabyte at most.
+
+    Raises AccessError where others could read it. A file that root gave to a group, as one who
+    mounts secrets does, may be read by that group.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe would wait for a writer
+        with os.fdopen(handle, "rb") as file:
+            found = os.fstat(handle)
+            if not stat.S_ISREG(found.st_mode) or found.st_mode & _exposed(found.st_uid):
+                raise AccessError(f"the key file {path} must be a regular file of mode 0600")
+            return file.read(_MOST_BYTES)
+    except OSError as error:
+        raise AccessError(f"the key file {path} cannot be read: {error.strerror}") from None
+
+
+def _exposed(owner: int) -> int:
+    """The bits of a mode that a file of this owner must not have."""
+    given = owner == 0 and os.geteuid() != 0
+    return 0o037 if given else 0o077
 
 
 _Mark = tuple[int, int, int]

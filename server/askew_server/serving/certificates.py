@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, cast
 import grpc
 
 from askew.errors import AccessError, ParameterError
-from askew_server.serving.settings import Tls, read_private
+from askew_server.serving.bearer import read_private
+from askew_server.serving.settings import Tls
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey

@@ -182,6 +182,11 @@ class Connections:
             return False
 
 
+_METADATA_BYTES = 8192
+_PROXY_STREAMS = 1000  # of a proxy's connection, at once
+_SETTINGS = 10.0  # seconds until a connection has said how it speaks HTTP/2
+_DEAD = 20.0  # seconds from a ping that nobody answers to the end of its connection
+_PINGS = 30.0  # seconds between two pings of a caller
 _NO_COMPRESSION = 1  # sizes must not depend on content
 
 
@@ -192,22 +197,22 @@ def options_of(config: ServerConfig) -> list[tuple[str, int]]:
         ("grpc.so_reuseport", int(config.reuse_port)),
         ("grpc.max_receive_message_length", limits.request_bytes),
         ("grpc.compression_enabled_algorithms_bitset", _NO_COMPRESSION),
-        ("grpc.max_metadata_size", limits.metadata_bytes),
-        ("grpc.absolute_max_metadata_size", limits.metadata_bytes),
-        ("grpc.max_concurrent_streams", limits.proxy_streams if config.proxies else limits.streams),
+        ("grpc.max_metadata_size", _METADATA_BYTES),
+        ("grpc.absolute_max_metadata_size", _METADATA_BYTES),
+        ("grpc.max_concurrent_streams", _PROXY_STREAMS if config.proxies else limits.streams),
         ("grpc.server.max_pending_requests", limits.pending),
         ("grpc.server.max_pending_requests_hard_limit", 2 * limits.pending),
         ("grpc.max_allowed_incoming_connections", limits.connections),
         ("grpc.server_handshake_timeout_ms", _ms(limits.handshake)),
-        ("grpc.http2.settings_timeout", _ms(limits.settings)),
+        ("grpc.http2.settings_timeout", _ms(_SETTINGS)),
         ("grpc.max_connection_idle_ms", _ms(limits.idle)),
         ("grpc.max_connection_age_ms", _ms(limits.age)),
         ("grpc.max_connection_age_grace_ms", _ms(limits.age_grace)),
         ("grpc.keepalive_time_ms", _ms(limits.keepalive)),
-        ("grpc.keepalive_timeout_ms", _ms(limits.keepalive_timeout)),
+        ("grpc.keepalive_timeout_ms", _ms(_DEAD)),
         ("grpc.keepalive_permit_without_calls", 1),
-        ("grpc.http2.ping_timeout_ms", _ms(limits.keepalive_timeout)),
-        ("grpc.http2.min_ping_interval_without_data_ms", _ms(limits.ping_interval)),
+        ("grpc.http2.ping_timeout_ms", _ms(_DEAD)),
+        ("grpc.http2.min_ping_interval_without_data_ms", _ms(_PINGS)),
     ]
 
 

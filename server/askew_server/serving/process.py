@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import signal
 import sys
 import time
@@ -20,7 +21,7 @@ from askew_server.serving.grpc_server import RunningServer
 from askew_server.serving.limits import connections_within
 from askew_server.serving.observer import Observer, Overloads
 from askew_server.serving.settings import ServerConfig
-from askew_server.serving.supervisor import show_life, when_input_closes
+from askew_server.serving.supervisor import WITH_PARENT, show_life, when_input_closes
 
 _EVERY = 5.0  # seconds between two looks
 
@@ -72,12 +73,12 @@ async def serve(  # noqa: PLR0913 (each by its name)
     config: ServerConfig,
     announce: Callable[[int], None],
     *,
-    with_parent: bool,
     beat: float | None = None,
     beside: Beside | None = None,
     observer: Observer | None = None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT, or until standard input closes if `with_parent` is set.
+    """Serve until SIGTERM or SIGINT, or until standard input closes where the environment
+    has WITH_PARENT.
 
     beat: seconds between two signs of life to the parent, if it looks for them. announce(port) is
     called once, when the server answers. SIGHUP wakes what runs beside, and ends
@@ -101,7 +102,7 @@ async def serve(  # noqa: PLR0913 (each by its name)
         announce(server.port)
         alive = None if beat is None else loop.create_task(show_life(beat))
         observer.log.tell("ready", port=server.port, metrics_port=pages)
-        if with_parent:
+        if WITH_PARENT in os.environ:
             await when_input_closes(stop)
         await stop.wait()
         observer.log.tell("stopping")

@@ -1,26 +1,31 @@
 """The settings of a server: one table of them, and the objects that they make.
 
-The table knows each setting's name, kind, range, flag and variable. The reader of the TOML file,
-the options of the commands and the check of a configuration are made from it. A flag or a variable
-is text; a file gives a number as a number. The same values are refused whatever the source. All
-that is wrong with a file is found at once, each with its name, what was given and what would be
-accepted.
+The file, the variables, the options of the commands and the check of a configuration are made from
+the table. Most limits have no flag: the file and the environment say them.
 """
 
 from __future__ import annotations
 
-import difflib
 import ipaddress
-import os
-import stat
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Self
 
 from askew.address import is_loopback
-from askew.errors import AccessError, ConfigError, ParameterError, shown
+from askew.errors import ConfigError, ParameterError, maybe
+from askew.settings import (
+    Choice,
+    FileValues,
+    Kind,
+    Number,
+    Setting,
+    Switch,
+    Text,
+    Whole,
+    file_values,
+    tables_of,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +33,7 @@ class Tls:
     """A certificate with its chain, and its private key, each a file in PEM.
 
     client_authority: the authorities whose certificates a caller must bring; without it, none is
-    asked for. The files are read by `front.credentials`, again whenever they change.
+    asked for. The files are read by `serving.certificates`, again whenever they change.
     """
 
     certificate: Path
@@ -42,17 +47,10 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 
 @dataclass(frozen=True, kw_only=True)
 class Metrics:
-    """Where numbers are read, in plain text. port: 0 takes a free one, None serves none.
-
-    Raises ParameterError for a port out of range.
-    """
+    """Where numbers are read, in plain text. port: 0 takes a free one, None serves none."""
 
     host: str = "127.0.0.1"
     port: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.port is not None and not 0 <= self.port <= 65535:
-            raise ParameterError("metrics.port", self.port, "from 0 to 65535")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,15 +66,12 @@ class Log:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What callers may take of one process; each was measured against an attack.
-
-    Bytes, seconds, and numbers at once. Raises ParameterError for any that is not positive.
+    """What callers may take of one process, in bytes, seconds, and numbers at once; each was
+    measured against an attack.
     """
 
     request_bytes: int = 16 * 1024
-    metadata_bytes: int = 8192
     streams: int = 32  # of one connection, that gRPC takes; beyond, it resets them
-    proxy_streams: int = 1000  # the same, where proxies are named
     calls: int = 16  # of one connection but a proxy's, that are answered
     # Calls that have arrived and not begun; beyond twice as many, none. At least as many as one
     # connection may bring at a time, or it alone would turn others away.
@@ -85,16 +80,10 @@ class Limits:
     unread_bytes: int = 32 * 1024 * 1024  # of large replies that nobody has read
     connections: int = 2000
     handshake: float = 5.0
-    settings: float = 10.0
     idle: float = 300.0
     age: float = 120.0  # with the grace, the longest that a reply may stay unread
     age_grace: float = 30.0
     keepalive: float = 60.0
-    keepalive_timeout: float = 20.0  # a connection that is dead is closed this long after a ping
-    ping_interval: float = 30.0
-
-    def __post_init__(self) -> None:
-        _require_positive(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,16 +92,12 @@ class LaneLimits:
 
     threads: one leaves a core to the loop, which refuses; more cores are for more processes.
     patience: seconds that a job may be expected to wait; beyond, it is refused at once.
-    Raises ParameterError for any that is not positive; nothing may wait where waiting is 0.
     """
 
     threads: int = 1
     waiting: int = 64
     patience: float = 0.25
     longest: float = 10.0  # seconds, whatever deadline the caller has
-
-    def __post_init__(self) -> None:
-        _require_positive(self, but=("waiting",))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,12 +125,6 @@ class ServerConfig:
     analysts: LaneLimits = field(default_factory=lambda: LaneLimits(patience=600.0, longest=3600.0))
 
     def __post_init__(self) -> None:
-        if not 0 <= self.port <= 65535:
-            raise ParameterError("port", self.port, "from 0 to 65535")
-        if self.grace < 0:
-            raise ParameterError("grace", self.grace, "at least 0")
-        if self.processes < 1:
-            raise ParameterError("processes", self.processes, "at least 1")
         if (self.metrics.port or 0) + self.processes > 65536:
             most = f"at most {65536 - self.processes}, with {self.processes} processes"
             raise ParameterError("metrics.port", self.metrics.port, most)
@@ -169,13 +148,6 @@ class ServerConfig:
     def address(self) -> str:
         """As gRPC writes it."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
-def _require_positive(limits: Limits | LaneLimits, but: tuple[str, ...] = ()) -> None:
-    for name, value in vars(limits).items():
-        least = 0 if name in but else 1e-3
-        if not value >= least:
-            raise ParameterError(name, value, "above 0" if least else "at least 0")
 
 
 _ONE = "name one model to serve: --model DIR, --models FOLDER or --demo"
@@ -216,7 +188,7 @@ class Releases:
 
     def __post_init__(self) -> None:
         if self.popularity is not None and self.ledger is None:
-            raise ConfigError("--popularity names a release of the ledger in --releases")
+            raise ConfigError("--popularity names a release of the ledger in --ledger")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -295,100 +267,14 @@ def _table(values: Mapping[str, Any], table: str, kind: Any) -> dict[str, Any]:
     return {name: value for name, value in named.items() if value is not None}
 
 
-_LARGEST = 1_000_000_000  # gRPC takes twice as many
-
-
-class Kind(Protocol):
-    """A type of settings with its limit."""
-
-    @property
-    def words(self) -> str:
-        """What is accepted, after "must be"."""
-
-    def of_text(self, text: str) -> object:
-        """The value that a text names. Raises ValueError."""
-
-    def checked(self, value: object) -> object:
-        """A value of a file, or one that was parsed. Raises ValueError."""
-
-
-@dataclass(frozen=True)
-class Whole:
-    """A whole number."""
-
-    least: int
-    most: int = _LARGEST
-
-    @property
-    def words(self) -> str:
-        """With both ends."""
-        return f"a whole number from {self.least} to {self.most}"
-
-    def of_text(self, text: str) -> int:
-        """Digits, and nothing else that Python would take."""
-        if not (text.isascii() and text.removeprefix("-").isdigit()):
-            raise ValueError
-        return self.checked(int(text))
-
-    def checked(self, value: object) -> int:
-        """No bool, which is a number to Python."""
-        if type(value) is not int or not self.least <= value <= self.most:
-            raise ValueError
-        return value
-
-
-@dataclass(frozen=True)
-class Number:
-    """A number that need not be whole."""
-
-    least: float
-    most: float
-
-    @property
-    def words(self) -> str:
-        """With both ends."""
-        return f"a number from {self.least:g} to {self.most:g}"
-
-    def of_text(self, text: str) -> float:
-        """As Python reads it."""
-        return self.checked(float(text))
-
-    def checked(self, value: object) -> float:
-        """Written so that NaN is refused too."""
-        if type(value) not in {int, float} or not self.least <= value <= self.most:  # type: ignore[operator]
-            raise ValueError
-        return float(value)  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True)
-class Text:
-    """Any text on one line but none."""
-
-    words: str = "a text"
-
-    def of_text(self, text: str) -> str:
-        """As it is."""
-        return self.checked(text)
-
-    def checked(self, value: object) -> str:
-        """Without controls."""
-        if not isinstance(value, str) or not value or not value.isprintable():
-            raise ValueError
-        return value
-
-
 @dataclass(frozen=True)
 class File:
     """The path of a file or a directory, which need not be there."""
 
     words: str = "a path"
 
-    def of_text(self, text: str) -> Path:
+    def of(self, value: object) -> Path:
         """From the working directory."""
-        return self.checked(text)
-
-    def checked(self, value: object) -> Path:
-        """Text, or what it became."""
         if isinstance(value, Path):
             return value
         if not isinstance(value, str) or not value or "\0" in value:
@@ -396,67 +282,14 @@ class File:
         return Path(value)
 
 
-@dataclass(frozen=True)
-class Choice:
-    """One of a few words."""
-
-    names: tuple[str, ...]
-
-    @property
-    def words(self) -> str:
-        """All of them."""
-        return f"one of {', '.join(self.names)}"
-
-    def of_text(self, text: str) -> str:
-        """One of them."""
-        return self.checked(text)
-
-    def checked(self, value: object) -> str:
-        """One of them."""
-        if not isinstance(value, str) or value not in self.names:
-            raise ValueError
-        return value
+def _network(text: str) -> None:
+    """10.0.0.7, 10.0.0.0/8, fd00::/8, with no bits beyond the network's."""
+    ipaddress.ip_network(text)
 
 
-@dataclass(frozen=True)
-class Switch:
-    """Yes or no."""
-
-    words: str = "true or false"
-
-    def of_text(self, text: str) -> bool:
-        """As TOML writes it."""
-        if text.lower() not in {"true", "false"}:
-            raise ValueError
-        return text.lower() == "true"
-
-    def checked(self, value: object) -> bool:
-        """No number, which would be true to Python."""
-        if not isinstance(value, bool):
-            raise ValueError
-        return value
-
-
-@dataclass(frozen=True)
-class Network:
-    """An address, or a network of them: 10.0.0.7, 10.0.0.0/8, fd00::/8."""
-
-    words: str = "an IP address or network, such as 10.0.0.7 or 10.0.0.0/8"
-
-    def of_text(self, text: str) -> str:
-        """As it is written."""
-        return self.checked(text)
-
-    def checked(self, value: object) -> str:
-        """With no bits beyond the network's."""
-        ipaddress.ip_network(value if isinstance(value, str) else "")
-        return str(value)
-
-
-PORT = Whole(0, 65535)
+_PORT = Whole(0, 65535)
 _DAY = 86_400  # gRPC counts milliseconds, and no more than 24 days of them
 _PLAIN = ServerConfig()
-_LIMITS = {"limits": _PLAIN.limits, "answers": _PLAIN.answers, "analysts": _PLAIN.analysts}
 _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "server": vars(_PLAIN),
     "models": vars(Models()),
@@ -470,309 +303,176 @@ _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-@dataclass(frozen=True)
-class Key:
-    """One setting. name: its table and its own, as "server.port".
-
-    flags: without any, one is made of the name, and only the documents tell of it. shared: a
-    variable of other commands that means the same. several: a list in the file, a flag that may be
-    repeated. bare: what its flag alone means. secret: its value may hold a password, and is never
-    shown.
-    """
-
-    name: str
-    kind: Kind
-    help: str = ""
-    flags: tuple[str, ...] = ()
-    metavar: str | None = None
-    shared: str | None = None
-    several: bool = False
-    bare: str | None = None
-    secret: bool = False
-
-    @property
-    def default(self) -> Any:
-        """As the configuration's own class has it; None for what is then absent."""
-        table, _, own = self.name.partition(".")
-        return _DEFAULTS[table].get(own)
-
-    @property
-    def parameter(self) -> str:
-        """Its name in Python."""
-        return self.name.replace(".", "_")
-
-    @property
-    def all_flags(self) -> tuple[str, ...]:
-        """As it is typed."""
-        return self.flags or (f"--{self.name.replace('.', '-').replace('_', '-')}",)
-
-    @property
-    def variable(self) -> str:
-        """Where the environment says it."""
-        name = self.name.removeprefix("server.").replace(".", "_")
-        return f"ASKEW_SERVER_{name.upper()}"
-
-    @property
-    def words(self) -> str:
-        """What a file may say, after "must be"."""
-        return f"a list, each {self.kind.words}" if self.several else self.kind.words
+def _setting(name: str, kind: Kind, help: str, flag: str = "", **rest: Any) -> Setting:  # noqa: A002
+    """A setting of a table, with the default of the class that it is made for."""
+    table, _, own = name.partition(".")
+    variable = f"ASKEW_SERVER_{name.removeprefix('server.').replace('.', '_').upper()}"
+    flags = (flag,) if flag else ()
+    default = _DEFAULTS[table].get(own)
+    return Setting(name, kind, variable, default=default, help=help, flags=flags, **rest)
 
 
-_NAMED = (
-    Key("server.host", Text("an address"), "Address to listen on.", ("--host",)),
-    Key("server.port", PORT, "Port; 0 takes a free one.", ("--port",)),
-    Key("server.processes", Whole(1, 256), "How many answer on the port.", ("--processes",)),
-    Key(
-        "server.grace", Number(0, 3600), "Seconds for calls under way when it stops.", ("--grace",)
-    ),
-    Key(
+def _seconds(name: str, help: str) -> Setting:  # noqa: A002
+    return _setting(name, Number(0.001, 20 * _DAY), help)
+
+
+def _number(name: str, help: str, least: int = 1) -> Setting:  # noqa: A002
+    return _setting(name, Whole(least), help)
+
+
+KEYS: tuple[Setting, ...] = (
+    _setting("server.host", Text("an address"), "Address to listen on.", "--host"),
+    _setting("server.port", _PORT, "Port; 0 takes a free one.", "--port"),
+    _setting("server.processes", Whole(1, 256), "How many answer on the port.", "--processes"),
+    _setting("server.grace", Number(0, 3600), "Seconds for calls under way when it stops."),
+    _setting(
         "server.plain_text",
         Switch(),
         "Speak plain text where others listen: for a TLS proxy in front.",
-        ("--plain-text",),
+        "--plain-text",
     ),
-    Key(
+    _setting(
         "server.proxies",
-        Network(),
-        "A proxy, whose connections carry many callers.  May be repeated.",
-        ("--proxy",),
+        Text("an IP address or network, such as 10.0.0.7 or 10.0.0.0/8", _network),
+        "Proxies, whose connections carry many callers.",
         several=True,
     ),
-    Key(
+    _setting(
         "models.directories",
         Text("a directory, or one with its Monday: model@2026-11-23"),
         "Model directory; with @2026-11-23, in force from that Monday on. May be repeated.",
-        ("--model",),
-        "DIR[@MONDAY]",
+        "--model",
+        metavar="DIR[@MONDAY]",
         several=True,
     ),
-    Key(
+    _setting(
         "models.folder",
         File(),
         "Folder of model directories, each named by its Monday, as 2026-11-23.",
-        ("--models",),
-        "FOLDER",
+        "--models",
+        metavar="FOLDER",
     ),
-    Key(
+    _setting(
         "models.demo",
         Choice(("films", "places")),
         "Serve films with simulated ratings, or simulated places in real towns.",
-        ("--demo",),
+        "--demo",
         bare="films",
     ),
-    Key(
+    _setting(
         "releases.ledger",
         File(),
         "Serve the stored releases of this ledger.",
-        ("--releases", "--ledger"),
+        "--ledger",
         shared="ASKEW_LEDGER",
     ),
-    Key(
+    _setting(
         "releases.anchor",
         File(),
         "The ledger's anchor.  [default: its name with .anchor]",
-        ("--anchor",),
+        "--anchor",
         shared="ASKEW_ANCHOR",
     ),
-    Key(
+    _setting(
         "releases.popularity",
         Whole(1),
         "The charge of the release shown on a cold start.",
-        ("--popularity",),
+        "--popularity",
     ),
-    Key("analysts.token_key", File(), "Serve analysts, whom its tokens name.", ("--token-key",)),
-    Key("analysts.dataset", Text(), "The data set that analysts may ask about.", ("--dataset",)),
-    Key("analysts.events", Text(), "Its events: FILE or TABLE of the engine.", ("--events",)),
-    Key("analysts.unit_column", Text(), "Whose event it is.", ("--unit-column",)),
-    Key("analysts.item_column", Text(), "What was chosen.", ("--item-column",)),
-    Key(
+    _setting("analysts.token_key", File(), "Serve analysts, whom its tokens name.", "--token-key"),
+    _setting("analysts.dataset", Text(), "The data set that analysts may ask about.", "--dataset"),
+    _setting("analysts.events", Text(), "Its events: FILE or TABLE of the engine.", "--events"),
+    _setting("analysts.unit_column", Text(), "Whose event it is.", "--unit-column"),
+    _setting("analysts.item_column", Text(), "What was chosen.", "--item-column"),
+    _setting(
         "analysts.max_items_per_unit",
         Whole(1),
         "Count no more of a person.",
-        ("--max-items-per-unit",),
+        "--max-items-per-unit",
     ),
-    Key(
-        "analysts.requests_per_minute",
-        Whole(1),
-        "Answer no analyst more often.",
-        ("--requests-per-minute",),
-    ),
-    Key(
+    _setting("analysts.requests_per_minute", Whole(1), "Answer no analyst more often."),
+    _setting(
         "analysts.engine",
         Text(),
         "What counts, such as duckdb:, duckdb:FILE, spark:MASTER, postgresql://... or "
         "clickhouse://...  A password belongs in ASKEW_ENGINE or the engine's own files, not here.",
-        ("--engine",),
+        "--engine",
         shared="ASKEW_ENGINE",
         secret=True,
     ),
-    Key("analysts.memory_limit", Text(), 'DuckDB\'s, such as "4GB".', ("--memory-limit",)),
-    Key(
+    _setting("analysts.memory_limit", Text(), 'DuckDB\'s, such as "4GB".', "--memory-limit"),
+    _setting(
         "analysts.temp_directory",
         File(),
         "Where copies and what is beyond it lie.",
-        ("--temp-directory",),
+        "--temp-directory",
     ),
-    Key(
+    _setting(
         "analysts.multi_line",
         Switch(),
         "Fields in quotes of a csv may span lines.",
-        ("--multi-line",),
+        "--multi-line",
     ),
-    Key(
+    _setting(
         "analysts.bounding_key",
         File(),
         "The secret that chooses which events count; made where there is none.  "
         "[default: the ledger's name with .bounding-key]",
-        ("--bounding-key",),
+        "--bounding-key",
         shared="ASKEW_BOUNDING_KEY",
     ),
-    Key("tls.certificate", File(), "Speak TLS with this certificate.", ("--tls-certificate",)),
-    Key("tls.key", File(), "Its private key, which others cannot read.", ("--tls-key",)),
-    Key(
-        "tls.client_authority",
-        File(),
-        "Ask callers for a certificate of these authorities.",
-        ("--tls-client-authority",),
-    ),
-    Key("metrics.host", Text("an address"), "Where numbers are read.", ("--metrics-host",)),
-    Key("metrics.port", PORT, "Serve numbers to Prometheus on this port.", ("--metrics-port",)),
-    Key(
-        "log.format",
-        Choice(("text", "json")),
-        "How lines are written.",
-        ("--log-format",),
-    ),
-    Key(
+    _number("analysts.waiting", "Questions of analysts that may wait while one is counted.", 0),
+    _seconds("analysts.patience", "A question that would wait longer is refused at once."),
+    _seconds("analysts.longest", "The longest that a question may take."),
+    _setting("tls.certificate", File(), "Speak TLS with this certificate.", "--tls-certificate"),
+    _setting("tls.key", File(), "Its private key, which others cannot read.", "--tls-key"),
+    _setting("tls.client_authority", File(), "Ask callers for a certificate of these authorities."),
+    _setting("metrics.host", Text("an address"), "Where numbers are read."),
+    _setting("metrics.port", _PORT, "Serve numbers to Prometheus on this port.", "--metrics-port"),
+    _setting("log.format", Choice(("text", "json")), "How lines are written."),
+    _setting(
         "log.level",
         Choice(("debug", "info", "warning", "error")),
         "The least line that is written.",
-        ("--log-level",),
     ),
+    _number("limits.request_bytes", "The longest message of a call."),
+    _number("limits.streams", "Calls of one connection at once; gRPC resets those beyond."),
+    _number("limits.calls", "Calls of one connection, but a proxy's, that are answered at once."),
+    _number("limits.pending", "Calls that have arrived and not begun."),
+    _seconds("limits.message", "Seconds from the headers of a call to its message."),
+    _number("limits.unread_bytes", "Bytes of large replies that nobody has read."),
+    _number("limits.connections", "Connections at once."),
+    _seconds("limits.handshake", "Seconds for a handshake."),
+    _seconds("limits.idle", "Seconds until a connection without calls is closed."),
+    _seconds("limits.age", "Seconds until a connection takes no more calls."),
+    _seconds(
+        "limits.age_grace", "Seconds for its calls under way: a reply may stay unread so long."
+    ),
+    _seconds(
+        "limits.keepalive", "Seconds of silence until a connection is asked whether it lives."
+    ),
+    _number("answers.threads", "Answers made at once; more cores are for more processes."),
+    _number("answers.waiting", "Answers that may wait.", 0),
+    _seconds("answers.patience", "A call whose answer would wait longer is refused at once."),
+    _seconds("answers.longest", "The longest that an answer may take."),
 )
-
-
-def _limits(table: str) -> Iterator[Key]:
-    """A key for each limit of a table, by the type of its default."""
-    for name, default in vars(_LIMITS[table]).items():
-        least = 0 if name == "waiting" else 1
-        kind = Number(0.001, 20 * _DAY) if isinstance(default, float) else Whole(least)
-        yield Key(f"{table}.{name}", kind)
-
-
-KEYS: tuple[Key, ...] = (*_NAMED, *(key for table in _LIMITS for key in _limits(table)))
-BY_NAME: Mapping[str, Key] = {each.name: each for each in KEYS}
-
-
-_MOST = 1 << 20
-
-
-def read_private(path: Path) -> bytes:
-    """What a key file holds, a megabyte at most.
-
-    Raises AccessError where others could read it. A file that root gave to a group, as one who
-    mounts secrets does, may be read by that group.
-    """
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe would wait for a writer
-        with os.fdopen(handle, "rb") as file:
-            found = os.fstat(handle)
-            if not stat.S_ISREG(found.st_mode) or found.st_mode & _exposed(found.st_uid):
-                raise AccessError(f"the key file {path} must be a regular file of mode 0600")
-            return file.read(_MOST)
-    except OSError as error:
-        raise AccessError(f"the key file {path} cannot be read: {error.strerror}") from None
-
-
-def _exposed(owner: int) -> int:
-    """The bits of a mode that a file of this owner must not have."""
-    given = owner == 0 and os.geteuid() != 0
-    return 0o037 if given else 0o077
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that was looked at: in order, worth a look, or wrong. text: one line."""
-
-    health: Literal["ok", "warn", "fail"]
-    name: str
-    text: str
-
-
-@dataclass(frozen=True)
-class FileValues:
-    """What a file says, by the names of keys, and what is wrong with the rest."""
-
-    values: Mapping[str, Any] = field(default_factory=dict)
-    problems: tuple[str, ...] = ()
+BY_NAME: Mapping[str, Setting] = {each.name: each for each in KEYS}
 
 
 def read_file(path: Path) -> FileValues:
-    """Raises ConfigError for a file that cannot be read or is no TOML."""
+    """A configuration. Raises ConfigError for a file that cannot be read or is no TOML."""
     try:
-        tables = tomllib.loads(path.read_bytes().decode())
+        data = path.read_bytes()
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
-    except tomllib.TOMLDecodeError as error:
-        place = str(error).rpartition(" (at ")[2].rstrip(")")  # the rest may repeat a secret
-        raise ConfigError(f"{path} is no TOML, at {place}") from None
-    except ValueError:
-        raise ConfigError(f"{path} is no text") from None
-    values: dict[str, Any] = {}
-    problems: list[str] = []
-    for name, value in _flat(tables):
-        key = BY_NAME.get(name)
-        if key is None:
-            problems.append(_unknown(name))
-            continue
-        try:
-            values[name] = checked(key, value)
-        except ValueError:
-            problems.append(wrong(key, value))
-    return FileValues(values, tuple(problems))
-
-
-def checked(key: Key, value: object) -> object:
-    """A value of a key. Raises ValueError."""
-    if not key.several:
-        return key.kind.checked(value)
-    if not isinstance(value, list | tuple):
-        raise ValueError
-    return tuple(key.kind.checked(each) for each in value)
-
-
-def wrong(key: Key, value: object) -> str:
-    """What is wrong with a value, which is shown unless it may hold a password."""
-    got = "something else" if key.secret else shown(value)
-    return f"{key.name} must be {key.words}, got {got}"
-
-
-def _flat(tables: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    for table, content in tables.items():
-        if isinstance(content, dict):
-            for name, value in content.items():
-                yield f"{table}.{name}", value
-        else:
-            yield table, content
-
-
-def _unknown(name: str) -> str:
-    """With the name that was probably meant: of the same table, or the same in another."""
-    own = name.rpartition(".")[2]
-    elsewhere = [each for each in BY_NAME if each.rpartition(".")[2] == own]
-    near = elsewhere or difflib.get_close_matches(name, BY_NAME, n=1)
-    advice = f"; did you mean {near[0]}?" if near else ""
-    return f"{shown(name)} is no setting{advice}"
-
-
-_PREFIX = "ASKEW_SERVER_"
-_KNOWN = {each.variable for each in KEYS} | {"ASKEW_SERVER_CONFIG"}
+    return file_values(tables_of(data, str(path)), KEYS, str(path))
 
 
 def unknown_variables(names: Iterable[str]) -> Iterator[str]:
-    """A line for each, without its value, with the name that was probably meant."""
-    for name in sorted(set(names) - _KNOWN):
-        if name.startswith(_PREFIX):
-            near = difflib.get_close_matches(name, _KNOWN, n=1, cutoff=0.8)
-            advice = f"; did you mean {near[0]}?" if near else ""
-            yield f"{name} is no setting{advice}"
+    """A line for each variable that looks like a setting and is none, without its value, with the
+    name that was probably meant: nothing would read it.
+    """
+    known = {each.variable for each in KEYS} | {"ASKEW_SERVER_CONFIG"}
+    for name in sorted(set(names) - known):
+        if name.startswith("ASKEW_SERVER_"):
+            yield f"{name} is no setting{maybe(name, known)}"

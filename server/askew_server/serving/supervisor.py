@@ -1,7 +1,7 @@
 """Several processes of a server on one port, and the program that starts, replaces and stops them.
 
     python -m askew_server.serving.supervisor HOST PORT METRICS_HOST METRICS_PORT PROCESSES GRACE \\
-        WITH_PARENT COMMAND ...
+        COMMAND ...
 
 `serve --processes N` becomes this program. METRICS_PORT is 0 where no metrics ports are reserved:
 each process then takes a free one, or none.
@@ -34,6 +34,14 @@ if TYPE_CHECKING:
     from askew_server.serving.settings import ServerConfig
 
 
+WITH_PARENT = "ASKEW_WITH_PARENT"
+"""The variable of a server that stops when its standard input closes: when whoever started it
+ends.
+"""
+PROCESS = "ASKEW_PROCESS"
+"""The variable of one of several processes on a port: its number."""
+
+
 async def when_input_closes(stop: asyncio.Event) -> None:
     """A pipe from the parent closes however the parent ends, so no server is left behind."""
 
@@ -44,7 +52,7 @@ async def when_input_closes(stop: asyncio.Event) -> None:
     try:
         await asyncio.get_running_loop().connect_read_pipe(Watch, sys.stdin)
     except ValueError:
-        raise ParameterError("--with-parent", "this standard input", "used with a pipe") from None
+        raise ParameterError(WITH_PARENT, "this standard input", "used with a pipe") from None
 
 
 async def show_life(every: float) -> None:
@@ -83,12 +91,17 @@ class Child:
         self.line, self.hung = line, False
 
     @classmethod
-    async def started(cls, command: Sequence[str]) -> Self:
+    async def started(cls, command: Sequence[str], number: int) -> Self:
         """A process that answers. Raises DidNotStart. Cancelled, it leaves no process behind."""
+        own = {PROCESS: str(number), WITH_PARENT: "1"}
         # In a session of its own: Ctrl-C and a terminal that closes reach the parent alone.
         starting = asyncio.ensure_future(
             asyncio.create_subprocess_exec(
-                *command, stdin=PIPE, stdout=PIPE, start_new_session=True
+                *command,
+                stdin=PIPE,
+                stdout=PIPE,
+                start_new_session=True,
+                env=os.environ | own,
             )
         )
         try:
@@ -164,7 +177,7 @@ class _Place:
 
 
 class Supervisor:
-    """Keeps processes of one command, which is told the number of each.
+    """Keeps processes of one command, each with its number in the environment.
 
     grace: seconds that one may take to stop. say: a line for the operator. pause: seconds before a
     start, by the number of failures before it.
@@ -172,7 +185,7 @@ class Supervisor:
 
     def __init__(
         self,
-        command: Callable[[int], Sequence[str]],
+        command: Sequence[str],
         processes: int,
         grace: float,
         say: Callable[[str], None],
@@ -223,7 +236,7 @@ class Supervisor:
         """Raises DidNotStart."""
         try:
             async with asyncio.timeout(_START):
-                child = await Child.started(self._command(number))
+                child = await Child.started(self._command, number)
         except TimeoutError:
             raise DidNotStart(-signal.SIGKILL) from None
         self._alive.add(child)
@@ -340,15 +353,14 @@ class Several:
     metrics_port: int
     processes: int
     grace: float
-    with_parent: bool
     command: Sequence[str]
 
     @classmethod
-    def of_config(cls, config: ServerConfig, command: Sequence[str], *, with_parent: bool) -> Self:
+    def of_config(cls, config: ServerConfig, command: Sequence[str]) -> Self:
         """As configured."""
         pages = config.metrics
         ports = (config.host, config.port, pages.host, pages.port or 0)
-        return cls(*ports, config.processes, config.grace, with_parent, command)
+        return cls(*ports, config.processes, config.grace, command)
 
     def become(self) -> None:
         """This process goes on as the one that keeps them, and as nothing else."""
@@ -358,15 +370,15 @@ class Several:
     def words(self) -> list[str]:
         """As the program is told."""
         ports = (self.host, self.port, self.metrics_host, self.metrics_port)
-        fields = (*ports, self.processes, self.grace, int(self.with_parent))
+        fields = (*ports, self.processes, self.grace)
         return [*map(str, fields), *self.command]
 
     @classmethod
     def of_words(cls, words: Sequence[str]) -> Self:
         """What such words mean."""
-        host, port, pages, page, processes, grace, with_parent, *command = words
+        host, port, pages, page, processes, grace, *command = words
         ports = (host, int(port), pages, int(page))
-        return cls(*ports, int(processes), float(grace), bool(int(with_parent)), command)
+        return cls(*ports, int(processes), float(grace), command)
 
     def reserve(self, held: contextlib.ExitStack) -> int:
         """Holds the port, which it gives, and those of numbers. Raises AccessError."""
@@ -378,14 +390,10 @@ class Several:
     async def run(self, port: int) -> int:
         """Until it is stopped: the code to exit with."""
         stop = asyncio.Event()
-        if self.with_parent:
+        if WITH_PARENT in os.environ:
             await when_input_closes(stop)
-
-        def of_number(number: int) -> list[str]:
-            own = ["--child", str(number), "--port", str(port)]
-            return [*_PYTHON, "-m", "askew_server", *self.command, *own]
-
-        keeper = Supervisor(of_number, self.processes, self.grace + _MARGIN, _say)
+        command = [*_PYTHON, "-m", "askew_server", *self.command, "--port", str(port)]
+        keeper = Supervisor(command, self.processes, self.grace + _MARGIN, _say)
         return await keeper.run(lambda line: write_line(sys.stdout, line), stop)
 
 

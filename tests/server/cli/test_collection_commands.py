@@ -163,7 +163,7 @@ def test_live_values_are_updated(collect: Run, run: Run, files: Path, capsys: Sh
     "command",
     [
         ("update", "--ratings", "ratings.csv", "--out", "new", "--model"),
-        ("serve", "--releases", __file__, "--popularity", "1", "--port", "0", "--model"),
+        ("serve", "--ledger", __file__, "--popularity", "1", "--port", "0", "--model"),
     ],
     ids=["update", "popularity"],
 )

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import click
 import duckdb
 import grpc
 import numpy as np
@@ -20,7 +19,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from askew.protocol.model_card import ServingRule
 from askew.protocol.rule_kind import RuleKind
-from askew_server.cli import main as cli
+from askew_server.cli import serve, serve_releases
 from askew_server.demo import simulation as demo
 from askew_server.serving import process as serving
 from askew_server.taste.model import artifact
@@ -433,9 +432,10 @@ def test_a_signal_stops_the_server_cleanly(
 
 
 def test_a_server_that_belongs_to_a_parent_stops_when_its_input_closes(
-    start: Callable[..., subprocess.Popen[str]],
+    start: Callable[..., subprocess.Popen[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = start("--port", 0, "--with-parent", stdin=subprocess.PIPE)
+    monkeypatch.setenv("ASKEW_WITH_PARENT", "1")
+    server = start("--port", 0, stdin=subprocess.PIPE)
     assert health_of(port_of(server)) == health_pb2.HealthCheckResponse.SERVING
     assert server.stdin is not None
     server.stdin.close()
@@ -474,9 +474,5 @@ def test_a_host_that_is_none_is_named_with_the_reason(
 
 def test_the_two_servers_have_ports_of_their_own() -> None:
     """With one for both, whoever follows the README cannot start the second."""
-    context, found = click.Context(cli.cli), {}
-    for name in ("serve", "serve-releases"):
-        command = cli.cli.get_command(context, name)
-        assert command is not None
-        found[name] = next(each.default for each in command.params if each.name == "server_port")
-    assert found == {"serve": 7571, "serve-releases": 7572}
+    of_both = (serve._SETTINGS, serve_releases._SETTINGS)
+    assert [each.configuration(None, {}).server.port for each in of_both] == [7571, 7572]

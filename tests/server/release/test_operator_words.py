@@ -108,7 +108,7 @@ def test_a_refused_delta_is_called_delta(opened: Path, run: Run, capsys: Capture
 
 NAMING = [
     ("releases", "show", 999),
-    ("serve", "--demo", "--releases", "askew-ledger.sqlite", "--port", 0, "--popularity", 999),
+    ("serve", "--demo", "--ledger", "askew-ledger.sqlite", "--port", 0, "--popularity", 999),
 ]
 
 

@@ -56,7 +56,7 @@ def test_another_who_wants_to_hold_it_is_refused(reserved: ReservedPort) -> None
 def test_a_second_server_of_several_processes_says_so_in_a_line(
     reserved: ReservedPort, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = Several(HERE, reserved.number, HERE, 0, 2, 5.0, with_parent=False, command=[])
+    asked = Several(HERE, reserved.number, HERE, 0, 2, 5.0, command=[])
     assert main(asked.words()) == 1
     why = "the port is taken by another program; --port names another"
     line = f"askew-server: cannot listen on {HERE}:{reserved.number}: {why}\n"
@@ -67,7 +67,7 @@ def test_ports_of_numbers_are_held_too(
     reserved: ReservedPort, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Planted bug: two servers of several processes tell their numbers on one port, by turns."""
-    asked = Several(HERE, 0, HERE, reserved.number - 1, 2, 5.0, with_parent=False, command=[])
+    asked = Several(HERE, 0, HERE, reserved.number - 1, 2, 5.0, command=[])
     assert main(asked.words()) == 1
     why = "the port is taken by another program; --metrics-port names another"
     line = f"askew-server: cannot listen on {HERE}:{reserved.number}: {why}\n"
@@ -79,7 +79,7 @@ async def test_a_host_that_is_none_is_named_with_the_reason(
     host: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With several processes and with one. Planted bug: a traceback for what is no name at all."""
-    asked = Several(host, 0, HERE, 0, 2, 5.0, with_parent=False, command=[])
+    asked = Several(host, 0, HERE, 0, 2, 5.0, command=[])
     assert main(asked.words()) == 1
     assert capsys.readouterr().err.endswith(": this machine knows no such host\n")
     with pytest.raises(OSError, match="this machine knows no such host"):

@@ -48,7 +48,7 @@ async def test_what_was_read_is_frozen_before_the_first_call(
     def stop(_: int) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
-    await serve([], ServerConfig(), stop, with_parent=False)
+    await serve([], ServerConfig(), stop)
     assert frozen[0] > 1000
 
 
@@ -61,7 +61,7 @@ async def test_a_hangup_wakes_what_runs_beside() -> None:
         await wake.wait()
         os.kill(os.getpid(), signal.SIGTERM)
 
-    serving = serve([], ServerConfig(), lambda _: None, with_parent=False, beside=beside)
+    serving = serve([], ServerConfig(), lambda _: None, beside=beside)
     await asyncio.wait_for(serving, PATIENCE)
 
 
@@ -76,7 +76,7 @@ async def test_no_signal_to_another_part_of_a_server_ends_it(number: signal.Sign
         os.kill(os.getpid(), number)
         os.kill(os.getpid(), signal.SIGTERM)
 
-    await serve([], ServerConfig(), stop, with_parent=False)
+    await serve([], ServerConfig(), stop)
 
 
 def test_one_of_several_shares_the_port_and_has_numbers_of_its_own() -> None:

@@ -7,7 +7,7 @@ import io
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -23,8 +23,8 @@ def commands_of(asked: Several, monkeypatch: pytest.MonkeyPatch) -> list[Sequenc
     found: list[Sequence[str]] = []
 
     class Supervisor:
-        def __init__(self, command: Callable[[int], Sequence[str]], *_: object) -> None:
-            found.append(command(0))
+        def __init__(self, command: Sequence[str], *_: object) -> None:
+            found.append(command)
 
         async def run(self, *_: object) -> int:
             return 0
@@ -42,9 +42,7 @@ def test_no_code_of_the_working_directory_is_executed(
     """As with one process. Planted bug: `python -m` alone, which looks there first."""
     for name in ("asyncio", "click"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('executed')")
-    asked = Several(
-        "no-such-host.invalid", 0, HERE, 0, 2, 5.0, with_parent=False, command=["serve", "--help"]
-    )
+    asked = Several("no-such-host.invalid", 0, HERE, 0, 2, 5.0, command=["serve", "--help"])
     for command in commands_of(asked, monkeypatch):
         run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert "executed" not in run.stderr

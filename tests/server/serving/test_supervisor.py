@@ -25,7 +25,7 @@ _Value = TypeVar("_Value")
 PATIENCE = 20  # seconds; only ever waited for by what does not do what it should
 PLAYED = """
 import os, signal, socket, sys
-number, folder = sys.argv[1:]
+number, folder = os.environ["ASKEW_PROCESS"], sys.argv[1]
 told = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 told.connect(folder + "/told")
 def tell(what):
@@ -64,9 +64,7 @@ class Stage:
         self._told.setblocking(False)
         self._told.bind(str(folder / "told"))
 
-        def command(number: int) -> list[str]:
-            return [sys.executable, "-I", "-S", "-c", PLAYED, str(number), str(folder)]
-
+        command = [sys.executable, "-I", "-S", "-c", PLAYED, str(folder)]
         keeper = Supervisor(command, processes, grace, self.said.put_nowait, lambda _: 0.0)
         self.running = asyncio.create_task(keeper.run(self.announced.put_nowait, self.stop))
 
@@ -269,12 +267,9 @@ def test_the_pauses_before_another_start_grow_to_half_a_minute() -> None:
 
 PARENT = """
 import asyncio, sys
-from askew_server.serving import supervisor
-from askew_server.serving import supervisor
 from askew_server.serving.supervisor import Supervisor
 played, folder = sys.argv[1:]
-def command(number):
-    return [sys.executable, "-I", "-S", "-c", played, str(number), folder]
+command = [sys.executable, "-I", "-S", "-c", played, folder]
 def announce(line):
     print(line, flush=True)
 asyncio.run(Supervisor(command, 2, 5.0, print).run(announce, asyncio.Event()))
