@@ -21,7 +21,7 @@ from end_to_end.demo_process import (
     starter,
 )
 
-from askew_client.demo.resident import HOME
+from askew_client.demo.person import HOME
 from askew_client.settings.settings import ClientSettings
 
 PAGE = Path(__file__).parents[2] / "docs" / "demo.md"

@@ -1,20 +1,25 @@
-"""`askew ask` and `askew catalog`."""
+"""`askew ask`: a price before, one question, and the ranking after."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from askew.errors import ProfileError
-from askew_client.cli import ask_output, options
+from askew_client.cli import options
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from askew_client.profile.store import ProfileStore
     from askew_client.settings.sources import Config
-    from askew_client.views.answers import Answer, Rated
+    from askew_client.views.answers import Answer, Cost, Rated
+    from askew_client.views.quote import Quote
+
 
 _SECOND_SPACE = (
     "This month has a signal for another feature space already, and a second one tells more about "
@@ -92,34 +97,14 @@ def ask(
     profile = options.open_profile(config.data) if ratings is None else _passing(ratings)
     found, strangers = options.run(_asked(config, profile, second_space=second_space))
     if as_json:
-        options.print_json(ask_output.as_json(found))
+        options.print_json(answer_as_json(found))
     else:
-        for line in ask_output.as_lines(found):
+        for line in answer_lines(found):
             click.echo(line)
     if unmatched is not None:
         _write(strangers, unmatched)
     if payload is not None:
         _save(found, payload)
-
-
-@click.command()
-@options.all_of(options.server, options.as_json)
-@click.pass_context
-def catalog(context: click.Context, server: str | None, as_json: bool) -> None:
-    """List the titles that this device holds: the whole catalog, or the starter items.
-
-    What is held is the same for everybody, so that it says nothing of whom it is for.
-
-    \b
-    Example:
-      askew catalog | grep -i alien
-    """
-    titles = options.run(_titles(options.load(context, server=server)))
-    if as_json:
-        options.print_json([{"label": label, "genres": genres} for label, genres in titles])
-        return
-    for label, genres in titles:
-        click.echo(f"{label}\t{', '.join(genres)}")
 
 
 async def _asked(
@@ -137,7 +122,7 @@ async def _asked(
     )
     async with opened as companion:
         quote = value_of(await companion.quote())
-        for line in ask_output.quote_lines(quote):
+        for line in quote_lines(quote):
             click.echo(line, err=True)
         if quote.second_space and not second_space and sys.stdin.isatty():
             click.confirm(_SECOND_SPACE, abort=True, err=True)
@@ -163,17 +148,6 @@ def _save(found: Answer, path: Path) -> None:
     replace_file(path, found.pick.payload)
 
 
-async def _titles(config: Config) -> list[tuple[str, tuple[str, ...]]]:
-    import datetime
-
-    from askew_client.opening import open_library
-
-    opened = open_library(config.settings, server=config.server, directory=config.data)
-    async with opened as (_, library):
-        held = await library.holding(datetime.date.today())
-    return [(item.label, item.genres) for item in held.catalog.items]
-
-
 def _passing(ratings: TextIO) -> ProfileStore:
     """The profile of a file, for one question. Raises ProfileError, which names a line."""
     from askew_client.profile.document import ProfileDocument
@@ -185,3 +159,103 @@ def _passing(ratings: TextIO) -> ProfileStore:
     except UnicodeDecodeError:
         raise ProfileError("the file of ratings is not text in UTF-8") from None
     return PassingProfile(ProfileDocument().edited(read_titles(lines)))
+
+
+_NOTHING_RATED = (
+    "(nothing of this catalog is rated, which no server is told: what is asked and charged is what "
+    "it would be for anybody else; `askew profile add` rates titles)"
+)
+
+
+def answer_lines(found: Answer) -> Iterator[str]:
+    """The ranking as text, the pick marked."""
+    for result in found.results:
+        came = "  (came with the answer)" if result.came else ""
+        yield f"{'*' if result.picked else ' '} {result.title.label}{came}"
+    yield f"({found.source}; * is your pick, chosen on this device)"
+    if not found.used:
+        yield _NOTHING_RATED
+    yield from _mode_lines(found)
+    if found.unused:
+        yield (
+            f"(this device does not know the titles of {found.unused} of your ratings; "
+            "--unmatched lists them)"
+        )
+
+
+def _mode_lines(found: Answer) -> Iterator[str]:
+    """How it was answered, and what that cost."""
+    yield f"({found.mode.name}: {found.mode.reason})"
+    for note in found.mode.notes:
+        yield f"({note})"
+    if found.cost is not None:
+        yield from _cost_lines(found.cost)
+    if found.departure is not None and found.departure.fresh:
+        yield "(a fresh signal was drawn and charged for this month)"
+
+
+def quote_lines(quote: Quote) -> Iterator[str]:
+    """What a fresh signal will cost; one that is sent again costs nothing, and needs no words."""
+    from askew_client.views.answers import Cost
+
+    cost, price = quote.cost, quote.terms.price
+    if isinstance(cost, Cost) and price is not None and price.fresh:
+        yield f"this question costs {_in_three_units(cost)}"
+        yield (
+            f"spent before it: {float(cost.spent):.4g} of {float(cost.cap):g} for life, "
+            f"{float(price.spent_this_slot):.4g} of {float(price.monthly_cap or 0):g} "
+            f"in {price.slot}"
+        )
+
+
+def _cost_lines(cost: Cost) -> Iterator[str]:
+    spent = f"spent {float(cost.spent):.4g} of {float(cost.cap):g}"
+    yield f"(this month's signal: {_in_three_units(cost)}; {spent})"
+    if cost.epsilon != cost.wanted:
+        yield "(it was drawn earlier; the settings asked for now count from next month on)"
+
+
+def _in_three_units(cost: Cost) -> str:
+    from askew_client.views.quote import at_most
+
+    rate = cost.epsilon_per_distance
+    metric = "" if rate is None else f"epsilon {float(rate):.3g} per unit distance, "
+    return (
+        f"{metric}{at_most(cost.one_rating, 3)} for one rating, at most "
+        f"{at_most(cost.between_any_two, 3)} between any two people"
+    )
+
+
+def answer_as_json(found: Answer) -> dict[str, object]:
+    """The same for a program. came: those of the results that the answer brought."""
+    return {
+        "source": found.source,
+        "simulated": found.simulated,
+        "pick": found.pick.title.label,
+        "results": [result.title.label for result in found.results],
+        "came": [result.title.label for result in found.results if result.came],
+        "used_ratings": found.used,
+        "unused_ratings": found.unused,
+        "mode": {
+            "name": found.mode.name,
+            "why": found.mode.reason,
+            "notes": list(found.mode.notes),
+        },
+        "consent": found.mode.consent or None,
+        "fresh": found.departure is not None and found.departure.fresh,
+        "cost": None if found.cost is None else _cost_as_json(found.cost),
+    }
+
+
+def _cost_as_json(cost: Cost) -> dict[str, object]:
+    return {
+        "epsilon_per_distance": _optional(cost.epsilon_per_distance),
+        "epsilon_per_rating": cost.one_rating,
+        "epsilon_between_any_two": cost.between_any_two,
+        "spent": float(cost.spent),
+        "lifetime_cap": float(cost.cap),
+    }
+
+
+def _optional(value: Fraction | None) -> float | None:
+    return None if value is None else float(value)

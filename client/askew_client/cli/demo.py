@@ -28,10 +28,9 @@ def demo(context: click.Context, k: int | None, level: str | None, draws: int) -
     """
     from rich.console import Console
 
-    from askew_client.demo.near_play import play
-    from askew_client.demo.near_screen import NearScreen
-    from askew_client.demo.page import WIDTH
-    from askew_client.demo.resident import COUNTRY
+    from askew_client.demo.person import COUNTRY
+    from askew_client.demo.play import play
+    from askew_client.demo.screen import WIDTH, NearScreen
 
     config = options.load(context, near_k=k, level=level, region=COUNTRY)
     console = Console(highlight=False)

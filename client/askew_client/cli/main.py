@@ -30,10 +30,10 @@ from askew.errors import (
 from askew_client.storage import core_dumps
 
 _COMMANDS = (
-    *("ask", "budget", "catalog", "completion", "demo", "doctor"),
+    *("ask", "budget", "catalog", "demo", "doctor"),
     *("near", "place", "profile", "refresh", "tui"),
 )
-_MODULES = {"catalog": "ask"}  # of a command that has another's; else each has its own
+_MODULES = {"refresh": "catalog"}  # of a command that has another's; else each has its own
 
 
 class _Commands(click.Group):
@@ -95,6 +95,27 @@ def cli(context: click.Context, config_file: Path | None) -> None:
     4 no usable answer from a server, 130 stopped.
     """
     context.obj = config_file
+
+
+@cli.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    """Print the completion script of a shell.
+
+    \b
+    Examples:
+      askew completion bash > ~/.local/share/bash-completion/completions/askew
+      askew completion zsh > ~/.zfunc/_askew
+      askew completion fish > ~/.config/fish/completions/askew.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    found = get_completion_class(shell)
+    if found is None:  # click knows all three
+        raise click.UsageError(f"no completion for {shell}")
+    root = context.find_root().command
+    click.echo(found(root, {}, "askew", "_ASKEW_COMPLETE").source())
 
 
 def main() -> None:

@@ -1,25 +1,81 @@
 """A made-up device at the demo's home that asks again and again with fresh noise, to be measured.
 
-Nothing of it is charged and nothing is sent to the server of the demo: a second process answers.
+A second process answers: nothing is charged, and nothing is sent to the server of the demo. Each
+way of answering the same question is compared with the best place of all.
 """
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
 
 from askew.dp.privacy import ANY_SPACE
+from askew.errors import ParameterError
 from askew.noise.randomness import RandomBits
 from askew.protocol.metric_card import MetricCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MICRODEGREES
-from askew_client.demo.comparison import Comparison
-from askew_client.demo.rehearsal import Rehearsal
-from askew_client.demo.resident import HOME, WISHES
+from askew_client.demo.person import HOME, WISHES
+from askew_client.demo.server import Rehearsal
 from askew_client.near.pick import Judged, judged
 from askew_client.near.sources import MapAsker
 from askew_client.settings.settings import ClientSettings
+
+Judge = Callable[[Slate], tuple[Judged, ...]]
+
+
+@dataclass(frozen=True)
+class Row:
+    """Means over draws. nearest: kilometers beyond the nearest place of all; wished: how much worse
+    the pick is than the best place of all, in kilometers, where one passes the filters, else None;
+    none: the share of draws in which none does.
+    """
+
+    nearest: float
+    wished: float | None
+    none: float
+
+
+@dataclass
+class Comparison:
+    """Running means. around: the places nearest to the person, many enough to hold the best one.
+
+    Raises ParameterError where they are not: a place beyond them could be better.
+    """
+
+    judge: Judge = field(repr=False)
+    around: Slate = field(repr=False)
+    most_worth: float
+
+    def __post_init__(self) -> None:
+        known = self.judge(self.around)
+        self._nearest = min(each.distance for each in known)
+        self._best = known[0].cost
+        farthest = max(each.distance for each in known)
+        if not known[0].passes or self._best > farthest - self.most_worth:
+            raise ParameterError("around", len(known), "more places: a better one may be beyond")
+        self._found: dict[str, list[tuple[float, float | None]]] = {}
+
+    def add(self, way: str, slate: Slate) -> None:
+        """One more draw of a way."""
+        ranked = self.judge(slate)
+        nearest = min(each.distance for each in ranked) - self._nearest
+        wished = ranked[0].cost - self._best if ranked[0].passes else None
+        self._found.setdefault(way, []).append((nearest, wished))
+
+    def row(self, way: str) -> Row:
+        """The means of a way that has a draw at least."""
+        found = self._found[way]
+        wished = [each for _, each in found if each is not None]
+        return Row(
+            nearest=fmean(each for each, _ in found),
+            wished=fmean(wished) if wished else None,
+            none=1 - len(wished) / len(found),
+        )
+
 
 COLLECTION = "food"
 _AROUND = 64  # the places nearest to home: the best one of all is among them

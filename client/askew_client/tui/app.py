@@ -1,21 +1,42 @@
-"""The app: its screens, its keys, and what leads from one to another."""
+"""The app: it opens the device, keeps what screens show, runs what must not block, and its screens.
+
+Workers bring messages; handlers set the app's state; screens watch the state and touch widgets.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from textual.app import SystemCommand
+from rich.segment import Segments
+from rich.traceback import Traceback
+from textual import work
+from textual.app import App, SystemCommand
 from textual.binding import Binding
+from textual.reactive import reactive
 from textual.screen import Screen
 
+from askew.errors import AskewError, OtherKind
 from askew_client.settings.app_keys import NO_KEYS
-from askew_client.tui.device_app import DeviceApp, Opening
+from askew_client.tui.desk import (
+    BudgetRead,
+    Connected,
+    Done,
+    Opened,
+    ProfileRead,
+    ProfileView,
+    Refused,
+)
 from askew_client.tui.keeping import keep_theme
-from askew_client.tui.palette import commands_of
 from askew_client.tui.screens.ask import AskScreen
+from askew_client.tui.screens.dialogs import UnlockScreen
 from askew_client.tui.screens.frame import TABS, FrameScreen, typed
 from askew_client.tui.screens.history import HistoryScreen
 from askew_client.tui.screens.near import NearScreen
@@ -23,15 +44,22 @@ from askew_client.tui.screens.privacy import PrivacyScreen
 from askew_client.tui.screens.profile import ProfileScreen
 from askew_client.tui.screens.settings import SettingsScreen
 from askew_client.tui.themes import DARK, INKS, LIGHT
-from askew_client.tui.widgets.bent_header import BentHeader
-from askew_client.tui.widgets.search_field import read_alt_and_digits
-from askew_client.views.problems import Setback
+from askew_client.tui.widgets.header import BentHeader
+from askew_client.tui.widgets.title_list import read_alt_and_digits
+from askew_client.views.answers import Connection
+from askew_client.views.problems import Setback, Trouble, setback_of
+from askew_client.views.quote import Budget
 
 if TYPE_CHECKING:
+    from askew_client.device.device import Companion
     from askew_client.settings.file import ConfigFile
 
+REFRESH_EVERY = 15 * 60.0  # seconds between two looks at the calendar, which is no call
+_Value = TypeVar("_Value")
+Opening = Callable[[], AbstractAsyncContextManager["Companion"]]
 
-class AskewApp(DeviceApp):
+
+class AskewApp(App[AskewError | OSError]):
     """A person's device on a terminal."""
 
     TITLE = "Askew"
@@ -62,6 +90,11 @@ class AskewApp(DeviceApp):
         *typed(Binding("r", "retry", "Connect again", show=False, id="retry")),
     ]
 
+    companion: reactive[Companion | None] = reactive(None)
+    connection: reactive[Connection | Setback | None] = reactive(None)
+    profile: reactive[ProfileView] = reactive(ProfileView())
+    budget: reactive[Budget | Setback | None] = reactive(None)
+
     def __init__(
         self,
         opening: Opening,
@@ -71,10 +104,12 @@ class AskewApp(DeviceApp):
         file: ConfigFile | None = None,
         keys: Mapping[str, str] = NO_KEYS,
     ) -> None:
-        """file: what keeps settings that are changed here, or None. keys: keys in place of those
-        of the commands named.
+        """opening: called in a thread after the first screen stands, since its imports are heavy;
+        what it returns is entered for as long as the app runs. file: what keeps settings that are
+        changed here, or None. keys: keys in place of those of the commands named.
         """
-        super().__init__(opening)
+        super().__init__()
+        self._opening, self._turn = opening, asyncio.Lock()
         read_alt_and_digits()
         self.file, self.note, self.own_keys = file, note, keys
         self.set_keymap(dict(keys))
@@ -90,6 +125,130 @@ class AskewApp(DeviceApp):
         """Show the first screen; everything else comes by message."""
         self.switch_mode("profile")
         self.call_after_refresh(self.live)
+
+    def run(self, *args: Any, **options: Any) -> AskewError | OSError | None:
+        """Run until the person leaves. Raises AskewError where there is no terminal."""
+        check_terminal()
+        return super().run(*args, **options)
+
+    # Workers
+
+    @work(group="live")
+    async def live(self) -> None:
+        """Keep the device open until the app ends."""
+        try:
+            opened = await asyncio.to_thread(self._opening)
+            async with opened as companion:
+                locked = await asyncio.to_thread(lambda: companion.locked)
+                self.post_message(Opened(companion, locked))
+                await asyncio.Event().wait()
+        except (AskewError, OSError) as error:  # without its files there is nothing to show
+            self.exit(error)
+
+    @work(exclusive=True, group="connect")
+    async def connect(self) -> None:
+        """Ask the server who it is; one whose card is no catalog's is asked for its places."""
+        companion = self.companion
+        if companion is None:
+            return
+        outcome = await companion.connect()
+        if isinstance(outcome, Setback) and isinstance(outcome.error, OtherKind):
+            places = await companion.nearby.connect()
+            outcome = outcome if isinstance(places, Setback) else places_only(outcome)
+        self.post_message(Connected(outcome))
+
+    @work(exclusive=True, group="refresh")
+    async def refresh_held(self) -> None:
+        """Look for what is held where its turn has come. What goes wrong is tried the next time;
+        until then, what is held serves.
+        """
+        if self.companion is not None:
+            await self.companion.refresh()
+
+    @work(group="edits")
+    async def edit(self, act: Callable[[Companion], object], said: str = "") -> None:
+        """Change something on the device, say so, and bring the profile as it is then.
+
+        What `act` returns is said in place of `said` if it is text. Edits happen in the order of
+        the keys: the lock is fair.
+        """
+        outcome = await self.on_device(act)
+        if isinstance(outcome, Setback):
+            self.post_message(Refused(outcome))
+        elif text := outcome if isinstance(outcome, str) else said:
+            self.post_message(Done(text))
+        await self._bring_profile()
+
+    @work(group="edits")
+    async def read_profile(self) -> None:
+        """Bring the profile as it is."""
+        await self._bring_profile()
+
+    @work(exclusive=True, group="budget")
+    async def read_budget(self) -> None:
+        """Bring the ledger."""
+        self.post_message(BudgetRead(await self.on_device(lambda device: device.budget())))
+
+    async def on_device(self, act: Callable[[Companion], _Value]) -> _Value | Setback:
+        """Run one thing on the device in a thread, one at a time and while no connection is open;
+        until then the screens show what is there. An error is a Setback.
+        """
+        device = self.companion
+        if device is None:
+            return setback_of(AskewError("the device is still opening its files"))
+        async with self._turn:
+            await device.quiet()
+            try:
+                return await asyncio.to_thread(act, device)
+            except AskewError as error:
+                return setback_of(error)
+
+    async def _bring_profile(self) -> None:
+        view = await self.on_device(ProfileView.of)
+        self.post_message(Refused(view) if isinstance(view, Setback) else ProfileRead(view))
+
+    # Messages
+
+    def on_opened(self, message: Opened) -> None:
+        """The device is open: unlock it if it must be, read it, connect."""
+        self.companion = message.companion
+        self.connect()
+        self.set_interval(REFRESH_EVERY, self.refresh_held)
+        self.read_budget()
+        if message.locked:
+            self.push_screen(UnlockScreen())
+        else:
+            self.read_profile()
+
+    def on_connected(self, message: Connected) -> None:
+        """The catalog is there, or it is not; the bars depend on it."""
+        self.connection = message.outcome
+        self.read_profile()
+        self.read_budget()
+
+    def learn_connection(self) -> None:
+        """A question connects by itself if it must: after a failure, or to a new space."""
+        found = None if self.companion is None else self.companion.connection
+        if found is not None and found != self.connection:
+            self.connection = found
+            self.read_profile()
+
+    def on_profile_read(self, message: ProfileRead) -> None:
+        """Keep the profile where the screens watch it."""
+        self.profile = message.view
+
+    def on_budget_read(self, message: BudgetRead) -> None:
+        """Keep the ledger where the screens watch it."""
+        self.budget = message.outcome
+
+    def on_refused(self, message: Refused) -> None:
+        """Say why, calmly."""
+        text = f"{message.setback.text}. {message.setback.hint}"
+        self.notify(text, title=message.setback.trouble.value, severity="warning", markup=False)
+
+    def on_done(self, message: Done) -> None:
+        """Say what was done."""
+        self.notify(message.text, markup=False, timeout=3)
 
     # Actions
 
@@ -134,5 +293,40 @@ class AskewApp(DeviceApp):
         self.edit(partial(keep_theme, self.file, dark=dark))
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """What the command palette offers: every screen, and what it can do."""
-        return commands_of(self, screen)
+        """What the command palette offers: screens, what this one does, what always works."""
+        for tab in TABS:
+            yield SystemCommand(f"Go to {tab.title}", tab.says, partial(self.action_go, tab.mode))
+        if isinstance(screen, FrameScreen):
+            yield SystemCommand("Help", "What this screen is for, and its keys", screen.explain)
+            yield from screen.commands()
+        yield SystemCommand("Connect again", "Fetch card and catalog once more", self.connect)
+        flip = self.action_flip_theme
+        yield SystemCommand("Light or dark", "The other of the two themes", flip)
+        yield SystemCommand("Quit", "Leave; nothing is lost", self.action_quit)
+
+    def _fatal_error(self) -> None:
+        """Textual's own report prints local variables: titles, ratings, a typed passphrase."""
+        self.bell()
+        report = Traceback(show_locals=False, width=None)
+        self._exit_renderables.append(Segments(self.console.render(report)))
+        self._close_messages_no_wait()
+
+
+def check_terminal() -> None:
+    """Raises AskewError where nobody can type, or see: the app would wait for a key for ever.
+
+    A driver that is named in the environment brings its own keys and screen, as the browser's does.
+    """
+    streams = (sys.__stdin__, sys.__stderr__)  # where keys come from, and where the screen goes
+    there = all(stream is not None and stream.isatty() for stream in streams)
+    if not there and not os.environ.get("TEXTUAL_DRIVER"):
+        raise AskewError(
+            "the app needs a terminal for keys and screen; `askew --help` names commands that need "
+            "none, and `askew tui --web` shows the app in a browser"
+        )
+
+
+def places_only(setback: Setback) -> Setback:
+    """What to say of a server that has places where a catalog was asked for."""
+    text = "it has places, and no catalog of titles to rate"
+    return replace(setback, trouble=Trouble.STALE_SPACE, text=text, hint="Near (F7) asks it;")

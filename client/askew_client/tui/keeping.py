@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from askew.errors import ConfigError
-from askew_client.tui import sentences
+from askew_client.tui.widgets.bars import short_number
 
 if TYPE_CHECKING:
     from askew_client.device.device import Companion
@@ -33,7 +33,10 @@ def use_settings(file: ConfigFile | None, device: Companion, *, typed: Mapping[s
     changed = {name for name in typed if getattr(before, name) != getattr(after, name)}
     if file is not None and changed:
         file.keep({name: getattr(after, name) for name in sorted(changed)})
-    return sentences.settings_in_force(after.epsilon, after.k)
+    return (
+        f"From now on: ε {short_number(after.epsilon)}, k {after.k}. A signal already drawn stays "
+        "for its month."
+    )
 
 
 def give_consent(file: ConfigFile | None, device: Companion, *, given: str) -> str:

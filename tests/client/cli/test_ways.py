@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from click import ClickException
 
-from askew_client.cli import ask, ask_output
+from askew_client.cli import ask
 from askew_client.views.answers import Answer, ModeView, Result, Title
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def test_what_came_with_the_pick_is_saved_for_the_person_alone(tmp_path: Path) -
     ask._save(an_answer(b"\x00words"), file)
     assert file.read_bytes() == b"\x00words"
     assert file.stat().st_mode & 0o777 == 0o600
-    assert "* Film 1  (came with the answer)" in [*ask_output.as_lines(an_answer(b""))]
+    assert "* Film 1  (came with the answer)" in [*ask.answer_lines(an_answer(b""))]
 
 
 def test_a_pick_without_a_payload_leaves_no_empty_file(tmp_path: Path) -> None:

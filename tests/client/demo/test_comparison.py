@@ -9,7 +9,7 @@ import pytest
 from askew.catalog.listing import Attribute, AttributeKind, Listing
 from askew.errors import ParameterError
 from askew.protocol.ranking import Slate
-from askew_client.demo.comparison import Comparison, Row
+from askew_client.demo.measured import Comparison, Row
 from askew_client.near.pick import Judged, judged
 from askew_client.near.wishes import Wishes
 

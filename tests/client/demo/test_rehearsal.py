@@ -8,8 +8,7 @@ from askew.dp.privacy import ANY_SPACE
 from askew.errors import ServerFailed
 from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MapNoise
-from askew_client.demo.rehearsal import Rehearsal
-from askew_client.demo.server import server_process
+from askew_client.demo.server import Rehearsal, server_process
 from askew_client.settings.settings import ClientSettings
 from askew_server.demo.places import places_model
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from askew.spaces.map import crow
-from askew_client.demo.resident import COUNTRY, HOME, TOWN, TOWNS, WISHES
+from askew_client.demo.person import COUNTRY, HOME, TOWN, TOWNS, WISHES
 from askew_client.settings.regions import region_of
 from askew_server.demo.places import KINDS, german_towns, places_model
 

@@ -37,7 +37,7 @@ from askew_client.transport.held import FetchedAnew
 from askew_client.transport.in_process import LocalTransport
 from askew_client.transport.shaped import ShapedTransport
 from askew_client.tui.app import AskewApp
-from askew_client.tui.screens.confirm import ConfirmScreen
+from askew_client.tui.screens.dialogs import ConfirmScreen
 
 TODAY = datetime.date(2026, 11, 21)
 SETTINGS = ClientSettings(

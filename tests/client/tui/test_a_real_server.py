@@ -14,7 +14,7 @@ from askew_client.opening import open_companion
 from askew_client.settings.settings import ClientSettings
 from askew_client.transport import grpc as grpc_transport
 from askew_client.tui.app import AskewApp
-from askew_client.tui.widgets.result_list import ResultList
+from askew_client.tui.widgets.results import ResultList
 
 
 @pytest.mark.parametrize("reachable", [True, False])

@@ -22,10 +22,10 @@ from askew.errors import (
     TooSlow,
     Unreachable,
 )
-from askew_client.tui.screens.confirm import ConfirmScreen
-from askew_client.tui.widgets.notice import Notice
-from askew_client.tui.widgets.number_lines import NumberLines
-from askew_client.tui.widgets.result_list import ResultList
+from askew_client.tui.screens.dialogs import ConfirmScreen
+from askew_client.tui.widgets.bars import NumberLines
+from askew_client.tui.widgets.header import Notice
+from askew_client.tui.widgets.results import ResultList
 
 if TYPE_CHECKING:
     from client.conftest import Pair

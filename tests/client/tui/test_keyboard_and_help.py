@@ -7,8 +7,8 @@ from client.tui.person import Device
 from textual.widgets import Button, Input, OptionList
 
 from askew_client.tui.screens.frame import TABS, FrameScreen
-from askew_client.tui.widgets.bent_header import BentHeader
-from askew_client.tui.widgets.slider import Slider
+from askew_client.tui.widgets.controls import Slider
+from askew_client.tui.widgets.header import BentHeader
 from askew_client.tui.widgets.title_list import TitleList
 
 MODES = [tab.mode for tab in TABS]

@@ -23,14 +23,19 @@ from askew.protocol.signal import Query
 from askew.spaces.map import Position
 from askew_client.device.device import Companion
 from askew_client.transport.in_process import LocalPlaces
-from askew_client.tui import near_desk
-from askew_client.tui.near_desk import Outlook, PlaceDraft, Ranked
-from askew_client.tui.near_messages import Looked, Ordered
-from askew_client.tui.simulated_places import simulated_places
-from askew_client.tui.typed_position import position_typed, words_of
-from askew_client.tui.widgets.choice import Choice
-from askew_client.tui.widgets.near_list import NearList
+from askew_client.tui.screens.near_work import (
+    Looked,
+    Ordered,
+    Outlook,
+    PlaceDraft,
+    Ranked,
+    outlook_of,
+)
+from askew_client.tui.screens.place import position_typed, words_of
+from askew_client.tui.simulation import simulated_places
+from askew_client.tui.widgets.controls import Choice
 from askew_client.tui.widgets.place_map import PlaceMap, PlacePicker
+from askew_client.tui.widgets.results import NearList
 from askew_client.tui.wishes_line import wishes_of
 from askew_client.views.quote import NearAnswer
 
@@ -328,7 +333,7 @@ async def test_hostile_titles_and_small_terminals_break_nothing(
 def test_what_is_private_does_not_show_in_messages(at_home: Near) -> None:
     """They may stand in a report of a crash or in a log of the library."""
     device = at_home.companion
-    outlook = near_desk.look(device, "home", "town", 5, what_if=False)
+    outlook = outlook_of(device, "home", "town", 5, what_if=False)
     answer = NearAnswer("food", "s", True, 1, (), True, (51.0, 7.0), (50.9375, 6.9603), None)  # type: ignore[arg-type]
     draft = PlaceDraft("home", HOME, "DE", device.nearby.price())
     for value in (
@@ -346,11 +351,11 @@ def test_what_is_private_does_not_show_in_messages(at_home: Near) -> None:
 def test_an_outlook_is_a_picture_of_the_stored_signal_unless_it_is_what_if(at_home: Near) -> None:
     device = at_home.companion
     (place,) = device.nearby.places()
-    stored = near_desk.look(device, "home", "town", 5, what_if=False)
+    stored = outlook_of(device, "home", "town", 5, what_if=False)
     assert stored.scene.glow is not None
     assert (stored.scene.glow.signal.latitude, stored.scene.glow.signal.longitude) == place.sent
     assert len(stored.scene.probes) == 5
-    other = near_desk.look(device, "home", "district", 5, what_if=True)
+    other = outlook_of(device, "home", "district", 5, what_if=True)
     assert isinstance(other, Outlook)
     assert other.scene.glow is not None
     assert other.scene.glow.signal == HOME

@@ -16,9 +16,9 @@ from askew_client.settings.settings import ClientSettings
 from askew_client.tui.app import AskewApp
 from askew_client.tui.screens.frame import TABS
 from askew_client.tui.simulation import simulated_companion
-from askew_client.tui.widgets.result_list import ResultList
+from askew_client.tui.widgets.header import Window
+from askew_client.tui.widgets.results import ResultList
 from askew_client.tui.widgets.title_list import TitleList
-from askew_client.tui.widgets.window import Window
 
 PHONE = (54, 50)  # cells in a browser of 390 x 844 pixels, with its letters of 12 pixels
 

@@ -17,10 +17,9 @@ from askew.protocol.model_card import ServingRule
 from askew.protocol.rule_kind import RuleKind
 from askew.protocol.utility_table import ModeUtility, ServingMode, UtilityTable
 from askew_client.device.device import Companion
-from askew_client.tui.widgets.budget_meter import BudgetMeter
-from askew_client.tui.widgets.glow import Glow
-from askew_client.tui.widgets.number_lines import NumberLines
-from askew_client.tui.widgets.slider import Slider
+from askew_client.tui.widgets.bars import BudgetMeter, NumberLines
+from askew_client.tui.widgets.controls import Slider
+from askew_client.tui.widgets.heat_map import Glow
 from askew_client.views.answers import SignalPreview
 
 

@@ -13,10 +13,8 @@ from textual.widgets import Input
 
 from askew_client.device.device import Companion
 from askew_client.profile.title_search import Matches
-from askew_client.tui.widgets.profile_bars import ProfileBars
-from askew_client.tui.widgets.search_field import SearchField
-from askew_client.tui.widgets.stars import Stars
-from askew_client.tui.widgets.title_list import TitleList
+from askew_client.tui.widgets.bars import ProfileBars
+from askew_client.tui.widgets.title_list import SearchField, Stars, TitleList
 
 
 def bars(person: Person) -> list[float]:

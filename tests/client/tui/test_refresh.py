@@ -9,7 +9,7 @@ from client.tui.person import Device
 
 from askew.errors import Unreachable
 from askew_client.device.device import Companion
-from askew_client.tui import device_app
+from askew_client.tui import app
 from askew_client.views.problems import Setback, setback_of
 
 
@@ -27,7 +27,7 @@ async def test_a_timer_looks_and_a_failure_is_tried_the_next_time(
         return setback_of(Unreachable("no connection"))
 
     monkeypatch.setattr(Companion, "refresh", refresh)
-    monkeypatch.setattr(device_app, "REFRESH_EVERY", 0.01)
+    monkeypatch.setattr(app, "REFRESH_EVERY", 0.01)
     async with device.opened():
         async with asyncio.timeout(20):
             await looked.wait()

@@ -1,35 +1,61 @@
-"""Ask: one key, and everything that happens between a question and a pick."""
+"""Ask: one key, and everything that happens between a question and a pick.
+
+Titles are rich Text here: never markup.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
+from typing import Final
 
 from rich.text import Text
+from textual import work
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
+from textual.content import Content
 from textual.widgets import Button, Static
 
-from askew_client.tui import ask_words
-from askew_client.tui.messages import Answered, Quoted
-from askew_client.tui.screens.ask_work import AskWork
-from askew_client.tui.screens.confirm import ConfirmScreen
-from askew_client.tui.widgets.glow import Glow, Mark
-from askew_client.tui.widgets.notice import Notice
-from askew_client.tui.widgets.number_lines import SENT, TRUE, NumberLines
-from askew_client.tui.widgets.result_list import ResultList
-from askew_client.tui.widgets.window import Window
-from askew_client.views.answers import Answer, Connection, Departure, ModeView, NoisePicture
-from askew_client.views.problems import Setback
-from askew_client.views.quote import Quote
+from askew_client.tui.desk import Answered, Quoted, Refused
+from askew_client.tui.keeping import give_consent
+from askew_client.tui.screens.dialogs import ConfirmScreen
+from askew_client.tui.screens.frame import FrameScreen
+from askew_client.tui.widgets.bars import SENT, TRUE, NumberLines, short_number
+from askew_client.tui.widgets.header import Notice, Window
+from askew_client.tui.widgets.heat_map import Glow, Mark, axes_words
+from askew_client.tui.widgets.results import ResultList
+from askew_client.views.answers import Answer, Connection, Cost, Departure, ModeView, NoisePicture
+from askew_client.views.problems import Setback, Trouble
+from askew_client.views.quote import Quote, at_most
+
+BEFORE_ASKING: Final = "or press a: one question, one answer"
+WHAT_LEAVES: Final = (
+    "Nothing has left yet. When you ask, your profile is bent by noise on this device, and only "
+    "the bent copy is sent: a few integers, the same size for everybody."
+)
+NOTHING_LEAVES: Final = "Nothing leaves this device when you ask."
+NOTHING_RATED: Final = "You have rated nothing of this catalog: this is what anybody would get."
+CHANGED: Final = "This is not what was shown before, so nothing was drawn, charged or sent."
+SECOND_SPACE: Final = (
+    "This month has a signal for another feature space already. A server can make a new space "
+    "whenever it likes, and a second signal tells more about you. Ask all the same?"
+)
 
 
-class AskScreen(AskWork):
+class AskScreen(FrameScreen):
     """The signal leaving, the results arriving, the ranking and the pick."""
 
     MODE = "ask"
     TITLE = "Ask"
-    PURPOSE = ask_words.PURPOSE
+    PURPOSE = (
+        "One key asks. What this device holds whole is ranked here, and nothing leaves; nor does "
+        "it where a signal is not worth its price. Else your profile is bent by noise, and only "
+        "the bent copy leaves: the signal. The server answers with results for it; this device "
+        "ranks them (◇) by your true profile, beside what it holds, and picks. Neither the ranking "
+        "nor the pick is ever sent. The signal is drawn and paid for once a month; asking again "
+        "in the same month sends the same one, at no further cost."
+    )
     KEYS = (
         ("a, Enter", "ask"),
         ("Esc", "stop waiting"),
@@ -48,7 +74,7 @@ class AskScreen(AskWork):
         with Horizontal(id="asking"):
             with Window(id="leaving"):
                 yield Static("What leaves", classes="heading")
-                yield Static(ask_words.WHAT_LEAVES, id="before", markup=False)
+                yield Static(WHAT_LEAVES, id="before", markup=False)
                 yield Static("", id="price", markup=False)
                 yield NumberLines()
                 yield Static("", id="facts", markup=False)
@@ -63,16 +89,69 @@ class AskScreen(AskWork):
                 yield Static("", id="pick", markup=False)
         with Horizontal(id="bar"):
             yield Button("Ask", id="ask", variant="primary")
-            yield Static(ask_words.BEFORE_ASKING, id="state", markup=False)
+            yield Static(BEFORE_ASKING, id="state", markup=False)
 
     def on_mount(self) -> None:
         """Everything is about to happen."""
         companion = self.desk.companion
         self.query_one("#flow", Static).update(
-            ask_words.flow(companion.settings.k if companion else 8)
+            flow_picture(companion.settings.k if companion else 8)
         )
         self.query_one("#pick").display = False
         self.query_one(Button).focus()
+
+    # Workers
+
+    @work(exclusive=True, group="ask")
+    async def ask(self, shown: Quote | None, *, sends: bool) -> None:
+        """Ask on the terms that the screen shows, and bring the answer. Asking again stops the
+        question before.
+
+        shown: None where no price stands on the screen. What then draws a signal, or sends one
+        where (sends) none left before, is shown first; and so is whatever took the place of a price
+        that is void.
+        """
+        companion = self.desk.companion
+        if companion is None:
+            return
+        outcome: Answer | Setback | None = None
+        if shown is not None and not shown.second_space:
+            outcome = await companion.ask(quoted=shown)
+        while outcome is None or _is_void(outcome):
+            quote = await companion.quote()
+            if isinstance(quote, Setback):
+                outcome = quote
+                break
+            self.post_message(Quoted(quote))
+            if outcome or quote.fresh or (quote.cost is not None and not sends):
+                words = price_question(quote, again=outcome is not None)
+                if not await self.app.push_screen_wait(ConfirmScreen(words, "Ask")):
+                    self.post_message(Answered(None))
+                    return
+            outcome = await companion.ask(second_space=quote.second_space, quoted=quote)
+        noise: NoisePicture | None = None
+        if isinstance(outcome, Answer) and outcome.cost is not None:
+            epsilon, k = outcome.cost.epsilon, len(outcome.results)
+            preview = await self.desk.on_device(lambda device: device.preview(epsilon, k))
+            noise = None if isinstance(preview, Setback) else preview.noise
+        self.post_message(Answered(outcome, noise))
+
+    @work(exclusive=True, group="quote")
+    async def quote(self) -> None:
+        """Bring what a question would cost, once it is known."""
+        companion = self.desk.companion
+        if companion is not None and isinstance(self.desk.connection, Connection):
+            quote = await companion.quote()
+            if isinstance(quote, Quote):
+                self.post_message(Quoted(quote))
+
+    @work(group="consent")
+    async def consent(self, given: str) -> None:
+        """Keep a consent to what the server proposes, and bring what a question would cost then."""
+        kept = await self.desk.on_device(partial(give_consent, self.desk.file, given=given))
+        if isinstance(kept, Setback):
+            self.post_message(Refused(kept))
+        self.quote()
 
     # Messages and keys
 
@@ -83,7 +162,7 @@ class AskScreen(AskWork):
     def _show_price(self, quote: Quote) -> None:
         """Only a price that can be seen is one that was shown."""
         price = self.query_one("#price", Static)
-        price.update(ask_words.quote(quote))
+        price.update(price_text(quote))
         if price.display and not self.has_class("-waiting"):
             self._shown, self._sends = quote, quote.cost is not None
 
@@ -96,12 +175,12 @@ class AskScreen(AskWork):
         quote, companion = message.quote, self.desk.companion
         self._mode = quote.mode
         self._show_price(quote)
-        self.query_one("#mode", Static).update(ask_words.mode(quote.mode))
+        self.query_one("#mode", Static).update(mode_text(quote.mode))
         if companion is not None:
             asks, k = quote.mode.asks, companion.settings.k
-            before = ask_words.WHAT_LEAVES if asks else ask_words.NOTHING_LEAVES
+            before = WHAT_LEAVES if asks else NOTHING_LEAVES
             self.query_one("#before", Static).update(before)
-            flow = ask_words.flow(k) if asks else ask_words.flow_here(k)
+            flow = flow_picture(k) if asks else flow_picture_here(k)
             self.query_one("#flow", Static).update(flow)
 
     def on_button_pressed(self) -> None:
@@ -167,11 +246,11 @@ class AskScreen(AskWork):
         for words in ("#before", "#price", "#mode"):
             self.query_one(words).display = False
         self.query_one(NumberLines).departure = answer.departure
-        self.query_one("#facts", Static).update(ask_words.outcome(answer))
+        self.query_one("#facts", Static).update(outcome_text(answer))
         self._say(f"{answer.source}; ranked here{_left_out(answer)}")
         at_once = self.app.animation_level == "none"
         self.query_one(ResultList).show(answer.results, at_once=at_once)
-        self._show_pick(ask_words.pick(answer))
+        self._show_pick(pick_text(answer))
 
     def _show_glow(self, noise: NoisePicture | None, departure: Departure | None) -> None:
         self.desk.learn_connection()  # a new space has axes of its own
@@ -179,7 +258,7 @@ class AskScreen(AskWork):
         connection = self.desk.connection
         if noise and departure and departure.point and isinstance(connection, Connection):
             glow.show(noise, _marks(departure.true_point, departure.point, connection.map_axes))
-            caption.update(ask_words.glow_caption(connection))
+            caption.update(heat_map_caption(connection))
         else:
             glow.show(None, ())
             caption.update("")
@@ -205,6 +284,11 @@ class AskScreen(AskWork):
         yield SystemCommand("Consent to the proposal", consent, self.action_consent)
 
 
+def _is_void(outcome: Answer | Setback) -> bool:
+    """Whether something else was shown than would be asked now, and so nothing was."""
+    return isinstance(outcome, Setback) and outcome.trouble is Trouble.QUOTE
+
+
 def _marks(
     true: tuple[float, ...], sent: tuple[float, ...], axes: tuple[int, ...]
 ) -> tuple[Mark, ...]:
@@ -217,3 +301,120 @@ def _left_out(answer: Answer) -> str:
     if not answer.unused:
         return ""
     return f"; this device does not know the titles of {answer.unused} of your ratings"
+
+
+def heat_map_caption(connection: Connection) -> str:
+    """What the map around a signal shows."""
+    return f"the brighter the glow of ◆, the likelier you ● are there{axes_words(connection)}"
+
+
+def flow_picture(k: int) -> Content:
+    """A question and its answer, before there is one: warm stays, cool leaves."""
+    warm, bend, cool = "$primary", "bold $accent", "$secondary"
+    return Content.assemble(
+        ("● you\n│\n", warm),
+        ("╰─╮", bend),
+        ("  noise, drawn on this device\n", "$soft"),
+        ("  ╲\n", bend),
+        ("   ◆ the signal ─────────╮\n", cool),
+        ("                      server\n", cool),
+        (f"   ◇ {k:>2} results ◀───────╯\n", cool),
+        ("  ╱\n", bend),
+        ("● your pick", warm),
+        ("  made here, never sent", "$soft"),
+    )
+
+
+def flow_picture_here(k: int) -> Content:
+    """The same where nothing is sent."""
+    warm = "$primary"
+    return Content.assemble(
+        ("● you\n│\n│", warm),
+        ("  items that everybody holds alike\n", "$soft"),
+        (f"│  the best {k} of them\n│\n", warm),
+        ("● your pick", warm),
+        ("  made here, nothing sent", "$soft"),
+    )
+
+
+def mode_text(taken: ModeView) -> Text:
+    """How a question is answered, why, and what the server proposes instead."""
+    text = Text()
+    text.append(f"{taken.name}: ", "bold")
+    text.append(f"{taken.reason}.")
+    for note in taken.notes:
+        text.append(f"\n{note}", "italic")
+    return text
+
+
+def price_text(price: Quote) -> Text:
+    """What a question would cost, before it is asked."""
+    text, cost, ledger = Text(), price.cost, price.terms.price
+    if not isinstance(cost, Cost) or ledger is None:
+        return text
+    if not price.fresh:
+        text.append(f"\nAsking sends the signal of {price.slot} again, for nothing.")
+        return text
+    text.append(f"\nAsking draws the signal of {price.slot} and costs\n")
+    _append_loss(text, cost)
+    text.append(
+        f"Spent before it: {short_number(cost.spent)} of {short_number(cost.cap)}, this month "
+        f"{short_number(ledger.spent_this_slot)} of {short_number(ledger.monthly_cap or 0)}."
+    )
+    if price.second_space:
+        text.append(" It is this month's second space: you are asked first.", "bold")
+    return text
+
+
+def price_question(price: Quote, *, again: bool) -> str:
+    """A price as a question. again: another one was shown before it."""
+    head = f"{CHANGED}\n" if again else ""
+    costs = price_text(price).plain.strip() if price.cost else NOTHING_LEAVES
+    warning = f"\n{SECOND_SPACE}" if price.second_space else "\nAsk?"
+    return f"{head}{costs}{warning}"
+
+
+def outcome_text(answer: Answer) -> Text:
+    """What left, and what it cost."""
+    if answer.departure is None or answer.cost is None:
+        return Text.assemble(("Nothing has left.\n", "bold"), mode_text(answer.mode))
+    return departure_text(answer.departure, answer.cost)
+
+
+def departure_text(left: Departure, cost: Cost) -> Text:
+    """A signal that left, and what it cost."""
+    text = Text()
+    text.append(f"\n{_integers(left.values)}", "bold")
+    text.append(" left, and k. No name, no rating, no clock.\n")
+    text.append("Drawn just now" if left.fresh else "Sent again, free:", "bold")
+    text.append(f" for {left.slot}.\n" if left.fresh else f" it is the signal of {left.slot}.\n")
+    _append_loss(text, cost)
+    text.append(f"Spent {short_number(cost.spent)} of {short_number(cost.cap)}.", "bold")
+    if cost.wanted != cost.epsilon:
+        text.append(f" Your ε of {short_number(cost.wanted)} counts from the next month on.")
+    return text
+
+
+def _append_loss(text: Text, cost: Cost) -> None:
+    """A loss in its three units."""
+    unit = "between any two people" if cost.epsilon_per_distance is None else "per unit of distance"
+    text.append(f"ε {short_number(cost.epsilon)} {unit}, at most ")
+    text.append(f"{at_most(cost.one_rating)} for one rating and ")
+    text.append(f"{at_most(cost.between_any_two)} between any two people.\n")
+
+
+def pick_text(answer: Answer) -> Text:
+    """The pick and why."""
+    best = answer.pick
+    text = Text()
+    if not answer.used:
+        text.append(f"{NOTHING_RATED}\n", "italic")
+    text.append("Your pick, never sent\n", "italic")
+    text.append(f"{best.title.label}\n", "bold")
+    text.append(best.why)
+    return text
+
+
+def _integers(values: tuple[int, ...]) -> str:
+    shown = ", ".join(str(value) for value in values[:8])
+    return f"({shown}{', ...' if len(values) > 8 else ''})"

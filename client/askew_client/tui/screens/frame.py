@@ -12,9 +12,8 @@ from textual.screen import Screen
 from textual.widgets import Footer
 
 from askew_client.tui.desk import Desk
-from askew_client.tui.screens.help import HelpScreen
-from askew_client.tui.widgets.bent_header import BentHeader, Tab
-from askew_client.tui.widgets.notice import Notice
+from askew_client.tui.screens.dialogs import HelpScreen
+from askew_client.tui.widgets.header import BentHeader, Notice, Tab
 from askew_client.views.answers import Connection
 from askew_client.views.problems import Setback
 

@@ -11,11 +11,10 @@ from textual.binding import Binding
 from textual.containers import Horizontal
 from textual.widgets import OptionList, Static
 
-from askew_client.tui.messages import HistoryRead
-from askew_client.tui.screens.confirm import ConfirmScreen
+from askew_client.tui.desk import HistoryRead
+from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
-from askew_client.tui.widgets.notice import Notice
-from askew_client.tui.widgets.window import Window
+from askew_client.tui.widgets.header import Notice, Window
 from askew_client.views.answers import PastAnswer
 from askew_client.views.problems import Setback
 

@@ -2,43 +2,102 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from textual.app import SystemCommand
+from rich.text import Text
+from textual import work
+from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding
-from textual.widgets import Input
+from textual.containers import Horizontal, Vertical
+from textual.widgets import Button, Input, Static
 
-from askew.errors import AskewError
+from askew.errors import AskewError, QuoteVoid
+from askew.spaces.map import Position
 from askew_client.settings.ranges import LEVELS
 from askew_client.settings.towns import named_towns
-from askew_client.tui import near_desk, near_words
-from askew_client.tui.messages import Refused
-from askew_client.tui.near_desk import Outlook, Ranked
-from askew_client.tui.near_messages import Looked, Met, Ordered, PlacesRead
-from askew_client.tui.screens.near_view import NearView
-from askew_client.tui.widgets.choice import Choice
-from askew_client.tui.widgets.notice import Notice
-from askew_client.tui.widgets.slider import Slider
-from askew_client.tui.wishes_line import wishes_of
+from askew_client.tui.desk import Refused
+from askew_client.tui.screens.dialogs import ConfirmScreen
+from askew_client.tui.screens.frame import FrameScreen
+from askew_client.tui.screens.place import PlaceScreen
+from askew_client.tui.widgets.controls import Choice, Slider
+from askew_client.tui.widgets.header import Notice, Window
+from askew_client.tui.widgets.place_map import PlaceMap
+from askew_client.tui.widgets.results import NearList, distance
+from askew_client.tui.wishes_line import EXAMPLE, wishes_of
 from askew_client.views.answers import Connection
-from askew_client.views.place_map import Scene
+from askew_client.views.place_map import (
+    Scene,
+    legend,
+)
 from askew_client.views.problems import Setback, setback_of
+from askew_client.views.quote import NearAnswer, PlaceView, Quote
 
 if TYPE_CHECKING:
     from askew.protocol.metric_card import CollectionCard
+    from askew_client.device.device import Companion
     from askew_client.near.wishes import Wishes
 
 
-class NearScreen(NearView):
-    """What came and what was typed, and what follows from it."""
+from askew_client.tui.screens.near_work import (
+    Kept,
+    Looked,
+    Met,
+    Ordered,
+    Outlook,
+    PlaceDraft,
+    PlacesRead,
+    Priced,
+    Ranked,
+    forget_place,
+    keep_place,
+    outlook_of,
+    places_on_map,
+    prices_now,
+    ranked_again,
+    ranked_answer,
+    use_level,
+)
+
+NO_PLACE: Final = (
+    "Add a place with n. It gets one noisy position, drawn and charged once; every server, "
+    "collection and month gets that one, and no other."
+)
+NONE_PASSES: Final = (
+    "No result passes your wishes. Nothing is asked again for that: a larger k or fewer wishes."
+)
+RANKED_AGAIN: Final = "nothing was sent for this; "
+FORGET: Final = (
+    "Forget {name}? It is erased here. What its signal has told stays told, and stays charged."
+)
+SIZES: Final = tuple(map(Fraction, (1, 2, 3, 5, 8, 10, 15, 20, 30, 40, 50, 64)))
+
+
+class NearScreen(FrameScreen):
+    """The map on the left; choices, words and results on the right."""
 
     MODE = "near"
     TITLE = "Near"
-    PURPOSE = near_words.PURPOSE
-    KEYS = near_words.KEYS
+    PURPOSE = (
+        "What is near a place of yours. A place gets one noisy position when you add it, drawn and "
+        "charged once, and every server gets that one. The map shows you ●, the signal ◆ and what "
+        "a server can know from it: the brighter the glow, the likelier you are there. Results "
+        "come whole, and this device ranks them by distance and by your wishes; neither your place "
+        "nor your wishes are ever sent. Level and k are what-if until you use them; places that "
+        "you have keep their signal."
+    )
+    KEYS = (
+        ("a, Enter", "ask"),
+        ("Esc", "stop waiting"),
+        ("n", "add a place"),
+        ("m", "move it: a new signal, and a new charge"),
+        ("f", "forget it: refunds nothing"),
+        ("/", "wishes: they rank anew, and are never sent"),
+        ("w", "use this level and k from now on"),
+        ("← →", "another place, collection, level or k"),
+    )
     BINDINGS = [
         Binding("a,enter", "ask", "Ask", key_display="a", id="ask"),
         Binding("escape", "stop", "Stop asking", show=False, id="stop"),
@@ -49,10 +108,94 @@ class NearScreen(NearView):
         Binding("w", "apply", "Use these", id="use"),
     ]
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.places: tuple[PlaceView, ...] = ()
+        self.ranked: Ranked | None = None
+
+    def body(self) -> ComposeResult:
+        """Two columns, and the row of the button."""
+        with Horizontal(id="near"):
+            with Vertical(id="ground"):
+                yield PlaceMap()
+                yield Static("", id="legend", markup=False)
+            with Window(id="side"):
+                yield Choice("place       ", id="place")
+                yield Choice("collection  ", id="collection")
+                yield Choice("level       ", tuple(LEVELS), id="level")
+                yield Slider("k ", SIZES, Fraction(20), id="size")
+                yield Input(placeholder=EXAMPLE, id="wishes")
+                yield Static("", id="pick", markup=False)
+                yield NearList()
+                yield Static("", id="words", markup=False)
+        with Horizontal(id="bar"):
+            yield Button("Ask", id="ask", variant="primary")
+            yield Static("", id="state", markup=False)
+
     def on_mount(self) -> None:
         """Everything comes by message, once the device is open."""
         self.query_one("#pick").display = False
         self.query_one("#place").focus()
+
+    @property
+    def place(self) -> PlaceView | None:
+        """The chosen place, if there is one."""
+        name = self.query_one("#place", Choice).name_chosen
+        return next((each for each in self.places if each.name == name), None)
+
+    # Workers
+
+    @work(exclusive=True, group="places")
+    async def read(self) -> None:
+        """Bring the named places."""
+        self.post_message(PlacesRead(await self.desk.on_device(places_on_map)))
+
+    @work(exclusive=True, group="meet")
+    async def meet(self, companion: Companion) -> None:
+        """Bring the collections of the server."""
+        found = await companion.nearby.connect()
+        self.post_message(Met(found if isinstance(found, Setback) else found.collections))
+
+    @work(exclusive=True, group="look")
+    async def look(self, name: str, level: str, k: int, *, what_if: bool) -> None:
+        """Bring what can be known before a question. A newer choice takes an older one's place."""
+        act = partial(outlook_of, name=name, level=level, k=k, what_if=what_if)
+        self.post_message(Looked(await self.desk.on_device(act)))
+
+    @work(exclusive=True, group="ask")
+    async def ask(self, companion: Companion, collection: str, place: str, wishes: Wishes) -> None:
+        """Ask, and bring the answer in the person's order. Asking again stops the one before."""
+        answer: NearAnswer | Setback
+        quote = await companion.nearby.quote(collection, place)
+        if isinstance(quote, Quote) and not quote.fresh:  # as it says: sent again, for nothing
+            answer = await companion.nearby.near(collection, place, wishes=wishes, quoted=quote)
+        elif isinstance(quote, Quote):
+            answer = setback_of(QuoteVoid("this place's signal would be drawn anew"))
+        else:
+            answer = quote
+        if isinstance(answer, Setback):
+            self.post_message(Ordered(answer))
+        else:
+            act = partial(ranked_answer, answer=answer)
+            self.post_message(Ordered(await self.desk.on_device(act)))
+
+    @work(exclusive=True, group="order")
+    async def order_again(self, ranked: Ranked, wishes: Wishes) -> None:
+        """Bring the same results in another order; nothing is sent."""
+        act = partial(ranked_again, answer=ranked.answer, wishes=wishes)
+        self.post_message(Ordered(await self.desk.on_device(act), again=True))
+
+    @work(exclusive=True, group="price")
+    async def price(self, *, moves: bool) -> None:
+        """Bring what a position would cost, for the dialog."""
+        self.post_message(Priced(await self.desk.on_device(prices_now), moves))
+
+    @work(group="keep")
+    async def keep(self, act: Callable[[Companion], str], name: str = "") -> None:
+        """Add, move or forget a place, or use other settings, and say so. name: of a place that is
+        drawn.
+        """
+        self.post_message(Kept(await self.desk.on_device(act), name))
 
     # Messages
 
@@ -100,7 +243,7 @@ class NearScreen(NearView):
         self.places = message.outcome
         self.query_one("#place", Choice).offer([each.name for each in self.places])
         if not self.places:
-            self.show_scene(Scene(towns=named_towns()), near_words.NO_PLACE)
+            self.show_scene(Scene(towns=named_towns()), NO_PLACE)
         elif self.ranked is None:
             self._look()
 
@@ -125,8 +268,8 @@ class NearScreen(NearView):
             case Ranked(answer, scene, words) as ranked:
                 self.show_answer(ranked)
                 self.show_scene(scene, words)
-                said = near_words.RANKED_AGAIN if message.again else ""
-                self.say(said + near_words.answered(answer))
+                said = RANKED_AGAIN if message.again else ""
+                self.say(said + answered_words(answer))
         self.desk.read_budget()
 
     def on_choice_moved(self, message: Choice.Moved) -> None:
@@ -147,6 +290,34 @@ class NearScreen(NearView):
     def on_button_pressed(self) -> None:
         """The button is the same as the key."""
         self.action_ask()
+
+    def on_priced(self, message: Priced) -> None:
+        """Open the dialog, which says what it will cost."""
+        companion = self.desk.companion
+        if isinstance(message.outcome, Setback):
+            self.post_message(Refused(message.outcome))
+        elif companion is not None:
+            moved = self.place if message.moves else None
+            dialog = PlaceScreen(
+                name=None if moved is None else moved.name,
+                start=None if moved is None else Position(*moved.true),
+                region=companion.settings.region,
+                prices=message.outcome,
+                towns=named_towns(),
+            )
+            self.app.push_screen(dialog, partial(self._keep, moves=message.moves))
+
+    def on_kept(self, message: Kept) -> None:
+        """Places or settings are others now."""
+        if isinstance(message.outcome, Setback):
+            self.post_message(Refused(message.outcome))
+        else:
+            self.notify(message.outcome, markup=False)
+            self.show_answer(None)
+            if message.name:  # what was named is what one asks from next
+                self.query_one("#place", Choice).offer([message.name], message.name)
+        self.catch_up()
+        self.desk.read_budget()
 
     # Actions
 
@@ -182,9 +353,54 @@ class NearScreen(NearView):
         """Use this level for places to come, and this k for questions to come."""
         level, k = self._chosen()
         typed = {"level": level, "near_k": str(k)}
-        self.keep(partial(near_desk.use, file=self.desk.file, typed=typed))
+        self.keep(partial(use_level, file=self.desk.file, typed=typed))
+
+    def action_add(self) -> None:
+        """A place more."""
+        self.price(moves=False)
+
+    def action_relocate(self) -> None:
+        """The chosen place is elsewhere."""
+        if self.place is not None:
+            self.price(moves=True)
+
+    def _keep(self, draft: PlaceDraft | None, *, moves: bool) -> None:
+        if draft is not None:
+            act = partial(keep_place, draft=draft, file=self.desk.file, moves=moves)
+            self.keep(act, draft.name)
+
+    def action_forget(self) -> None:
+        """Forget the chosen place, after a second look."""
+        if self.place is not None:
+            name = self.place.name
+            question = FORGET.format(name=name)
+            then = partial(self._forget, name)
+            self.app.push_screen(ConfirmScreen(question, "Forget"), then)
+
+    def _forget(self, name: str, sure: bool | None) -> None:
+        if sure:
+            self.keep(partial(forget_place, name=name))
 
     # What it shows
+
+    def show_answer(self, ranked: Ranked | None) -> None:
+        """Show results and a pick, or none."""
+        self.ranked = ranked
+        self.query_one(NearList).show(None if ranked is None else ranked.answer)
+        pick = self.query_one("#pick", Static)
+        pick.display = ranked is not None
+        pick.update(Text() if ranked is None else pick_words(ranked.answer))
+
+    def show_scene(self, scene: Scene, words: str) -> None:
+        """Show a map, and what it means."""
+        self.query_one(PlaceMap).show(scene)
+        legend = legend_words(scene, shaded=self.app.no_color)
+        self.query_one("#legend", Static).update(legend)
+        self.query_one("#words", Static).update(words)
+
+    def say(self, text: str) -> None:
+        """Say what goes on."""
+        self.query_one("#state", Static).update(text)
 
     def _look(self, *, what_if: bool = False) -> None:
         """Ask the device what can be known of the chosen place with these settings."""
@@ -207,4 +423,28 @@ class NearScreen(NearView):
     def commands(self) -> Iterable[SystemCommand]:
         """For the palette."""
         yield SystemCommand("Ask nearby", "Send the place's signal", self.action_ask)
-        yield from super().commands()
+        yield SystemCommand("Add a place", "Draw one noisy position, for good", self.action_add)
+        yield SystemCommand("Move the place", "A new signal, a new charge", self.action_relocate)
+        yield SystemCommand("Forget the place", "Refunds nothing", self.action_forget)
+
+
+def answered_words(answer: NearAnswer) -> str:
+    """Whose results they are, and what wishes they do not know."""
+    missing = ", ".join(answer.missing)
+    unknown = f"; your wishes name {missing}, which this collection does not have"
+    return f"{answer.source}; ranked here{unknown if missing else ''}"
+
+
+def pick_words(answer: NearAnswer) -> Text:
+    """The pick, or that there is none."""
+    best, text = answer.pick, Text()
+    if best is None or answer.none_passes:
+        return text.append(NONE_PASSES)
+    text.append("Your pick, never sent\n", "italic")
+    text.append(f"{best.title}, ", "bold")
+    return text.append(f"{distance(best.distance)} {answer.unit} from you")
+
+
+def legend_words(scene: Scene, *, shaded: bool) -> str:
+    """What the signs of a map mean."""
+    return "  ".join(legend(scene, shaded=shaded))

@@ -1,77 +1,288 @@
-"""What the screen Near sets going: workers, which bring what they found by message."""
+"""What the screen Near asks of the device, in a thread, and what it says: values in, values out.
+
+Positions, pictures and results are private, so no value or message here shows its content when it
+is printed. What is heavy to import is imported where it is used: the screen stands before that.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, cast
 
-from textual import work
+from textual.message import Message
 
-from askew.errors import QuoteVoid
-from askew_client.tui import near_desk
-from askew_client.tui.near_desk import Ranked
-from askew_client.tui.near_messages import Kept, Looked, Met, Ordered, PlacesRead, Priced
-from askew_client.tui.screens.frame import FrameScreen
-from askew_client.views.problems import Setback, setback_of
-from askew_client.views.quote import NearAnswer, Quote
+from askew.errors import AskewError
+from askew.spaces.map import MapNoise, Position
+from askew_client.near.place_forecast import PlaceForecast
+from askew_client.near.places import allowance
+from askew_client.settings.ranges import LEVELS
+from askew_client.settings.regions import region_of
+from askew_client.settings.towns import named_towns
+from askew_client.tui.keeping import use_settings
+from askew_client.tui.widgets.results import distance
+from askew_client.views.place_map import (
+    PlaceGlow,
+    Scene,
+    Town,
+    likeliest,
+    people_within,
+    probes_around,
+)
+from askew_client.views.problems import Setback
+from askew_client.views.quote import NearAnswer, PlaceCost, PlaceView
 
 if TYPE_CHECKING:
+    from askew.protocol.metric_card import CollectionCard
     from askew_client.device.device import Companion
     from askew_client.near.wishes import Wishes
+    from askew_client.settings.file import ConfigFile
+    from askew_client.settings.settings import Level
 
 
-class NearWork(FrameScreen):
-    """The half of the screen that never touches a widget."""
+NO_REGION: Final = (
+    "Name the region first: a country such as DE, or south/west/north/east in degrees. It is a "
+    "public setting; a position outside it is refused."
+)
 
-    @work(exclusive=True, group="places")
-    async def read(self) -> None:
-        """Bring the named places."""
-        self.post_message(PlacesRead(await self.desk.on_device(near_desk.places)))
 
-    @work(exclusive=True, group="meet")
-    async def meet(self, companion: Companion) -> None:
-        """Bring the collections of the server."""
-        found = await companion.nearby.connect()
-        self.post_message(Met(found if isinstance(found, Setback) else found.collections))
+@dataclass(frozen=True, repr=False)
+class PlaceDraft:
+    """A place to add, or where one is to move: private, and never sent as it is. shown: the price
+    that stood beside it.
+    """
 
-    @work(exclusive=True, group="look")
-    async def look(self, name: str, level: str, k: int, *, what_if: bool) -> None:
-        """Bring what can be known before a question. A newer choice takes an older one's place."""
-        act = partial(near_desk.look, name=name, level=level, k=k, what_if=what_if)
-        self.post_message(Looked(await self.desk.on_device(act)))
+    name: str
+    position: Position
+    region: str
+    shown: PlaceCost
 
-    @work(exclusive=True, group="ask")
-    async def ask(self, companion: Companion, collection: str, place: str, wishes: Wishes) -> None:
-        """Ask, and bring the answer in the person's order. Asking again stops the one before."""
-        answer: NearAnswer | Setback
-        quote = await companion.nearby.quote(collection, place)
-        if isinstance(quote, Quote) and not quote.fresh:  # as it says: sent again, for nothing
-            answer = await companion.nearby.near(collection, place, wishes=wishes, quoted=quote)
-        elif isinstance(quote, Quote):
-            answer = setback_of(QuoteVoid("this place's signal would be drawn anew"))
-        else:
-            answer = quote
-        if isinstance(answer, Setback):
-            self.post_message(Ordered(answer))
-        else:
-            act = partial(near_desk.ranked, answer=answer)
-            self.post_message(Ordered(await self.desk.on_device(act)))
 
-    @work(exclusive=True, group="order")
-    async def order_again(self, ranked: Ranked, wishes: Wishes) -> None:
-        """Bring the same results in another order; nothing is sent."""
-        act = partial(near_desk.ranked_again, answer=ranked.answer, wishes=wishes)
-        self.post_message(Ordered(await self.desk.on_device(act), again=True))
+@dataclass(frozen=True)
+class PlacePrices:
+    """What a position that is drawn now costs, in whichever region is typed. Public.
 
-    @work(exclusive=True, group="price")
-    async def price(self, *, moves: bool) -> None:
-        """Bring what a position would cost, for the dialog."""
-        self.post_message(Priced(await self.desk.on_device(near_desk.prices), moves))
+    allowance: how many of them the caps allow, in words.
+    """
 
-    @work(group="keep")
-    async def keep(self, act: Callable[[Companion], str], name: str = "") -> None:
-        """Add, move or forget a place, or use other settings, and say so. name: of a place that is
-        drawn.
-        """
-        self.post_message(Kept(await self.desk.on_device(act), name))
+    epsilon_per_km: Fraction
+    spent: Fraction
+    cap: Fraction
+    allowance: str
+
+    def in_region(self, text: str) -> PlaceCost:
+        """The price. Raises ParameterError for what is no region."""
+        noise = MapNoise.in_region(self.epsilon_per_km, region_of(text))
+        return PlaceCost.of(noise, self.spent, self.cap, fresh=True)
+
+
+@dataclass(frozen=True, repr=False)
+class Outlook:
+    """What is known before a question: a picture, what asking from the place means, and what other
+    settings would give.
+    """
+
+    scene: Scene
+    words: str
+
+
+@dataclass(frozen=True, repr=False)
+class Ranked:
+    """An answer in the person's own order, its picture, and what it told and cost."""
+
+    answer: NearAnswer
+    scene: Scene
+    words: str
+
+
+def places_on_map(device: Companion) -> tuple[PlaceView, ...]:
+    """The named places that are on a map, and have their signal. Raises AskewError."""
+    return tuple(each for each in device.nearby.places() if each.sent)
+
+
+def outlook_of(device: Companion, name: str, level: str, k: int, *, what_if: bool) -> Outlook:
+    """A named place, and what a level and k would give there. Nothing is sent or charged.
+
+    what_if: show where a fresh signal might land, and not the one that the place has.
+    Raises AskewError.
+    """
+    place = next(each for each in places_on_map(device) if each.name == name)
+    true, towns = Position(*place.true), named_towns()
+    glow = _glow_of(place.sent, cast("PlaceCost", place.cost))
+    scene = Scene(true, glow, _probes(glow, k), towns=towns)
+    words = f"{place_words(place)}\n\n{guess_words(glow, towns)}"
+    try:
+        forecast = device.nearby.forecast(cast("Level", level), k)
+    except AskewError as error:  # no region is set
+        return Outlook(scene, f"{words}\n\nNo forecast: {error}.")
+    if what_if:
+        around = PlaceGlow(true, forecast.epsilon, forecast.cosine)
+        scene = Scene(true, around, towns=towns, drawn=False)
+    return Outlook(scene, f"{words}\n\n{forecast_words(forecast, level)}")
+
+
+def prices_now(device: Companion) -> PlacePrices:
+    """What a position that is drawn now would cost. Raises AskewError."""
+    spent, settings = device.budget().places.spent, device.settings
+    level = LEVELS[settings.level]
+    return PlacePrices(level, spent, settings.place_lifetime_cap, allowance(settings))
+
+
+def keep_place(
+    device: Companion, draft: PlaceDraft, file: ConfigFile | None, *, moves: bool
+) -> str:
+    """Draw, charge and keep a place, and say so. Raises AskewError, in which case nothing was.
+
+    Where the person named another region, that is a setting from now on.
+    """
+    if draft.region != device.settings.region:
+        use_settings(file, device, typed={"region": draft.region})
+    act = device.nearby.move if moves else device.nearby.add
+    act(draft.name, draft.position, draft.shown)
+    return "Drawn and charged; every server will get this one position."
+
+
+def forget_place(device: Companion, name: str) -> str:
+    """Erase a place, and say so. Raises AskewError."""
+    device.nearby.forget(name)
+    return "Forgotten here; what its signal has told stays told."
+
+
+def use_level(device: Companion, file: ConfigFile | None, typed: Mapping[str, str]) -> str:
+    """Use other settings from now on, and say so. Raises AskewError."""
+    use_settings(file, device, typed=typed)
+    return in_force_words(device.settings.level, device.settings.near_k)
+
+
+def ranked_answer(_: Companion, answer: NearAnswer) -> Ranked:
+    """An answer with its picture. Raises AskewError."""
+    glow = _glow_of(answer.sent, cast("PlaceCost", answer.cost))
+    results = tuple(Position(*result.coordinates) for result in answer.results)
+    picked = next((n for n, result in enumerate(answer.results) if result.picked), None)
+    probes = _probes(glow, answer.k)
+    towns = named_towns()
+    words = f"{told_words(answer)}\n\n{guess_words(glow, towns)}"
+    scene = Scene(Position(*answer.true), glow, probes, results, picked, towns)
+    return Ranked(answer, scene, words)
+
+
+def ranked_again(device: Companion, answer: NearAnswer, wishes: Wishes) -> Ranked:
+    """The same answer by other wishes: nothing is sent. Raises AskewError."""
+    return ranked_answer(device, device.nearby.by_other_wishes(answer, wishes, device.ratings()))
+
+
+def _probes(glow: PlaceGlow, k: int) -> tuple[Position, ...]:
+    from askew.placement.hexagonal import place_on_map
+
+    return probes_around(glow, place_on_map(glow.epsilon, k).offsets.tolist())
+
+
+def _glow_of(sent: tuple[float, ...], cost: PlaceCost) -> PlaceGlow:
+    return PlaceGlow(Position(*sent), float(cost.epsilon_per_km), cost.cosine)
+
+
+@dataclass(repr=False)
+class PlacesRead(Message):
+    """The named places of a map, or why they cannot be read."""
+
+    outcome: tuple[PlaceView, ...] | Setback
+
+
+@dataclass(repr=False)
+class Met(Message):
+    """The collections of the server, or why there are none."""
+
+    outcome: tuple[CollectionCard, ...] | Setback
+
+
+@dataclass(repr=False)
+class Looked(Message):
+    """What can be known before a question."""
+
+    outcome: Outlook | Setback
+
+
+@dataclass(repr=False)
+class Ordered(Message):
+    """An answer in the person's order, or why there is none. again: it was here before, and
+    nothing was sent.
+    """
+
+    outcome: Ranked | Setback
+    again: bool = False
+
+
+@dataclass(repr=False)
+class Priced(Message):
+    """What drawing a position would cost. moves: it is for a place that there is."""
+
+    outcome: PlacePrices | Setback
+    moves: bool
+
+
+@dataclass(repr=False)
+class Kept(Message):
+    """A place was drawn and kept, moved or forgotten; text says which, without a private value.
+    name: of the place to look at from now on, or "".
+    """
+
+    outcome: str | Setback
+    name: str = ""
+
+
+# What is said
+
+
+def place_words(view: PlaceView) -> str:
+    """What asking from a place tells, and costs."""
+    words = "" if view.cost is None else _sentences(view.cost)
+    return f"Asking sends this place's one noisy position again, for nothing. {words}"
+
+
+def price_words(cost: PlaceCost, allowance: str) -> str:
+    """What drawing one more position costs."""
+    return f"A position is drawn once and charged. {_sentences(cost)} {allowance}"
+
+
+def _sentences(cost: PlaceCost) -> str:
+    return " ".join(f"{each[:1].upper()}{each[1:]}." for each in cost.words)
+
+
+def forecast_words(forecast: PlaceForecast, level: str) -> str:
+    """What a level and k would give, before anything is sent."""
+    mean, most, hidden = map(distance, (forecast.mean_km, forecast.most_km, forecast.hidden_km))
+    return (
+        f"What if: a position drawn at level {level} lands {mean} km from you on average, 9 times "
+        f"in 10 within {most} km; {hidden} km apart, odds change at most 4 times, and 10 km apart "
+        f"{_times(forecast.odds(10))}. With k = {forecast.k} the nearest query point is "
+        f"{distance(forecast.query_point_km)} km from you on average. Nothing is sent for this."
+    )
+
+
+def guess_words(glow: PlaceGlow, towns: Sequence[Town]) -> str:
+    """Where a server would look first that knows the map's own list of towns and nothing else."""
+    likely = likeliest(towns, glow)
+    if not likely:
+        return ""
+    names = ", ".join(f"{each.town.name} {100 * each.share:.0f} %" for each in likely)
+    people = people_within(towns, glow)
+    within = (
+        f" {people:,} people of these towns live where you are 5 times in 10." if people else ""
+    )
+    return f"By this map's towns alone, a server's guess: {names}.{within}"
+
+
+def told_words(answer: NearAnswer) -> str:
+    """What the signal of an answer tells and has cost."""
+    cost = answer.cost
+    return _sentences(cost) if isinstance(cost, PlaceCost) else ""
+
+
+def in_force_words(level: str, k: int) -> str:
+    """What the person chose."""
+    return f"From now on: level {level} for positions that are yet to be drawn, {k} results."
+
+
+def _times(odds: float) -> str:
+    return f"{odds:.3g} times" if odds < 1e6 else "more than a million times"

@@ -1,9 +1,13 @@
-"""A place to add or to move: its name, and where it is, by typing or by the map."""
+"""A place to add or to move: its name, and where it is, by typing or by the map.
+
+Where it is stays private: no message repeats it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -15,14 +19,30 @@ from textual.widgets import Button, Input, Label, Static
 from askew.errors import AskewError, PlaceError, UnclearTown
 from askew.spaces.map import Position
 from askew_client.settings.regions import region_of
-from askew_client.tui import near_words
-from askew_client.tui.near_desk import PlaceDraft, PlacePrices
-from askew_client.tui.typed_position import EXAMPLE, position_typed, words_of
-from askew_client.tui.widgets.notice import Notice
+from askew_client.tui.screens.near_work import NO_REGION, PlaceDraft, PlacePrices, price_words
+from askew_client.tui.widgets.header import Notice
 from askew_client.tui.widgets.place_map import PlacePicker
 from askew_client.views.place_map import Scene, Town
 from askew_client.views.problems import setback_of
 from askew_client.views.quote import PlaceCost
+
+EXAMPLE: Final = "50.94, 6.96"
+
+
+def position_typed(text: str, region: str = "") -> Position:
+    """The position of two numbers of degrees, latitude first, or of a town. Raises PlaceError."""
+    from askew_client.near.reading import spot_of  # heavy: the app's first screen comes before it
+
+    spot = spot_of(text, region)
+    if not isinstance(spot, Position):
+        raise PlaceError(f"a position is a town, or two numbers of degrees: {EXAMPLE}")
+    return spot
+
+
+def words_of(position: Position) -> str:
+    """A position as it is typed, to ten meters."""
+    return f"{position.latitude:.4f}, {position.longitude:.4f}"
+
 
 _HOW = "Type where it is, or Tab to the map: arrows move, + and - zoom."
 _NEAR_KM = 60.0  # what the map shows at first
@@ -95,8 +115,8 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
             self._shown = self._prices.in_region(region.strip())
         except AskewError:
             self._shown = None
-        words = self._shown and near_words.price(self._shown, self._prices.allowance)
-        self.query_one("#place-cost", Static).update(words or near_words.NO_REGION)
+        words = self._shown and price_words(self._shown, self._prices.allowance)
+        self.query_one("#place-cost", Static).update(words or NO_REGION)
         self.query_one("#keep", Button).disabled = self._shown is None
 
     def on_input_changed(self, event: Input.Changed) -> None:

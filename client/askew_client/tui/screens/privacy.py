@@ -7,23 +7,23 @@ from fractions import Fraction
 from functools import partial
 from typing import Final
 
+from rich.text import Text
 from textual import work
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Static
 
-from askew_client.tui import privacy_words
+from askew_client.tui.desk import Previewed
 from askew_client.tui.keeping import use_settings
-from askew_client.tui.messages import Previewed
 from askew_client.tui.screens.frame import FrameScreen
-from askew_client.tui.widgets.budget_meter import BudgetMeter
-from askew_client.tui.widgets.glow import Glow, Mark
-from askew_client.tui.widgets.notice import Notice
-from askew_client.tui.widgets.slider import Slider
+from askew_client.tui.widgets.bars import BudgetMeter
+from askew_client.tui.widgets.controls import Slider
+from askew_client.tui.widgets.header import Notice
+from askew_client.tui.widgets.heat_map import Glow, Mark, axes_words
 from askew_client.views.answers import Connection, NoisePicture, SignalPreview
 from askew_client.views.problems import Setback
-from askew_client.views.quote import Budget
+from askew_client.views.quote import Budget, at_most
 
 EPSILONS: Final = tuple(
     Fraction(each)
@@ -96,10 +96,10 @@ class PrivacyScreen(FrameScreen):
         found, words = message.outcome, self.query_one("#preview", Static)
         if isinstance(found, SignalPreview):
             self.query_one(BudgetMeter).one_signal = found.between_any_two
-            words.update(privacy_words.preview(found))
+            words.update(preview_text(found))
             self._show_noise(found.noise)
         else:
-            words.update(privacy_words.no_preview(found))
+            words.update(no_preview_text(found))
             self._show_noise(None)
 
     def _show_noise(self, noise: NoisePicture | None) -> None:
@@ -111,7 +111,7 @@ class PrivacyScreen(FrameScreen):
             return
         shown = [tuple(at[axis] for axis in connection.map_axes) for at in noise.offsets]
         glow.show(noise, [Mark(at, "◆", "public") for at in shown])
-        caption.update(privacy_words.noise_caption(noise, connection))
+        caption.update(noise_caption(noise, connection))
 
     def _show_connection(self, connection: Connection | Setback | None) -> None:
         super()._show_connection(connection)
@@ -124,7 +124,7 @@ class PrivacyScreen(FrameScreen):
             ledger.update("")
         elif budget is not None:
             meter.spent, meter.cap = budget.spent, budget.cap
-            ledger.update(privacy_words.ledger(budget))
+            ledger.update(ledger_text(budget))
 
     def _look(self) -> None:
         """Look at the sliders' settings, once there is a card."""
@@ -160,3 +160,49 @@ class PrivacyScreen(FrameScreen):
         """For the palette."""
         yield SystemCommand("Use these settings", "epsilon and k as the sliders", self.action_apply)
         yield SystemCommand("Back to your settings", "Move the sliders back", self.action_back)
+
+
+NO_FIGURES: Final = "This server has no figures for these settings."
+
+
+def noise_caption(noise: NoisePicture, connection: Connection) -> str:
+    """What the map of the noise shows."""
+    if not noise.offsets:
+        return "the noise on each direction; this server's rule has no offsets"
+    return f"noise, and ◆ where the server looks{axes_words(connection)}"
+
+
+def ledger_text(budget: Budget) -> Text:
+    """The ledger, newest line first, then what it means."""
+    text = Text()
+    if budget.frozen is not None:
+        text.append("❄ Spending is frozen. ", "bold")
+        text.append(f"{budget.frozen} Look at the lines below; Settings (F6) can accept them.\n\n")
+    if budget.mode is not None:
+        text.append(f"{budget.mode.name}: ", "bold")
+        text.append(f"{budget.mode.reason}.\n\n")
+    for line in reversed(budget.lines):
+        text.append(f"{line.slot}  ", "bold")
+        space = f" (space {line.space_version[:8]})" if line.space_version else ""
+        text.append(f"{line.words}{space}\n\n")
+    if not budget.lines and budget.frozen is None:
+        text.append("No signal has ever left this device.\n\n", "bold")
+    for words in budget.words:
+        text.append(f"{words}\n")
+    text.append(f"The next slot begins on {budget.next_slot:%-d %B %Y}.", "italic")
+    return text
+
+
+def preview_text(found: SignalPreview) -> str:
+    """The worst that one such signal may tell, and what the server says that it gives."""
+    told = (
+        f"at most ε {at_most(found.between_any_two)} between any two people, "
+        f"{at_most(found.one_rating)} for one rating"
+    )
+    gives = f"This server's figures: {found.figures}" if found.figures else NO_FIGURES
+    return f"{told}\n{gives}"
+
+
+def no_preview_text(setback: Setback) -> str:
+    """Why these settings cannot be used here."""
+    return f"No signal: {setback.text}. {setback.hint}"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING, Final
 
+from rich.text import Text
 from textual import work
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding
@@ -12,17 +14,129 @@ from textual.containers import Horizontal, Vertical
 from textual.events import Key
 from textual.widgets import Input, Static
 
-from askew_client.tui import profile_desk, profile_words
-from askew_client.tui.messages import Found, ProfileView, Refused
-from askew_client.tui.screens.confirm import ConfirmScreen
+from askew_client.tui.desk import Found, ProfileView, Refused
+from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen, typed
-from askew_client.tui.widgets.profile_bars import ProfileBars
-from askew_client.tui.widgets.search_field import SearchField
-from askew_client.tui.widgets.stars import STARS, Stars
-from askew_client.tui.widgets.title_list import TitleList
-from askew_client.tui.widgets.window import Window
-from askew_client.views.answers import Connection
+from askew_client.tui.widgets.bars import ProfileBars
+from askew_client.tui.widgets.header import Window
+from askew_client.tui.widgets.title_list import STARS, SearchField, Stars, TitleList
+from askew_client.views.answers import Connection, Match, Rated, Title
 from askew_client.views.problems import Setback
+
+if TYPE_CHECKING:
+    from askew_client.device.device import Companion
+    from askew_client.profile.editor import Forgotten
+
+
+REMOVED: Final = "Removed; u brings it back, for undo keeps it. X forgets it for good."
+NONE_KNOWN: Final = "Nothing that you rated is in this catalog."
+RATE_A_FEW: Final = "Rate a few titles that you know. Ratings stay on this device."
+RATE_LATER: Final = "Rate a few titles once the catalog is here. Ratings stay on this device."
+LIMIT: Final = 500  # titles that a search lists
+_LATELY = 12  # ratings beside the bars, newest first
+
+
+def why_no_bars(profile: ProfileView, *, connected: bool) -> str:
+    """What stands in place of the bars; nothing where another line says why."""
+    if profile.lock is None:
+        return ""
+    if not profile.ratings:
+        return "Nothing is rated yet."
+    if not connected:
+        return "Bars need the catalog, which is not here."
+    return "" if any(rated.known for rated in profile.ratings) else NONE_KNOWN
+
+
+def summary_text(profile: ProfileView, *, connected: bool) -> Text:
+    """How many ratings there are, and where they stay."""
+    unknown = sum(not rated.known for rated in profile.ratings)
+    if profile.lock is None:
+        return Text("Your profile is locked: its passphrase was not typed.")
+    if not profile.ratings:
+        return Text(f"{RATE_A_FEW if connected else RATE_LATER}\n")
+    text = Text(f"{_rated(profile.ratings)} It stays on this device.\n")
+    if unknown == len(profile.ratings):
+        text.append("They are kept, and unused.\n")
+    elif unknown:
+        text.append(f"{unknown} of them are not in this catalog: kept, and unused.\n")
+    return text
+
+
+def newest_text(profile: ProfileView, scale: Stars) -> Text:
+    """The newest ratings, a line each."""
+    text = Text(no_wrap=True, overflow="ellipsis")
+    for rated in profile.ratings[:_LATELY]:
+        stars = "♥".ljust(STARS) if rated.rating is None else scale.text(rated.rating)
+        text.append(f"{stars} {rated.label}\n")
+    return text
+
+
+def _rated(ratings: tuple[Rated, ...]) -> str:
+    return f"{len(ratings)} title{'s' * (len(ratings) != 1)} rated."
+
+
+def listed_text(
+    profile: ProfileView,
+    connection: Connection | Setback | None,
+    count: int,
+    *,
+    only_rated: bool,
+) -> str:
+    """How many titles are listed, and of what."""
+    if profile.lock is None:
+        return "Locked."
+    if not profile.ratings and only_rated:
+        return "Nothing is rated yet."
+    if not isinstance(connection, Connection):
+        return _listed_offline(profile, count, waiting=connection is None)
+    if only_rated:
+        return f"{count} rated  (o: all titles)"
+    more = " or more" if count == LIMIT else ""
+    return f"{count}{more} found" if count else "No title has all these words."
+
+
+def _listed_offline(profile: ProfileView, count: int, *, waiting: bool) -> str:
+    if count:
+        return "No catalog: these are your ratings."
+    if profile.ratings:
+        return "No rating of yours has all these words."
+    return "Waiting for the catalog ..." if waiting else "No catalog, and nothing is rated."
+
+
+def forget_question(label: str) -> str:
+    """What forgetting one title means, as a question."""
+    return (
+        f"Forget {label} for good? No undo brings its rating back, and past answers that name it "
+        "are forgotten too."
+    )
+
+
+def forgotten_text(gone: Forgotten) -> str:
+    """What was forgotten, without a title."""
+    if not gone.titles and not gone.answers:
+        return "Nothing of it was kept here."
+    answers = f"{gone.answers} past answer{'s' * (gone.answers != 1)}"
+    return f"Forgotten for good, and {answers} with it."
+
+
+def found_titles(device: Companion, text: str, *, only_rated: bool) -> Sequence[Match]:
+    """Matches of the catalog; without a catalog, or on request, what the person rated."""
+    if device.locked:
+        return ()
+    if device.connection is not None and not only_rated:
+        return device.search(text, LIMIT)
+    words = text.casefold().split() if not only_rated else ()
+    return tuple(
+        Match(Title(rated.label, rated.label), rated)
+        for rated in device.ratings()
+        if all(word in rated.label.casefold() for word in words)
+    )
+
+
+def undo_edit(device: Companion) -> str:
+    """Take the last edit back, and say so."""
+    changed = device.undo()
+    return "Undone." if changed else "There is nothing to undo."
 
 
 class ProfileScreen(FrameScreen):
@@ -30,8 +144,23 @@ class ProfileScreen(FrameScreen):
 
     MODE = "profile"
     TITLE = "Profile"
-    PURPOSE = profile_words.PURPOSE
-    KEYS = profile_words.KEYS
+    PURPOSE = (
+        "Your ratings make a profile, the bars on the right; both stay in a file on this device. "
+        "Each bar lies between the two titles of this catalog that are furthest apart along it, "
+        "the same two for everybody. Type to search, press Enter or ↓ to go to the titles, and "
+        "rate with the keys 1 to 5 or by clicking the stars. A like counts as well."
+    )
+    KEYS = (
+        ("/", "search; Enter or ↓ goes to the titles"),
+        ("1 to 5", "rate with stars; a click on a star does the same"),
+        ("← →", "half a star less or more"),
+        ("l", "like, without a number"),
+        ("x", "take a rating back; undo keeps it"),
+        ("X", "forget a title for good"),
+        ("u", "undo the last edit"),
+        ("o", "list only what is rated, or everything"),
+        ("Alt+key", "the same while you type a search"),
+    )
     BINDINGS = [
         *typed(Binding("1", "rate(1)", "Rate", key_display="1-5", id="rate-1")),
         *(
@@ -81,7 +210,7 @@ class ProfileScreen(FrameScreen):
     async def search(self, text: str, *, only_rated: bool) -> None:
         """Look through the catalog in a thread."""
         outcome = await self.desk.on_device(
-            lambda device: profile_desk.found(device, text, only_rated=only_rated)
+            lambda device: found_titles(device, text, only_rated=only_rated)
         )
         self.post_message(Refused(outcome) if isinstance(outcome, Setback) else Found(outcome))
 
@@ -103,7 +232,7 @@ class ProfileScreen(FrameScreen):
         keep = self._only_rated or (titles.cursor > 0 and titles.lists(message.matches))
         titles.show(message.matches, keep_cursor=keep)
         count, desk, only_rated = len(message.matches), self.desk, self._only_rated
-        listed = profile_words.listed(desk.profile, desk.connection, count, only_rated=only_rated)
+        listed = listed_text(desk.profile, desk.connection, count, only_rated=only_rated)
         self.query_one("#listed", Static).update(listed, layout=False)  # one line, always
 
     def on_title_list_starred(self, message: TitleList.Starred) -> None:
@@ -111,7 +240,7 @@ class ProfileScreen(FrameScreen):
         label, rating = message.label, message.rating
         self._removed = label if rating is None else None
         if rating is None:
-            self.desk.edit(lambda device: device.unrate(label), profile_words.REMOVED)
+            self.desk.edit(lambda device: device.unrate(label), REMOVED)
         else:
             self.desk.edit(lambda device: device.rate(label, rating))
 
@@ -139,14 +268,10 @@ class ProfileScreen(FrameScreen):
 
     def _show_profile(self, profile: ProfileView) -> None:
         connected = isinstance(self.desk.connection, Connection)
-        self.query_one(ProfileBars).show(
-            profile.bars, profile_words.why_no_bars(profile, connected=connected)
-        )
-        self.query_one("#summary", Static).update(
-            profile_words.summary(profile, connected=connected)
-        )
+        self.query_one(ProfileBars).show(profile.bars, why_no_bars(profile, connected=connected))
+        self.query_one("#summary", Static).update(summary_text(profile, connected=connected))
         self.query_one("#lately", Static).update(
-            profile_words.lately(profile, self.query_one(TitleList).stars)
+            newest_text(profile, self.query_one(TitleList).stars)
         )
         self._search_again()
 
@@ -176,13 +301,13 @@ class ProfileScreen(FrameScreen):
         """Forget for good what was taken back just now, or else the title that is marked."""
         label = self._removed or self.query_one(TitleList).chosen
         if label is not None:
-            question = ConfirmScreen(profile_words.forget_title(label), "Forget")
+            question = ConfirmScreen(forget_question(label), "Forget")
             self.app.push_screen(question, partial(self._forget_if, label))
 
     def _forget_if(self, label: str, sure: bool | None) -> None:
         if sure:
             self._removed = None
-            self.desk.edit(lambda device: profile_words.forgotten(device.forget([label])))
+            self.desk.edit(lambda device: forgotten_text(device.forget([label])))
 
     def action_search(self) -> None:
         """Type a search."""
@@ -200,7 +325,7 @@ class ProfileScreen(FrameScreen):
     def action_undo(self) -> None:
         """Take the last edit back."""
         self._removed = None
-        self.desk.edit(profile_desk.undo)
+        self.desk.edit(undo_edit)
 
     def commands(self) -> Iterable[SystemCommand]:
         """For the palette."""

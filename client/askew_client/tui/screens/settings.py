@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 from textual import work
@@ -14,17 +15,23 @@ from textual.widget import Widget
 from textual.widgets import Button, Input, Label, Static
 
 from askew_client.settings.consent import Consent, consents_of
-from askew_client.tui import sentences
+from askew_client.tui.desk import ProfileView, Refused
 from askew_client.tui.keeping import raised_cap, use_settings, withdraw_consent
-from askew_client.tui.messages import ProfileView, Refused
-from askew_client.tui.screens.confirm import ConfirmScreen
+from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
-from askew_client.tui.widgets.window import Window
+from askew_client.tui.widgets.bars import short_number
+from askew_client.tui.widgets.header import Window
 from askew_client.views.problems import Setback
 from askew_client.views.quote import Budget
 
 if TYPE_CHECKING:
     from askew_client.device.device import Companion
+
+
+FROZEN: Final = (
+    "Spending is frozen: the ledger lost something, or the clock jumped. Privacy (F4) shows its "
+    "lines. Accepting it books what may have been lost, and spending goes on."
+)
 
 
 class SettingsScreen(FrameScreen):
@@ -123,10 +130,10 @@ class SettingsScreen(FrameScreen):
         frozen = isinstance(budget, Budget) and budget.frozen is not None
         self.query_one("#unfreeze", Button).display = frozen
         if frozen:
-            self.query_one("#ledger-state", Static).update(sentences.FROZEN)
+            self.query_one("#ledger-state", Static).update(FROZEN)
 
     def _show_lock(self, profile: ProfileView) -> None:
-        self.query_one("#rest", Static).update(sentences.at_rest(profile.lock))
+        self.query_one("#rest", Static).update(at_rest(profile.lock))
 
     # What the buttons do
 
@@ -165,7 +172,7 @@ class SettingsScreen(FrameScreen):
         if isinstance(raised, Setback):
             self.post_message(Refused(raised))
         elif raised:
-            question = sentences.raise_cap(*raised, kept=file is not None)
+            question = raise_cap(*raised, kept=file is not None)
             self.app.push_screen(ConfirmScreen(question, "Raise"), partial(self._use_if, typed))
         else:
             self._use_if(typed, sure=True)
@@ -242,3 +249,22 @@ def _part(title: str, *rows: Widget) -> Iterable[VerticalGroup]:
 
 def _field(label: str, name: str, *, secret: bool = False) -> Horizontal:
     return Horizontal(Label(label), Input(id=name, password=secret), classes="field")
+
+
+def raise_cap(old: Fraction, new: Fraction, *, kept: bool) -> str:
+    """What a raised cap means, as a question."""
+    return (
+        f"Raise the lifetime cap from {short_number(old)} to {short_number(new)}"
+        f"{', for good' if kept else ''}? All signals together could then tell more about you, "
+        "and what has left cannot be called back."
+    )
+
+
+def at_rest(lock: str | None) -> str:
+    """How the profile is kept."""
+    if lock is None:
+        return "Encrypted, and locked."
+    return {
+        "passphrase": "Encrypted with your passphrase.",
+        "keyring": "Encrypted with a key in the system's keyring.",
+    }.get(lock, "Kept in the clear, in a file that only you can read.")

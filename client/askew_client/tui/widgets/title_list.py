@@ -1,22 +1,84 @@
-"""A list of titles with stars: any length, drawn line by line, rated by key or mouse."""
+"""Titles with stars, drawn line by line and rated by key or mouse, and the line to search them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import cast
 
 from rich.segment import Segment
 from rich.style import Style
+from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual.binding import Binding
-from textual.events import Click
+from textual.events import Click, Key
 from textual.geometry import Region, Size
 from textual.message import Message
-from textual.reactive import reactive
+from textual.reactive import Reactive, reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.widgets import Input
 
 from askew_client.tui.widgets.plain_text import fitted
-from askew_client.tui.widgets.stars import STARS, Stars
 from askew_client.views.answers import Match, Rated
+
+STARS = 5
+
+
+@dataclass(frozen=True)
+class Stars:
+    """Five stars over a rating scale, each a fifth of what is above zero or of its width."""
+
+    lowest: float
+    highest: float
+
+    def rating(self, stars: float) -> float:
+        """The rating that this many stars stand for, kept on the scale."""
+        rating = self._zero + stars * (self.highest - self._zero) / STARS
+        return min(max(rating, self.lowest), self.highest)
+
+    def count(self, rating: float) -> float:
+        """How many stars a rating is, to the half; one beyond the scale counts as its end."""
+        rating = min(max(rating, self.lowest), self.highest)
+        return round(2 * STARS * (rating - self._zero) / (self.highest - self._zero)) / 2
+
+    def text(self, rating: float | None) -> str:
+        """Five cells, such as "★★★½·"."""
+        if rating is None:
+            return "·" * STARS
+        count = self.count(rating)
+        return ("★" * int(count) + "½" * (count % 1 > 0)).ljust(STARS, "·")
+
+    @property
+    def _zero(self) -> float:
+        """Where no star would be: zero, or one step below a scale that does not start there."""
+        if self.lowest >= 0 and self.highest >= STARS * self.lowest:
+            return 0.0
+        return self.lowest - (self.highest - self.lowest) / (STARS - 1)
+
+
+class SearchField(Input):
+    """Text is a search; the same keys with Alt do what they do elsewhere."""
+
+    # As it was, but for the layout: the field is as wide whatever is typed, and a layout of the
+    # whole screen draws everything twice, which is a fifth of a key press.
+    virtual_size = Reactive(Size(0, 0))
+
+    def on_key(self, event: Key) -> None:
+        """A terminal sends the letter along with Alt, and Textual would type it."""
+        if event.key.startswith("alt+"):
+            event.prevent_default()
+
+
+def read_alt_and_digits() -> None:
+    """From now on Alt and a digit are a key.
+
+    Textual reads them as the sign that a Mac's Option key types with the digit, which nobody could
+    tell from the sign itself, such as the £ of a British keyboard.
+    """
+    table = cast("dict[str, object]", ANSI_SEQUENCES_KEYS)
+    for digit in "12345":
+        table.pop(f"\x1b{digit}", None)
+
 
 _EDGE = 2  # blank cells on either side of the stars
 

@@ -1,4 +1,4 @@
-"""The header: the name, the screens, and a straight line that the active screen bends."""
+"""What stands around a screen's content: its header, a notice, and a part that scrolls."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len
 from rich.text import Text
+from textual.containers import VerticalScroll
 from textual.events import Click
 from textual.message import Message
 from textual.widget import Widget
+from textual.widgets import Static
+
+from askew_client.views.problems import Setback, Trouble
 
 _NAME = " ask╱ew "
 
@@ -91,3 +95,58 @@ class BentHeader(Widget):
         whole = cell_len(_NAME) + sum(cell_len(each.text) for each in self._tabs)
         fits = whole <= self.size.width
         return tab.text if fits or tab.mode == self._active else f" {tab.key} "
+
+
+_MARKS = {
+    Trouble.UNREACHABLE: "○",
+    Trouble.BUDGET: "▪",
+    Trouble.FROZEN: "❄",
+    Trouble.STALE_SPACE: "↻",
+    Trouble.HOSTILE: "✕",
+    Trouble.LOCKED: "▣",
+}
+
+
+class Notice(Static):
+    """Says a setback in words; takes no room when there is none."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__("", markup=False, id=id)
+        self.display = False
+        self.setback: Setback | None = None
+
+    def tell(self, setback: Setback) -> None:
+        """Show a setback until it is hushed."""
+        self.setback = setback
+        self.update(words(setback))
+        self.display = True
+
+    def hush(self) -> None:
+        """All is well."""
+        self.setback = None
+        self.display = False
+
+
+def words(setback: Setback) -> Text:
+    """A setback as a heading, what happened, and what to do."""
+    text = Text()
+    text.append(f"{_MARKS.get(setback.trouble, '•')} {_capital(setback.trouble.value)}. ", "bold")
+    text.append(f"{_sentence(setback.text)} ")
+    text.append(_sentence(setback.hint), "italic")
+    return text
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _sentence(text: str) -> str:
+    return _capital(text) if text.endswith((".", "!", "?")) else f"{_capital(text)}."
+
+
+class Window(VerticalScroll):
+    """Tab reaches it, and arrows scroll it, while there is more than it shows."""
+
+    def allow_focus(self) -> bool:
+        """Whether there is anything to scroll."""
+        return self.max_scroll_y > 0

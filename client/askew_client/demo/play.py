@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import tempfile
 from typing import TypeVar
 
 from askew.noise.randomness import SystemBits
 from askew_client.catalog.cache import Shelf
-from askew_client.demo.comparison import Comparison
-from askew_client.demo.measured import COLLECTION, MeasuredDevice
-from askew_client.demo.near_screen import NearScreen
-from askew_client.demo.rehearsal import Rehearsal, rehearsal
-from askew_client.demo.resident import HOME, PLACE, WISHES
-from askew_client.demo.server import demo_server, wait_until_healthy
-from askew_client.demo.stopping import end_in_order_on
+from askew_client.demo.measured import COLLECTION, Comparison, MeasuredDevice
+from askew_client.demo.person import HOME, PLACE, WISHES
+from askew_client.demo.screen import NearScreen
+from askew_client.demo.server import Rehearsal, demo_server, rehearsal, wait_until_healthy
 from askew_client.device.nearby import Nearby
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.paths import places
@@ -117,3 +115,11 @@ def _value(outcome: _Outcome | Setback) -> _Outcome:
     if isinstance(outcome, Setback):
         raise outcome.error
     return outcome
+
+
+def end_in_order_on(*numbers: signal.Signals) -> None:
+    """Cancel the demo on a signal; on its way out it stops its processes and removes its files."""
+    task = asyncio.current_task()
+    if task is not None:
+        for number in numbers:
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel)

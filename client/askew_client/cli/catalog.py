@@ -1,4 +1,4 @@
-"""`askew refresh`: look for the current edition of what this device holds."""
+"""`askew catalog` and `askew refresh`: what this device holds of a server's catalog."""
 
 from __future__ import annotations
 
@@ -12,6 +12,26 @@ from askew_client.cli import options
 if TYPE_CHECKING:
     from askew_client.settings.sources import Config
     from askew_client.views.answers import Refreshed
+
+
+@click.command()
+@options.all_of(options.server, options.as_json)
+@click.pass_context
+def catalog(context: click.Context, server: str | None, as_json: bool) -> None:
+    """List the titles that this device holds: the whole catalog, or the starter items.
+
+    What is held is the same for everybody, so that it says nothing of whom it is for.
+
+    \b
+    Example:
+      askew catalog | grep -i alien
+    """
+    titles = options.run(_titles(options.load(context, server=server)))
+    if as_json:
+        options.print_json([{"label": label, "genres": genres} for label, genres in titles])
+        return
+    for label, genres in titles:
+        click.echo(f"{label}\t{', '.join(genres)}")
 
 
 @click.command()
@@ -70,3 +90,14 @@ def _as_json(found: Refreshed) -> dict[str, object]:
         "fetched": found.fetched,
         "next_look": found.next_look.isoformat(),
     }
+
+
+async def _titles(config: Config) -> list[tuple[str, tuple[str, ...]]]:
+    import datetime
+
+    from askew_client.opening import open_library
+
+    opened = open_library(config.settings, server=config.server, directory=config.data)
+    async with opened as (_, library):
+        held = await library.holding(datetime.date.today())
+    return [(item.label, item.genres) for item in held.catalog.items]

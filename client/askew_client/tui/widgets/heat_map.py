@@ -1,4 +1,4 @@
-"""The law of the noise as a glow, with points on it: a curve on a line, a map in two dimensions."""
+"""The law of the noise as a heat map with points on it: a curve on a line, a map on a plane."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from askew_client.tui.widgets.bars import place_on
-from askew_client.views.answers import NoisePicture
+from askew_client.views.answers import Connection, NoisePicture
 
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 _SHADES = 24
@@ -131,3 +131,11 @@ def density_at(picture: NoisePicture, x: float) -> float:
 def _spread(reach: float, index: int, count: int) -> float:
     """The place of one of `count` cells between -reach and reach."""
     return reach * (2 * index / (count - 1) - 1)
+
+
+def axes_words(connection: Connection) -> str:
+    """Which directions a map shows, where there are more; the numbers are those of the bars."""
+    if connection.dimension == len(connection.map_axes):
+        return ""
+    shown = " and ".join(str(axis + 1) for axis in connection.map_axes)
+    return f"; directions {shown} of {connection.dimension}, where this catalog differs most"

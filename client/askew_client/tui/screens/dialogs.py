@@ -1,0 +1,142 @@
+"""Dialogs over a screen: its help, a question with two answers, the passphrase of a profile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from rich.table import Table
+from rich.text import Text
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Button, Input, Static
+
+from askew_client.tui.desk import Desk, Unlocked
+from askew_client.tui.widgets.header import Notice
+from askew_client.views.problems import Setback
+
+_EVERYWHERE = (
+    ("F2 … F7", "the six screens; [ and ] step through them"),
+    ("Tab", "the next part of a screen"),
+    ("Ctrl+P", "every command by its name"),
+    ("Ctrl+T", "light or dark"),
+    ("? or F1", "this help"),
+    ("r", "connect again, where that failed"),
+    ("Ctrl+Q", "leave"),
+)
+_COLORS = (
+    ("warm", "stays on this device: ratings, the true profile, the pick"),
+    ("cool", "is public or leaves: the signal, the results, the offsets"),
+)
+
+
+class HelpScreen(ModalScreen[None]):
+    """A page over the screen that it explains."""
+
+    BINDINGS = [Binding("escape,f1,question_mark,q,enter", "dismiss", "Close", key_display="Esc")]
+
+    def __init__(
+        self,
+        name: str,
+        purpose: str,
+        keys: Sequence[tuple[str, str]],
+        own: Mapping[str, str],
+    ) -> None:
+        """own: names of commands and the keys that the configuration gives them."""
+        super().__init__()
+        self._about, self._purpose, self._keys, self._own = name, purpose, keys, own
+
+    def compose(self) -> ComposeResult:
+        """A heading, the purpose, and tables of keys."""
+        with VerticalScroll(id="help"):
+            yield Static(Text(self._about.capitalize(), "bold"), classes="heading")
+            yield Static(Text(self._purpose))
+            yield Static(Text("On this screen", "bold"), classes="heading")
+            yield Static(_table(self._keys))
+            yield Static(Text("Everywhere", "bold"), classes="heading")
+            yield Static(_table(_EVERYWHERE))
+            if self._own:
+                yield Static(Text("Your own keys, in place of these", "bold"), classes="heading")
+                yield Static(_table([(keys, name) for name, keys in self._own.items()]))
+            yield Static(Text("Colors", "bold"), classes="heading")
+            yield Static(_table(_COLORS))
+
+    def on_mount(self) -> None:
+        """Keys scroll the page."""
+        self.query_one(VerticalScroll).focus()
+
+
+def _table(rows: Sequence[tuple[str, str]]) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(width=10, style="bold", no_wrap=True)
+    table.add_column()
+    for key, words in rows:
+        table.add_row(Text(key), Text(words))
+    return table
+
+
+class ConfirmScreen(ModalScreen[bool]):
+    """A question with two answers; the careful one is in focus."""
+
+    BINDINGS = [
+        Binding("escape,n", "answer(False)", "No"),
+        Binding("y", "answer(True)", "Yes"),
+        Binding("left,right", "app.focus_next", show=False),
+    ]
+
+    def __init__(self, question: str, verb: str) -> None:
+        super().__init__()
+        self._question, self._verb = question, verb
+
+    def compose(self) -> ComposeResult:
+        """The question and two buttons."""
+        with Vertical(id="dialog"):
+            yield Static(Text(self._question))
+            with Horizontal(classes="buttons"):
+                yield Button("Keep", id="keep")
+                yield Button(self._verb, id="go", variant="error")
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        """Answer."""
+        self.dismiss(event.button.id == "go")
+
+    def action_answer(self, sure: bool) -> None:
+        """Answer by key."""
+        self.dismiss(sure)
+
+
+class UnlockScreen(ModalScreen[None]):
+    """Asks until it fits, or until the person goes on without a profile."""
+
+    BINDINGS = [Binding("escape", "dismiss", "Go on without it")]
+
+    def compose(self) -> ComposeResult:
+        """A line to type into."""
+        with Vertical(id="dialog"):
+            yield Static(Text("Your profile is locked", "bold"))
+            yield Static(Text("It is encrypted on this device. Type its passphrase."))
+            yield Input(password=True, placeholder="passphrase", id="passphrase")
+            yield Notice()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Try it; this takes half a second on purpose."""
+        self.unlock(event.value)
+        event.input.clear()
+
+    @work(exclusive=True)
+    async def unlock(self, passphrase: str) -> None:
+        """Try a passphrase in a thread."""
+        desk = cast("Desk", self.app)
+        outcome = await desk.on_device(lambda device: device.unlock(passphrase))
+        self.post_message(Unlocked(outcome if isinstance(outcome, Setback) else None))
+
+    def on_unlocked(self, message: Unlocked) -> None:
+        """A wrong passphrase changes nothing; the right one opens the profile."""
+        if message.setback is not None:
+            self.query_one(Notice).tell(message.setback)
+        else:
+            cast("Desk", self.app).read_profile()
+            self.dismiss()
