@@ -84,7 +84,6 @@ OUT_OF_RANGE: dict[str, str] = {
     "catalog --server a:0": "'--server': it must be host:port",
     "completion tcsh": "'tcsh' is not one of",
     "demo -k 0": "'-k': it must be a whole number",
-    "demo --films --epsilon 0": "'--epsilon': it must be between",
     "demo --draws 199": "'--draws': 199 is not in the range",
     "doctor --server :1": "'--server': it must be host:port",
     "tui --demo -k 0": "'-k': it must be a whole number",
