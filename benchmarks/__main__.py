@@ -52,7 +52,7 @@ PARTS = {
     "abuse": Part("abuse", "callers beside hostile ones, 2 min"),
     "start": Part("server_start", "what a server takes to start; RULE:ITEMS"),
     "step": Part("server_step", "one answer by a rule with a prior"),
-    "places": Part("places.report", "rules of maps, lines and rings; --quick"),
+    "places": Part("places.report", "rules of maps and lines; --quick"),
 }
 
 

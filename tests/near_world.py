@@ -24,9 +24,9 @@ REGIONS = (INLAND, ISLANDS, NORTH, EQUATOR)
 EARTH = Area(-90.0, -180.0, 90.0, 180.0)
 AREAS: tuple[Area, ...] = (*REGIONS, EARTH)
 
-POSTS = Axis("post", "km", 0.0, 400.0, wraps=False, scale=1.0)
-DAY = Axis("time", "h", 0.0, 24.0, wraps=True, scale=1.0)
-LINE, RING, BOTH = AxisSpace((POSTS,)), AxisSpace((DAY,)), AxisSpace((POSTS, DAY))
+POSTS = Axis("post", "km", 0.0, 400.0, scale=1.0)
+DAY = Axis("time", "h", 0.0, 24.0, scale=1.0)
+LINE, BOTH = AxisSpace((POSTS,)), AxisSpace((POSTS, DAY))
 
 
 def places(area: Area, count: int, seed: int = 1) -> Array:
@@ -46,11 +46,10 @@ def great_circle(a: Array, b: Array) -> Array:
 
 
 def along_axes(space: AxisSpace, a: Array, b: Array) -> Array:
-    """Distances between values (.., d), the short way around rings."""
+    """Distances between values (.., d)."""
     total = np.zeros(np.broadcast_shapes(a.shape, b.shape)[:-1])
     for number, axis in enumerate(space.axes):
-        away = np.abs(a[..., number] - b[..., number]) / axis.scale
-        total += np.minimum(away, float(axis.size) - away) if axis.wraps else away
+        total += np.abs(a[..., number] - b[..., number]) / axis.scale
     return total
 
 

@@ -14,7 +14,7 @@ from askew_server.collections.columns import Flags, Numbers, Titles, Words
 from askew_server.collections.model import MetricModel, Towns, model_of
 
 GERMANY = MapSpace(Area(47.0, 5.0, 55.0, 16.0))
-DAY = AxisSpace((Axis("hour", "h", 0.0, 24.0, True, 1.0),))
+DAY = AxisSpace((Axis("hour", "h", 0.0, 24.0, 1.0),))
 ATTRIBUTES = (
     Attribute("kind", AttributeKind.CATEGORY),
     Attribute("price", AttributeKind.NUMBER, unit="EUR"),

@@ -1,4 +1,4 @@
-"""A small map and a small ring, with servers that answer with the nearest items."""
+"""A small map and two lines, with servers that answer with the nearest items."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from askew_client.transport.in_process import InProcess
 
 VERSION = "ab" * 16
 GERMANY = Region(47.0, 5.5, 55.5, 15.5)
-DAY = AxisSpace((Axis("hour", "h", 0.0, 24.0, True, 4.0),))
-ROAD = AxisSpace((Axis("post", "km", 0.0, 800.0, False, 100.0),))
+DAY = AxisSpace((Axis("hour", "h", 0.0, 24.0, 8.0),))
+ROAD = AxisSpace((Axis("post", "km", 0.0, 800.0, 100.0),))
 ATTRIBUTES = (
     Attribute("cuisine", AttributeKind.CATEGORY),
     Attribute("price", AttributeKind.NUMBER, live=False, unit="EUR"),

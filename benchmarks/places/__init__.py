@@ -1,1 +1,1 @@
-"""What the rules of maps, lines and rings are worth to people who are somewhere."""
+"""What the rules of maps and lines are worth to people who are somewhere."""

@@ -6,7 +6,7 @@ their people, or evenly (*rural*). The density that a rule may know is coarser t
 people are drawn from: the towns of at least 5,000 people and, to see what a poor density costs, a
 random half of those.
 
-A line and a ring: 60 SIMULATED towns lie at random on an axis, the n-th most populous having 1/n of
+A line: 60 SIMULATED towns lie at random on an axis, the n-th most populous having 1/n of
 the people of the first; a town reaches half a unit of distance. People and items are drawn as in
 the country, and so is what a server may know of people: the larger half of the towns, and a random
 half of those.
@@ -56,7 +56,7 @@ class Ground(Protocol):
 
     @property
     def name(self) -> str:
-        """map, line or ring."""
+        """map or line."""
 
     @property
     def space(self) -> MetricSpace:
@@ -131,8 +131,7 @@ def _some(towns: Towns, rows: NDArray[np.int64]) -> Towns:
     return replace(towns, coordinates=towns.coordinates[rows], people=towns.people[rows])
 
 
-LINE: Final = Axis("post", "km", 0.0, 600.0, wraps=False, scale=1.0)
-RING: Final = Axis("direction", "degree", 0.0, 360.0, wraps=True, scale=6.0)
+LINE: Final = Axis("post", "km", 0.0, 600.0, scale=1.0)
 _TOWNS = 60
 _REACH = 0.5  # units of distance
 _STREAM = 9
@@ -151,7 +150,7 @@ class Road:
     @classmethod
     def of(cls, axis: Axis, n_people: int, seed: int) -> Road:
         """Deterministic."""
-        rng = np.random.default_rng([seed, _STREAM, axis.wraps])
+        rng = np.random.default_rng([seed, _STREAM, 0])
         where = rng.uniform(axis.low, axis.high, (_TOWNS, 1))
         towns = Towns(where, 1e6 / np.arange(1, _TOWNS + 1), "SIMULATED towns")
         crowds: dict[Crowd, Array] = {
@@ -169,7 +168,7 @@ class Road:
     @property
     def name(self) -> str:
         """As in `Ground`."""
-        return "ring" if self.axis.wraps else "line"
+        return "line"
 
     @property
     def space(self) -> AxisSpace:
@@ -178,18 +177,17 @@ class Road:
 
     def items(self, n: int) -> Array:
         """As in `Ground`."""
-        rng = np.random.default_rng([self.seed, _STREAM, self.axis.wraps, n])
+        rng = np.random.default_rng([self.seed, _STREAM, 0, n])
         return _scattered(self.axis, self.towns, n, CROWDING, rng)
 
     def signals(self, epsilon: Fraction, crowd: Crowd, draws: int) -> list[Signal]:
         """As in `Ground`."""
         axis, version = self.axis, self.space.version
         lattice = LatticeLaplace.for_epsilon(epsilon)
-        rng = np.random.default_rng([self.seed, _STREAM, axis.wraps, crowd == "rural", 0])
+        rng = np.random.default_rng([self.seed, _STREAM, 0, crowd == "rural", 0])
         points = (np.repeat(self.crowds[crowd], draws, axis=0) - axis.low) / axis.scale
         sent = lattice_signals(lattice, points, rng)
-        wrapped = sent % axis.steps(lattice) if axis.wraps else sent
-        return [Signal(version, lattice, (z,)) for z in wrapped[:, 0].tolist()]
+        return [Signal(version, lattice, (z,)) for z in sent[:, 0].tolist()]
 
 
 def _scattered(axis: Axis, towns: Towns, n: int, power: float, rng: np.random.Generator) -> Array:
@@ -197,8 +195,6 @@ def _scattered(axis: Axis, towns: Towns, n: int, power: float, rng: np.random.Ge
     odds = towns.people**power
     town = rng.choice(len(odds), n, p=odds / odds.sum())
     values = towns.coordinates[town] + _REACH * axis.scale * rng.standard_normal((n, 1))
-    if axis.wraps:
-        return axis.low + (values - axis.low) % (axis.high - axis.low)
     return np.clip(values, axis.low, axis.high)
 
 
@@ -290,10 +286,7 @@ class Market:
     def _apart(self, a: Array, b: Array) -> Array:
         """On a map the chord: at 50 km 13 cm less than the way along the ground."""
         frame = self.index.frame
-        away = np.abs(a - b)
-        if frame.rings.any():
-            away = np.where(frame.rings, np.minimum(away, frame.extent - away), away)
-        found: Array = np.linalg.norm(away, ord=frame.norm, axis=-1)
+        found: Array = np.linalg.norm(a - b, ord=frame.norm, axis=-1)
         return found
 
 

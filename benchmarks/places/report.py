@@ -1,4 +1,4 @@
-"""What the rules of maps, lines and rings are worth: tables, and goals to reach.
+"""What the rules of maps and lines are worth: tables, and goals to reach.
 
     python -m benchmarks.places.report --quick     one market, 200 people
     python -m benchmarks.places.report             everything that docs/places.md shows
@@ -143,12 +143,11 @@ def best_lines(study: PlacesStudy) -> Iterator[str]:
 
 
 def agreement_lines(study: PlacesStudy) -> Iterator[str]:
-    """Lines beside their closed form, rings beside the bound of any mechanism."""
+    """Lines beside their closed form."""
     for each in study.agreements:
-        what = "closed form" if each.ground == "line" else "least of any mechanism"
         yield (
             f"{each.ground}, h = {each.disutility}, k = {each.k}: {each.found:.4f}, "
-            f"{what} {each.theory:.4f}, ratio {each.ratio:.4f}"
+            f"closed form {each.theory:.4f}, ratio {each.ratio:.4f}"
         )
 
 

@@ -14,7 +14,6 @@ import numpy as np
 from benchmarks.places.grounds import (
     CROWDS,
     LINE,
-    RING,
     Array,
     Country,
     Crowd,
@@ -36,7 +35,7 @@ from askew_server.taste.model.held_out import Estimate, mean_of, ratio_of
 
 @dataclass(frozen=True)
 class PlaceLabel:
-    """What a cell is about. ground: map, line or ring. epsilon: per unit of distance, on a map the
+    """What a cell is about. ground: map or line. epsilon: per unit of distance, on a map the
     crow's kilometer. k: 0 where a rule needs a number of its own. crowd: who asks. density: what
     the rule knows of where people are; empty where it knows nothing.
     """
@@ -228,7 +227,7 @@ Progress = Callable[[str, float], None]
 
 @dataclass(frozen=True)
 class PlacesProtocol:
-    """What is compared. items, levels: on the map; axis_items, axis_levels: on line and ring.
+    """What is compared. items, levels: on the map; axis_items, axis_levels: on the line.
     people: of each crowd; draws: signals of each of them. few_ks: for the bare `posterior`, `remap`
     and the rule that knows of kinds; beside_ks: for people in the country, and a density with half
     of its towns. filters: shares of items that pass one. Raises ParameterError for an empty or
@@ -316,7 +315,7 @@ def cells_of(
 
 def parts_of(protocol: PlacesProtocol) -> list[Part]:
     """The largest last, so that what is told of progress is never too hopeful."""
-    axes = product((_line, _ring), protocol.axis_items, protocol.axis_levels)
+    axes = product((_line,), protocol.axis_items, protocol.axis_levels)
     map_parts = product((_country,), protocol.items, protocol.levels)
     return [Part(*each) for each in (*axes, *map_parts)]
 
@@ -349,10 +348,6 @@ def _country(protocol: PlacesProtocol, towns: Towns) -> Ground:
 
 def _line(protocol: PlacesProtocol, _: Towns) -> Ground:
     return Road.of(LINE, protocol.people, protocol.seed)
-
-
-def _ring(protocol: PlacesProtocol, _: Towns) -> Ground:
-    return Road.of(RING, protocol.people, protocol.seed)
 
 
 def questions_of(protocol: PlacesProtocol) -> tuple[Asked, ...]:

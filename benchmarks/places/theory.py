@@ -1,10 +1,9 @@
-"""Lines and rings against theory: the mean disutility of an answer, summed over the exact law.
+"""Lines against theory: the mean disutility of an answer, summed over the exact law.
 
 Items are dense (500 a unit of noise), a person stands off the lattice, and every signal that the
 lattice's law can send is answered by the production rule and weighed by its probability; only the
-sum is thinned, to 64 lattice points a unit of noise, which changes it by less than .1 %. On a line
-the result must be the closed form of the optimal offsets; on a ring no mechanism with two results
-does better than the optimum of appendix A.2 of Goel et al., and ours uses other noise.
+sum is thinned, to 64 lattice points a unit of noise, which changes it by less than .1 %. The
+result must be the closed form of the optimal offsets.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ import numpy as np
 
 from askew.noise.lattice import LatticeLaplace
 from askew.placement import Disutility, Identity, Laplace, Power, place
-from askew.placement.ring import place_on_ring
 from askew.protocol.rule_kind import MetricRuleKind
 from askew.protocol.signal import Signal
 from askew.retrieval.posterior import lattice_log_likelihood
@@ -39,9 +37,7 @@ _OFF = 0.2113  # of a person from a round value
 
 @dataclass(frozen=True)
 class Agreement:
-    """ground: line or ring. found: mean disutility. theory: the closed form of a line, or the least
-    that any mechanism reaches on a ring, in the same unit.
-    """
+    """found: mean disutility. theory: the closed form of a line."""
 
     ground: str
     disutility: str
@@ -56,26 +52,17 @@ class Agreement:
 
 
 def agreements() -> Iterator[Agreement]:
-    """A line for each disutility and k, and rings of two sizes for k = 2."""
+    """A line for each disutility and k."""
     for name, h in DISUTILITIES.items():
         for k in KS:
             yield on_line(name, h, k)
-    for size in (4.0, 12.0):
-        yield on_ring(size)
 
 
 def on_line(name: str, h: Disutility, k: int) -> Agreement:
     """Epsilon 1, on a line so long that its ends do not matter."""
-    axis = Axis("post", "km", 0.0, 4 * _FAR, wraps=False, scale=1.0)
+    axis = Axis("post", "km", 0.0, 4 * _FAR, scale=1.0)
     found = mean_disutility(axis, h, k, 2 * _FAR + _OFF)
     return Agreement("line", name, k, found, place(Laplace(1.0), h, k).cost)
-
-
-def on_ring(size: float) -> Agreement:
-    """Epsilon 1, two results."""
-    axis = Axis("direction", "turn", 0.0, size, wraps=True, scale=1.0)
-    found = mean_disutility(axis, Identity(), 2, size / 2 + _OFF)
-    return Agreement(f"ring of {size:g}", "t", 2, found, place_on_ring(1.0, 2, size).cost)
 
 
 def mean_disutility(axis: Axis, h: Disutility, k: int, person: float) -> float:
@@ -88,10 +75,9 @@ def mean_disutility(axis: Axis, h: Disutility, k: int, person: float) -> float:
     # The law is the same everywhere: the signal moves one way, or the person the other.
     people = (person - moves * lattice.step).astype(np.float64)[:, None]
     weights = np.exp(lattice_log_likelihood(lattice, [around], people))
-    total = axis.steps(lattice)
-    sent = (around + moves) % total if axis.wraps else around + moves
+    sent = around + moves
     best = np.empty(len(sent))
     for row, z in enumerate(sent.tolist()):
         away = np.abs(items[rule.choose(Signal(space.version, lattice, (z,)), k)] - person)
-        best[row] = (np.minimum(away, float(axis.size) - away) if axis.wraps else away).min()
+        best[row] = away.min()
     return float(weights @ h(best) / weights.sum())

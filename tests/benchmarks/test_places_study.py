@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from benchmarks.places import report, theory
-from benchmarks.places.grounds import LINE, RING, Country, Market, PlaceRun, Road
+from benchmarks.places.grounds import LINE, Country, Market, PlaceRun, Road
 from benchmarks.places.report import best_lines
 from benchmarks.places.study import (
     SERVED,
@@ -22,7 +22,7 @@ from benchmarks.places.study import (
     cell_of,
     studied,
 )
-from benchmarks.places.theory import DISUTILITIES, mean_disutility, on_line, on_ring
+from benchmarks.places.theory import DISUTILITIES, mean_disutility, on_line
 from numpy.typing import NDArray
 
 from askew.errors import ParameterError
@@ -53,8 +53,7 @@ def stalls(space: Axis, people: list[float]) -> Market:
     return Market(ground, np.arange(0.0, 100.0, 10)[:, None], np.arange(10) % 2, (0.5, 0.4))
 
 
-ROAD = Axis("post", "km", 0.0, 100.0, wraps=False, scale=1.0)
-CIRCLE = Axis("post", "km", 0.0, 100.0, wraps=True, scale=1.0)
+ROAD = Axis("post", "km", 0.0, 100.0, scale=1.0)
 
 
 def ids(*items: int) -> NDArray[np.int64]:
@@ -77,11 +76,6 @@ def test_behind_a_filter_only_items_that_pass_count_for_slate_and_for_nearest() 
     cell = cell_of(label(), run, run, run)
     assert [each.none.mean for each in cell.filtered] == [0.0, 0.5]
     assert [each.extra.mean for each in cell.filtered] == [12.0, 20.0]
-
-
-def test_on_a_ring_the_short_way_counts() -> None:
-    run = stalls(CIRCLE, [97.0]).run("all", [ids(9), ids(0)])
-    assert run.extra[0] == pytest.approx([4.0, 0.0])  # 7 back to 90, 3 on to 0
 
 
 def test_on_the_map_a_degree_of_latitude_is_its_length_on_the_ground() -> None:
@@ -128,9 +122,8 @@ def test_people_come_from_a_finer_list_of_towns_than_the_density() -> None:
     assert items > 4 * in_berlin(country.crowds["rural"])
 
 
-@pytest.mark.parametrize("axis", [LINE, RING])
-def test_signals_on_an_axis_are_such_as_devices_send(axis: Axis) -> None:
-    road = Road.of(axis, 500, 0)
+def test_signals_on_an_axis_are_such_as_devices_send() -> None:
+    axis, road = LINE, Road.of(LINE, 500, 0)
     card = CollectionCard("stalls", "0" * 32, 100, "SIMULATED", simulated=True)
     served = MetricCard(road.space, (card,), 64, MetricRule(MetricRuleKind.CODEBOOK))
     signals = road.signals(Fraction(693, 10_000), "all", 2)
@@ -138,12 +131,7 @@ def test_signals_on_an_axis_are_such_as_devices_send(axis: Axis) -> None:
         served.check(Query(signal, 5, "stalls"))
     away = np.array([s.point()[0] for s in signals])
     away -= np.repeat((road.crowds["all"][:, 0] - axis.low) / axis.scale, 2)
-    size = float(axis.size)
-    if axis.wraps:
-        away = (away + size / 2) % size - size / 2
-    else:
-        assert np.abs(away).mean() == pytest.approx(1 / 0.0693, rel=0.15)
-    assert np.abs(away).max() > size / 20
+    assert np.abs(away).mean() == pytest.approx(1 / 0.0693, rel=0.15)
 
 
 @pytest.mark.parametrize("name", DISUTILITIES)
@@ -172,12 +160,8 @@ def test_other_results_than_the_optimal_ones_would_not_agree(
 
 
 def line_of_5() -> tuple[Any, ...]:
-    axis = Axis("post", "km", 0.0, 144.0, wraps=False, scale=1.0)
+    axis = Axis("post", "km", 0.0, 144.0, scale=1.0)
     return axis, DISUTILITIES["t"], 5, 72.2113
-
-
-def test_on_a_ring_two_results_stay_above_the_bound_of_any_mechanism() -> None:
-    assert 1 < on_ring(4.0).ratio < 1.12
 
 
 @cache
@@ -188,7 +172,7 @@ def small_study() -> tuple[PlaceCell, ...]:
 
 def test_every_rule_stands_beside_the_nearest_items_for_the_same_draws() -> None:
     cells = small_study()
-    assert {cell.label.ground for cell in cells} == {"map", "line", "ring"}
+    assert {cell.label.ground for cell in cells} == {"map", "line"}
     assert {cell.label.rule for cell in cells} == set(SMALL.rules)
     assert {cell.label.crowd for cell in cells} == {"all", "rural"}
     assert {cell.label.density for cell in cells} == {"", "towns", "half of them"}

@@ -131,8 +131,8 @@ def _map(region: Region = GERMANY, spoil: Reply = lambda data: data, most: int =
     return HostileMap(made_card(MapSpace(region), most=most), spoil=spoil)
 
 
-def _axis(low: float, high: float, scale: float, *, wraps: bool = False) -> HostileMap:
-    return HostileMap(made_card(AxisSpace((Axis("hour", "h", low, high, wraps, scale),))))
+def _axis(low: float, high: float, scale: float) -> HostileMap:
+    return HostileMap(made_card(AxisSpace((Axis("hour", "h", low, high, scale),))))
 
 
 def _garbage(_: bytes) -> bytes:
@@ -177,7 +177,7 @@ _MAKERS: dict[str, Callable[[], HostileMap]] = {
     "an item far outside": lambda: _map(spoil=_edited(_far)),
     "one item less": lambda: _map(spoil=_edited(_one_less)),
     "values of another type": lambda: _map(spoil=_edited(_other_values)),
-    "a ring of a day": lambda: _axis(0.0, 24.0, 4.0, wraps=True),
+    "a line of a day": lambda: _axis(0.0, 24.0, 8.0),
     "a line that ends before noon": lambda: _axis(0.0, 11.0, 4.0),
     "a line of one minute": lambda: _axis(8.49, 8.51, 1.0),
     "an hour that is a second": lambda: _axis(0.0, 24.0, 1 / 3600),

@@ -1,4 +1,4 @@
-"""Collections behind a real socket: a map, a ring, live values that change between questions."""
+"""Collections behind a real socket: a map, a line, live values that change between questions."""
 
 from __future__ import annotations
 
@@ -105,14 +105,13 @@ async def test_a_map_is_asked_with_no_space_and_no_region_in_the_bytes() -> None
     assert convert.slate_from_bytes(reply, model.card, 5, "cafes").item_ids
 
 
-async def test_a_ring_is_asked_over_its_end() -> None:
-    """Half past eleven at night is next to one o'clock."""
+async def test_a_line_is_asked_at_its_end() -> None:
     model = model_of(DAY, [posts(DAY, 24)], rule=MetricRuleKind.NEAREST)
     signal = Signal(DAY.version, LatticeLaplace(4, 16), (round(23.5 * 16),))
     async with serving(model) as transport:
         slate = await transport.retrieve(Query(signal, 4, "posts"), await transport.metric_card())
     hours = model.collections["posts"].coordinates[:, 0]
-    away = np.minimum(np.abs(hours - 23.5), 24 - np.abs(hours - 23.5))
+    away = np.abs(hours - 23.5)
     assert list(slate.item_ids) == sorted(np.argsort(away, kind="stable")[:4].tolist())
 
 

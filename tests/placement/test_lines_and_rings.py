@@ -10,20 +10,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from askew.errors import ParameterError
 from askew.noise.lattice import LatticeLaplace
 from askew.placement import Disutility, Identity, Laplace, Power, Threshold, place
-from askew.placement.axes import place_on_axes
 from askew.placement.ring import WrappedLaplace, place_on_ring, place_on_wrapped_line
-from askew.spaces.axes import Axis, AxisSpace
 
 Array = NDArray[np.float64]
 
 CIRCLE = 2 * math.pi
 QUARTER = LatticeLaplace.for_epsilon(Fraction(1, 4))
-ROAD = Axis("post", "km", 0.0, 500.0, wraps=False, scale=1.0)
-DAY = Axis("hour", "h", 0.0, 24.0, wraps=True, scale=1.0)
-HEADING = Axis("heading", "degrees", 0.0, 360.0, wraps=True, scale=10.0)
 ALL = [Identity(), Power(2.0), Power(0.5)]
 
 
@@ -56,34 +50,33 @@ def test_the_closed_form_of_the_line_is_what_a_devices_law_costs(
     h: Disutility, k: int, fraction: float
 ) -> None:
     """Exact fractions of the lattice's law, on and off the lattice, with odd and with even k."""
-    found = place_on_axes(AxisSpace((ROAD,)), QUARTER, k, h)
-    assert found.cost == place(Laplace(0.25), h, k).cost
+    found = place(Laplace(0.25), h, k)
     places, odds = drawn(QUARTER, fraction)
-    cost = float(odds @ h(to_nearest(places, found.offsets[:, 0])))
+    cost = float(odds @ h(to_nearest(places, found.offsets)))
     assert cost == pytest.approx(found.cost, rel=2e-3)
 
 
 @pytest.mark.parametrize("h", ALL, ids=str)
-@pytest.mark.parametrize(("axis", "k"), [(DAY, 1), (DAY, 2), (DAY, 20), (HEADING, 5)])
+@pytest.mark.parametrize(("size", "k"), [(24, 1), (24, 2), (24, 20), (36, 5)])
 def test_the_cost_on_a_ring_is_what_a_devices_wrapped_law_costs(
-    h: Disutility, axis: Axis, k: int
+    h: Disutility, size: int, k: int
 ) -> None:
-    found = place_on_axes(AxisSpace((axis,)), QUARTER, k, h)
+    found = place_on_wrapped_line(0.25, size, h, k)
     places, odds = drawn(QUARTER, 0.25)
-    cost = float(odds @ h(to_nearest(places, found.offsets[:, 0], float(axis.size))))
+    cost = float(odds @ h(to_nearest(places, found.offsets, size)))
     assert cost == pytest.approx(found.cost, rel=1e-3)
 
 
-@pytest.mark.parametrize("axis", [DAY, HEADING])
-def test_the_density_of_a_ring_is_the_lattices_law_after_wrapping(axis: Axis) -> None:
+@pytest.mark.parametrize("size", [24, 36])
+def test_the_density_of_a_ring_is_the_lattices_law_after_wrapping(size: int) -> None:
     """Every step of the ring: the sum over all turns against the integral of the density."""
-    size, q = axis.steps(QUARTER), QUARTER.inverse_rate
-    wrapped = np.zeros(size)
+    q, steps = QUARTER.inverse_rate, size << QUARTER.step_exponent
+    wrapped = np.zeros(steps)
     reach = 60 * q
-    np.add.at(wrapped, np.arange(-reach, reach + 1) % size, geometric(QUARTER, reach))
+    np.add.at(wrapped, np.arange(-reach, reach + 1) % steps, geometric(QUARTER, reach))
     step = QUARTER.step * float(QUARTER.epsilon)
-    edges: Array = (np.arange(size + 1, dtype=np.float64) - 0.5) * step
-    density = np.diff(WrappedLaplace(float(axis.size * QUARTER.epsilon)).cdf(edges))
+    edges: Array = (np.arange(steps + 1, dtype=np.float64) - 0.5) * step
+    density = np.diff(WrappedLaplace(float(size * QUARTER.epsilon)).cdf(edges))
     assert density.sum() == pytest.approx(1)
     assert np.abs(density - wrapped).sum() < 1e-3
 
@@ -164,36 +157,3 @@ def test_lengths_on_a_ring_scale_with_one_over_epsilon() -> None:
     unit, tenth = (place_on_wrapped_line(e, 6 / e, Power(2.0), 5) for e in (1.0, 0.1))
     np.testing.assert_allclose(tenth.offsets, 10 * unit.offsets, rtol=1e-9)
     assert tenth.cost == pytest.approx(100 * unit.cost)
-
-
-@pytest.mark.parametrize("axes", [(ROAD, ROAD), (ROAD, DAY), (DAY, HEADING, ROAD)])
-def test_several_axes_get_a_codebook_that_goes_around_the_rings(axes: tuple[Axis, ...]) -> None:
-    named = tuple(Axis(f"{n}", a.unit, a.low, a.high, a.wraps, a.scale) for n, a in enumerate(axes))
-    found = place_on_axes(AxisSpace(named), QUARTER, 20)
-    assert found.offsets.shape == (20, len(axes))
-    draws = np.random.default_rng(3).laplace(scale=4.0, size=(20_000, len(axes)))
-    far = np.zeros((20_000, 20))
-    for column, axis in enumerate(axes):
-        gaps = draws[:, column, None] - found.offsets[:, column]
-        if axis.wraps:
-            size = float(axis.size)
-            assert (np.abs(found.offsets[:, column]) <= size / 2).all()
-            gaps -= size * np.round(gaps / size)
-        far += np.abs(gaps)
-    costs = far.min(axis=1)
-    error = math.hypot(costs.std() / math.sqrt(20_000), found.standard_error)
-    assert abs(costs.mean() - found.cost) < 5 * error
-
-
-def test_offsets_come_nearest_first_and_an_equal_question_is_not_worked_out_again() -> None:
-    for axes in ((ROAD,), (DAY,), (ROAD, DAY)):
-        found = place_on_axes(AxisSpace(axes), QUARTER, 9, np.sqrt)
-        assert (np.diff(np.abs(found.offsets).sum(axis=1)) >= 0).all()
-        assert place_on_axes(AxisSpace(axes), QUARTER, 9, np.sqrt) is found
-
-
-@pytest.mark.parametrize("k", [0, -1, 1.5])
-def test_what_is_no_count_is_refused(k: int) -> None:
-    for axes in ((ROAD,), (DAY,), (ROAD, DAY)):
-        with pytest.raises(ParameterError):
-            place_on_axes(AxisSpace(axes), QUARTER, k)

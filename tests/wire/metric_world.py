@@ -30,8 +30,8 @@ RULE = MetricRule(MetricRuleKind.POSTERIOR, "towns of GeoNames")
 MAP_CARD = MetricCard(MapSpace(Area(47.2, 5.8, 55.1, 15.1)), (PLACES, CAFES), 5, RULE)
 AXES = AxisSpace(
     (
-        Axis("kilometer post", "km", 0.0, 800.0, wraps=False, scale=100.0),
-        Axis("time of day", "hours", 0.0, 24.0, wraps=True, scale=1.0),
+        Axis("kilometer post", "km", 0.0, 800.0, scale=100.0),
+        Axis("time of day", "hours", 0.0, 24.0, scale=1.0),
     )
 )
 AXES_CARD = MetricCard(AXES, (PLACES,), 64, MetricRule(MetricRuleKind.CODEBOOK))

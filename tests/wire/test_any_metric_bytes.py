@@ -99,7 +99,6 @@ axis = st.builds(
     unit=st.text(max_size=5) | st.just("km"),
     low=st.floats(),
     high=st.floats(),
-    wraps=st.booleans(),
     scale=st.floats(),
 )
 

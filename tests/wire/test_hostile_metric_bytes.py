@@ -9,7 +9,6 @@ import pytest
 from small_world import RULE, made_encoder, made_space
 from wire.hostility import HOSTILE_TEXTS, Case, accepted_parts, altered
 from wire.metric_world import (
-    AXES,
     AXES_CARD,
     AXES_CARD_BYTES,
     AXES_REQUEST_BYTES,
@@ -39,7 +38,6 @@ from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.rule_kind import MetricRuleKind
 from askew.protocol.signal import Query, Signal
-from askew.spaces.axes import AxisSpace
 from askew.spaces.map import MapSpace, Region
 from askew.wire import convert
 from askew.wire.v1 import retrieval_pb2 as pb
@@ -93,8 +91,6 @@ def test_a_bad_question_to_a_map_is_refused(
 AXES_REQUESTS: dict[str, Case] = {
     "a coordinate too few": ("values", [0], DimensionMismatch),
     "a coordinate too many": ("values", [0, 0, 0], DimensionMismatch),
-    "before the ring's first step": ("values", [0, -1], OutOfRange),
-    "beyond the ring's last step": ("values", [0, 24 * 1024], OutOfRange),
     "below the limit of the wire": ("values", [-(2**31), 0], OutOfRange),
     "another space": ("space_version", bytes(16), StaleSpace),
     "no space": ("space_version", b"", Malformed),
@@ -107,14 +103,6 @@ AXES_REQUESTS: dict[str, Case] = {
 def test_a_bad_question_to_axes_is_refused(path: str, value: object, kind: type[WireError]) -> None:
     bad = altered(pb.RetrieveRequest.FromString(AXES_REQUEST_BYTES), path, value)
     refused(lambda: convert.query_from_bytes(bad, AXES_CARD), kind)
-
-
-def test_a_lattice_on_which_a_ring_is_none_is_refused() -> None:
-    space = AxisSpace((replace(AXES.axes[1], high=7.5),))
-    card = replace(AXES_CARD, space=space)
-    query = Query(Signal(space.version, LatticeLaplace(0, 4), (0,)), 3, "places to eat")
-    data = convert.query_to_bytes(query)
-    assert "whole number" in refused(lambda: convert.query_from_bytes(data, card), OutOfRange)
 
 
 def tastes() -> ModelCard:
@@ -372,7 +360,6 @@ AXIS_FIELDS: dict[str, dict[str, object]] = {
     "no name": {"name": ""},
     "no unit": {"unit": ""},
     "the name of another axis": {"name": "time of day"},
-    "a ring of no whole number of steps": {"wraps": True, "scale": 0.3},
 }
 
 

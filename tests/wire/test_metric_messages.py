@@ -154,9 +154,9 @@ def test_any_attribute_survives_the_wire(  # noqa: PLR0917  # one a field
 def test_three_axes_survive_the_wire() -> None:
     axes = AxisSpace(
         (
-            Axis("a", "km", -1e6, 0.1, wraps=False, scale=3.3),
-            Axis("b", "hours", 0.0, 24.0, wraps=True, scale=0.5),
-            Axis("ç", "€", -0.0, 1.0, wraps=False, scale=1e-3),
+            Axis("a", "km", -1e6, 0.1, scale=3.3),
+            Axis("b", "hours", 0.0, 24.0, scale=0.5),
+            Axis("ç", "€", -0.0, 1.0, scale=1e-3),
         )
     )
     card = replace(AXES_CARD, space=axes)

@@ -18,7 +18,7 @@ from askew.errors import LedgerFrozen, OutOfRange, ParameterError, PlaceError, Q
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import RandomBits
 from askew.protocol.signal import Mechanism, Signal
-from askew.spaces.axes import Axis, AxisSpace
+from askew.spaces.axes import AxisSpace
 from askew.spaces.map import Area, MapNoise, MapSpace, Position, Region
 from askew_client.profile.named_place import AxisValues, NamedPlace, Spot
 from askew_client.settings.settings import ClientSettings
@@ -200,8 +200,8 @@ class AxisErrand:
         """These values, on a server with axes that they name and that this device enters.
 
         Which axes a value names is public, as the name of a place is; its numbers are not, so one
-        beyond an axis counts as its nearest end, on a ring modulo the ring. A refusal by limits
-        that a server chooses would let it find the value by halves.
+        beyond an axis counts as its nearest end. A refusal by limits that a server chooses would
+        let it find the value by halves.
         """
         missing = [axis.name for axis in space.axes if axis.name not in self.spot.values]
         if missing:
@@ -210,7 +210,7 @@ class AxisErrand:
         if diameter > most:
             limit = f"at most this device's limit, {most:g}, in the server's units of distance"
             raise ParameterError("the diameter of the axes", diameter, limit)
-        point = tuple([axis.folded(self.spot.values[axis.name]) for axis in space.axes])
+        point = tuple([axis.clamped(self.spot.values[axis.name]) for axis in space.axes])
         lattice = LatticeLaplace.for_epsilon(settings.epsilon)
         try:
             space.check_lattice(lattice)
@@ -259,7 +259,7 @@ class AxisAsker:
     def check(self, signal: Signal) -> None:
         """Raises a WireError unless the signal fits the axes."""
         signal.check(self.space.dimension, 0)
-        self.space.check(signal.lattice, signal.values)
+        self.space.check_lattice(signal.lattice)
 
     def sent(self, signal: Signal) -> tuple[float, ...]:
         """The noisy values, which may lie beyond the ends of a line."""
@@ -267,9 +267,9 @@ class AxisAsker:
         return tuple([axis.low + axis.scale * step for axis, step in steps])
 
     def distance(self, coordinates: Sequence[float]) -> float:
-        """The axes' distances added, the short way round a ring."""
+        """The axes' distances added."""
         pairs = zip(self.space.axes, self.true, coordinates, strict=True)
-        return sum(_apart(axis, here, there) for axis, here, there in pairs)
+        return sum(abs(here - there) / axis.scale for axis, here, there in pairs)
 
     def holds(self, coordinates: Sequence[float]) -> bool:
         """Whether an item lies on the axes."""
@@ -294,11 +294,6 @@ class AxisAsker:
             cap=cap,
             fresh=fresh,
         )
-
-
-def _apart(axis: Axis, here: float, there: float) -> float:
-    apart = abs(here - there) / axis.scale
-    return min(apart, float(axis.size) - apart) if axis.wraps else apart
 
 
 def fresh_errand(spot: Spot, handle: str, settings: ClientSettings) -> Errand:

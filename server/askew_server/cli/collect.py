@@ -76,7 +76,7 @@ def collect(
     max_slate_size: int,
     strict: bool,
 ) -> None:
-    """Make a model of collections: items on a map, on lines or on rings.
+    """Make a model of collections: items on a map or on lines.
 
     A file has a column title or name, latitude and longitude (or lat and lon; on axes, the axes'
     names), and an id or key if live values are to find their items. Of its other columns replies

@@ -125,7 +125,7 @@ _COMMANDS = {
     "analyst": "Ask for the most popular items, from a budget that an operator granted.",
     "certs": "Make an authority and a server's certificate in DIRECTORY, to develop with.",
     "check": "Check a configuration, its models, its certificates and its ledger.",
-    "collect": "Make a model of collections: items on a map, on lines or on rings.",
+    "collect": "Make a model of collections: items on a map or on lines.",
     "evaluate": "Compare the ways to answer a signal, always beside the slate that knows nothing.",
     "explain": "Say how good a released list will be, the best mechanism first.",
     "import": "Make a model of vectors that another model has: embeddings, factors.",

@@ -48,7 +48,6 @@ class AxisFields(Strict, frozen=True):
     unit: str
     low: float
     high: float
-    wraps: bool = False
     scale: float = 1.0
 
 

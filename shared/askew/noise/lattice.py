@@ -93,13 +93,9 @@ class LatticeLaplace:
         The point is inside its space, which `Profile` has checked. Raises ParameterError, which
         repeats no coordinate, for one that is not finite.
         """
-        return tuple([clamped(z) for z in self.draw(point, bits)])
-
-    def draw(self, point: Iterable[float | Fraction], bits: RandomBits) -> list[int]:
-        """As `perturb`, before anything is clamped: a ring wraps these."""
         nearby = self._round(point, bits)
         noise = self.noise.draw(len(nearby), bits)
-        return [near + move for near, move in zip(nearby, noise, strict=True)]
+        return tuple([clamped(near + move) for near, move in zip(nearby, noise, strict=True)])
 
     def _round(self, point: Iterable[float | Fraction], bits: RandomBits) -> list[int]:
         """Randomized rounding: up with the probability of the fraction, so right on average."""

@@ -110,7 +110,7 @@ class MetricCard:
             raise OutOfRange("k", f"from 1 to {most}")
         if isinstance(space, AxisSpace):
             signal.check(space.dimension, 0)
-            space.check(signal.lattice, signal.values)
+            space.check_lattice(signal.lattice)
         else:
             signal.map_noise  # noqa: B018  # a check
 

@@ -57,8 +57,7 @@ def _space_to_message(space: MetricSpace) -> pb.MetricSpace:
             region=pb.Region(south=a.south, west=a.west, north=a.north, east=a.east)
         )
     axes = [
-        pb.Axis(name=a.name, unit=a.unit, low=a.low, high=a.high, wraps=a.wraps, scale=a.scale)
-        for a in space.axes
+        pb.Axis(name=a.name, unit=a.unit, low=a.low, high=a.high, scale=a.scale) for a in space.axes
     ]
     return pb.MetricSpace(axes=pb.Axes(axes=axes))
 
@@ -73,9 +72,7 @@ def _space_from_message(message: pb.MetricSpace) -> MetricSpace:
                 raise OutOfRange(error.name, error.limit) from None
         case "axes":
             axes = message.axes.axes
-            return AxisSpace(
-                tuple([Axis(a.name, a.unit, a.low, a.high, a.wraps, a.scale) for a in axes])
-            )
+            return AxisSpace(tuple([Axis(a.name, a.unit, a.low, a.high, a.scale) for a in axes]))
         case _:
             raise Malformed("the space is neither a map nor axes")
 

@@ -76,9 +76,9 @@ def test_a_saved_model_is_the_model_that_is_loaded(directory: Path) -> None:
 
 
 def test_a_model_on_a_ring_is_loaded(tmp_path: Path) -> None:
-    ring = model_of(DAY, [posts(DAY)], rule=MetricRuleKind.NEAREST)
-    artifact.save(ring, tmp_path / "ring")
-    assert same(ring, artifact.load(tmp_path / "ring"))
+    line = model_of(DAY, [posts(DAY)], rule=MetricRuleKind.NEAREST)
+    artifact.save(line, tmp_path / "line")
+    assert same(line, artifact.load(tmp_path / "line"))
 
 
 def test_what_loads_a_model_of_tastes_loads_collections_too(directory: Path) -> None:

@@ -294,7 +294,7 @@ def test_a_region_that_is_none_is_refused(text: str) -> None:
 
 def test_axes_come_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "axes.toml"
-    path.write_text('[[axes]]\nname = "hour"\nunit = "h"\nlow = 0\nhigh = 24\nwraps = true\n')
+    path.write_text('[[axes]]\nname = "hour"\nunit = "h"\nlow = 0\nhigh = 24\n')
     assert space_of_axes(path).version == DAY.version
     for text in ("", "axes = []", '[[axes]]\nname = "x"\n', path.read_text() + "size = 3\n", "["):
         path.write_text(text)

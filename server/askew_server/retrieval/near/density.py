@@ -69,10 +69,6 @@ class Laws(Generic[_Made]):
             OrderedDict()
         )
 
-    def knows(self, signal: Signal, k: int = 0) -> bool:
-        """Whether `of` has nothing to make."""
-        return (_lattice(signal), k) in self._kept
-
     def of(self, signal: Signal, k: int = 0) -> _Made:
         """What belongs to the signal's law and k."""
         law = _lattice(signal), k
@@ -124,7 +120,7 @@ class Density:
 
     def __init__(self, frame: Frame, people: NDArray[np.float32]) -> None:
         self._extent, self._levels = frame.extent, [people]
-        self._rings: list[bool] = frame.rings.tolist()
+        self._goes_around = frame.goes_around
         while self._levels[-1].size > 1:
             self._levels.append(_joined(self._levels[-1]))
 
@@ -144,10 +140,9 @@ class Density:
         sides = [min(b - a, 1.0) * n for a, b, n in zip(low, high, self._shape(0), strict=True)]
         level = max(_FINEST, floor(log2(prod(sides) / _WINDOW) / len(sides)))
         while True:
-            ranges = [
-                _cells(*each)
-                for each in zip(low, high, self._shape(level), self._rings, strict=True)
-            ]
+            ranges = [_cells(*each) for each in zip(low, high, self._shape(level), strict=True)]
+            if self._goes_around:
+                ranges[-1] = _around(low[-1], high[-1], self._shape(level)[-1])
             if prod(map(len, ranges)) <= _WINDOW:
                 return self._window(level, ranges)
             level += 1
@@ -168,13 +163,16 @@ class Density:
         return Window(centers, cell, held[np.ix_(*places)])
 
 
-def _cells(low: float, high: float, size: int, ring: bool) -> range:
-    """Which of `size` cells reach from low to high, in parts of the axis; a ring once around."""
-    first, last = floor(low * size), ceil(high * size)
-    if ring:
-        return range(first, max(first + 1, min(last, first + size)))
-    first = min(max(first, 0), size - 1)
-    return range(first, max(first + 1, min(last, size)))
+def _cells(low: float, high: float, size: int) -> range:
+    """Which of `size` cells reach from low to high, in parts of the axis."""
+    first = min(max(floor(low * size), 0), size - 1)
+    return range(first, max(first + 1, min(ceil(high * size), size)))
+
+
+def _around(low: float, high: float, size: int) -> range:
+    """As `_cells`, where the ends of the axis are one: at most once around."""
+    first = floor(low * size)
+    return range(first, max(first + 1, min(ceil(high * size), first + size)))
 
 
 def _joined(people: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -192,7 +190,9 @@ def _spread(frame: Frame, grid: Points, people: Points) -> NDArray[np.float32]:
     rows = np.minimum((grid / frame.extent * shape).astype(np.int64), np.array(shape) - 1)
     flat = np.ravel_multi_index(tuple(rows.T), shape)
     classes = np.rint(np.log2(_width(people))).astype(np.int64)
-    modes: list[Mode] = ["wrap" if ring else "reflect" for ring in frame.rings]
+    modes: list[Mode] = ["reflect"] * len(shape)
+    if frame.goes_around:
+        modes[-1] = "wrap"
     total = np.zeros(shape, np.float32)
     for each in np.unique(classes):
         of_class = classes == each

@@ -1,14 +1,14 @@
 """The nearest items of points, by a k-d tree: exact, and built in a fraction of a second.
 
 Distances: on a map along the great circle of a sphere with the Earth's mean radius (queries compare
-chords, which order alike); on axes l1, the short way on rings. Memory: the points twice,
+chords, which order alike); on axes l1. Memory: the points twice,
 and about as much for the tree. A query takes O(log n) expected.
 
 How a metric space lies: its frame for items, signals and people. The one module that asks
 whether a space is a map or a list of axes.
 
 Grid coordinates u, (m, d): on a map degrees north of the south edge and degrees east of the west
-edge; on axes (value - low) / scale. The box [0, extent] holds the space; a ring's ends are one.
+edge; on axes (value - low) / scale. The box [0, extent] holds the space.
 Tree points, (m, e): on a map the point of the sphere with the Earth's mean radius, in kilometers,
 so that nearest in the straight line is nearest by great circle, at 180 degrees too; on axes u.
 Noise offsets, (m, d): kilometers east and north in the device's plane, which has the cosine that
@@ -17,7 +17,7 @@ comes with the signal; on axes units of distance.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
 from math import log1p
 from typing import Protocol
 
@@ -28,9 +28,10 @@ from scipy.special import gammaincinv
 
 from askew.errors import DimensionMismatch, OutOfRange
 from askew.noise.hexagonal import GAUGE, NEIGHBORS, RISE
-from askew.placement.axes import offsets_on_axes
 from askew.placement.hexagonal import place_on_map
-from askew.placement.problem import Disutility
+from askew.placement.noise import Laplace
+from askew.placement.problem import Disutility, frozen
+from askew.placement.rule import place
 from askew.protocol.signal import Signal
 from askew.spaces.axes import AxisSpace
 from askew.spaces.map import (
@@ -55,7 +56,7 @@ class Frame(Protocol):
     norm: int  # of tree points
     extent: Points  # (d,), the box of grid coordinates
     units: Points  # (d,), about how much distance one of each grid coordinate is
-    rings: NDArray[np.bool_]  # (d,), whether the ends of a coordinate are one
+    goes_around: bool  # whether the ends of the last coordinate are one
 
     def grid(self, coordinates: Points) -> Points:
         """Coordinates of a collection (m, d) -> grid coordinates (m, d)."""
@@ -64,7 +65,7 @@ class Frame(Protocol):
         """Grid coordinates (m, d) -> tree points (m, e)."""
 
     def inside(self, grid: Points) -> Points:
-        """Clamped into the box; wrapped on rings."""
+        """Clamped into the box; wrapped where it goes around."""
 
     def epsilon(self, signal: Signal) -> float:
         """Epsilon per unit of distance of the signal's noise."""
@@ -84,9 +85,6 @@ class Frame(Protocol):
     def offsets(self, signal: Signal, disutility: Disutility, k: int) -> Points:
         """The placed noise offsets (k', d), 1 <= k' <= k, the nearest to zero first."""
 
-    def effort(self, k: int, /) -> int:
-        """What `offsets` takes of a law that was never asked by, in answers of 2 to 3 ms."""
-
 
 def frame_of(space: MetricSpace) -> Frame:
     """The frame of a space."""
@@ -94,7 +92,7 @@ def frame_of(space: MetricSpace) -> Frame:
 
 
 class MapFrame:
-    """An area of the Earth; one that goes all the way around is a ring of longitudes."""
+    """An area of the Earth."""
 
     norm = 2
 
@@ -103,7 +101,7 @@ class MapFrame:
         self.extent = np.array([area.north - area.south, float(area.width)])
         middle = np.cos(np.radians(area.south + self.extent[0] / 2))
         self.units = np.array([_LATITUDE, _LONGITUDE * middle])
-        self.rings = np.array([False, area.goes_around])
+        self.goes_around = area.goes_around
 
     def grid(self, coordinates: Points) -> Points:
         """Longitudes within half a turn of the region's middle."""
@@ -125,7 +123,12 @@ class MapFrame:
 
     def inside(self, grid: Points) -> Points:
         """Clamped to the area's edges; wrapped at 180 degrees where it has none."""
-        return _inside(grid, self.extent, self.rings)
+        clamped = np.minimum(np.maximum(grid, 0.0), self.extent)  # np.clip takes twice as long
+        if self.goes_around:
+            longitudes = grid[..., 1] % self.extent[1]
+            # A tiny negative number wraps to the extent itself, which is the low end.
+            clamped[..., 1] = np.where(longitudes >= self.extent[1], 0.0, longitudes)
+        return np.asarray(clamped)
 
     def epsilon(self, signal: Signal) -> float:
         """Per crow's kilometer."""
@@ -164,10 +167,6 @@ class MapFrame:
         """East and north, in kilometers."""
         return place_on_map(self.epsilon(signal), k, disutility).offsets
 
-    def effort(self, _: int) -> int:
-        """Codebooks are shipped."""
-        return 0
-
     def _plane(self, signal: Signal) -> Points:
         """Kilometers of the device's plane a degree, of latitude and of longitude."""
         cosine = signal.map_noise.cosine / COSINE_PARTS
@@ -175,29 +174,28 @@ class MapFrame:
 
 
 class AxisFrame:
-    """Lines and rings; distances add."""
+    """Lines; distances add."""
 
     norm = 1
 
     def __init__(self, space: AxisSpace) -> None:
-        self._space = space
         self._low = np.array([axis.low for axis in space.axes])
         self._scale = np.array([axis.scale for axis in space.axes])
         self.extent = np.array([float(axis.size) for axis in space.axes])
         self.units = np.ones(space.dimension)
-        self.rings = np.array([axis.wraps for axis in space.axes])
+        self.goes_around = False
 
     def grid(self, coordinates: Points) -> Points:
         """Units of distance from the low ends."""
         return np.asarray((coordinates - self._low) / self._scale)
 
     def tree(self, grid: Points) -> Points:
-        """The same, a ring's high end being its low end."""
-        return self.inside(grid)
+        """The same."""
+        return grid
 
     def inside(self, grid: Points) -> Points:
-        """Clamped on lines, wrapped on rings."""
-        return _inside(grid, self.extent, self.rings)
+        """Clamped."""
+        return np.asarray(np.minimum(np.maximum(grid, 0.0), self.extent))
 
     def epsilon(self, signal: Signal) -> float:
         """Per unit of distance."""
@@ -212,17 +210,11 @@ class AxisFrame:
         return offsets
 
     def log_likelihood(self, signal: Signal, axes: list[Points]) -> Points:
-        """The sum over the axes of -t log(1 + 1/q), t steps of the lattice; both ways on a ring."""
+        """The sum over the axes of -t log(1 + 1/q), t steps of the lattice."""
         rate = log1p(1 / signal.lattice.inverse_rate) / signal.lattice.step
         total = np.zeros([1] * len(axes))
         for number, (aim, axis) in enumerate(zip(self.aim(signal), axes, strict=True)):
-            away = np.abs(axis - aim)
-            if self.rings[number]:
-                size = self.extent[number]
-                away %= size
-                logs = np.logaddexp(-rate * away, -rate * (size - away))
-            else:
-                logs = -rate * away
+            logs = -rate * np.abs(axis - aim)
             total = total + logs.reshape([-1 if n == number else 1 for n in range(len(axes))])
         return total
 
@@ -233,22 +225,15 @@ class AxisFrame:
 
     def offsets(self, signal: Signal, disutility: Disutility, k: int) -> Points:
         """In units of distance."""
-        return offsets_on_axes(self._space, signal.lattice, k, disutility)
-
-    def effort(self, k: int) -> int:
-        """A dynamic program around one ring: 17 ms for k = 8, 83 ms for k = 64."""
-        return 4 + k // 2 if len(self.rings) == 1 and self.rings[0] else 0
+        return _placed(self.epsilon(signal), len(self.units), k, disutility)
 
 
-def _inside(grid: Points, extent: Points, rings: NDArray[np.bool_]) -> Points:
-    """Clamped into the box; wrapped on rings."""
-    clamped = np.minimum(np.maximum(grid, 0.0), extent)  # np.clip takes twice as long
-    if True not in rings.tolist():  # of so few, in a tenth of the time of `any`
-        return clamped
-    wrapped = grid % extent
-    # A tiny negative number wraps to the extent itself, which is the low end.
-    wrapped = np.where(wrapped >= extent, 0.0, wrapped)
-    return np.where(rings, wrapped, clamped)
+@lru_cache(maxsize=256)
+def _placed(epsilon: float, dimension: int, k: int, disutility: Disutility) -> Points:
+    """Offsets of the Laplace law, (k', d), the nearest to zero first."""
+    found = place(Laplace(epsilon, dimension), disutility, k, on_demand=False).offsets
+    offsets = found.reshape(-1, dimension)
+    return frozen(offsets[np.argsort(np.abs(offsets).sum(axis=1), kind="stable")])
 
 
 Rows = NDArray[np.int64]
@@ -263,10 +248,7 @@ class _Tree:
 
     def __init__(self, frame: Frame, points: Points) -> None:
         self.frame = frame
-        # On a sphere the ends of a coordinate are one as they are.
-        wraps = frame.norm == 1 and frame.rings.any()
-        around = np.where(frame.rings, frame.extent, 0.0) if wraps else None
-        made = partial(cKDTree, leafsize=32, balanced_tree=False, boxsize=around)
+        made = partial(cKDTree, leafsize=32, balanced_tree=False)
         self._order: Rows = made(points, compact_nodes=False).indices
         self._tree = made(points[self._order])
 
@@ -359,9 +341,7 @@ class MetricIndex(_Tree):
         away = points - others
         if self.frame.norm == 2:
             return np.asarray(np.sqrt(np.vecdot(away, away)))
-        np.abs(away, out=away)
-        around = np.where(self.frame.rings, np.abs(self.frame.extent - away), away)
-        return np.asarray(np.minimum(away, around).sum(axis=-1))
+        return np.asarray(np.abs(away).sum(axis=-1))
 
     def compared(self, rows: Rows, points: Points) -> NDArray[np.float32]:
         """What orders distances from items (c,) to tree points (m, e) as they are: (c, m), of a
@@ -382,9 +362,6 @@ class MetricIndex(_Tree):
                 np.multiply(away, away, out=away)
             else:
                 np.abs(away, out=away)
-                if self.frame.rings[axis]:
-                    around = np.float32(self.frame.extent[axis])
-                    np.minimum(away, np.abs(around - away), out=away)
             total += away
         return total
 

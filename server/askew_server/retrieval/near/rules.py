@@ -33,7 +33,7 @@ from askew.limits import MAX_AXES
 from askew.placement.problem import Disutility, Identity
 from askew.protocol.signal import Signal
 from askew_server.retrieval.near.density import SAMPLES, Laws, People, low_discrepancy
-from askew_server.retrieval.near.index import Frame, MetricIndex, Points, Rows
+from askew_server.retrieval.near.index import MetricIndex, Points, Rows
 
 AT_ONCE = 32
 """Results from which on even a codebook's answer takes a millisecond with its reply."""
@@ -88,9 +88,9 @@ class Codebook:
         probes = self._index.frame.tree(self.probes(signal, checked(k, self._index)))
         return np.sort(self.distinct(probes, self._index.reach(probes)[1], k))
 
-    def cost(self, signal: Signal, k: int) -> int:
-        """Next to nothing, unless its offsets must be placed first."""
-        return places_of(self._index.frame, k, known=self._placed.knows(signal, k))
+    def cost(self, _: Signal, k: int) -> int:
+        """One more for each 32 results."""
+        return k // AT_ONCE
 
     def probes(self, signal: Signal, k: int) -> Points:
         """Where it looks: grid coordinates (k', d) inside the space, k' <= k."""
@@ -137,11 +137,6 @@ def _take(items: list[int], taken: dict[int, None]) -> bool:
             taken[item] = None
             return True
     return False
-
-
-def places_of(frame: Frame, k: int, *, known: bool) -> int:
-    """What a codebook's answer takes, by whether its offsets are known."""
-    return k // AT_ONCE + (0 if known else frame.effort(k))
 
 
 def checked(k: int, index: MetricIndex) -> int:

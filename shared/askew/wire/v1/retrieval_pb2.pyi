@@ -520,7 +520,6 @@ class Axis(google.protobuf.message.Message):
     UNIT_FIELD_NUMBER: builtins.int
     LOW_FIELD_NUMBER: builtins.int
     HIGH_FIELD_NUMBER: builtins.int
-    WRAPS_FIELD_NUMBER: builtins.int
     SCALE_FIELD_NUMBER: builtins.int
     name: builtins.str
     """What is measured, in words."""
@@ -529,9 +528,7 @@ class Axis(google.protobuf.message.Message):
     low: builtins.float
     """The lowest value."""
     high: builtins.float
-    """The highest value; on a ring the same point as the lowest."""
-    wraps: builtins.bool
-    """Set for a ring."""
+    """The highest value."""
     scale: builtins.float
     """How many of the unit are distance 1."""
     def __init__(
@@ -541,10 +538,9 @@ class Axis(google.protobuf.message.Message):
         unit: builtins.str = ...,
         low: builtins.float = ...,
         high: builtins.float = ...,
-        wraps: builtins.bool = ...,
         scale: builtins.float = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["high", b"high", "low", b"low", "name", b"name", "scale", b"scale", "unit", b"unit", "wraps", b"wraps"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["high", b"high", "low", b"low", "name", b"name", "scale", b"scale", "unit", b"unit"]) -> None: ...
 
 Global___Axis: typing_extensions.TypeAlias = Axis
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from near_world import BOTH, EARTH, INLAND, ISLANDS, LINE, RING, Array, noisy, places, point_of
+from near_world import BOTH, EARTH, INLAND, ISLANDS, LINE, Array, noisy, places, point_of
 
 from askew.placement.problem import Identity
 from askew.protocol.rule_kind import MetricRuleKind
@@ -43,16 +43,16 @@ class Plain:
         return self.frame.spread(signal, self.frame.offsets(signal, Identity(), K))
 
     def inside(self, grid: Array) -> Array:
-        found = np.where(self.frame.rings, grid % self.frame.extent, grid)
-        found = np.where(self.frame.rings & (found >= self.frame.extent), 0.0, found)
-        return np.clip(found, 0.0, self.frame.extent)
+        found = np.clip(grid, 0.0, self.frame.extent)
+        if self.frame.goes_around:
+            found[..., 1] = grid[..., 1] % self.frame.extent[1]
+        return found
 
     def order(self, grid: Array) -> np.ndarray:
         away = np.abs(self.items - self.frame.tree(self.inside(grid)[None]))
         if self.frame.norm == 2:
             return np.argsort((away**2).sum(axis=1), kind="stable")
-        around = np.minimum(away, np.abs(self.frame.extent - away))
-        return np.argsort(np.where(self.frame.rings, around, away).sum(axis=1), kind="stable")
+        return np.argsort(away.sum(axis=1), kind="stable")
 
     def distinct(self, probes: Array) -> list[int]:
         orders = [self.order(probe) for probe in probes]
@@ -78,9 +78,6 @@ class Plain:
         middle = people[0]
         a, b = ((each - middle).astype(np.float32) for each in (people, self.items[every]))
         away = np.abs(a[:, None] - b[None])
-        if self.frame.norm == 1:
-            extent = self.frame.extent.astype(np.float32)
-            away = np.where(self.frame.rings, np.minimum(away, np.abs(extent - away)), away)
         squared = self.frame.norm == 2
         total = np.zeros(away.shape[:2], np.float32)
         for axis in range(away.shape[2]):
@@ -121,7 +118,7 @@ def test_on_a_map(area: Area) -> None:
     the_same(MapSpace(area), places(area, 400), signals_of(area, 600))
 
 
-@pytest.mark.parametrize("space", [LINE, RING, BOTH])
+@pytest.mark.parametrize("space", [LINE, BOTH])
 def test_on_axes(space: AxisSpace) -> None:
     extent = np.array([float(axis.size) for axis in space.axes])
     values = np.random.default_rng(1).random((300, len(extent))) * extent

@@ -16,8 +16,6 @@ from near_world import (
     INLAND,
     ISLANDS,
     LINE,
-    RING,
-    along_axes,
     great_circle,
     noisy,
     places,
@@ -101,7 +99,7 @@ def test_items_at_one_place_are_distinct_results(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("kind", [Kind.NEAREST, Kind.CODEBOOK, Kind.ITEMS])
-@pytest.mark.parametrize("space", [LINE, RING, BOTH], ids=["line", "ring", "both"])
+@pytest.mark.parametrize("space", [LINE, BOTH], ids=["line", "both"])
 def test_axes_are_answered_too(kind: Kind, space: AxisSpace) -> None:
     high = np.array([axis.high for axis in space.axes])
     items = high * np.random.default_rng(1).random((60, len(high)))
@@ -336,12 +334,3 @@ def test_the_same_bytes_get_the_same_answer_in_any_process_and_with_any_number_o
         command = [sys.executable, "-c", script]
         ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
         assert ran.stdout.strip() == expected
-
-
-def test_distances_between_probes_follow_the_axes_of_a_ring() -> None:
-    items = np.arange(0.0, 24.0, 0.05)[:, None]
-    rule = near_rule_of(Kind.CODEBOOK, MetricIndex(RING, items))
-    found = items[rule.choose(point_of(RING, 23.9), 3)]
-    assert (along_axes(RING, found, np.array([23.9])) < 3).all()
-    assert (found < 3).any()
-    assert (found > 21).any()

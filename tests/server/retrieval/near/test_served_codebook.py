@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from near_world import BOTH, EARTH, INLAND, ISLANDS, LINE, RING, Array, noisy, places, point_of
+from near_world import BOTH, EARTH, INLAND, ISLANDS, LINE, Array, noisy, places, point_of
 
 from askew.placement.problem import Disutility, Power, Saturating
 from askew.protocol.signal import Signal
@@ -71,7 +71,7 @@ def test_on_a_map_of_any_density(area: Area, count: int) -> None:
     compared(MapSpace(area), places(area, count), signals)
 
 
-@pytest.mark.parametrize("space", [LINE, RING, BOTH])
+@pytest.mark.parametrize("space", [LINE, BOTH])
 @pytest.mark.parametrize("count", [40, 4_000])
 def test_on_axes_of_any_density(space: AxisSpace, count: int) -> None:
     extent = np.array([float(axis.size) for axis in space.axes])
