@@ -30,7 +30,7 @@ from askew.catalog.editions import edition_of
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Query, Signal
-from askew.wire import convert
+from askew.wire.queries import query_to_bytes
 from askew_client.transport.grpc import PATIENCE, drawn_pauses, persistent
 from askew_server.demo.simulation import demo_model
 from askew_server.taste.model import artifact
@@ -187,7 +187,7 @@ def saved(model: ItemModel, place: Path) -> Path:
 def question(model: ItemModel) -> bytes:
     space, noise = model.card.space, LatticeLaplace.for_epsilon(Fraction(4))
     signal_ = Signal(space.version, noise, (0,) * space.dimension)
-    return convert.query_to_bytes(Query(signal_, 4, edition=edition_of(today())))
+    return query_to_bytes(Query(signal_, 4, edition=edition_of(today())))
 
 
 async def main() -> int:

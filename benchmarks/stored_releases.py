@@ -21,7 +21,7 @@ import numpy as np
 from askew.dp.odometer import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, ApproximateDP, PureDP
 from askew.dp.release import PRIVACY_UNIT, Release
-from askew.wire import popularity_convert as convert
+from askew.wire.releases import charge_to_bytes, document_to_bytes, page_request_to_bytes
 from askew_server.ledger import Charge, ChargeRequest, Ledger
 from askew_server.published.reader import ReleaseReader
 from askew_server.serving.call import Answer
@@ -66,7 +66,7 @@ def published(book: Ledger, key: str, items: int, length: int) -> tuple[int, byt
         max_items_per_unit=None,
     )
     stored = book.fulfill(charge.id, release.to_bytes())
-    return charge.id, convert.document_to_bytes(stored.payload)
+    return charge.id, document_to_bytes(stored.payload)
 
 
 async def main() -> None:
@@ -90,7 +90,7 @@ async def main() -> None:
 async def compare(channel: grpc.aio.Channel, stored: dict[str, tuple[int, bytes]]) -> None:
     for size, (charge, reply) in stored.items():
         questions = {
-            "/askew.wire.v1.Popularity/GetRelease": convert.charge_to_bytes(charge),
+            "/askew.wire.v1.Popularity/GetRelease": charge_to_bytes(charge),
             "/Echo/Echo": size.encode(),
         }
         spent: dict[str, list[float]] = {method: [] for method in questions}
@@ -105,7 +105,7 @@ async def compare(channel: grpc.aio.Channel, stored: dict[str, tuple[int, bytes]
 
 
 async def lists(channel: grpc.aio.Channel) -> None:
-    question = convert.page_request_to_bytes("films")
+    question = page_request_to_bytes("films")
     method = "/askew.wire.v1.Popularity/ListReleases"
     first, *later = [(await timed(channel, method, question))[0] for _ in range(51)]
     print(f"ListReleases of {LISTED + len(SIZES)}: first {1e3 * first:.1f} ms, "

@@ -20,14 +20,15 @@ import numpy as np
 from benchmarks.serving.models import Tastes, made_films, made_people, made_tastes
 
 from askew.noise.lattice import LatticeLaplace
+from askew.protocol.ranking import Slate
 from askew.protocol.rule_kind import RuleKind
 from askew.protocol.signal import Signal
-from askew.wire.held import held_to_bytes
+from askew.wire.tastes import slate_to_bytes
 from askew_server.cli.saved_model import load, of_tastes
 from askew_server.ratings import read_ratings
 from askew_server.retrieval.snapshot import Retriever
 from askew_server.retrieval.tabulated import tables_of
-from askew_server.serving.retrieval import SlateReplies, TabulatedReplies
+from askew_server.serving.retrieval import TabulatedReplies
 from askew_server.taste.model.answer_tables import AnswerTable
 from askew_server.taste.model.held_out import Estimate, HeldOutGroup, by_sizes, lattice_signals
 from askew_server.taste.model.item_model import ItemModel
@@ -82,15 +83,17 @@ def rows(name: str, model: Tastes | ItemModel, people: PriorPeople) -> Iterator[
     retriever = Retriever(model.card, model.catalog, model.prior)
     begun = time.process_time()
     tables = tables_of(retriever)
-    whole = held_to_bytes(retriever.card, retriever.catalog)
-    replies = SlateReplies(retriever.card, retriever.catalog, whole)
+
+    def reply(items: tuple[int, ...]) -> bytes:
+        return slate_to_bytes(Slate.of_catalog(retriever.catalog, items), retriever.card)
+
     print(f"{name}: {time.process_time() - begun:.1f} s CPU in all")
     group = HeldOutGroup.of(people, model.catalog, model.card.n_held)
     mechanisms = dict.fromkeys(each.mechanism for each in tables.tables)
     for lattice in [each for each in mechanisms if isinstance(each, LatticeLaplace)]:
         asked = [each for each in tables.tables if each.mechanism == lattice]
         for table, found in zip(asked, losses(retriever, lattice, asked, group), strict=True):
-            size = TabulatedReplies([table], replies.reply).size
+            size = TabulatedReplies([table], reply).size
             title = f"  d = {table.cells.axes}, epsilon {float(lattice.epsilon):g}"
             print(
                 f"{title:40s}{table.k:4d}{len(table.cells):7,d}{len(table.slates):9,d}"

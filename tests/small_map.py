@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from askew.catalog.held_file import Part
 from askew.catalog.listing import Attribute, AttributeKind, Listing, Value
-from askew.protocol.metric_card import Card, CollectionCard, MetricCard, MetricRule
-from askew.protocol.ranking import Slate
+from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule, PlaceSlate
+from askew.protocol.model_card import Card
 from askew.protocol.rule_kind import MetricRuleKind
 from askew.protocol.signal import Query, Signal
 from askew.spaces.axes import Axis, AxisSpace
@@ -59,7 +59,7 @@ def made_card(space: MetricSpace, n_items: int = 120, most: int = 50) -> MetricC
     return MetricCard(space, collections, most, MetricRule(MetricRuleKind.NEAREST))
 
 
-def nearest(items: Sequence[Listing], signal: Signal, k: int) -> Slate:
+def nearest(items: Sequence[Listing], signal: Signal, k: int) -> PlaceSlate:
     """The k items nearest to a signal."""
 
     def far(item: Listing) -> float:
@@ -68,7 +68,7 @@ def nearest(items: Sequence[Listing], signal: Signal, k: int) -> Slate:
         return abs(item.coordinates[0] - float(signal.point()[0]))
 
     found = sorted(items, key=far)[:k]
-    return Slate.of_listings(VERSION, sorted(found, key=lambda item: item.id))
+    return PlaceSlate(VERSION, tuple(sorted(found, key=lambda item: item.id)))
 
 
 @dataclass
@@ -79,7 +79,7 @@ class NearServer(InProcess):
     items: Sequence[Listing] = ()
     requests: list[bytes] = field(default_factory=list)
     n_cards: int = 0
-    spoil: Callable[[Slate], Slate] = lambda slate: slate
+    spoil: Callable[[PlaceSlate], PlaceSlate] = lambda slate: slate
 
     def __post_init__(self) -> None:
         self.items = self.items or made_items(self.card.space)
@@ -97,7 +97,7 @@ class NearServer(InProcess):
         self.n_cards += 1
         return self.card
 
-    async def retrieve(self, query: Query, card: Card) -> Slate:
+    async def retrieve(self, query: Query, card: Card) -> PlaceSlate:
         """The nearest items."""
         return self.spoil(nearest(self.items, query.signal, query.k))
 

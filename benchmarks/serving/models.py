@@ -26,7 +26,7 @@ from askew.spaces.encoder import KNOTS, Encoder
 from askew.spaces.item_codes import rounded, scales_of
 from askew.spaces.map import MapNoise, MapSpace
 from askew.spaces.vectors import FeatureSpace, RatingScale
-from askew.wire import convert
+from askew.wire.queries import query_to_bytes
 from askew_server.collections.model import MetricModel, model_of
 from askew_server.demo.places import GERMANY, LARGE, german_towns, places_to_eat, scattered
 from askew_server.demo.simulation import demo_model
@@ -142,7 +142,7 @@ def questions(
         signals = _named(card, epsilon) if bucket else _in_the_box(card, epsilon)
     name = card.collections[0].name if isinstance(card, MetricCard) else ""
     edition = edition_of(int(time.time() // 86_400)) if isinstance(card, ModelCard) else 0
-    return [convert.query_to_bytes(Query(each, k, name, edition)) for each in signals]
+    return [query_to_bytes(Query(each, k, name, edition)) for each in signals]
 
 
 def _in_the_box(card: ModelCard, epsilon: Fraction) -> list[Signal]:

@@ -15,7 +15,8 @@ from benchmarks.serving.windows import Contender
 
 from askew.protocol.metric_card import MetricCard
 from askew.protocol.model_card import ModelCard
-from askew.wire import convert
+from askew.wire.places import metric_card_from_bytes, places_from_bytes
+from askew.wire.tastes import card_from_bytes, slate_from_bytes
 
 WIDTH = 16  # calls at once
 
@@ -76,11 +77,13 @@ def contenders(scene: Scene) -> Iterator[Mapping[str, tuple[Contender, Contender
 
 def _card(port: int, *, maps: bool) -> ModelCard | MetricCard:
     [data] = ask_once(port, CARD, [b""])
-    return convert.metric_card_from_bytes(data) if maps else convert.card_from_bytes(data)
+    return metric_card_from_bytes(data) if maps else card_from_bytes(data)
 
 
 def _check(replies: Sequence[bytes], card: ModelCard | MetricCard, k: int) -> None:
     """As a device would: exactly k whole items."""
-    name = card.collections[0].name if isinstance(card, MetricCard) else ""
     for reply in replies:
-        convert.slate_from_bytes(reply, card, k, name)
+        if isinstance(card, MetricCard):
+            places_from_bytes(reply, card, k, card.collections[0].name)
+        else:
+            slate_from_bytes(reply, card, k)

@@ -120,7 +120,7 @@ def test_a_place_that_is_not_there_is_seen(planted: str) -> None:
 @pytest.mark.parametrize(
     "innocent",
     [
-        "`askew.mechanisms.tally` and askew.wire.convert.query_to_bytes.",
+        "`askew.mechanisms.tally` and askew.wire.queries.query_to_bytes.",
         "in shared/askew/noise/lattice.py, and askew/mechanisms/accuracy.py.",
         "`askew.retrieval.RetrievalRule.answer`",
         "~/.config/askew/config.toml, askew.example.org:443, tests/guarantees",

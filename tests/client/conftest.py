@@ -25,8 +25,9 @@ from askew.noise.randomness import RandomBits, ReplayBits
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
 from askew.spaces.vectors import FeatureSpace
-from askew.wire import convert
 from askew.wire.held import held_from_body, held_to_bytes
+from askew.wire.queries import query_from_bytes, query_to_bytes
+from askew.wire.tastes import slate_from_bytes, slate_to_bytes
 from askew_client.cli import main as cli
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.records import Remembered
@@ -77,11 +78,11 @@ class Pair:
 
     def retrieve(self, query: Query) -> Slate:
         """The server's answer; the request is kept as it crossed."""
-        request = convert.query_to_bytes(query)
+        request = query_to_bytes(query)
         self.requests.append(request)
-        understood = convert.query_from_bytes(request, self._retriever.card)
-        reply = convert.slate_to_bytes(self._retriever.answer(understood), self.card)
-        return convert.slate_from_bytes(reply, self.card, query.k)
+        understood = query_from_bytes(request, self._retriever.card)
+        reply = slate_to_bytes(self._retriever.answer(understood), self.card)
+        return slate_from_bytes(reply, self.card, query.k)
 
 
 class Memory:

@@ -23,8 +23,7 @@ from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
 from askew.errors import AskewError, Malformed, StaleSpace, Unreachable
 from askew.noise.randomness import SystemBits
-from askew.protocol.metric_card import Card
-from askew.protocol.model_card import ModelCard
+from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew_client.device import present as reading

@@ -26,7 +26,7 @@ from askew.noise.randomized_response import RandomizedResponse
 from askew.noise.randomness import ReplayBits
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
-from askew.wire import convert
+from askew.wire.tastes import slate_from_bytes, slate_to_bytes
 from askew_client.settings.ranges import Caps
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.records import Remembered
@@ -274,8 +274,8 @@ def test_the_pick_and_the_order_equal_brute_force(pair: Pair, seed: int) -> None
 
 def _slate(pair: Pair, *ids: int) -> Slate:
     """As it arrives."""
-    data = convert.slate_to_bytes(Slate.of_catalog(pair.catalog, ids), pair.card)
-    return convert.slate_from_bytes(data, pair.card, len(ids))
+    data = slate_to_bytes(Slate.of_catalog(pair.catalog, ids), pair.card)
+    return slate_from_bytes(data, pair.card, len(ids))
 
 
 def test_the_pick_skips_what_the_person_has_rated(pair: Pair) -> None:

@@ -22,8 +22,9 @@ import pytest
 from askew.catalog.held_file import HEAD_BYTES, file_of, piece_of
 from askew.catalog.item import Item
 from askew.errors import Malformed, NotFound, ParameterError, StaleSpace, TransportError
-from askew.wire import convert
 from askew.wire.held import held_to_bytes
+from askew.wire.queries import query_from_bytes
+from askew.wire.tastes import slate_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.opening import open_companion
 from askew_client.profile.document import Liking, ProfileDocument
@@ -67,9 +68,9 @@ class Server:
 
     async def _retrieve(self, request: bytes, _: Context) -> bytes:
         self.requests.append(request)
-        asked = convert.query_from_bytes(request, self._pair.card)
+        asked = query_from_bytes(request, self._pair.card)
         slate = self._pair.retrieve(asked)
-        return self.spoil(convert.slate_to_bytes(slate, self._pair.card))
+        return self.spoil(slate_to_bytes(slate, self._pair.card))
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[str]:

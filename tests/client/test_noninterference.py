@@ -19,10 +19,10 @@ from askew.catalog.held_file import Part
 from askew.dp.privacy import SignalCharge
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import RandomBits, ReplayBits
-from askew.protocol.metric_card import Card
+from askew.protocol.model_card import Card
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
-from askew.wire.convert import query_to_bytes
+from askew.wire.queries import query_to_bytes
 from askew_client.device.device import Companion
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.ranges import Caps

@@ -22,8 +22,10 @@ from askew.protocol.model_card import ModelCard
 from askew.protocol.utility_table import ModeUtility, ServingMode, UtilityTable
 from askew.spaces.item_codes import rounded, rounded_boosts, scales_of
 from askew.spaces.vectors import FeatureSpace, RatingScale
-from askew.wire import convert, status
+from askew.wire import status
 from askew.wire.held import held_files
+from askew.wire.queries import query_from_bytes
+from askew.wire.tastes import slate_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.retrieval.snapshot import Retriever
 
@@ -72,9 +74,9 @@ class HostileServer:
         self._note(f"retrieve {len(request)} bytes", blanked, context)
         self.n_questions += 1
         try:
-            query = convert.query_from_bytes(request, self.card)
+            query = query_from_bytes(request, self.card)
             slate = Retriever(self.card, self.catalog).answer(query)
-            return self.spoil(convert.slate_to_bytes(slate, self.card))
+            return self.spoil(slate_to_bytes(slate, self.card))
         except AskewError as error:
             code, text = status.status_of(error)
             context.abort(code, text)

@@ -16,7 +16,9 @@ from askew.errors import AskewError
 from askew.protocol.metric_card import MetricCard
 from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import Area, MapSpace, MetricSpace, Position, Region
-from askew.wire import convert, status
+from askew.wire import status
+from askew.wire.places import metric_card_to_bytes, places_to_bytes
+from askew.wire.queries import query_from_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.near.wishes import NO_WISHES, Wishes
 
@@ -52,7 +54,7 @@ class HostileMap:
 
     def _model_card(self, request: bytes, context: grpc.ServicerContext) -> bytes:
         self._note("card", request, context)
-        return convert.card_to_bytes(self.card)
+        return metric_card_to_bytes(self.card)
 
     def _retrieve(self, request: bytes, context: grpc.ServicerContext) -> bytes:
         self.questions.append(request)
@@ -60,9 +62,9 @@ class HostileMap:
         message.values[:] = [0] * len(message.values)
         self._note(f"retrieve {len(request)} bytes", message.SerializeToString(), context)
         try:
-            query = convert.query_from_bytes(request, self.card)
+            query = query_from_bytes(request, self.card)
             answer = nearest(self.items, query.signal, query.k)
-            return self.spoil(convert.slate_to_bytes(answer, self.card))
+            return self.spoil(places_to_bytes(answer))
         except AskewError as error:
             code, text = status.status_of(error)
             context.abort(code, text)

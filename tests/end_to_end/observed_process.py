@@ -19,6 +19,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from askew.protocol.ranking import Slate
+
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # as the command does
 
 import numpy as np
@@ -42,7 +44,7 @@ from askew_server.published.reader import ReleaseReader
 from askew_server.release.analysts import AnalystDesk, Offer
 from askew_server.release.job import ReleaseJob
 from askew_server.release.plan import EventSource
-from askew_server.retrieval.snapshot import Chosen, Retriever, SnapshotHolder
+from askew_server.retrieval.snapshot import Retriever, SnapshotHolder
 from askew_server.serving import endpoint, grpc_server
 from askew_server.serving.analyst import AnalystService
 from askew_server.serving.bearer import BearerKey, Principals, RateLimit, Revocations
@@ -69,7 +71,7 @@ class Moody(Retriever):
         """What dawdles must not hold up other calls."""
         return 1
 
-    def picked(self, query: Query) -> Chosen:
+    def answer(self, query: Query) -> Slate:
         text = f"{WORDS} {query.signal.values} {self.catalog.items[0].title}"
         if query.k == EXPLODES:
             raise LookupError(f"{EXPLODED} {query.signal.values}")
@@ -77,7 +79,7 @@ class Moody(Retriever):
             threading.Event().wait(DAWDLING)
         if query.k == STRAYS:
             stray(text, self.loop)
-        return super().picked(query)
+        return super().answer(query)
 
 
 def stray(text: str, loop: asyncio.AbstractEventLoop) -> None:

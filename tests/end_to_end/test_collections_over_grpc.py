@@ -23,7 +23,8 @@ from askew.noise.lattice import LatticeLaplace
 from askew.protocol.rule_kind import MetricRuleKind
 from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MapNoise
-from askew.wire import convert
+from askew.wire.places import places_from_bytes
+from askew.wire.queries import query_to_bytes
 from askew_client.transport.grpc import GrpcTransport
 from askew_server.collections import artifact
 from askew_server.collections.columns import Column, Flags, Numbers
@@ -89,7 +90,7 @@ async def test_one_position_asks_every_collection_and_gets_items_whole(
     model, query = small_map(), near(*place, collection)
     async with serving(model) as transport:
         card = await transport.metric_card()
-        slate = await transport.retrieve(query, card)
+        slate = await transport.places(query, card)
     assert card == model.card
     assert list(slate.item_ids) == nearest(model, query)
     assert slate.listings == model.collections[collection].listings(slate.item_ids)
@@ -98,18 +99,18 @@ async def test_one_position_asks_every_collection_and_gets_items_whole(
 
 async def test_a_map_is_asked_with_no_space_and_no_region_in_the_bytes() -> None:
     model = small_map()
-    data = convert.query_to_bytes(near(52.5, 13.4))
+    data = query_to_bytes(near(52.5, 13.4))
     assert bytes.fromhex(model.card.space.version) not in data
     async with serving(model) as transport:
         reply = await asked(transport, data)
-    assert convert.slate_from_bytes(reply, model.card, 5, "cafes").item_ids
+    assert places_from_bytes(reply, model.card, 5, "cafes").item_ids
 
 
 async def test_a_line_is_asked_at_its_end() -> None:
     model = model_of(DAY, [posts(DAY, 24)], rule=MetricRuleKind.NEAREST)
     signal = Signal(DAY.version, LatticeLaplace(4, 16), (round(23.5 * 16),))
     async with serving(model) as transport:
-        slate = await transport.retrieve(Query(signal, 4, "posts"), await transport.metric_card())
+        slate = await transport.places(Query(signal, 4, "posts"), await transport.metric_card())
     hours = model.collections["posts"].coordinates[:, 0]
     away = np.abs(hours - 23.5)
     assert list(slate.item_ids) == sorted(np.argsort(away, kind="stable")[:4].tolist())
@@ -119,7 +120,7 @@ async def test_a_question_beyond_its_collection_is_refused_and_of_no_other() -> 
     model = model_of(small_map().card.space, [cafes(), posts(n=3)], rule=MetricRuleKind.NEAREST)
     async with serving(model) as transport:
         card = await transport.metric_card()
-        assert len((await transport.retrieve(near(50, 10, k=4), card)).listings) == 4
+        assert len((await transport.places(near(50, 10, k=4), card)).listings) == 4
         beyond = near(50, 10, "posts", k=4)
         assert await code_of(transport, beyond) is grpc.StatusCode.OUT_OF_RANGE
 
@@ -129,7 +130,7 @@ async def test_a_question_beyond_its_collection_is_refused_and_of_no_other() -> 
 
 async def code_of(transport: GrpcTransport, query: Query) -> grpc.StatusCode:
     with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await asked(transport, convert.query_to_bytes(query))
+        await asked(transport, query_to_bytes(query))
     return caught.value.code()
 
 
@@ -138,7 +139,7 @@ async def test_a_collection_that_is_not_there_is_not_found() -> None:
         query = near(50, 10, "bars")
         assert await code_of(transport, query) is grpc.StatusCode.NOT_FOUND
         with pytest.raises(NotFound, match="no such collection"):
-            await transport.retrieve(query, await transport.metric_card())
+            await transport.places(query, await transport.metric_card())
 
 
 def tastes() -> Snapshot:
@@ -153,7 +154,7 @@ async def test_a_question_of_tastes_gets_a_clear_code_from_collections() -> None
     async with serving(small_map()) as transport:
         assert await code_of(transport, query) is grpc.StatusCode.FAILED_PRECONDITION
         with pytest.raises(StaleSpace):
-            await transport.retrieve(query, tastes().card)
+            await transport.call("Retrieve", query_to_bytes(query))
 
 
 async def test_a_position_gets_a_clear_code_from_a_server_of_tastes() -> None:
@@ -194,7 +195,7 @@ async def test_questions_while_live_values_change_are_all_answered_whole(tmp_pat
         seen: set[tuple[object, ...]] = set()
         card = await transport.metric_card()
         while not done.is_set():
-            slate = await transport.retrieve(near(50, 10, k=8), card)
+            slate = await transport.places(near(50, 10, k=8), card)
             states = {each.values[3:] for each in slate.listings}
             assert len(states) == 1, "a reply mixes two states"
             seen |= states
@@ -208,7 +209,7 @@ async def test_questions_while_live_values_change_are_all_answered_whole(tmp_pat
             await asyncio.to_thread(write, value)
             await asyncio.to_thread(watch.look, at_once=True)
             said.append(value)
-            await transport.retrieve(near(50, 10), await transport.metric_card())
+            await transport.places(near(50, 10), await transport.metric_card())
         done.set()
         seen = set().union(*await asyncio.gather(*asking))
     assert observer.swaps == 25

@@ -43,7 +43,12 @@ from prometheus_client.parser import text_string_to_metric_families
 from askew import __version__
 from askew.catalog.editions import FIRST
 from askew.dp.analyst import TopKQuestion
-from askew.wire import popularity_convert as convert
+from askew.wire.releases import (
+    budget_request_to_bytes,
+    charge_to_bytes,
+    page_request_to_bytes,
+    question_to_bytes,
+)
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.serving.observer import BOUNDS, STATUSES
 
@@ -183,15 +188,15 @@ def ask_devices_questions(asked: Asked) -> set[grpc.StatusCode]:
 def ask_for_releases(asked: Asked, token: str) -> set[grpc.StatusCode]:
     """Of everybody's and of an analyst's; the ledger is broken in between."""
     bearer = ("authorization", f"Bearer {token}")
-    question = convert.question_to_bytes(TopKQuestion(DATASET, 2, KEY))
-    budget = convert.budget_request_to_bytes(DATASET)
+    question = question_to_bytes(TopKQuestion(DATASET, 2, KEY))
+    budget = budget_request_to_bytes(DATASET)
     return {
-        asked.call(f"{POPULARITY}/ListReleases", convert.page_request_to_bytes(DATASET)),
-        asked.call(f"{POPULARITY}/GetRelease", convert.charge_to_bytes(77)),
+        asked.call(f"{POPULARITY}/ListReleases", page_request_to_bytes(DATASET)),
+        asked.call(f"{POPULARITY}/GetRelease", charge_to_bytes(77)),
         asked.call(f"{ANALYST}/TopK", question, bearer),
         asked.call(f"{ANALYST}/GetBudget", budget, ("authorization", f"Bearer {FALSE_TOKEN}")),
         asked.call(f"{ANALYST}/GetBudget", budget, bearer),
-        asked.call(f"{ANALYST}/GetBudget", convert.budget_request_to_bytes(KEY), bearer),
+        asked.call(f"{ANALYST}/GetBudget", budget_request_to_bytes(KEY), bearer),
         asked.call(f"{ANALYST}/GetBudget", budget, bearer),  # more often than may be
     }
 
@@ -311,7 +316,7 @@ def life(folder: Path, *words: str) -> Life:
             codes = ask_devices_questions(asked) | ask_for_releases(asked, token)
             codes |= ask_for_health(asked)
             (folder / "ledger.sqlite").write_bytes(GARBAGE)
-            page = convert.page_request_to_bytes(DATASET)
+            page = page_request_to_bytes(DATASET)
             codes.add(asked.call(f"{POPULARITY}/ListReleases", page))
             told.ports |= callers_of(server.port)
             assert told.ports

@@ -30,9 +30,9 @@ from small_map import ATTRIBUTES, GERMANY, made_card, made_items
 
 from askew.catalog.listing import Listing
 from askew.errors import AskewError
-from askew.protocol.ranking import Slate
+from askew.protocol.metric_card import PlaceSlate
 from askew.spaces.map import MapSpace
-from askew.wire import convert
+from askew.wire.places import places_from_bytes, places_to_bytes
 from askew_client.near.pick import judged
 from askew_server.cli.main import cli
 
@@ -223,8 +223,8 @@ def legal(made: Callable[[], Sequence[Listing]]) -> tuple[Listing, ...] | None:
     card = made_card(MapSpace(GERMANY))
     try:
         listings = made()
-        reply = convert.slate_to_bytes(Slate.of_listings("ab" * 16, listings), card)
-        return convert.slate_from_bytes(reply, card, len(listings), "places").listings
+        reply = places_to_bytes(PlaceSlate("ab" * 16, tuple(listings)))
+        return places_from_bytes(reply, card, len(listings), "places").listings
     except AskewError:
         return None
 

@@ -26,15 +26,17 @@ from askew.errors import AskewError, OtherKind, TransportError, WireError
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.model_card import ModelCard
+from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
 from askew.spaces.item_codes import encode, encode_boosts, rounded
-from askew.wire import convert, status
+from askew.wire import status
 from askew.wire.held import held_files, held_from_body
+from askew.wire.tastes import card_from_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew.wire.v1.retrieval_pb2_grpc import RetrievalStub
 from askew_client.transport import grpc as grpc_transport
 from askew_client.transport.grpc import GrpcTransport
-from askew_server.retrieval.snapshot import Chosen, Retriever, SnapshotHolder
+from askew_server.retrieval.snapshot import Retriever, SnapshotHolder
 from askew_server.serving.event_log import EventLog
 from askew_server.serving.grpc_server import RunningServer
 from askew_server.serving.observer import Observer
@@ -168,7 +170,7 @@ async def test_the_card_is_what_the_model_says(wired: Wired) -> None:
     reply = await RetrievalStub(wired.channel).GetModelCard(pb.GetModelCardRequest())
     expected = (40, 8, "a spiral", True)
     assert expected == (reply.n_items, reply.max_slate_size, reply.source, reply.simulated)
-    assert wired.retriever.card == convert.card_from_bytes(reply.SerializeToString())
+    assert wired.retriever.card == card_from_bytes(reply.SerializeToString())
 
 
 @pytest.mark.parametrize("n_items", [40, 1000, 40_000])
@@ -331,7 +333,7 @@ SECRET = "profile -0.68359375 of Ripley"  # -700 steps of 1/1024
 class ExplodingRetriever(Retriever):
     """Fails with a text that holds the request."""
 
-    def picked(self, query: Query) -> Chosen:
+    def answer(self, query: Query) -> Slate:
         raise LookupError(f"{SECRET} {query.signal.values}")
 
 

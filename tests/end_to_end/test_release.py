@@ -22,7 +22,7 @@ from askew.catalog.editions import FIRST
 from askew.catalog.held_file import HEAD_BYTES, Part
 from askew.dp.analyst import TopKQuestion
 from askew.dp.release import release_from_bytes
-from askew.wire import popularity_convert
+from askew.wire import releases
 from askew.wire.held import held_from_body
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.cli.options import DEFAULT_LEDGER, Workplace
@@ -123,17 +123,17 @@ def test_a_reader_gets_the_bytes_that_the_operator_saw(
     """And the operator gets them again for the same key, at no cost; another request is refused."""
     port = start(folder, "serve-releases")
     charge = release_from_bytes(published).charge
-    reply = call(port, "Popularity/GetRelease", popularity_convert.charge_to_bytes(charge))
-    assert popularity_convert.document_from_bytes(reply)[1] == published
+    reply = call(port, "Popularity/GetRelease", releases.charge_to_bytes(charge))
+    assert releases.document_from_bytes(reply)[1] == published
     same = ("--mechanism", "joint", "--key", "first", "--format", "json")
     assert command(folder, *RELEASE, *same).stdout == published + b"\n"
     other = command(folder, *RELEASE, *same, "--k", 5)
     assert (other.returncode, other.stdout) == (1, b"")
-    listed = call(port, "Popularity/ListReleases", popularity_convert.page_request_to_bytes())
-    summaries, _ = popularity_convert.page_from_bytes(listed)
+    listed = call(port, "Popularity/ListReleases", releases.page_request_to_bytes())
+    summaries, _ = releases.page_from_bytes(listed)
     assert [each.charge for each in summaries] == [charge]
     with pytest.raises(grpc.RpcError) as refused:
-        call(port, "Analyst/GetBudget", popularity_convert.budget_request_to_bytes("films"))
+        call(port, "Analyst/GetBudget", releases.budget_request_to_bytes("films"))
     assert refused.value.code() is grpc.StatusCode.UNIMPLEMENTED
 
 
@@ -144,19 +144,19 @@ def test_an_analyst_asks_until_the_budget_is_refused(folder: Path, start: Start)
     token = minted.stdout.decode().strip()
 
     def ask(k: int, key: str) -> bytes:
-        question = popularity_convert.question_to_bytes(TopKQuestion("films", k, key))
+        question = releases.question_to_bytes(TopKQuestion("films", k, key))
         return call(port, "Analyst/TopK", question, token)
 
     first = ask(5, "a")
-    release, _, budget = popularity_convert.answer_from_bytes(first)
+    release, _, budget = releases.answer_from_bytes(first)
     assert (len(release.items), budget.outcomes) == (5, 5)
     assert ask(5, "a") == first
     with pytest.raises(grpc.RpcError) as refused:
         ask(5, "b")
     assert refused.value.code() is grpc.StatusCode.FAILED_PRECONDITION
-    assert popularity_convert.answer_from_bytes(ask(4, "c"))[2].outcomes_left == 0
+    assert releases.answer_from_bytes(ask(4, "c"))[2].outcomes_left == 0
     with pytest.raises(grpc.RpcError) as nobody:
-        call(port, "Analyst/GetBudget", popularity_convert.budget_request_to_bytes("films"))
+        call(port, "Analyst/GetBudget", releases.budget_request_to_bytes("films"))
     assert nobody.value.code() is grpc.StatusCode.UNAUTHENTICATED
 
 
@@ -213,7 +213,7 @@ def test_a_server_that_stops_while_an_answer_waits_for_its_moment_stores_it(
         assert running.stdout is not None
         port = int(running.stdout.readline().partition("127.0.0.1:")[2].partition(",")[0])
         with ThreadPoolExecutor(1) as pool:
-            request = popularity_convert.question_to_bytes(question)
+            request = releases.question_to_bytes(question)
             asked = pool.submit(call, port, "Analyst/TopK", request, token)
             assert running.stdout.readline() == "waiting\n"
             running.send_signal(signal.SIGTERM)
@@ -318,10 +318,8 @@ def test_a_release_is_what_a_device_sees_on_a_cold_start(
     assert len(slates[plain]) == len(slates[popular])
     assert cards[plain].space == cards[popular].space
     assert cards[plain].catalog_version != cards[popular].catalog_version
-    reply = call(
-        popular, "Popularity/GetRelease", popularity_convert.charge_to_bytes(release.charge)
-    )
-    assert popularity_convert.document_from_bytes(reply)[1] == published
+    reply = call(popular, "Popularity/GetRelease", releases.charge_to_bytes(release.charge))
+    assert releases.document_from_bytes(reply)[1] == published
     assert (copy / "ledger.sqlite").read_bytes() == before
 
 

@@ -17,8 +17,9 @@ from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
-from askew.wire import convert
 from askew.wire.held import held_to_bytes
+from askew.wire.queries import query_to_bytes
+from askew.wire.tastes import card_to_bytes, slate_to_bytes
 
 
 @pytest.fixture(scope="session")
@@ -73,26 +74,26 @@ def catalog(world: Callable[[int, int], tuple[ModelCard, Catalog]]) -> Catalog:
 def request_bytes(card: ModelCard) -> bytes:
     """A proper request for three items."""
     signal = Signal(card.space.version, LatticeLaplace(10, 1024), (1500, -300))
-    return convert.query_to_bytes(Query(signal, 3, edition=FIRST))
+    return query_to_bytes(Query(signal, 3, edition=FIRST))
 
 
 @pytest.fixture(scope="session")
 def bucket_request_bytes(card: ModelCard) -> bytes:
     """A proper request for three items, by bucket."""
     signal = Signal(card.space.version, RandomizedResponse(4, Fraction(9)), (0,))
-    return convert.query_to_bytes(Query(signal, 3, edition=FIRST))
+    return query_to_bytes(Query(signal, 3, edition=FIRST))
 
 
 @pytest.fixture(scope="session")
 def reply_bytes(card: ModelCard, catalog: Catalog) -> bytes:
     """A proper reply of three items."""
-    return convert.slate_to_bytes(Slate.of_catalog(catalog, (0, 2, 4)), card)
+    return slate_to_bytes(Slate.of_catalog(catalog, (0, 2, 4)), card)
 
 
 @pytest.fixture(scope="session")
 def card_bytes(card: ModelCard) -> bytes:
     """The card."""
-    return convert.card_to_bytes(card)
+    return card_to_bytes(card)
 
 
 @pytest.fixture(scope="session")

@@ -8,13 +8,13 @@ from askew.catalog.listing import Attribute, AttributeKind, Listing
 from askew.dp.privacy import ANY_SPACE
 from askew.noise.hexagonal import HexagonalLattice
 from askew.noise.lattice import LatticeLaplace
-from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule
-from askew.protocol.ranking import Slate
+from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule, PlaceSlate
 from askew.protocol.rule_kind import MetricRuleKind
 from askew.protocol.signal import Query, Signal
 from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import Area, MapNoise, MapSpace, Region
-from askew.wire import convert
+from askew.wire.places import metric_card_to_bytes, places_to_bytes
+from askew.wire.queries import query_to_bytes
 
 VERSION = "000102030405060708090a0b0c0d0e0f"
 GERMANY = Region(47.2, 5.8, 55.1, 15.1)
@@ -52,8 +52,8 @@ def axes_query(values: tuple[int, ...] = (0, 5)) -> Query:
     return Query(Signal(AXES.version, lattice, values), 3, "places to eat")
 
 
-REQUEST_BYTES = convert.query_to_bytes(place_query())
-AXES_REQUEST_BYTES = convert.query_to_bytes(axes_query())
-REPLY_BYTES = convert.slate_to_bytes(Slate.of_listings("ff" * 16, LISTINGS), MAP_CARD)
-CARD_BYTES = convert.card_to_bytes(MAP_CARD)
-AXES_CARD_BYTES = convert.card_to_bytes(AXES_CARD)
+REQUEST_BYTES = query_to_bytes(place_query())
+AXES_REQUEST_BYTES = query_to_bytes(axes_query())
+REPLY_BYTES = places_to_bytes(PlaceSlate("ff" * 16, LISTINGS))
+CARD_BYTES = metric_card_to_bytes(MAP_CARD)
+AXES_CARD_BYTES = metric_card_to_bytes(AXES_CARD)

@@ -15,18 +15,19 @@ from hypothesis import strategies as st
 from askew.catalog.held_file import HEAD_BYTES
 from askew.errors import WireError
 from askew.protocol.model_card import ModelCard
-from askew.wire import convert
 from askew.wire.held import held_from_body
+from askew.wire.queries import query_from_bytes, query_to_bytes
+from askew.wire.tastes import card_from_bytes, card_to_message, slate_from_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 
 K = 3
 Parser = Callable[[bytes, ModelCard], object]
 
 PARSERS: dict[str, Parser] = {
-    "query": convert.query_from_bytes,
-    "query by bucket": convert.query_from_bytes,
-    "slate": lambda data, card: convert.slate_from_bytes(data, card, K),
-    "card": lambda data, _: convert.card_from_bytes(data),
+    "query": query_from_bytes,
+    "query by bucket": query_from_bytes,
+    "slate": lambda data, card: slate_from_bytes(data, card, K),
+    "card": lambda data, _: card_from_bytes(data),
     "held": lambda data, _: held_from_body(data),
 }
 every_parser = pytest.mark.parametrize("name", PARSERS)
@@ -121,8 +122,8 @@ def test_a_request_of_any_numbers_parses_or_is_refused(
         message.randomized_response.CopyFrom(mechanism)
     data = message.SerializeToString()
     with contextlib.suppress(WireError):
-        query = convert.query_from_bytes(data, card)
-        assert convert.query_to_bytes(query) == data
+        query = query_from_bytes(data, card)
+        assert query_to_bytes(query) == data
 
 
 numbers = st.lists(st.floats(width=32), max_size=6).map(
@@ -178,7 +179,7 @@ def test_a_card_of_any_numbers_parses_or_is_refused(  # noqa: PLR0917
         rule=rule,
     )
     with contextlib.suppress(WireError):
-        assert source == convert.card_from_bytes(message.SerializeToString()).source
+        assert source == card_from_bytes(message.SerializeToString()).source
 
 
 held_words = st.builds(
@@ -202,7 +203,7 @@ def test_a_held_file_of_anything_parses_or_is_refused(
 ) -> None:
     one = replace(card, n_items=1, max_slate_size=1, n_starter=1)
     message = pb.HeldCatalog(
-        card=convert.card_to_message(one),
+        card=card_to_message(one),
         words=zlib.compress(unpacked.SerializeToString()),
         boosts=boosts,
         codes=codes,
@@ -237,5 +238,5 @@ def test_a_reply_of_anything_is_finite_or_refused(  # noqa: PLR0917
         payloads=payloads,
     )
     with contextlib.suppress(WireError):
-        slate = convert.slate_from_bytes(message.SerializeToString(), card, K)
+        slate = slate_from_bytes(message.SerializeToString(), card, K)
         assert np.isfinite(slate.scoring).all()

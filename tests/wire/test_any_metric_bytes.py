@@ -19,16 +19,17 @@ from wire.metric_world import (
 )
 
 from askew.errors import WireError
-from askew.wire import convert
+from askew.wire.places import metric_card_from_bytes, metric_card_to_bytes, places_from_bytes
+from askew.wire.queries import query_from_bytes, query_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 
 fuzz = settings(max_examples=200, derandomize=True, database=None, deadline=None)
 PARSERS: dict[str, tuple[bytes, Callable[[bytes], object]]] = {
-    "place": (REQUEST_BYTES, lambda data: convert.query_from_bytes(data, MAP_CARD)),
-    "axes": (AXES_REQUEST_BYTES, lambda data: convert.query_from_bytes(data, AXES_CARD)),
-    "reply": (REPLY_BYTES, lambda data: convert.slate_from_bytes(data, MAP_CARD, 3, "cafés")),
-    "map card": (CARD_BYTES, convert.metric_card_from_bytes),
-    "axes card": (AXES_CARD_BYTES, convert.metric_card_from_bytes),
+    "place": (REQUEST_BYTES, lambda data: query_from_bytes(data, MAP_CARD)),
+    "axes": (AXES_REQUEST_BYTES, lambda data: query_from_bytes(data, AXES_CARD)),
+    "reply": (REPLY_BYTES, lambda data: places_from_bytes(data, MAP_CARD, 3, "cafés")),
+    "map card": (CARD_BYTES, metric_card_from_bytes),
+    "axes card": (AXES_CARD_BYTES, metric_card_from_bytes),
 }
 
 
@@ -89,8 +90,8 @@ def test_a_question_of_any_numbers_parses_or_is_refused(
     )
     data = message.SerializeToString()
     with contextlib.suppress(WireError):
-        query = convert.query_from_bytes(data, MAP_CARD)
-        assert convert.query_to_bytes(query) == data
+        query = query_from_bytes(data, MAP_CARD)
+        assert query_to_bytes(query) == data
 
 
 axis = st.builds(
@@ -121,8 +122,8 @@ def test_a_card_of_any_numbers_parses_or_is_refused(
         message.metric_space.axes.CopyFrom(pb.Axes(axes=axes))
     message.collections[0].n_items, message.max_slate_size = n_items, k
     with contextlib.suppress(WireError):
-        card = convert.metric_card_from_bytes(message.SerializeToString())
-        assert convert.metric_card_from_bytes(convert.card_to_bytes(card)) == card
+        card = metric_card_from_bytes(message.SerializeToString())
+        assert metric_card_from_bytes(metric_card_to_bytes(card)) == card
 
 
 def test_these_worlds_are_proper() -> None:

@@ -24,9 +24,10 @@ from askew.catalog.item import Item
 from askew.errors import Malformed, WireError
 from askew.protocol.model_card import ModelCard
 from askew.protocol.utility_table import DEVICE_BYTES
-from askew.wire import convert
-from askew.wire.fields import SIZES, check_count
-from askew.wire.held import held_from_body, held_to_bytes
+from askew.wire.held import held_from_body, held_to_bytes, piece_from_bytes
+from askew.wire.messages import check_count, varint
+from askew.wire.places import metric_card_from_bytes, places_from_bytes
+from askew.wire.tastes import card_from_bytes, card_to_message
 from askew.wire.v1 import retrieval_pb2 as pb
 
 MANY = 100_000
@@ -63,7 +64,7 @@ def test_a_reply_of_too_many_parts_is_refused_before_it_is_parsed(name: str) -> 
 
     def refused() -> None:
         with pytest.raises(Malformed, match="more fields than any answer"):
-            convert.slate_from_bytes(data, MAP_CARD, 8, "cafés")
+            places_from_bytes(data, MAP_CARD, 8, "cafés")
 
     refused()
     assert steps_of(lambda: counted(data), type(BY_NUMBER)) < MOST
@@ -77,7 +78,7 @@ def counted(data: bytes) -> None:
 @pytest.mark.parametrize("name", CARDS)
 def test_a_card_of_too_many_parts_is_refused_before_it_is_parsed(name: str) -> None:
     data = CARDS[name]().SerializeToString()
-    for parse in (convert.card_from_bytes, convert.metric_card_from_bytes):
+    for parse in (card_from_bytes, metric_card_from_bytes):
         with pytest.raises(Malformed, match="more fields than any answer"):
             parse(data)
     held = pb.HeldCatalog(card=CARDS[name]()).SerializeToString()
@@ -88,16 +89,16 @@ def test_a_card_of_too_many_parts_is_refused_before_it_is_parsed(name: str) -> N
 def test_numbers_one_by_one_and_fields_that_nobody_knows_count_too() -> None:
     for data in (UNPACKED, b"\xf8\x01\x00" * MANY, b"\xfa\x01\x00" * MANY):
         with pytest.raises(Malformed, match="more fields than any answer"):
-            convert.card_from_bytes(data)
+            card_from_bytes(data)
     with pytest.raises(Malformed, match="more fields than any answer"):
-        convert.piece_from_bytes(pb.GetHeldResponse(data=b"x").SerializeToString() * 2)
+        piece_from_bytes(pb.GetHeldResponse(data=b"x").SerializeToString() * 2)
 
 
 def test_a_piece_that_is_too_large_is_refused() -> None:
     data = pb.GetHeldResponse(data=bytes(2**18)).SerializeToString()
-    assert convert.piece_from_bytes(data) == bytes(2**18)
+    assert piece_from_bytes(data) == bytes(2**18)
     with pytest.raises(Malformed, match="too large"):
-        convert.piece_from_bytes(pb.GetHeldResponse(data=bytes(2**18 + 1)).SerializeToString())
+        piece_from_bytes(pb.GetHeldResponse(data=bytes(2**18 + 1)).SerializeToString())
 
 
 @pytest.mark.parametrize(
@@ -118,7 +119,7 @@ def test_the_largest_card_and_the_largest_items_are_taken() -> None:
     for number in range(255):
         message.collections.add().CopyFrom(first)
         message.collections[-1].name = f"c{number}"
-    card = convert.metric_card_from_bytes(message.SerializeToString())
+    card = metric_card_from_bytes(message.SerializeToString())
     assert len(card.collections) == 256
     values = [pb.AttributeValue(number=1.0)] * 16
     listings = [
@@ -126,7 +127,7 @@ def test_the_largest_card_and_the_largest_items_are_taken() -> None:
     ]
     version = bytes.fromhex(card.collections[0].version)
     reply = pb.RetrieveResponse(catalog_version=version, listings=listings).SerializeToString()
-    assert len(convert.slate_from_bytes(reply, card, 2, card.collections[0].name).listings) == 2
+    assert len(places_from_bytes(reply, card, 2, card.collections[0].name).listings) == 2
 
 
 # -- files that devices hold ----------------------------------------------------------------------
@@ -154,7 +155,7 @@ def file(n: int, titles: str, rest: bytes, dimension: int = 2) -> bytes:
     card = ModelCard(space, "00" * 16, n, min(n, 64), "anybody", True, RULE, n)
     words = zlib.compress(pb.HeldWords(titles=titles).SerializeToString() + rest, 6)
     return pb.HeldCatalog(
-        card=convert.card_to_message(card),
+        card=card_to_message(card),
         words=words,
         boosts=bytes([192]) * n,
         codes=bytes(n * ((dimension + 1) // 2)),
@@ -165,7 +166,7 @@ def file(n: int, titles: str, rest: bytes, dimension: int = 2) -> bytes:
 def lists(count: int, names: int) -> bytes:
     """So many different lists: each of one name again and again."""
     one = (b"".join([b"\x0a\x05%05x" % n] * names) for n in range(count))
-    return b"".join([b"\x1a" + SIZES[len(each)] + each for each in one])
+    return b"".join([b"\x1a" + varint(len(each)) + each for each in one])
 
 
 NO_GENRES = b"\x1a\x00"

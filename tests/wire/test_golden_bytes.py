@@ -20,7 +20,8 @@ from askew.protocol.model_card import ModelCard, ServingRule
 from askew.protocol.ranking import Slate
 from askew.protocol.rule_kind import RuleKind
 from askew.protocol.signal import Query, Signal
-from askew.wire import convert
+from askew.wire.queries import query_to_bytes
+from askew.wire.tastes import card_from_bytes, card_to_bytes, slate_from_bytes, slate_to_bytes
 
 VERSION = "000102030405060708090a0b0c0d0e0f"
 
@@ -106,35 +107,35 @@ REPLYING = replace(THE_CARD, space=made_space(made_encoder(d=1, ranking=3)))
 def test_a_request_is_these_bytes() -> None:
     query = Query(Signal(VERSION, LatticeLaplace(5, 1024), (0, -1, 2**31 - 1)), 7, edition=11)
     expected = REQUEST
-    assert expected == convert.query_to_bytes(query)
+    assert expected == query_to_bytes(query)
 
 
 def test_a_request_by_bucket_is_these_bytes() -> None:
     query = Query(Signal(VERSION, RandomizedResponse(16, Fraction(5, 2)), (0,)), 7, edition=11)
     expected = BUCKET_REQUEST
-    assert expected == convert.query_to_bytes(query)
+    assert expected == query_to_bytes(query)
 
 
 def test_a_reply_is_these_bytes() -> None:
     numbers, boosts = np.array(NUMBERS, np.float32), np.array([1, 0.5], np.float32)
     slate = Slate(VERSION, (0, 259), numbers, boosts, ITEMS, (b"p", b""))
     expected = REPLY
-    assert expected == convert.slate_to_bytes(slate, REPLYING)
+    assert expected == slate_to_bytes(slate, REPLYING)
 
 
 def test_these_bytes_are_a_reply() -> None:
-    slate = convert.slate_from_bytes(REPLY, REPLYING, 2)
+    slate = slate_from_bytes(REPLY, REPLYING, 2)
     assert (slate.item_ids, slate.items, slate.payloads) == ((0, 259), ITEMS, (b"p", b""))
     assert (slate.vectors.tolist(), slate.boosts.tolist()) == (NUMBERS, [1, 0.5])
 
 
 def test_a_card_is_these_bytes() -> None:
     expected = CARD
-    assert expected == convert.card_to_bytes(THE_CARD)
+    assert expected == card_to_bytes(THE_CARD)
 
 
 def test_these_bytes_are_a_card() -> None:
-    assert convert.card_from_bytes(CARD) == THE_CARD
+    assert card_from_bytes(CARD) == THE_CARD
 
 
 GOLDEN = {"request": REQUEST, "bucket": BUCKET_REQUEST, "reply": REPLY, "card": CARD}

@@ -28,8 +28,9 @@ from askew.errors import (
 from askew.protocol.model_card import ModelCard
 from askew.spaces.item_codes import decode, decode_boosts
 from askew.spaces.vectors import fold_in
-from askew.wire import convert
 from askew.wire.held import held_from_body
+from askew.wire.queries import query_from_bytes
+from askew.wire.tastes import card_from_bytes, card_from_message, slate_from_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 
 NAN, INF = float("nan"), float("inf")
@@ -78,7 +79,7 @@ def test_a_bad_request_is_refused(
 ) -> None:
     bad = altered(pb.RetrieveRequest.FromString(request_bytes), path, value)
     with pytest.raises(WireError) as caught:
-        convert.query_from_bytes(bad, card)
+        query_from_bytes(bad, card)
     assert kind is caught.type
 
 
@@ -88,7 +89,7 @@ def test_a_bad_request_by_bucket_is_refused(
 ) -> None:
     bad = altered(pb.RetrieveRequest.FromString(bucket_request_bytes), path, value)
     with pytest.raises(WireError) as caught:
-        convert.query_from_bytes(bad, card)
+        query_from_bytes(bad, card)
     assert kind is caught.type
 
 
@@ -96,7 +97,7 @@ def test_a_request_without_a_mechanism_is_refused(card: ModelCard, request_bytes
     message = pb.RetrieveRequest.FromString(request_bytes)
     message.ClearField("lattice")
     with pytest.raises(Malformed, match="names no mechanism"):
-        convert.query_from_bytes(message.SerializeToString(), card)
+        query_from_bytes(message.SerializeToString(), card)
 
 
 def test_a_bucket_is_refused_where_the_space_has_none(
@@ -105,7 +106,7 @@ def test_a_bucket_is_refused_where_the_space_has_none(
     bare = replace(card, space=replace(card.space, buckets=None))
     message = pb.RetrieveRequest.FromString(bucket_request_bytes)
     with pytest.raises(OutOfRange, match="the number of buckets"):
-        convert.query_from_bytes(message.SerializeToString(), bare)
+        query_from_bytes(message.SerializeToString(), bare)
 
 
 def test_a_slate_larger_than_the_server_allows_is_refused(
@@ -113,14 +114,14 @@ def test_a_slate_larger_than_the_server_allows_is_refused(
 ) -> None:
     """The limit is the card's, also where the catalog has more items."""
     with pytest.raises(OutOfRange, match="k must be from 1 to 2"):
-        convert.query_from_bytes(request_bytes, replace(card, max_slate_size=2))
+        query_from_bytes(request_bytes, replace(card, max_slate_size=2))
 
 
 def test_every_part_of_a_request_is_refused(
     card: ModelCard, request_bytes: bytes, bucket_request_bytes: bytes
 ) -> None:
     for whole in (request_bytes, bucket_request_bytes):
-        assert not accepted_parts(whole, lambda data: convert.query_from_bytes(data, card))
+        assert not accepted_parts(whole, lambda data: query_from_bytes(data, card))
 
 
 # -- replies --------------------------------------------------------------------------------------
@@ -163,18 +164,18 @@ def test_a_bad_reply_is_refused(
 ) -> None:
     bad = altered(pb.RetrieveResponse.FromString(reply_bytes), path, value)
     with pytest.raises(WireError) as caught:
-        convert.slate_from_bytes(bad, card, K)
+        slate_from_bytes(bad, card, K)
     assert kind is caught.type
 
 
 @pytest.mark.parametrize("k", [1, 2, 4, 5])
 def test_a_reply_to_another_k_is_refused(card: ModelCard, reply_bytes: bytes, k: int) -> None:
     with pytest.raises(Malformed, match=f"the answer has 3 items, {k} were asked for"):
-        convert.slate_from_bytes(reply_bytes, card, k)
+        slate_from_bytes(reply_bytes, card, k)
 
 
 def test_every_part_of_a_reply_is_refused(card: ModelCard, reply_bytes: bytes) -> None:
-    assert not accepted_parts(reply_bytes, lambda data: convert.slate_from_bytes(data, card, K))
+    assert not accepted_parts(reply_bytes, lambda data: slate_from_bytes(data, card, K))
 
 
 # -- cards ----------------------------------------------------------------------------------------
@@ -258,7 +259,7 @@ def test_a_bad_card_is_refused(
 ) -> None:
     bad = altered(pb.GetModelCardResponse.FromString(card_bytes), path, value)
     with pytest.raises(WireError) as caught:
-        convert.card_from_bytes(bad)
+        card_from_bytes(bad)
     assert kind is caught.type
 
 
@@ -268,7 +269,7 @@ def test_a_space_of_too_many_dimensions_is_refused(card_bytes: bytes, dimension:
     message.space.directions = bytes(4 * 3 * dimension)
     bad = altered(message, "space.knots", STEPS[:33] * dimension)
     with pytest.raises(OutOfRange, match="the number of directions must be from 1 to 16"):
-        convert.card_from_bytes(bad)
+        card_from_bytes(bad)
 
 
 @pytest.mark.parametrize("ranking", [257, 2000])
@@ -277,14 +278,14 @@ def test_a_space_of_too_many_ranking_dimensions_is_refused(card_bytes: bytes, ra
     message.space.directions = bytes(4 * 2 * ranking)
     message.space.origin = bytes(4 * ranking)
     with pytest.raises(OutOfRange, match="the ranking dimension must be from 1 to 256"):
-        convert.card_from_bytes(message.SerializeToString())
+        card_from_bytes(message.SerializeToString())
 
 
 def test_a_card_without_a_space_is_refused(card_bytes: bytes) -> None:
     message = pb.GetModelCardResponse.FromString(card_bytes)
     message.ClearField("space")
     with pytest.raises(WireError):
-        convert.card_from_bytes(message.SerializeToString())
+        card_from_bytes(message.SerializeToString())
 
 
 HOSTILE_SPACES: dict[str, dict[str, object]] = {
@@ -317,7 +318,7 @@ def test_a_space_that_is_accepted_makes_a_profile_of_any_ratings(
     for name, value in fields.items():
         setattr(message.space, name, value)
     try:
-        space = convert.card_from_bytes(message.SerializeToString()).space
+        space = card_from_bytes(message.SerializeToString()).space
     except WireError:
         return
     lowest, highest = space.scale.lowest, space.scale.highest
@@ -347,7 +348,7 @@ def with_words(held: pb.HeldCatalog, words: pb.HeldWords) -> bytes:
     lists = [tuple(each.names) for each in words.lists]
     rows = zip(words.titles.split("\n"), words.years, words.genres, strict=True)
     parts = [(title, year or None, lists[at]) for title, year, at in rows]
-    space = convert.card_from_message(held.card).space
+    space = card_from_message(held.card).space
     vectors = decode(held.codes, space.scales, len(parts))
     numbers = vectors.tobytes() + decode_boosts(held.boosts).tobytes()
     named = repr(vectors.shape).encode() + "\n".join(map(repr, parts)).encode()
@@ -468,14 +469,14 @@ BAD_UTF8 = bytes.fromhex("2a 02 c3 28")  # field 5 of a card, the source: two by
 
 def test_text_that_is_no_utf8_is_refused() -> None:
     with pytest.raises(Malformed, match="not a message of the expected type"):
-        convert.card_from_bytes(BAD_UTF8)
+        card_from_bytes(BAD_UTF8)
 
 
 def test_the_wire_does_not_load_where_protobuf_is_not_compiled() -> None:
     """Protobuf falls back to plain Python, whose parser fails with errors of its own."""
     plain = {**os.environ, "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": "python"}
     ran = subprocess.run(
-        [sys.executable, "-c", "from askew.wire import convert"],
+        [sys.executable, "-c", "from askew.wire import tastes"],
         env=plain,
         capture_output=True,
         text=True,

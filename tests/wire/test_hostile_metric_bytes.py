@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from small_world import RULE, made_encoder, made_space
@@ -33,13 +32,14 @@ from askew.errors import (
     WireError,
 )
 from askew.noise.lattice import LatticeLaplace
-from askew.protocol.metric_card import MetricRule
+from askew.protocol.metric_card import MetricRule, PlaceSlate
 from askew.protocol.model_card import ModelCard
-from askew.protocol.ranking import Slate
 from askew.protocol.rule_kind import MetricRuleKind
 from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MapSpace, Region
-from askew.wire import convert
+from askew.wire.places import metric_card_from_bytes, metric_card_to_bytes, places_from_bytes
+from askew.wire.queries import query_from_bytes, query_to_bytes
+from askew.wire.tastes import card_from_bytes, card_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 
 NAN, INF = float("nan"), float("inf")
@@ -84,7 +84,7 @@ def test_a_bad_question_to_a_map_is_refused(
     path: str, value: object, kind: type[WireError]
 ) -> None:
     bad = altered(pb.RetrieveRequest.FromString(REQUEST_BYTES), path, value)
-    message = refused(lambda: convert.query_from_bytes(bad, MAP_CARD), kind)
+    message = refused(lambda: query_from_bytes(bad, MAP_CARD), kind)
     assert "52" not in message
 
 
@@ -102,7 +102,7 @@ AXES_REQUESTS: dict[str, Case] = {
 @pytest.mark.parametrize(("path", "value", "kind"), AXES_REQUESTS.values(), ids=AXES_REQUESTS)
 def test_a_bad_question_to_axes_is_refused(path: str, value: object, kind: type[WireError]) -> None:
     bad = altered(pb.RetrieveRequest.FromString(AXES_REQUEST_BYTES), path, value)
-    refused(lambda: convert.query_from_bytes(bad, AXES_CARD), kind)
+    refused(lambda: query_from_bytes(bad, AXES_CARD), kind)
 
 
 def tastes() -> ModelCard:
@@ -112,12 +112,12 @@ def tastes() -> ModelCard:
 
 def test_a_question_to_a_space_of_another_kind_is_refused() -> None:
     taste = Query(Signal(tastes().space.version, LatticeLaplace(5, 1024), (0, 0)), 3)
-    data = convert.query_to_bytes(taste)
-    refused(lambda: convert.query_from_bytes(data, MAP_CARD), StaleSpace)
-    refused(lambda: convert.query_from_bytes(data, AXES_CARD), StaleSpace)
-    refused(lambda: convert.query_from_bytes(REQUEST_BYTES, tastes()), StaleSpace)
-    refused(lambda: convert.query_from_bytes(REQUEST_BYTES, AXES_CARD), StaleSpace)
-    refused(lambda: convert.query_from_bytes(AXES_REQUEST_BYTES, MAP_CARD), StaleSpace)
+    data = query_to_bytes(taste)
+    refused(lambda: query_from_bytes(data, MAP_CARD), StaleSpace)
+    refused(lambda: query_from_bytes(data, AXES_CARD), StaleSpace)
+    refused(lambda: query_from_bytes(REQUEST_BYTES, tastes()), StaleSpace)
+    refused(lambda: query_from_bytes(REQUEST_BYTES, AXES_CARD), StaleSpace)
+    refused(lambda: query_from_bytes(AXES_REQUEST_BYTES, MAP_CARD), StaleSpace)
 
 
 def test_a_server_of_tastes_has_no_collections() -> None:
@@ -133,8 +133,8 @@ def test_a_point_that_claims_to_be_a_position_is_refused() -> None:
 
 
 def test_every_part_of_a_question_is_refused() -> None:
-    assert not accepted_parts(REQUEST_BYTES, lambda d: convert.query_from_bytes(d, MAP_CARD))
-    assert not accepted_parts(AXES_REQUEST_BYTES, lambda d: convert.query_from_bytes(d, AXES_CARD))
+    assert not accepted_parts(REQUEST_BYTES, lambda d: query_from_bytes(d, MAP_CARD))
+    assert not accepted_parts(AXES_REQUEST_BYTES, lambda d: query_from_bytes(d, AXES_CARD))
 
 
 # -- replies --------------------------------------------------------------------------------------
@@ -154,8 +154,8 @@ def listing(**fields: object) -> pb.Listing:
     return message
 
 
-def parse_one(data: bytes) -> Slate:
-    return convert.slate_from_bytes(data, MAP_CARD, 1, "cafés")
+def parse_one(data: bytes) -> PlaceSlate:
+    return places_from_bytes(data, MAP_CARD, 1, "cafés")
 
 
 TEXT, NUMBER, FLAG = (
@@ -211,10 +211,10 @@ def test_an_item_off_the_axes_is_refused() -> None:
     bare = {"values": [], "title": "a"}
     version = bytes.fromhex(VERSION)
 
-    def parse(*coordinates: float) -> Slate:
+    def parse(*coordinates: float) -> PlaceSlate:
         item = listing(coordinates=coordinates, **bare)
         message = pb.RetrieveResponse(catalog_version=version, listings=[item])
-        return convert.slate_from_bytes(message.SerializeToString(), AXES_CARD, 1, "places to eat")
+        return places_from_bytes(message.SerializeToString(), AXES_CARD, 1, "places to eat")
 
     assert parse(800.0, 24.0).listings[0].coordinates == (800.0, 24.0)
     for wrong in ((800.1, 1.0), (-0.1, 1.0), (1.0, 24.1), (1.0,), (1.0, 1.0, 1.0), (NAN, 1.0)):
@@ -224,7 +224,7 @@ def test_an_item_off_the_axes_is_refused() -> None:
 @pytest.mark.parametrize("items", [(1, 1), (2, 1)], ids=["twice", "descending"])
 def test_items_that_are_not_distinct_and_ascending_are_refused(items: tuple[int, int]) -> None:
     data = reply(*(listing(item=item) for item in items))
-    refused(lambda: convert.slate_from_bytes(data, MAP_CARD, 2, "cafés"), OutOfRange)
+    refused(lambda: places_from_bytes(data, MAP_CARD, 2, "cafés"), OutOfRange)
 
 
 REPLIES: dict[str, Case] = {
@@ -240,22 +240,22 @@ REPLIES: dict[str, Case] = {
 @pytest.mark.parametrize(("path", "value", "kind"), REPLIES.values(), ids=REPLIES)
 def test_a_bad_reply_is_refused(path: str, value: object, kind: type[WireError]) -> None:
     bad = altered(pb.RetrieveResponse.FromString(REPLY_BYTES), path, value)
-    refused(lambda: convert.slate_from_bytes(bad, MAP_CARD, 3, "cafés"), kind)
+    refused(lambda: places_from_bytes(bad, MAP_CARD, 3, "cafés"), kind)
 
 
 @pytest.mark.parametrize("k", [1, 2, 4])
 def test_a_reply_to_another_k_is_refused(k: int) -> None:
-    refused(lambda: convert.slate_from_bytes(REPLY_BYTES, MAP_CARD, k, "cafés"), Malformed)
+    refused(lambda: places_from_bytes(REPLY_BYTES, MAP_CARD, k, "cafés"), Malformed)
 
 
 def test_a_reply_about_another_collection_is_refused() -> None:
-    refused(lambda: convert.slate_from_bytes(REPLY_BYTES, MAP_CARD, 3, "places to eat"), StaleSpace)
-    refused(lambda: convert.slate_from_bytes(REPLY_BYTES, MAP_CARD, 3, "bars"), NotFound)
+    refused(lambda: places_from_bytes(REPLY_BYTES, MAP_CARD, 3, "places to eat"), StaleSpace)
+    refused(lambda: places_from_bytes(REPLY_BYTES, MAP_CARD, 3, "bars"), NotFound)
 
 
 def test_every_part_of_a_reply_is_refused() -> None:
-    def parse(data: bytes) -> Slate:
-        return convert.slate_from_bytes(data, MAP_CARD, 3, "cafés")
+    def parse(data: bytes) -> PlaceSlate:
+        return places_from_bytes(data, MAP_CARD, 3, "cafés")
 
     assert not accepted_parts(REPLY_BYTES, parse)
 
@@ -334,11 +334,11 @@ def region(
 def test_a_card_may_name_any_part_of_the_earth_because_no_promise_rests_on_it(
     edges: tuple[float, float, float, float], width: int
 ) -> None:
-    card = convert.metric_card_from_bytes(changed_card(CARD_BYTES, lambda m: region(m, *edges)))
+    card = metric_card_from_bytes(changed_card(CARD_BYTES, lambda m: region(m, *edges)))
     assert isinstance(card.space, MapSpace)
     assert card.space.area.width == width
     assert not isinstance(card.space.area, Region)
-    assert convert.metric_card_from_bytes(convert.card_to_bytes(card)) == card
+    assert metric_card_from_bytes(metric_card_to_bytes(card)) == card
 
 
 @pytest.mark.parametrize(("change", "kind"), CARDS.values(), ids=CARDS)
@@ -346,7 +346,7 @@ def test_a_hostile_card_is_refused(
     change: Callable[[pb.GetModelCardResponse], object], kind: type[WireError]
 ) -> None:
     bad = changed_card(CARD_BYTES, change)
-    refused(lambda: convert.metric_card_from_bytes(bad), kind)
+    refused(lambda: metric_card_from_bytes(bad), kind)
 
 
 AXIS_FIELDS: dict[str, dict[str, object]] = {
@@ -370,7 +370,7 @@ def test_hostile_axes_are_refused(fields: dict[str, object]) -> None:
             setattr(message.metric_space.axes.axes[0], name, value)
 
     bad = changed_card(AXES_CARD_BYTES, change)
-    refused(lambda: convert.metric_card_from_bytes(bad), OutOfRange)
+    refused(lambda: metric_card_from_bytes(bad), OutOfRange)
 
 
 @pytest.mark.parametrize("count", [0, 4, 1000])
@@ -380,7 +380,7 @@ def test_another_number_of_axes_is_refused(count: int) -> None:
         message.metric_space.axes.CopyFrom(pb.Axes(axes=axes))
 
     bad = changed_card(AXES_CARD_BYTES, change)
-    refused(lambda: convert.metric_card_from_bytes(bad), OutOfRange)
+    refused(lambda: metric_card_from_bytes(bad), OutOfRange)
 
 
 @pytest.mark.parametrize("text", HOSTILE_TEXTS.values(), ids=HOSTILE_TEXTS)
@@ -397,16 +397,16 @@ def test_a_card_whose_texts_steer_terminals_is_refused(text: str) -> None:
     if text:  # an attribute may have no unit
         places.append(in_field(lambda m: m.collections[1].attributes[1], "unit"))
     for bad in places:
-        said = refused(lambda bad=bad: convert.metric_card_from_bytes(bad), OutOfRange)  # type: ignore[misc]
+        said = refused(lambda bad=bad: metric_card_from_bytes(bad), OutOfRange)  # type: ignore[misc]
         assert said.isprintable()
         assert len(said) < 200
 
 
 def test_a_card_of_the_other_kind_is_refused_with_a_clear_line() -> None:
-    said = refused(lambda: convert.card_from_bytes(CARD_BYTES), OtherKind)
+    said = refused(lambda: card_from_bytes(CARD_BYTES), OtherKind)
     assert "has collections" in said
-    taste = convert.card_to_bytes(tastes())
-    said = refused(lambda: convert.metric_card_from_bytes(taste), OtherKind)
+    taste = card_to_bytes(tastes())
+    said = refused(lambda: metric_card_from_bytes(taste), OtherKind)
     assert "a catalog of titles" in said
 
 
@@ -428,6 +428,7 @@ def test_a_negative_id_is_no_items() -> None:
     refused(lambda: Listing(-1, "a", (0.0, 0.0)), OutOfRange)
 
 
-def test_a_slate_whose_items_are_not_those_of_its_ids_cannot_be_made() -> None:
-    proper = Slate.of_listings(VERSION, LISTINGS)
-    refused(lambda: replace(proper, item_ids=(0, 2, 5)), OutOfRange)
+@pytest.mark.parametrize("order", [(1, 0, 2), (0, 0, 1)])
+def test_a_slate_whose_ids_do_not_ascend_cannot_be_made(order: tuple[int, ...]) -> None:
+    items = tuple([LISTINGS[at] for at in order])
+    refused(lambda: PlaceSlate(VERSION, items), OutOfRange)

@@ -13,7 +13,7 @@ from askew.errors import Malformed, OutOfRange
 from askew.spaces.buckets import Meanings
 from askew.spaces.item_codes import rounded, rounded_boosts
 from askew.spaces.vectors import FeatureSpace
-from askew.wire.space import space_from_message, space_to_message
+from askew.wire.tastes import space_from_message, space_to_message
 from askew.wire.v1 import retrieval_pb2 as pb
 
 

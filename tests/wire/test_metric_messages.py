@@ -25,13 +25,19 @@ from wire.metric_world import (
 from askew.catalog.listing import Attribute, AttributeKind, Listing
 from askew.dp.privacy import ANY_SPACE
 from askew.errors import OutOfRange, StaleSpace
-from askew.protocol.metric_card import Card, MetricCard, MetricRule
-from askew.protocol.ranking import Slate
+from askew.protocol.metric_card import MetricCard, MetricRule, PlaceSlate
+from askew.protocol.model_card import Card
 from askew.protocol.rule_kind import MetricRuleKind
 from askew.protocol.signal import Query, Signal
 from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import Area, MapNoise, MapSpace, Region
-from askew.wire import convert
+from askew.wire.places import (
+    metric_card_from_bytes,
+    metric_card_to_bytes,
+    places_from_bytes,
+    places_to_bytes,
+)
+from askew.wire.queries import query_from_bytes, query_to_bytes
 
 # A tag byte is 8 * field number + wire type, as in test_golden_bytes.
 REQUEST = bytes.fromhex(
@@ -82,26 +88,26 @@ CARD = bytes.fromhex(
 
 
 def whole(*listings: Listing) -> bytes:
-    return convert.slate_to_bytes(Slate.of_listings("ff" * 16, listings), MAP_CARD)
+    return places_to_bytes(PlaceSlate("ff" * 16, listings))
 
 
 def test_a_request_is_these_bytes() -> None:
-    assert convert.query_to_bytes(place_query((52_500_000, 0))) == REQUEST
-    assert convert.query_from_bytes(REQUEST, MAP_CARD) == place_query((52_500_000, 0))
+    assert query_to_bytes(place_query((52_500_000, 0))) == REQUEST
+    assert query_from_bytes(REQUEST, MAP_CARD) == place_query((52_500_000, 0))
 
 
 def test_a_reply_is_these_bytes() -> None:
     bar = Listing(1, "Bar", (52.5, 13.375), ("café", 4.5, False, "Mo-Fr 08-18"))
     unknown = Listing(2, "X", (0.0, 0.0), (None,) * 4)
     assert whole(bar, unknown) == REPLY
-    slate = convert.slate_from_bytes(REPLY, MAP_CARD, 2, "cafés")
+    slate = places_from_bytes(REPLY, MAP_CARD, 2, "cafés")
     assert (slate.listings, slate.item_ids) == ((bar, unknown), (1, 2))
 
 
 def test_a_card_is_these_bytes() -> None:
     card = replace(MAP_CARD, collections=(PLACES,))
-    assert convert.card_to_bytes(card) == CARD
-    assert convert.metric_card_from_bytes(CARD) == card
+    assert metric_card_to_bytes(card) == CARD
+    assert metric_card_from_bytes(CARD) == card
 
 
 # -- there and back -------------------------------------------------------------------------------
@@ -109,7 +115,7 @@ def test_a_card_is_these_bytes() -> None:
 
 @pytest.mark.parametrize("card", [MAP_CARD, AXES_CARD], ids=["map", "axes"])
 def test_a_card_survives_the_wire_with_its_version(card: MetricCard) -> None:
-    received = convert.metric_card_from_bytes(convert.card_to_bytes(card))
+    received = metric_card_from_bytes(metric_card_to_bytes(card))
     assert received == card
     assert received.space.version == card.space.version
 
@@ -124,7 +130,7 @@ def test_any_area_survives_the_wire_to_the_last_bit(
 ) -> None:
     area = Area(south, west, south + height, (west + width + 180) % 360 - 180)
     card = replace(MAP_CARD, space=MapSpace(area))
-    received = convert.metric_card_from_bytes(convert.card_to_bytes(card))
+    received = metric_card_from_bytes(metric_card_to_bytes(card))
     assert received.space == MapSpace(area)
 
 
@@ -148,7 +154,7 @@ def test_any_attribute_survives_the_wire(  # noqa: PLR0917  # one a field
     attribute = Attribute(name, kind, live, unit, tuple(words) if category else ())
     cafes = replace(CAFES, n_items=n_items, attributes=(attribute,))
     card = replace(MAP_CARD, collections=(cafes,), rule=MetricRule(MetricRuleKind.ITEMS))
-    assert convert.metric_card_from_bytes(convert.card_to_bytes(card)) == card
+    assert metric_card_from_bytes(metric_card_to_bytes(card)) == card
 
 
 def test_three_axes_survive_the_wire() -> None:
@@ -160,7 +166,7 @@ def test_three_axes_survive_the_wire() -> None:
         )
     )
     card = replace(AXES_CARD, space=axes)
-    received = convert.metric_card_from_bytes(convert.card_to_bytes(card))
+    received = metric_card_from_bytes(metric_card_to_bytes(card))
     assert received == card
     assert received.space.version == axes.version
 
@@ -169,14 +175,13 @@ def test_three_axes_survive_the_wire() -> None:
     ("query", "card"), [(place_query(), MAP_CARD), (axes_query(), AXES_CARD)], ids=["map", "axes"]
 )
 def test_a_query_survives_the_wire(query: Query, card: Card) -> None:
-    assert convert.query_from_bytes(convert.query_to_bytes(query), card) == query
+    assert query_from_bytes(query_to_bytes(query), card) == query
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_items_survive_the_wire_whole(count: int) -> None:
-    received = convert.slate_from_bytes(whole(*LISTINGS[:count]), MAP_CARD, count, "cafés")
+    received = places_from_bytes(whole(*LISTINGS[:count]), MAP_CARD, count, "cafés")
     assert received.listings == LISTINGS[:count]
-    assert received.vectors.shape == (count, 0)
 
 
 @given(
@@ -190,7 +195,7 @@ def test_any_item_survives_the_wire(
     latitude: float, longitude: float, kind: str | None, price: float | None, is_open: bool | None
 ) -> None:
     item = Listing(3, "X", (latitude, longitude), (kind, price, is_open, kind))
-    assert convert.slate_from_bytes(whole(item), MAP_CARD, 1, "cafés").listings == (item,)
+    assert places_from_bytes(whole(item), MAP_CARD, 1, "cafés").listings == (item,)
 
 
 # -- sizes ----------------------------------------------------------------------------------------
@@ -201,7 +206,7 @@ MICRODEGREES = (0, 1, -1, 127, 128, -129, 2**14, -(2**21), 90_000_000, -90_000_0
 def test_the_size_of_a_question_is_one_for_all_positions() -> None:
     """Planted bug: numbers of varying length, or zeros that vanish."""
     pairs = [(north, east) for north in MICRODEGREES for east in MICRODEGREES]
-    sizes = {len(convert.query_to_bytes(place_query(pair))) for pair in pairs}
+    sizes = {len(query_to_bytes(place_query(pair))) for pair in pairs}
     # 5 k + 10 values + 17 noise + 8 collection
     assert sizes == {40}
 
@@ -213,28 +218,28 @@ def test_the_size_of_a_question_is_one_for_all_levels_and_regions(
 ) -> None:
     noise = MapNoise.in_region(Fraction(epsilon), region)
     query = Query(Signal(ANY_SPACE, noise, (0, 0)), 20, "cafés")
-    assert len(convert.query_to_bytes(query)) == 40
+    assert len(query_to_bytes(query)) == 40
 
 
 def test_the_size_of_a_question_on_axes_is_one_for_all_points() -> None:
     pairs = itertools.product((0, 1, -1, 127, 2**14, 2**31 - 1, 1 - 2**31), range(0, 300, 7))
-    assert len({len(convert.query_to_bytes(axes_query(pair))) for pair in pairs}) == 1
+    assert len({len(query_to_bytes(axes_query(pair))) for pair in pairs}) == 1
 
 
 @settings(max_examples=50)
 @given(st.integers(-90_000_000, 90_000_000), st.integers(-180_000_000, 180_000_000))
 def test_nothing_but_public_settings_and_the_noisy_position_is_sent(north: int, east: int) -> None:
     """Byte for byte, everything else is the same."""
-    data = convert.query_to_bytes(place_query((north, east)))
+    data = query_to_bytes(place_query((north, east)))
     values = north.to_bytes(4, "little", signed=True) + east.to_bytes(4, "little", signed=True)
-    other = convert.query_to_bytes(place_query((0, 0)))
+    other = query_to_bytes(place_query((0, 0)))
     assert (data[:7], data[7:15], data[15:]) == (other[:7], values, other[15:])
 
 
 def test_the_question_names_no_region_and_no_space() -> None:
     """A cosine is public, and two regions of one cosine ask with the same bytes."""
     assert NOISE.cosine == GERMANY.cosine
-    assert VERSION not in convert.query_to_bytes(place_query()).hex()
+    assert VERSION not in query_to_bytes(place_query()).hex()
 
 
 @pytest.mark.parametrize(("collection", "most"), [("places to eat", 50), ("cafés", 5)])
@@ -242,15 +247,15 @@ def test_k_ends_where_the_collection_that_is_asked_ends(collection: str, most: i
     """Planted bug: one small collection lowers k for all."""
     card = replace(MAP_CARD, max_slate_size=50)
     for k in (most, most + 1):
-        data = convert.query_to_bytes(replace(place_query(k=k), collection=collection))
+        data = query_to_bytes(replace(place_query(k=k), collection=collection))
         if k == most:
-            assert convert.query_from_bytes(data, card).k == most
+            assert query_from_bytes(data, card).k == most
         else:
             with pytest.raises(OutOfRange, match=f"k must be from 1 to {most}"):
-                convert.query_from_bytes(data, card)
+                query_from_bytes(data, card)
 
 
 def test_a_question_of_tastes_is_of_another_space_to_a_server_of_places() -> None:
     tastes = replace(place_query(), edition=20780)
     with pytest.raises(StaleSpace):
-        convert.query_from_bytes(convert.query_to_bytes(tastes), MAP_CARD)
+        query_from_bytes(query_to_bytes(tastes), MAP_CARD)

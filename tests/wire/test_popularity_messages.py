@@ -15,7 +15,24 @@ from askew.dp.odometer import PayWhatYouGet
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, ApproximateDP
 from askew.dp.release import Release, ReleaseSummary
 from askew.errors import Malformed, OutOfRange, WireError
-from askew.wire import popularity_convert as convert
+from askew.wire.releases import (
+    answer_from_bytes,
+    answer_to_bytes,
+    budget_from_bytes,
+    budget_request_from_bytes,
+    budget_request_to_bytes,
+    budget_to_bytes,
+    charge_from_bytes,
+    charge_to_bytes,
+    document_from_bytes,
+    document_to_bytes,
+    page_from_bytes,
+    page_request_from_bytes,
+    page_request_to_bytes,
+    page_to_bytes,
+    question_from_bytes,
+    question_to_bytes,
+)
 from askew.wire.v1 import popularity_pb2 as pb
 
 TERMS = PayWhatYouGet(
@@ -32,34 +49,34 @@ DOCUMENT = RELEASE.to_bytes()
 QUESTION = TopKQuestion("films", 20, "monday")
 
 PARSERS: dict[str, tuple[Callable[[bytes], object], bytes, object]] = {
-    "charge": (convert.charge_from_bytes, convert.charge_to_bytes(7), 7),
+    "charge": (charge_from_bytes, charge_to_bytes(7), 7),
     "document": (
-        convert.document_from_bytes,
-        convert.document_to_bytes(DOCUMENT),
+        document_from_bytes,
+        document_to_bytes(DOCUMENT),
         (RELEASE, DOCUMENT),
     ),
     "page request": (
-        convert.page_request_from_bytes,
-        convert.page_request_to_bytes("films", 6),
+        page_request_from_bytes,
+        page_request_to_bytes("films", 6),
         ("films", 6),
     ),
     "page": (
-        convert.page_from_bytes,
-        convert.page_to_bytes([RELEASE.summary], more=True),
+        page_from_bytes,
+        page_to_bytes([RELEASE.summary], more=True),
         ((RELEASE.summary,), True),
     ),
-    "question": (convert.question_from_bytes, convert.question_to_bytes(QUESTION), QUESTION),
+    "question": (question_from_bytes, question_to_bytes(QUESTION), QUESTION),
     "answer": (
-        convert.answer_from_bytes,
-        convert.answer_to_bytes(DOCUMENT, BUDGET),
+        answer_from_bytes,
+        answer_to_bytes(DOCUMENT, BUDGET),
         (RELEASE, DOCUMENT, BUDGET),
     ),
     "budget request": (
-        convert.budget_request_from_bytes,
-        convert.budget_request_to_bytes("films"),
+        budget_request_from_bytes,
+        budget_request_to_bytes("films"),
         "films",
     ),
-    "budget": (convert.budget_from_bytes, convert.budget_to_bytes(BUDGET), BUDGET),
+    "budget": (budget_from_bytes, budget_to_bytes(BUDGET), BUDGET),
 }
 every_parser = pytest.mark.parametrize("name", PARSERS)
 fuzz = settings(max_examples=200, derandomize=True, database=None, deadline=None)
@@ -121,7 +138,7 @@ rationals = digits | st.tuples(digits, digits).map("/".join) | st.text(max_size=
 def test_a_budget_of_any_numbers_parses_or_is_refused(message: pb.Budget) -> None:
     """Planted bug: a rational of 400 digits, which no float holds."""
     with contextlib.suppress(WireError):
-        parsed = convert.budget_from_bytes(pb.GetBudgetResponse(budget=message).SerializeToString())
+        parsed = budget_from_bytes(pb.GetBudgetResponse(budget=message).SerializeToString())
         assert parsed.outcomes <= parsed.terms.k_star == message.max_outcomes
 
 
@@ -142,36 +159,36 @@ def test_a_budget_of_any_numbers_parses_or_is_refused(message: pb.Budget) -> Non
 )
 def test_a_bad_question_is_refused(message: pb.TopKRequest, kind: type[WireError]) -> None:
     with pytest.raises(kind):
-        convert.question_from_bytes(message.SerializeToString())
+        question_from_bytes(message.SerializeToString())
 
 
 @pytest.mark.parametrize("charge", [0, 2**63, 2**64 - 1])
 def test_a_number_that_is_no_charge_is_refused(charge: int) -> None:
     """SQLite's integers end at 2**63 - 1: a larger one would be an error of its own."""
     with pytest.raises(OutOfRange):
-        convert.charge_from_bytes(pb.GetReleaseRequest(charge=charge).SerializeToString())
+        charge_from_bytes(pb.GetReleaseRequest(charge=charge).SerializeToString())
 
 
 def test_a_page_after_no_possible_charge_is_refused() -> None:
     with pytest.raises(OutOfRange):
-        convert.page_request_from_bytes(pb.ListReleasesRequest(after=2**63).SerializeToString())
+        page_request_from_bytes(pb.ListReleasesRequest(after=2**63).SerializeToString())
 
 
 def test_a_page_longer_than_a_page_is_refused() -> None:
     rows = [RELEASE.summary] * 101
     with pytest.raises(OutOfRange):
-        convert.page_from_bytes(convert.page_to_bytes(rows, more=False))
+        page_from_bytes(page_to_bytes(rows, more=False))
 
 
 def test_an_empty_page_that_promises_more_is_refused() -> None:
     """Or a reader of all pages would ask for ever."""
     with pytest.raises(Malformed):
-        convert.page_from_bytes(convert.page_to_bytes([], more=True))
+        page_from_bytes(page_to_bytes([], more=True))
 
 
 def test_a_document_travels_as_the_bytes_that_were_stored() -> None:
     """Planted bug: a release that is written anew for each reader."""
-    message = pb.GetReleaseResponse.FromString(convert.document_to_bytes(DOCUMENT))
+    message = pb.GetReleaseResponse.FromString(document_to_bytes(DOCUMENT))
     assert message.document == DOCUMENT
 
 
@@ -183,10 +200,10 @@ def test_a_document_travels_as_the_bytes_that_were_stored() -> None:
     ],
 )
 def test_a_budget_that_is_overspent_is_refused(message: pb.Budget) -> None:
-    whole = pb.GetBudgetResponse.FromString(convert.budget_to_bytes(BUDGET))
+    whole = pb.GetBudgetResponse.FromString(budget_to_bytes(BUDGET))
     whole.budget.MergeFrom(message)
     with pytest.raises(OutOfRange):
-        convert.budget_from_bytes(whole.SerializeToString())
+        budget_from_bytes(whole.SerializeToString())
 
 
 def test_a_summary_of_a_hostile_name_is_refused() -> None:
@@ -194,7 +211,7 @@ def test_a_summary_of_a_hostile_name_is_refused() -> None:
         charge=1, dataset="a\nb", mechanism="m", n_items=1, epsilon="1", delta="0"
     )
     with pytest.raises(OutOfRange):
-        convert.page_from_bytes(pb.ListReleasesResponse(releases=[row]).SerializeToString())
+        page_from_bytes(pb.ListReleasesResponse(releases=[row]).SerializeToString())
 
 
 def test_a_summary_holds_no_more_than_its_row() -> None:
@@ -206,8 +223,8 @@ def test_a_summary_holds_no_more_than_its_row() -> None:
 # A tag byte is 8 * field number + wire type: 0 for varints, 2 for bytes, 5 for four fixed bytes.
 def test_a_question_is_these_bytes() -> None:
     golden = bytes.fromhex("0a 05") + b"films" + bytes.fromhex("15 14000000 1a 06") + b"monday"
-    assert convert.question_to_bytes(QUESTION) == golden
+    assert question_to_bytes(QUESTION) == golden
 
 
 def test_a_question_for_a_release_is_these_bytes() -> None:
-    assert convert.charge_to_bytes(7) == bytes.fromhex("08 07")
+    assert charge_to_bytes(7) == bytes.fromhex("08 07")

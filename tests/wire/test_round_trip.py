@@ -22,8 +22,9 @@ from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
 from askew.spaces.vectors import RatingScale
-from askew.wire import convert
 from askew.wire.held import held_files, held_from_body, held_to_bytes
+from askew.wire.queries import query_from_bytes, query_to_bytes
+from askew.wire.tastes import card_from_bytes, card_to_bytes, slate_from_bytes, slate_to_bytes
 
 World = Callable[[int, int], tuple[ModelCard, Catalog]]
 
@@ -46,19 +47,19 @@ def test_a_query_survives_the_wire(world: World, dimension: int, lattice: Lattic
     card, _ = world(dimension, 20)
     coordinates = tuple(itertools.islice(itertools.cycle(COORDINATES), dimension))
     query = Query(Signal(card.space.version, lattice, coordinates), 20, edition=FIRST)
-    assert query == convert.query_from_bytes(convert.query_to_bytes(query), card)
+    assert query == query_from_bytes(query_to_bytes(query), card)
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 3, 16])
 def test_a_card_survives_the_wire(world: World, dimension: int) -> None:
     card, _ = world(dimension, 5)
-    assert card == convert.card_from_bytes(convert.card_to_bytes(card))
+    assert card == card_from_bytes(card_to_bytes(card))
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 3, 16])
 def test_a_space_keeps_its_version_over_the_wire(world: World, dimension: int) -> None:
     card, _ = world(dimension, 5)
-    received = convert.card_from_bytes(convert.card_to_bytes(card))
+    received = card_from_bytes(card_to_bytes(card))
     assert card.space.version == received.space.version
 
 
@@ -66,13 +67,13 @@ def test_a_space_given_in_whole_numbers_keeps_its_version_over_the_wire(card: Mo
     """1 and 1.0 are the same limit; a server that wrote 1 must not refuse every device as stale."""
     space = made_space(made_encoder(unit=1, clip=1), card.space.buckets)
     space = replace(space, scale=RatingScale(1, 5, 4))
-    received = convert.card_from_bytes(convert.card_to_bytes(replace(card, space=space)))
+    received = card_from_bytes(card_to_bytes(replace(card, space=space)))
     assert space.version == received.space.version
 
 
 def test_a_space_without_buckets_survives_the_wire(card: ModelCard) -> None:
     bare = replace(card, space=replace(card.space, buckets=None))
-    received = convert.card_from_bytes(convert.card_to_bytes(bare))
+    received = card_from_bytes(card_to_bytes(bare))
     assert received == bare
     assert received.space.buckets is None
 
@@ -81,7 +82,7 @@ def test_a_space_without_buckets_survives_the_wire(card: ModelCard) -> None:
 def test_a_bucket_survives_the_wire(card: ModelCard, bucket: int) -> None:
     response = RandomizedResponse.for_epsilon(4, Fraction(20))
     query = Query(Signal(card.space.version, response, (bucket,)), 2, edition=FIRST)
-    assert query == convert.query_from_bytes(convert.query_to_bytes(query), card)
+    assert query == query_from_bytes(query_to_bytes(query), card)
 
 
 @pytest.mark.parametrize("item_ids", [(0,), (0, 1, 2), (2, 3, 4), (0, 1, 2, 3, 4)])
@@ -89,8 +90,8 @@ def test_a_slate_survives_the_wire(
     card: ModelCard, catalog: Catalog, item_ids: tuple[int, ...]
 ) -> None:
     slate = Slate.of_catalog(catalog, item_ids, tuple([b"%d" % item for item in item_ids]))
-    data = convert.slate_to_bytes(slate, card)
-    received = convert.slate_from_bytes(data, card, len(item_ids))
+    data = slate_to_bytes(slate, card)
+    received = slate_from_bytes(data, card, len(item_ids))
     assert (slate.catalog_version, item_ids) == (received.catalog_version, received.item_ids)
     assert (slate.items, slate.payloads) == (received.items, received.payloads)
     np.testing.assert_array_equal(slate.vectors, received.vectors, strict=True)
@@ -188,20 +189,20 @@ def test_the_size_of_a_request_depends_on_the_dimension_alone(
         *((value,) * dimension for value in COORDINATES),
         *((0,) * (dimension - 1) + (value,) for value in COORDINATES),
     ]
-    sizes = {len(convert.query_to_bytes(query_of(card, row))) for row in rows}
+    sizes = {len(query_to_bytes(query_of(card, row))) for row in rows}
     assert {expected} == sizes
 
 
 def test_the_size_of_a_request_in_the_plane_is_one_for_all_pairs(card: ModelCard) -> None:
     pairs = itertools.product(COORDINATES, repeat=2)
-    assert {32} == {len(convert.query_to_bytes(query_of(card, pair))) for pair in pairs}
+    assert {32} == {len(query_to_bytes(query_of(card, pair))) for pair in pairs}
 
 
 @pytest.mark.parametrize("epsilon", ["1/1024", "1/1023", "4", "1024"])
 def test_the_size_of_a_request_is_one_for_all_epsilons(epsilon: str) -> None:
     """Planted bug: a lattice of step 1, whose exponent 0 vanishes from the message."""
     signal = Signal("00" * 16, LatticeLaplace.for_epsilon(Fraction(epsilon)), (0, 0))
-    assert len(convert.query_to_bytes(Query(signal, 3, edition=FIRST))) == 32
+    assert len(query_to_bytes(Query(signal, 3, edition=FIRST))) == 32
 
 
 @pytest.mark.parametrize("buckets", [2, 24, 4096])
@@ -214,15 +215,13 @@ def test_the_size_of_a_request_by_bucket_is_one_for_all_buckets(
     signals = (Signal("00" * 16, response, (bucket,)) for bucket in range(buckets))
     queries = (Query(signal, 3, edition=FIRST) for signal in signals)
     # 5 k + 16 response + 6 bucket + 5 edition
-    assert {32} == {len(convert.query_to_bytes(query)) for query in queries}
+    assert {32} == {len(query_to_bytes(query)) for query in queries}
 
 
 def test_the_size_of_a_request_is_one_for_all_editions(card: ModelCard) -> None:
     """Planted bug: the day as a plain number, which grows with time."""
     signal = query_of(card, (0, 0)).signal
-    sizes = {
-        len(convert.query_to_bytes(Query(signal, 3, edition=day))) for day in (4, 20_000, LAST)
-    }
+    sizes = {len(query_to_bytes(Query(signal, 3, edition=day))) for day in (4, 20_000, LAST)}
     assert sizes == {32}
 
 
@@ -233,4 +232,4 @@ def test_thirty_two_real_items_take_less_than_ten_kilobytes() -> None:
     slate = Slate("00" * 16, tuple(range(32)), numbers, boosts, (item,) * 32)
     space = made_space(made_encoder(ranking=32))
     catalog = Catalog((item,), numbers[:1], boosts[:1], (0,))
-    assert len(convert.slate_to_bytes(slate, made_card(space, catalog, 1))) < 5_000
+    assert len(slate_to_bytes(slate, made_card(space, catalog, 1))) < 5_000

@@ -19,9 +19,15 @@ from askew.protocol.utility_table import (
     ServingMode,
     UtilityTable,
 )
-from askew.wire import convert
 from askew.wire.held import held_to_bytes
-from askew.wire.utility_table import utility_table_from_message, utility_table_to_message
+from askew.wire.messages import parse
+from askew.wire.tastes import (
+    card_from_bytes,
+    card_to_bytes,
+    card_to_message,
+    utility_table_from_message,
+    utility_table_to_message,
+)
 from askew.wire.v1 import retrieval_pb2 as pb
 
 NAN, INF = float("nan"), float("inf")
@@ -82,7 +88,7 @@ def test_these_bytes_are_a_table() -> None:
 def test_a_card_brings_its_table(card: ModelCard, table: UtilityTable | None) -> None:
     """Planted bug: a card without a table gets an empty one."""
     told = replace(card, utility_table=table)
-    assert told == convert.card_from_bytes(convert.card_to_bytes(told))
+    assert told == card_from_bytes(card_to_bytes(told))
 
 
 @pytest.mark.parametrize("size", [1, 127, 128, 2**21, MAX_HELD_BYTES])
@@ -126,11 +132,11 @@ OFFERS: dict[str, tuple[str, object, type[WireError]]] = {
 def test_a_bad_offer_is_refused(
     card: ModelCard, path: str, value: object, kind: type[WireError]
 ) -> None:
-    message = convert.card_to_message(replace(card, utility_table=TABLE))
+    message = card_to_message(replace(card, utility_table=TABLE))
     bad = altered(message.utility_table.rows[2], path, value)
     message.utility_table.rows[2].ParseFromString(bad)
     with pytest.raises(WireError) as caught:
-        convert.card_from_bytes(message.SerializeToString())
+        card_from_bytes(message.SerializeToString())
     assert kind is caught.type
 
 
@@ -162,7 +168,7 @@ def test_every_part_of_a_table_passes_for_a_table_or_is_refused() -> None:
     """Also where a part of a message is a message: rows may be missing, never half."""
 
     def parsed(data: bytes) -> None:
-        table = utility_table_from_message(convert.parse(pb.UtilityTable(), data))
+        table = utility_table_from_message(parse(pb.UtilityTable(), data))
         assert set(table.rows) <= set(TABLE.rows)
 
     accepted = accepted_parts(BYTES, parsed)

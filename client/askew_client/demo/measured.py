@@ -14,8 +14,7 @@ from statistics import fmean
 from askew.dp.privacy import ANY_SPACE
 from askew.errors import ParameterError
 from askew.noise.randomness import RandomBits
-from askew.protocol.metric_card import MetricCard
-from askew.protocol.ranking import Slate
+from askew.protocol.metric_card import MetricCard, PlaceSlate
 from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MICRODEGREES
 from askew_client.demo.person import HOME, WISHES
@@ -24,7 +23,7 @@ from askew_client.near.pick import Judged, judged
 from askew_client.near.sources import MapAsker
 from askew_client.settings.settings import ClientSettings
 
-Judge = Callable[[Slate], tuple[Judged, ...]]
+Judge = Callable[[PlaceSlate], tuple[Judged, ...]]
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class Comparison:
     """
 
     judge: Judge = field(repr=False)
-    around: Slate = field(repr=False)
+    around: PlaceSlate = field(repr=False)
     most_worth: float
 
     def __post_init__(self) -> None:
@@ -59,7 +58,7 @@ class Comparison:
             raise ParameterError("around", len(known), "more places: a better one may be beyond")
         self._found: dict[str, list[tuple[float, float | None]]] = {}
 
-    def add(self, way: str, slate: Slate) -> None:
+    def add(self, way: str, slate: PlaceSlate) -> None:
         """One more draw of a way."""
         ranked = self.judge(slate)
         nearest = min(each.distance for each in ranked) - self._nearest
@@ -127,6 +126,6 @@ class MeasuredDevice:
         comparison.add("nearest", nearest)
         comparison.add("one", one)
 
-    def _judge(self, slate: Slate) -> tuple[Judged, ...]:
+    def _judge(self, slate: PlaceSlate) -> tuple[Judged, ...]:
         away = [self._asker.distance(each.coordinates) for each in slate.listings]
         return judged(slate.listings, self._attributes, away, WISHES, {}, self._now)

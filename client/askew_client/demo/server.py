@@ -19,10 +19,10 @@ import grpc.aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from askew.errors import ServerFailed, Unreachable
-from askew.protocol.metric_card import MetricCard
-from askew.protocol.ranking import Slate
+from askew.protocol.metric_card import MetricCard, PlaceSlate
 from askew.protocol.signal import Query
-from askew.wire.convert import query_to_bytes, slate_from_bytes
+from askew.wire.places import places_from_bytes
+from askew.wire.queries import query_to_bytes
 from askew.wire.status import why_unreachable
 
 _SERVER = ("-m", "askew_server")
@@ -124,7 +124,7 @@ class Rehearsal:
 
     async def answers(
         self, questions: Sequence[tuple[Way, Query]], card: MetricCard
-    ) -> list[Slate]:
+    ) -> list[PlaceSlate]:
         """One slate a question, each answered in its way. Raises ServerFailed."""
         sender, answers = self._process.stdin, self._process.stdout
         if sender is None or answers is None:  # both are pipes: for the type checker
@@ -136,7 +136,7 @@ class Rehearsal:
             await sender.drain()
             for _, query in questions:
                 line = b64decode(await answers.readuntil())
-                found.append(slate_from_bytes(line, card, query.k, query.collection))
+                found.append(places_from_bytes(line, card, query.k, query.collection))
         except (OSError, EOFError):
             words = await last_words(self._process)
             raise ServerFailed(f"the demo's second process ended: {words}") from None

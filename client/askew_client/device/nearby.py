@@ -29,8 +29,7 @@ from askew.errors import (
     maybe,
 )
 from askew.noise.randomness import RandomBits
-from askew.protocol.metric_card import MetricCard
-from askew.protocol.ranking import Slate
+from askew.protocol.metric_card import MetricCard, PlaceSlate
 from askew_client.device.quoting import IN_PROCESS, Quotes, covered
 from askew_client.near.pick import Judged, by_other_wishes, judged, missing, stars
 from askew_client.near.place_forecast import PlaceForecast
@@ -249,14 +248,14 @@ class Nearby(PlaceDesk):
         reply, which is not asked for again, and Malformed for an item that lies elsewhere than the
         server says.
         """
-        slate = self._network.decoded(reply, prepared.question.query, prepared.card)
+        slate = self._network.decoded_places(reply, prepared.question.query, prepared.card)
         with self._network.guard.private():
             answer = self._answer(prepared, slate, document, wishes)
             self._answered(prepared.asker.handle)
             return answer
 
     def _answer(
-        self, prepared: Prepared, slate: Slate, document: ProfileDocument, wishes: Wishes
+        self, prepared: Prepared, slate: PlaceSlate, document: ProfileDocument, wishes: Wishes
     ) -> NearAnswer:
         card, asker = prepared.card, prepared.asker
         if not all(asker.holds(each.coordinates) for each in slate.listings):
@@ -308,7 +307,7 @@ def _on(card: MetricCard, collection: str, errand: Errand, settings: ClientSetti
     return asker_on(card, collection, errand, settings)
 
 
-def _result(rank: int, each: Judged, slate: Slate, names: tuple[str, ...]) -> NearResult:
+def _result(rank: int, each: Judged, slate: PlaceSlate, names: tuple[str, ...]) -> NearResult:
     listing = slate.listings[each.index]
     return NearResult(
         rank=rank,

@@ -10,10 +10,14 @@ from typing import TypeVar
 
 from askew.catalog.held_file import Part
 from askew.errors import AskewError, Malformed, NotFound, OtherKind, StaleSpace
-from askew.protocol.metric_card import Card, MetricCard
+from askew.protocol.metric_card import MetricCard, PlaceSlate
+from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
-from askew.wire import convert
+from askew.wire.held import piece_from_bytes
+from askew.wire.places import metric_card_from_bytes, places_from_bytes
+from askew.wire.queries import query_to_bytes
+from askew.wire.tastes import slate_from_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 
 _Value = TypeVar("_Value")
@@ -37,15 +41,19 @@ class Calls(ABC):
             data = await self.call("GetHeld", request.SerializeToString())
         except NotFound:
             raise OtherKind("this server has no items for devices to hold", places=True) from None
-        return _checked(lambda: convert.piece_from_bytes(data))
+        return _checked(lambda: piece_from_bytes(data))
 
     async def metric_card(self) -> MetricCard:
         """The public card of a server with a metric space."""
         return metric_card_of(await self.call("GetModelCard", METRIC_CARD))
 
-    async def retrieve(self, query: Query, card: Card) -> Slate:
+    async def retrieve(self, query: Query, card: ModelCard) -> Slate:
         """The server's answer: exactly query.k items. The same query sends the same bytes."""
-        return slate_of(await self.call("Retrieve", convert.query_to_bytes(query)), query, card)
+        return slate_of(await self.call("Retrieve", query_to_bytes(query)), query, card)
+
+    async def places(self, query: Query, card: MetricCard) -> PlaceSlate:
+        """The same of a server of places."""
+        return places_of(await self.call("Retrieve", query_to_bytes(query)), query, card)
 
 
 METRIC_CARD = pb.GetModelCardRequest().SerializeToString()
@@ -53,12 +61,18 @@ METRIC_CARD = pb.GetModelCardRequest().SerializeToString()
 
 def metric_card_of(reply: bytes) -> MetricCard:
     """The card that a server of places replied. Raises a WireError."""
-    return _checked(lambda: convert.metric_card_from_bytes(reply))
+    return _checked(lambda: metric_card_from_bytes(reply))
 
 
-def slate_of(reply: bytes, query: Query, card: Card) -> Slate:
-    """The answer to a question. Raises a WireError."""
-    return _checked(lambda: convert.slate_from_bytes(reply, card, query.k, query.collection))
+def slate_of(reply: bytes, query: Query, card: ModelCard) -> Slate:
+    """The answer to a question of tastes. Raises a WireError."""
+
+    return _checked(lambda: slate_from_bytes(reply, card, query.k))
+
+
+def places_of(reply: bytes, query: Query, card: MetricCard) -> PlaceSlate:
+    """The answer to a question for places. Raises a WireError."""
+    return _checked(lambda: places_from_bytes(reply, card, query.k, query.collection))
 
 
 def _checked(convert_reply: Callable[[], _Value]) -> _Value:

@@ -15,14 +15,17 @@ from askew.catalog.held_file import Part, piece_of
 from askew.catalog.listing import Listing
 from askew.errors import OtherKind, StaleSpace
 from askew.placement.hexagonal import place_on_map
-from askew.protocol.metric_card import Card, MetricCard
-from askew.protocol.model_card import ModelCard
+from askew.protocol.metric_card import MetricCard, PlaceSlate
+from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew.retrieval import rule_of
 from askew.spaces.map import COSINE_PARTS, KM_OF_LATITUDE, KM_OF_LONGITUDE
-from askew.wire import convert
 from askew.wire.held import held_files
+from askew.wire.messages import parse
+from askew.wire.places import metric_card_to_bytes, places_to_bytes
+from askew.wire.queries import query_from_message
+from askew.wire.tastes import slate_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 
 
@@ -53,17 +56,22 @@ class InProcess(ABC):
         """The card of a server of places."""
 
     @abstractmethod
-    async def retrieve(self, query: Query, card: Card) -> Slate:
+    async def retrieve(self, query: Query, card: Card) -> Slate | PlaceSlate:
         """The answer to a question."""
 
     async def call(self, method: str, request: bytes) -> bytes:
         """The reply to one call."""
         if method == "GetModelCard":
-            return convert.card_to_bytes(await self.metric_card())
-        message = convert.parse(pb.RetrieveRequest(), request)
+            return metric_card_to_bytes(await self.metric_card())
+        message = parse(pb.RetrieveRequest(), request)
         card = self.card_for(message.collection)
-        query = convert.query_from_message(message, card)
-        return convert.slate_to_bytes(await self.retrieve(query, card), card)
+        query = query_from_message(message, card)
+        slate = await self.retrieve(query, card)
+        if isinstance(slate, PlaceSlate):
+            return places_to_bytes(slate)
+        if isinstance(card, MetricCard):
+            raise StaleSpace
+        return slate_to_bytes(slate, card)
 
 
 class LocalTransport(InProcess):
@@ -126,7 +134,7 @@ class LocalPlaces(InProcess):
         """The card."""
         return self.card
 
-    async def retrieve(self, query: Query, card: Card) -> Slate:  # noqa: ARG002  # it has one
+    async def retrieve(self, query: Query, card: Card) -> PlaceSlate:  # noqa: ARG002  # it has one
         """k items whole. Raises a WireError for a question that the card does not allow."""
         self.card.check(query)
         items, points = self._items[query.collection], self._points[query.collection]
@@ -136,7 +144,7 @@ class LocalPlaces(InProcess):
         nearest = np.argsort(-(points @ at), kind="stable").tolist()
         chosen = list(dict.fromkeys([*found, *nearest]))[: query.k]
         version = self.card.collection(query.collection).version
-        return Slate.of_listings(version, [items[item] for item in sorted(chosen)])
+        return PlaceSlate(version, tuple([items[item] for item in sorted(chosen)]))
 
 
 def probes(query: Query) -> NDArray[np.float64]:

@@ -7,11 +7,12 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from askew.protocol.metric_card import PlaceSlate
 from askew_client.catalog.source import HeldSource
 
 if TYPE_CHECKING:
     from askew.catalog.catalog import Catalog
-    from askew.protocol.metric_card import Card, MetricCard
+    from askew.protocol.metric_card import MetricCard
     from askew.protocol.model_card import ModelCard
     from askew.protocol.ranking import Slate
     from askew.protocol.signal import Query
@@ -89,5 +90,8 @@ class Network(Protocol):
         was sent, a TransportError or a WireError.
         """
 
-    def decoded(self, reply: bytes, query: Query, card: Card) -> Slate:
+    def decoded(self, reply: bytes, query: Query, card: ModelCard) -> Slate:
         """The server's answer: exactly query.k items. Raises a WireError."""
+
+    def decoded_places(self, reply: bytes, query: Query, card: MetricCard) -> PlaceSlate:
+        """The same of a server of places."""

@@ -22,13 +22,14 @@ from typing import Any, Self
 
 from askew.catalog.held_file import Part
 from askew.errors import NotReady
-from askew.protocol.metric_card import Card
+from askew.protocol.metric_card import MetricCard, PlaceSlate
+from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
-from askew.wire import convert
+from askew.wire.queries import query_to_bytes
 from askew_client.catalog.source import HeldSource
 from askew_client.storage.guard import Guard
-from askew_client.transport.calls import slate_of
+from askew_client.transport.calls import places_of, slate_of
 from askew_client.transport.protocol import Transport
 
 
@@ -97,15 +98,19 @@ class ShapedTransport:
 
     def encoded(self, query: Query) -> bytes:
         """A question as it will be sent."""
-        return convert.query_to_bytes(query)
+        return query_to_bytes(query)
 
     async def retrieve(self, request: bytes) -> bytes:
         """The reply to a question, when its connection is closed."""
         return await self.call("Retrieve", request)
 
-    def decoded(self, reply: bytes, query: Query, card: Card) -> Slate:
+    def decoded(self, reply: bytes, query: Query, card: ModelCard) -> Slate:
         """The server's answer: exactly query.k items. Raises a WireError."""
         return slate_of(reply, query, card)
+
+    def decoded_places(self, reply: bytes, query: Query, card: MetricCard) -> PlaceSlate:
+        """The same of a server of places."""
+        return places_of(reply, query, card)
 
     async def call(self, method: str, request: bytes) -> bytes:
         """The reply to one call, when its connection is closed."""

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from askew.catalog.catalog import Catalog
 from askew.catalog.held_file import HEAD_BYTES, Head, Part
 from askew.catalog.listing import Attribute, AttributeKind, Listing
-from askew.protocol.metric_card import Card, CollectionCard, MetricCard, MetricRule
-from askew.protocol.model_card import ModelCard
+from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule, PlaceSlate
+from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.rule_kind import MetricRuleKind
 from askew.protocol.signal import Query
@@ -62,7 +62,7 @@ class SimulatedServers(InProcess):
         """That of the places."""
         return self._places.card
 
-    async def retrieve(self, query: Query, card: Card) -> Slate:
+    async def retrieve(self, query: Query, card: Card) -> Slate | PlaceSlate:
         """The answer of the server whose card this is."""
         server = self._places if query.collection else self._tastes
         return await server.retrieve(query, card)

@@ -17,7 +17,8 @@ from askew.errors import Malformed
 @click.command(hidden=True)
 def rehearse() -> None:
     """Answer about the simulated places by the rule that each line names, until input ends."""
-    from askew.wire.convert import query_from_bytes, slate_to_bytes
+    from askew.wire.places import places_to_bytes
+    from askew.wire.queries import query_from_bytes
     from askew_server.demo.places import german_towns, places_model
     from askew_server.demo.rehearsal import Rehearsal
 
@@ -26,7 +27,7 @@ def rehearse() -> None:
     for line in sys.stdin:
         way, question = _parts(line)
         slate = rehearsal.answer(way, query_from_bytes(question, model.card))
-        click.echo(b64encode(slate_to_bytes(slate, model.card)))
+        click.echo(b64encode(places_to_bytes(slate)))
 
 
 def _parts(line: str) -> tuple[str, bytes]:

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import repeat
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.catalog.listing import MAX_WORDS, Attribute, AttributeKind, Listing, Value
+from askew.catalog.listing import MAX_WORDS, Attribute, AttributeKind, Listing
 from askew.errors import DimensionMismatch, OutOfRange, ParameterError
 from askew.limits import MAX_NAME, VERSION_BYTES
 from askew.protocol.metric_card import CollectionCard
-from askew_server.collections.columns import UNKNOWN, Column, Rows, Titles, Words, is_of_kind, named
-
-_Made = TypeVar("_Made")
+from askew_server.collections.columns import UNKNOWN, Column, Titles, Words, is_of_kind, named
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,16 +45,11 @@ class Collection:
 
     def listings(self, items: Iterable[int]) -> tuple[Listing, ...]:
         """The items of these ids, whole, in the given order."""
-        return self.each(np.fromiter(items, np.int64), Listing)
-
-    def each(
-        self, rows: Rows, make: Callable[[int, str, tuple[float, ...], tuple[Value, ...]], _Made]
-    ) -> tuple[_Made, ...]:
-        """What `make` makes of the parts of each listing: of checked ones, without a check."""
+        rows = np.fromiter(items, np.int64)
         coordinates = map(tuple, self.coordinates[rows].tolist())
         columns = [column.take(rows) for column in self.columns]
         values = zip(*columns, strict=True) if columns else repeat((), len(rows))
-        return tuple(map(make, rows.tolist(), self.titles.take(rows), coordinates, values))
+        return tuple(map(Listing, rows.tolist(), self.titles.take(rows), coordinates, values))
 
     def check(self) -> None:
         """Raises OutOfRange for a title or a value that no reply could carry, and for a version
@@ -80,13 +73,6 @@ class Collection:
         names = [each.name for each in self.card.attributes]
         pairs = zip(names, self.columns, strict=True)
         return replace(self, columns=tuple([columns.get(name, old) for name, old in pairs]))
-
-
-class Picked(NamedTuple):
-    """Some items of a collection, in order of id."""
-
-    collection: Collection
-    rows: Rows
 
 
 def collection_of(  # noqa: PLR0913 - what a collection is made of

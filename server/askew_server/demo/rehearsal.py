@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 
 from askew.errors import NotFound
-from askew.protocol.ranking import Slate
+from askew.protocol.metric_card import PlaceSlate
 from askew.protocol.rule_kind import MetricRuleKind
 from askew.protocol.signal import Query
 from askew_server.collections.model import MetricModel, Towns
@@ -30,23 +30,23 @@ class Rehearsal:
         self._model, self._people = model, people
         self._index = cache(self._made_index)
         self._for_everybody = cache(self._chosen_for_everybody)
-        self._ways: dict[str, Callable[[Query], Slate]] = {
+        self._ways: dict[str, Callable[[Query], PlaceSlate]] = {
             "served": MetricAnswers(model).answer,
             "nearest": self._nearest,
             "everybody": lambda query: self._for_everybody(query.collection, query.k),
         }
 
-    def answer(self, way: str, query: Query) -> Slate:
+    def answer(self, way: str, query: Query) -> PlaceSlate:
         """The k items of a query that the card has checked. Raises NotFound for another way."""
         if way not in self._ways:
             raise NotFound("way to answer")
         return self._ways[way](query)
 
-    def _nearest(self, query: Query) -> Slate:
+    def _nearest(self, query: Query) -> PlaceSlate:
         rule = near_rule_of(MetricRuleKind.NEAREST, self._index(query.collection))
         return self._slate(query.collection, rule.choose(query.signal, query.k))
 
-    def _chosen_for_everybody(self, collection: str, k: int) -> Slate:
+    def _chosen_for_everybody(self, collection: str, k: int) -> PlaceSlate:
         """Of the items nearest to some people drawn by the towns' populations, with a fixed seed,
         the k that are nearest to all of these people together.
         """
@@ -61,6 +61,6 @@ class Rehearsal:
     def _made_index(self, collection: str) -> MetricIndex:
         return MetricIndex(self._model.card.space, self._model.collections[collection].coordinates)
 
-    def _slate(self, name: str, rows: np.ndarray) -> Slate:
+    def _slate(self, name: str, rows: np.ndarray) -> PlaceSlate:
         collection = self._model.collections[name]
-        return Slate.of_listings(collection.card.version, collection.listings(rows.tolist()))
+        return PlaceSlate(collection.card.version, collection.listings(rows.tolist()))

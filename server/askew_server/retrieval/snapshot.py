@@ -11,41 +11,31 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.editions import FIRST, answered, is_edition, last_day
 from askew.errors import ParameterError, StaleSpace
 from askew.noise.lattice import LatticeLaplace
-from askew.protocol.metric_card import Card
-from askew.protocol.model_card import ModelCard
+from askew.protocol.metric_card import PlaceSlate
+from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Mechanism, Query
 from askew.retrieval import OffsetRule, RetrievalRule, SharedSlate, rule_of
 from askew.retrieval.buckets import BucketRule
 from askew.retrieval.posterior import PosteriorRule
-from askew_server.collections.collection import Collection, Picked
+from askew_server.collections.collection import Collection
 from askew_server.taste.model.answer_tables import AnswerTable
 from askew_server.taste.model.mondays import today
 from askew_server.taste.model.payloads import Payloads
 from askew_server.taste.prior.people import PriorPeople, served_slates
 
 
-class Chosen(NamedTuple):
-    """Some items of the catalog, ascending, and what only a reply brings of them, if anything."""
-
-    items: tuple[int, ...]
-    payloads: tuple[bytes, ...] = ()
-
-
 class Answers(Protocol):
     """A way to answer questions that the card has checked."""
 
-    def answer(self, query: Query) -> Slate:
-        """The k items of a query."""
-
-    def picked(self, query: Query) -> Picked | Chosen:
-        """The same by row or by id, of which a reply is made faster."""
+    def answer(self, query: Query) -> Slate | PlaceSlate:
+        """The k items of a query, whole."""
 
     def cost(self, query: Query) -> int:
         """What an answer takes now, in places of a lane; 0 for so little that it needs none."""
@@ -189,13 +179,9 @@ class Retriever:
 
     def answer(self, query: Query) -> Slate:
         """The k items of the rule that reads the signal's mechanism, whole."""
-        return Slate.of_catalog(self.catalog, *self.picked(query))
-
-    def picked(self, query: Query) -> Chosen:
-        """The same by id."""
         chosen = self.rule(query.signal.mechanism).answer(query.signal, query.k)
         payloads = () if self._payloads is None else tuple([self._payloads[i] for i in chosen])
-        return Chosen(chosen, payloads)
+        return Slate.of_catalog(self.catalog, chosen, payloads)
 
     def cost(self, query: Query) -> int:
         """Nothing for what is looked up, or for few results found among few items, which takes no

@@ -6,8 +6,13 @@ import time
 from collections.abc import Callable, Mapping
 
 from askew.errors import Unauthenticated
-from askew.wire import popularity_convert as convert
-from askew.wire.convert import parse
+from askew.wire.messages import parse
+from askew.wire.releases import (
+    answer_to_bytes,
+    budget_request_from_bytes,
+    budget_to_bytes,
+    question_from_bytes,
+)
 from askew.wire.v1 import popularity_pb2 as pb
 from askew_server.release.analysts import AnalystDesk
 from askew_server.serving.bearer import Principals
@@ -45,17 +50,17 @@ class AnalystService:
         return lambda request, caller: answer(request, self._principals.find(_header(caller)))
 
     def _top_k(self, request: bytes, principal: str) -> Job:
-        question = convert.question_from_bytes(request)
+        question = question_from_bytes(request)
 
         def run() -> bytes:
             stored, budget = self._desk.top_k(principal, question)
-            return convert.answer_to_bytes(stored, budget)
+            return answer_to_bytes(stored, budget)
 
         return Job(run, Lane.ANALYSTS)
 
     def _budget(self, request: bytes, principal: str) -> Job:
-        dataset = convert.budget_request_from_bytes(request)
-        return Job(lambda: convert.budget_to_bytes(self._desk.budget(principal, dataset)))
+        dataset = budget_request_from_bytes(request)
+        return Job(lambda: budget_to_bytes(self._desk.budget(principal, dataset)))
 
 
 def _header(caller: Caller) -> str:

@@ -18,9 +18,14 @@ import grpc
 from askew.dp.analyst import BudgetStatus, TopKQuestion
 from askew.dp.release import Release, plain_name
 from askew.errors import AccessError, AskewError, Malformed, NotFound, Overloaded, Refused
-from askew.wire import popularity_convert as convert
 from askew.wire import status
-from askew.wire.convert import parse
+from askew.wire.messages import parse
+from askew.wire.releases import (
+    answer_from_bytes,
+    budget_from_bytes,
+    budget_request_to_bytes,
+    question_to_bytes,
+)
 from askew.wire.status import checked_authority, credentials_for
 from askew.wire.v1 import popularity_pb2 as pb
 from askew_server.serving.bearer import read_private
@@ -103,16 +108,16 @@ class AnalystClient:
         key: a name of your own for the question. Raises Refused where the terms do not allow it,
         and the errors of `budget`.
         """
-        data = self._call("TopK", convert.question_to_bytes(TopKQuestion(dataset, k, key)))
-        return _checked(lambda: Answer(*convert.answer_from_bytes(data)))
+        data = self._call("TopK", question_to_bytes(TopKQuestion(dataset, k, key)))
+        return _checked(lambda: Answer(*answer_from_bytes(data)))
 
     def budget(self, dataset: str) -> BudgetStatus:
         """What is spent and left. Costs nothing.
 
         Raises Unauthenticated, NotFound, Overloaded and the other WireErrors and TransportErrors.
         """
-        data = self._call("GetBudget", convert.budget_request_to_bytes(dataset))
-        return _checked(lambda: convert.budget_from_bytes(data))
+        data = self._call("GetBudget", budget_request_to_bytes(dataset))
+        return _checked(lambda: budget_from_bytes(data))
 
     def renewed_token(self) -> str:
         """Another token, as long as the operator allows: for the next client. Raises Refused after

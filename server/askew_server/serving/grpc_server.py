@@ -26,7 +26,8 @@ import grpc.aio
 from grpc_health.v1 import health_pb2
 
 from askew.errors import Malformed, TooSlow, TransportError, WireError
-from askew.wire import convert, status
+from askew.wire import status
+from askew.wire.messages import parse
 from askew_server.serving.call import Answer, Job, Lane, Service
 from askew_server.serving.certificates import Certificates, credentials_of
 from askew_server.serving.limits import Admission, Connections, Shares, options_of
@@ -289,7 +290,7 @@ class QuietHealth:
 
 
 def _name(request: bytes) -> str:
-    return str(convert.parse(health_pb2.HealthCheckRequest(), request).service)
+    return str(parse(health_pb2.HealthCheckRequest(), request).service)
 
 
 def _reply(state: int) -> bytes:

@@ -15,7 +15,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from threading import Lock
 
-from askew.wire import popularity_convert as convert
+from askew.wire.releases import (
+    PAGE,
+    charge_from_bytes,
+    document_to_bytes,
+    page_request_from_bytes,
+    page_to_bytes,
+)
 from askew.wire.v1 import popularity_pb2 as pb
 from askew_server.published.reader import Mark, ReleaseReader
 from askew_server.serving.call import Answer, Caller, Job
@@ -28,7 +34,7 @@ class PopularityService:
 
     def __init__(self, reader: ReleaseReader) -> None:
         self._reader = reader
-        self._kept = KeptReleases(reader, convert.document_to_bytes)
+        self._kept = KeptReleases(reader, document_to_bytes)
 
     @property
     def methods(self) -> Mapping[str, Answer]:
@@ -40,17 +46,17 @@ class PopularityService:
         self._reader.check()
 
     def _release(self, request: bytes, _: Caller) -> bytes | Job:
-        charge = convert.charge_from_bytes(request)
+        charge = charge_from_bytes(request)
         kept = self._kept.at_hand(charge)
         return kept if kept is not None else Job(lambda: self._kept.read(charge))
 
     def _page(self, request: bytes, _: Caller) -> Job:
-        dataset, after = convert.page_request_from_bytes(request)
+        dataset, after = page_request_from_bytes(request)
         return Job(lambda: self._page_after(dataset, after))
 
     def _page_after(self, dataset: str, after: int) -> bytes:
-        page = self._reader.page(dataset, after, convert.PAGE)
-        return convert.page_to_bytes(page.summaries, more=page.more)
+        page = self._reader.page(dataset, after, PAGE)
+        return page_to_bytes(page.summaries, more=page.more)
 
 
 MAX_KEPT = 1 << 26  # bytes of replies, beside the longest one

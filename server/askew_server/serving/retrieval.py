@@ -1,125 +1,34 @@
 """The retrieval service: bytes in, checked, answered, bytes out.
 
-Replies of items of tastes. What 4-bit codes say of them is in the file that devices hold, and is
-taken from there; words are written for each reply.
-
-Replies of whole items, from the columns of their collection: what an attribute's values are as
-bytes is made once a collection, as far as its values are few.
-
-Nothing is kept of a question: the tables are those of all values there are, and made before a
-snapshot is served, or the time of an answer would tell that nobody has asked since.
-
-Replies that were encoded before the first question: looked up by the numbers of a request.
-
-What is found here is what the long way would find: a request that breaks any rule has no reply
-here, so that the long way refuses it. Nothing is ever added, because a reply that comes sooner for
-having been asked for before would tell others what was asked.
+The service keeps nothing of a question. It encodes before the first question what everybody gets
+alike: the card, the files that devices fetch, and the replies of answer tables, which it looks up
+by the numbers of a request. What is found there is what the long way would find: a request that
+breaks any rule has no reply there, so that the long way refuses it. Nothing is ever added, because
+a reply that comes sooner for having been asked for before would tell others what was asked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from itertools import repeat
-from typing import Any
 from weakref import WeakKeyDictionary
 
-import numpy as np
-from numpy.typing import NDArray
-
-from askew.catalog.catalog import Catalog
 from askew.catalog.held_file import Head, Part, piece_of
-from askew.catalog.listing import Value
 from askew.errors import NotFound, StaleSpace
 from askew.noise.randomized_response import ODDS_BITS, RandomizedResponse
+from askew.protocol.metric_card import MetricCard, PlaceSlate
 from askew.protocol.model_card import ModelCard
+from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, TasteMechanism
-from askew.wire import convert
-from askew.wire.held import codes_within, held_files
-from askew.wire.listing_bytes import listings_to_bytes, value_to_bytes
-from askew.wire.slate_bytes import reply_of_parts
+from askew.wire.held import held_files
+from askew.wire.messages import parse
+from askew.wire.places import metric_card_to_bytes, places_to_bytes
+from askew.wire.queries import query_from_message
+from askew.wire.tastes import card_to_bytes, slate_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew_server.collections.collection import Collection, Picked
-from askew_server.collections.columns import Column, Flags, Numbers, Rows, Words
 from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
 from askew_server.serving.call import Answer, Caller, Job
 from askew_server.taste.model.answer_tables import AnswerTable
-
-
-class SlateReplies:
-    """For any number of threads; nothing is kept of a reply. whole: the file of all items."""
-
-    def __init__(self, card: ModelCard, catalog: Catalog, whole: bytes) -> None:
-        self._version, self._items = bytes.fromhex(card.catalog_version), catalog.items
-        self._boosts, self._codes = codes_within(whole, card)
-
-    def reply(self, items: Sequence[int], payloads: Sequence[bytes] = ()) -> bytes:
-        """Some items of the catalog, ascending, and their payloads, if any, on the wire."""
-        rows = np.array(items)
-        return reply_of_parts(
-            self._version,
-            rows.astype("<u4").tobytes(),
-            self._boosts[rows].tobytes(),
-            self._codes[rows].tobytes(),
-            [self._items[item] for item in items],
-            payloads,
-        )
-
-
-_FEW = 4096  # words are encoded beforehand; more take long
-
-_Encoder = Callable[[Rows], list[bytes]]
-
-
-class ListingReplies:
-    """For any number of threads. What was not made ready is made at the first reply."""
-
-    def __init__(self) -> None:
-        self._encoders = WeakKeyDictionary[Collection, list[_Encoder]]()
-
-    def make_ready(self, collection: Collection) -> list[_Encoder]:
-        """What gives the values of its columns as bytes, made once."""
-        found = self._encoders.get(collection)
-        if found is None:
-            found = self._encoders[collection] = [*map(_encoder, collection.columns)]
-        return found
-
-    def reply(self, picked: Picked) -> bytes:
-        """Some items of a collection, on the wire."""
-        collection, rows = picked
-        titles = collection.titles.encoded(rows)
-        coordinates = collection.coordinates[rows].astype("<f8", copy=False).tobytes()
-        size = len(coordinates) // len(rows)
-        places = [coordinates[at : at + size] for at in range(0, len(coordinates), size)]
-        columns = [encode(rows) for encode in self.make_ready(collection)]
-        values = zip(*columns, strict=True) if columns else repeat(())
-        listings = zip(rows.tolist(), titles, places, values, strict=False)  # values have no end
-        return listings_to_bytes(collection.card.version, listings)
-
-
-def _encoder(column: Column) -> _Encoder:
-    """What gives the values of some rows of a column as bytes."""
-    if isinstance(column, Flags):
-        return _of_table(column.values, [False, True])
-    if isinstance(column, Words) and len(column.vocabulary) <= _FEW:
-        return _of_table(column.codes, list(column.vocabulary))
-    if isinstance(column, Numbers) and len(few := np.unique(column.values.view(np.uint32))) <= _FEW:
-        return _of_bits(column, few)
-    return lambda rows: [value_to_bytes(value) for value in column.take(rows)]
-
-
-def _of_bits(column: Numbers, few: NDArray[np.uint32]) -> _Encoder:
-    """By the bits of numbers, of which these are all: as numbers, not every NaN is found."""
-    values = Numbers(few.view(np.float32)).take(np.arange(len(few)))
-    table = dict(zip(few.tolist(), map(value_to_bytes, values), strict=True))
-    bits = column.values.view(np.uint32)
-    return lambda rows: [table[each] for each in bits[rows].tolist()]
-
-
-def _of_table(codes: NDArray[np.signedinteger[Any]], values: list[Value]) -> _Encoder:
-    table = [value_to_bytes(value) for value in [*values, None]]  # UNKNOWN is the last
-    return lambda rows: [table[code] for code in codes[rows].tolist()]
-
 
 _Key = tuple[str, int, int, int]
 _Find = Callable[[Sequence[int]], int]
@@ -182,7 +91,6 @@ class RetrievalService:
     def __init__(self, holder: SnapshotHolder) -> None:
         self._holder = holder
         self._encoded = WeakKeyDictionary[Snapshot, _Encoded]()
-        self._listings = ListingReplies()
         for version in holder.versions:  # before the first call: a large one takes seconds
             self.make_ready(version)
 
@@ -213,18 +121,16 @@ class RetrievalService:
         """Makes what everybody gets alike of a snapshot, once: before it is swapped in. Gives the
         files that devices hold.
         """
-        for collection in snapshot.collections:
-            self._listings.make_ready(collection)
         return self._encoded_of(snapshot).files
 
     def _retrieve(self, request: bytes, _: Caller) -> bytes | Job:
-        message = convert.parse(pb.RetrieveRequest(), request)
+        message = parse(pb.RetrieveRequest(), request)
         edition = message.edition
         snapshot = self._holder.at(edition) if edition else self._holder.current
         reply = self._encoded_of(snapshot).tabulated.find(message)
         if reply is not None:
             return reply
-        query = convert.query_from_message(message, snapshot.card)
+        query = query_from_message(message, snapshot.card)
 
         def made() -> bytes:
             return self._reply(snapshot, query)
@@ -236,7 +142,7 @@ class RetrievalService:
         return self._encoded_of(self._holder.current).card
 
     def _held(self, request: bytes, _: Caller) -> bytes:
-        wanted = convert.parse(pb.GetHeldRequest(), request)
+        wanted = parse(pb.GetHeldRequest(), request)
         encoded = self._encoded_of(self._holder.at(wanted.edition))
         file = encoded.files.get(wanted.part)
         if file is None:
@@ -245,10 +151,10 @@ class RetrievalService:
         return pb.GetHeldResponse(data=piece).SerializeToString()
 
     def _reply(self, snapshot: Snapshot, query: Query) -> bytes:
-        picked = snapshot.answers.picked(query)
-        if isinstance(picked, Picked):
-            return self._listings.reply(picked)
-        return self._encoded_of(snapshot).reply(*picked)
+        slate = snapshot.answers.answer(query)
+        if isinstance(slate, PlaceSlate):
+            return places_to_bytes(slate)
+        return self._encoded_of(snapshot).reply(slate)
 
     def _encoded_of(self, snapshot: Snapshot) -> _Encoded:
         """What everybody gets alike, encoded once a snapshot."""
@@ -262,17 +168,23 @@ class _Encoded:
     """The card, the held files and the replies of one snapshot, as far as they are made before."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        card, held = snapshot.card, snapshot.catalog
-        self.card = convert.card_to_bytes(card)
+        self._card, catalog = snapshot.card, snapshot.catalog
         self.files: Mapping[str, bytes] = {}
-        self._slates: SlateReplies | None = None
-        if held is not None and isinstance(card, ModelCard):
-            self.files = {str(part): file for part, file in held_files(card, held).items()}
-            self._slates = SlateReplies(card, held, self.files[Part.WHOLE])
-        self.tabulated = TabulatedReplies(snapshot.tables, self.reply)
+        if isinstance(self._card, MetricCard):
+            self.card = metric_card_to_bytes(self._card)
+        else:
+            self.card = card_to_bytes(self._card)
+        if catalog is not None and isinstance(self._card, ModelCard):
+            files = held_files(self._card, catalog)
+            self.files = {str(part): file for part, file in files.items()}
+            self.tabulated = TabulatedReplies(
+                snapshot.tables, lambda items: self.reply(Slate.of_catalog(catalog, items))
+            )
+        else:
+            self.tabulated = TabulatedReplies((), bytes)
 
-    def reply(self, items: Sequence[int], payloads: Sequence[bytes] = ()) -> bytes:
+    def reply(self, slate: Slate) -> bytes:
         """Some items of the catalog. Raises NotFound where there is none."""
-        if self._slates is None:
+        if not isinstance(self._card, ModelCard):
             raise NotFound("catalog")
-        return self._slates.reply(items, payloads)
+        return slate_to_bytes(slate, self._card)

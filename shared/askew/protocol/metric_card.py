@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from askew.catalog.listing import MAX_ATTRIBUTES, Attribute, Listing
 from askew.dp.privacy import ANY_SPACE
 from askew.errors import NotFound, OutOfRange, StaleSpace
 from askew.limits import MAX_NAME, MAX_TEXT, check_plain
-from askew.protocol.model_card import ModelCard
 from askew.protocol.rule_kind import SERVED_IN_METRIC_SPACES, MetricRuleKind
 from askew.protocol.signal import Query
 from askew.spaces.axes import AxisSpace
@@ -115,4 +114,20 @@ class MetricCard:
             signal.map_noise  # noqa: B018  # a check
 
 
-Card = ModelCard | MetricCard
+@dataclass(frozen=True)
+class PlaceSlate:
+    """The k items of a reply, whole, in ascending order of their ids, so that their order says
+    nothing. Raises OutOfRange unless their ids are distinct and ascending.
+    """
+
+    catalog_version: str
+    listings: tuple[Listing, ...] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if list(self.item_ids) != sorted(set(self.item_ids)):
+            raise OutOfRange("the item ids of a slate", "distinct and ascending")
+
+    @property
+    def item_ids(self) -> tuple[int, ...]:
+        """The ids of its items."""
+        return tuple([each.id for each in self.listings])

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from askew.errors import NotFound, OutOfRange, StaleSpace
 from askew.limits import check_text
+from askew.protocol.metric_card import MetricCard
 from askew.protocol.rule_kind import SERVED, RuleKind
 from askew.protocol.signal import Query
 from askew.protocol.utility_table import UtilityTable
@@ -91,3 +92,6 @@ class ModelCard:
         query.signal.check(self.space.dimension, self.space.n_buckets)
         if query.collection:
             raise NotFound("collection")
+
+
+Card = ModelCard | MetricCard

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
-from askew.catalog.listing import Listing
 from askew.errors import OutOfRange
 from askew.spaces.vectors import Profile
 
@@ -24,9 +23,9 @@ _AT_ONCE = 4096  # items
 class Slate:
     """The k results: item ids in ascending order, so that their order says nothing.
 
-    Items of tastes come whole: items, their vectors (k, D) float32 and boosts (k,), and payloads,
-    one each or none at all. listings: those of a metric space, with D = 0. Raises OutOfRange unless
-    the ids are distinct and ascending, the vectors finite, and all parts as many.
+    Items come whole: items, their vectors (k, D) float32 and boosts (k,), and payloads, one each or
+    none at all. Raises OutOfRange unless the ids are distinct and ascending, the vectors finite,
+    and all parts as many.
     """
 
     catalog_version: str
@@ -35,7 +34,6 @@ class Slate:
     boosts: NDArray[np.float32] = field(repr=False)
     items: tuple[Item, ...] = field(default=(), repr=False)
     payloads: tuple[bytes, ...] = field(default=(), repr=False)
-    listings: tuple[Listing, ...] = field(default=(), repr=False)
 
     @classmethod
     def of_catalog(
@@ -46,20 +44,10 @@ class Slate:
         vectors, boosts = catalog.vectors[rows], catalog.boosts[rows]
         return cls(catalog.version, tuple(item_ids), vectors, boosts, items, payloads)
 
-    @classmethod
-    def of_listings(cls, catalog_version: str, listings: Sequence[Listing]) -> Slate:
-        """Items of a metric space, whole, in order of id."""
-        ids = tuple([each.id for each in listings])
-        nothing = np.zeros((len(ids), 0), np.float32)
-        ones = np.ones(len(ids), np.float32)
-        return cls(catalog_version, ids, nothing, ones, listings=tuple(listings))
-
     def __post_init__(self) -> None:
         k = len(self.item_ids)
         if list(self.item_ids) != sorted(set(self.item_ids)):
             raise OutOfRange("the item ids of a slate", "distinct and ascending")
-        if self.listings and tuple([each.id for each in self.listings]) != self.item_ids:
-            raise OutOfRange("the items of a slate", "those of its ids, in their order")
         if not np.isfinite(self.vectors).all() or (len(self.vectors), len(self.boosts)) != (k, k):
             raise OutOfRange("the vectors of a slate", "finite, one for each item")
         if len(self.items) not in {0, k} or len(self.payloads) not in {0, k}:

@@ -14,21 +14,22 @@ import numpy as np
 from google.protobuf.message import Message
 
 from askew.catalog.catalog import Catalog
-from askew.catalog.held_file import Part, file_of
+from askew.catalog.held_file import PIECE_BYTES, Part, file_of
 from askew.catalog.item import MAX_GENRES, Item
 from askew.catalog.packed_items import PackedItems
 from askew.errors import Malformed, OutOfRange
 from askew.protocol.model_card import ModelCard
-from askew.spaces.item_codes import Codes, decode_boosts, encode, encode_boosts, held_vectors
-from askew.wire.convert import (
+from askew.spaces.item_codes import decode_boosts, encode, encode_boosts, held_vectors
+from askew.wire.messages import (
     FIELDS_OF_CARD,
-    MAX_ITEMS,
-    card_from_message,
-    card_to_message,
+    SIZED,
+    check_count,
+    fields_within,
+    opening,
     parse,
     parse_few,
 )
-from askew.wire.fields import SIZED, SIZES, check_count, fields_within, sized, tags, varint
+from askew.wire.tastes import MAX_ITEMS, card_from_message, card_to_message
 from askew.wire.v1 import retrieval_pb2 as pb
 
 _LEVEL = 9
@@ -69,19 +70,8 @@ def _body_of(card: ModelCard, catalog: Catalog) -> list[bytes | memoryview]:
     codes = _part(
         pb.HeldCatalog, "codes", encode(catalog.vectors, card.space.scales).reshape(-1).data
     )
-    opening = _opening(pb.HeldCatalog, "words", size)
-    return [small.SerializeToString(), opening, *words, *boosts, *codes]
-
-
-def codes_within(file: bytes, card: ModelCard) -> tuple[Codes, Codes]:
-    """Of a file of all items that was made here, the codes of their boosts (n,) and of their
-    vectors (n, W), without a copy: boosts and codes are what such a file ends with.
-    """
-    n, width = card.n_items, (card.space.ranking_dimension + 1) // 2
-    codes = len(file) - n * width
-    boosts = codes - len(_opening(pb.HeldCatalog, "codes", n * width)) - n
-    every = np.frombuffer(file, np.uint8)
-    return every[boosts:][:n], every[codes:].reshape(n, width)
+    head = opening(pb.HeldCatalog, "words", size)
+    return [small.SerializeToString(), head, *words, *boosts, *codes]
 
 
 def held_from_body(body: bytes) -> tuple[ModelCard, Catalog]:
@@ -108,7 +98,7 @@ def held_from_body(body: bytes) -> tuple[ModelCard, Catalog]:
 def _words_of(items: Sequence[Item]) -> Iterator[bytes]:
     """A `HeldWords`, part by part as well, some items at a time."""
     size = sum(len(i.title.encode()) + 1 for i in items) - 1
-    yield _opening(pb.HeldWords, "titles", size)
+    yield opening(pb.HeldWords, "titles", size)
     for start in range(0, len(items), _AT_ONCE):
         titles = "\n".join([i.title for i in items[start : start + _AT_ONCE]])
         yield ("\n" * (start > 0) + titles).encode()
@@ -144,28 +134,33 @@ def _items_of(words: memoryview, n: int) -> PackedItems:
     titles = b"".join(parts[_TITLES])
     if titles.count(b"\n") + 1 != n:
         raise Malformed(_OTHER_NUMBER)
-    of_years, of_genres = [_column(number, parts[number], n) for number in (_YEARS, _GENRES)]
+    of_years, of_genres = [
+        _column(name, parts[number], n) for name, number in (("years", _YEARS), ("genres", _GENRES))
+    ]
     return PackedItems(titles, of_years.years, of_genres.genres, lists)
 
 
-def _column(number: int, parts: list[memoryview], n: int) -> pb.HeldWords:
+def piece_from_bytes(data: bytes) -> bytes:
+    """A piece of a file that devices hold."""
+    piece = parse_few(pb.GetHeldResponse(), data, 1).data
+    if len(piece) > PIECE_BYTES:
+        raise Malformed("a piece of a held file is too large")
+    return piece
+
+
+def _column(name: str, parts: list[memoryview], n: int) -> pb.HeldWords:
     """A message of one column alone, of n numbers, each of which ends in a byte below 128."""
     packed = b"".join(parts)
     if np.count_nonzero(np.frombuffer(packed, np.uint8) < 128) != n:
         raise Malformed(_OTHER_NUMBER)
-    return parse(pb.HeldWords(), sized(varint(number << 3 | SIZED), packed))
+    return parse(pb.HeldWords(), opening(pb.HeldWords, name, len(packed)) + packed)
 
 
 def _part(
     message: type[Message], name: str, value: bytes | memoryview
 ) -> tuple[bytes, bytes | memoryview]:
     """A field of bytes as it is on the wire."""
-    return _opening(message, name, len(value)), value
-
-
-def _opening(message: type[Message], name: str, size: int) -> bytes:
-    """What comes before so many bytes of a field: its number and kind, and their length."""
-    return tags(message, name)[0] + SIZES[size]
+    return opening(message, name, len(value)), value
 
 
 def _packed(items: Sequence[Item]) -> list[bytes]:

@@ -19,7 +19,8 @@ from small_map import DAY, GERMANY, made_card, made_items, nearest
 
 from askew.errors import NotFound
 from askew.spaces.map import MapSpace, MetricSpace
-from askew.wire import convert
+from askew.wire.places import metric_card_to_bytes, places_to_bytes
+from askew.wire.queries import query_from_bytes
 from askew.wire.status import status_of
 from askew_client.cli import main as cli
 
@@ -45,8 +46,8 @@ def _serving(space: MetricSpace) -> Iterator[str]:
     card, items = made_card(space), made_items(space)
 
     def retrieve(request: bytes, _: grpc.ServicerContext) -> bytes:
-        query = convert.query_from_bytes(request, card)
-        return convert.slate_to_bytes(nearest(items, query.signal, query.k), card)
+        query = query_from_bytes(request, card)
+        return places_to_bytes(nearest(items, query.signal, query.k))
 
     def held(_: bytes, context: grpc.ServicerContext) -> bytes:
         context.abort(*status_of(NotFound("held file")))
@@ -54,7 +55,7 @@ def _serving(space: MetricSpace) -> Iterator[str]:
     handlers: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
         "GetHeld": grpc.unary_unary_rpc_method_handler(held),
         "GetModelCard": grpc.unary_unary_rpc_method_handler(
-            lambda _, __: convert.card_to_bytes(card)
+            lambda _, __: metric_card_to_bytes(card)
         ),
         "Retrieve": grpc.unary_unary_rpc_method_handler(retrieve),
     }

@@ -8,7 +8,7 @@ import pytest
 
 from askew.catalog.listing import Attribute, AttributeKind, Listing
 from askew.errors import ParameterError
-from askew.protocol.ranking import Slate
+from askew.protocol.metric_card import PlaceSlate
 from askew_client.demo.measured import Comparison, Row
 from askew_client.near.pick import Judged, judged
 from askew_client.near.wishes import Wishes
@@ -21,16 +21,16 @@ WISHES = Wishes(likes={"kind": {"curry": 4.0}}, at_most={"price": 10.0})
 NOW = datetime.datetime(2026, 11, 22, 12, 0)
 
 
-def slate(*items: tuple[float, str, float]) -> Slate:
+def slate(*items: tuple[float, str, float]) -> PlaceSlate:
     """Items by their distance from the person, their kind and their price."""
     listings = [
         Listing(n, f"item {n}", (away, 0.0), (kind, price))
         for n, (away, kind, price) in enumerate(items)
     ]
-    return Slate.of_listings("0" * 32, listings)
+    return PlaceSlate("0" * 32, tuple(listings))
 
 
-def judge(of: Slate) -> tuple[Judged, ...]:
+def judge(of: PlaceSlate) -> tuple[Judged, ...]:
     away = [each.coordinates[0] for each in of.listings]
     return judged(of.listings, ATTRIBUTES, away, WISHES, {}, NOW)
 
@@ -77,6 +77,6 @@ def test_figures_are_means_over_the_draws_of_one_way() -> None:
     ],
     ids=["a curry at 4 km would be better", "none passes"],
 )
-def test_too_few_places_to_know_the_best_one_are_refused(around: Slate, worth: float) -> None:
+def test_too_few_places_to_know_the_best_one_are_refused(around: PlaceSlate, worth: float) -> None:
     with pytest.raises(ParameterError, match="more places"):
         Comparison(judge, around, worth)

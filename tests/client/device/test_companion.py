@@ -19,8 +19,8 @@ from askew.catalog.title_key import title_key
 from askew.catalog.titles import TitleIndex
 from askew.errors import AskewError, Malformed, StaleSpace, TooSlow, Unreachable
 from askew.noise.randomness import SystemBits
-from askew.protocol.metric_card import Card, MetricCard
-from askew.protocol.model_card import ModelCard
+from askew.protocol.metric_card import MetricCard
+from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew_client.catalog.source import date_of

@@ -17,12 +17,12 @@ from askew.catalog.catalog import Catalog
 from askew.catalog.held_file import Part
 from askew.catalog.item import Item
 from askew.noise.randomness import RandomBits, SystemBits
-from askew.protocol.metric_card import Card, MetricCard
-from askew.protocol.model_card import ModelCard
+from askew.protocol.metric_card import MetricCard
+from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew.protocol.utility_table import ModeUtility, ServingMode, UtilityTable
-from askew.wire.convert import query_to_bytes
+from askew.wire.queries import query_to_bytes
 from askew_client.device.device import Companion
 from askew_client.profile.store import ProfileStore
 from askew_client.profile.title_search import TitleSearch

@@ -23,7 +23,7 @@ from askew.errors import (
     SecondSpace,
     StaleSpace,
 )
-from askew.protocol.ranking import Slate
+from askew.protocol.metric_card import PlaceSlate
 from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import Position, Region
 from askew_client.device.doctor import check_metric_space
@@ -208,23 +208,23 @@ async def test_a_quote_draws_nothing_and_says_what_the_question_will_cost(device
     assert device.server.requests == []
 
 
-def moved(slate: Slate, *coordinates: float) -> Slate:
+def moved(slate: PlaceSlate, *coordinates: float) -> PlaceSlate:
     first = slate.listings[0]
     there = Listing(first.id, first.title, coordinates, first.values)
     return replace(slate, listings=(there, *slate.listings[1:]))
 
 
-def without_one(slate: Slate) -> Slate:
-    return Slate.of_listings(slate.catalog_version, slate.listings[1:])
+def without_one(slate: PlaceSlate) -> PlaceSlate:
+    return PlaceSlate(slate.catalog_version, slate.listings[1:])
 
 
-def with_values(slate: Slate, *values: str | float | bool | None) -> Slate:
+def with_values(slate: PlaceSlate, *values: str | float | bool | None) -> PlaceSlate:
     first = slate.listings[0]
     other = Listing(first.id, first.title, first.coordinates, values)
     return replace(slate, listings=(other, *slate.listings[1:]))
 
 
-HOSTILE: dict[str, Callable[[Slate], Slate]] = {
+HOSTILE: dict[str, Callable[[PlaceSlate], PlaceSlate]] = {
     "an item far outside": lambda slate: moved(slate, 10.0, 10.0),
     "an item that is nowhere": lambda slate: moved(slate, 100.0, 10.0),
     "an item with one coordinate": lambda slate: moved(slate, 50.0),

@@ -19,7 +19,8 @@ from askew.errors import AskewError, Malformed, ParameterError, ServerFailed, To
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Query, Signal
-from askew.wire import convert
+from askew.wire.queries import query_from_bytes, query_to_bytes
+from askew.wire.tastes import slate_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.transport import grpc as grpc_transport
 from askew_client.transport.grpc import GrpcTransport
@@ -250,8 +251,8 @@ class Flaky:
         self.metadata |= {key for key, _ in context.invocation_metadata() or ()}
         if len(self.requests) <= self._failures:
             await context.abort(self._code, "\x1b[31mtry again, Alice")
-        asked = convert.query_from_bytes(request, self._pair.card)
-        return convert.slate_to_bytes(self._pair.retrieve(asked), self._pair.card)
+        asked = query_from_bytes(request, self._pair.card)
+        return slate_to_bytes(self._pair.retrieve(asked), self._pair.card)
 
     def methods(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
         return {"Retrieve": grpc.unary_unary_rpc_method_handler(self.retrieve)}
@@ -265,7 +266,7 @@ async def test_a_retry_sends_the_same_bytes(
     flaky = Flaky(pair, code, failures=2)
     async with serving(**flaky.methods()) as target, GrpcTransport(target, LONG) as network:
         slate = await network.retrieve(query, pair.card)
-    assert flaky.requests == [convert.query_to_bytes(query)] * 3
+    assert flaky.requests == [query_to_bytes(query)] * 3
     assert slate.item_ids == pair.retrieve(query).item_ids
 
 

@@ -21,8 +21,7 @@ from askew.catalog.catalog import Catalog
 from askew.catalog.held_file import Part
 from askew.errors import AskewError
 from askew.noise.randomness import RandomBits, SystemBits
-from askew.protocol.metric_card import Card
-from askew.protocol.model_card import ModelCard, ServingRule
+from askew.protocol.model_card import Card, ModelCard, ServingRule
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew.protocol.utility_table import UtilityTable

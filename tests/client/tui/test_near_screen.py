@@ -16,8 +16,8 @@ from textual.widgets import Button, Input
 
 from askew.catalog.catalog import Catalog
 from askew.errors import Overloaded, PlaceError, ProfileError, Unreachable
-from askew.protocol.metric_card import Card, MetricCard
-from askew.protocol.model_card import ModelCard
+from askew.protocol.metric_card import MetricCard, PlaceSlate
+from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew.spaces.map import Position
@@ -71,7 +71,7 @@ class Town(Network):
             raise self.unreachable
         return self.places.card
 
-    async def retrieve(self, query: Query, card: Card) -> Slate:
+    async def retrieve(self, query: Query, card: Card) -> Slate | PlaceSlate:  # type: ignore[override]  # places too
         """What is near, or what the films' server does."""
         if not query.collection or self.silent or self.failure is not None:
             return await super().retrieve(query, card)

@@ -17,7 +17,8 @@ from askew.dp.privacy import ANY_SPACE
 from askew.noise.hexagonal import HexagonalLattice
 from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MapNoise, MapSpace
-from askew.wire import convert
+from askew.wire.places import places_from_bytes
+from askew.wire.queries import query_to_bytes
 from askew_server.collections import artifact
 
 PATIENCE = 30  # seconds; only ever waited for by a process that does not do what it should
@@ -206,10 +207,8 @@ def test_a_server_takes_new_live_values_and_survives_sighup(
         with grpc.insecure_channel(f"127.0.0.1:{started[1]}") as channel:
             call: grpc.UnaryUnaryMultiCallable[bytes, bytes]
             call = channel.unary_unary("/askew.wire.v1.Retrieval/Retrieve")
-            reply = call(convert.query_to_bytes(query), timeout=PATIENCE)
-        return {
-            each.values[1] for each in convert.slate_from_bytes(reply, card, 10, "cafes").listings
-        }
+            reply = call(query_to_bytes(query), timeout=PATIENCE)
+        return {each.values[1] for each in places_from_bytes(reply, card, 10, "cafes").listings}
 
     assert values() == {False}
     rows = "".join(f"c{i},yes\n" for i in range(30))

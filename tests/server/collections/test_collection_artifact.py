@@ -17,7 +17,7 @@ from small_collections import DAY, cafes, keys_of, posts, small_map
 
 from askew.errors import ArtifactError
 from askew.protocol.rule_kind import MetricRuleKind
-from askew.wire.metric import MAX_ITEMS as MOST_ON_THE_WIRE
+from askew.wire.places import MAX_ITEMS
 from askew_server.cli.saved_model import load as load_either
 from askew_server.collections import artifact
 from askew_server.collections.model import MetricModel, model_of
@@ -93,7 +93,7 @@ def test_the_version_is_of_what_is_not_live() -> None:
 
 
 def test_the_server_holds_what_the_wire_names() -> None:
-    assert artifact.MAX_ITEMS == MOST_ON_THE_WIRE
+    assert artifact.MAX_ITEMS == MAX_ITEMS
 
 
 def test_keys_come_back_where_there_are_any(directory: Path) -> None:

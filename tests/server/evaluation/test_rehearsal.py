@@ -9,7 +9,7 @@ import pytest
 
 from askew.dp.privacy import ANY_SPACE
 from askew.errors import NotFound
-from askew.protocol.ranking import Slate
+from askew.protocol.metric_card import PlaceSlate
 from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MICRODEGREES, MapNoise
 from askew_server.collections.model import MetricModel
@@ -37,7 +37,7 @@ def question(at: tuple[float, float], k: int = K, collection: str = "food") -> Q
     return Query(Signal(ANY_SPACE, NOISE, values), k, collection)
 
 
-def kilometers(slate: Slate, at: tuple[float, float]) -> list[float]:
+def kilometers(slate: PlaceSlate, at: tuple[float, float]) -> list[float]:
     """On a plane that touches the Earth at this place."""
     away = np.array([each.coordinates for each in slate.listings]) - at
     away *= (111.2, 111.2 * np.cos(np.radians(at[0])))
@@ -47,7 +47,7 @@ def kilometers(slate: Slate, at: tuple[float, float]) -> list[float]:
 def test_nearest_are_the_nearest_to_the_signal(model: MetricModel, rehearsal: Rehearsal) -> None:
     found = rehearsal.answer("nearest", question(HERE))
     every = model.collections["food"]
-    whole = Slate.of_listings(every.card.version, every.listings(range(len(every))))
+    whole = PlaceSlate(every.card.version, every.listings(range(len(every))))
     assert kilometers(found, HERE) == kilometers(whole, HERE)[:K]
 
 

@@ -19,7 +19,7 @@ from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.dp.release import PRIVACY_UNIT, release_from_bytes
 from askew.errors import DataError
 from askew.noise.randomness import ReplayBits
-from askew.wire import popularity_convert as convert
+from askew.wire.releases import answer_from_bytes, answer_to_bytes
 from askew_server.counting import ContributionBound, CountingTask, EventCounter
 from askew_server.counting.engines.duckdb import DuckDBEngine
 from askew_server.ledger import Ledger
@@ -100,7 +100,7 @@ def test_a_line_of_a_csv_that_is_no_row_changes_no_answer(tmp_path: Path, line: 
 def test_no_events_of_few_people_end_in_an_error(tmp_path: Path, rows: list[Row]) -> None:
     """Fewer rows than k, none at all, and names that no reader would take as they are."""
     document, budget = answer(tmp_path / "desk", parquet(tmp_path, rows), 1)
-    release, _, _ = convert.answer_from_bytes(convert.answer_to_bytes(document, budget))
+    release, _, _ = answer_from_bytes(answer_to_bytes(document, budget))
     assert release == release_from_bytes(document)
     assert release.stopped
     assert len(release.items) == (len(rows) == 300)

@@ -20,7 +20,16 @@ from askew.dp.analyst import TopKQuestion
 from askew.dp.odometer import PayWhatYouGet
 from askew.dp.release import Release, release_from_bytes
 from askew.noise.randomness import SystemBits
-from askew.wire import popularity_convert as convert
+from askew.wire.releases import (
+    answer_from_bytes,
+    budget_from_bytes,
+    budget_request_to_bytes,
+    charge_to_bytes,
+    document_from_bytes,
+    page_from_bytes,
+    page_request_to_bytes,
+    question_to_bytes,
+)
 from askew.wire.v1 import popularity_pb2 as pb
 from askew_server.counting import ContributionBound, CountingTask, TopCounts
 from askew_server.ledger import Ledger
@@ -103,18 +112,18 @@ def bearer(principal: str = "ada", key: BearerKey = KEY) -> Metadata:
 
 
 def ask(k: int, key: str) -> bytes:
-    return convert.question_to_bytes(TopKQuestion("films", k, key))
+    return question_to_bytes(TopKQuestion("films", k, key))
 
 
 async def test_everybody_gets_the_stored_bytes(wired: Wired) -> None:
     release = release_from_bytes(wired.published[0])
-    reply = await wired.call("Popularity/GetRelease", convert.charge_to_bytes(release.charge))
-    assert convert.document_from_bytes(reply) == (release, wired.published[0])
+    reply = await wired.call("Popularity/GetRelease", charge_to_bytes(release.charge))
+    assert document_from_bytes(reply) == (release, wired.published[0])
 
 
 async def test_everybody_may_list_what_is_public(wired: Wired) -> None:
-    reply = await wired.call("Popularity/ListReleases", convert.page_request_to_bytes("films"))
-    summaries, more = convert.page_from_bytes(reply)
+    reply = await wired.call("Popularity/ListReleases", page_request_to_bytes("films"))
+    summaries, more = page_from_bytes(reply)
     assert [each.charge for each in summaries] == [
         release_from_bytes(each).charge for each in wired.published
     ]
@@ -126,8 +135,8 @@ async def test_no_call_of_popularity_spends(wired: Wired) -> None:
     before = wired.ledger.dataset("films").spent, wired.ledger.charges()
     for charge in range(1, 12):
         await asyncio.gather(
-            wired.call("Popularity/GetRelease", convert.charge_to_bytes(charge)),
-            wired.call("Popularity/ListReleases", convert.page_request_to_bytes(after=charge)),
+            wired.call("Popularity/GetRelease", charge_to_bytes(charge)),
+            wired.call("Popularity/ListReleases", page_request_to_bytes(after=charge)),
             return_exceptions=True,
         )
     assert before == (wired.ledger.dataset("films").spent, wired.ledger.charges())
@@ -154,17 +163,15 @@ async def test_an_analyst_asks_until_the_budget_is_refused(wired: Wired) -> None
     """Nine outcomes: four for three items and the stop, twice; then not even two."""
     for key, spent in (("a", 4), ("b", 8)):
         reply = await wired.call("Analyst/TopK", ask(5, key), bearer())
-        release, _, budget = convert.answer_from_bytes(reply)
+        release, _, budget = answer_from_bytes(reply)
         assert (len(release.items), release.stopped, budget.outcomes) == (3, True, spent)
     code, text = await wired.refusal("Analyst/TopK", ask(2, "c"), bearer())
     assert (code, "8 of the analyst's grant of 9 is spent, 1 is left" in text) == (
         Code.FAILED_PRECONDITION,
         True,
     )
-    reply = await wired.call(
-        "Analyst/GetBudget", convert.budget_request_to_bytes("films"), bearer()
-    )
-    budget = convert.budget_from_bytes(reply)
+    reply = await wired.call("Analyst/GetBudget", budget_request_to_bytes("films"), bearer())
+    budget = budget_from_bytes(reply)
     assert (budget.outcomes, budget.calls, budget.outcomes_left) == (8, 2, 1)
     assert budget.terms.total_loss() == TERMS.total_loss()
 
@@ -255,7 +262,7 @@ async def test_a_token_gets_the_next_one_until_it_is_taken_back(wired: Wired) ->
 
 async def test_one_analyst_cannot_spend_or_see_the_budget_of_another(wired: Wired) -> None:
     """Planted bug: a principal that is read from the message or trusted from the caller."""
-    request = convert.budget_request_to_bytes("films")
+    request = budget_request_to_bytes("films")
     assert await wired.refusal("Analyst/GetBudget", request, bearer("eve")) == (
         Code.NOT_FOUND,
         "there is no such budget",
@@ -272,7 +279,7 @@ async def test_a_question_that_is_none_is_refused_by_its_border(wired: Wired, da
 
 async def test_a_principal_may_not_ask_more_often_than_the_operator_allows(wired: Wired) -> None:
     """And another one still may. Planted bugs: no limit; one for all principals together."""
-    request = convert.budget_request_to_bytes("films")
+    request = budget_request_to_bytes("films")
     for _ in range(PACE):
         await wired.call("Analyst/GetBudget", request, bearer())
     for method, data in (("GetBudget", request), ("TopK", ask(1, "a"))):
@@ -287,7 +294,7 @@ async def test_a_principal_may_not_ask_more_often_than_the_operator_allows(wired
 
 async def test_a_token_that_was_taken_back_is_none(wired: Wired) -> None:
     """Without a restart, and nobody else's. Planted bug: the list is read once, at the start."""
-    request, token = convert.budget_request_to_bytes("films"), bearer()
+    request, token = budget_request_to_bytes("films"), bearer()
     await wired.call("Analyst/GetBudget", request, token)
     wired.revocations.add("ada", now=time.time())
     assert (await wired.refusal("Analyst/TopK", ask(1, "a"), token))[0] is Code.UNAUTHENTICATED
@@ -303,8 +310,8 @@ async def test_a_budget_that_was_revoked_answers_nothing_more(wired: Wired) -> N
             Code.FAILED_PRECONDITION,
             "the operator closed this budget",
         )
-    request = convert.budget_request_to_bytes("films")
-    budget = convert.budget_from_bytes(await wired.call("Analyst/GetBudget", request, bearer()))
+    request = budget_request_to_bytes("films")
+    budget = budget_from_bytes(await wired.call("Analyst/GetBudget", request, bearer()))
     assert (budget.closed, budget.outcomes_left) == (True, 0)
 
 

@@ -126,7 +126,7 @@ def test_all_that_answers_need_is_made_before_the_first(monkeypatch: pytest.Monk
     monkeypatch.setattr(item_search, "numbers_of", pytest.fail)
     monkeypatch.setattr(rules, "offsets_of", pytest.fail)
     for k in range(1, 13):
-        assert len(retriever.picked(query_at(retriever, (3, 5), k)).items) == k
+        assert len(retriever.answer(query_at(retriever, (3, 5), k)).items) == k
 
 
 def test_an_answer_takes_the_places_that_it_is_worth() -> None:

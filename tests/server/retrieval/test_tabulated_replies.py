@@ -20,12 +20,13 @@ from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
 from askew.noise.randomized_response import ODDS_BITS, RandomizedResponse
 from askew.protocol.signal import Mechanism, Query, Signal
 from askew.protocol.utility_table import ModeUtility, ServingMode, UtilityTable
-from askew.wire import convert
+from askew.wire.queries import query_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.retrieval.snapshot import Retriever, Snapshot, SnapshotHolder
 from askew_server.retrieval.tabulated import tables_of
+from askew_server.serving import retrieval
 from askew_server.serving.call import Job
-from askew_server.serving.retrieval import RetrievalService, SlateReplies
+from askew_server.serving.retrieval import RetrievalService
 from askew_server.taste.model.answer_tables import AnswerTable
 
 K = 3
@@ -94,7 +95,7 @@ def in_full(asking: RetrievalService, request: bytes) -> bytes | type[WireError]
 
 def request_of(mechanism: Mechanism, values: tuple[int, ...], k: int = K) -> bytes:
     signal = Signal(PLAIN.card.space.version, mechanism, values)
-    return convert.query_to_bytes(Query(signal, k, edition=FIRST))
+    return query_to_bytes(Query(signal, k, edition=FIRST))
 
 
 def at_its_center(request: bytes) -> bytes:
@@ -145,8 +146,8 @@ def test_nothing_is_encoded_answered_or_kept_for_a_question(
     def never(*_: object) -> bytes:
         raise AssertionError("made for a question")
 
-    monkeypatch.setattr(SlateReplies, "reply", never)
-    monkeypatch.setattr(Retriever, "picked", never)
+    monkeypatch.setattr(retrieval, "slate_to_bytes", never)
+    monkeypatch.setattr(Retriever, "answer", never)
     for cell in range(len(TABLES[LatticeLaplace].cells)):
         assert isinstance(
             asked(fresh, request_of(POINTS, TABLES[LatticeLaplace].cells.center(cell))), bytes

@@ -21,7 +21,8 @@ from askew.errors import ArtifactError, StaleSpace
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.model_card import ModelCard
 from askew.protocol.signal import Query, Signal
-from askew.wire import convert
+from askew.wire.queries import query_to_bytes
+from askew.wire.tastes import slate_from_bytes
 from askew_server.retrieval.served import serving_of, snapshot_of
 from askew_server.retrieval.snapshot import Serving, Snapshot, SnapshotHolder
 from askew_server.serving import models
@@ -350,14 +351,14 @@ async def test_no_call_fails_while_models_are_swapped_and_no_reply_mixes_two(
     shop = Shop(folder)
     noise = LatticeLaplace.for_epsilon(Fraction(4))
     signal = Signal(model.card.space.version, noise, (0,) * model.card.space.dimension)
-    request = convert.query_to_bytes(Query(signal, 4, edition=MONDAY))
+    request = query_to_bytes(Query(signal, 4, edition=MONDAY))
     server, seen = RunningServer([shop.service], ServerConfig()), set[bytes]()
     done = asyncio.Event()
 
     async def ask(call: Call) -> None:
         while not done.is_set():
             reply = await call(request, timeout=PATIENCE)
-            payloads = set(convert.slate_from_bytes(reply, model.card, 4).payloads)
+            payloads = set(slate_from_bytes(reply, model.card, 4).payloads)
             assert len(payloads) == 1, "a reply mixes two models"
             seen.update(payloads)
 
@@ -368,7 +369,7 @@ async def test_no_call_fails_while_models_are_swapped_and_no_reply_mixes_two(
         for n in range(1, SWAPS + 1):
             shown(folder, sources[n % 3])
             await asyncio.to_thread(shop.watch.look, at_once=True)
-            last = convert.slate_from_bytes(await call(request), model.card, 4)
+            last = slate_from_bytes(await call(request), model.card, 4)
             assert set(last.payloads) == {pages[n % 3]}
         done.set()
         await asyncio.gather(*asking)

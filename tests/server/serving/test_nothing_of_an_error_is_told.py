@@ -20,7 +20,7 @@ import pytest
 
 from askew.dp.analyst import TopKQuestion
 from askew.errors import AskewError, LedgerError, NotFound, Overloaded, WireError
-from askew.wire import popularity_convert as popular
+from askew.wire import releases as popular
 from askew.wire.status import FIXED_TEXT
 from askew.wire.v1 import popularity_pb2, retrieval_pb2
 from askew_server.serving.analyst import AnalystService

@@ -23,10 +23,10 @@ from collections.abc import Mapping
 from askew.catalog.listing import AttributeKind
 from askew.errors import ParameterError
 from askew.placement.problem import Disutility
-from askew.protocol.ranking import Slate
+from askew.protocol.metric_card import PlaceSlate
 from askew.protocol.rule_kind import MetricRuleKind
 from askew.protocol.signal import Query
-from askew_server.collections.collection import Collection, Picked
+from askew_server.collections.collection import Collection
 from askew_server.collections.columns import Words
 from askew_server.collections.model import MetricModel
 from askew_server.retrieval.near.density import ByDensity, ByNoise, Density
@@ -136,15 +136,11 @@ class MetricAnswers:
         """This model, ready to be served."""
         return Snapshot(self._model.card, self, collections=tuple(self._model.collections.values()))
 
-    def answer(self, query: Query) -> Slate:
+    def answer(self, query: Query) -> PlaceSlate:
         """The k items of a collection, in order of id."""
-        collection, rows = self.picked(query)
-        return Slate.of_listings(collection.card.version, collection.listings(rows))
-
-    def picked(self, query: Query) -> Picked:
-        """The same by row."""
-        chosen = self._rules[query.collection].choose(query.signal, query.k)
-        return Picked(self._model.collections[query.collection], chosen)
+        rows = self._rules[query.collection].choose(query.signal, query.k)
+        collection = self._model.collections[query.collection]
+        return PlaceSlate(collection.card.version, collection.listings(rows))
 
     def cost(self, query: Query) -> int:
         """What the answer takes by the rule of its collection."""

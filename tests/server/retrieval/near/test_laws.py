@@ -27,7 +27,8 @@ from askew.protocol.rule_kind import MetricRuleKind as Kind
 from askew.protocol.signal import Query, Signal
 from askew.spaces.axes import AxisSpace
 from askew.spaces.map import MapNoise, MapSpace
-from askew.wire import convert
+from askew.wire.places import places_to_bytes
+from askew.wire.queries import query_to_bytes
 from askew_server.collections.model import model_of
 from askew_server.retrieval.near import MetricAnswers, MetricIndex, served_rule_of
 from askew_server.retrieval.near.density import CACHED_LAWS, Laws
@@ -112,12 +113,12 @@ def test_a_service_answers_a_cheap_question_at_once_and_gives_a_dear_one_as_a_jo
     signal = signal_at(49.0, 9.0, MapNoise.in_region(Fraction(277, 1000), INLAND))
     for k, cost in ((8, 0), (64, 2)):
         query = Query(signal, k, "posts")
-        reply = service.methods["Retrieve"](convert.query_to_bytes(query), Nobody())
+        reply = service.methods["Retrieve"](query_to_bytes(query), Nobody())
         if cost:
             assert isinstance(reply, Job)
             assert reply.cost == cost
             reply = reply.run()
-        assert reply == convert.slate_to_bytes(answers.answer(query), model.card)
+        assert reply == places_to_bytes(answers.answer(query))
 
 
 class Nobody:

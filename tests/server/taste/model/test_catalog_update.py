@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from askew.catalog.held_file import HEAD_BYTES
 from askew.errors import DataError
 from askew.noise.randomness import SystemBits
-from askew.wire import convert
 from askew.wire.held import held_from_body, held_to_bytes
+from askew.wire.queries import query_from_bytes, query_to_bytes
+from askew.wire.tastes import slate_from_bytes, slate_to_bytes
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
 from askew_client.taste.exchange import Exchange
@@ -123,9 +124,9 @@ def ask(model: ItemModel, store: SignalStore) -> tuple[bytes, int]:
     """A device's question of a month, as bytes, and how many items it gets."""
     card, catalog = held_from_body(held_to_bytes(model.card, model.catalog)[HEAD_BYTES:])
     exchange = Exchange(card, catalog, SETTINGS, {0: 5.0, 4: 5.0, 9: 1.0})
-    request = convert.query_to_bytes(exchange.ask("2026-11", store, SystemBits()).query)
-    slate = Retriever(model.card, model.catalog).answer(convert.query_from_bytes(request, card))
-    reply = convert.slate_from_bytes(convert.slate_to_bytes(slate, card), card, SETTINGS.k)
+    request = query_to_bytes(exchange.ask("2026-11", store, SystemBits()).query)
+    slate = Retriever(model.card, model.catalog).answer(query_from_bytes(request, card))
+    reply = slate_from_bytes(slate_to_bytes(slate, card), card, SETTINGS.k)
     return request, len(exchange.rank(reply).order)
 
 

@@ -18,7 +18,7 @@ from askew.noise.lattice import LatticeLaplace
 from askew.protocol.model_card import MAX_PAYLOAD
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
-from askew.wire import convert
+from askew.wire.tastes import slate_from_bytes, slate_to_bytes
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.retrieval.served import snapshot_of
 from askew_server.taste.model import artifact
@@ -68,7 +68,9 @@ def all_of(model: ItemModel) -> dict[str, bytes]:
 def answered(model: ItemModel, k: int) -> Slate:
     lattice = LatticeLaplace.for_epsilon(Fraction(4))
     signal = Signal(model.card.space.version, lattice, (0,) * model.card.space.dimension)
-    return snapshot_of(model).answers.answer(Query(signal, k))
+    slate = snapshot_of(model).answers.answer(Query(signal, k))
+    assert isinstance(slate, Slate)
+    return slate
 
 
 # -- each with its own item ------------------------------------------------------------------------
@@ -81,7 +83,7 @@ def test_a_reply_brings_the_payload_of_each_of_its_items(saved: Path, k: int) ->
     slate = answered(model, k)
     expected = [b"" if key == "key 3" else article(key) for key in model.keys]
     assert slate.payloads == tuple(expected[item] for item in slate.item_ids)
-    received = convert.slate_from_bytes(convert.slate_to_bytes(slate, model.card), model.card, k)
+    received = slate_from_bytes(slate_to_bytes(slate, model.card), model.card, k)
     assert received.payloads == slate.payloads
 
 

@@ -1,4 +1,4 @@
-"""Bytes to core types and back, for popularity lists and analysts: see `askew.wire.convert`.
+"""Popularity lists and analysts on the wire: bytes to core types and back.
 
 Every `..._from_bytes` raises a WireError for anything but a well-formed message. A stored release
 travels as its own bytes, untouched, so that every reader gets the same ones.
@@ -14,7 +14,7 @@ from askew.dp.privacy import rational
 from askew.dp.release import Release, ReleaseSummary, check_charge, release_from_bytes
 from askew.errors import Malformed, OutOfRange, ParameterError
 from askew.limits import check_text
-from askew.wire.convert import parse
+from askew.wire.messages import parse
 from askew.wire.v1 import popularity_pb2 as pb
 
 PAGE = 100

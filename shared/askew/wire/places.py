@@ -1,22 +1,75 @@
-"""Metric spaces, their collections and the items of their replies on the wire."""
+"""Metric spaces, their collections and the items of their replies as bytes, without numpy.
+
+Every `..._from_bytes` raises a WireError for anything but a well-formed message, and a core type
+is valid because it exists. No function here trusts a length, a shape, an order or a number.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from askew.catalog.listing import Attribute, AttributeKind, Listing, Value
-from askew.errors import Malformed, OutOfRange, ParameterError
-from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule
+from askew.errors import Malformed, OtherKind, OutOfRange, ParameterError, StaleSpace
+from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule, PlaceSlate
 from askew.protocol.rule_kind import SERVED_IN_METRIC_SPACES, MetricRuleKind
 from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import Area, MapSpace, MetricSpace
+from askew.wire.messages import FIELDS_OF_CARD, FIELDS_OF_ITEM, parse_few, version_from_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew.wire.versions import version_from_bytes
 
 MAX_ITEMS = 20_000_000
 
 
-def card_to_message(card: MetricCard) -> pb.GetModelCardResponse:
+def places_to_bytes(slate: PlaceSlate) -> bytes:
+    """The reply on the wire. Its size is that of its items' words, which follow from the signal."""
+    listings = [
+        pb.Listing(
+            item=each.id,
+            title=each.title,
+            coordinates=each.coordinates,
+            values=map(_value_to_message, each.values),
+        )
+        for each in slate.listings
+    ]
+    version = bytes.fromhex(slate.catalog_version)
+    return pb.RetrieveResponse(catalog_version=version, listings=listings).SerializeToString()
+
+
+def places_from_bytes(data: bytes, card: MetricCard, k: int, collection: str) -> PlaceSlate:
+    """A reply of exactly k whole items of the collection. Raises StaleSpace where it is about
+    another version of it.
+    """
+    message = parse_few(pb.RetrieveResponse(), data, (k + 1) * FIELDS_OF_ITEM)
+    version = version_from_bytes(message.catalog_version)
+    asked = card.collection(collection)
+    listings = _listings(message.listings)
+    others = (message.item_ids, message.boosts, message.codes, message.items, message.payloads)
+    if len(listings) != k or any(others):
+        raise Malformed(f"the answer has {len(listings)} whole items, {k} were asked for")
+    if version != asked.version:
+        raise StaleSpace
+    for each in listings:
+        asked.check(each, card.space)
+    return PlaceSlate(version, listings)
+
+
+def metric_card_to_bytes(card: MetricCard) -> bytes:
+    """The card on the wire."""
+    return _card_to_message(card).SerializeToString()
+
+
+def metric_card_from_bytes(data: bytes) -> MetricCard:
+    """A card of a metric space."""
+    message = parse_few(pb.GetModelCardResponse(), data, FIELDS_OF_CARD)
+    kind = message.WhichOneof("kind")
+    if kind is None:
+        raise OutOfRange("the space of this server", "there")
+    if kind != "metric_space":
+        raise OtherKind("this server has a catalog of titles, and no collections of places")
+    return _card_from_message(message)
+
+
+def _card_to_message(card: MetricCard) -> pb.GetModelCardResponse:
     """All that a device is told before it asks."""
     return pb.GetModelCardResponse(
         metric_space=_space_to_message(card.space),
@@ -26,7 +79,7 @@ def card_to_message(card: MetricCard) -> pb.GetModelCardResponse:
     )
 
 
-def card_from_message(message: pb.GetModelCardResponse) -> MetricCard:
+def _card_from_message(message: pb.GetModelCardResponse) -> MetricCard:
     """A card of a metric space; every number is checked, and none sets what a device promises."""
     rule = message.rule
     if rule.name not in SERVED_IN_METRIC_SPACES:
@@ -40,7 +93,7 @@ def card_from_message(message: pb.GetModelCardResponse) -> MetricCard:
     )
 
 
-def listings_from_messages(messages: Iterable[pb.Listing]) -> tuple[Listing, ...]:
+def _listings(messages: Iterable[pb.Listing]) -> tuple[Listing, ...]:
     """Items whole; what belongs to their collection is checked by its card."""
     return tuple(
         [
@@ -121,3 +174,11 @@ def _value(message: pb.AttributeValue) -> Value:
             return message.flag
         case _:
             return None
+
+
+def _value_to_message(value: Value) -> pb.AttributeValue:
+    if isinstance(value, bool):
+        return pb.AttributeValue(flag=value)
+    if isinstance(value, str):
+        return pb.AttributeValue(text=value)
+    return pb.AttributeValue(number=value) if value is not None else pb.AttributeValue()

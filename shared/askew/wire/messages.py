@@ -1,54 +1,64 @@
-"""Fields of messages as bytes: what a message would be, without the message, which takes several
-times as long to make; and how many a message has, before it is made: an empty one of 2 bytes takes
-50 times as much memory.
+"""Messages as bytes: parsed with an error of ours, and counted before anything is made of them.
 
-A field is its tag, its length unless that follows from its type, and its content.
+An empty message of 2 bytes takes 50 times as much memory once it is made. So whoever reads what a
+server sends first counts the fields of its bytes. A field is its tag, its length unless that
+follows from its type, and its content.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
 
 from askew.errors import Malformed
+from askew.limits import VERSION_BYTES
 
 VARINT, FIXED64, SIZED, FIXED32 = 0, 1, 2, 5  # how a field's content ends
+FIELDS_OF_ITEM = 64  # with all its genres, or with a value of each attribute
+FIELDS_OF_CARD = 1 << 15  # with 256 collections of 16 attributes
 _FIXED = {FIXED64: 8, FIXED32: 4}  # bytes
 _MOST_BYTES = 10  # of a varint
 _NONE = "not a message of the expected type"
 
+Field = tuple[int, int, memoryview]
+"""Its number, how it ends, and its content, of a varint the bytes."""
+_Message = TypeVar("_Message", bound=Message)
 
-def tags(message: type[Message], *fields: str, end: int = SIZED) -> list[bytes]:
-    """What begins each of these fields, which all end alike."""
-    by_name = message.DESCRIPTOR.fields_by_name
-    return [varint(by_name[field].number << 3 | end) for field in fields]
+
+def parse(message: _Message, data: bytes) -> _Message:
+    """The message that the bytes are. Raises Malformed."""
+    try:
+        message.ParseFromString(data)
+    except DecodeError:
+        raise Malformed(_NONE) from None
+    return message
+
+
+def parse_few(message: _Message, data: bytes, most: int) -> _Message:
+    """As `parse`, of at most so many fields, which are counted before anything is made of them."""
+    check_count(type(message), data, most)
+    return parse(message, data)
+
+
+def version_from_bytes(digest: bytes) -> str:
+    """The hexadecimal digits of a version, which is a digest. Raises Malformed for another size."""
+    if len(digest) != VERSION_BYTES:
+        raise Malformed(f"a version must be {VERSION_BYTES} bytes")
+    return digest.hex()
+
+
+def opening(message: type[Message], field: str, size: int) -> bytes:
+    """What comes before so many bytes of a field: its tag, and their length."""
+    number = message.DESCRIPTOR.fields_by_name[field].number
+    return varint(number << 3 | SIZED) + varint(size)
 
 
 def varint(number: int) -> bytes:
     """Seven bits a byte, the lowest first; all but the last have the eighth set."""
     low = number & 127
     return bytes([low | 128]) + varint(number >> 7) if number > 127 else bytes([low])
-
-
-class _Sizes(dict[int, bytes]):
-    """Numbers as varints; small ones are made beforehand, the others each time."""
-
-    def __missing__(self, size: int) -> bytes:
-        return varint(size)
-
-
-SIZES = _Sizes({size: varint(size) for size in range(512)})
-
-
-def sized(tag: bytes, content: bytes) -> bytes:
-    """A field of text, bytes, packed numbers or a message."""
-    return tag + SIZES[len(content)] + content
-
-
-Field = tuple[int, int, memoryview]
-"""Its number, how it ends, and its content, of a varint the bytes."""
 
 
 def fields_within(data: memoryview) -> Iterator[Field]:
