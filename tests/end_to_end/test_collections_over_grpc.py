@@ -27,8 +27,8 @@ from askew.wire.places import places_from_bytes
 from askew.wire.queries import query_to_bytes
 from askew_client.transport.grpc import GrpcTransport
 from askew_server.collections import artifact
+from askew_server.collections.artifact import live_path, write_live
 from askew_server.collections.columns import Column, Flags, Numbers
-from askew_server.collections.live import live_path, write_live
 from askew_server.collections.model import MetricModel, model_of
 from askew_server.retrieval.served import LiveValues, snapshot_of
 from askew_server.retrieval.snapshot import Retriever, Snapshot, SnapshotHolder

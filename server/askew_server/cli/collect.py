@@ -15,9 +15,8 @@ from askew_server.cli.collection_report import report, say_omitted
 from askew_server.cli.progress import Steps, when_stopped
 
 if TYPE_CHECKING:
-    from askew_server.collections.intake import AttributeOption
+    from askew_server.collections.intake import AttributeOption, CollectionFile, Reading
     from askew_server.collections.model import Towns
-    from askew_server.collections.reading import CollectionFile, Reading
 
 _PATH = click.Path(path_type=Path)
 _KINDS = ", ".join(AttributeKind)
@@ -98,9 +97,8 @@ def collect(
     if out.exists() or out.is_symlink():
         raise ParameterError("out", str(out), "a directory that does not exist yet")
     from askew_server.collections import artifact
-    from askew_server.collections.intake import AttributeOption
+    from askew_server.collections.intake import AttributeOption, CollectionFile
     from askew_server.collections.model import model_of, space_of_axes, space_of_region
-    from askew_server.collections.reading import CollectionFile
 
     space = space_of_axes(axes) if axes is not None else space_of_region(region or "")
     options = [AttributeOption.parsed(each) for each in attributes]
@@ -129,7 +127,7 @@ def _read(
     strict: bool,
 ) -> list[Reading]:
     """The collections of the files; says what was left out. Raises DataError if that is refused."""
-    from askew_server.collections.reading import Told, read_collection
+    from askew_server.collections.intake import Told, read_collection
 
     told = Told(steps.step, steps.share)
     readings = [read_collection(each, space, options, told) for each in files]
@@ -144,7 +142,7 @@ def _read(
 
 def _towns(path: Path, space: MetricSpace, source: str | None, steps: Steps) -> Towns:
     """The towns of a file; says what was left out. A list of the world is no slip."""
-    from askew_server.collections.reading import Told, read_towns
+    from askew_server.collections.intake import Told, read_towns
 
     towns, omissions = read_towns(path, space, source or path.name, Told(steps.step, steps.share))
     steps.pause()

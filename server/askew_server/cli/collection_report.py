@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from askew_server.collections.intake import Omissions
+    from askew_server.collections.intake import Reading
     from askew_server.collections.model import MetricModel
-    from askew_server.collections.reading import Reading
+    from askew_server.collections.tables import Omissions
 
 
 def say_omitted(omissions: Omissions) -> None:

@@ -35,8 +35,8 @@ def update_live(model: Path, collections: tuple[str, ...], strict: bool) -> None
     Example:
       askew-server update-live --model model --collection chargers=free.csv
     """
-    from askew_server.collections.live_update import update_live as update
-    from askew_server.collections.reading import Told
+    from askew_server.collections.intake import Told
+    from askew_server.collections.intake import update_live as update
 
     for name, path in map(named_file, collections):
         with when_stopped(), Steps.shown() as steps:

@@ -2,10 +2,6 @@
 
 A column is made of arrays by name, which is also how it is saved. `check` says whether arrays of
 the right types make a column; nothing else here looks at every item.
-
-Stored numbers as the decimals that they were: 23.6 again, and not the float32 beside it.
-
-Titles as one column: their texts end to end, without a Python object an item.
 """
 
 from __future__ import annotations
@@ -26,7 +22,9 @@ _SIX_DIGITS = 10**6
 
 
 def decimals(stored: NDArray[np.float32]) -> list[float]:
-    """Of each the number of fewest digits that is stored alike, as a float64; NaN stays NaN."""
+    """Stored numbers as the decimals that they were: 23.6 again, and not the float32 beside it. Of
+    each the number of fewest digits that is stored alike, as a float64; NaN stays NaN.
+    """
     with np.errstate(invalid="ignore"):  # a NaN of any bits
         wide = stored.astype(np.float64)
     hundredths = np.rint(wide * 100)

@@ -1,36 +1,63 @@
-"""Checked rows of a file in DuckDB: what is wrong with each, and the columns of those that stay.
+"""A collection, a list of towns or live values from a file: every row is checked, none is lost
+silently.
 
-A bad row is never fatal and never silent: it is counted under its reason. Values become arrays
-without a Python object a row.
-
-Attributes as columns of a file: declared or guessed kinds, and their values in SQL.
-
-Rows of a file that were left out, by reason: how many, and the first of them.
+A column has a role, and the role says what makes a row bad. Of a bad row the first reason counts.
+Values are values as they come, without a Python object an item.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cache
-from tempfile import TemporaryDirectory
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+from pyarrow import compute
 
-from askew.catalog.listing import MAX_HOURS, Attribute, AttributeKind
-from askew.errors import DataError, ParameterError
-from askew.limits import MAX_MARKS, MAX_TEXT, is_mark
-from askew_server.collections.columns import Column, Flags, Numbers, Titles, Words
-from askew_server.collections.rows import Rows, left_out_lines, line_of
+from askew.catalog.listing import MAX_ATTRIBUTES, Attribute, AttributeKind
+from askew.errors import ArtifactError, DataError, ParameterError
+from askew.spaces.map import MetricSpace
+from askew_server.collections import artifact
+from askew_server.collections.artifact import (
+    MAX_ITEMS,
+    Keys,
+    live_path,
+    one_writer,
+    read_live,
+    write_live,
+)
+from askew_server.collections.columns import (
+    COLUMN_OF,
+)
+from askew_server.collections.model import (
+    Collection,
+    Towns,
+    collection_of,
+    column_names,
+    inside,
+    swapped,
+    words_of,
+)
+from askew_server.collections.roles import (
+    AttributeColumn,
+    FileColumn,
+    KeyColumn,
+    Mask,
+    TitleColumn,
+    guess,
+    number_column,
+    people_column,
+)
+from askew_server.collections.tables import Omissions, Table, open_table
+from askew_server.ratings.fields import BadField
 
-_TRUE, _FALSE = "('true', 'yes', 't', 'y', '1')", "('false', 'no', 'f', 'n', '0')"
-_FLAG_WORDS = "('true', 'yes', 't', 'y', 'false', 'no', 'f', 'n')"
-_HOURS = r"'.*\b[0-2]?[0-9]:[0-5][0-9]\b.*|24/7'"
-_MOST = 0.9  # of the values that are there make a guess
+_KEY = ("key", "id")
+_TITLE = ("title", "name")
+_PEOPLE = ("population", "people")
+_GUESSED_FROM = 10_000  # rows
 
 
 @dataclass(frozen=True)
@@ -57,294 +84,271 @@ class AttributeOption:
         return Attribute(self.name, kind, self.live, self.unit)
 
 
-@cache
-def printable() -> str:
-    """A regular expression of the texts that this Python calls printable, for DuckDB.
+@dataclass(frozen=True)
+class CollectionFile:
+    """A collection as an operator names it. source: where its items come from, in words."""
 
-    DuckDB's own classes know other characters than Python's, and no reply may carry one that the
-    core refuses.
+    name: str
+    path: Path
+    source: str
+    simulated: bool = False
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A collection that was read. unused: columns of the file that no reply will show."""
+
+    collection: Collection
+    keys: Keys | None = field(repr=False)
+    omissions: Omissions
+    unused: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LiveUpdate:
+    """What an update did. columns: the live columns that the file has."""
+
+    n_items: int
+    columns: tuple[str, ...]
+    omissions: Omissions
+
+
+@dataclass(frozen=True)
+class Told:
+    """Who is told what is being done, and how much of it."""
+
+    step: Callable[[str], None] = lambda _: None
+    share: Callable[[float], object] = lambda _: None
+
+
+NOBODY = Told()
+
+
+def read_collection(
+    file: CollectionFile,
+    space: MetricSpace,
+    options: Sequence[AttributeOption] = (),
+    told: Told = NOBODY,
+) -> Reading:
+    """The items of a file. Options name attributes; those of columns that it lacks do not count,
+    but for live ones of a declared kind, whose values are unknown until the first update.
+
+    Raises DataError for a file that cannot be read, that lacks a title or a coordinate, or of which
+    no row is usable.
     """
-    return _any_of(str.isprintable) + "+"
-
-
-@cache
-def _too_many_marks() -> str:
-    """The same of what `askew.limits.has_few_marks` refuses."""
-    return f"{_any_of(is_mark)}{{{MAX_MARKS + 1}}}"
-
-
-def _any_of(kind: Callable[[str], bool]) -> str:
-    edges, before = [], False
-    for code in range(0x110000):
-        if (found := kind(chr(code))) is not before:
-            edges.append(code if found else code - 1)
-            before = found
-    spans = zip(edges[::2], edges[1::2], strict=True)
-    return "[" + "".join([f"\\x{{{low:x}}}-\\x{{{high:x}}}" for low, high in spans]) + "]"
-
-
-def plain(text: str) -> str:
-    """SQL: the text with every kind of space as a plain one, NULL where it is empty."""
-    spaces = f"regexp_replace({text}, '\\p{{Zs}}', ' ', 'g')"
-    return (
-        f"nullif(trim(CASE WHEN strlen({text}) = length({text}) THEN {text} ELSE {spaces} END), '')"
+    table = open_table(file.path)
+    points = _points(table, space)
+    title = TitleColumn(_found(table, _TITLE))
+    key = table.first_of(_KEY)
+    keys = [] if key is None else [KeyColumn(key)]
+    attributes = _attributes(table, options)
+    present = [values for _, values in attributes if values is not None]
+    rows = _Rows(table, [*points, title, *keys, *present], told)
+    rows.refuse_outside(space, points)
+    for each in keys:
+        rows.refuse_again(each.digests())
+    count = rows.kept()
+    collection = collection_of(
+        file.name,
+        tuple([attribute for attribute, _ in attributes]),
+        _coordinates(points, rows.good),
+        title.titles(rows.good),
+        tuple(
+            [
+                COLUMN_OF[attribute.kind].unknown(count)
+                if values is None
+                else values.column(rows.good)
+                for attribute, values in attributes
+            ]
+        ),
+        source=file.source,
+        simulated=file.simulated,
     )
+    halves = Keys(*keys[0].digests()[rows.good].T.copy()) if keys else None
+    return Reading(collection, halves, rows.omissions, rows.unused)
 
 
-def is_plain(text: str, longest: int = MAX_TEXT) -> str:
-    """SQL: whether a text is one that a reply may carry."""
-    shown = f"regexp_full_match({text}, '{printable()}')"
-    return f"(length({text}) <= {longest} AND {shown} AND {has_few_marks(text)})"
+def read_towns(
+    path: Path, space: MetricSpace, source: str, told: Told = NOBODY
+) -> tuple[Towns, Omissions]:
+    """The towns of a file that lie in the space, and what was left out.
 
-
-def has_few_marks(text: str) -> str:
-    """SQL: whether a text has few combining marks in a row; most have none."""
-    return f"(strlen({text}) = length({text}) OR NOT regexp_matches({text}, '{_too_many_marks()}'))"
-
-
-def value(kind: AttributeKind, text: str) -> str:
-    """SQL: the typed value of a plain text, NULL where it is none."""
-    match kind:
-        case AttributeKind.NUMBER:
-            number = f"TRY_CAST({text} AS FLOAT)"
-            fits = f"isfinite({number}) AND NOT contains({text}, '_')"
-            return f"CASE WHEN {fits} THEN {number} END"
-        case AttributeKind.FLAG:
-            low = f"lower({text})"
-            return f"CASE WHEN {low} IN {_TRUE} THEN true WHEN {low} IN {_FALSE} THEN false END"
-        case AttributeKind.HOURS:
-            return f"CASE WHEN {is_plain(text, MAX_HOURS)} THEN {text} END"
-        case _:
-            return f"CASE WHEN {is_plain(text)} THEN {text} END"
-
-
-def guess(connection: duckdb.DuckDBPyConnection, text: str, relation: str) -> AttributeKind:
-    """What nine in ten of the values of a column look like; a category where nothing else."""
-    shares = (
-        (AttributeKind.FLAG, f"lower({text}) IN {_FLAG_WORDS}"),
-        (AttributeKind.NUMBER, f"({value(AttributeKind.NUMBER, text)}) IS NOT NULL"),
-        (AttributeKind.HOURS, f"regexp_full_match({text}, {_HOURS})"),
-    )
-    counts = ", ".join([f"coalesce(avg(CAST({like} AS INTEGER)), 0)" for _, like in shares])
-    query = f"SELECT {counts} FROM {relation} WHERE {text} IS NOT NULL"
-    row = connection.execute(query).fetchone() or ()
-    likely = [kind for (kind, _), share in zip(shares, row, strict=True) if share >= _MOST]
-    return likely[0] if likely else AttributeKind.CATEGORY
-
-
-SHOWN = 3
-
-
-@dataclass(frozen=True)
-class Omitted:
-    """Rows that were left out for one reason. first: the numbers of the first ones."""
-
-    reason: str
-    count: int
-    first: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Omissions:
-    """All that was left out of a file. unit: what a number counts."""
-
-    file: str
-    unit: str
-    rows: tuple[Omitted, ...] = ()
-
-    @property
-    def count(self) -> int:
-        """How many rows."""
-        return sum(each.count for each in self.rows)
-
-    @property
-    def lines(self) -> tuple[str, ...]:
-        """A line for each reason, for an operator."""
-        said = []
-        for each in self.rows:
-            numbers = ", ".join(map(str, each.first)) + (", ..." if each.count > SHOWN else "")
-            plural = "s" if each.count > 1 else ""
-            said.append(f"{each.count:,}: {each.reason} ({self.unit}{plural} {numbers})")
-        return tuple(said)
-
-
-MAX_CATEGORIES = 10_000
-_PART = 1 << 16  # texts that are joined at once
-_GOOD = "given WHERE fault = 0"
-
-
-@dataclass(frozen=True)
-class Field:
-    """A column of the checked table, or a mere check where it has no name. value: SQL; fault: SQL
-    of what makes a row bad, with why.
+    Raises DataError as read_collection does.
     """
-
-    name: str | None
-    value: str
-    fault: str
-    reason: str
-
-
-@contextmanager
-def duckdb_session() -> Iterator[duckdb.DuckDBPyConnection]:
-    """A database in memory that reads files and fetches nothing from elsewhere."""
-    with TemporaryDirectory(prefix="askew-collections-") as folder:
-        settings: dict[str, Any] = {
-            "autoinstall_known_extensions": False,
-            "autoload_known_extensions": False,
-            "temp_directory": folder,
-        }
-        with duckdb.connect(":memory:", config=settings) as connection:
-            yield connection
+    table = open_table(path)
+    points, people = _points(table, space), people_column(_found(table, _PEOPLE))
+    rows = _Rows(table, [*points, people], told)
+    rows.refuse_outside(space, points)
+    rows.kept()
+    return Towns(_coordinates(points, rows.good), people.found[rows.good], source), rows.omissions
 
 
-class Intake:
-    """The rows of one file, checked."""
+def update_live(
+    directory: Path, name: str, path: Path, told: Told = NOBODY, *, strict: bool = False
+) -> LiveUpdate:
+    """Writes the live values of a collection anew, with those of a file in place of its own.
 
-    def __init__(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        rows: Rows,
-        texts: Sequence[tuple[str, str]],
-        fields: Sequence[Field],
-    ) -> None:
-        """texts: names that the SQL of `fields` uses, each with the column of the file it is."""
-        self._connection, self._rows = connection, rows
-        self._reasons = [rows.why_broken, *(each.reason for each in fields)]
-        faults = ["broken_row", *(each.fault for each in fields)]
-        said = " ".join([f"WHEN {fault} THEN {at}" for at, fault in enumerate(faults, 1)])
-        found = ", ".join([f"{rows.field(column)} AS {name}" for name, column in texts])
-        plainly = ", ".join([f"{plain(name)} AS {name}" for name, _ in texts])
-        kept = ", ".join([f"{each.value} AS {each.name}" for each in fields if each.name])
-        source = f"SELECT row, {rows.broken} AS broken_row, {found} FROM {rows.relation}"
-        self._execute(
-            f"CREATE OR REPLACE TEMP TABLE given AS SELECT row, {kept}, "
-            f"CAST(CASE {said} ELSE 0 END AS UTINYINT) AS fault "
-            f"FROM (SELECT row, broken_row, {plainly} FROM ({source}))"
-        )
-        self._skipped = left_out_lines(connection)
+    Raises DataError for a file without a key and a live column, or of which no row is usable, or
+    if `strict` any is not; ArtifactError for a model without keys, or with a live file that cannot
+    be read: without it the items that are not named would lose their values. Then nothing changes.
+    """
+    with one_writer(directory):
+        card = artifact.read_card(directory)
+        names = [each.name for each in card.collections]
+        if name not in names:
+            raise DataError(f"{directory} has no collection {name}; it has {', '.join(names)}")
+        number = names.index(name)
+        keys = artifact.read_keys(directory, number)
+        if keys is None:
+            raise ArtifactError(f"{name} was made without a column key or id: no item can be named")
+        collection = artifact.load(directory).collections[name]
+        place = live_path(directory, number)
+        if place.exists():
+            collection = collection.with_live(read_live(place, collection))
+        update, changed = _changed(path, collection, keys, told)
+        if strict and update.omissions.count:
+            said = "; ".join(update.omissions.lines)
+            raise DataError(f"{path}: rows that cannot be used, and nothing was changed: {said}")
+        told.step(f"writing {place.name}")
+        write_live(place, changed)
+        return update
 
-    def refuse(self, rows: NDArray[np.int64], reason: str) -> None:
+
+def _changed(
+    path: Path, collection: Collection, keys: Keys, told: Told
+) -> tuple[LiveUpdate, Collection]:
+    """What a file changes, and the collection with its values."""
+    table = open_table(path)
+    key = KeyColumn(_found(table, _KEY))
+    live = [each for each in collection.card.attributes if each.live]
+    columns = [
+        (each, AttributeColumn(each.name, each.kind)) for each in live if each.name in table.columns
+    ]
+    if not columns:
+        known = ", ".join([each.name for each in live]) or "none"
+        raise DataError(f"{path}: no live column; those of {collection.card.name} are: {known}")
+    rows = _Rows(table, [key, *[values for _, values in columns]], told)
+    rows.refuse_again(key.digests())
+    items = _items_of(keys, key.digests())
+    rows.refuse(items < 0, "no item has its key")
+    rows.kept()
+    items = items[rows.good]
+    # Any: a column of the attribute's kind, as are the new values.
+    now: dict[Attribute, Any] = dict(
+        zip(collection.card.attributes, collection.columns, strict=True)
+    )
+    new = {
+        each.name: now[each].changed(items, values.column(rows.good)) for each, values in columns
+    }
+    return LiveUpdate(len(items), tuple(new), rows.omissions), collection.with_live(new)
+
+
+class _Rows:
+    """The rows of a table, of which each column has taken its text. good: which of them stay."""
+
+    def __init__(self, table: Table, columns: Sequence[FileColumn], told: Told) -> None:
+        told.step(f"reading {table.path.name}")
+        self._path, self.omissions = table.path, table.omissions()
+        names = list(dict.fromkeys(column.name for column in columns))
+        self.unused = tuple([name for name in table.columns if name not in names])
+        numbers, good = [np.empty(0, np.int64)], [np.empty(0, np.bool_)]
+        for batch in table.batches(names, self.omissions):
+            texts = dict(zip(names, map(_plain, batch.texts), strict=True))
+            faults: dict[int, BadField] = {}
+            for column in columns:
+                column.take(texts[column.name], faults)
+            stays = np.ones(len(batch.rows), np.bool_)
+            for at, reason in faults.items():
+                self.omissions.add(int(batch.rows[at]), reason)
+                stays[at] = False
+            numbers.append(batch.rows)
+            good.append(stays)
+            told.share(batch.share)
+        self._numbers, self.good = np.concatenate(numbers), np.concatenate(good)
+
+    def refuse(self, bad: Mask, reason: str) -> None:
         """Leaves these rows out, too."""
-        if len(rows):
-            self._connection.register("refused", {"row": rows})
-            self._mark("refused", reason)
-            self._connection.unregister("refused")
+        for row in self._numbers[self.good & bad].tolist():
+            self.omissions.add(row, reason)
+        self.good &= ~bad
 
-    def refuse_duplicates(self, column: str, reason: str) -> None:
-        """Of rows that have the same value, the last stays."""
-        [counts] = self._fetch(f"SELECT count({column}), count(DISTINCT {column}) FROM {_GOOD}")
-        if counts[0] > counts[1]:
-            later = f"lead(row) OVER (PARTITION BY {column} ORDER BY row) AS later"
-            found = f"SELECT row, {later} FROM {_GOOD} AND {column} IS NOT NULL"
-            self._execute(
-                f"CREATE OR REPLACE TEMP TABLE again AS SELECT row FROM ({found}) "
-                "WHERE later IS NOT NULL"
-            )
-            self._mark("again", reason)
+    def refuse_outside(self, space: MetricSpace, points: Sequence[FileColumn]) -> None:
+        """Leaves out what lies outside the space, and says where positions look swapped."""
+        coordinates = np.column_stack([each.found for each in points])
+        outside = ~inside(space, coordinates)
+        reason = f"it lies outside {words_of(space)}"
+        if count := int((swapped(space, coordinates) & self.good).sum()):
+            reason += f"; {count:,} would lie in it with latitude and longitude swapped"
+        self.refuse(outside, reason)
 
-    def refuse_unknown(
-        self, upper: NDArray[np.uint64], lower: NDArray[np.uint64], reason: str
-    ) -> None:
-        """Leaves out rows whose key has none of these digests; `item` is the others' place."""
-        known = {"upper": upper, "lower": lower, "item": np.arange(len(upper))}
-        self._connection.register("known", known)
-        self._execute(
-            "CREATE OR REPLACE TEMP TABLE given AS SELECT given.*, known.item AS item "
-            "FROM given LEFT JOIN known ON md5_number_upper(key) = upper "
-            "AND md5_number_lower(key) = lower"
-        )
-        self._connection.unregister("known")
-        self._execute(
-            f"CREATE OR REPLACE TEMP TABLE unknown AS SELECT row FROM {_GOOD} AND item IS NULL"
-        )
-        self._mark("unknown", reason)
+    def refuse_again(self, keys: NDArray[np.uint64]) -> None:
+        """Of rows that have one key, the last stays."""
+        rows = np.flatnonzero(self.good)
+        rows = rows[np.lexsort((rows, *keys[rows].T))]
+        again = np.zeros(len(self.good), np.bool_)
+        again[rows[:-1][(keys[rows[:-1]] == keys[rows[1:]]).all(axis=1)]] = True
+        self.refuse(again, "its key stands on a later row again")
 
-    def keep(self) -> int:
-        """Ends the checks: what is good is numbered from 0, in the order of the file."""
-        self._execute(
-            "CREATE OR REPLACE TEMP TABLE kept AS "
-            f"SELECT row_number() OVER (ORDER BY row) - 1 AS id, * FROM {_GOOD} ORDER BY row"
-        )
-        [[count]] = self._fetch("SELECT count(*) FROM kept")
-        return int(count)
-
-    def omissions(self) -> Omissions:
-        """What was left out, the commonest reason first."""
-        found = self._fetch(
-            f"SELECT fault, count(*), min(row, {SHOWN}) FROM given WHERE fault > 0 GROUP BY fault"
-        )
-        lines = sorted(self._skipped)
-        rows = [
-            Omitted(self._reasons[fault - 1], count, tuple([line_of(r, lines) for r in first]))
-            for fault, count, first in found
-        ]
-        for reason in sorted(set(self._skipped.values())):
-            of_reason = [line for line in lines if self._skipped[line] == reason]
-            rows.append(Omitted(reason, len(of_reason), tuple(of_reason[:SHOWN])))
-        rows.sort(key=lambda each: (-each.count, each.reason))
-        return Omissions(self._rows.path.name, self._rows.unit, tuple(rows))
-
-    def numbers(self, *columns: str, table: str = "kept") -> list[NDArray[Any]]:
-        """Columns of numbers, in the order of the file. NULL is not allowed in them."""
-        order = "row" if table == "given" else "id"
-        sql = f"SELECT {', '.join(columns)} FROM {table} ORDER BY {order}"
-        found = self._connection.execute(sql).fetchnumpy()
-        return [np.ascontiguousarray(each) for each in found.values()]
-
-    def good_numbers(self, *columns: str) -> list[NDArray[Any]]:
-        """The same of the rows that are good so far, with their numbers first."""
-        sql = f"SELECT row, {', '.join(columns)} FROM {_GOOD}"
-        found = self._connection.execute(sql).fetchnumpy()
-        return [np.ascontiguousarray(each) for each in found.values()]
-
-    def texts(self, column: str, table: str = "kept") -> Titles:
-        """A column of texts, none NULL."""
-        parts = self._fetch(
-            f"SELECT id // {_PART} AS part, encode(string_agg({column}, '' ORDER BY id)) "
-            f"FROM {table} GROUP BY part ORDER BY part"
-        )
-        blob = np.frombuffer(b"".join([part for _, part in parts]), np.uint8)
-        [sizes] = self.numbers(f"strlen({column})", table=table)
-        return Titles(blob, np.cumsum(sizes, dtype=np.int64))
-
-    def column(self, kind: AttributeKind, column: str) -> Column:
-        """The values of an attribute."""
-        if kind is AttributeKind.NUMBER:
-            return Numbers(self.numbers(f"coalesce({column}, CAST('nan' AS FLOAT)) AS v")[0])
-        if kind is AttributeKind.FLAG:
-            codes = f"CAST(coalesce(CAST({column} AS TINYINT), -1) AS TINYINT) AS v"
-            return Flags(self.numbers(codes)[0])
-        return self._words(kind, column)
-
-    def _words(self, kind: AttributeKind, column: str) -> Words:
-        distinct = f"SELECT DISTINCT {column} AS word FROM kept WHERE {column} IS NOT NULL"
-        self._execute(
-            "CREATE OR REPLACE TEMP TABLE words AS "
-            f"SELECT row_number() OVER (ORDER BY word) - 1 AS id, word FROM ({distinct})"
-        )
-        [[count]] = self._fetch("SELECT count(*) FROM words")
-        if kind is AttributeKind.CATEGORY and count > MAX_CATEGORIES:
+    def kept(self) -> int:
+        """How many rows stay. Raises DataError for none, or more than a server holds."""
+        count = int(self.good.sum())
+        if not count:
+            said = "; ".join(self.omissions.lines) or "it has no rows"
+            raise DataError(f"{self._path}: no row of it is usable: {said}")
+        if count > MAX_ITEMS:
             raise DataError(
-                f"{self._rows.path}: a category of {count:,} different words is none; at most "
-                f"{MAX_CATEGORIES:,} are"
+                f"{self._path}: {count:,} rows; a collection holds at most {MAX_ITEMS:,}"
             )
-        coded = (
-            f"SELECT k.id AS id, w.id AS code FROM kept k LEFT JOIN words w ON k.{column} = w.word"
-        )
-        self._execute(f"CREATE OR REPLACE TEMP TABLE coded AS {coded}")
-        [codes] = self.numbers("CAST(coalesce(code, -1) AS INTEGER) AS v", table="coded")
-        return Words(codes, self.texts("word", "words"))
+        return count
 
-    def _mark(self, table: str, reason: str) -> None:
-        self._reasons.append(reason)
-        self._execute(
-            f"UPDATE given SET fault = {len(self._reasons)} FROM {table} "
-            f"WHERE given.row = {table}.row"
-        )
 
-    def _execute(self, sql: str) -> None:
-        self._connection.execute(sql)
+def _found(table: Table, names: tuple[str, ...]) -> str:
+    """The first of these columns. Raises DataError where there is none."""
+    column = table.first_of(names)
+    if column is None:
+        has = ", ".join(table.columns)
+        raise DataError(f"{table.path}: no column {' or '.join(names)}; it has {has}")
+    return column
 
-    def _fetch(self, sql: str) -> list[tuple[Any, ...]]:
-        return self._connection.execute(sql).fetchall()
+
+def _points(table: Table, space: MetricSpace) -> list[FileColumn]:
+    """The columns of a position."""
+    return [number_column(_found(table, names)) for names in column_names(space)]
+
+
+def _coordinates(points: Sequence[FileColumn], good: Mask) -> NDArray[np.float64]:
+    return np.column_stack([each.found[good] for each in points])
+
+
+def _attributes(
+    table: Table, options: Sequence[AttributeOption]
+) -> list[tuple[Attribute, AttributeColumn | None]]:
+    """The attributes that the file has, each with its column; a live one of a declared kind may
+    also be unknown at first. Raises DataError.
+    """
+    found: list[tuple[Attribute, AttributeColumn | None]] = []
+    for option in options:
+        if option.name in table.columns:
+            kind = option.kind or guess(table.beginning(option.name, _GUESSED_FROM))
+            found.append((option.attribute(kind), AttributeColumn(option.name, kind)))
+        elif option.live and option.kind:
+            found.append((option.attribute(option.kind), None))
+    if len(found) > MAX_ATTRIBUTES:
+        raise DataError(f"{table.path}: at most {MAX_ATTRIBUTES} attributes are shown")
+    return found
+
+
+def _plain(texts: pa.Array) -> list[str]:
+    """Texts with every kind of space as a plain one, and none around them."""
+    if not compute.all(compute.string_is_ascii(texts)).as_py():
+        texts = compute.replace_substring_regex(texts, r"\p{Zs}", " ")
+    plain: list[str] = compute.utf8_trim(texts, " ").to_pylist()
+    return plain
+
+
+def _items_of(keys: Keys, wanted: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """The place of the item of each of these digests, or -1."""
+    near = np.flatnonzero(np.isin(keys.upper, wanted[:, 0]))
+    halves = zip(keys.upper[near].tolist(), keys.lower[near].tolist(), strict=True)
+    item_of = dict(zip(halves, near.tolist(), strict=True))
+    return np.array([item_of.get((upper, lower), -1) for upper, lower in wanted.tolist()], np.int64)

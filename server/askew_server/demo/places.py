@@ -35,9 +35,8 @@ from askew.errors import ParameterError
 from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule
 from askew.protocol.rule_kind import MetricRuleKind
 from askew.spaces.map import KM_OF_LATITUDE, KM_OF_LONGITUDE, MapSpace, Region
-from askew_server.collections.collection import Collection, with_words
 from askew_server.collections.columns import UNKNOWN, Column, Flags, Numbers, Titles, Words
-from askew_server.collections.model import MetricModel, Towns
+from askew_server.collections.model import Collection, MetricModel, Towns, with_words
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,13 @@ _NO_GENRE = frozenset({"", "(no genres listed)", "unknown"})
 
 
 class BadField(Exception):
-    """A field breaks its limit; the message is the reason to report."""
+    """A field breaks its limit; the message is the reason to report. rule: the same without the
+    text that was found.
+    """
 
     def __init__(self, field: str, limit: str, text: str) -> None:
-        super().__init__(f"{field} must be {limit}, got {_shown(text)}")
+        self.rule = f"{field} must be {limit}"
+        super().__init__(f"{self.rule}, got {_shown(text)}")
 
 
 def key(field: str, text: str) -> str:
@@ -32,15 +35,15 @@ def key(field: str, text: str) -> str:
     return _plain_text(field, text, KEY_LIMIT)
 
 
-def number(text: str) -> float:
-    """A rating or a count: a finite number."""
+def number(text: str, field: str = "rating") -> float:
+    """A finite number."""
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     # float() reads "1_000" as a number, which no rating file means.
     if not math.isfinite(value) or "_" in text:
-        raise BadField("rating", "a finite number", text)
+        raise BadField(field, "a finite number", text)
     return value
 
 

@@ -156,7 +156,7 @@ def size_at(path: Path) -> int:
 def rating_format(path: Path) -> RatingFormat:
     """The format of a text file of ratings."""
     line = first_line(path)
-    header = _csv_header(line)
+    header = csv_header(line)
     columns = rating_columns(header)
     if columns:
         user, item, rating = columns
@@ -171,7 +171,7 @@ def rating_format(path: Path) -> RatingFormat:
 def item_format(path: Path) -> ItemFormat:
     """The format of a text file of items."""
     line = first_line(path)
-    header = _csv_header(line)
+    header = csv_header(line)
     columns = _positions(header, _ITEM_NAMES)
     if columns:
         item, title = columns
@@ -212,7 +212,8 @@ def _named(header: Sequence[str], choices: Sequence[tuple[str, ...]]) -> str:
     return f"; this file has the columns {', '.join(header)}"
 
 
-def _csv_header(line: str) -> list[str]:
+def csv_header(line: str) -> list[str]:
+    """The names in a first line; none where it is no csv."""
     try:
         return [name.strip() for name in next(csv.reader((line,), strict=True))]
     except csv.Error:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -21,14 +22,16 @@ from typing import BinaryIO, TextIO, cast
 
 from askew.errors import DataError
 from askew_server.ratings.fields import BadField
-from askew_server.ratings.table import RejectLog
 
 Progress = Callable[[int, int], None]
 """Is told the bytes done and the bytes in total."""
+Reject = Callable[[int, BadField], object]
+"""Is told the number of a bad line, and what is wrong with it."""
 Numbered = tuple[int, bytes | str]
 """The number of a line and its text, or of the first line of a block of plain ones."""
 
 LINE_LIMIT = 1_000_000
+_ESCAPED = re.compile("[\ud800-\udfff]")  # what stands for bytes that are no text
 _GZIP_MAGIC = b"\x1f\x8b"
 _BLOCK = 1 << 24  # bytes: each block looks up all that was known before it
 _TOLD_EVERY = 1 << 24  # bytes between two reports
@@ -53,7 +56,7 @@ def first_line(path: Path) -> str:
     """The first line, read leniently: good enough to recognize a format by."""
     with unpacked_bytes(path) as (unpacked, _):
         text = io.TextIOWrapper(unpacked, "utf-8-sig", errors="replace")
-        for _, line in _bounded_lines(path, text, 1):
+        for _, line in _bounded_lines(text, 1):
             return line
     raise DataError(f"{path}: the file is empty")
 
@@ -96,7 +99,7 @@ def blocks_or_lines(path: Path, text: TextFormat, progress: Progress | None) -> 
         while block := _block(unpacked):
             if (plain := _plain(block, text)) is None:
                 unpacked.seek(-len(block), 1)
-                yield from _lines(path, unpacked, text, number)
+                yield from _lines(unpacked, text, number)
                 break
             lines = plain.count(b"\n")
             if number == 1 and text.has_header:
@@ -113,25 +116,25 @@ def blocks_or_lines(path: Path, text: TextFormat, progress: Progress | None) -> 
 
 
 def text_rows(
-    path: Path, text: TextFormat, rejects: RejectLog, progress: Progress | None
+    path: Path, text: TextFormat, reject: Reject, progress: Progress | None
 ) -> Iterator[tuple[int, list[str]]]:
-    """The fields of each line below the header; lines without the right number of them are
-    rejects.
+    """The fields of each line below the header; a line without the right number of them is
+    told.
     """
     for number, piece in blocks_or_lines(path, text, progress):
         lines = [piece] if isinstance(piece, str) else piece.decode().split("\n")[:-1]
-        yield from split_rows(enumerate(lines, number), text, rejects)
+        yield from split_rows(enumerate(lines, number), text, reject)
 
 
 def split_rows(
-    lines: Iterable[tuple[int, str]], text: TextFormat, rejects: RejectLog
+    lines: Iterable[tuple[int, str]], text: TextFormat, reject: Reject
 ) -> Iterator[tuple[int, list[str]]]:
     """The same of lines with their numbers."""
     for number, line in lines:
         try:
             row = _split(line, text)
         except BadField as reason:
-            rejects.add(number, reason)
+            reject(number, reason)
             continue
         yield number, row
 
@@ -179,29 +182,35 @@ def _has_long_line(block: bytes) -> bool:
     return False
 
 
-def _lines(path: Path, unpacked: BinaryIO, text: TextFormat, number: int) -> Iterator[Numbered]:
+def _lines(unpacked: BinaryIO, text: TextFormat, number: int) -> Iterator[Numbered]:
     """What is left of the file, without the header."""
     encoding = text.encoding if number == 1 else text.encoding.removesuffix("-sig")
-    with io.TextIOWrapper(unpacked, encoding) as rest:
-        for at, line in _bounded_lines(path, rest, number):
+    with io.TextIOWrapper(unpacked, encoding, errors="surrogateescape") as rest:
+        for at, line in _bounded_lines(rest, number):
             if at > 1 or not text.has_header:
                 yield at, line
 
 
-def _bounded_lines(path: Path, text: TextIO, first: int) -> Iterator[tuple[int, str]]:
-    """The lines that are left of a text, with their numbers, of which `first` is the next."""
+def _bounded_lines(text: TextIO, first: int) -> Iterator[tuple[int, str]]:
+    """The lines that are left of a text, with their numbers, of which `first` is the next. Of a
+    line that is too long only the beginning.
+    """
     for number in count(first):
         line = text.readline(LINE_LIMIT + 1)
         if not line:
             return
-        if len(line) > LINE_LIMIT:
-            raise DataError(f"{path}: line {number} must be at most {LINE_LIMIT} characters long")
         yield number, line.removesuffix("\n")
+        while len(line) > LINE_LIMIT and not line.endswith("\n"):
+            line = text.readline(LINE_LIMIT + 1) or "\n"
 
 
 def _split(line: str, text: TextFormat) -> list[str]:
+    if len(line) > LINE_LIMIT:
+        raise BadField("row", f"at most {LINE_LIMIT} characters long", line)
     if "\0" in line:
         raise BadField("row", "text without NUL characters", line)
+    if not line.isascii() and _ESCAPED.search(line):
+        raise BadField("row", f"text in {text.encoding.removesuffix('-sig')}", line)
     row = line.split(text.separator)
     # The csv module is only needed, and several times slower, where there are quotes.
     if text.separator == "," and '"' in line:
@@ -224,7 +233,5 @@ def _failures_named(path: Path) -> Iterator[None]:
         yield
     except EOFError as error:
         raise DataError(f"{path}: the gzip data is cut short") from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: the text is not valid {error.encoding}") from error
     except (OSError, zlib.error) as error:
         raise DataError(f"{path}: cannot be read: {error}") from error

@@ -71,7 +71,7 @@ def read_items(
     rejects = RejectLog(path)
     items: dict[str, ItemRow] = {}
     lines: dict[str, int] = {}
-    for line, row in text_rows(path, layout.text, rejects, progress):
+    for line, row in text_rows(path, layout.text, rejects.add, progress):
         try:
             key, item = _item(row, layout)
         except BadField as reason:
@@ -114,7 +114,7 @@ class _RatingFiles:
         from askew_server.ratings.columns import text_columns
 
         def judge(number: int, line: str) -> None:
-            for at, row in split_rows([(number, line)], layout.text, self.rejects):
+            for at, row in split_rows([(number, line)], layout.text, self.rejects.add):
                 time = "" if layout.time is None else row[layout.time]
                 self._add_one(at, (row[layout.user], row[layout.item], row[layout.rating], time))
 

@@ -20,7 +20,7 @@ from askew.catalog.editions import FIRST
 from askew.errors import ArtifactError
 from askew.protocol.model_card import ModelCard
 from askew.retrieval.buckets import BucketRule
-from askew_server.collections.live import LiveColumns, Mark, live_path, mark_of, read_live
+from askew_server.collections.artifact import LiveColumns, Mark, live_path, mark_of, read_live
 from askew_server.collections.model import MetricModel
 from askew_server.retrieval.near.answers import MetricAnswers
 from askew_server.retrieval.snapshot import Serving, Snapshot

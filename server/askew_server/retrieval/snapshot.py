@@ -24,7 +24,7 @@ from askew.protocol.signal import Mechanism, Query
 from askew.retrieval import OffsetRule, RetrievalRule, SharedSlate, rule_of
 from askew.retrieval.buckets import BucketRule
 from askew.retrieval.posterior import PosteriorRule
-from askew_server.collections.collection import Collection
+from askew_server.collections.model import Collection
 from askew_server.taste.model.answer_tables import AnswerTable
 from askew_server.taste.model.mondays import today
 from askew_server.taste.model.payloads import Payloads

@@ -23,7 +23,7 @@ from typing import Protocol
 
 from askew.catalog.editions import PERIOD, answered, edition_of
 from askew.errors import AskewError
-from askew_server.collections.live import LIVE
+from askew_server.collections.artifact import LIVE
 from askew_server.retrieval.snapshot import Serving, Snapshot, SnapshotHolder
 from askew_server.taste.model.mondays import text_of_edition
 

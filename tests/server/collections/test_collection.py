@@ -11,8 +11,8 @@ import pytest
 from askew.catalog.listing import Attribute, AttributeKind, Listing
 from askew.errors import DimensionMismatch, ParameterError
 from askew.protocol.metric_card import CollectionCard
-from askew_server.collections.collection import Collection, with_words
 from askew_server.collections.columns import UNKNOWN, Flags, Numbers, Titles, Words
+from askew_server.collections.model import Collection, with_words
 
 ATTRIBUTES = (
     Attribute("kind", AttributeKind.CATEGORY),

@@ -14,11 +14,11 @@ from small_collections import cafes, small_map
 
 from askew.errors import ArtifactError, DataError
 from askew_server.collections import artifact
-from askew_server.collections.collection import Collection
+from askew_server.collections.artifact import live_path, read_live, write_live
 from askew_server.collections.columns import Flags, Numbers
-from askew_server.collections.intake import duckdb_session
-from askew_server.collections.live import live_path, read_live, write_live
-from askew_server.collections.live_update import update_live
+from askew_server.collections.intake import update_live
+from askew_server.collections.model import Collection
+from askew_server.collections.roles import KeyColumn
 from askew_server.retrieval.served import LiveValues
 from askew_server.taste.model import directory as folder
 
@@ -165,24 +165,14 @@ def test_a_write_that_fails_leaves_the_old_file(
 # -- from a file of keys --------------------------------------------------------------------------
 
 
-def halves(keys: list[str]) -> artifact.Keys:
-    """The digests of keys as DuckDB has them."""
-    with duckdb_session() as connection:
-        rows = [
-            connection.execute(
-                "SELECT md5_number_upper($k), md5_number_lower($k)", {"k": key}
-            ).fetchall()[0]
-            for key in keys
-        ]
-    upper, lower = np.array(rows, np.uint64).T
-    return artifact.Keys(upper.copy(), lower.copy())
-
-
 @pytest.fixture
 def keyed(tmp_path: Path) -> Path:
     """Cafés with the keys c0, c1, ..."""
-    keys = {"cafes": halves([f"c{i}" for i in range(30)])}
-    artifact.save(small_map(), tmp_path / "keyed", keys)
+    keys = KeyColumn("key")
+    keys.take([f"c{i}" for i in range(30)], {})
+    upper, lower = keys.digests().T
+    halves = artifact.Keys(upper.copy(), lower.copy())
+    artifact.save(small_map(), tmp_path / "keyed", {"cafes": halves})
     return tmp_path / "keyed"
 
 
@@ -215,7 +205,7 @@ def test_items_and_columns_that_a_file_does_not_name_keep_their_values(keyed: Pa
     [
         ("open\nyes\n", "no column key or id"),
         ("id,kind\nc1,tea\n", "no live column; those of cafes are: open, free"),
-        ("id,open\nc1,maybe\n", "no row of it is usable: 1: its open is no flag"),
+        ("id,open\nc1,maybe\n", "no row of it is usable: 1: open must be a flag"),
         ("id,open\n", "it has no rows"),
     ],
 )

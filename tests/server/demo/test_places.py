@@ -10,8 +10,7 @@ import pytest
 from askew.catalog.listing import AttributeKind
 from askew.errors import ParameterError
 from askew_client.settings.regions import region_of
-from askew_server.collections.collection import Collection
-from askew_server.collections.model import MetricModel, Towns
+from askew_server.collections.model import Collection, MetricModel, Towns
 from askew_server.demo.places import (
     GERMANY,
     KINDS,

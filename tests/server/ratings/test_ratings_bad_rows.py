@@ -55,6 +55,20 @@ def test_a_bad_row_of_csv_is_counted_with_line_and_reason(tmp_path: Path, case: 
     assert (expected, ("9", "10"), 1) == (rejects, table.item_keys, table.n_people)
 
 
+def test_lines_that_cannot_be_read_are_bad_rows(tmp_path: Path) -> None:
+    """Planted bug: the rest of a long line is taken for a line."""
+    path = tmp_path / "ratings.csv"
+    long = b"1,2," + b"9" * 3_000_000
+    path.write_bytes(b"user,item,rating\n8,9,1\n1,\xff,3\n" + long + b"\n8,10,2\n1,2\n")
+    table, rejects = read_ratings(path)
+    assert (len(table), [bad.line for bad in rejects.examples]) == (2, [3, 4, 6])
+    assert [bad.reason.partition(",")[0] for bad in rejects.examples] == [
+        "row must be text in utf-8",
+        "row must be at most 1000000 characters long",
+        "row must be 3 fields separated by '",
+    ]
+
+
 @pytest.mark.parametrize(
     ("name", "good", "bad", "separator"),
     [("ratings.dat", "8::9::1::0", "1::2::3", "'::'"), ("u.data", "8\t9\t1\t0", "1 2 3", r"'\t'")],

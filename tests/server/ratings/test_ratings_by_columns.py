@@ -351,7 +351,7 @@ def test_every_short_line_of_quotes_and_separators_is_cut_as_one_by_one() -> Non
     lines = ["".join(line) for size in range(1, 8) for line in product(',"1', repeat=size)]
     found = cut("".join(f"{line}\n" for line in lines).encode(), text, {0: TEXTS, 1: TEXTS})
     regular = [line for line, is_regular in zip(lines, found.regular, strict=True) if is_regular]
-    rows = split_rows(enumerate(regular), text, RejectLog(Path("none")))
+    rows = split_rows(enumerate(regular), text, RejectLog(Path("none")).add)
     fields = zip(*(column.to_pylist() for column in found.columns), strict=True)
     assert [tuple(row) for _, row in rows] == list(fields)
     assert '"1","1"' in regular

@@ -26,9 +26,8 @@ from askew.placement.problem import Disutility
 from askew.protocol.metric_card import PlaceSlate
 from askew.protocol.rule_kind import MetricRuleKind
 from askew.protocol.signal import Query
-from askew_server.collections.collection import Collection
 from askew_server.collections.columns import Words
-from askew_server.collections.model import MetricModel
+from askew_server.collections.model import Collection, MetricModel
 from askew_server.retrieval.near.density import ByDensity, ByNoise, Density
 from askew_server.retrieval.near.index import MetricIndex, frame_of
 from askew_server.retrieval.near.rules import (

@@ -15,9 +15,8 @@ from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule
 from askew.protocol.rule_kind import MetricRuleKind as Kind
 from askew.protocol.signal import Query
 from askew.spaces.map import MapNoise, MapSpace
-from askew_server.collections.collection import Collection
 from askew_server.collections.columns import Numbers, Titles, Words
-from askew_server.collections.model import MetricModel, Towns
+from askew_server.collections.model import Collection, MetricModel, Towns
 from askew_server.retrieval.near import MetricAnswers
 
 KIND = Attribute("kind", AttributeKind.CATEGORY)
