@@ -27,8 +27,8 @@ from askew_client.near.wishes import NO_WISHES, Wishes
 from askew_client.opening import open_companion
 from askew_client.profile.named_place import Spot
 from askew_client.settings import paths
+from askew_client.settings.config import DEFAULT_SERVER
 from askew_client.settings.settings import ClientSettings
-from askew_client.settings.sources import DEFAULT_SERVER
 from askew_client.transport.protocol import Transport
 from askew_client.views.answers import Answer, Rated, Refreshed, Result
 from askew_client.views.problems import value_of

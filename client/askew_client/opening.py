@@ -14,8 +14,8 @@ from askew_client.device.device import Companion
 from askew_client.device.quoting import IN_PROCESS
 from askew_client.profile.store import ProfileStore
 from askew_client.settings import paths
+from askew_client.settings.config import DEFAULT_SERVER
 from askew_client.settings.settings import ClientSettings
-from askew_client.settings.sources import DEFAULT_SERVER
 from askew_client.signals.store import SignalStore
 from askew_client.transport.protocol import Transport
 

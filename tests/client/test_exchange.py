@@ -27,8 +27,7 @@ from askew.noise.randomness import ReplayBits
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
 from askew.wire.tastes import slate_from_bytes, slate_to_bytes
-from askew_client.settings.ranges import Caps
-from askew_client.settings.settings import ClientSettings
+from askew_client.settings.settings import Caps, ClientSettings
 from askew_client.signals.records import Remembered
 from askew_client.signals.store import SignalStore
 from askew_client.taste.exchange import Exchange

@@ -29,8 +29,7 @@ from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.opening import open_companion
 from askew_client.profile.document import Liking, ProfileDocument
 from askew_client.profile.store import PassingProfile
-from askew_client.settings.ranges import Caps
-from askew_client.settings.settings import ClientSettings
+from askew_client.settings.settings import Caps, ClientSettings
 from askew_client.signals.account import Charge
 from askew_client.signals.store import SignalStore
 from askew_client.transport import grpc as grpc_transport

@@ -25,8 +25,7 @@ from askew.protocol.signal import Query, Signal
 from askew.wire.queries import query_to_bytes
 from askew_client.device.device import Companion
 from askew_client.profile.store import PassingProfile
-from askew_client.settings.ranges import Caps
-from askew_client.settings.settings import ClientSettings
+from askew_client.settings.settings import Caps, ClientSettings
 from askew_client.signals.store import SignalStore
 from askew_client.taste.exchange import Exchange
 from askew_client.transport.held import FetchedAnew

@@ -21,7 +21,7 @@ from typing import Self
 from askew.catalog.held_file import HEAD_BYTES, PIECE_BYTES, Part
 from askew.errors import AskewError, Malformed, NotFound, ServerFailed, TooSlow, Unreachable
 from askew_client.catalog.source import name_of
-from askew_client.settings.static_host import StaticHost
+from askew_client.settings.paths import StaticHost
 
 _AGENT = "askew"  # without a version, which would tell devices apart
 _BUFFER = 1 << 16

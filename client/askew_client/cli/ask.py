@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from askew_client.profile.store import ProfileStore
-    from askew_client.settings.sources import Config
+    from askew_client.settings.config import Config
     from askew_client.views.answers import Answer, Cost, Rated
     from askew_client.views.quote import Quote
 

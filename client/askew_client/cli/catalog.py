@@ -10,7 +10,7 @@ import click
 from askew_client.cli import options
 
 if TYPE_CHECKING:
-    from askew_client.settings.sources import Config
+    from askew_client.settings.config import Config
     from askew_client.views.answers import Refreshed
 
 

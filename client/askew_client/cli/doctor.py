@@ -13,7 +13,7 @@ from askew_client.cli import options
 
 if TYPE_CHECKING:
     from askew_client.device.doctor import Finding
-    from askew_client.settings.sources import Config
+    from askew_client.settings.config import Config
     from askew_client.transport.grpc import GrpcTransport
 
 

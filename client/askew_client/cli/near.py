@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from askew_client.near.wishes import Wishes
     from askew_client.profile.named_place import Spot
     from askew_client.profile.store import ProfileStore
-    from askew_client.settings.sources import Config
+    from askew_client.settings.config import Config
     from askew_client.views.quote import NearAnswer, NearResult, Quote
 
 _SECOND_SPACE = (

@@ -5,25 +5,25 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Coroutine
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from askew.errors import ConfigError, ParameterError, UnclearTown, VaultError
+from askew.settings import exact_number
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from askew_client.profile.named_place import Spot
     from askew_client.profile.store import ProfileStore
-    from askew_client.settings.sources import Config
+    from askew_client.settings.config import Config
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
 _Outcome = TypeVar("_Outcome")
 
 
-class RationalNumber(click.ParamType["Fraction"]):
+class RationalNumber(click.ParamType[Fraction]):
     """An exact number: 2, 0.5 or 1/3."""
 
     name = "number"
@@ -32,11 +32,9 @@ class RationalNumber(click.ParamType["Fraction"]):
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> Fraction:
         """The number, or a usage error."""
-        from askew_client.settings.ranges import exact_number
-
         try:
-            return exact_number("it", value)
-        except ParameterError:
+            return value if isinstance(value, Fraction) else exact_number(str(value))
+        except ValueError:
             return self.fail(f"{value!r} is not a number such as 2, 0.5 or 1/3", param, ctx)
 
 
@@ -148,18 +146,15 @@ def load(context: click.Context, **flags: object) -> Config:
     A flag out of range is wrong usage; the same value in the file or the environment is an error,
     which says where it stands.
     """
-    from askew_client.settings.file import read_file
-    from askew_client.settings.sources import configured, source_of
+    from askew_client.settings.config import configured, read_file
 
     path = config_path(context)
-    file = read_file(path)
     try:
-        return configured(flags, os.environ, file)
+        return configured(flags, os.environ, read_file(path), str(path))
     except ParameterError as error:
         given = flags.get(error.name)
         if given is None:
-            source = source_of(error.name, os.environ, path)
-            raise ParameterError(f"{error.name} ({source})", error.value, error.limit) from None
+            raise
         names = {error.name, error.name.removeprefix("near_")}  # the demo has one -k for both
         flag = next((each for each in context.command.params if each.name in names), None)
         text = f"it must be {error.limit}, got {given}"
@@ -219,7 +214,7 @@ def region_first(context: click.Context, given: str | None, source: Path | None)
 
 def keep_region(context: click.Context, region: str | None) -> None:
     """Keep a region that was given with a place, where the file has none yet."""
-    from askew_client.settings.file import ConfigFile, read_file
+    from askew_client.settings.config import ConfigFile, read_file
 
     path = config_path(context)
     if region is None or "region" in read_file(path):

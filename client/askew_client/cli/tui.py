@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from askew_client.device.device import Companion
-    from askew_client.settings.sources import Config
+    from askew_client.settings.config import Config
 
 
 @click.command()
@@ -74,7 +74,7 @@ def tui(
         switches = [flag for flag, on in (("--demo", demo), ("--light", light)) if on]
         _serve(context, [*switches, *_words(flags)], port)
         return
-    from askew_client.settings.file import ConfigFile
+    from askew_client.settings.config import ConfigFile
     from askew_client.tui.app import AskewApp
 
     def opening() -> AbstractAsyncContextManager[Companion]:

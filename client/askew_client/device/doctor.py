@@ -15,8 +15,7 @@ from askew.protocol.metric_card import MetricCard
 from askew.protocol.model_card import ModelCard
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.paths import Places
-from askew_client.settings.ranges import LEVELS
-from askew_client.settings.settings import ClientSettings, slot_of
+from askew_client.settings.settings import LEVELS, ClientSettings, slot_of
 from askew_client.signals.slots import months_between
 from askew_client.signals.store import MAX_JUMP, SignalStore
 from askew_client.taste.choice import Held, choose, mechanism_for

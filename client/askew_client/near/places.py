@@ -26,8 +26,7 @@ from askew_client.near.sources import Errand, fresh_errand, named_errand, view_o
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.named_place import NamedPlace, Spot, check_name, new_handle
 from askew_client.profile.store import ProfileStore
-from askew_client.settings.ranges import LEVELS
-from askew_client.settings.settings import ClientSettings, slot_of
+from askew_client.settings.settings import LEVELS, ClientSettings, slot_of
 from askew_client.signals.records import decode_signal, encode_signal
 from askew_client.signals.slots import check_slot
 from askew_client.signals.store import SignalStore

@@ -12,8 +12,7 @@ import re
 from askew.errors import ParameterError, PlaceError, UnclearTown
 from askew.spaces.map import Position
 from askew_client.profile.named_place import AxisValues, Spot
-from askew_client.settings.regions import region_of
-from askew_client.settings.towns import towns_called, towns_like
+from askew_client.settings.regions import region_of, towns_called, towns_like
 from askew_client.views.place_map import Town
 
 _NUMBER = r"[-+]?[0-9]{1,12}(?:\.[0-9]{1,15})?"

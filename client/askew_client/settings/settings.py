@@ -1,16 +1,22 @@
-"""The device's settings. Static: none depends on the profile, and none comes from a server."""
+"""The device's settings. Static: none depends on the profile, and none comes from a server.
+
+The table is known before anything heavy is loaded. So a command refuses a wrong flag before it
+reads, asks or charges, and the app before it draws. What reads a setting that most people leave
+alone is loaded where there is one.
+"""
 
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
-from askew.dp.privacy import DEVICE_REACH, exact_rational
+from askew.dp.privacy import DEVICE_REACH
 from askew.errors import ParameterError
 from askew.protocol.utility_table import DEVICE_BYTES
-from askew_client.settings.ranges import LEVELS, Caps, check_settings, exact_number
+from askew.settings import Choice, Exact, Kind, Number, Setting, Text, Whole
 
 if TYPE_CHECKING:
     from askew.protocol.signal import TasteMechanism
@@ -19,6 +25,83 @@ if TYPE_CHECKING:
 Level = Literal["district", "town", "county"]
 MechanismName = Literal["geo_laplace", "bucket_rr"]
 ModeName = Literal["auto", "local", "cached", "query"]
+
+# What the mechanisms themselves accept, which is not asked here because it takes numpy.
+EPSILONS: Final[Mapping[MechanismName, tuple[Fraction, Fraction]]] = {
+    "geo_laplace": (Fraction(1, 1024), Fraction(1024)),
+    "bucket_rr": (Fraction(1, 1024), Fraction(20)),
+}
+# Epsilon per crow's kilometer, rounded down: odds change at most 4 times within 1, 5 and 20 km. A
+# public setting, and never derived from where a place is: the public epsilon would tell it.
+LEVELS: Final = {
+    "district": Fraction(1386, 1000),
+    "town": Fraction(277, 1000),
+    "county": Fraction(693, 10_000),
+}
+
+
+def _check_region(text: str) -> None:
+    from askew_client.settings.regions import region_of
+
+    region_of(text)
+
+
+def _check_consent(text: str) -> None:
+    from askew_client.settings.consent import consents_of
+
+    consents_of(text)
+
+
+def _check_host(text: str) -> None:
+    from askew_client.settings.paths import StaticHost
+
+    StaticHost.of(text)
+
+
+_COST = Exact(Fraction(1, 10**6), Fraction(10**12))
+_WIDTH = Number(1e-6, 1e12)
+_COUNT = Whole(1)
+_KINDS: Mapping[str, Kind] = {
+    "mechanism": Choice(get_args(MechanismName)),
+    "epsilon": Exact(Fraction(1, 1024), Fraction(1024)),
+    "k": _COUNT,
+    "lifetime_cap": _COST,
+    "monthly_cap": _COST,
+    "max_diameter": _WIDTH,
+    "max_one_rating": _WIDTH,
+    "interval": Number(0.1, 3600, " seconds"),
+    "timeout": Number(0.001, 3600, " seconds"),
+    "authority": Text("the path of a file", empty=True),
+    "mode": Choice(get_args(ModeName)),
+    "byte_budget": _COUNT,
+    "held_from": Text(check=_check_host, empty=True),
+    "consent": Text("what `askew ask` wrote", _check_consent, empty=True),
+    "region": Text(check=_check_region, empty=True),
+    "level": Choice(tuple(LEVELS)),
+    "near_k": _COUNT,
+    "place_draw_cap": _COST,
+    "place_monthly_cap": _COST,
+    "place_lifetime_cap": _COST,
+    "max_axes_diameter": _WIDTH,
+}
+ASKED: Final = tuple(Setting(name, kind, f"ASKEW_{name.upper()}") for name, kind in _KINDS.items())
+"""The fields of ClientSettings."""
+
+
+@dataclass(frozen=True)
+class Caps:
+    """What fresh signals may cost, in the two accounts of the ledger.
+
+    lifetime, monthly: as epsilon between any two people, in all and in one month; monthly is None
+    where a month has no cap of its own. places_...: of all places together, as epsilon per crow's
+    kilometer, in all, in one month and in one draw.
+    """
+
+    lifetime: Fraction
+    monthly: Fraction | None = None
+    places_lifetime: Fraction = Fraction(21, 5)
+    places_monthly: Fraction = Fraction(7, 5)
+    places_draw: Fraction = Fraction(7, 5)
 
 
 class ExactNumber:
@@ -37,9 +120,7 @@ class ExactNumber:
         return value
 
     def __set__(self, settings: object, value: Fraction | int | str) -> None:
-        text = isinstance(value, str)
-        exact = exact_number(self._name, value) if text else exact_rational(self._name, value)
-        vars(settings)[self._name] = exact
+        vars(settings)[self._name] = value  # which the settings check when they are complete
 
 
 @dataclass(frozen=True)
@@ -60,17 +141,17 @@ class ClientSettings:
     max_one_rating: the farthest that one rating may move a point in a space that this device
     enters; epsilon * max_one_rating bounds what one signal says of one rating. How far it does
     follows from numbers that a server chooses; training keeps both limits, and made .3 to .52 of
-    the ratings tried. Neither limit
-    concerns bucket_rr, whose epsilon holds for every pair of people.
+    the ratings tried. Neither limit concerns bucket_rr, whose epsilon holds for every pair of
+    people.
     interval: seconds from the end of one connection to the start of the next, whatever the device
     does in between, so that this time does not tell how much work a profile made.
     timeout: seconds for one call, with all its retries. authority: a file of certificates in PEM,
     which are trusted in place of the public authorities, and then on this machine too; "" trusts
     those.
-    mode: how this device is served : "auto" is by itself, as its own reckoning and what a
+    mode: how this device is served: "auto" is by itself, as its own reckoning and what a
     card proposes come to; else this mode, at these settings. byte_budget: what a catalog may take
     that is held whole. held_from: the address of a static host that has what devices hold
-    (`settings.static_host`); "" is the server itself. consent: the person's consents, each to
+    (`settings.paths`); "" is the server itself. consent: the person's consents, each to
     one server's proposal in one space that costs more (`settings.consent`).
     region: where places lie, a country or edges in degrees (`settings.regions`); level: how far
     apart two places may be for the odds between them to change at most 4 times, 1 km in a district,
@@ -106,7 +187,12 @@ class ClientSettings:
     max_axes_diameter: float = 32.0
 
     def __post_init__(self) -> None:
-        check_settings(vars(self))
+        for setting in ASKED:
+            vars(self)[setting.name] = setting.of(getattr(self, setting.name))
+        low, high = EPSILONS[self.mechanism]
+        if not low <= self.epsilon <= high:
+            limit = f"between {low} and {high} for {self.mechanism}"
+            raise ParameterError("epsilon", self.epsilon, limit)
 
     @property
     def caps(self) -> Caps:

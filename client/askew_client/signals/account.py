@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from askew.dp.privacy import ANY_SPACE, SignalCharge
 from askew.errors import BudgetExceeded
-from askew_client.settings.ranges import Caps
+from askew_client.settings.settings import Caps
 from askew_client.signals.chain import Entry
 from askew_client.signals.slots import day_after
 from askew_client.views.quote import Price

@@ -20,7 +20,7 @@ from askew.dp.privacy import ANY_SPACE, SignalCharge
 from askew.errors import LedgerError, LedgerFrozen, ParameterError, PlaceError, SecondSpace
 from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Signal
-from askew_client.settings.ranges import Caps
+from askew_client.settings.settings import Caps
 from askew_client.signals.account import Account, Charge, check_caps, price_of
 from askew_client.signals.chain import (
     Anchor,

@@ -24,7 +24,7 @@ from textual.reactive import reactive
 from textual.screen import Screen
 
 from askew.errors import AskewError, OtherKind
-from askew_client.settings.app_keys import NO_KEYS
+from askew_client.settings.config import NO_KEYS
 from askew_client.tui.desk import (
     BudgetRead,
     Connected,
@@ -52,7 +52,7 @@ from askew_client.views.quote import Budget
 
 if TYPE_CHECKING:
     from askew_client.device.device import Companion
-    from askew_client.settings.file import ConfigFile
+    from askew_client.settings.config import ConfigFile
 
 REFRESH_EVERY = 15 * 60.0  # seconds between two looks at the calendar, which is no call
 _Value = TypeVar("_Value")

@@ -26,7 +26,7 @@ from askew_client.views.quote import Budget, Quote
 
 if TYPE_CHECKING:
     from askew_client.device.device import Companion
-    from askew_client.settings.file import ConfigFile
+    from askew_client.settings.config import ConfigFile
 
 
 @dataclass(frozen=True, repr=False)

@@ -7,7 +7,7 @@ so. file is None where nothing is kept, as in the demo.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -18,8 +18,8 @@ from askew_client.tui.widgets.bars import short_number
 
 if TYPE_CHECKING:
     from askew_client.device.device import Companion
+    from askew_client.settings.config import ConfigFile
     from askew_client.settings.consent import Consent
-    from askew_client.settings.file import ConfigFile
     from askew_client.settings.settings import ClientSettings
 
 
@@ -79,16 +79,5 @@ def keep_theme(file: ConfigFile | None, _: Companion, *, dark: bool) -> None:
 
 def _typed(device: Companion, typed: Mapping[str, str]) -> ClientSettings:
     """The settings in force with these in place of theirs. Raises ParameterError."""
-    from askew_client.settings.ranges import exact_number
-    from askew_client.settings.sources import whole_number
-
-    parse: dict[str, Callable[[str, str], Any]] = {
-        "epsilon": exact_number,
-        "lifetime_cap": exact_number,
-        "k": whole_number,
-        "near_k": whole_number,
-    }
-    values: dict[str, Any] = {
-        name: parse[name](name, text) if name in parse else text for name, text in typed.items()
-    }
+    values: dict[str, Any] = dict(typed)
     return replace(device.settings, **values)

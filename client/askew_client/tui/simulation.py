@@ -36,9 +36,8 @@ from askew_client.device.device import Companion
 from askew_client.opening import open_companion
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.store import PassingProfile
-from askew_client.settings.regions import region_of
+from askew_client.settings.regions import named_towns, region_of
 from askew_client.settings.settings import ClientSettings
-from askew_client.settings.towns import named_towns
 from askew_client.transport.in_process import InProcess, LocalPlaces, LocalTransport
 
 HOME = Position(50.9375, 6.9603)  # nobody lives there: it is a station

@@ -27,7 +27,7 @@ from askew_client.catalog import https
 from askew_client.catalog.cache import Shelf
 from askew_client.catalog.https import HttpsSource
 from askew_client.catalog.keeper import HeldFile, Keeper
-from askew_client.settings.static_host import StaticHost
+from askew_client.settings.paths import StaticHost
 
 BODY = body_of("body")
 FILE = file_of(BODY)

@@ -23,8 +23,7 @@ from askew.protocol.signal import Signal
 from askew_client.device.budget_view import budget_of
 from askew_client.device.doctor import check_clock, check_keyring, check_modes, check_space
 from askew_client.settings.paths import places
-from askew_client.settings.ranges import Caps
-from askew_client.settings.settings import ClientSettings, slot_of
+from askew_client.settings.settings import Caps, ClientSettings, slot_of
 from askew_client.signals.store import SignalStore
 from askew_client.views.quote import at_most
 

@@ -15,7 +15,7 @@ import pytest
 
 from askew.noise.lattice import LatticeLaplace
 from askew_client.cli import main as cli
-from askew_client.settings.ranges import Caps
+from askew_client.settings.settings import Caps
 from askew_client.signals.account import Charge
 from askew_client.signals.store import SignalStore
 

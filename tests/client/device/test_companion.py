@@ -27,8 +27,7 @@ from askew_client.catalog.source import date_of
 from askew_client.device.device import Companion
 from askew_client.device.present import ratings_of
 from askew_client.profile.store import PassingProfile, ProfileStore
-from askew_client.settings.ranges import Caps
-from askew_client.settings.settings import ClientSettings
+from askew_client.settings.settings import Caps, ClientSettings
 from askew_client.signals.store import SignalStore
 from askew_client.transport.held import FetchedAnew
 from askew_client.transport.in_process import LocalTransport

@@ -24,7 +24,7 @@ from askew_client.profile import encryption as vault
 from askew_client.profile.editor import Forgotten, ProfileDesk
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.paths import Places, places
-from askew_client.settings.ranges import Caps
+from askew_client.settings.settings import Caps
 from askew_client.signals.store import SignalStore
 from askew_client.storage import private_files
 from askew_client.storage.private_files import PrivateDatabase

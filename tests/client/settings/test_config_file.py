@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from askew.errors import ConfigError
-from askew_client.settings.file import ConfigFile, changed_text, read_file
-from askew_client.settings.ranges import exact_number
-from askew_client.settings.sources import configured
+from askew.settings import exact_number
+from askew_client.settings.config import ConfigFile, changed_text, configured, read_file
 
 MINE = '# mine\nk = 3  # a few\nserver = "a:1"  # home # really\n\n# the end\n'
 ROOT_WRITES_EVERYWHERE = hasattr(os, "geteuid") and os.geteuid() == 0
@@ -158,7 +157,7 @@ def test_a_link_that_leads_in_a_circle_gives_way_to_a_file(path: Path) -> None:
 
 def test_every_number_that_is_accepted_can_be_kept(path: Path) -> None:
     """Planted bug: 12 digits after the point, whose ratio has 13."""
-    epsilon = exact_number("epsilon", "1.123456789011")
+    epsilon = exact_number("1.123456789011")
     ConfigFile(path).keep({"epsilon": epsilon})
     assert configured({}, {}, read_file(path)).settings.epsilon == epsilon
 

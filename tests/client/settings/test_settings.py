@@ -15,8 +15,7 @@ from askew.errors import ParameterError
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew_client.settings.consent import Consent, consents_of, with_consent, without_consent
-from askew_client.settings.ranges import EPSILONS, LEVELS, Caps
-from askew_client.settings.settings import ClientSettings, slot_of
+from askew_client.settings.settings import EPSILONS, LEVELS, Caps, ClientSettings, slot_of
 
 REACH = Reach(one_rating=Fraction(1), diameter=Fraction(2))
 NAN, INFINITY = float("nan"), float("inf")
@@ -36,77 +35,42 @@ NO_TERMS = (
     "setting",
     [
         {"k": 0},
-        {"k": -1},
         {"k": True},
         {"k": 1.5},
-        {"k": "8"},
         {"epsilon": Fraction(0)},
-        {"epsilon": Fraction(-1)},
         {"epsilon": Fraction(1, 1025)},
         {"epsilon": Fraction(1025)},
-        {"epsilon": Fraction(10**9)},
-        {"epsilon": NAN},
-        {"epsilon": INFINITY},
+        {"epsilon": 0.5},
+        {"epsilon": None},
         {"mechanism": "laplace"},
-        {"mechanism": ""},
+        {"mechanism": ["geo_laplace"]},
         {"lifetime_cap": Fraction(0)},
-        {"lifetime_cap": Fraction(-1)},
-        {"monthly_cap": Fraction(0)},
+        {"lifetime_cap": 192.0},
+        {"lifetime_cap": Fraction(10**400)},
         {"monthly_cap": Fraction(-1)},
-        {"near_k": 0},
         {"near_k": 20.0},
         {"level": "density"},
-        {"level": ""},
-        {"level": ["town"]},
         {"region": "Atlantis"},
         {"region": "55/5/47/15"},
         {"region": "70/-180/80/170"},
         {"region": 47},
         {"place_draw_cap": Fraction(0)},
         {"place_monthly_cap": Fraction(-1)},
-        {"place_lifetime_cap": NAN},
         {"place_lifetime_cap": INFINITY},
         {"max_axes_diameter": 0.0},
-        {"max_axes_diameter": INFINITY},
-        {"max_diameter": 0.0},
-        {"max_diameter": -1.0},
         {"max_diameter": NAN},
-        {"max_diameter": INFINITY},
-        {"max_one_rating": 0.0},
-        {"max_one_rating": NAN},
+        {"max_diameter": Fraction(10**400)},
         {"max_one_rating": INFINITY},
         {"interval": 0.0},
-        {"interval": -1.0},
-        {"interval": NAN},
-        {"interval": INFINITY},
         {"interval": 3600.5},
         {"timeout": 0.0},
-        {"timeout": -1.0},
         {"timeout": NAN},
-        {"timeout": INFINITY},
-        {"timeout": 3600.5},
-        {"mechanism": ["geo_laplace"]},
-        {"mechanism": None},
-        {"epsilon": "four"},
-        {"epsilon": "1e9"},
-        {"epsilon": 0.5},
-        {"epsilon": None},
-        {"lifetime_cap": "1/0"},
-        {"lifetime_cap": 192.0},
-        {"lifetime_cap": Fraction(10**400)},
-        {"monthly_cap": 10**400},
-        {"max_diameter": Fraction(10**400)},
-        {"monthly_cap": None},
-        {"max_diameter": "4"},
-        {"max_one_rating": True},
-        {"interval": None},
-        {"timeout": "5"},
         {"mode": ""},
         {"mode": None},
-        {"mode": ["local"]},
         {"byte_budget": 0},
-        {"byte_budget": True},
         {"byte_budget": 4e6},
+        {"authority": "a\0b"},
+        {"held_from": "http://example.org"},
         {"consent": "yes"},
         {"consent": None},
         {"consent": "bucket_rr:4:5"},
@@ -141,7 +105,7 @@ def test_a_program_writes_a_setting_as_the_file_does() -> None:
 
 
 def test_a_float_is_refused_with_what_to_write() -> None:
-    with pytest.raises(ParameterError, match=r"0\.1"):
+    with pytest.raises(ParameterError, match=r'a number such as 2, 1/3 or "0\.5"'):
         ClientSettings(epsilon=0.1)  # type: ignore[arg-type]
 
 

@@ -22,7 +22,7 @@ from askew.noise.hexagonal import HexagonalLattice
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew.spaces.map import MapNoise
-from askew_client.settings.ranges import Caps
+from askew_client.settings.settings import Caps
 from askew_client.signals.chain import heads, kept
 from askew_client.signals.store import SignalStore
 

@@ -21,7 +21,7 @@ from askew.protocol.signal import Signal
 from askew.spaces.map import MapNoise
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.store import ProfileStore
-from askew_client.settings.ranges import Caps
+from askew_client.settings.settings import Caps
 from askew_client.signals import records as ledger_rows
 from askew_client.signals.chain import Entry, Head, heads, kept
 from askew_client.signals.records import encode_signal

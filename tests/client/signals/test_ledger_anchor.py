@@ -16,7 +16,7 @@ from askew.dp.privacy import SignalCharge
 from askew.errors import BudgetExceeded, LedgerError, LedgerFrozen
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
-from askew_client.settings.ranges import Caps
+from askew_client.settings.settings import Caps
 from askew_client.signals.account import Charge
 from askew_client.signals.chain import Anchor, Anchored
 from askew_client.signals.store import SignalStore

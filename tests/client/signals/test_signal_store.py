@@ -16,7 +16,7 @@ from askew.errors import AskewError, BudgetExceeded, SecondSpace
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.signal import Signal
-from askew_client.settings.ranges import Caps
+from askew_client.settings.settings import Caps
 from askew_client.signals.account import Charge
 from askew_client.signals.records import Remembered
 from askew_client.signals.store import SignalStore

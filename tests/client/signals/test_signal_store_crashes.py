@@ -16,7 +16,7 @@ import pytest
 from askew.dp.privacy import SignalCharge
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
-from askew_client.settings.ranges import Caps
+from askew_client.settings.settings import Caps
 from askew_client.signals.store import SignalStore
 
 SPACE = "0123456789abcdef" * 2
@@ -33,7 +33,7 @@ from askew.noise.lattice import LatticeLaplace
 from askew.dp.privacy import SignalCharge
 from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Signal
-from askew_client.settings.ranges import Caps
+from askew_client.settings.settings import Caps
 from askew_client.signals.store import SignalStore
 
 path, act, when, what, since = sys.argv[1:]
@@ -285,7 +285,7 @@ from askew.errors import AskewError
 from askew.noise.lattice import LatticeLaplace
 from askew.dp.privacy import SignalCharge
 from askew.protocol.signal import Signal
-from askew_client.settings.ranges import Caps
+from askew_client.settings.settings import Caps
 from askew_client.signals.store import SignalStore
 
 path, limit = Path(sys.argv[1]), int(sys.argv[2])

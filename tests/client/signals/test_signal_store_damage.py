@@ -17,7 +17,7 @@ from askew.dp.privacy import SignalCharge
 from askew.errors import LedgerError
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
-from askew_client.settings.ranges import Caps
+from askew_client.settings.settings import Caps
 from askew_client.signals.store import SignalStore
 
 SPACE = "0123456789abcdef" * 2

@@ -16,7 +16,7 @@ import pytest
 from askew.dp.privacy import SignalCharge
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
-from askew_client.settings.ranges import Caps
+from askew_client.settings.settings import Caps
 from askew_client.signals.store import SignalStore
 from askew_client.storage.private_files import write_ahead
 
@@ -32,7 +32,7 @@ from askew.errors import AskewError
 from askew.noise.lattice import LatticeLaplace
 from askew.dp.privacy import SignalCharge
 from askew.protocol.signal import Signal
-from askew_client.settings.ranges import Caps
+from askew_client.settings.settings import Caps
 from askew_client.signals.store import SignalStore
 
 path, cap, space, number = sys.argv[1:]

@@ -17,8 +17,8 @@ from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Signal
 from askew_client.profile.editor import ProfileDesk
 from askew_client.profile.store import ProfileStore
-from askew_client.settings.file import ConfigFile
-from askew_client.settings.ranges import Caps
+from askew_client.settings.config import ConfigFile
+from askew_client.settings.settings import Caps
 from askew_client.signals.store import SignalStore
 
 FULL = 2  # of PRAGMA synchronous; NORMAL, 1, does not sync a commit to the write-ahead log

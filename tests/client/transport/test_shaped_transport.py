@@ -40,8 +40,7 @@ from askew_client.profile import encryption
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.store import PassingProfile, ProfileStore
 from askew_client.profile.title_search import TitleSearch
-from askew_client.settings.ranges import Caps
-from askew_client.settings.settings import ClientSettings
+from askew_client.settings.settings import Caps, ClientSettings
 from askew_client.signals.store import SignalStore
 from askew_client.storage.private_files import PrivateDatabase
 from askew_client.taste import exchange as exchanging

@@ -28,9 +28,8 @@ from askew.protocol.utility_table import UtilityTable
 from askew.wire.held import held_files
 from askew_client.device.device import Companion
 from askew_client.profile.store import ProfileStore
-from askew_client.settings.file import ConfigFile, read_file
+from askew_client.settings.config import ConfigFile, configured, read_file
 from askew_client.settings.settings import ClientSettings
-from askew_client.settings.sources import configured
 from askew_client.signals.store import SignalStore
 from askew_client.transport.held import FetchedAnew
 from askew_client.transport.in_process import LocalTransport

@@ -16,9 +16,7 @@ from textual.events import Key
 from textual.widgets import Footer, Input
 
 from askew.errors import ParameterError, Unreachable
-from askew_client.settings.app_keys import COMMANDS, chosen_keys
-from askew_client.settings.file import ConfigFile, read_file
-from askew_client.settings.sources import configured
+from askew_client.settings.config import COMMANDS, ConfigFile, chosen_keys, configured, read_file
 from askew_client.tui.app import AskewApp
 from askew_client.tui.screens.profile import ProfileScreen
 from askew_client.tui.widgets.title_list import TitleList

@@ -11,7 +11,7 @@ import pytest
 from client.tui.person import Device, Person
 from textual.widgets import Input
 
-from askew_client.settings.file import ConfigFile
+from askew_client.settings.config import ConfigFile
 from askew_client.tui.app import AskewApp
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from askew.catalog.held_file import Part
 from askew.protocol.utility_table import ModeUtility, ServingMode, UtilityTable
 from askew.wire.held import held_files
 from askew_client.device.quoting import IN_PROCESS
+from askew_client.settings.config import read_file
 from askew_client.settings.consent import consents_of
-from askew_client.settings.file import read_file
 from askew_client.tui.screens.ask import AskScreen
 
 if TYPE_CHECKING:

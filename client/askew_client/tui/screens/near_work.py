@@ -17,9 +17,8 @@ from askew.errors import AskewError
 from askew.spaces.map import MapNoise, Position
 from askew_client.near.place_forecast import PlaceForecast
 from askew_client.near.places import allowance
-from askew_client.settings.ranges import LEVELS
-from askew_client.settings.regions import region_of
-from askew_client.settings.towns import named_towns
+from askew_client.settings.regions import named_towns, region_of
+from askew_client.settings.settings import LEVELS
 from askew_client.tui.keeping import use_settings
 from askew_client.tui.widgets.results import distance
 from askew_client.views.place_map import (
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from askew.protocol.metric_card import CollectionCard
     from askew_client.device.device import Companion
     from askew_client.near.wishes import Wishes
-    from askew_client.settings.file import ConfigFile
+    from askew_client.settings.config import ConfigFile
     from askew_client.settings.settings import Level
 
 

@@ -1,0 +1,216 @@
+"""The configuration: flags, environment and file, and the file changed in place.
+
+The file is TOML in the platform's place for configurations (ASKEW_CONFIG names another); in the
+environment a setting is called ASKEW_ and its name. docs/device.md lists the settings. When the app
+changes the file, comments and the lines of other settings stay as they are. A file is replaced
+whole or not at all, and it is mode 0600 from then on.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from askew.address import host_of
+from askew.errors import AskewError, ConfigError, ParameterError
+from askew.settings import Choice, Setting, Text, file_values, said, tables_of
+from askew_client.settings.settings import ASKED, ClientSettings
+from askew_client.storage.private_files import replace_file
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+Theme = Literal["dark", "light"]
+DEFAULT_SERVER = "127.0.0.1:7571"
+
+
+@dataclass(frozen=True)
+class Config:
+    """What a command works with. data is None for the platform's own places. keys: the app's, of
+    the file alone.
+    """
+
+    server: str
+    data: Path | None
+    theme: Theme
+    settings: ClientSettings
+    keys: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class _Directory:
+    """A directory that no working folder changes, because each directory has its own budget."""
+
+    words: str = "an absolute path, or one that begins with ~"
+
+    def of(self, value: object) -> Path:
+        """A path is that of a flag, which is typed for one run."""
+        if isinstance(value, Path):
+            return value
+        if not isinstance(value, str) or "\0" in value:
+            raise ValueError
+        try:
+            place = Path(value).expanduser()
+        except RuntimeError:  # nobody of that name
+            raise ValueError from None
+        if not place.is_absolute():
+            raise ValueError
+        return place
+
+
+SETTINGS: Final = (
+    Setting("server", Text(check=host_of), "ASKEW_SERVER", default=DEFAULT_SERVER),
+    Setting("data", _Directory(), "ASKEW_DATA"),
+    Setting("theme", Choice(("dark", "light")), "ASKEW_THEME", default="dark"),
+    *ASKED,
+)
+
+
+def configured(
+    flags: Mapping[str, object],
+    environment: Mapping[str, str],
+    file: Mapping[str, Any],
+    source: str = "the configuration",
+) -> Config:
+    """What the three sources say together; a flag that is None says nothing. source: the file.
+
+    Raises ConfigError for a name in the file that does not exist, and ParameterError for a value of
+    another type or out of range.
+    """
+    tables = dict(file)
+    keys = chosen_keys(tables.pop("keys", {}))
+    found = file_values(tables, SETTINGS, source)
+    if found.problems:
+        raise found.problems[0]
+    if "authority" in tables:  # which every run reads, wherever it stands
+        Setting("authority", _Directory(), "").of(tables["authority"], source)
+    everything = said(SETTINGS, flags=flags, environment=environment, file=found.values)
+    values = {name: each.value for name, each in everything.items()}
+    asked = {each.name: values[each.name] for each in ASKED if values[each.name] is not None}
+    return Config(values["server"], values["data"], values["theme"], ClientSettings(**asked), keys)
+
+
+def read_file(path: Path) -> dict[str, Any]:
+    """The file's tables, none where there is no file. Raises ConfigError if it is no TOML."""
+    try:
+        return tables_of(path.read_bytes(), f"the configuration {path}")
+    except FileNotFoundError:
+        return {}
+
+
+class ConfigFile:
+    """A configuration that keeps what a person chooses in the app."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def keep(self, values: Mapping[str, object]) -> None:
+        """Change these settings in the file, which is made where there is none.
+
+        Raises ConfigError, in which case the file is as it was.
+        """
+        try:
+            path = Path(os.path.realpath(self.path))  # a link stays one
+            before = path.read_bytes().decode() if path.exists() else ""
+            replace_file(path, _checked_text(before, values))
+        except OSError as error:
+            raise ConfigError(f"{self._name} cannot be written: {error.strerror}") from None
+        except (AskewError, ValueError):
+            reason = "has something in it that this program cannot read, and was left alone"
+            raise ConfigError(f"{self._name} {reason}") from None
+
+    def lifetime_cap(self) -> Fraction:
+        """The cap that the file says, or the default one. Raises ConfigError."""
+        try:
+            return configured({}, {}, read_file(self.path)).settings.lifetime_cap
+        except (OSError, AskewError):
+            raise ConfigError(f"{self._name} cannot be read, and was left alone") from None
+
+    @property
+    def _name(self) -> str:
+        return f"the configuration {self.path}"
+
+
+_STRING = r'"(?:[^"\\]|\\.)*"|\'[^\']*\''
+
+
+def changed_text(text: str, values: Mapping[str, object]) -> str:
+    """A configuration's text with some settings replaced, all else as it was.
+
+    Settings stand before the first table, such as that of the keys.
+    """
+    table = re.search(r"(?m)^[ \t]*\[", text)
+    text, tables = (text[: table.start()], text[table.start() :]) if table else (text, "")
+    for name, value in values.items():
+        line = f"{name} = {_as_toml(value)}"
+        verbatim = line.replace("\\", "\\\\")
+        pattern = rf"(?m)^[ \t]*{name}[ \t]*=[ \t]*(?:{_STRING}|[^\s#]+)"
+        text, found = re.subn(pattern, verbatim, text, count=1)
+        if not found:
+            text = f"{text.rstrip()}\n{line}\n".lstrip("\n")
+            text += "\n" if tables else ""
+    return text + tables
+
+
+def _checked_text(text: str, values: Mapping[str, object]) -> str:
+    """The changed text, if a command would start with it, and it says what it said before but for
+    these values. Raises ValueError, ConfigError.
+    """
+    changed = changed_text(text, values)
+    configured({}, {}, _parsed(changed))
+    if _parsed(changed) != _parsed(text) | _parsed(changed_text("", values)):
+        raise ValueError
+    return changed
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    return tables_of(text.encode(), "the configuration")
+
+
+def _as_toml(value: object) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    text = str(value)
+    if not text.isprintable():
+        raise ParameterError("a setting", text, "printable text")
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+# Every command that has a key. The app's bindings have these names and no others.
+COMMANDS: Final = (
+    *("help", "retry", "flip-theme", "previous-screen", "next-screen"),
+    *("go-profile", "go-ask", "go-privacy", "go-history", "go-settings", "go-near"),
+    *("search", "titles", "undo", "only-rated", "like", "unrate", "forget"),
+    *("rate-1", "rate-2", "rate-3", "rate-4", "rate-5", "half-less", "half-more"),
+    *("ask", "stop", "use", "back", "forget-all"),
+    *("add-place", "move-place", "forget-place", "wishes"),
+)
+NO_KEYS: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+def chosen_keys(value: object) -> Mapping[str, str]:
+    """The configuration's table `keys`: a command's name, and its keys with commas between.
+
+    Raises ParameterError for a command that does not exist, for what is no key, and for one key
+    that two commands share.
+    """
+    if not isinstance(value, dict):
+        raise ParameterError("keys", value, "a table of commands and their keys")
+    taken: dict[str, str] = {}
+    for command, keys in value.items():
+        if command not in COMMANDS:
+            raise ParameterError("a name in keys", command, f"one of {', '.join(COMMANDS)}")
+        # No "," and no blank in a key: Textual calls them comma and space.
+        if not isinstance(keys, str) or not re.fullmatch(r"[^\s,]+(, *[^\s,]+)*", keys):
+            raise ParameterError(f"keys.{command}", keys, "a key such as z, ctrl+z or f7")
+        for key in keys.replace(" ", "").split(","):
+            other = taken.setdefault(key, command)
+            if other != command:
+                raise ParameterError(f"keys.{command}", key, f"a key that is not {other}'s")
+    return MappingProxyType(dict(value))
