@@ -10,6 +10,12 @@ callers come as fast as this generator can. Health is asked fifty times a second
 connection of its own. A job knows its deadline, and counts if it begins later. Generator and server
 share the machine, so `server` and `generator` say what they took of it, in cores. `floor` is the
 work of `kernel` by a server that does nothing but work and refuse; it has no goals.
+
+What a gRPC server of Python comes to that works and refuses and does nothing else, with ours
+beside it.
+
+It looks at nothing, counts nothing and bounds no caller: a job is done where fewer wait than may,
+else the call is refused as soon as it is here.
 """
 
 from __future__ import annotations
@@ -21,14 +27,18 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from statistics import median
-
 import grpc
 import numpy as np
-from benchmarks.serving.bare import serve_bare
-from benchmarks.serving.frames import message
+from benchmarks.serving.http2 import message
 from benchmarks.serving.open_loop import Load, Window, offer, serve, served
-
 from askew_server.serving.call import Answer, Caller, Job
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+import grpc.aio
+from askew_server.serving.grpc_server import QuietHealth, State
+from askew_server.serving.limits import options_of
+from askew_server.serving.settings import ServerConfig
+
 
 FACTOR, DEADLINE, ROUNDS = 10, 1.0, 4
 GOODPUT, REFUSED_MS, HEALTH_MS = 0.8, 50.0, 100.0  # goals
@@ -178,3 +188,35 @@ if __name__ == "__main__":
         asyncio.run(serve_bare(KERNEL, WorkService().kernel, WAITING))
     else:
         sys.exit(main())
+
+
+Context = grpc.aio.ServicerContext[bytes, bytes]
+
+
+async def serve_bare(path: str, work: Callable[[bytes], bytes], waiting: int) -> None:
+    """Serve one method as `open_loop.serve` does, with the same options of gRPC."""
+    service, method = path.strip("/").split("/")
+    one, taken = ThreadPoolExecutor(1), 0
+    loop = asyncio.get_running_loop()
+
+    async def handle(request: bytes, context: Context) -> bytes:
+        nonlocal taken
+        if taken >= waiting:
+            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED)
+        taken += 1
+        try:
+            return await loop.run_in_executor(one, work, request)
+        finally:
+            taken -= 1
+
+    server = grpc.aio.server(options=options_of(ServerConfig()))
+    handlers: dict[str, grpc.RpcMethodHandler[bytes, bytes]]
+    handlers = {method: grpc.unary_unary_rpc_method_handler(handle)}
+    health = QuietHealth()
+    health.answer_on(server)
+    health.tell({"": State.SERVING})
+    server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(service, handlers)])
+    print(server.add_insecure_port("127.0.0.1:0"), flush=True)
+    await server.start()
+    await loop.run_in_executor(None, sys.stdin.read)
+    await server.stop(0)

@@ -1,4 +1,6 @@
-"""What an answer costs a running server, beside an echo of as many bytes.
+"""What is measured together: one model, the ways to ask it, and an echo beside each.
+
+What an answer costs a running server, beside an echo of as many bytes.
 
     python -m benchmarks.server_speed [ROW ...]     # of SCENES; all of them without
 
@@ -12,13 +14,24 @@ what else runs on the machine, the one of calls a second does.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from benchmarks.serving.windows import Goal
+from benchmarks.serving.host import CARD, RETRIEVE, Hosted
+from benchmarks.serving.http2 import ClosedLoop, ask_once
+from benchmarks.serving.models import EPSILON, K, questions
+from benchmarks.serving.windows import Contender
+from askew.protocol.metric_card import MetricCard
+from askew.protocol.model_card import ModelCard
+from askew.wire import convert
 import gc
 import sys
 import time
 from collections.abc import Iterator
 from importlib.metadata import version
-
-from benchmarks.serving.figures import (
+from benchmarks.serving.windows import (
     HEADING,
     Estimate,
     Goal,
@@ -30,8 +43,77 @@ from benchmarks.serving.figures import (
     ratio,
 )
 from benchmarks.serving.models import OTHER_EPSILON, OTHER_K, TOWN
-from benchmarks.serving.scenes import Ask, Scene, contenders
 from benchmarks.serving.windows import Contender, rotations
+
+
+WIDTH = 16  # calls at once
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A way to ask. rate, cpu: goals, beside the echo. kernel: a goal in milliseconds of CPU beyond
+    the echo's. beside: another way of this scene, whose CPU is compared.
+    """
+
+    name: str
+    k: int = K
+    epsilon: Fraction = EPSILON
+    bucket: bool = False
+    rate: Goal | None = None
+    cpu: Goal | None = None
+    kernel: Goal | None = None
+    beside: str = ""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A model, as `host` makes it, and the ways to ask it."""
+
+    name: str
+    words: tuple[object, ...]
+    asks: Sequence[Ask]
+
+
+@contextmanager
+def contenders(scene: Scene) -> Iterator[Mapping[str, tuple[Contender, Contender]]]:
+    """For each way to ask, the real server and an echo of as many bytes, while this is open."""
+    with ExitStack() as stack:
+        host = stack.enter_context(Hosted(*scene.words))
+        card = _card(host.port, maps=scene.words[0] == "places")
+        loads, sizes = {}, {}
+        for ask in scene.asks:
+            asked = questions(card, ask.k, ask.epsilon, bucket=ask.bucket)
+            replies = ask_once(host.port, RETRIEVE, asked)
+            _check(replies, card, ask.k)
+            sizes[ask.name] = sum(map(len, replies)) // len(replies)
+            loads[ask.name] = list(zip(asked, replies, strict=True))
+        echo = stack.enter_context(Hosted("echo", *sorted(set(sizes.values()))))
+        found = {}
+        for name, calls in loads.items():
+            size = sizes[name]
+            stored = [(question, bytes(size)) for question, _ in calls]
+            real = ClosedLoop(host.port, RETRIEVE, WIDTH, calls)
+            idle = ClosedLoop(echo.port, f"/Echo/{size}", WIDTH, stored)
+            stack.callback(real.close)
+            stack.callback(idle.close)
+            found[name] = (
+                Contender(name, host.pid, real.run),
+                Contender(f"echo of {name}", echo.pid, idle.run),
+            )
+        yield found
+
+
+def _card(port: int, *, maps: bool) -> ModelCard | MetricCard:
+    [data] = ask_once(port, CARD, [b""])
+    return convert.metric_card_from_bytes(data) if maps else convert.card_from_bytes(data)
+
+
+def _check(replies: Sequence[bytes], card: ModelCard | MetricCard, k: int) -> None:
+    """As a device would: exactly k whole items."""
+    name = card.collections[0].name if isinstance(card, MetricCard) else ""
+    for reply in replies:
+        convert.slate_from_bytes(reply, card, k, name)
+
 
 ROUNDS, SECONDS = 9, 0.25
 FAST, LIGHT = Goal(least=0.8), Goal(most=1.25)

@@ -29,8 +29,7 @@ from askew_client.transport.held import KeptLibrary
 from askew_server.demo.simulation import demo_model, films, simulate
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.taste.model import artifact
-from askew_server.taste.model.catalog_update import update
-from askew_server.taste.model.item_model import ItemModel
+from askew_server.taste.model.item_model import ItemModel, update
 from askew_server.taste.model.mondays import text_of_edition, today
 
 require_nginx()

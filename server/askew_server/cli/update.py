@@ -57,7 +57,7 @@ def update(
 
     from askew_server.retrieval.tabulated import tables_for
     from askew_server.taste.model import artifact
-    from askew_server.taste.model.catalog_update import update as renew
+    from askew_server.taste.model.item_model import update as renew
     from askew_server.taste.model.payloads import FirstOf, PayloadFiles
     from askew_server.taste.training.item_vectors import often_rated
     from askew_server.taste.training.options import UPDATED

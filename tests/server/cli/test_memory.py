@@ -12,7 +12,7 @@ import pytest
 
 from askew_server.evaluation import experiment
 from askew_server.ratings.builder import TableBuilder
-from askew_server.taste.model import catalog_update
+from askew_server.taste.model import item_model
 from askew_server.taste.training import factors, given_vectors
 
 Run = Callable[..., int]
@@ -77,7 +77,7 @@ def test_an_update_says_so_and_leaves_no_model(
 ) -> None:
     model, out = ratings.parent / "model", ratings.parent / "model-2"
     assert run("train", "--ratings", ratings, "--rule", "none", "--out", model) == 0
-    monkeypatch.setattr(catalog_update, "people_of", too_large)
+    monkeypatch.setattr(item_model, "people_of", too_large)
     assert run("update", "--model", model, "--ratings", ratings, "--out", out) == 1
     assert told() == f"askew-server: update, the catalog{END}"
     assert {ratings, model} == set(ratings.parent.iterdir())

@@ -11,48 +11,57 @@
 Data only: nothing here is ever executed. `load` refuses what is truncated, altered or hostile with
 an ArtifactError, and trusts no size before it has checked it. The digests find damage; against
 somebody who can write the directory, keep the card's own digest elsewhere.
-
-The keys of a saved model's items: bytes in a row, where a string each would be four times as
-large. A server never looks at them, and has to read them all the same.
-
-The file of a saved model that holds its items: keys and words, one item a line.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, overload
+from typing import Annotated, Any, Literal, overload
 
 import msgspec
 import numpy as np
 from msgspec import Meta
+from numpy.typing import NDArray
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
 from askew.errors import ArtifactError, WireError
-from askew.protocol.model_card import ModelCard
-from askew.spaces.buckets import Buckets
+from askew.protocol.model_card import COVERS, ModelCard, ServingRule
+from askew.protocol.utility_table import UtilityTable
+from askew.spaces.buckets import Buckets, Meanings
+from askew.spaces.encoder import Encoder
+from askew.spaces.item_codes import encode, encode_boosts
+from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew_server.taste.model import directory as array_file
 from askew_server.taste.model import directory as folder
 from askew_server.taste.model.answer_tables import LIMIT as TABLE_LIMIT
 from askew_server.taste.model.answer_tables import (
     TABLES,
     AnswerTables,
+    TableFields,
     decode_tables,
     encode_tables,
 )
-from askew_server.taste.model.card_file import CardFields, card_of
 from askew_server.taste.model.directory import (
     CARD,
+    UNSIGNED,
     ArrayKind,
     Arrays,
+    Count,
+    FileFields,
+    Files,
+    SignedCard,
+    Strict,
+    Version,
     check_shapes,
     decode_arrays,
     decode_card,
+    describe,
     encode_arrays,
 )
+from askew_server.taste.model.held_out import Figure
 from askew_server.taste.model.item_model import ItemModel
 from askew_server.taste.model.payloads import PAYLOADS, StoredPayloads, parts_of, surveyed
 from askew_server.taste.prior.source import (
@@ -64,6 +73,128 @@ from askew_server.taste.prior.source import (
     prior_of_arrays,
     slates_of_arrays,
 )
+from askew_server.taste.training.options import TrainingOptions
+
+
+class SpaceFields(Strict, frozen=True):
+    """A feature space, but for its arrays. rating_scale: lowest, highest, like_from."""
+
+    metric: Literal["l1"]
+    rating_scale: tuple[float, float, float]
+    clip: float
+    least_likes: Count
+    unit: float
+
+    def space(self, arrays: Mapping[str, NDArray[Any]]) -> FeatureSpace:
+        """The core's space. Raises ArtifactError for half a set of buckets, or two sets, else as
+        the core.
+        """
+        encoder = Encoder(
+            arrays["directions"],
+            arrays["origin"],
+            arrays["knots"],
+            self.clip,
+            self.least_likes,
+            self.unit,
+        )
+        linear = [arrays[n] for n in ("bucket_directions", "bucket_biases") if n in arrays]
+        slates = [arrays[n] for n in ("slate_vectors", "slate_boosts") if n in arrays]
+        if 1 in {len(linear), len(slates)} or (linear and slates):
+            raise ArtifactError("buckets need directions and biases, or slates vectors and boosts")
+        buckets = Meanings(*slates) if slates else Buckets(*linear) if linear else None
+        return FeatureSpace(
+            RatingScale(*self.rating_scale), encoder, arrays["scales"], buckets, self.metric
+        )
+
+
+class CardFields(SignedCard, frozen=True, kw_only=True):
+    """The card of a model of tastes."""
+
+    kind: Literal["tastes"]
+    schema_version: Literal[4]
+    space_version: Version
+    catalog_version: Version
+    source: str
+    simulated: bool
+    max_slate_size: Count
+    n_starter: Count
+    guarantee_covers: str
+    rule: ServingRule
+    shapes: dict[str, list[Count]]
+    space: SpaceFields
+    training: TrainingOptions
+    counts: dict[str, Count]
+    figures: dict[str, Figure]
+    median_distance: Annotated[float, Meta(gt=0, le=1)]
+    utility_table: UtilityTable | None
+    tables: list[TableFields]
+
+    def model_card(self, catalog: Catalog, arrays: Mapping[str, NDArray[Any]]) -> ModelCard:
+        """The core's card of a catalog. Raises ArtifactError where the two do not fit."""
+        space = self.space.space(arrays)
+        if space.version != self.space_version:
+            raise ArtifactError("the space is not the one that the card names")
+        if self.guarantee_covers != COVERS:
+            raise ArtifactError("the card misstates whom the guarantee covers")
+        if catalog.version != self.catalog_version:
+            raise ArtifactError("the catalog is not the one that the card names")
+        if catalog.vectors.shape[1] != space.ranking_dimension:
+            raise ArtifactError("the catalog has another ranking dimension than the space")
+        encode(catalog.vectors, space.scales), encode_boosts(catalog.boosts)  # devices hold codes
+        if isinstance(slates := space.buckets, Meanings):
+            encode(slates.vectors.reshape(-1, space.ranking_dimension), space.scales)
+            encode_boosts(slates.boosts)
+        return ModelCard(
+            space=space,
+            catalog_version=catalog.version,
+            n_items=len(catalog),
+            max_slate_size=self.max_slate_size,
+            source=self.source,
+            simulated=self.simulated,
+            rule=self.rule,
+            n_starter=self.n_starter,
+            utility_table=self.utility_table,
+        )
+
+
+def card_of(
+    model: ItemModel,
+    shapes: dict[str, list[int]],
+    files: Files,
+    large: Mapping[str, FileFields],
+) -> CardFields:
+    """The card of a model and of the files that hold the rest of it; large: of some, what is said
+    of them.
+    """
+    card, space = model.card, model.card.space
+    return CardFields(
+        kind="tastes",
+        schema_version=4,
+        space_version=space.version,
+        catalog_version=card.catalog_version,
+        source=card.source,
+        simulated=card.simulated,
+        max_slate_size=card.max_slate_size,
+        n_starter=card.n_starter,
+        guarantee_covers=COVERS,
+        rule=card.rule,
+        shapes=shapes,
+        space=SpaceFields(
+            metric=space.metric,
+            rating_scale=(space.scale.lowest, space.scale.highest, space.scale.like_from),
+            clip=space.encoder.clip,
+            least_likes=space.encoder.least_likes,
+            unit=space.encoder.unit,
+        ),
+        training=model.training,
+        counts=dict(model.counts),
+        figures=dict(model.figures),
+        median_distance=model.median_distance,
+        utility_table=card.utility_table,
+        tables=[] if model.tables is None else list(map(TableFields.of, model.tables.tables)),
+        files={name: describe(data) for name, data in files.items()} | dict(large),
+        card_sha256=UNSIGNED,
+    )
 
 
 class StoredKeys(Sequence[str]):

@@ -19,6 +19,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar
 
@@ -27,7 +28,8 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from askew.errors import ArtifactError
+from askew.dp.privacy import rational
+from askew.errors import ArtifactError, WireError
 
 CARD = "card.json"
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
@@ -56,7 +58,9 @@ class SignedCard(Strict, frozen=True, kw_only=True):
     def digest(self) -> str:
         """What `card_sha256` must be."""
         # Through the types once: 8 where a float belongs is 8.0 when it is read back.
-        fields = msgspec.to_builtins(msgspec.convert(msgspec.to_builtins(self), type(self)))
+        plain = msgspec.to_builtins(self, enc_hook=_text_of)
+        again = msgspec.convert(plain, type(self), dec_hook=_rational_of)
+        fields = msgspec.to_builtins(again, enc_hook=_text_of)
         del fields["card_sha256"]
         return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
@@ -66,7 +70,21 @@ class SignedCard(Strict, frozen=True, kw_only=True):
 
     def encoded(self) -> bytes:
         """The signed card as a file, for people to read too."""
-        return msgspec.json.format(msgspec.json.encode(self.signed()), indent=1)
+        return msgspec.json.format(msgspec.json.encode(self.signed(), enc_hook=_text_of), indent=1)
+
+
+def _text_of(value: object) -> str:
+    """An exact rational as its text, such as 1/2."""
+    if isinstance(value, Fraction):
+        return str(value)
+    raise NotImplementedError(type(value))
+
+
+def _rational_of(kind: type, value: object) -> Fraction:
+    """Raises ValidationError for anything but the text of a rational."""
+    if kind is Fraction and isinstance(value, str):
+        return rational(value)
+    raise msgspec.ValidationError(f"a number as text is wanted, not {value!r}"[:80])
 
 
 _Card = TypeVar("_Card", bound=SignedCard)
@@ -96,8 +114,8 @@ _Fields = TypeVar("_Fields", bound=msgspec.Struct)
 
 def _decoded(data: bytes, fields: type[_Fields]) -> _Fields:
     try:
-        return msgspec.json.decode(data, type=fields)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return msgspec.json.decode(data, type=fields, dec_hook=_rational_of)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, WireError) as error:
         raise ArtifactError(f"the card cannot be read: {error}") from None
 
 

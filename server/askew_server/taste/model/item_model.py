@@ -1,19 +1,24 @@
 """The model: factors that rank items, and a feature space in which people can be hidden.
 
 The guarantee of the exchange covers the person who asks. It does not cover the people trained on:
-what a model tells about them is in `training.disclosure`.
+what a model tells about them is in `training.options`.
 
-A model of vectors that another model has: fitted and compared as any other, by simulated people.
+`train` makes a model of ratings. `import_model` makes one of vectors that another model has: it is
+fitted and compared as any other, by simulated people. Nothing but the vectors is given, so no
+figure of such a model is of people who rated anything; its card says so. Its prior is other made-up
+people, drawn from the item vectors alone even where user vectors are given: nobody is in it. On
+MovieLens 1M real people got most of what a prior of real people would have given them
+(docs/training.md).
 
-Nothing but the vectors is given, so no figure of such a model is of people who rated anything; its
-card says so. Its prior is other made-up people, drawn from the item vectors alone even where user
-vectors are given: nobody is in it. On MovieLens 1M real people got most of what a prior of real
-people would have given them (docs/training.md).
+`update` makes a new catalog in the old space: items come, go and are scored anew, and no device
+pays for it. The space stays, and with it every signal that a device has stored. Known items keep
+their vectors, new ones are folded in with the factors at hand, items that are rated no more are
+dropped; boosts and the shared slate are made anew. Nothing is trained.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -26,12 +31,13 @@ from askew.protocol.model_card import NO_PRIOR, ModelCard, ServingRule
 from askew.protocol.rule_kind import SERVED
 from askew.retrieval.buckets import BucketRule
 from askew.spaces.encoder import Encoder
+from askew.spaces.item_codes import rounded
 from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.ratings.vectors import Vectors
 from askew_server.taste.model.answer_tables import AnswerTables
 from askew_server.taste.model.held_out import Figure, Groups, groups_of
-from askew_server.taste.model.payloads import Payloads
+from askew_server.taste.model.payloads import MovedPayloads, Payloads
 from askew_server.taste.model.rule_choice import Choice, RuleQuestion, Signals, choose
 from askew_server.taste.model.shared_slate import (
     SLATE_LIMIT,
@@ -40,12 +46,18 @@ from askew_server.taste.model.shared_slate import (
     shared_slate,
     starter_first,
 )
-from askew_server.taste.model.utility_table import FileSize, with_table
+from askew_server.taste.model.utility_table import FileSize, of_catalog, sized, with_table
 from askew_server.taste.prior.people import PriorPeople, served_slates
 from askew_server.taste.prior.source import MadeUpRatings, PriorSource, Trained, check_needs
 from askew_server.taste.training import given_vectors
 from askew_server.taste.training.buckets import favorites, pool_of
-from askew_server.taste.training.factors import Tastes, fold_in_people, snapshot
+from askew_server.taste.training.factors import (
+    Tastes,
+    fold_in_items,
+    fold_in_people,
+    people_of,
+    snapshot,
+)
 from askew_server.taste.training.given_vectors import (
     FoldIn,
     GivenItems,
@@ -53,7 +65,13 @@ from askew_server.taste.training.given_vectors import (
     check_people,
     for_devices,
 )
-from askew_server.taste.training.item_vectors import ImportedVectors, LearnedVectors, VectorSource
+from askew_server.taste.training.item_vectors import (
+    Expressed,
+    ImportedVectors,
+    LearnedVectors,
+    VectorSource,
+    often_rated,
+)
 from askew_server.taste.training.options import TrainingOptions, in_words
 from askew_server.taste.training.space_fit import Purpose, fit_space, learned_directions
 
@@ -315,3 +333,80 @@ def _of_size(options: TrainingOptions, size: int) -> TrainingOptions:
     """
     dimension = options.dimension or min(options.signal_dimension, size)
     return replace(options, ranking_dimension=size, dimension=dimension)
+
+
+def update(
+    model: ItemModel,
+    table: RatingTable,
+    rows: Mapping[str, ItemRow],
+    *,
+    source: str,
+    file_size: FileSize | None = None,
+) -> ItemModel:
+    """The model with the catalog of these ratings. Deterministic, by the seed of its training.
+    Items that stay keep their payloads. file_size: as in `train`; the figures of what asking is
+    worth stay those of the training.
+
+    Raises DataError where no item is known, ratings are off the scale, or nobody likes anything.
+    """
+    try:
+        new = _update(model, table, rows, source)
+    except OutOfRange as error:
+        raise DataError(f"these ratings make no usable catalog: {error}") from None
+    if file_size is None or model.card.utility_table is None:
+        return new
+    told = of_catalog(model.card.utility_table, model.card, new.card)
+    card = sized(replace(new.card, utility_table=told), new.catalog, file_size)
+    return replace(new, card=card)
+
+
+def _update(
+    model: ItemModel, table: RatingTable, rows: Mapping[str, ItemRow], source: str
+) -> ItemModel:
+    space, options = model.card.space, model.training
+    told, n_starter = starter_first(_expressed(model, table), rows)
+    keys, vectors, people = told.keys, told.vectors, told.people
+    rng = np.random.default_rng(options.seed)
+    tastes = fold_in_people(snapshot(people, options.seed), vectors, space.encoder.least_likes)
+    boosts = boosts_of(people.likes, options.boost_exponent)
+    held = n_starter if n_starter < len(keys) else 0
+    slate = shared_slate(tastes, vectors * boosts[:, None], rng, held)
+    catalog = Catalog(items_of(keys, rows), vectors, boosts, slate)
+    card = card_of(
+        space, catalog, model.card.rule, source, n_starter, simulated=model.card.simulated
+    )
+    known, old = _known(keys, model.keys)
+    prior = model.prior and model.prior.with_items(known, old, len(keys))
+    counts, median = people.counts(), model.median_distance
+    places = dict(zip(known.tolist(), old.tolist(), strict=True))
+    payloads = model.payloads and MovedPayloads(model.payloads, places, len(keys))
+    return ItemModel(card, catalog, keys, options, counts, prior, model.figures, median, payloads)
+
+
+def _expressed(model: ItemModel, table: RatingTable) -> Expressed:
+    """The items of these ratings, new ones folded in, and their people."""
+    space, options = model.card.space, model.training
+    kept = often_rated(table, options.min_ratings)
+    keys = tuple(table.item_keys[i] for i in kept)
+    people = people_of(table, kept, space.scale)
+    vectors = np.zeros((len(keys), space.ranking_dimension), dtype=np.float32)
+    known, old = _known(keys, model.keys)
+    vectors[known] = model.catalog.vectors[old]
+    new = np.setdiff1d(np.arange(len(keys)), known)
+    if new.size:
+        likes = people.likes
+        folded = fold_in_items(likes[:, known], vectors[known], likes[:, new])
+        vectors[new] = rounded(folded.astype(np.float32), space.scales)
+    return Expressed(keys, vectors, space.scales, space.scale, people, options)
+
+
+def _known(
+    keys: tuple[str, ...], old_keys: Iterable[str]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The places of the known items in the new catalog, and in the old one."""
+    places = {key: place for place, key in enumerate(old_keys)}
+    pairs = [(new, places[key]) for new, key in enumerate(keys) if key in places]
+    if not pairs:
+        raise DataError("none of these items is in the model: train a new one")
+    known, old = np.array(pairs, dtype=np.int64).T
+    return known, old

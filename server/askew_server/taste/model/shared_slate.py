@@ -9,7 +9,7 @@ What a catalog says of its items beside their vectors: words, and boosts by coar
 The starter items: what a device holds that does not hold all, the same for everybody.
 
 First the items that one would show to anybody, in greedy order, then the most liked: by classes of
-likes, since a model does not tell exact counts (`training.disclosure`), and within a class by the
+likes, since a model does not tell exact counts (`training.options`), and within a class by the
 size of the scoring vector, which the model tells anyway and which grows with likes.
 """
 

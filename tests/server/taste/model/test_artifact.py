@@ -71,7 +71,7 @@ def test_a_model_with_buckets_is_loaded(tmp_path: Path, model: ItemModel) -> Non
 def test_the_card_says_whom_the_guarantee_covers(directory: Path) -> None:
     fields = json.loads((directory / "card.json").read_bytes())
     assert "not the people that the model was trained on" in fields["guarantee_covers"]
-    assert fields["rule"] == {"name": "codebook", "epsilon": 4.0, "k": 8, "prior": "none"}
+    assert fields["rule"] == {"kind": "codebook", "epsilon": 4.0, "k": 8, "prior": "none"}
 
 
 def test_a_model_is_three_files(directory: Path) -> None:
@@ -316,7 +316,7 @@ ALTERED: dict[str, object] = {
     "catalog_version": "0" * 32,
     "shapes.vectors": [1, 1],
     "guarantee_covers": "everybody",
-    "rule.name": "none",
+    "rule.kind": "none",
     "space.clip": 1.0,
     "space.metric": "l2",
     "training.seed": 1,

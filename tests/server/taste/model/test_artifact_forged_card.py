@@ -67,7 +67,7 @@ FORGED_CARDS: dict[str, tuple[str, object]] = {
     "a rating scale without likes": ("space.rating_scale", [1, 5, 6]),
     "a metric of another kind": ("space.metric", "l2"),
     "a metric that is a list": ("space.metric", ["l1"]),
-    "a rule of another name": ("rule.name", "guess"),
+    "a rule of another name": ("rule.kind", "guess"),
     "a rule for no epsilon": ("rule.epsilon", 0),
     "a rule for a NaN": ("rule.epsilon", NAN),
     "a rule for no results": ("rule.k", 0),

@@ -23,8 +23,7 @@ from askew_client.taste.exchange import Exchange
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.retrieval.snapshot import Retriever
 from askew_server.taste.model import artifact
-from askew_server.taste.model.catalog_update import update
-from askew_server.taste.model.item_model import ItemModel, train
+from askew_server.taste.model.item_model import ItemModel, train, update
 from askew_server.taste.training.options import TrainingOptions
 
 NAN = float("nan")

@@ -22,8 +22,7 @@ from askew.wire.tastes import slate_from_bytes, slate_to_bytes
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.retrieval.served import snapshot_of
 from askew_server.taste.model import artifact
-from askew_server.taste.model.catalog_update import update
-from askew_server.taste.model.item_model import ItemModel
+from askew_server.taste.model.item_model import ItemModel, update
 from askew_server.taste.model.payloads import FirstOf, PayloadFiles
 
 Matrix = NDArray[np.float64]

@@ -25,7 +25,7 @@ from askew.wire.held import held_files, held_from_body
 from askew_server.cli.main import cli
 from askew_server.cli.utility_table import lines_of
 from askew_server.taste.model import artifact
-from askew_server.taste.model.catalog_update import update
+from askew_server.taste.model.item_model import update
 
 
 def test_a_model_keeps_its_table(tmp_path: Path) -> None:

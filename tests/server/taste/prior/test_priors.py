@@ -32,9 +32,8 @@ from askew_server.release.plan import EventSource
 from askew_server.retrieval.served import snapshot_of
 from askew_server.retrieval.snapshot import Retriever
 from askew_server.taste.model import artifact, rule_choice
-from askew_server.taste.model.catalog_update import update
 from askew_server.taste.model.held_out import groups_of
-from askew_server.taste.model.item_model import ItemModel, train
+from askew_server.taste.model.item_model import ItemModel, train, update
 from askew_server.taste.model.rule_choice import RuleQuestion, choose
 from askew_server.taste.prior import people
 from askew_server.taste.prior.source import (

@@ -17,8 +17,7 @@ from askew.spaces.buckets import Meanings
 from askew.spaces.vectors import RatingScale
 from askew_server.evaluation.experiment import Experiment, deal
 from askew_server.ratings import RatingTable, titled
-from askew_server.taste.model.catalog_update import update
-from askew_server.taste.model.item_model import train
+from askew_server.taste.model.item_model import train, update
 from askew_server.taste.prior.gaussian import GaussianPrior
 from askew_server.taste.prior.people import as_they_are
 from askew_server.taste.training.factors import fold_in_people, people_of

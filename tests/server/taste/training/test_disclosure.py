@@ -23,8 +23,7 @@ from askew_server.cli.main import cli
 from askew_server.demo.simulation import films, simulate
 from askew_server.ratings import RatingTable
 from askew_server.taste.model import artifact
-from askew_server.taste.model.catalog_update import update
-from askew_server.taste.model.item_model import ItemModel, train
+from askew_server.taste.model.item_model import ItemModel, train, update
 from askew_server.taste.prior.source import Cohort
 from askew_server.taste.training.factors import factorize, people_of
 from askew_server.taste.training.item_vectors import FixedVectors, often_rated
