@@ -46,7 +46,6 @@ PARTS = {
     "observing": Part("observing_cost", "counts, logs and metrics, 90 s"),
     "serving": Part("server_speed", "answers beside an echo, 3 min; rows"),
     "tables": Part("table_loss", "answers made beforehand, 3 min; a model, ratings"),
-    "grpcio": Part("grpcio_versions", "the same echo on versions of grpcio"),
     "thin": Part("thin_device", "bytes and memory of a device, 2 min; items"),
     "overload": Part("overload", "ten times what a server can answer, 90 s"),
     "abuse": Part("abuse", "callers beside hostile ones, 2 min"),

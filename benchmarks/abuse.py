@@ -22,18 +22,19 @@ from contextlib import suppress
 from multiprocessing import get_context
 from pathlib import Path
 
-from benchmarks.serving.frames import (
+from benchmarks.serving.http2 import (
     DATA,
     HEADERS,
+    NO_ANSWER,
     PREFACE,
     RST_STREAM,
     SETTINGS,
+    RawConnection,
     frame,
     headers,
     message,
 )
 from benchmarks.serving.open_loop import Load, offer, serve, served
-from benchmarks.serving.raw_http2 import NO_ANSWER, RawConnection
 
 from askew_server.serving.call import Answer, Job
 from askew_server.serving.grpc_server import EVERY

@@ -1,8 +1,4 @@
-"""SIMULATED logs of events: people active by a power law, items popular by another.
-
-The engines with a log that each of them counts, and what is compared on it.
-
-Bounded counting on every engine that is installed, beside the engine's bare query.
+"""Bounded counting on every engine that is installed, beside the engine's bare query.
 
     python -m benchmarks.counting        10^5 to 10^7 events
     python -m benchmarks.counting 1e8    so many, on the two engines that count files on disk
@@ -11,32 +7,31 @@ bare   SELECT item, COUNT(DISTINCT unit) ... ORDER BY ... LIMIT: no bound on con
 hand   our statement, run by hand
 ours   count_top: column types, missing ids, the statement
 
-CPU of all processes of an engine, those of a JVM or a server among them; DuckDB and Spark with
-3 GB. Large logs are counted once.
+Logs are SIMULATED: people active by a power law, items popular by another. CPU of all processes of
+an engine, those of a JVM or a server among them; DuckDB and Spark with 3 GB. Large logs are counted
+once.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
-import duckdb
-from askew_server.counting import ContributionBound, CountingTask
 import os
 import shutil
 import subprocess
-import time
-from collections.abc import Mapping
-from functools import partial
-from multiprocessing.util import Finalize
-from tempfile import mkdtemp
-from benchmarks.rows import OURS, Work
-from askew_server.counting import Engine, count_top
-from askew_server.counting.engines.duckdb import DuckDBEngine
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from importlib.util import find_spec
+from multiprocessing.util import Finalize
+from pathlib import Path
+from tempfile import mkdtemp
+
+import duckdb
 from benchmarks.rows import OURS, Goal, Row, Work, finish, run
 
+from askew_server.counting import ContributionBound, CountingTask, Engine, count_top
+from askew_server.counting.engines.duckdb import DuckDBEngine
 
 LIMIT, DELTA = 1001, 10
 MEMORY = "3GB"  # leaves a quarter of 4 GiB to what an engine does not count
@@ -199,9 +194,9 @@ def _postgres_server(folder: Path) -> str:
 SIZES = (10**5, 10**6, 10**7)
 SMALL, IN_MEMORY = 10**4, 10**7
 HAS_SPARK = bool(find_spec("pyspark") and shutil.which("java"))
-MEMORY = 4295  # MB, 4 GiB
-BY_HAND = Goal(times=1.2, floor="hand", megabytes=MEMORY)
-WITHIN = Goal(floor="bare", megabytes=MEMORY)
+MEGABYTES = 4295  # 4 GiB
+BY_HAND = Goal(times=1.2, floor="hand", megabytes=MEGABYTES)
+WITHIN = Goal(floor="bare", megabytes=MEGABYTES)
 BESIDE = Goal(floor="bare")  # their memory is that of a server
 Made = Callable[[Path], Mapping[str, Work]]
 POSTGRES = Path("/usr/lib/postgresql")

@@ -1,6 +1,7 @@
 """Computes the codebooks that ship with askew.placement. About half an hour on one core.
 
-    python benchmarks/fit_codebooks.py [--resume]
+    python -m benchmarks.fit_codebooks [--resume]
+    python -m benchmarks.fit_codebooks --map           # those for maps alone, a few minutes
 
 For every law (product Laplace noise with l1 and with l2 disutility, l2-Laplace noise with l2
 disutility), every dimension 2..16 and every size k in SIZES: Lloyd from three starts (the codebook
@@ -10,6 +11,12 @@ training draws; then the mean distance on TEST fresh draws with its standard err
 Seeds: training and starts from (SEED, law, d, k), fresh draws from (SEED + 1, law, d). The result
 is one .npz file without pickles: points (float32, all codebooks one after another), and a table
 of integers (law, d, k, first row) with cost and standard error.
+
+For maps, every k from 2 to 64: Lloyd for the hexagonal law and the straight-line distance from four
+starts (the codebook before it plus a far sample, three k-means++ draws), on MAP_SAMPLES training
+draws in one quarter of the plane and their three mirror images, under which the law is the same;
+the mean distance is on MAP_TEST fresh draws. Seeds: (MAP_SEED, k) and (MAP_SEED + 1). The table has
+(0, 2, k, first number of the points).
 """
 
 from __future__ import annotations
@@ -22,8 +29,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from askew.placement import hexagonal
 from askew.placement.codebook import assign, fit, sample, spread_out
 from askew.placement.noise import Laplace, Norm
+from askew.placement.problem import Identity
 
 SEED = 20240714
 SAMPLES = 60_000
@@ -98,11 +107,57 @@ def load() -> dict[tuple[int, int], list[tuple[int, Points, float, float]]]:
     return parts
 
 
+MAP_SEED = 20261122
+MAP_SAMPLES = 50_000
+MAP_TEST = 1_000_000
+MAP_OUTPUT = Path("shared/askew/placement/data") / hexagonal.FILE
+MIRRORS = np.array([[1, 1], [-1, 1], [1, -1], [-1, -1]], dtype=np.float32)
+
+
+def map_draws(generator: np.random.Generator) -> Points:
+    """MAP_SAMPLES draws and their mirror images, mixed, so that every part has all kinds."""
+    images: Points = (hexagonal.sample(MAP_SAMPLES, generator)[:, None] * MIRRORS).reshape(-1, 2)
+    return images
+
+
+def map_codebook(k: int, previous: Points) -> Points:
+    """k points, nearest to the signal first."""
+    generator = np.random.default_rng([MAP_SEED, k])
+    training = map_draws(generator)
+    starts = [spread_out(training, k, "l2", generator, previous)]
+    starts += [spread_out(training, k, "l2", generator) for _ in range(3)]
+    points = fit(training, starts, "l2", generator=generator, rounds=120)
+    return hexagonal.nearest_first(points).astype(np.float32)
+
+
+def fit_maps() -> None:
+    """Fits all for maps and saves them."""
+    fresh = hexagonal.sample(MAP_TEST, np.random.default_rng(MAP_SEED + 1))
+    books, costs = [np.zeros((1, 2), np.float32)], []
+    started = time.monotonic()
+    for k in range(2, hexagonal.LARGEST + 1):
+        books.append(map_codebook(k, books[-1]))
+        costs.append(hexagonal.expected_cost(books[-1].astype(np.float64), Identity(), fresh))
+        sys.stdout.write(f"k={k}: {costs[-1][0]:.5f}, {time.monotonic() - started:.0f} s\n")
+        sys.stdout.flush()
+    first = np.cumsum([0, *(book.size for book in books[1:-1])])
+    table = [(0, 2, k, row) for k, row in zip(range(2, hexagonal.LARGEST + 1), first, strict=True)]
+    cost, error = np.array(costs).T
+    points = np.concatenate([book.ravel() for book in books[1:]])
+    np.savez(
+        MAP_OUTPUT, table=np.array(table, np.int32), cost=cost, standard_error=error, points=points
+    )
+
+
 def main() -> None:
     """Fits what is missing and saves after every (law, dimension)."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--resume", action="store_true", help="keep what is already in the file")
+    parser.add_argument("--map", action="store_true", help="those for maps alone")
     arguments = parser.parse_args()
+    if arguments.map:
+        fit_maps()
+        return
     parts = load() if arguments.resume and OUTPUT.exists() else {}
     started = time.monotonic()
     for d in DIMENSIONS:

@@ -21,10 +21,19 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 
-from benchmarks.serving.figures import HEADING, Goal, Windows, cpu, described, rate, ratio
 from benchmarks.serving.host import ROOT, Echo
 from benchmarks.serving.http2 import ClosedLoop
-from benchmarks.serving.windows import Contender, rotations
+from benchmarks.serving.windows import (
+    HEADING,
+    Contender,
+    Goal,
+    Windows,
+    cpu,
+    described,
+    rate,
+    ratio,
+    rotations,
+)
 
 from askew.wire import status
 from askew_server.serving import grpc_server

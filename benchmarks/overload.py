@@ -9,13 +9,8 @@ products of matrices do; `python` does not, and no service has such. `at once` i
 callers come as fast as this generator can. Health is asked fifty times a second meanwhile, on a
 connection of its own. A job knows its deadline, and counts if it begins later. Generator and server
 share the machine, so `server` and `generator` say what they took of it, in cores. `floor` is the
-work of `kernel` by a server that does nothing but work and refuse; it has no goals.
-
-What a gRPC server of Python comes to that works and refuses and does nothing else, with ours
-beside it.
-
-It looks at nothing, counts nothing and bounds no caller: a job is done where fewer wait than may,
-else the call is refused as soon as it is here.
+work of `kernel` by a server of grpcio that looks at nothing, counts nothing and bounds no caller:
+it does a job where fewer wait than may, else it refuses the call at once. It has no goals.
 """
 
 from __future__ import annotations
@@ -25,20 +20,20 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from statistics import median
+
 import grpc
+import grpc.aio
 import numpy as np
 from benchmarks.serving.http2 import message
 from benchmarks.serving.open_loop import Load, Window, offer, serve, served
+
 from askew_server.serving.call import Answer, Caller, Job
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-import grpc.aio
 from askew_server.serving.grpc_server import QuietHealth, State
 from askew_server.serving.limits import options_of
 from askew_server.serving.settings import ServerConfig
-
 
 FACTOR, DEADLINE, ROUNDS = 10, 1.0, 4
 GOODPUT, REFUSED_MS, HEALTH_MS = 0.8, 50.0, 100.0  # goals
@@ -181,15 +176,6 @@ def late_of(port: int) -> int:
         return int(call(b"", timeout=10))
 
 
-if __name__ == "__main__":
-    if "--serve" in sys.argv:
-        asyncio.run(serve(WorkService()))
-    elif "--bare" in sys.argv:
-        asyncio.run(serve_bare(KERNEL, WorkService().kernel, WAITING))
-    else:
-        sys.exit(main())
-
-
 Context = grpc.aio.ServicerContext[bytes, bytes]
 
 
@@ -220,3 +206,12 @@ async def serve_bare(path: str, work: Callable[[bytes], bytes], waiting: int) ->
     await server.start()
     await loop.run_in_executor(None, sys.stdin.read)
     await server.stop(0)
+
+
+if __name__ == "__main__":
+    if "--serve" in sys.argv:
+        asyncio.run(serve(WorkService()))
+    elif "--bare" in sys.argv:
+        asyncio.run(serve_bare(KERNEL, WorkService().kernel, WAITING))
+    else:
+        sys.exit(main())

@@ -1,30 +1,25 @@
 """Rows of a benchmark: ours beside a floor and peers, each row in a process of its own.
 
 A row that is slow is stopped after its seconds of CPU, which a busy machine does not use up, and
-the others go on. Times are of the CPU, of this process and of those that it waited for. Contenders
-take turns, medians are compared within a row, and a row fails beyond its goal.
-
-Processes that this one started and that still run: their CPU and their memory, as Linux says.
-
-What was waited for stands in RUSAGE_CHILDREN; a JVM or a server of a database is not waited for
-before it is stopped.
+the others go on. Contenders take turns, medians are compared within a row, and a row fails beyond
+its goal. Times and memory are of this process, of those that it waited for (RUSAGE_CHILDREN), and
+of those that it started and that still run, such as a JVM or the server of a database.
 """
 
 from __future__ import annotations
 
+import os
 import resource
 import signal
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from statistics import median
-from threadpoolctl import threadpool_limits
-import os
-from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 
+from threadpoolctl import threadpool_limits
 
 Work = Callable[[], object]
 OURS = "ours"

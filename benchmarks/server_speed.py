@@ -1,6 +1,4 @@
-"""What is measured together: one model, the ways to ask it, and an echo beside each.
-
-What an answer costs a running server, beside an echo of as many bytes.
+"""What an answer costs a running server, beside an echo of as many bytes.
 
     python -m benchmarks.server_speed [ROW ...]     # of SCENES; all of them without
 
@@ -14,25 +12,21 @@ what else runs on the machine, the one of calls a second does.
 
 from __future__ import annotations
 
+import gc
+import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from benchmarks.serving.windows import Goal
+from importlib.metadata import version
+
 from benchmarks.serving.host import CARD, RETRIEVE, Hosted
 from benchmarks.serving.http2 import ClosedLoop, ask_once
-from benchmarks.serving.models import EPSILON, K, questions
-from benchmarks.serving.windows import Contender
-from askew.protocol.metric_card import MetricCard
-from askew.protocol.model_card import ModelCard
-from askew.wire import convert
-import gc
-import sys
-import time
-from collections.abc import Iterator
-from importlib.metadata import version
+from benchmarks.serving.models import EPSILON, OTHER_EPSILON, OTHER_K, TOWN, K, questions
 from benchmarks.serving.windows import (
     HEADING,
+    Contender,
     Estimate,
     Goal,
     Windows,
@@ -41,10 +35,13 @@ from benchmarks.serving.windows import (
     difference,
     rate,
     ratio,
+    rotations,
 )
-from benchmarks.serving.models import OTHER_EPSILON, OTHER_K, TOWN
-from benchmarks.serving.windows import Contender, rotations
 
+from askew.protocol.metric_card import MetricCard
+from askew.protocol.model_card import ModelCard
+from askew.wire.places import metric_card_from_bytes, places_from_bytes
+from askew.wire.tastes import card_from_bytes, slate_from_bytes
 
 WIDTH = 16  # calls at once
 
@@ -105,14 +102,16 @@ def contenders(scene: Scene) -> Iterator[Mapping[str, tuple[Contender, Contender
 
 def _card(port: int, *, maps: bool) -> ModelCard | MetricCard:
     [data] = ask_once(port, CARD, [b""])
-    return convert.metric_card_from_bytes(data) if maps else convert.card_from_bytes(data)
+    return metric_card_from_bytes(data) if maps else card_from_bytes(data)
 
 
 def _check(replies: Sequence[bytes], card: ModelCard | MetricCard, k: int) -> None:
     """As a device would: exactly k whole items."""
-    name = card.collections[0].name if isinstance(card, MetricCard) else ""
     for reply in replies:
-        convert.slate_from_bytes(reply, card, k, name)
+        if isinstance(card, MetricCard):
+            places_from_bytes(reply, card, k, card.collections[0].name)
+        else:
+            slate_from_bytes(reply, card, k)
 
 
 ROUNDS, SECONDS = 9, 0.25

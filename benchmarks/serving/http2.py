@@ -1,30 +1,25 @@
-"""Frames of HTTP/2 (RFC 9113) and messages of gRPC, as bytes.
+"""Clients of gRPC made of bare HTTP/2 frames (RFC 9113).
 
-Unary gRPC calls from bytes that are ready: a closed loop that takes little of the machine.
+`ClosedLoop` asks from bytes that are ready and takes little of the machine: a client of grpcio
+takes about as much of it as the server that it measures, and h2load never looks at the status of a
+call. A call is two frames that were made before; of a reply everything is checked, its bytes and
+`grpc-status 0` in its trailers.
 
-A client of grpcio takes about as much of the machine as the server that it measures, and h2load
-never looks at the status of a call. Here a call is two frames that were made before, and of a reply
-everything is checked: its bytes, and `grpc-status 0` in its trailers.
-
-A client of gRPC made of bare HTTP/2 frames: as fast as Python allows, and free to misbehave.
-
-Nothing has to be remembered between frames: a status is found by looking for its name.
+`RawConnection` is as fast as Python allows, and free to misbehave. It remembers nothing between
+frames: a status is found by looking for its name.
 """
 
 from __future__ import annotations
 
-import struct
+import re
 import select
 import socket
-from collections.abc import Callable, Sequence
+import ssl
+import struct
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle
 from time import perf_counter
-import re
-import ssl
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE = 0, 1, 3, 4, 6, 7, 8

@@ -14,8 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import cycle
 
-from benchmarks.serving.frames import headers, message
-from benchmarks.serving.raw_http2 import RawConnection
+from benchmarks.serving.http2 import RawConnection, headers, message
 from benchmarks.serving.windows import cpu_of
 
 from askew_server.serving.call import Service

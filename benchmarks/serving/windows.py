@@ -1,9 +1,8 @@
 """Short windows of load in random order, and what each took of whom.
 
 CPU of a server: the clocks of its process and of the processes below it, threads included. Foreign
-CPU: what of the machine's busy time (/proc/stat) neither the server nor the generator took.
-
-Ratios of paired windows with intervals, and the goals that they are held against.
+CPU: what of the machine's busy time (/proc/stat) neither the server nor the generator took. Ratios
+are of the windows of one round, with bootstrap intervals, and are held against goals.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from benchmarks.serving.http2 import Tally
-import numpy as np
-from numpy.typing import NDArray
 
+import numpy as np
+from benchmarks.serving.http2 import Tally
+from numpy.typing import NDArray
 
 _TICK = os.sysconf("SC_CLK_TCK")
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from benchmarks.processes import running_peak, running_seconds
-from benchmarks.rows import cpu_seconds, peak_megabytes
+from benchmarks.rows import cpu_seconds, peak_megabytes, running_peak, running_seconds
 
 WORKS = """
 import time

@@ -12,7 +12,7 @@ A device's lattice has q >= 1024, whose steps and rounding add less than .1 % to
 its rounding to a grain adds stands in docs/places.md. Lengths scale as 1 / epsilon.
 
 Codebooks of k = 2..64 points are shipped, fitted by Lloyd's iteration to the mean distance, each
-with that mean on fresh draws; `benchmarks/fit_map_codebooks.py` computed them from fixed seeds. No
+with that mean on fresh draws; `benchmarks/fit_codebooks.py` computed them from fixed seeds. No
 optimum is known for k >= 2. Lower bound: k balls of radius t hold at most the mass of the likeliest
 region of their area, a hexagon (see `many_dimensions`). Numpy only.
 """

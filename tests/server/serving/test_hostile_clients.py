@@ -13,8 +13,7 @@ from typing import Any
 import grpc
 import grpc.aio
 import pytest
-from benchmarks.serving.frames import headers, message
-from benchmarks.serving.raw_http2 import RawConnection
+from benchmarks.serving.http2 import RawConnection, headers, message
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from askew_server.serving.call import Answer, Job

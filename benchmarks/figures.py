@@ -1,0 +1,182 @@
+"""Draws the pictures of the documents. Needs the extra `plots`.
+
+    python -m benchmarks.figures utility                       a quarter of an hour
+    python -m benchmarks.figures places
+    python -m benchmarks.figures selection [counts.npy ...]
+
+utility      docs/utility-epsilon.svg and docs/utility-k.svg: the scores of simulated people, no
+             signal dotted
+places       docs/places-offsets.png: 20 query points of a map, 5 results around a day
+selection    docs/selection-error.svg: median k-relative error against k, one line a mechanism
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from statistics import median
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from askew.dp.privacy import ADD_OR_REMOVE_ONE
+from askew.mechanisms import Canonical, Joint, LaplaceCounts, OneShot, Peeling, PermuteAndFlip
+from askew.mechanisms.tally import Integers, k_relative_error
+from askew.noise.randomness import SystemBits
+from askew.placement import Identity, Laplace, place
+from askew.placement.hexagonal import place_on_map, sample
+from askew.placement.ring import WrappedLaplace, place_on_wrapped_line
+from askew.protocol.rule_kind import RuleKind
+from askew_server.demo.simulation import simulated_table
+from askew_server.evaluation.study import Cell, Protocol, Study
+
+DOCS = Path("docs")
+INK = "#1b1b1b"
+COLORS = ("#1b6ca8", "#d1495b", "#3a7d44", "#8d6a9f", "#c98b2b", "#555555")
+STYLES = {RuleKind.POSTERIOR: "-", RuleKind.BUCKETS: "--", RuleKind.CODEBOOK: "-."}
+
+
+@contextmanager
+def figure(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
+    """A picture that is written in the end; the same content makes the same bytes."""
+    with mpl.rc_context({"svg.hashsalt": "askew", "svg.fonttype": "none", "font.size": 9}):
+        made = Figure(figsize=size, layout="constrained")
+        yield made
+        made.savefig(path, dpi=110, metadata={"Date": None} if path.suffix == ".svg" else None)
+
+
+def draw_utility(_: list[str]) -> None:
+    """Score against epsilon, and against k."""
+    study = Study(simulated_table(), Protocol(seeds=(0,), sizes=(2, 4, 8, 16)), "simulated")
+    study.play(lambda doing, done: print(f"{done:4.0%}  {doing}", flush=True))
+    draws: dict[str, Callable[[Study, Axes], None]] = {"epsilon": _by_epsilon, "k": _by_k}
+    for name, draw in draws.items():
+        with figure(DOCS / f"utility-{name}.svg", (5, 3.2)) as drawn:
+            axes = drawn.add_subplot()
+            draw(study, axes)
+            x = "k" if name == "k" else "epsilon, between any two people"
+            axes.set(xlabel=x, ylabel="score of the picks / best possible")
+            axes.set_xscale("log", base=2)
+            axes.xaxis.set_major_formatter("{x:g}")
+            axes.grid(visible=True, alpha=0.3)
+            drawn.legend(loc="outside right upper", fontsize=7)
+
+
+def _by_epsilon(study: Study, axes: Axes) -> None:
+    for color, k in zip(COLORS, study.protocol.ks, strict=False):
+        for rule, style in STYLES.items():
+            found = _cells(study.cells, rule=rule, k=k)
+            x = [c.label.epsilon for c in found]
+            _line(axes, found, x, f"{rule}, k={k}", (color, style))
+        for none in _cells(study.cells, rule=RuleKind.NONE, k=k):
+            axes.axhline(none.ratio.mean, color=color, linestyle=":", label=f"no signal, k={k}")
+
+
+def _by_k(study: Study, axes: Axes) -> None:
+    epsilons = sorted(study.protocol.epsilons)
+    epsilon = epsilons[len(epsilons) // 2]
+    for color, rule in zip(COLORS, STYLES, strict=False):
+        found = _cells(study.cells, rule=rule, epsilon=epsilon)
+        x = [c.label.k for c in found]
+        _line(axes, found, x, f"{rule}, epsilon {epsilon:g}", (color, STYLES[rule]))
+    found = _cells(study.cells, rule=RuleKind.NONE)
+    axes.plot([c.label.k for c in found], [c.ratio.mean for c in found], "k:", label="no signal")
+
+
+def _line(
+    axes: Axes, cells: Sequence[Cell], x: Sequence[float], label: str, look: tuple[str, str]
+) -> None:
+    if cells:
+        means, errors = [c.ratio.mean for c in cells], [c.ratio.error for c in cells]
+        color, style = look
+        axes.errorbar(
+            x, means, errors, label=label, color=color, linestyle=style, marker=".", capsize=2
+        )
+
+
+def _cells(cells: Iterable[Cell], **fixed: object) -> list[Cell]:
+    """The cells whose labels have these values."""
+    return [c for c in cells if all(getattr(c.label, n) == v for n, v in fixed.items())]
+
+
+def draw_places(_: list[str]) -> None:
+    """A codebook over draws of the hexagonal law, and offsets around a ring over its density."""
+    with figure(DOCS / "places-offsets.png", (9.4, 4.2)) as drawn:
+        place_axes, day_axes = drawn.subplots(1, 2)
+        town = place_on_map(0.277, 20)
+        draws = sample(3000, np.random.default_rng(1)) / 0.277
+        place_axes.plot(*draws.T, ".", color=COLORS[0], alpha=0.12, markersize=3)
+        place_axes.plot(*town.offsets.T, "o", color=COLORS[1], markersize=5)
+        place_axes.plot(0, 0, "+", color=INK, markersize=11)
+        place_axes.set(xlim=(-24, 24), ylim=(-24, 24), aspect="equal")
+        title = f"town, k = 20: {town.cost:.2f} km instead of {place_on_map(0.277, 1).cost:.2f}"
+        plain(place_axes, title, "km east of the signal", "km north")
+        draw_day(day_axes)
+
+
+def plain(axes: Axes, title: str, x: str, y: str) -> None:
+    """No frame, no grid lines: the curves carry the picture."""
+    axes.set_title(title, loc="left", fontsize=10, color=INK)
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def draw_day(axes: Axes) -> None:
+    """Five results around 24 hours at epsilon 1/4 an hour, and those of a line without ends."""
+    t = np.linspace(-12, 12, 481)
+    mass = np.diff(WrappedLaplace(6.0).cdf(t / 4))
+    axes.fill_between(t[1:], mass / 0.05, color=COLORS[0], alpha=0.25)
+    day = place_on_wrapped_line(0.25, 24.0, Identity(), 5)
+    line = place(Laplace(0.25), Identity(), 5)
+    axes.plot(day.offsets, np.zeros(5), "o", color=COLORS[1], clip_on=False, label="on the ring")
+    far = np.abs(line.offsets) <= 12
+    axes.plot(line.offsets[far], np.full(far.sum(), -0.006), "|", color=INK, label="on a line")
+    axes.set_xticks([-12, -6, 0, 6, 12])
+    axes.legend(frameon=False, fontsize=8, loc="upper right")
+    title = f"a day, ε = 1/4 per hour, k = 5: {day.cost:.2f} h"
+    plain(axes, title, "hours from the signal", "density")
+
+
+KS, RUNS, EPSILON = (5, 10, 20, 50, 100, 200, 500, 1000), 9, Fraction(1, 10)
+FAMILY = (Canonical, Joint, PermuteAndFlip, OneShot, Peeling)
+
+
+def draw_selection(paths: list[str]) -> None:
+    """A panel for Zipf counts, and for each file of counts one more."""
+    panels: dict[str, Integers] = {
+        "Zipf, 10,000 items": (1e6 / np.arange(1, 10_001)).astype(np.int64)
+    }
+    for path in map(Path, paths):
+        panels[path.stem] = np.load(path, allow_pickle=False).astype(np.int64)
+    with figure(DOCS / "selection-error.svg", (5 * len(panels), 3.6)) as drawn:
+        row = drawn.subplots(1, len(panels), squeeze=False)[0]
+        for axes, (title, counts) in zip(row, panels.items(), strict=True):
+            for name, color in zip([*(each.__name__ for each in FAMILY), ""], COLORS, strict=True):
+                errors = [max(_error(name, k, counts), 0.5) for k in KS]  # 0 on a log scale
+                axes.loglog(KS, errors, color=color, label=name or "LaplaceCounts")
+            plain(axes, title, "k", "median error, .5 for none")
+        row[0].legend(frameon=False, fontsize=7)
+
+
+def _error(name: str, k: int, counts: Integers) -> float:
+    """Median over runs of x_k minus the lowest selected count; epsilon 1/10, add or remove one."""
+    bits, neighbors = SystemBits(), ADD_OR_REMOVE_ONE
+    family = {each.__name__: each for each in FAMILY}
+    mechanism = (
+        family[name](k=k, epsilon=EPSILON, neighbors=neighbors)
+        if name
+        else LaplaceCounts(k=k, epsilon=EPSILON, neighbors=neighbors, max_items_per_unit=100)
+    )
+    runs = [mechanism.select(counts, bits=bits) for _ in range(RUNS)]
+    return float(median(k_relative_error(chosen, counts) for chosen in runs))
+
+
+if __name__ == "__main__":
+    drawing = {"utility": draw_utility, "places": draw_places, "selection": draw_selection}
+    drawing[sys.argv[1]](sys.argv[2:])
