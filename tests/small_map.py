@@ -12,7 +12,7 @@ from askew.protocol.model_card import Card
 from askew.protocol.rule_kind import MetricRuleKind
 from askew.protocol.signal import Query, Signal
 from askew.spaces.axes import Axis, AxisSpace
-from askew.spaces.map import MetricSpace, Position, Region, crow
+from askew.spaces.map import MetricSpace, Position, Region, straight_line
 from askew_client.transport.in_process import InProcess
 
 VERSION = "ab" * 16
@@ -64,7 +64,7 @@ def nearest(items: Sequence[Listing], signal: Signal, k: int) -> PlaceSlate:
 
     def far(item: Listing) -> float:
         if signal.space_version == "":
-            return crow(signal.position(), Position(*item.coordinates), 40_000)
+            return straight_line(signal.position(), Position(*item.coordinates), 40_000)
         return abs(item.coordinates[0] - float(signal.point()[0]))
 
     found = sorted(items, key=far)[:k]

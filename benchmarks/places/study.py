@@ -36,8 +36,8 @@ from askew_server.taste.model.held_out import Estimate, mean_of, ratio_of
 @dataclass(frozen=True)
 class PlaceLabel:
     """What a cell is about. ground: map or line. epsilon: per unit of distance, on a map the
-    crow's kilometer. k: 0 where a rule needs a number of its own. crowd: who asks. density: what
-    the rule knows of where people are; empty where it knows nothing.
+    straight-line kilometer. k: 0 where a rule needs a number of its own. crowd: who asks. density:
+    what the rule knows of where people are; empty where it knows nothing.
     """
 
     ground: str

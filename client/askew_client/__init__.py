@@ -19,13 +19,13 @@ _HOMES = {
     "ClientSettings": "askew_client.settings.settings",
     "Position": "askew.spaces.map",
     "UnknownTitle": "askew_client.client",
-    "Wishes": "askew_client.near.wishes",
+    "Preferences": "askew_client.near.preferences",
 }
 
 if TYPE_CHECKING:
     from askew.spaces.map import Position
     from askew_client.client import AskewClient, BlockingClient, UnknownTitle
-    from askew_client.near.wishes import Wishes
+    from askew_client.near.preferences import Preferences
     from askew_client.profile.named_place import AxisValues
     from askew_client.settings.settings import ClientSettings
 
@@ -35,8 +35,8 @@ __all__ = [
     "BlockingClient",
     "ClientSettings",
     "Position",
+    "Preferences",
     "UnknownTitle",
-    "Wishes",
 ]
 
 

@@ -23,7 +23,7 @@ from askew.address import host_of
 from askew.errors import ParameterError
 from askew_client.device.device import Companion
 from askew_client.near.places import PlaceDesk
-from askew_client.near.wishes import NO_WISHES, Wishes
+from askew_client.near.preferences import NO_PREFERENCES, Preferences
 from askew_client.opening import open_companion
 from askew_client.profile.named_place import Spot
 from askew_client.settings import paths
@@ -185,19 +185,19 @@ class AskewClient(_Client):
         collection: str,
         place: str | Spot = "home",
         *,
-        wishes: Wishes = NO_WISHES,
+        preferences: Preferences = NO_PREFERENCES,
         second_space: bool = False,
         quoted: Quote | None = None,
     ) -> NearAnswer:
         """The items of a collection near a place, ranked and picked here.
 
         place: a name, whose one signal is sent again for nothing, or a Position (or AxisValues)
-        without a name: a fresh signal and a charge each time. wishes: never sent. quoted: what
+        without a name: a fresh signal and a charge each time. preferences: never sent. quoted: what
         `near_quote` said, as for `ask`.
         """
         nearby = self._companion.nearby
         outcome = nearby.near(
-            collection, place, wishes=wishes, second_space=second_space, quoted=quoted
+            collection, place, preferences=preferences, second_space=second_space, quoted=quoted
         )
         return value_of(await outcome)
 

@@ -4,7 +4,7 @@ AskewError
 ├── ParameterError            a public argument is outside its documented range
 │   └── InfiniteCost          a disutility whose expected cost does not exist
 ├── ProfileError              the person's own ratings cannot make a profile
-│   └── WishError             wishes that cannot be read; they are never repeated
+│   └── PreferenceError             preferences that cannot be read; they are never repeated
 ├── PlaceError                a position or a value that makes no place; it is never repeated
 │   └── UnclearTown           a name of no town that the device knows, or of several
 ├── BudgetExceeded            a charge would pass a device's lifetime cap or an operator's budget
@@ -96,8 +96,8 @@ class ProfileError(AskewError):
     """The person's ratings cannot make a profile; the message names a line, never a title."""
 
 
-class WishError(ProfileError):
-    """Wishes that cannot be read. The message has no word of them."""
+class PreferenceError(ProfileError):
+    """Preferences that cannot be read. The message has no word of them."""
 
 
 class PlaceError(AskewError):

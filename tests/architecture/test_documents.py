@@ -182,7 +182,7 @@ def test_the_page_of_the_demo_shows_the_settings_of_today() -> None:
     text = page("demo.md")
     settings = ClientSettings()
     assert "@@" not in text
-    assert f"and k = {settings.near_k}; no wish" in text
+    assert f"and k = {settings.near_k}; no preference" in text
     assert f"a lifetime cap of {float(settings.place_lifetime_cap):g}, all places" in text
 
 

@@ -152,7 +152,9 @@ def test_the_device_itself_draws_from_the_same_law() -> None:
 
 
 def test_the_default_level_is_simulated_at_its_own_scale() -> None:
-    """The mean crow's distance of a draw at .277 per kilometer, against the device's own draws."""
+    """The mean straight-line distance of a draw at .277 per kilometer, against the device's own
+    draws.
+    """
     region = Region(47.0, 5.5, 55.2, 15.5)
     noise = MapNoise.in_region(Fraction(277, 1000), region)
     home, bits = Position(50.0, 10.0), SeededBits(7)

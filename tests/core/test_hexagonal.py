@@ -28,7 +28,7 @@ def test_the_lattice_never_spends_more_than_asked_and_hardly_less(epsilon: Fract
 
 
 def test_epsilon_counts_the_gauge() -> None:
-    """Planted bug: 1 / (q s), the rate per step, sold as the rate per crow's kilometer."""
+    """Planted bug: 1 / (q s), the rate per step, sold as the rate per straight-line kilometer."""
     assert HexagonalLattice(3, 4).epsilon == Fraction("1.1545") * 8 / 4
 
 

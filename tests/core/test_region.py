@@ -18,8 +18,8 @@ from askew.spaces.map import (
     MAX_APEX,
     Position,
     Region,
-    crow,
     microdegrees,
+    straight_line,
 )
 
 Pair = tuple[float, float]
@@ -114,7 +114,7 @@ def point_in(region: Region, up: float, along: float) -> Pair:
 @example(REGIONS["Fiji"][0], 0.0, 0.0, 0.0, 1.0)
 @example(Region(-0.01, -88, 0.01, 88), 0.0, 0.0, 0.0, 1.0)
 @example(Region(70, 0, 74.5, 20), 1.0, 0.0, 1.0, 1.0)
-def test_no_crows_distance_exceeds_the_shortest_path_on_the_ground(
+def test_no_straight_line_exceeds_the_shortest_path_on_the_ground(
     region: Region, up: float, along: float, other_up: float, other_along: float
 ) -> None:
     a, b = point_in(region, up, along), point_in(region, other_up, other_along)
@@ -170,13 +170,13 @@ def test_a_region_across_180_degrees_tears_no_two_places_apart() -> None:
 
 
 @given(st.floats(-20, -13), st.floats(177, 181.7), st.floats(-20, -13), st.floats(177, 181.7))
-def test_crow_is_the_planes_distance_across_180_degrees_too(
+def test_straight_line_is_the_planes_distance_across_180_degrees_too(
     u: float, east_of_u: float, v: float, east_of_v: float
 ) -> None:
     """Planted bug: the difference of two longitudes as it stands, 360 degrees too long."""
     fiji, cosine = REGIONS["Fiji"]
     a, b = ((y, (x + 180) % 360 - 180) for y, x in ((u, east_of_u), (v, east_of_v)))
-    said = crow(Position(*a), Position(*b), cosine)
+    said = straight_line(Position(*a), Position(*b), cosine)
     assert said == pytest.approx(in_the_plane(fiji, a, b), abs=1e-6)
 
 

@@ -20,7 +20,7 @@ from askew.wire import status
 from askew.wire.places import metric_card_to_bytes, places_to_bytes
 from askew.wire.queries import query_from_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew_client.near.wishes import NO_WISHES, Wishes
+from askew_client.near.preferences import NO_PREFERENCES, Preferences
 
 MADE_UP = 50  # hostile servers
 
@@ -72,21 +72,21 @@ class HostileMap:
 
 @dataclass(frozen=True)
 class Neighbor:
-    """Someone with a home, an hour, wishes and ratings."""
+    """Someone with a home, an hour, preferences and ratings."""
 
     home: Position
     hour: float
-    wishes: Wishes
+    preferences: Preferences
     ratings: dict[str, float]
 
 
 def neighbors(count: int) -> list[Neighbor]:
-    """In every corner of the region, with wishes of every kind."""
-    wishes = [
-        NO_WISHES,
-        Wishes(open_now=True),
-        Wishes(at_most={"price": -1.0}),
-        Wishes({"cuisine": {"italian": 50.0}}, {"view": frozenset({"sea"})}, ratings=3.0),
+    """In every corner of the region, with preferences of every kind."""
+    preferences = [
+        NO_PREFERENCES,
+        Preferences(open_now=True),
+        Preferences(at_most={"price": -1.0}),
+        Preferences({"cuisine": {"italian": 50.0}}, {"view": frozenset({"sea"})}, ratings=3.0),
     ]
     chance = np.random.default_rng(0)
     corners = [(47.2, 5.6), (55.3, 15.3), (47.2, 15.3), (52.52, 13.405)]
@@ -97,7 +97,7 @@ def neighbors(count: int) -> list[Neighbor]:
         Neighbor(
             Position(*homes[n]),
             hours[n % len(hours)],
-            wishes[n % len(wishes)],
+            preferences[n % len(preferences)],
             {f"Item {i}": float(i % 6) for i in range(n * 7 % 60)},
         )
         for n in range(count)

@@ -2,8 +2,8 @@
 
     recorded_device.py ADDRESS DIRECTORY PERSON AUTHORITY QUESTIONS INTERVAL WORK
 
-PERSON is "plain", or "picky": with filters, wishes and ratings. AUTHORITY: as in the settings, ""
-for plain text. WORK: seconds that the choice of the pick takes longer, of the picky one alone:
+PERSON is "plain", or "picky": with filters, preferences and ratings. AUTHORITY: as in the settings,
+"" for plain text. WORK: seconds that the choice of the pick takes longer, of the picky one alone:
 planted, so that it can be heard if it is.
 Prints the seconds at its end.
 """
@@ -18,10 +18,10 @@ from typing import Any
 from askew.spaces.map import Position
 from askew_client import BlockingClient
 from askew_client.device import nearby
-from askew_client.near.wishes import NO_WISHES, Wishes
+from askew_client.near.preferences import NO_PREFERENCES, Preferences
 from askew_client.settings.settings import ClientSettings
 
-PICKY = Wishes(
+PICKY = Preferences(
     likes={"cuisine": {"thai": 5.0, "greek": -3.0}},
     only={"cuisine": frozenset({"thai", "greek"})},
     at_most={"price": 20.0},
@@ -32,7 +32,7 @@ PICKY = Wishes(
 
 def main(address: str, directory: str, person: str, authority: str, *numbers: str) -> None:
     questions, interval, work = int(numbers[0]), float(numbers[1]), float(numbers[2])
-    wishes = PICKY if person == "picky" else NO_WISHES
+    preferences = PICKY if person == "picky" else NO_PREFERENCES
     judged = vars(nearby)["judged"]
 
     def slowly(*arguments: Any) -> Any:
@@ -46,7 +46,7 @@ def main(address: str, directory: str, person: str, authority: str, *numbers: st
         for title in [f"Item {i}" for i in range(60 if person == "picky" else 0)]:
             client.rate(title, 4)
         for _ in range(questions):
-            client.near("places", wishes=wishes)
+            client.near("places", preferences=preferences)
     sys.stdout.write(str(time.monotonic()))
 
 

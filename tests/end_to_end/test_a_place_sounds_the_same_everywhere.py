@@ -104,7 +104,7 @@ async def by_library(address: str, person: Neighbor, directory: Path) -> str:
         client.places.add("hour", AxisValues({"hour": person.hour}))
         for place in ("home", "home", person.home, "hour", "hour"):
             try:
-                await client.near("places", place, wishes=person.wishes)
+                await client.near("places", place, preferences=person.preferences)
                 ends += " answered"
             except AskewError as error:
                 ends += f" {type(error).__name__}: {error}"
@@ -151,13 +151,22 @@ def run_command(monkeypatch: pytest.MonkeyPatch, stdin: str, *arguments: str) ->
 
 
 def by_command(address: str, person: Neighbor, data: Path, patch: pytest.MonkeyPatch) -> str:
-    """`askew place add` and `askew near --wishes FILE` twice; the exit codes."""
+    """`askew place add` and `askew near --preferences FILE` twice; the exit codes."""
     data.mkdir()
-    wishes = data / "wishes.toml"
-    wishes.write_text(f"open_now = {str(person.wishes.open_now).lower()}")
+    preferences = data / "preferences.toml"
+    preferences.write_text(f"open_now = {str(person.preferences.open_now).lower()}")
     where = f"{person.home.latitude}, {person.home.longitude}"
     add = ["place", "add", "home", "--region", "DE", "--data", str(data)]
-    near = ["near", "places", "--server", address, "--data", str(data), "--wishes", str(wishes)]
+    near = [
+        "near",
+        "places",
+        "--server",
+        address,
+        "--data",
+        str(data),
+        "--preferences",
+        str(preferences),
+    ]
     codes = [run_command(patch, where, *add)]
     codes += [run_command(patch, "", *near) for _ in range(2)]
     return f"exit codes {codes}"

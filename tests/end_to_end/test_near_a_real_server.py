@@ -11,7 +11,7 @@ import pytest
 from small_collections import DAY, posts, small_map
 
 from askew.protocol.rule_kind import MetricRuleKind
-from askew_client import AskewClient, AxisValues, ClientSettings, Position, Wishes
+from askew_client import AskewClient, AxisValues, ClientSettings, Position, Preferences
 from askew_server.collections.model import MetricModel, model_of
 from askew_server.retrieval.served import snapshot_of
 from askew_server.retrieval.snapshot import SnapshotHolder
@@ -21,7 +21,7 @@ from askew_server.serving.settings import ServerConfig
 
 SETTINGS = ClientSettings(region="DE", near_k=6, timeout=20, epsilon=Fraction(1))
 BERLIN = Position(52.52, 13.405)
-CAKE = Wishes(only={"kind": frozenset({"cake"})}, open_now=True)
+CAKE = Preferences(only={"kind": frozenset({"cake"})}, open_now=True)
 
 
 @asynccontextmanager
@@ -42,7 +42,7 @@ async def test_a_place_asks_every_collection_of_a_map(tmp_path: Path) -> None:
     model = small_map()
     async with device_of(model, tmp_path) as client:
         client.places.add("home", BERLIN)
-        cafes = await client.near("cafes", wishes=CAKE)
+        cafes = await client.near("cafes", preferences=CAKE)
         others = await client.near("posts")
     assert cafes.sent == others.sent
     assert {each.title[:4] for each in cafes.results} == {"Café"}

@@ -233,7 +233,7 @@ LIKED = {f"item {i}": 1.0 for i in range(60)}
 
 
 def cost(listings: Sequence[Listing]) -> float:
-    """Seconds of a device's choice among them, by the wishes of somebody."""
+    """Seconds of a device's choice among them, by the preferences of somebody."""
     times = []
     for _ in range(3):
         began = time.perf_counter()
@@ -316,8 +316,8 @@ def area(few: Sequence[float], many: Sequence[float]) -> float:
 @pytest.mark.audit
 def test_fifty_questions_at_a_server_that_searched_tell_nobody_apart(tmp_path: Path) -> None:
     """From a reply to the end of its connection, and from there to the next one: of 50 each, for
-    people with and without wishes and ratings. An area beyond .5 +- .25 has a chance of 1e-5 if
-    they are alike; closing after the choice gives 1.
+    people with and without preferences and ratings. An area beyond .5 +- .25 has a chance of 1e-5
+    if they are alike; closing after the choice gives 1.
     """
     heard: dict[str, list[Connection]] = {"plain": [], "picky": []}
     for round_ in range(5):

@@ -1,4 +1,4 @@
-"""The noise on a map is exactly epsilon-private per crow's kilometer, proved by enumeration.
+"""The noise on a map is exactly epsilon-private per straight-line kilometer, proved by enumeration.
 
 Every coin of the production object is branched on both ways, with its exact probability; the
 fractions of an outside judge stand below.
@@ -184,8 +184,8 @@ def test_no_pair_of_points_and_no_output_breaks_the_promise_in_kilometers(q: int
         here, there = place_of(lattice, *u), place_of(lattice, *v)
         # A rational below the distance, so that the bound is the stricter one.
         squared = (here[0] - there[0]) ** 2 + (here[1] - there[1]) ** 2
-        crow = Fraction(math.isqrt(int(squared * 10**24)), 10**12)
-        bound = exponential_from_below(lattice.epsilon * crow)
+        straight_line = Fraction(math.isqrt(int(squared * 10**24)), 10**12)
+        bound = exponential_from_below(lattice.epsilon * straight_line)
         assert all(law_u[z] <= bound * law_v[z] for z in SPAN)
 
 

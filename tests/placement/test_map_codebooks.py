@@ -129,7 +129,7 @@ def test_it_beats_the_codebook_for_product_noise_at_any_scale(k: int, gain: floa
 
 @pytest.mark.parametrize("k", [1, 2, 5, 20, 64])
 def test_the_hexagon_costs_four_to_nine_percent_less_than_l1_noise(k: int) -> None:
-    """For one promise per crow's kilometer l1 noise must be drawn at epsilon / sqrt(2)."""
+    """For one promise per straight-line kilometer l1 noise must be drawn at epsilon / sqrt(2)."""
     l1 = place(Laplace(1 / np.sqrt(2), 2), Identity(), k, disutility_metric="l2").cost
     assert 0.91 < place_on_map(1.0, k).cost / l1 < 0.96
 

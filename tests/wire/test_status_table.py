@@ -25,7 +25,7 @@ CODES = {
     "ParameterError": Code.INTERNAL,
     "InfiniteCost": Code.INTERNAL,
     "ProfileError": Code.INTERNAL,
-    "WishError": Code.INTERNAL,
+    "PreferenceError": Code.INTERNAL,
     "PlaceError": Code.INTERNAL,
     "UnclearTown": Code.INTERNAL,
     "BudgetExceeded": Code.INTERNAL,

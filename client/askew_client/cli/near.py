@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from askew.catalog.listing import Attribute, Value
     from askew.protocol.metric_card import MetricCard
-    from askew_client.near.wishes import Wishes
+    from askew_client.near.preferences import Preferences
     from askew_client.profile.named_place import Spot
     from askew_client.profile.store import ProfileStore
     from askew_client.settings.config import Config
@@ -44,10 +44,10 @@ _NO_HOME = (
     help="From a place without a name, typed or on standard input: charged each time.",
 )
 @click.option(
-    "--wishes",
-    "wishes_file",
+    "--preferences",
+    "preferences_file",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="A TOML file of wishes and filters; they stay on this device.",
+    help="A TOML file of preferences and filters; they stay on this device.",
 )
 @options.all_of(
     options.server,
@@ -69,7 +69,7 @@ def near(
     collection: str | None,
     name: str | None,
     unnamed: bool,
-    wishes_file: Path | None,
+    preferences_file: Path | None,
     server: str | None,
     near_k: int | None,
     region: str | None,
@@ -91,7 +91,7 @@ def near(
     Examples:
       askew near
       askew near pharmacies --place home
-      askew near restaurants --place work --wishes my-wishes.toml -k 30
+      askew near restaurants --place work --preferences my-preferences.toml -k 30
       askew near departures --unnamed --json < here.txt
     """
     if unnamed and collection is not None:
@@ -108,7 +108,7 @@ def near(
     if collection is None:
         _list(options.run(_card(config)), as_json=as_json)
         return
-    wishes = _wishes(wishes_file)
+    preferences = _preferences(preferences_file)
     if unnamed and name is not None:
         raise click.UsageError("--unnamed asks from a place without a name, not from --place")
     profile = options.open_profile(config.data)
@@ -124,7 +124,7 @@ def near(
     _check_signal(true, given, named=not unnamed)
     options.note(f"asking {config.server} ...")
     found = options.run(
-        _asked(config, profile, collection, spot, wishes, second_space=second_space)
+        _asked(config, profile, collection, spot, preferences, second_space=second_space)
     )
     if as_json:
         options.print_json(_as_json(found))
@@ -138,7 +138,7 @@ async def _asked(  # what is asked, and from where
     profile: ProfileStore,
     collection: str,
     spot: str | Spot,
-    wishes: Wishes,
+    preferences: Preferences,
     *,
     second_space: bool,
 ) -> NearAnswer:
@@ -160,17 +160,17 @@ async def _asked(  # what is asked, and from where
             click.confirm(_SECOND_SPACE, abort=True, err=True)
             second_space = True
         asked = nearby.near(
-            collection, spot, wishes=wishes, second_space=second_space, quoted=quote
+            collection, spot, preferences=preferences, second_space=second_space, quoted=quote
         )
         return value_of(await asked)
 
 
-def _wishes(source: Path | None) -> Wishes:
-    from askew_client.near.wishes import NO_WISHES, Wishes
+def _preferences(source: Path | None) -> Preferences:
+    from askew_client.near.preferences import NO_PREFERENCES, Preferences
 
     if source is None:
-        return NO_WISHES
-    return Wishes.from_toml(source.read_text("utf-8", errors="replace"))
+        return NO_PREFERENCES
+    return Preferences.from_toml(source.read_text("utf-8", errors="replace"))
 
 
 def _check_signal(spot: Spot, given: Mapping[str, object], *, named: bool) -> None:
@@ -203,7 +203,7 @@ async def _card(config: Config) -> MetricCard:
 
 
 def _list(card: MetricCard, *, as_json: bool) -> None:
-    """What one can type after `askew near`, and in a file of wishes."""
+    """What one can type after `askew near`, and in a file of preferences."""
     if as_json:
         options.print_json([asdict(each) for each in card.collections])
         return

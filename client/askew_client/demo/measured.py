@@ -17,7 +17,7 @@ from askew.noise.randomness import RandomBits
 from askew.protocol.metric_card import MetricCard, PlaceSlate
 from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MICRODEGREES
-from askew_client.demo.person import HOME, WISHES
+from askew_client.demo.person import HOME, PREFERENCES
 from askew_client.demo.server import Rehearsal
 from askew_client.near.pick import Judged, judged
 from askew_client.near.sources import MapAsker
@@ -105,7 +105,7 @@ class MeasuredDevice:
             ],
             self._card,
         )
-        worth = sum(max(0.0, *kinds.values()) for kinds in WISHES.likes.values())
+        worth = sum(max(0.0, *kinds.values()) for kinds in PREFERENCES.likes.values())
         found = Comparison(self._judge, around, worth)
         found.add("known", known)
         found.add("everybody", everybody)
@@ -128,4 +128,4 @@ class MeasuredDevice:
 
     def _judge(self, slate: PlaceSlate) -> tuple[Judged, ...]:
         away = [self._asker.distance(each.coordinates) for each in slate.listings]
-        return judged(slate.listings, self._attributes, away, WISHES, {}, self._now)
+        return judged(slate.listings, self._attributes, away, PREFERENCES, {}, self._now)

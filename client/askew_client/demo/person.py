@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import Final
 
 from askew.spaces.map import Position
-from askew_client.near.wishes import Wishes
+from askew_client.near.preferences import Preferences
 from askew_client.views.place_map import Town
 
 COUNTRY: Final = "Germany"
 PLACE: Final = "home"
 TOWN: Final = "Heilbronn"
 HOME: Final = Position(49.1519, 9.2405)
-WISHES: Final = Wishes(
+PREFERENCES: Final = Preferences(
     likes={
         "kind": {"Vietnamese": 4.0, "Indian": 3.0, "Greek": 2.0, "Burgers": -3.0, "Bakery": -3.0}
     },

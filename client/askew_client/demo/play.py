@@ -10,7 +10,7 @@ from typing import TypeVar
 from askew.noise.randomness import SystemBits
 from askew_client.catalog.cache import Shelf
 from askew_client.demo.measured import COLLECTION, Comparison, MeasuredDevice
-from askew_client.demo.person import HOME, PLACE, WISHES
+from askew_client.demo.person import HOME, PLACE, PREFERENCES
 from askew_client.demo.screen import NearScreen
 from askew_client.demo.server import Rehearsal, demo_server, rehearsal, wait_until_healthy
 from askew_client.device.nearby import Nearby
@@ -82,7 +82,7 @@ async def _ask(
     device: Nearby, network: TappedTransport, measured: MeasuredDevice, screen: NearScreen
 ) -> NearAnswer:
     place = device.add(PLACE, HOME)
-    answer = _value(await device.near(COLLECTION, PLACE, wishes=WISHES))
+    answer = _value(await device.near(COLLECTION, PLACE, preferences=PREFERENCES))
     screen.question(place, answer, network.sent[0], measured.distance(answer.sent))
     return answer
 
@@ -90,7 +90,7 @@ async def _ask(
 async def _ask_again(
     device: Nearby, network: TappedTransport, answer: NearAnswer, screen: NearScreen
 ) -> None:
-    """The same question without wishes, and one about another collection."""
+    """The same question without preferences, and one about another collection."""
     again = _value(await device.near(COLLECTION, PLACE))
     other = _value(await device.near(OTHER, PLACE))
     first, second, _ = network.sent

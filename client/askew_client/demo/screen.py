@@ -14,8 +14,8 @@ from rich.text import Text
 from askew.protocol.metric_card import MetricCard
 from askew.spaces.map import MapNoise, Position
 from askew_client.demo.measured import Comparison
-from askew_client.demo.person import COUNTRY, HOME, PLACE, TOWN, TOWNS, WISHES
-from askew_client.views.place_map import PlaceGlow, Scene, legend, lines, rank_sign
+from askew_client.demo.person import COUNTRY, HOME, PLACE, PREFERENCES, TOWN, TOWNS
+from askew_client.views.place_map import PlaceHeatMap, Scene, legend, lines, rank_sign
 from askew_client.views.quote import NearAnswer, NearResult, PlaceCost, PlaceView, at_most
 
 WIDTH = 80
@@ -77,12 +77,12 @@ class NearScreen(Page):
             self._say(f"  {each.source}.")
         self._heading("1  The person (made up): all of this stays on the device")
         self._say(f"  {PLACE:<8} in {TOWN}, {COUNTRY}, at {_degrees(HOME)}")
-        for name, kinds in WISHES.likes.items():
+        for name, kinds in PREFERENCES.likes.items():
             for at, (kind, worth) in enumerate(kinds.items()):
                 wish = "nearer" if worth > 0 else "farther"
                 label = name if at == 0 else ""
                 self._say(f"  {label:<8} {kind} counts as {abs(worth):g} km {wish}")
-        for name, most in WISHES.at_most.items():
+        for name, most in PREFERENCES.at_most.items():
             self._say(f"  {name:<8} at most {most:g} EUR, or it is no pick")
 
     def question(self, place: PlaceView, answer: NearAnswer, sent: bytes, apart: float) -> None:
@@ -94,7 +94,7 @@ class NearScreen(Page):
             f"  They are {apart:.1f} km apart, which only this screen knows. The noise was drawn",
             f"  once, when {PLACE} was added: every server gets this position, every month.",
             f"  The whole question is {len(sent)} bytes: the noisy position and its law, the name",
-            f"  {answer.collection}, and k = {answer.k}; no wish, no filter, no clock.",
+            f"  {answer.collection}, and k = {answer.k}; no preference, no clock.",
         )
 
     def answer(self, answer: NearAnswer, noise: MapNoise) -> None:
@@ -117,7 +117,7 @@ class NearScreen(Page):
         self._say(
             f"  Mean of {draws} draws of the noise; a second process answered, none was charged.",
             "  nearest: how many km farther the nearest result is than the nearest place",
-            "  pick:    how much worse the pick is than the best place, in km, each wish",
+            "  pick:    how much worse the pick is than the best place, in km, each like",
             "           counting as the km that it is worth",
             "  no pick: how often no result passes the filter",
         )
@@ -157,12 +157,14 @@ class NearScreen(Page):
     def closing(self) -> None:
         """Say that nothing is left running."""
         self._say("")
-        self._say("The server has stopped. Home, wishes, ranking and pick never left the device.")
+        self._say(
+            "The server has stopped. Home, preferences, ranking and pick never left the device."
+        )
 
     def _map(self, answer: NearAnswer, noise: MapNoise) -> None:
         scene = Scene(
             you=HOME,
-            glow=PlaceGlow(Position(*answer.sent), float(noise.epsilon), noise.cosine),
+            heat_map=PlaceHeatMap(Position(*answer.sent), float(noise.epsilon), noise.cosine),
             results=tuple(Position(*each.coordinates) for each in answer.results),
             picked=None if answer.pick is None else answer.pick.rank - 1,
             towns=TOWNS,

@@ -3,8 +3,8 @@
 A question is one connection: the card of the server is kept like a catalog, and a first contact
 fetches it before. Which calls are
 made, and their bytes, depends on the settings, the collection, which place was chosen, the ledger
-and the replies: never on where a named place is, on wishes, filters or ratings, and never on the
-answer: there is no second question because results were far, or because no result passes. A
+and the replies: never on where a named place is, on preferences, filters or ratings, and never on
+the answer: there is no second question because results were far, or because no result passes. A
 position without a name that lies outside the region makes no call at all; inside, where it is
 changes nothing.
 """
@@ -31,11 +31,11 @@ from askew.errors import (
 from askew.noise.randomness import RandomBits
 from askew.protocol.metric_card import MetricCard, PlaceSlate
 from askew_client.device.quoting import IN_PROCESS, Quotes, covered
-from askew_client.near.pick import Judged, by_other_wishes, judged, missing, stars
+from askew_client.near.pick import Judged, by_other_preferences, judged, missing, stars
 from askew_client.near.place_forecast import PlaceForecast
 from askew_client.near.places import PlaceDesk
+from askew_client.near.preferences import NO_PREFERENCES, Preferences
 from askew_client.near.sources import Errand, NearAsker, asker_on
-from askew_client.near.wishes import NO_WISHES, Wishes
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.named_place import NamedPlace, Spot
 from askew_client.profile.store import ProfileStore
@@ -121,7 +121,7 @@ class Nearby(PlaceDesk):
         collection: str,
         place: str | Spot = "home",
         *,
-        wishes: Wishes = NO_WISHES,
+        preferences: Preferences = NO_PREFERENCES,
         second_space: bool = False,
         quoted: Quote | None = None,
     ) -> NearAnswer | Setback:
@@ -134,8 +134,8 @@ class Nearby(PlaceDesk):
         """
         try:
             shown = self._quotes.use(quoted)
-            if not isinstance(wishes, Wishes):
-                raise ParameterError("wishes", type(wishes).__name__, "Wishes")
+            if not isinstance(preferences, Preferences):
+                raise ParameterError("preferences", type(preferences).__name__, "Preferences")
             async with self._network.turn():
                 handle = "" if shown is None else shown.handle
                 errand = await asyncio.to_thread(self.errand, place, handle)
@@ -149,7 +149,7 @@ class Nearby(PlaceDesk):
                 prepare = partial(self._prepare, card, asker, place, terms.slot, draw)
                 prepared = await asyncio.to_thread(prepare)
                 reply = await self._network.retrieve(prepared.request)
-                return await asyncio.to_thread(self._open, prepared, reply, document, wishes)
+                return await asyncio.to_thread(self._open, prepared, reply, document, preferences)
         except WireError as error:
             self._card = None  # the next question fetches the card first: it may be another
             with suppress(ShelfError):  # it is tried again when that question is refused
@@ -165,17 +165,17 @@ class Nearby(PlaceDesk):
         """
         return PlaceForecast.of(replace(self._settings, level=level).map_noise, k)
 
-    def by_other_wishes(
-        self, answer: NearAnswer, wishes: Wishes, ratings: Sequence[Rated]
+    def by_other_preferences(
+        self, answer: NearAnswer, preferences: Preferences, ratings: Sequence[Rated]
     ) -> NearAnswer:
-        """An answer of this server ranked anew, on the device: nothing is sent, and wishes may
+        """An answer of this server ranked anew, on the device: nothing is sent, and preferences may
         change as often as the person likes. Raises ParameterError before `connect`.
         """
         if self._card is None:
             raise ParameterError("connection", None, "made first, by a question")
         attributes = self._card.collection(answer.collection).attributes
         with self._network.guard.private():
-            return by_other_wishes(answer, attributes, wishes, ratings, self._now())
+            return by_other_preferences(answer, attributes, preferences, ratings, self._now())
 
     async def _fetch(self, shown: Terms | None = None) -> MetricCard:
         if shown is not None:  # nothing is fetched between showing and asking
@@ -242,7 +242,7 @@ class Nearby(PlaceDesk):
             self._profile.change(lambda document: replace(document, unanswered=None))
 
     def _open(
-        self, prepared: Prepared, reply: bytes, document: ProfileDocument, wishes: Wishes
+        self, prepared: Prepared, reply: bytes, document: ProfileDocument, preferences: Preferences
     ) -> NearAnswer:
         """All that is private after it: read the reply, and rank. Raises a WireError for a hostile
         reply, which is not asked for again, and Malformed for an item that lies elsewhere than the
@@ -250,12 +250,16 @@ class Nearby(PlaceDesk):
         """
         slate = self._network.decoded_places(reply, prepared.question.query, prepared.card)
         with self._network.guard.private():
-            answer = self._answer(prepared, slate, document, wishes)
+            answer = self._answer(prepared, slate, document, preferences)
             self._answered(prepared.asker.handle)
             return answer
 
     def _answer(
-        self, prepared: Prepared, slate: PlaceSlate, document: ProfileDocument, wishes: Wishes
+        self,
+        prepared: Prepared,
+        slate: PlaceSlate,
+        document: ProfileDocument,
+        preferences: Preferences,
     ) -> NearAnswer:
         card, asker = prepared.card, prepared.asker
         if not all(asker.holds(each.coordinates) for each in slate.listings):
@@ -265,7 +269,7 @@ class Nearby(PlaceDesk):
             slate.listings,
             asked.attributes,
             [asker.distance(each.coordinates) for each in slate.listings],
-            wishes,
+            preferences,
             {key: stars(each) for key, each in document.likings().items()},
             self._now(),
         )
@@ -288,7 +292,7 @@ class Nearby(PlaceDesk):
             ),
             axes=asker.axes,
             unit=asker.unit,
-            missing=missing(asked.attributes, wishes),
+            missing=missing(asked.attributes, preferences),
             units=tuple(each.unit for each in asked.attributes),
         )
 

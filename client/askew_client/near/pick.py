@@ -1,11 +1,11 @@
-"""The private choice among the k items of an answer: by distance, wishes and filters. Pure.
+"""The private choice among the k items of an answer: by distance, preferences and filters. Pure.
 
 Nothing of it is ever sent, and no second question follows: where no item passes, the answer says
-so. So a person may change their wishes as often as they like, and nobody hears.
+so. So a person may change their preferences as often as they like, and nobody hears.
 
-The device judges every wish and filter for every item, whoever wishes what: there is no early exit,
-and it goes through the columns of the collection, which are public, and not through the wishes. So
-a server that makes an item slow to judge makes it as slow for everybody.
+The device judges every preference and filter for every item, whatever they are: there is no early
+exit, and it goes through the columns of the collection, which are public, and not through the
+preferences. So a server that makes an item slow to judge makes it as slow for everybody.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Final
 from askew.catalog.listing import Attribute, AttributeKind, Listing, Value
 from askew.catalog.title_key import title_key
 from askew.errors import maybe
-from askew_client.near.wishes import Wishes
+from askew_client.near.preferences import Preferences
 from askew_client.views.answers import Rated
 from askew_client.views.quote import NearAnswer
 
@@ -50,13 +50,13 @@ class _Column:
     any_number: bool = field(repr=False)
 
     @classmethod
-    def of(cls, name: str, wishes: Wishes) -> _Column:
+    def of(cls, name: str, preferences: Preferences) -> _Column:
         return cls(
-            likes=wishes.likes.get(name, {}),
-            only=wishes.only.get(name, frozenset()),
-            any_kind=name not in wishes.only,
-            most=wishes.at_most.get(name, inf),
-            any_number=name not in wishes.at_most,
+            likes=preferences.likes.get(name, {}),
+            only=preferences.only.get(name, frozenset()),
+            any_kind=name not in preferences.only,
+            most=preferences.at_most.get(name, inf),
+            any_number=name not in preferences.at_most,
         )
 
     def worth(self, value: Value) -> float:
@@ -74,7 +74,7 @@ def judged(  # noqa: PLR0913, PLR0917  # all that a choice depends on
     listings: Sequence[Listing],
     attributes: Sequence[Attribute],
     distances: Sequence[float],
-    wishes: Wishes,
+    preferences: Preferences,
     own_stars: Mapping[str, float],
     now: datetime.datetime,
 ) -> tuple[Judged, ...]:
@@ -83,35 +83,37 @@ def judged(  # noqa: PLR0913, PLR0917  # all that a choice depends on
     cost = h(distance) - sum of h(worth), with h(d) = d**exponent. own_stars: what the person gave
     titles, by `title_key`.
 
-    Work: the same steps for all wishes and ratings; linear in the length of every text.
+    Work: the same steps for all preferences and ratings; linear in the length of every text.
     """
-    columns = [_Column.of(each.name, wishes) for each in attributes]
-    filtered = wishes.only.keys() | wishes.at_most.keys()
+    columns = [_Column.of(each.name, preferences) for each in attributes]
+    filtered = preferences.only.keys() | preferences.at_most.keys()
     known = filtered <= {each.name for each in attributes}
     found: list[Judged] = []
     for index, (listing, distance) in enumerate(zip(listings, distances, strict=True)):
         pairs = [*zip(columns, listing.values, strict=True)]
-        own = wishes.ratings * (own_stars.get(title_key(listing.title), _MIDDLE) - _MIDDLE)
+        own = preferences.ratings * (own_stars.get(title_key(listing.title), _MIDDLE) - _MIDDLE)
         worths = [column.worth(value) for column, value in pairs]
-        cost = _h(distance, wishes) - sum([_h(each, wishes) for each in (*worths, own)])
+        cost = _h(distance, preferences) - sum([_h(each, preferences) for each in (*worths, own)])
         lets = [column.lets(value) for column, value in pairs]
-        is_now = _is_open(attributes, listing.values, now) | (not wishes.open_now)
+        is_now = _is_open(attributes, listing.values, now) | (not preferences.open_now)
         found.append(Judged(index, distance, known & all(lets) & is_now, cost))
     return tuple(sorted(found, key=lambda each: (not each.passes, each.cost, each.index)))
 
 
-def missing(attributes: Sequence[Attribute], wishes: Wishes) -> tuple[str, ...]:
-    """What wishes name and a collection does not have: such a filter lets nothing pass."""
+def missing(attributes: Sequence[Attribute], preferences: Preferences) -> tuple[str, ...]:
+    """What preferences name and a collection does not have: such a filter lets nothing pass."""
     kinds = {each.name: each.kind for each in attributes}
-    names = [f"{each}{maybe(each, kinds)}" for each in sorted(wishes.attributes - kinds.keys())]
-    limits = sorted(wishes.at_most.keys() & kinds.keys())
+    names = [
+        f"{each}{maybe(each, kinds)}" for each in sorted(preferences.attributes - kinds.keys())
+    ]
+    limits = sorted(preferences.at_most.keys() & kinds.keys())
     names += [f"{each} as a number" for each in limits if kinds[each] is not AttributeKind.NUMBER]
     for each in attributes:
         words = {word.casefold(): word for word in each.words}
-        wished = {*wishes.likes.get(each.name, ()), *wishes.only.get(each.name, ())}
+        wished = {*preferences.likes.get(each.name, ()), *preferences.only.get(each.name, ())}
         unknown = sorted(wished - words.keys()) if words else ()
         names += [f"{each.name} {word}{maybe(word, words.values())}" for word in unknown]
-    if wishes.open_now and not any(_tells_open(each) for each in attributes):
+    if preferences.open_now and not any(_tells_open(each) for each in attributes):
         names.append("opening hours")
     return tuple(names)
 
@@ -121,13 +123,13 @@ def stars(rating: float | None) -> float:
     return _LIKE if rating is None else rating
 
 
-def _h(worth: float, wishes: Wishes) -> float:
+def _h(worth: float, preferences: Preferences) -> float:
     """The disutility of a distance, and with its sign what a wish weighs against it."""
-    return copysign(abs(worth) ** wishes.exponent, worth)
+    return copysign(abs(worth) ** preferences.exponent, worth)
 
 
 def _word(value: Value) -> str | None:
-    """A value as wishes name it; None where it is unknown."""
+    """A value as preferences name it; None where it is unknown."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return None if value is None else str(value).casefold()
@@ -158,10 +160,10 @@ def _is_flag(attribute: Attribute) -> bool:
     return attribute.kind is AttributeKind.FLAG and name in _OPEN_FLAGS
 
 
-def by_other_wishes(
+def by_other_preferences(
     answer: NearAnswer,
     attributes: Sequence[Attribute],
-    wishes: Wishes,
+    preferences: Preferences,
     ratings: Sequence[Rated],
     now: datetime.datetime,
 ) -> NearAnswer:
@@ -173,7 +175,7 @@ def by_other_wishes(
     ]
     own = {title_key(rated.label): stars(rated.rating) for rated in ratings}
     distances = [each.distance for each in before]
-    order = judged(listings, attributes, distances, wishes, own, now)
+    order = judged(listings, attributes, distances, preferences, own, now)
     results = tuple(
         replace(before[each.index], rank=rank, passes=each.passes, picked=rank == 1 and each.passes)
         for rank, each in enumerate(order, 1)
@@ -182,7 +184,7 @@ def by_other_wishes(
         answer,
         results=results,
         none_passes=not any(each.passes for each in results),
-        missing=missing(attributes, wishes),
+        missing=missing(attributes, preferences),
     )
 
 

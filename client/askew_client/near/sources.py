@@ -108,7 +108,9 @@ class MapAsker:
 
     @property
     def charge(self) -> SignalCharge:
-        """Epsilon per crow's kilometer of the device's plane: no number of a server is in it."""
+        """Epsilon per straight-line kilometer of the device's plane: no number of a server is in
+        it.
+        """
         return SignalCharge.of_place(self.noise.epsilon)
 
     def settle(

@@ -189,7 +189,7 @@ COMMANDS: Final = (
     *("search", "titles", "undo", "only-rated", "like", "unrate", "forget"),
     *("rate-1", "rate-2", "rate-3", "rate-4", "rate-5", "half-less", "half-more"),
     *("ask", "stop", "use", "back", "forget-all"),
-    *("add-place", "move-place", "forget-place", "wishes"),
+    *("add-place", "move-place", "forget-place", "preferences"),
 )
 NO_KEYS: Final[Mapping[str, str]] = MappingProxyType({})
 

@@ -31,8 +31,8 @@ EPSILONS: Final[Mapping[MechanismName, tuple[Fraction, Fraction]]] = {
     "geo_laplace": (Fraction(1, 1024), Fraction(1024)),
     "bucket_rr": (Fraction(1, 1024), Fraction(20)),
 }
-# Epsilon per crow's kilometer, rounded down: odds change at most 4 times within 1, 5 and 20 km. A
-# public setting, and never derived from where a place is: the public epsilon would tell it.
+# Epsilon per straight-line kilometer, rounded down: odds change at most 4 times within 1, 5 and 20
+# km. A public setting, and never derived from where a place is: the public epsilon would tell it.
 LEVELS: Final = {
     "district": Fraction(1386, 1000),
     "town": Fraction(277, 1000),
@@ -93,8 +93,8 @@ class Caps:
     """What fresh signals may cost, in the two accounts of the ledger.
 
     lifetime, monthly: as epsilon between any two people, in all and in one month; monthly is None
-    where a month has no cap of its own. places_...: of all places together, as epsilon per crow's
-    kilometer, in all, in one month and in one draw.
+    where a month has no cap of its own. places_...: of all places together, as epsilon per
+    straight-line kilometer, in all, in one month and in one draw.
     """
 
     lifetime: Fraction
@@ -158,7 +158,7 @@ class ClientSettings:
     5 km in a town, 20 km in a county. Both are of positions that are yet to be drawn.
     near_k: results per question near a place.
     place_draw_cap, place_monthly_cap, place_lifetime_cap: what one position, those of a month and
-    all that this device will ever draw may cost, as epsilon per crow's kilometer.
+    all that this device will ever draw may cost, as epsilon per straight-line kilometer.
     max_axes_diameter: the widest list of axes that this device enters, in units of distance: a
     server that says a unit is a second instead of an hour makes a day 86,400 wide.
     Raises ParameterError for a setting out of range.

@@ -1,7 +1,7 @@
 """What the ledger says in all, in its two accounts, and what a fresh signal may still cost.
 
-Plain epsilon, between any two people, for tastes and axes; epsilon per crow's kilometer for places.
-The two never mix: a place claims no plain epsilon. Without I/O.
+Plain epsilon, between any two people, for tastes and axes; epsilon per straight-line kilometer for
+places. The two never mix: a place claims no plain epsilon. Without I/O.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ _NOTHING = Fraction(0)
 @dataclass(frozen=True)
 class Charge:
     """One entry: when and where it was spent, and what: epsilon between any two people, and epsilon
-    per unit distance where the mechanism has one; or epsilon per crow's kilometer for a place.
+    per unit distance where the mechanism has one; or epsilon per straight-line kilometer for a
+    place.
 
     kind is "signal" for a fresh signal, "copy" for one that another device paid for, "unfreeze" for
     what the person accepted as lost. handle: of the place or value that it is about, or "".
@@ -62,7 +63,7 @@ class Account:
         return sum((c.epsilon for c in self.charges if is_signal_of(c, slot)), _NOTHING)
 
     def spent_per_km_in(self, slot: str) -> Fraction:
-        """What the places that were drawn in one slot cost, per crow's kilometer."""
+        """What the places that were drawn in one slot cost, per straight-line kilometer."""
         return sum((c.epsilon_per_km for c in self.charges if is_signal_of(c, slot)), _NOTHING)
 
 

@@ -1,11 +1,11 @@
-"""A map in characters: you, the signal, where the server looks, what came back, and the glow.
+"""A map in characters: you, the signal, where the server looks, what came back, and the heat map.
 
 Pure: positions and a frame in, cells out. Whoever shows them gives the cells their colors; `lines`
 is the same map without any. Nothing from a server is drawn but positions: no title, no markup.
 
-The glow is what a server can know of a place from its signal. In kilometers of the device's plane
-the density of the noise is proportional to exp(-rate g), with g the gauge of the hexagonal law and
-rate = epsilon / 1.1545:
+The heat map is what a server can know of a place from its signal. In kilometers of the device's
+plane the density of the noise is proportional to exp(-rate g), with g the gauge of the hexagonal
+law and rate = epsilon / 1.1545:
 
     t = 15 y / 13,   g(x, y) = max(|x + t/2|, |t|, |x - t/2|)
 
@@ -115,7 +115,7 @@ def _kept(latitude: float, longitude: float) -> Position:
 
 HALF: Final = 1.6783469900166603  # the depth above which half of the law lies
 MOST: Final = 3.8897201698674286  # the same for nine tenths
-_GAUGE = 1.1545  # gauge a crow's kilometer, at most
+_GAUGE = 1.1545  # gauge a straight-line kilometer, at most
 _CORNERS = 24  # of the hexagon's outline: where its box is read off
 
 
@@ -129,9 +129,9 @@ class Town:
 
 
 @dataclass(frozen=True)
-class PlaceGlow:
-    """The glow of a signal. epsilon: per crow's kilometer. cosine: of the device's plane, in parts
-    of 1/65536. All of it is public once the signal has left.
+class PlaceHeatMap:
+    """The heat map of a signal. epsilon: per straight-line kilometer. cosine: of the device's
+    plane, in parts of 1/65536. All of it is public once the signal has left.
     """
 
     signal: Position
@@ -188,20 +188,22 @@ def share_above(depth: float) -> float:
     return 1 - (1 + depth) * exp(-depth)
 
 
-def likeliest(towns: Sequence[Town], glow: PlaceGlow, count: int = 3) -> tuple[LikelyTown, ...]:
+def likeliest(
+    towns: Sequence[Town], heat_map: PlaceHeatMap, count: int = 3
+) -> tuple[LikelyTown, ...]:
     """Where a server would look first that knows no more than the list: population times density.
 
     The shares are among all towns of the list, so they sum to at most one. Nothing for no people.
     """
-    weights = [(town.population * exp(-glow.depth(town.at)), town) for town in towns]
+    weights = [(town.population * exp(-heat_map.depth(town.at)), town) for town in towns]
     total = sum(weight for weight, _ in weights)
     best = sorted(weights, key=lambda each: -each[0])[:count]
     return tuple(LikelyTown(town, weight / total) for weight, town in best if total and weight)
 
 
-def people_within(towns: Sequence[Town], glow: PlaceGlow, depth: float = HALF) -> int:
+def people_within(towns: Sequence[Town], heat_map: PlaceHeatMap, depth: float = HALF) -> int:
     """How many people of the list live above this depth: those whom you are hidden among."""
-    return sum(town.population for town in towns if glow.depth(town.at) <= depth)
+    return sum(town.population for town in towns if heat_map.depth(town.at) <= depth)
 
 
 _RANKS: Final = "123456789abcdefghijklmnopqrstuvwxyz"
@@ -232,8 +234,8 @@ class Ink(Enum):
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell. upper and lower: the depth of the glow in its two halves, infinite where there is
-    none. sign: a sign of its ink, or a letter of a town's name.
+    """One cell. upper and lower: the depth of the heat map in its two halves, infinite where there
+    is none. sign: a sign of its ink, or a letter of a town's name.
     """
 
     sign: str = " "
@@ -246,13 +248,13 @@ class Cell:
 class Scene:
     """What a map shows. results: best first. Private as a whole: it has the true place.
 
-    picked: the index of the pick among the results, or None. drawn: whether the middle of the glow
-    is a signal, rather than the place from which one would be drawn. A part that is not there is
-    not drawn.
+    picked: the index of the pick among the results, or None. drawn: whether the middle of the heat
+    map is a signal, rather than the place from which one would be drawn. A part that is not there
+    is not drawn.
     """
 
     you: Position | None = field(default=None, repr=False)
-    glow: PlaceGlow | None = field(default=None, repr=False)
+    heat_map: PlaceHeatMap | None = field(default=None, repr=False)
     probes: tuple[Position, ...] = field(default=(), repr=False)
     results: tuple[Position, ...] = field(default=(), repr=False)
     picked: int | None = field(default=None, repr=False)
@@ -261,16 +263,18 @@ class Scene:
     drawn: bool = True
 
     def frame(self, width: int, height: int) -> Frame:
-        """A frame of so many cells that has every mark, and half of the glow."""
+        """A frame of so many cells that has every mark, and half of the heat map."""
         marks = [*self.probes, *self.results, *(at for at in (self.you, self.cursor) if at)]
-        if self.glow is not None:
-            marks += [self.glow.signal, *self.glow.outline(HALF)]
+        if self.heat_map is not None:
+            marks += [self.heat_map.signal, *self.heat_map.outline(HALF)]
         return Frame.around(marks, width, height)
 
 
-def probes_around(glow: PlaceGlow, offsets: Sequence[Sequence[float]]) -> tuple[Position, ...]:
+def points_around(
+    heat_map: PlaceHeatMap, offsets: Sequence[Sequence[float]]
+) -> tuple[Position, ...]:
     """Where a rule looks: its offsets (k, 2), in kilometers of the device's plane, on the map."""
-    return tuple(glow.position(x, y) for x, y in offsets)
+    return tuple(heat_map.position(x, y) for x, y in offsets)
 
 
 def rank_sign(rank: int) -> str:
@@ -285,15 +289,15 @@ def draw(scene: Scene, frame: Frame, *, plain: bool = False) -> tuple[tuple[Cell
     rows = []
     for row in range(frame.height):
         cells = [marks.get((row, column), Cell()) for column in range(frame.width)]
-        if scene.glow is not None:
-            glow = scene.glow
-            cells = [_lit(cell, glow, frame, row, column) for column, cell in enumerate(cells)]
+        if scene.heat_map is not None:
+            heat_map = scene.heat_map
+            cells = [_lit(cell, heat_map, frame, row, column) for column, cell in enumerate(cells)]
         rows.append(tuple(cells))
     return tuple(rows)
 
 
 def lines(scene: Scene, frame: Frame, *, plain: bool = False) -> tuple[str, ...]:
-    """The map as text, without color: blanks of the glow become shades. Then the scale."""
+    """The map as text, without color: blanks of the heat map become shades. Then the scale."""
     rows = tuple(
         "".join(shade(cell, plain=plain) if cell.sign == " " else cell.sign for cell in row)
         for row in draw(scene, frame, plain=plain)
@@ -304,21 +308,21 @@ def lines(scene: Scene, frame: Frame, *, plain: bool = False) -> tuple[str, ...]
 def legend(scene: Scene, *, plain: bool = False, shaded: bool = True) -> tuple[str, ...]:
     """What the signs on this map mean, a phrase each: only of what it has.
 
-    shaded: the glow is in characters, and not in color.
+    shaded: the heat map is in characters, and not in color.
     """
     ink = {each: each.sign(plain=plain) for each in Ink}
     half, most = _SHADES[plain]
     who = "you" if scene.drawn else "the signal"
     said = (
         (scene.you, f"{ink[Ink.YOU]} you"),
-        (scene.glow and scene.drawn, f"{ink[Ink.SIGNAL]} the signal"),
+        (scene.heat_map and scene.drawn, f"{ink[Ink.SIGNAL]} the signal"),
         (scene.probes, f"{ink[Ink.PROBE]} probes"),
         (scene.results, "1 2 3 results in your order"),
         (scene.picked is not None, f"{ink[Ink.PICK]} your pick"),
         (scene.towns, f"{ink[Ink.TOWN]} town"),
-        (scene.glow and shaded, f"{half} {who}, 5 times in 10"),
-        (scene.glow and shaded, f"{half} and {most} {who}, 9 times in 10"),
-        (scene.glow and not shaded, f"the brighter, the likelier {who}"),
+        (scene.heat_map and shaded, f"{half} {who}, 5 times in 10"),
+        (scene.heat_map and shaded, f"{half} and {most} {who}, 9 times in 10"),
+        (scene.heat_map and not shaded, f"the brighter, the likelier {who}"),
     )
     return tuple(words for there, words in said if there)
 
@@ -343,8 +347,8 @@ def _signs(scene: Scene) -> Iterator[tuple[Position, Ink, str]]:
         yield scene.results[index], Ink.RESULT, rank_sign(index + 1)
     if scene.picked is not None:
         yield scene.results[scene.picked], Ink.PICK, ""
-    if scene.glow is not None and scene.drawn:
-        yield scene.glow.signal, Ink.SIGNAL, ""
+    if scene.heat_map is not None and scene.drawn:
+        yield scene.heat_map.signal, Ink.SIGNAL, ""
     if scene.you is not None:
         yield scene.you, Ink.YOU, ""
     if scene.cursor is not None:
@@ -384,13 +388,13 @@ def _one_cell_each(name: str) -> bool:
     return name.isprintable() and narrow
 
 
-def _lit(cell: Cell, glow: PlaceGlow, frame: Frame, row: int, column: int) -> Cell:
-    upper, lower = (glow.depth(frame.position(row + part, column)) for part in (-0.25, 0.25))
+def _lit(cell: Cell, heat_map: PlaceHeatMap, frame: Frame, row: int, column: int) -> Cell:
+    upper, lower = (heat_map.depth(frame.position(row + part, column)) for part in (-0.25, 0.25))
     return replace(cell, upper=upper, lower=lower)
 
 
 def shade(cell: Cell, *, plain: bool = False) -> str:
-    """The glow of a cell as a character."""
+    """The heat of a cell as a character."""
     depth = (cell.upper + cell.lower) / 2
     half, most = _SHADES[plain]
     return half if depth <= HALF else most if depth <= MOST else " "

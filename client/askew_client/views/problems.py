@@ -18,6 +18,7 @@ from askew.errors import (
     OtherKind,
     ParameterError,
     PlaceError,
+    PreferenceError,
     ProfileError,
     QuoteVoid,
     SecondSpace,
@@ -27,7 +28,6 @@ from askew.errors import (
     Unreachable,
     VaultError,
     WireError,
-    WishError,
 )
 
 _Outcome = TypeVar("_Outcome")
@@ -45,7 +45,7 @@ class Trouble(Enum):
     HOSTILE = "the server's answer was refused"
     LOCKED = "the profile is locked"
     PROFILE = "the profile does not allow it"
-    WISHES = "the wishes cannot be read"
+    PREFERENCES = "the preferences cannot be read"
     SETTINGS = "a setting does not allow it"
     STORE = "a file cannot be used"
     BUSY = "this device is at work"
@@ -79,7 +79,7 @@ _TROUBLE: tuple[tuple[type[AskewError], Trouble, str], ...] = (
     (ConfigError, Trouble.STORE, "What you chose holds until the app ends; it is not kept."),
     (VaultError, Trouble.LOCKED, "Type the passphrase again; nothing was changed."),
     (PlaceError, Trouble.PROFILE, "Look at your places in `askew place list`."),
-    (WishError, Trouble.WISHES, "The order stays as it is, and nothing was sent."),
+    (PreferenceError, Trouble.PREFERENCES, "The order stays as it is, and nothing was sent."),
     (ProfileError, Trouble.PROFILE, "Look at the ratings in `askew profile list`."),
     (OtherKind, Trouble.OTHER, "`askew ask` asks this server for titles."),
     (StaleSpace, Trouble.STALE_SPACE, "Connect again; if that is no help, is today's date right?"),

@@ -162,7 +162,7 @@ MAP_AXES = ("latitude", "longitude")
 
 @dataclass(frozen=True)
 class PlaceCost:
-    """What a place's signal costs, per crow's kilometer, beside what all signals have cost.
+    """What a place's signal costs, per straight-line kilometer, beside what all signals have cost.
 
     hidden_km: how far apart two places may be for the odds between them to change `odds` times at
     most: what the level promises. fresh: whether it is drawn and charged for this, and not sent
@@ -259,9 +259,9 @@ class NearResult:
 @dataclass(frozen=True)
 class NearAnswer:
     """The results of one question, best first. none_passes: no result passes the filters, which is
-    said and never asked about again. sent: the noisy coordinates that left. missing: what wishes
-    name and this collection does not have. axes: what coordinates are; unit: of distances; units:
-    of the values of a result, "" where one has none.
+    said and never asked about again. sent: the noisy coordinates that left. missing: what
+    preferences name and this collection does not have. axes: what coordinates are; unit: of
+    distances; units: of the values of a result, "" where one has none.
     """
 
     collection: str
@@ -304,7 +304,7 @@ class LedgerLine:
 
 @dataclass(frozen=True)
 class PlaceBudget:
-    """The account of places, as epsilon per crow's kilometer: in all, and what this month's
+    """The account of places, as epsilon per straight-line kilometer: in all, and what this month's
     positions cost.
     """
 

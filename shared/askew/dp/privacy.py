@@ -137,7 +137,8 @@ class SignalCharge:
 
     epsilon: plain local DP, between any two people. epsilon_per_distance: beside it, for a
     mechanism that protects near people more; None for one that treats every pair alike.
-    epsilon_per_km: of a place, per crow's kilometer; it claims no plain epsilon, so that is 0.
+    epsilon_per_km: of a place, per straight-line kilometer; it claims no plain epsilon, so that is
+    0.
     """
 
     epsilon: Fraction

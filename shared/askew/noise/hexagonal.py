@@ -16,8 +16,9 @@ rounded at random with ONE shared uniform: U < frac(i') moves i up, the same U <
 
 Guarantee: metric (geographic) differential privacy. Privacy unit: one position. For all points x, y
 of the plane and every set S of outputs, P(S | x) <= exp(epsilon |x - y|) P(S | y), with |.| the
-crow's (Euclidean) distance in kilometers and epsilon = 1.1545 / (q s), no slack, off the lattice
-too. Draws about one position add. No plain local epsilon: far points are meant to be told apart.
+straight-line (Euclidean) distance in kilometers and epsilon = 1.1545 / (q s), no slack, off the
+lattice too. Draws about one position add. No plain local epsilon: far points are meant to be told
+apart.
 
 Proof. A point lies in the triangle of its floor, the floor plus (1, 1), and the floor with the
 coordinate of the larger fraction moved up. The shared uniform rounds it to these three corners,
@@ -52,7 +53,7 @@ from askew.errors import ParameterError
 from askew.noise.geometric import TwoSidedGeometric, check_lattice, lattice_for
 from askew.noise.randomness import Coins, RandomBits, RationalOdds
 
-GAUGE: Final = Fraction(11545, 10000)  # steps a crow's distance of s takes, at most
+GAUGE: Final = Fraction(11545, 10000)  # steps a straight-line distance of s takes, at most
 RISE: Final = Fraction(13, 15)  # of a row of the lattice over the one below it, in units of s
 NEIGHBORS: Final = ((1, 0), (1, 1), (0, 1), (-1, 0), (-1, -1), (0, -1))
 
@@ -80,7 +81,8 @@ class HexagonalLattice:
 
     @classmethod
     def for_epsilon(cls, epsilon: Fraction) -> HexagonalLattice:
-        """The lattice whose epsilon per crow's kilometer is at most `epsilon`, by under 0.1 %.
+        """The lattice whose epsilon per straight-line kilometer is at most `epsilon`, by under 0.1
+        %.
 
         Raises ParameterError outside [1/1024, 1024], and for a float.
         """
@@ -96,7 +98,7 @@ class HexagonalLattice:
 
     @property
     def epsilon(self) -> Fraction:
-        """Exact epsilon per crow's kilometer."""
+        """Exact epsilon per straight-line kilometer."""
         return GAUGE / (self.inverse_rate * self.step)
 
     @property
@@ -110,8 +112,8 @@ class HexagonalLattice:
 
     @property
     def mean_distance(self) -> float:
-        """Mean crow's distance of the noise, in kilometers: the mean number of steps, exact, times
-        the mean distance of the hexagon's sides. Too low by less than a part 1 / (20 q**2).
+        """Mean straight-line distance of the noise, in kilometers: the mean number of steps, exact,
+        times the mean distance of the hexagon's sides. Too low by less than a part 1 / (20 q**2).
         """
         q, rise = self.inverse_rate, float(RISE)
         steps_away = 6 * q * (q + 1) * (2 * q + 1) / (1 + 6 * q * (q + 1))

@@ -1,4 +1,4 @@
-"""Results on a map: k offsets in kilometers for the hexagonal noise and the crow's distance.
+"""Results on a map: k offsets in kilometers for the hexagonal noise and the straight-line distance.
 
 The law is that of `askew.noise.hexagonal` as its lattice becomes fine. With w_1, .., w_6 the
 neighbors of zero in units of a step, N the norm whose unit ball is their hexagon and g = 1.1545 its
@@ -63,10 +63,10 @@ def place_on_map(
 ) -> Placement:
     """At most k offsets (k, 2) in kilometers of the device's plane, nearest to the signal first.
 
-    epsilon: per crow's kilometer. h: of the crow's distance, default h(t) = t. on_demand: fit what
-    is not shipped, another h or k > 64 (seconds); without, the shipped codebook of at most k points
-    stands in and its cost under h is measured. Raises InfiniteCost for an h of infinite cost,
-    ParameterError for an epsilon or a k that is not positive.
+    epsilon: per straight-line kilometer. h: of the straight-line distance, default h(t) = t.
+    on_demand: fit what is not shipped, another h or k > 64 (seconds); without, the shipped codebook
+    of at most k points stands in and its cost under h is measured. Raises InfiniteCost for an h of
+    infinite cost, ParameterError for an epsilon or a k that is not positive.
     """
     check_k(k)
     check_positive("epsilon", epsilon)

@@ -199,8 +199,10 @@ class Region(Area):
         )
 
 
-def crow(a: Position, b: Position, cosine: int) -> float:
-    """The crow's distance in kilometers in a plane with this cosine, the short way around."""
+def straight_line(a: Position, b: Position, cosine: int) -> float:
+    """The straight-line distance in kilometers in a plane with this cosine, the short way
+    around.
+    """
     east = (b.longitude - a.longitude + 180) % 360 - 180
     x = float(KM_OF_LONGITUDE) * cosine / COSINE_PARTS * east
     return hypot(x, float(KM_OF_LATITUDE) * (b.latitude - a.latitude))
@@ -223,12 +225,14 @@ class MapNoise:
 
     @classmethod
     def in_region(cls, epsilon: Fraction, region: Region) -> MapNoise:
-        """The noise of at most this epsilon per crow's kilometer in the plane of a region."""
+        """The noise of at most this epsilon per straight-line kilometer in the plane of a
+        region.
+        """
         return cls(HexagonalLattice.for_epsilon(epsilon), region.cosine)
 
     @property
     def epsilon(self) -> Fraction:
-        """Exact epsilon per crow's kilometer."""
+        """Exact epsilon per straight-line kilometer."""
         return self.lattice.epsilon
 
     def perturb(self, position: Position, region: Region, bits: RandomBits) -> tuple[int, int]:

@@ -230,9 +230,9 @@ def test_what_a_collection_does_not_have_is_said_with_the_nearest_that_it_has(
     place("add", "home", "--region", "DE", stdin=HOME)
     near = ("--server", address, "--data", data)
     assert "(perhaps places)" in askew("near", "place", *near).err
-    wishes = tmp_path / "wishes.toml"
-    wishes.write_text("[at_most]\nprise = 10\n")
-    found = askew("near", "places", *near, "--wishes", wishes)
+    preferences = tmp_path / "preferences.toml"
+    preferences.write_text("[at_most]\nprise = 10\n")
+    found = askew("near", "places", *near, "--preferences", preferences)
     assert "this collection does not have: prise (perhaps price)" in found.out
 
 
@@ -305,19 +305,21 @@ def test_what_is_near_comes_with_the_pick_and_says_what_was_sent(
     assert value["fresh"] is False
 
 
-def test_wishes_come_from_a_file_and_an_empty_choice_is_said(
+def test_preferences_come_from_a_file_and_an_empty_choice_is_said(
     askew: Askew, place: Place, address: str, data: Path, tmp_path: Path
 ) -> None:
     place("add", "home", "--region", "DE", stdin=HOME)
-    wishes = tmp_path / "wishes.toml"
-    wishes.write_text("[at_most]\nprice = -1\n[only]\nview = ['sea']\n")
-    found = askew("near", "places", "--server", address, "--data", data, "--wishes", wishes)
+    preferences = tmp_path / "preferences.toml"
+    preferences.write_text("[at_most]\nprice = -1\n[only]\nview = ['sea']\n")
+    found = askew(
+        "near", "places", "--server", address, "--data", data, "--preferences", preferences
+    )
     assert found.code == 0
     assert "no result passes your filters; the server is not asked again" in found.out
     assert "this collection does not have: view" in found.out
     assert {line[0] for line in found.out.splitlines()} == {"-", "("}
-    wishes.write_text("secret = 1")
-    bad = askew("near", "places", "--server", address, "--data", data, "--wishes", wishes)
+    preferences.write_text("secret = 1")
+    bad = askew("near", "places", "--server", address, "--data", data, "--preferences", preferences)
     assert bad.code == 1
     assert "secret" not in bad.err
 

@@ -11,13 +11,13 @@ from askew.errors import ParameterError
 from askew.protocol.metric_card import PlaceSlate
 from askew_client.demo.measured import Comparison, Row
 from askew_client.near.pick import Judged, judged
-from askew_client.near.wishes import Wishes
+from askew_client.near.preferences import Preferences
 
 ATTRIBUTES = (
     Attribute("kind", AttributeKind.CATEGORY),
     Attribute("price", AttributeKind.NUMBER),
 )
-WISHES = Wishes(likes={"kind": {"curry": 4.0}}, at_most={"price": 10.0})
+PREFERENCES = Preferences(likes={"kind": {"curry": 4.0}}, at_most={"price": 10.0})
 NOW = datetime.datetime(2026, 11, 22, 12, 0)
 
 
@@ -32,7 +32,7 @@ def slate(*items: tuple[float, str, float]) -> PlaceSlate:
 
 def judge(of: PlaceSlate) -> tuple[Judged, ...]:
     away = [each.coordinates[0] for each in of.listings]
-    return judged(of.listings, ATTRIBUTES, away, WISHES, {}, NOW)
+    return judged(of.listings, ATTRIBUTES, away, PREFERENCES, {}, NOW)
 
 
 # The nearest is 1 km away; the best is the curry at 3 km, which counts as -1.

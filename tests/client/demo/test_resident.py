@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from askew.spaces.map import crow
-from askew_client.demo.person import COUNTRY, HOME, TOWN, TOWNS, WISHES
+from askew.spaces.map import straight_line
+from askew_client.demo.person import COUNTRY, HOME, PREFERENCES, TOWN, TOWNS
 from askew_client.settings.regions import region_of
 from askew_server.demo.places import KINDS, german_towns, places_model
 
@@ -12,7 +12,7 @@ def test_the_home_lies_in_its_town_and_its_country() -> None:
     region = region_of(COUNTRY)
     assert region.contains(HOME)
     [town] = [each for each in TOWNS if each.name == TOWN]
-    assert crow(HOME, town.at, region.cosine) < 3
+    assert straight_line(HOME, town.at, region.cosine) < 3
 
 
 def test_the_towns_of_the_map_are_real_ones() -> None:
@@ -23,7 +23,7 @@ def test_the_towns_of_the_map_are_real_ones() -> None:
     assert [each for each in shown if each not in known] == []
 
 
-def test_the_wishes_are_about_what_the_demos_places_have() -> None:
+def test_the_preferences_are_about_what_the_demos_places_have() -> None:
     [food] = [each for each in places_model().card.collections if each.name == "food"]
-    assert WISHES.attributes <= {each.name for each in food.attributes}
-    assert set(WISHES.likes["kind"]) <= {kind.name.casefold() for kind in KINDS}
+    assert PREFERENCES.attributes <= {each.name for each in food.attributes}
+    assert set(PREFERENCES.likes["kind"]) <= {kind.name.casefold() for kind in KINDS}

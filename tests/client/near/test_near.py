@@ -27,14 +27,14 @@ from askew.protocol.metric_card import PlaceSlate
 from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import Position, Region
 from askew_client.device.doctor import check_metric_space
+from askew_client.near.preferences import NO_PREFERENCES, Preferences
 from askew_client.near.sources import EARTH_RADIUS, AxisErrand, MapAsker
-from askew_client.near.wishes import NO_WISHES, Wishes
 from askew_client.profile.named_place import AxisValues, Spot
 from askew_client.views.problems import Setback
 from askew_client.views.quote import AxesCost, NearAnswer, PlaceCost, Quote
 
-ITALIAN = Wishes(likes={"cuisine": {"italian": 30.0}})
-NOTHING_PASSES = Wishes(at_most={"price": -1.0})
+ITALIAN = Preferences(likes={"cuisine": {"italian": 30.0}})
+NOTHING_PASSES = Preferences(at_most={"price": -1.0})
 MORNING, EVENING = AxisValues({"hour": 8.5}), AxisValues({"hour": 20.0})
 
 
@@ -74,13 +74,17 @@ def test_distances_are_great_circles() -> None:
     assert asker.distance((52.52, 13.405)) == 0
 
 
-HIDDEN: dict[str, tuple[Position, Wishes, dict[str, float]]] = {
-    "here": (BERLIN, NO_WISHES, {}),
-    "there": (MUNICH, NO_WISHES, {}),
-    "wishes": (BERLIN, ITALIAN, {}),
+HIDDEN: dict[str, tuple[Position, Preferences, dict[str, float]]] = {
+    "here": (BERLIN, NO_PREFERENCES, {}),
+    "there": (MUNICH, NO_PREFERENCES, {}),
+    "preferences": (BERLIN, ITALIAN, {}),
     "a filter that leaves none": (BERLIN, NOTHING_PASSES, {}),
-    "wishes for what there is not": (MUNICH, Wishes(only={"view": frozenset({"sea"})}), {}),
-    "ratings": (BERLIN, Wishes(ratings=9.0), {"Item 3": 5.0, "Item 8": 1.0}),
+    "preferences for what there is not": (
+        MUNICH,
+        Preferences(only={"view": frozenset({"sea"})}),
+        {},
+    ),
+    "ratings": (BERLIN, Preferences(ratings=9.0), {"Item 3": 5.0, "Item 8": 1.0}),
 }
 
 
@@ -89,12 +93,12 @@ async def test_which_calls_are_made_depends_on_nothing_private(device: Device, c
     """One card and one question, whatever came back. Planted bug: a second question with a larger
     k because results were far or none passed.
     """
-    position, wishes, ratings = HIDDEN[case]
+    position, preferences, ratings = HIDDEN[case]
     device.profile.change(lambda p: p.edited({title: (r,) for title, r in ratings.items()}))
     device.nearby.add("home", position)
-    found = await asked(device, wishes=wishes)
+    found = await asked(device, preferences=preferences)
     assert (device.server.n_cards, len(device.server.requests)) == (1, 1)
-    assert found.none_passes is (wishes.at_most == {"price": -1.0} or bool(wishes.only))
+    assert found.none_passes is (preferences.at_most == {"price": -1.0} or bool(preferences.only))
     assert (found.pick is None) is found.none_passes
     noise = 4 * 2 + 8  # what differs between two draws: two coordinates; nothing else may
     assert len(device.server.requests[0]) < 64 + noise
@@ -104,13 +108,13 @@ async def test_the_bytes_differ_in_the_noisy_position_alone(
     another_device: Callable[[str], Device],
 ) -> None:
     """Two people, the same noise: same length, and the same bytes but for 2 x 4 of them. Planted
-    bugs: filters that leave; a larger k for whoever has wishes.
+    bugs: filters that leave; a larger k for whoever has preferences.
     """
     sent = []
-    for number, (position, wishes, _) in enumerate(HIDDEN.values()):
+    for number, (position, preferences, _) in enumerate(HIDDEN.values()):
         device = another_device(str(number))
         device.nearby.add("home", position)
-        await asked(device, wishes=wishes)
+        await asked(device, preferences=preferences)
         sent.append(device.server.requests[0])
     assert len({len(each) for each in sent}) == 1
     columns = {at for one in sent for at, byte in enumerate(one) if byte != sent[0][at]}
@@ -159,9 +163,9 @@ async def test_a_place_of_a_wrong_type_is_said_before_any_call(device: Device, s
     assert (device.server.n_cards, device.signals.charges()) == (0, ())
 
 
-async def test_wishes_of_a_wrong_type_are_said_before_any_call(device: Device) -> None:
+async def test_preferences_of_a_wrong_type_are_said_before_any_call(device: Device) -> None:
     """Planted bug: they break after the question, which was paid for."""
-    error = await refused(device, BERLIN, wishes={"open_now": True})
+    error = await refused(device, BERLIN, preferences={"open_now": True})
     assert isinstance(error, ParameterError)
     assert "open_now" not in str(error)
     assert (device.server.n_cards, device.signals.charges()) == (0, ())

@@ -1,4 +1,6 @@
-"""The private pick: by distance and wishes, among those that pass, and said where none does."""
+"""The private pick: by distance and preferences, among those that pass, and said where none
+does.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,9 @@ from hypothesis import strategies as st
 
 from askew.catalog.listing import MAX_HOURS, Attribute, AttributeKind, Listing, Value
 from askew.catalog.title_key import title_key
-from askew.errors import OutOfRange, ProfileError, WishError
+from askew.errors import OutOfRange, PreferenceError, ProfileError
 from askew_client.near.pick import Judged, is_open, judged, missing, stars
-from askew_client.near.wishes import NO_WISHES, Wishes
+from askew_client.near.preferences import NO_PREFERENCES, Preferences
 
 CUISINE = Attribute("cuisine", AttributeKind.CATEGORY)
 PRICE = Attribute("price", AttributeKind.NUMBER)
@@ -36,11 +38,11 @@ def listings(*rows: tuple[Value, ...]) -> list[Listing]:
 def chosen(
     rows: Sequence[tuple[Value, ...]],
     distances: Sequence[float],
-    wishes: Wishes = NO_WISHES,
+    preferences: Preferences = NO_PREFERENCES,
     columns: Sequence[Attribute] = COLUMNS,
     stars: Mapping[str, float] = MappingProxyType({}),
 ) -> tuple[Judged, ...]:
-    return judged(listings(*rows), columns, distances, wishes, stars, MONDAY)
+    return judged(listings(*rows), columns, distances, preferences, stars, MONDAY)
 
 
 def order(*arguments: object, **named: object) -> list[int]:
@@ -52,8 +54,10 @@ PLAIN = [("thai", 10.0, "24/7")] * 3
 
 @pytest.mark.parametrize("distances", [*permutations((1.0, 2.0, 3.0))])
 @pytest.mark.parametrize("exponent", [0.5, 1.0, 2.0])
-def test_without_wishes_the_nearest_is_best(distances: tuple[float, ...], exponent: float) -> None:
-    found = order(PLAIN, distances, Wishes(exponent=exponent))
+def test_without_preferences_the_nearest_is_best(
+    distances: tuple[float, ...], exponent: float
+) -> None:
+    found = order(PLAIN, distances, Preferences(exponent=exponent))
     assert [distances[i] for i in found] == [1.0, 2.0, 3.0]
 
 
@@ -67,17 +71,17 @@ def test_a_tie_goes_to_the_lower_id() -> None:
 def test_a_liked_kind_weighs_as_much_as_its_kilometers(worth: float, best: int) -> None:
     """Item 0 is italian, and one kilometer farther."""
     rows = [("italian", 1.0, "24/7"), ("thai", 1.0, "24/7")]
-    wishes = Wishes(likes={"cuisine": {"italian": worth}})
-    assert order(rows, (3.0, 2.0), wishes)[0] == best
+    preferences = Preferences(likes={"cuisine": {"italian": worth}})
+    assert order(rows, (3.0, 2.0), preferences)[0] == best
 
 
 def test_a_like_counts_by_the_disutility() -> None:
     """h(t) = t^2: 10 km and a like of 4 are 100 - 16; 9.1 km are 82.8, and nearer by cost."""
     rows = [("italian", 1.0, "24/7"), ("thai", 1.0, "24/7")]
     likes = {"cuisine": {"italian": 4.0}}
-    assert order(rows, (10.0, 9.1), Wishes(likes=likes)) == [0, 1]
-    assert order(rows, (10.0, 9.1), Wishes(likes=likes, exponent=2.0)) == [1, 0]
-    assert [each.cost for each in chosen(rows, (10.0, 9.0), Wishes(likes, exponent=2.0))] == [
+    assert order(rows, (10.0, 9.1), Preferences(likes=likes)) == [0, 1]
+    assert order(rows, (10.0, 9.1), Preferences(likes=likes, exponent=2.0)) == [1, 0]
+    assert [each.cost for each in chosen(rows, (10.0, 9.0), Preferences(likes, exponent=2.0))] == [
         81.0,
         84.0,
     ]
@@ -86,75 +90,82 @@ def test_a_like_counts_by_the_disutility() -> None:
 def test_own_ratings_count_by_the_star_above_three() -> None:
     """A like is five stars. Planted bug: a rating that hides its item, as among films."""
     own = {"item 0": stars(None), "item 2": 1.0}
-    assert order(PLAIN, (4.0, 2.5, 2.0), Wishes(ratings=1.0), stars=own) == [0, 1, 2]
-    assert order(PLAIN, (4.0, 2.5, 2.0), NO_WISHES, stars=own) == [2, 1, 0]
+    assert order(PLAIN, (4.0, 2.5, 2.0), Preferences(ratings=1.0), stars=own) == [0, 1, 2]
+    assert order(PLAIN, (4.0, 2.5, 2.0), NO_PREFERENCES, stars=own) == [2, 1, 0]
 
 
-FILTERS: dict[str, tuple[Wishes, list[tuple[Value, ...]]]] = {
-    "price": (Wishes(at_most={"price": 10.0}), [("a", 10.0, "x"), ("a", 10.1, "x")]),
+FILTERS: dict[str, tuple[Preferences, list[tuple[Value, ...]]]] = {
+    "price": (Preferences(at_most={"price": 10.0}), [("a", 10.0, "x"), ("a", 10.1, "x")]),
     "a price that is unknown": (
-        Wishes(at_most={"price": 10.0}),
+        Preferences(at_most={"price": 10.0}),
         [("a", 3.0, "x"), ("a", None, "x")],
     ),
-    "kind": (Wishes(only={"cuisine": frozenset({"a"})}), [("a", 1.0, "x"), ("b", 1.0, "x")]),
+    "kind": (Preferences(only={"cuisine": frozenset({"a"})}), [("a", 1.0, "x"), ("b", 1.0, "x")]),
     "kind in other letters": (
-        Wishes(only={"cuisine": frozenset({"THAI"})}),
+        Preferences(only={"cuisine": frozenset({"THAI"})}),
         [("Thai", 1.0, "x"), ("b", 1.0, "x")],
     ),
     "open now": (
-        Wishes(open_now=True),
+        Preferences(open_now=True),
         [("a", 1.0, "Mo 11:00-13:00"), ("a", 1.0, "Tu 11:00-13:00")],
     ),
-    "hours that cannot be read": (Wishes(open_now=True), [("a", 1.0, "24/7"), ("a", 1.0, "dawn")]),
+    "hours that cannot be read": (
+        Preferences(open_now=True),
+        [("a", 1.0, "24/7"), ("a", 1.0, "dawn")],
+    ),
 }
 
 
 @pytest.mark.parametrize("name", FILTERS)
 def test_what_does_not_pass_stands_behind_what_does(name: str) -> None:
     """However near it is. Planted bug: a filter that only sorts."""
-    wishes, rows = FILTERS[name]
-    assert [(each.index, each.passes) for each in chosen(rows, (50.0, 0.1), wishes)] == [
+    preferences, rows = FILTERS[name]
+    assert [(each.index, each.passes) for each in chosen(rows, (50.0, 0.1), preferences)] == [
         (0, True),
         (1, False),
     ]
 
 
-def test_a_flag_is_wished_for_as_it_is_shown() -> None:
+def test_a_flag_is_preferred_as_it_is_shown() -> None:
     """By yes and no. Planted bug: the flag's own name of a value, True."""
     columns = (Attribute("terrace", AttributeKind.FLAG),)
     rows: list[tuple[Value, ...]] = [(False,), (True,), (None,)]
-    only = chosen(rows, (1.0, 2.0, 3.0), Wishes(only={"terrace": frozenset({"yes"})}), columns)
+    only = chosen(rows, (1.0, 2.0, 3.0), Preferences(only={"terrace": frozenset({"yes"})}), columns)
     assert [each.index for each in only if each.passes] == [1]
-    liked = Wishes({"terrace": {"yes": 1.5}})
+    liked = Preferences({"terrace": {"yes": 1.5}})
     assert [each.index for each in chosen(rows, (1.0, 2.0, 3.0), liked, columns)] == [1, 0, 2]
 
 
 def test_a_live_flag_beats_the_hours() -> None:
     columns = (HOURS, OPEN)
     rows: list[tuple[Value, ...]] = [("24/7", False), ("off", True), ("24/7", None)]
-    found = chosen(rows, (1.0, 2.0, 3.0), Wishes(open_now=True), columns)
+    found = chosen(rows, (1.0, 2.0, 3.0), Preferences(open_now=True), columns)
     assert [(each.index, each.passes) for each in found] == [(1, True), (2, True), (0, False)]
 
 
 def test_a_wish_for_what_a_collection_lacks_lets_nothing_pass_and_is_named() -> None:
-    wishes = Wishes({"view": {"sea": 3.0}}, at_most={"fee": 3.0}, open_now=True)
-    assert missing((CUISINE, PRICE), wishes) == ("fee", "view", "opening hours")
-    assert missing(COLUMNS, wishes) == ("fee", "view")
-    assert missing((OPEN,), Wishes(open_now=True)) == ()
-    assert missing(COLUMNS, Wishes(at_most={"cuisine": 3.0})) == ("cuisine as a number",)
+    preferences = Preferences({"view": {"sea": 3.0}}, at_most={"fee": 3.0}, open_now=True)
+    assert missing((CUISINE, PRICE), preferences) == ("fee", "view", "opening hours")
+    assert missing(COLUMNS, preferences) == ("fee", "view")
+    assert missing((OPEN,), Preferences(open_now=True)) == ()
+    assert missing(COLUMNS, Preferences(at_most={"cuisine": 3.0})) == ("cuisine as a number",)
     rows = [("a", 1.0), ("b", 2.0)]
-    assert not any(e.passes for e in chosen(rows, (1.0, 2.0), wishes, (CUISINE, PRICE)))
+    assert not any(e.passes for e in chosen(rows, (1.0, 2.0), preferences, (CUISINE, PRICE)))
 
 
 def test_the_nearest_to_an_unknown_attribute_or_kind_is_said() -> None:
-    """In any case, as wishes are. Planted bug: kinds of a card that lists none are all unknown."""
+    """In any case, as preferences are. Planted bug: kinds of a card that lists none are all
+    unknown.
+    """
     cuisine = replace(CUISINE, words=("Turkish", "Vietnamese"))
-    wishes = Wishes(only={"cuisine": frozenset({"TURKISH", "vietnamse"})}, at_most={"prize": 9.0})
-    assert missing((cuisine, PRICE), wishes) == (
+    preferences = Preferences(
+        only={"cuisine": frozenset({"TURKISH", "vietnamse"})}, at_most={"prize": 9.0}
+    )
+    assert missing((cuisine, PRICE), preferences) == (
         "prize (perhaps price)",
         "cuisine vietnamse (perhaps Vietnamese)",
     )
-    assert missing((CUISINE, PRICE), replace(wishes, at_most={})) == ()
+    assert missing((CUISINE, PRICE), replace(preferences, at_most={})) == ()
 
 
 OPENED = {
@@ -188,7 +199,7 @@ def test_hours_that_cannot_be_read_are_unknown(hours: str) -> None:
     assert is_open(hours, MONDAY) is None or hours == ""
 
 
-def test_wishes_are_read_from_a_file() -> None:
+def test_preferences_are_read_from_a_file() -> None:
     text = """
 open_now = true
 ratings = 2
@@ -201,7 +212,7 @@ cuisine = ["italian", "thai"]
 [at_most]
 price = 25
 """
-    assert Wishes.from_toml(text) == Wishes(
+    assert Preferences.from_toml(text) == Preferences(
         {"cuisine": {"italian": 3.0, "thai": -1.5}},
         {"cuisine": frozenset({"italian", "thai"})},
         {"price": 25.0},
@@ -209,7 +220,7 @@ price = 25
         ratings=2.0,
         exponent=0.5,
     )
-    assert Wishes.from_toml("") == NO_WISHES
+    assert Preferences.from_toml("") == NO_PREFERENCES
 
 
 @pytest.mark.parametrize(
@@ -233,29 +244,34 @@ price = 25
         f"[at_most]\nprice = {10**400}",
     ],
 )
-def test_what_are_no_wishes_is_refused_without_repeating_it(text: str) -> None:
+def test_what_are_no_preferences_is_refused_without_repeating_it(text: str) -> None:
     with pytest.raises(ProfileError) as refusal:
-        Wishes.from_toml(text)
+        Preferences.from_toml(text)
     assert "secret" not in str(refusal.value)
 
 
-def test_the_strongest_wishes_still_make_an_order() -> None:
+def test_the_strongest_preferences_still_make_an_order() -> None:
     """Planted bug: a worth that overflows to the fourth power, when the question has been sent."""
-    wishes = Wishes({"cuisine": {"italian": 1e12, "thai": -1e12}}, ratings=1e12, exponent=4.0)
+    preferences = Preferences(
+        {"cuisine": {"italian": 1e12, "thai": -1e12}}, ratings=1e12, exponent=4.0
+    )
     rows = [("thai", 1.0, None), ("italian", 1.0, None)]
-    assert order(rows, (1.0, 2e4), wishes, stars={"item 0": 1000.0, "item 1": 1000.0}) == [1, 0]
+    assert order(rows, (1.0, 2e4), preferences, stars={"item 0": 1000.0, "item 1": 1000.0}) == [
+        1,
+        0,
+    ]
 
 
-def test_wishes_do_not_show_when_they_are_printed() -> None:
-    assert repr(Wishes({"cuisine": {"italian": 1.0}}, open_now=True)) == "Wishes()"
+def test_preferences_do_not_show_when_they_are_printed() -> None:
+    assert repr(Preferences({"cuisine": {"italian": 1.0}}, open_now=True)) == "Preferences()"
 
 
 WRONG: dict[str, tuple[str, str]] = {
     "a key that is none": (
         "secret = 1",
-        "wishes must be among likes, only, at_most, open_now, ratings, exponent",
+        "preferences must be among likes, only, at_most, open_now, ratings, exponent",
     ),
-    "no TOML": ("secret", "the file of wishes must be TOML"),
+    "no TOML": ("secret", "the file of preferences must be TOML"),
     "a word for a list": ('[only]\nsecret = "x"', "only must be a table of lists of words"),
     "a word for a number": ('[at_most]\nsecret = "x"', "at_most must be a table of numbers"),
     "a word for a worth": ('[likes.secret]\nsecret = "x"', "likes must be tables of numbers"),
@@ -264,16 +280,16 @@ WRONG: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_wrong_with_a_file_of_wishes_is_said(name: str) -> None:
+def test_what_is_wrong_with_a_file_of_preferences_is_said(name: str) -> None:
     text, said = WRONG[name]
-    with pytest.raises(WishError) as refusal:
-        Wishes.from_toml(text)
+    with pytest.raises(PreferenceError) as refusal:
+        Preferences.from_toml(text)
     assert said in str(refusal.value)
     assert "secret" not in str(refusal.value)
 
 
 @pytest.mark.parametrize(
-    "wishes",
+    "preferences",
     [
         {"only": {"cuisine": "thai"}},
         {"only": {"cuisine": {1}}},
@@ -285,13 +301,16 @@ def test_what_is_wrong_with_a_file_of_wishes_is_said(name: str) -> None:
         {"exponent": None},
     ],
 )
-def test_a_program_whose_wishes_have_a_wrong_type_hears_so_at_once(wishes: dict[str, Any]) -> None:
+def test_a_program_whose_preferences_have_a_wrong_type_hears_so_at_once(
+    preferences: dict[str, Any],
+) -> None:
     """And not after the question. Planted bug: a word in place of kinds, of which parts pass."""
-    with pytest.raises(WishError):
-        Wishes(**wishes)
+    with pytest.raises(PreferenceError):
+        Preferences(**preferences)
 
 
-# -- the same work whoever wishes what ------------------------------------------------------------
+# -- the same work whatever the preferences
+# ------------------------------------------------------------
 
 KINDS = (AttributeKind.CATEGORY, AttributeKind.NUMBER, AttributeKind.FLAG, AttributeKind.HOURS)
 SIXTEEN = (OPEN, *(Attribute(f"a{n}", KINDS[n % 4]) for n in range(15)))
@@ -308,18 +327,18 @@ DEAR_LISTINGS = [
 ]
 ALL_LIKED = {each.name: {"clinic": 3.0, "yes": -1.0, "\ufb03" * 500: 1.0} for each in SIXTEEN}
 WISHED = {
-    "nothing": NO_WISHES,
-    "what is open now": Wishes(open_now=True),
-    "a kind": Wishes(only={"a0": frozenset({"clinic"})}),
-    "a kind of nothing": Wishes(only={"a0": frozenset()}),
-    "a kind of what is not there": Wishes(only={"view": frozenset({"sea"})}),
-    "a limit": Wishes(at_most={"a1": 0.0}),
-    "a limit of what is no number": Wishes(at_most={"a0": 0.0}),
-    "likes": Wishes(ALL_LIKED),
-    "likes of what is not there": Wishes({"view": {"sea": 1.0}}),
-    "own ratings": Wishes(ratings=2.0),
-    "another disutility": Wishes(exponent=0.5),
-    "everything": Wishes(
+    "nothing": NO_PREFERENCES,
+    "what is open now": Preferences(open_now=True),
+    "a kind": Preferences(only={"a0": frozenset({"clinic"})}),
+    "a kind of nothing": Preferences(only={"a0": frozenset()}),
+    "a kind of what is not there": Preferences(only={"view": frozenset({"sea"})}),
+    "a limit": Preferences(at_most={"a1": 0.0}),
+    "a limit of what is no number": Preferences(at_most={"a0": 0.0}),
+    "likes": Preferences(ALL_LIKED),
+    "likes of what is not there": Preferences({"view": {"sea": 1.0}}),
+    "own ratings": Preferences(ratings=2.0),
+    "another disutility": Preferences(exponent=0.5),
+    "everything": Preferences(
         ALL_LIKED,
         {each.name: frozenset({"clinic", "yes"}) for each in SIXTEEN},
         {each.name: 7.0 for each in SIXTEEN},
@@ -333,20 +352,20 @@ OWN = {"nothing": {}, "every title": {title_key(each): 1.0 for each in DEAR_TITL
 
 @pytest.mark.parametrize("own", OWN)
 @pytest.mark.parametrize("name", WISHED)
-def test_judging_takes_the_same_steps_whoever_wishes_what(name: str, own: str) -> None:
+def test_judging_takes_the_same_steps_whatever_the_preferences(name: str, own: str) -> None:
     """To the last instruction, over items that a server made dear to judge. Planted bugs: hours
     read only where `open_now` is set; an early exit where no filter is; a title's key made only
     where something is rated; filters judged until one fails.
     """
     distances = [float(n) for n in range(len(DEAR_LISTINGS))]
 
-    def steps(wishes: Wishes, stars: Mapping[str, float]) -> int:
+    def steps(preferences: Preferences, stars: Mapping[str, float]) -> int:
         def judge() -> tuple[Judged, ...]:
-            return judged(DEAR_LISTINGS, SIXTEEN, distances, wishes, stars, MONDAY)
+            return judged(DEAR_LISTINGS, SIXTEEN, distances, preferences, stars, MONDAY)
 
         return steps_of(judge, re.Pattern, re.Match)
 
-    assert steps(WISHED[name], OWN[own]) == steps(NO_WISHES, {})
+    assert steps(WISHED[name], OWN[own]) == steps(NO_PREFERENCES, {})
 
 
 def hours_of(text: str) -> int:

@@ -201,7 +201,7 @@ def test_the_ranges_known_at_the_start_are_those_of_the_mechanisms(mechanism: An
 
 
 def test_settings_do_not_change() -> None:
-    """Planted bug: settings that follow the profile or the server's wishes."""
+    """Planted bug: settings that follow the profile or the server's preferences."""
     settings = ClientSettings()
     with pytest.raises(FrozenInstanceError):
         settings.k = 9  # type: ignore[misc]

@@ -19,7 +19,7 @@ from askew.spaces.map import MapNoise, Position, Region
 from askew_client.settings.regions import named_towns
 from askew_client.transport.in_process import LocalPlaces, probes
 from askew_client.tui.simulation import simulated_places
-from askew_client.views.place_map import PlaceGlow, probes_around
+from askew_client.views.place_map import PlaceHeatMap, points_around
 
 HOME = Position(50.94, 6.96)
 REGION = Region(47.2, 5.8, 55.1, 15.1)
@@ -62,9 +62,9 @@ def test_probes_are_the_signal_plus_the_offsets_in_the_plane_of_its_noise(
     """By the map's own way from kilometers to degrees. Planted bug: east for west."""
     query = question(8)
     noise = query.signal.map_noise
-    glow = PlaceGlow(query.signal.position(), float(noise.epsilon), noise.cosine)
+    heat_map = PlaceHeatMap(query.signal.position(), float(noise.epsilon), noise.cosine)
     offsets = place_on_map(float(noise.epsilon), 8).offsets.tolist()
-    expected = [(each.latitude, each.longitude) for each in probes_around(glow, offsets)]
+    expected = [(each.latitude, each.longitude) for each in points_around(heat_map, offsets)]
     assert np.allclose(probes(query), expected, rtol=0, atol=1e-9)
 
 

@@ -35,7 +35,7 @@ from askew_client.device import nearby as near
 from askew_client.device import present
 from askew_client.device.device import Companion
 from askew_client.device.nearby import Nearby
-from askew_client.near.wishes import NO_WISHES
+from askew_client.near.preferences import NO_PREFERENCES
 from askew_client.profile import encryption
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.store import PassingProfile, ProfileStore
@@ -408,8 +408,8 @@ def test_no_connection_begins_beside_private_work(
     watched(encryption, "new_passphrase_key", lambda: device.encrypt(PASSPHRASE))
     watched(present, "bars_of", device.bars)
     watched(TitleSearch, "places", lambda: device.search("film"))
-    again = partial(device.nearby.by_other_wishes, listing, NO_WISHES, ())
-    watched(near, "by_other_wishes", again)
+    again = partial(device.nearby.by_other_preferences, listing, NO_PREFERENCES, ())
+    watched(near, "by_other_preferences", again)
     watched(PrivateDatabase, "purge", lambda: device.forget(["Film 3 (1963)"]))
     watched(PrivateDatabase, "purge", device.wipe)
     assert len(kept) == 7
@@ -508,8 +508,8 @@ def test_near_a_place_the_choice_of_the_pick_is_not_heard_and_the_card_is_kept(
     slow: Slow,
     work: float,
 ) -> None:
-    """Planted bugs: wishes judged while the connection is open, or before the next moment is fixed;
-    the card fetched again by each program.
+    """Planted bugs: preferences judged while the connection is open, or before the next moment is
+    fixed; the card fetched again by each program.
     """
     slow(near, "judged", work)
     line = Line(places)

@@ -23,6 +23,7 @@ from askew.protocol.signal import Query
 from askew.spaces.map import Position
 from askew_client.device.device import Companion
 from askew_client.transport.in_process import LocalPlaces
+from askew_client.tui.preferences_line import preferences_of
 from askew_client.tui.screens.near_work import (
     Looked,
     Ordered,
@@ -36,7 +37,6 @@ from askew_client.tui.simulation import simulated_places
 from askew_client.tui.widgets.controls import Choice
 from askew_client.tui.widgets.place_map import PlaceMap, PlacePicker
 from askew_client.tui.widgets.results import NearList
-from askew_client.tui.wishes_line import wishes_of
 from askew_client.views.quote import NearAnswer
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ async def test_one_key_asks_and_the_results_stand_in_the_persons_own_order(at_ho
     before = spent(at_home)
     async with at_home.opened() as person:
         person.reads("home", "◂ food ▸", "10 km apart: odds change at most 16 times", "for nothing")
-        person.reads("a server's guess: Köln", "● you", "◆ the signal", "◇ probes")
+        person.reads("a server's guess: Köln", "● you", "◆ the signal", "◇ query points")
         assert at_home.network.asked == []
         await person.press("a")
         answer = answer_of(person)
@@ -155,26 +155,26 @@ async def test_one_key_asks_and_the_results_stand_in_the_persons_own_order(at_ho
     assert at_home.network.met == 1
 
 
-async def test_other_wishes_rank_anew_and_nothing_is_sent_for_them(at_home: Near) -> None:
-    """Planted bugs: a second question; an order that the wishes do not touch."""
+async def test_other_preferences_rank_anew_and_nothing_is_sent_for_them(at_home: Near) -> None:
+    """Planted bugs: a second question; an order that the preferences do not touch."""
     async with at_home.opened() as person:
         await person.press("a")
         last = answer_of(person).results[-1]
         kind = dict(last.values)["kind"]
         await person.press("slash")
-        person.app.screen.query_one("#wishes", Input).value = f"kind = {str(kind).title()}"
+        person.app.screen.query_one("#preferences", Input).value = f"kind = {str(kind).title()}"
         await person.press("enter")
         assert answer_of(person).results[0].passes
         assert dict(answer_of(person).results[0].values)["kind"] == kind
         assert {result.title for result in answer_of(person).results} >= {last.title}
         person.reads("nothing was sent for this")
-        person.app.screen.query_one("#wishes", Input).value = "kind = nowhere"
+        person.app.screen.query_one("#preferences", Input).value = "kind = nowhere"
         await person.press("enter")
-        person.reads("No result passes your wishes. Nothing is asked again")
+        person.reads("No result passes your preferences. Nothing is asked again")
         assert answer_of(person).pick is None
-        person.app.screen.query_one("#wishes", Input).value = "fly me to the moon"
+        person.app.screen.query_one("#preferences", Input).value = "fly me to the moon"
         await person.press("enter")
-        person.reads("the wishes cannot be read", "this is no wish", "nothing was sent")
+        person.reads("the preferences cannot be read", "this is no preference", "nothing was sent")
         assert not person.shows("askew profile list")
     assert len(at_home.network.asked) == 1
 
@@ -352,28 +352,31 @@ def test_an_outlook_is_a_picture_of_the_stored_signal_unless_it_is_what_if(at_ho
     device = at_home.companion
     (place,) = device.nearby.places()
     stored = outlook_of(device, "home", "town", 5, what_if=False)
-    assert stored.scene.glow is not None
-    assert (stored.scene.glow.signal.latitude, stored.scene.glow.signal.longitude) == place.sent
+    assert stored.scene.heat_map is not None
+    assert (
+        stored.scene.heat_map.signal.latitude,
+        stored.scene.heat_map.signal.longitude,
+    ) == place.sent
     assert len(stored.scene.probes) == 5
     other = outlook_of(device, "home", "district", 5, what_if=True)
     assert isinstance(other, Outlook)
-    assert other.scene.glow is not None
-    assert other.scene.glow.signal == HOME
+    assert other.scene.heat_map is not None
+    assert other.scene.heat_map.signal == HOME
     assert spent(at_home) == place.cost.epsilon_per_km  # type: ignore[union-attr]
 
 
-def test_wishes_on_a_line_are_those_of_a_file() -> None:
-    wishes = wishes_of(
+def test_preferences_on_a_line_are_those_of_a_file() -> None:
+    preferences = preferences_of(
         " open, kind = bakery | café ,price <= 10.5, kind: curry house +2 km, x: y -1"
     )
-    assert wishes.open_now
-    assert wishes.only == {"kind": frozenset({"bakery", "café"})}
-    assert wishes.at_most == {"price": 10.5}
-    assert wishes.likes == {"kind": {"curry house": 2.0}, "x": {"y": -1.0}}
-    assert wishes_of("  ") == wishes_of("")
+    assert preferences.open_now
+    assert preferences.only == {"kind": frozenset({"bakery", "café"})}
+    assert preferences.at_most == {"price": 10.5}
+    assert preferences.likes == {"kind": {"curry house": 2.0}, "x": {"y": -1.0}}
+    assert preferences_of("  ") == preferences_of("")
     for line in ("secret", "price <= ten", "kind = ", "=", "a: b", "price < 3 < 4"):
         with pytest.raises(ProfileError) as raised:
-            wishes_of(line)
+            preferences_of(line)
         assert "secret" not in str(raised.value)
 
 

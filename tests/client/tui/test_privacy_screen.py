@@ -19,7 +19,7 @@ from askew.protocol.utility_table import ModeUtility, ServingMode, UtilityTable
 from askew_client.device.device import Companion
 from askew_client.tui.widgets.bars import BudgetMeter, NumberLines
 from askew_client.tui.widgets.controls import Slider
-from askew_client.tui.widgets.heat_map import Glow
+from askew_client.tui.widgets.heat_map import HeatMap
 from askew_client.views.answers import SignalPreview
 
 
@@ -90,12 +90,12 @@ async def test_a_slider_follows_the_mouse(rated: Device) -> None:
 async def test_the_noise_is_drawn_with_k_offsets_and_moves_with_the_sliders(rated: Device) -> None:
     async with rated.opened(size=(120, 40)) as person:
         await person.press("f4")
-        glow = person.app.screen.query_one(Glow)
-        assert [mark.sign for mark in glow.marks] == ["◆"] * 4
-        assert glow.picture is not None
-        assert glow.picture.reach[-1] == pytest.approx(4 / 2, rel=1e-3)
+        heat_map = person.app.screen.query_one(HeatMap)
+        assert [mark.sign for mark in heat_map.marks] == ["◆"] * 4
+        assert heat_map.picture is not None
+        assert heat_map.picture.reach[-1] == pytest.approx(4 / 2, rel=1e-3)
         await person.press("tab", "left")
-        assert len(glow.marks) == 3
+        assert len(heat_map.marks) == 3
 
 
 async def test_chosen_settings_count_from_now_on_and_are_kept(rated: Device) -> None:
@@ -197,7 +197,7 @@ async def test_who_names_buckets_sees_no_noise_on_a_point(rated: Device) -> None
     async with rated.opened(size=(120, 40)) as person:
         await person.press("f4")
         person.reads("between any two people")
-        assert person.app.screen.query_one(Glow).picture is None
+        assert person.app.screen.query_one(HeatMap).picture is None
 
 
 async def test_a_map_says_which_two_of_more_directions_it_shows(tmp_path: Path) -> None:
@@ -214,15 +214,15 @@ async def test_a_map_says_which_two_of_more_directions_it_shows(tmp_path: Path) 
         await person.press("f4")
         shown = "directions 1 and 3 of 4, where this catalog differs most"
         person.reads(f"noise, and ◆ where the server looks; {shown}")
-        assert {len(mark.at) for mark in person.app.screen.query_one(Glow).marks} == {2}
+        assert {len(mark.at) for mark in person.app.screen.query_one(HeatMap).marks} == {2}
         await person.press("f3", "a")
-        person.reads(f"the brighter the glow of ◆, the likelier you ● are there; {shown}")
-        glow = person.app.screen.query_one(Glow)
+        person.reads(f"the brighter the map around ◆, the likelier you ● are there; {shown}")
+        heat_map = person.app.screen.query_one(HeatMap)
         departure = person.app.screen.query_one(NumberLines).departure
         assert departure is not None
         assert departure.point is not None
         away = [t - s for t, s in zip(departure.true_point, departure.point, strict=True)]
-        assert glow.marks[1].at == (away[0], away[2])
+        assert heat_map.marks[1].at == (away[0], away[2])
 
 
 async def test_a_rule_without_offsets_has_none_drawn(rated: Device) -> None:
@@ -232,9 +232,9 @@ async def test_a_rule_without_offsets_has_none_drawn(rated: Device) -> None:
     )
     async with rated.opened(size=(120, 40)) as person:
         await person.press("f4")
-        glow = person.app.screen.query_one(Glow)
-        assert glow.picture is not None
-        assert glow.marks == ()
+        heat_map = person.app.screen.query_one(HeatMap)
+        assert heat_map.picture is not None
+        assert heat_map.marks == ()
         person.reads("this server's rule has no offsets")
 
 

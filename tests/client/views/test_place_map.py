@@ -1,4 +1,4 @@
-"""The map in characters: every mark where it belongs, the glow as deep as the law says."""
+"""The map in characters: every mark where it belongs, the heat map as deep as the law says."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from askew_client.views.place_map import (
     MOST,
     Frame,
     Ink,
-    PlaceGlow,
+    PlaceHeatMap,
     Scene,
     Town,
     draw,
@@ -22,7 +22,7 @@ from askew_client.views.place_map import (
     likeliest,
     lines,
     people_within,
-    probes_around,
+    points_around,
     rank_sign,
     share_above,
 )
@@ -30,7 +30,7 @@ from askew_client.views.place_map import (
 REGION = Region(47.2, 5.8, 55.1, 15.1)
 LATTICE = HexagonalLattice.for_epsilon(Fraction("0.277"))
 SIGNAL = Position(51.0, 9.0)
-GLOW = PlaceGlow(SIGNAL, float(LATTICE.epsilon), REGION.cosine)
+HEAT_MAP = PlaceHeatMap(SIGNAL, float(LATTICE.epsilon), REGION.cosine)
 SIZE = 61, 21  # odd, so that the middle is a cell
 FRAME = Frame(SIGNAL, 2.0, *SIZE)  # two kilometers a row, one a column
 
@@ -49,7 +49,7 @@ def test_north_is_up_east_is_right_and_every_mark_is_in_its_cell() -> None:
     """Planted bugs: a latitude that grows downward; a cell as wide as it is high."""
     scene = Scene(
         you=at(10, 8),
-        glow=GLOW,
+        heat_map=HEAT_MAP,
         probes=(at(-12, -6),),
         results=(at(20, -4), at(-20, 4), at(4, 18)),
         picked=1,
@@ -67,9 +67,9 @@ def test_of_two_marks_in_one_cell_the_one_that_matters_more_is_seen() -> None:
     here = (SIGNAL,)
     assert seen(Scene(probes=here, results=here), 10, 30) == "1"
     assert seen(Scene(results=(SIGNAL, SIGNAL), picked=1), 10, 30) == "★"
-    assert seen(Scene(glow=GLOW, results=here, picked=0), 10, 30) == "◆"
-    assert seen(Scene(glow=GLOW, you=SIGNAL), 10, 30) == "◈"
-    assert seen(Scene(glow=GLOW, you=SIGNAL, cursor=SIGNAL), 10, 30) == "╋"
+    assert seen(Scene(heat_map=HEAT_MAP, results=here, picked=0), 10, 30) == "◆"
+    assert seen(Scene(heat_map=HEAT_MAP, you=SIGNAL), 10, 30) == "◈"
+    assert seen(Scene(heat_map=HEAT_MAP, you=SIGNAL, cursor=SIGNAL), 10, 30) == "╋"
 
 
 def test_a_signal_that_is_not_there_and_marks_outside_draw_nothing() -> None:
@@ -78,7 +78,7 @@ def test_a_signal_that_is_not_there_and_marks_outside_draw_nothing() -> None:
         assert {cell.sign for row in draw(scene, FRAME) for cell in row} == {" "}
 
 
-def test_the_depth_of_the_glow_is_that_of_the_law() -> None:
+def test_the_depth_of_the_heat_map_is_that_of_the_law() -> None:
     """-log P(z) / P(0) of `askew.noise.hexagonal`. Planted bug: a circle, or degrees of another
     plane.
     """
@@ -86,7 +86,11 @@ def test_the_depth_of_the_glow_is_that_of_the_law() -> None:
     for i, j in ((900, 0), (900, 900), (0, 900), (400, -300), (-700, 200), (-5000, -2500)):
         x, y = (float(each) for each in LATTICE.point(i, j))
         expected = steps(i, j) * math.log1p(1 / q)
-        assert GLOW.depth(GLOW.position(x, y)) == pytest.approx(expected, rel=1e-3), (i, j, s)
+        assert HEAT_MAP.depth(HEAT_MAP.position(x, y)) == pytest.approx(expected, rel=1e-3), (
+            i,
+            j,
+            s,
+        )
 
 
 def test_half_and_nine_tenths_of_the_law_lie_above_their_depths() -> None:
@@ -100,24 +104,24 @@ def test_half_and_nine_tenths_of_the_law_lie_above_their_depths() -> None:
 
 
 def test_the_outline_is_as_deep_as_it_says_everywhere() -> None:
-    assert {round(GLOW.depth(each), 9) for each in GLOW.outline(HALF)} == {round(HALF, 9)}
+    assert {round(HEAT_MAP.depth(each), 9) for each in HEAT_MAP.outline(HALF)} == {round(HALF, 9)}
 
 
 def test_the_shades_of_the_map_end_at_the_depths_of_the_legend() -> None:
     """Straight north and south the gauge is 15 y / 13 of a kilometer, and rows are 2 km."""
-    column = [line.ljust(61)[30] for line in lines(Scene(glow=GLOW), FRAME)[:21]]
-    half, most = (int(1.1545 * depth / GLOW.epsilon * 13 / 15 / 2) for depth in (HALF, MOST))
+    column = [line.ljust(61)[30] for line in lines(Scene(heat_map=HEAT_MAP), FRAME)[:21]]
+    half, most = (int(1.1545 * depth / HEAT_MAP.epsilon * 13 / 15 / 2) for depth in (HALF, MOST))
     assert column[10] == "◆"
     assert column.count("░") == 2 * half
     assert column.count("·") == 2 * (most - half)
 
 
-def test_a_frame_has_every_mark_and_half_of_the_glow() -> None:
+def test_a_frame_has_every_mark_and_half_of_the_heat_map() -> None:
     results = (at(70, 3), at(-4, -60), at(1, 1))
-    scene = Scene(you=at(-90, 20), glow=GLOW, results=results, picked=2)
+    scene = Scene(you=at(-90, 20), heat_map=HEAT_MAP, results=results, picked=2)
     for size in ((76, 20), (58, 9), (4, 3)):
         frame = scene.frame(*size)
-        marks = [*results, at(-90, 20), SIGNAL, *GLOW.outline(HALF)]
+        marks = [*results, at(-90, 20), SIGNAL, *HEAT_MAP.outline(HALF)]
         assert all(frame.cell(each) is not None for each in marks)
         assert (frame.width, frame.height) == size
 
@@ -153,8 +157,8 @@ def test_the_scale_is_as_long_as_it_says(km_a_row: float, says: str) -> None:
 
 
 def test_probes_stand_as_far_from_the_signal_as_their_offsets() -> None:
-    for (x, y), probe in zip([(3.0, -4.0)], probes_around(GLOW, [(3.0, -4.0)]), strict=True):
-        assert GLOW.kilometers(probe) == pytest.approx((x, y))
+    for (x, y), probe in zip([(3.0, -4.0)], points_around(HEAT_MAP, [(3.0, -4.0)]), strict=True):
+        assert HEAT_MAP.kilometers(probe) == pytest.approx((x, y))
 
 
 TOWNS = (
@@ -178,7 +182,7 @@ def test_towns_are_named_where_there_is_room_and_wide_names_are_left_out() -> No
 
 
 def test_in_ascii_every_sign_is_ascii_and_differs_from_the_others() -> None:
-    scene = Scene(at(1, 4), GLOW, (at(5, 5),), (at(9, 9), at(-9, 9)), 0, TOWNS, at(-5, -5))
+    scene = Scene(at(1, 4), HEAT_MAP, (at(5, 5),), (at(9, 9), at(-9, 9)), 0, TOWNS, at(-5, -5))
     text = "\n".join((*lines(scene, FRAME, plain=True), *legend(scene, plain=True)))
     assert text.isascii()
     assert all(sign in text for sign in ("@", "#", "+", "*", "2", "oGottingen", "X", ":", "."))
@@ -189,18 +193,18 @@ def test_in_ascii_every_sign_is_ascii_and_differs_from_the_others() -> None:
 def test_the_legend_names_what_is_on_the_map_and_no_more() -> None:
     assert legend(Scene(you=SIGNAL)) == ("● you",)
     assert "★ your pick" not in legend(Scene(results=(SIGNAL,)))
-    everything = Scene(SIGNAL, GLOW, (SIGNAL,), (SIGNAL,), 0, TOWNS)
+    everything = Scene(SIGNAL, HEAT_MAP, (SIGNAL,), (SIGNAL,), 0, TOWNS)
     assert "░ you, 5 times in 10" in legend(everything)
 
 
 def test_the_likeliest_towns_weigh_people_by_the_law() -> None:
     """Two towns at depth 0 and at ln 3: 1 : 1 by people 1 : 3. Nobody's town is not named."""
-    deep = GLOW.outline(math.log(3))[0]
+    deep = HEAT_MAP.outline(math.log(3))[0]
     towns = (Town("near", SIGNAL, 100), Town("deep", deep, 300), Town("empty", SIGNAL, 0))
-    found = likeliest(towns, GLOW)
+    found = likeliest(towns, HEAT_MAP)
     assert {each.town.name: round(each.share, 9) for each in found} == {"near": 0.5, "deep": 0.5}
-    assert likeliest(towns[2:], GLOW) == ()
-    assert people_within(towns, GLOW, 1.0) == 100
+    assert likeliest(towns[2:], HEAT_MAP) == ()
+    assert people_within(towns, HEAT_MAP, 1.0) == 100
 
 
 def test_ranks_have_one_sign_each_and_many_share_a_plus() -> None:
@@ -208,7 +212,7 @@ def test_ranks_have_one_sign_each_and_many_share_a_plus() -> None:
 
 
 def test_what_is_private_does_not_show_when_a_scene_is_printed() -> None:
-    scene = Scene(Position(51.25, 9.125), GLOW, results=(Position(51.5, 9.5),))
+    scene = Scene(Position(51.25, 9.125), HEAT_MAP, results=(Position(51.5, 9.5),))
     for private in ("51.25", "9.125", "51.5"):
         assert private not in repr(scene)
         assert private not in repr(scene.frame(60, 20))

@@ -23,7 +23,7 @@ from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
 from askew_client.tui.widgets.bars import SENT, TRUE, NumberLines, short_number
 from askew_client.tui.widgets.header import Notice, Window
-from askew_client.tui.widgets.heat_map import Glow, Mark, axes_words
+from askew_client.tui.widgets.heat_map import HeatMap, Mark, axes_words
 from askew_client.tui.widgets.results import ResultList
 from askew_client.views.answers import Answer, Connection, Cost, Departure, ModeView, NoisePicture
 from askew_client.views.problems import Setback, Trouble
@@ -78,7 +78,7 @@ class AskScreen(FrameScreen):
                 yield Static("", id="price", markup=False)
                 yield NumberLines()
                 yield Static("", id="facts", markup=False)
-                yield Glow()
+                yield HeatMap()
                 yield Static("", id="caption", markup=False)
             with Vertical(id="arriving"):
                 yield Static("What comes back", classes="heading")
@@ -233,7 +233,7 @@ class AskScreen(FrameScreen):
             case Answer() as answer:
                 self._sends = answer.cost is not None
                 self._show_answer(answer)
-                self._show_glow(message.noise, answer.departure)
+                self._show_heat_map(message.noise, answer.departure)
             case Setback() as setback:
                 self._show_setback(setback)
         self.desk.learn_connection()
@@ -252,15 +252,15 @@ class AskScreen(FrameScreen):
         self.query_one(ResultList).show(answer.results, at_once=at_once)
         self._show_pick(pick_text(answer))
 
-    def _show_glow(self, noise: NoisePicture | None, departure: Departure | None) -> None:
+    def _show_heat_map(self, noise: NoisePicture | None, departure: Departure | None) -> None:
         self.desk.learn_connection()  # a new space has axes of its own
-        glow, caption = self.query_one(Glow), self.query_one("#caption", Static)
+        heat_map, caption = self.query_one(HeatMap), self.query_one("#caption", Static)
         connection = self.desk.connection
         if noise and departure and departure.point and isinstance(connection, Connection):
-            glow.show(noise, _marks(departure.true_point, departure.point, connection.map_axes))
+            heat_map.show(noise, _marks(departure.true_point, departure.point, connection.map_axes))
             caption.update(heat_map_caption(connection))
         else:
-            glow.show(None, ())
+            heat_map.show(None, ())
             caption.update("")
 
     def _show_setback(self, setback: Setback) -> None:
@@ -305,7 +305,7 @@ def _left_out(answer: Answer) -> str:
 
 def heat_map_caption(connection: Connection) -> str:
     """What the map around a signal shows."""
-    return f"the brighter the glow of ◆, the likelier you ● are there{axes_words(connection)}"
+    return f"the brighter the map around ◆, the likelier you ● are there{axes_words(connection)}"
 
 
 def flow_picture(k: int) -> Content:

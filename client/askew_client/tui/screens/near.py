@@ -19,6 +19,7 @@ from askew.spaces.map import Position
 from askew_client.settings.regions import named_towns
 from askew_client.settings.settings import LEVELS
 from askew_client.tui.desk import Refused
+from askew_client.tui.preferences_line import EXAMPLE, preferences_of
 from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
 from askew_client.tui.screens.place import PlaceScreen
@@ -26,7 +27,6 @@ from askew_client.tui.widgets.controls import Choice, Slider
 from askew_client.tui.widgets.header import Notice, Window
 from askew_client.tui.widgets.place_map import PlaceMap
 from askew_client.tui.widgets.results import NearList, distance
-from askew_client.tui.wishes_line import EXAMPLE, wishes_of
 from askew_client.views.answers import Connection
 from askew_client.views.place_map import (
     Scene,
@@ -38,7 +38,7 @@ from askew_client.views.quote import NearAnswer, PlaceView, Quote
 if TYPE_CHECKING:
     from askew.protocol.metric_card import CollectionCard
     from askew_client.device.device import Companion
-    from askew_client.near.wishes import Wishes
+    from askew_client.near.preferences import Preferences
 
 
 from askew_client.tui.screens.near_work import (
@@ -66,7 +66,8 @@ NO_PLACE: Final = (
     "collection and month gets that one, and no other."
 )
 NONE_PASSES: Final = (
-    "No result passes your wishes. Nothing is asked again for that: a larger k or fewer wishes."
+    "No result passes your preferences. Nothing is asked again for that: a larger k or fewer "
+    "preferences."
 )
 RANKED_AGAIN: Final = "nothing was sent for this; "
 FORGET: Final = (
@@ -83,10 +84,10 @@ class NearScreen(FrameScreen):
     PURPOSE = (
         "What is near a place of yours. A place gets one noisy position when you add it, drawn and "
         "charged once, and every server gets that one. The map shows you ●, the signal ◆ and what "
-        "a server can know from it: the brighter the glow, the likelier you are there. Results "
-        "come whole, and this device ranks them by distance and by your wishes; neither your place "
-        "nor your wishes are ever sent. Level and k are what-if until you use them; places that "
-        "you have keep their signal."
+        "a server can know from it: the brighter the map, the likelier you are there. Results "
+        "come whole, and this device ranks them by distance and by your preferences; neither your "
+        "place nor your preferences are ever sent. Level and k are what-if until you use them; "
+        "places that you have keep their signal."
     )
     KEYS = (
         ("a, Enter", "ask"),
@@ -94,7 +95,7 @@ class NearScreen(FrameScreen):
         ("n", "add a place"),
         ("m", "move it: a new signal, and a new charge"),
         ("f", "forget it: refunds nothing"),
-        ("/", "wishes: they rank anew, and are never sent"),
+        ("/", "preferences: they rank anew, and are never sent"),
         ("w", "use this level and k from now on"),
         ("← →", "another place, collection, level or k"),
     )
@@ -104,7 +105,7 @@ class NearScreen(FrameScreen):
         Binding("n", "add", "New place", id="add-place"),
         Binding("m", "relocate", "Move", id="move-place"),
         Binding("f", "forget", "Forget", id="forget-place"),
-        Binding("slash", "wish", "Wishes", key_display="/", id="wishes"),
+        Binding("slash", "prefer", "Prefer", key_display="/", id="preferences"),
         Binding("w", "apply", "Use these", id="use"),
     ]
 
@@ -124,7 +125,7 @@ class NearScreen(FrameScreen):
                 yield Choice("collection  ", id="collection")
                 yield Choice("level       ", tuple(LEVELS), id="level")
                 yield Slider("k ", SIZES, Fraction(20), id="size")
-                yield Input(placeholder=EXAMPLE, id="wishes")
+                yield Input(placeholder=EXAMPLE, id="preferences")
                 yield Static("", id="pick", markup=False)
                 yield NearList()
                 yield Static("", id="words", markup=False)
@@ -163,12 +164,16 @@ class NearScreen(FrameScreen):
         self.post_message(Looked(await self.desk.on_device(act)))
 
     @work(exclusive=True, group="ask")
-    async def ask(self, companion: Companion, collection: str, place: str, wishes: Wishes) -> None:
+    async def ask(
+        self, companion: Companion, collection: str, place: str, preferences: Preferences
+    ) -> None:
         """Ask, and bring the answer in the person's order. Asking again stops the one before."""
         answer: NearAnswer | Setback
         quote = await companion.nearby.quote(collection, place)
         if isinstance(quote, Quote) and not quote.fresh:  # as it says: sent again, for nothing
-            answer = await companion.nearby.near(collection, place, wishes=wishes, quoted=quote)
+            answer = await companion.nearby.near(
+                collection, place, preferences=preferences, quoted=quote
+            )
         elif isinstance(quote, Quote):
             answer = setback_of(QuoteVoid("this place's signal would be drawn anew"))
         else:
@@ -180,9 +185,9 @@ class NearScreen(FrameScreen):
             self.post_message(Ordered(await self.desk.on_device(act)))
 
     @work(exclusive=True, group="order")
-    async def order_again(self, ranked: Ranked, wishes: Wishes) -> None:
+    async def order_again(self, ranked: Ranked, preferences: Preferences) -> None:
         """Bring the same results in another order; nothing is sent."""
-        act = partial(ranked_again, answer=ranked.answer, wishes=wishes)
+        act = partial(ranked_again, answer=ranked.answer, preferences=preferences)
         self.post_message(Ordered(await self.desk.on_device(act), again=True))
 
     @work(exclusive=True, group="price")
@@ -282,10 +287,10 @@ class NearScreen(FrameScreen):
         self._look()
 
     def on_input_submitted(self) -> None:
-        """New wishes rank what is there anew; without results they wait."""
-        wishes = self._wishes()
-        if wishes is not None and self.ranked is not None:
-            self.order_again(self.ranked, wishes)
+        """New preferences rank what is there anew; without results they wait."""
+        preferences = self._preferences()
+        if preferences is not None and self.ranked is not None:
+            self.order_again(self.ranked, preferences)
 
     def on_button_pressed(self) -> None:
         """The button is the same as the key."""
@@ -323,16 +328,16 @@ class NearScreen(FrameScreen):
 
     def action_ask(self) -> None:
         """Ask from the chosen place, for the settings' number of results."""
-        companion, wishes = self.desk.companion, self._wishes()
+        companion, preferences = self.desk.companion, self._preferences()
         place = self.place
         collection = self.query_one("#collection", Choice).name_chosen
-        if companion is None or place is None or collection is None or wishes is None:
+        if companion is None or place is None or collection is None or preferences is None:
             self.say("add a place first: n" if place is None else "no collection to ask yet")
             return
         self.query_one(Notice).hush()
         self.say("asking ...  Esc stops")
         self.set_class(True, "-waiting")
-        self.ask(companion, collection, place.name, wishes)
+        self.ask(companion, collection, place.name, preferences)
 
     def action_stop(self) -> None:
         """Stop waiting."""
@@ -345,9 +350,9 @@ class NearScreen(FrameScreen):
         """Another screen: a question under way is stopped."""
         self.action_stop()
 
-    def action_wish(self) -> None:
-        """Type wishes."""
-        self.query_one("#wishes", Input).focus()
+    def action_prefer(self) -> None:
+        """Type preferences."""
+        self.query_one("#preferences", Input).focus()
 
     def action_apply(self) -> None:
         """Use this level for places to come, and this k for questions to come."""
@@ -412,10 +417,10 @@ class NearScreen(FrameScreen):
         level = self.query_one("#level", Choice).name_chosen
         return str(level), int(self.query_one("#size", Slider).value)
 
-    def _wishes(self) -> Wishes | None:
+    def _preferences(self) -> Preferences | None:
         """What was typed, or None after saying what is wrong with it."""
         try:
-            return wishes_of(self.query_one("#wishes", Input).value)
+            return preferences_of(self.query_one("#preferences", Input).value)
         except AskewError as error:
             self.post_message(Refused(setback_of(error)))
             return None
@@ -429,9 +434,9 @@ class NearScreen(FrameScreen):
 
 
 def answered_words(answer: NearAnswer) -> str:
-    """Whose results they are, and what wishes they do not know."""
+    """Whose results they are, and what preferences they do not know."""
     missing = ", ".join(answer.missing)
-    unknown = f"; your wishes name {missing}, which this collection does not have"
+    unknown = f"; your preferences name {missing}, which this collection does not have"
     return f"{answer.source}; ranked here{unknown if missing else ''}"
 
 

@@ -22,12 +22,12 @@ from askew_client.settings.settings import LEVELS
 from askew_client.tui.keeping import use_settings
 from askew_client.tui.widgets.results import distance
 from askew_client.views.place_map import (
-    PlaceGlow,
+    PlaceHeatMap,
     Scene,
     Town,
     likeliest,
     people_within,
-    probes_around,
+    points_around,
 )
 from askew_client.views.problems import Setback
 from askew_client.views.quote import NearAnswer, PlaceCost, PlaceView
@@ -35,7 +35,7 @@ from askew_client.views.quote import NearAnswer, PlaceCost, PlaceView
 if TYPE_CHECKING:
     from askew.protocol.metric_card import CollectionCard
     from askew_client.device.device import Companion
-    from askew_client.near.wishes import Wishes
+    from askew_client.near.preferences import Preferences
     from askew_client.settings.config import ConfigFile
     from askew_client.settings.settings import Level
 
@@ -108,15 +108,15 @@ def outlook_of(device: Companion, name: str, level: str, k: int, *, what_if: boo
     """
     place = next(each for each in places_on_map(device) if each.name == name)
     true, towns = Position(*place.true), named_towns()
-    glow = _glow_of(place.sent, cast("PlaceCost", place.cost))
-    scene = Scene(true, glow, _probes(glow, k), towns=towns)
-    words = f"{place_words(place)}\n\n{guess_words(glow, towns)}"
+    heat_map = _heat_map_of(place.sent, cast("PlaceCost", place.cost))
+    scene = Scene(true, heat_map, _probes(heat_map, k), towns=towns)
+    words = f"{place_words(place)}\n\n{guess_words(heat_map, towns)}"
     try:
         forecast = device.nearby.forecast(cast("Level", level), k)
     except AskewError as error:  # no region is set
         return Outlook(scene, f"{words}\n\nNo forecast: {error}.")
     if what_if:
-        around = PlaceGlow(true, forecast.epsilon, forecast.cosine)
+        around = PlaceHeatMap(true, forecast.epsilon, forecast.cosine)
         scene = Scene(true, around, towns=towns, drawn=False)
     return Outlook(scene, f"{words}\n\n{forecast_words(forecast, level)}")
 
@@ -156,29 +156,31 @@ def use_level(device: Companion, file: ConfigFile | None, typed: Mapping[str, st
 
 def ranked_answer(_: Companion, answer: NearAnswer) -> Ranked:
     """An answer with its picture. Raises AskewError."""
-    glow = _glow_of(answer.sent, cast("PlaceCost", answer.cost))
+    heat_map = _heat_map_of(answer.sent, cast("PlaceCost", answer.cost))
     results = tuple(Position(*result.coordinates) for result in answer.results)
     picked = next((n for n, result in enumerate(answer.results) if result.picked), None)
-    probes = _probes(glow, answer.k)
+    probes = _probes(heat_map, answer.k)
     towns = named_towns()
-    words = f"{told_words(answer)}\n\n{guess_words(glow, towns)}"
-    scene = Scene(Position(*answer.true), glow, probes, results, picked, towns)
+    words = f"{told_words(answer)}\n\n{guess_words(heat_map, towns)}"
+    scene = Scene(Position(*answer.true), heat_map, probes, results, picked, towns)
     return Ranked(answer, scene, words)
 
 
-def ranked_again(device: Companion, answer: NearAnswer, wishes: Wishes) -> Ranked:
-    """The same answer by other wishes: nothing is sent. Raises AskewError."""
-    return ranked_answer(device, device.nearby.by_other_wishes(answer, wishes, device.ratings()))
+def ranked_again(device: Companion, answer: NearAnswer, preferences: Preferences) -> Ranked:
+    """The same answer by other preferences: nothing is sent. Raises AskewError."""
+    return ranked_answer(
+        device, device.nearby.by_other_preferences(answer, preferences, device.ratings())
+    )
 
 
-def _probes(glow: PlaceGlow, k: int) -> tuple[Position, ...]:
+def _probes(heat_map: PlaceHeatMap, k: int) -> tuple[Position, ...]:
     from askew.placement.hexagonal import place_on_map
 
-    return probes_around(glow, place_on_map(glow.epsilon, k).offsets.tolist())
+    return points_around(heat_map, place_on_map(heat_map.epsilon, k).offsets.tolist())
 
 
-def _glow_of(sent: tuple[float, ...], cost: PlaceCost) -> PlaceGlow:
-    return PlaceGlow(Position(*sent), float(cost.epsilon_per_km), cost.cosine)
+def _heat_map_of(sent: tuple[float, ...], cost: PlaceCost) -> PlaceHeatMap:
+    return PlaceHeatMap(Position(*sent), float(cost.epsilon_per_km), cost.cosine)
 
 
 @dataclass(repr=False)
@@ -259,13 +261,13 @@ def forecast_words(forecast: PlaceForecast, level: str) -> str:
     )
 
 
-def guess_words(glow: PlaceGlow, towns: Sequence[Town]) -> str:
+def guess_words(heat_map: PlaceHeatMap, towns: Sequence[Town]) -> str:
     """Where a server would look first that knows the map's own list of towns and nothing else."""
-    likely = likeliest(towns, glow)
+    likely = likeliest(towns, heat_map)
     if not likely:
         return ""
     names = ", ".join(f"{each.town.name} {100 * each.share:.0f} %" for each in likely)
-    people = people_within(towns, glow)
+    people = people_within(towns, heat_map)
     within = (
         f" {people:,} people of these towns live where you are 5 times in 10." if people else ""
     )

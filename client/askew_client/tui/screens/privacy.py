@@ -20,7 +20,7 @@ from askew_client.tui.screens.frame import FrameScreen
 from askew_client.tui.widgets.bars import BudgetMeter
 from askew_client.tui.widgets.controls import Slider
 from askew_client.tui.widgets.header import Notice
-from askew_client.tui.widgets.heat_map import Glow, Mark, axes_words
+from askew_client.tui.widgets.heat_map import HeatMap, Mark, axes_words
 from askew_client.views.answers import Connection, NoisePicture, SignalPreview
 from askew_client.views.problems import Setback
 from askew_client.views.quote import Budget, at_most
@@ -68,7 +68,7 @@ class PrivacyScreen(FrameScreen):
                 yield Slider("ε ", EPSILONS, Fraction(4), id="epsilon")
                 yield Slider("k ", SIZES, Fraction(8), id="size")
                 yield Static("", id="preview", markup=False)
-                yield Glow()
+                yield HeatMap()
                 yield Static("", id="caption", markup=False)
 
     def on_mount(self) -> None:
@@ -103,14 +103,14 @@ class PrivacyScreen(FrameScreen):
             self._show_noise(None)
 
     def _show_noise(self, noise: NoisePicture | None) -> None:
-        glow, caption = self.query_one(Glow), self.query_one("#caption", Static)
+        heat_map, caption = self.query_one(HeatMap), self.query_one("#caption", Static)
         connection = self.desk.connection
         if noise is None or not isinstance(connection, Connection):
-            glow.show(None, ())
+            heat_map.show(None, ())
             caption.update("")
             return
         shown = [tuple(at[axis] for axis in connection.map_axes) for at in noise.offsets]
-        glow.show(noise, [Mark(at, "◆", "public") for at in shown])
+        heat_map.show(noise, [Mark(at, "◆", "public") for at in shown])
         caption.update(noise_caption(noise, connection))
 
     def _show_connection(self, connection: Connection | Setback | None) -> None:

@@ -22,17 +22,23 @@ _SHADES = 24
 
 @dataclass(frozen=True)
 class Mark:
-    """A point, relative to the middle of the glow. kind: "private", "public"."""
+    """A point, relative to the middle of the heat map. kind: "private", "public"."""
 
     at: tuple[float, ...]
     sign: str
     kind: str
 
 
-class Glow(Widget):
+class HeatMap(Widget):
     """The noise around the middle, on one coordinate or on two: those that its marks have."""
 
-    COMPONENT_CLASSES = {"glow--field", "glow--peak", "glow--private", "glow--public", "glow--axis"}
+    COMPONENT_CLASSES = {
+        "heat-map--field",
+        "heat-map--peak",
+        "heat-map--private",
+        "heat-map--public",
+        "heat-map--axis",
+    }
 
     picture: reactive[NoisePicture | None] = reactive(None)
 
@@ -109,8 +115,8 @@ class Glow(Widget):
         return round(_SHADES * max(0.0, sqrt(density) - least) / (peak - least))
 
     def _shades(self) -> list[str]:
-        field = self.get_component_styles("glow--field").background
-        peak: Color = self.get_component_styles("glow--peak").color
+        field = self.get_component_styles("heat-map--field").background
+        peak: Color = self.get_component_styles("heat-map--peak").color
         return [field.blend(peak, 0.7 * share / _SHADES).hex6 for share in range(_SHADES + 1)]
 
     def _reach(self, picture: NoisePicture) -> float:
@@ -119,7 +125,7 @@ class Glow(Widget):
         return max((picture.reach[-1], *far))
 
     def _ink(self, kind: str) -> Style:
-        return self.get_component_rich_style(f"glow--{kind}", partial=True)
+        return self.get_component_rich_style(f"heat-map--{kind}", partial=True)
 
 
 def density_at(picture: NoisePicture, x: float) -> float:

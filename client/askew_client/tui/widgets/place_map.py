@@ -74,7 +74,7 @@ class PlaceMap(Widget):
     def _inked(self, cell: Cell, shades: list[str]) -> tuple[str, Style]:
         marked = cell.ink is not Ink.NOTHING
         ink = self.get_component_rich_style(_KINDS[cell.ink], partial=True) if marked else Style()
-        if self.app.no_color:  # the glow in characters
+        if self.app.no_color:  # the heat map in characters
             return (cell.sign if marked else shade(cell)), ink
         upper, lower = (shades[_shade_at(depth)] for depth in (cell.upper, cell.lower))
         if marked:

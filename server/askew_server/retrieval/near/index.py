@@ -131,7 +131,7 @@ class MapFrame:
         return np.asarray(clamped)
 
     def epsilon(self, signal: Signal) -> float:
-        """Per crow's kilometer."""
+        """Per straight-line kilometer."""
         return float(signal.map_noise.epsilon)
 
     def aim(self, signal: Signal) -> Points:

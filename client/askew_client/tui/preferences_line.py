@@ -1,4 +1,4 @@
-"""Wishes as a person types them on one line: "open, kind = bakery | café, price <= 10".
+"""Preferences as a person types them on one line: "open, kind = bakery | café, price <= 10".
 
 open              open now
 kind = a | b      only these kinds
@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from askew.errors import WishError
-from askew_client.near.wishes import Wishes
+from askew.errors import PreferenceError
+from askew_client.near.preferences import Preferences
 
 EXAMPLE: Final = "open, kind = bakery | café, price <= 10, kind: curry house +2"
 _ONLY = re.compile(r"([^=<:]+)=([^=<:]+)")
@@ -20,8 +20,10 @@ _AT_MOST = re.compile(r"([^=<:]+)<=?\s*(\d+(?:\.\d+)?)")
 _LIKED = re.compile(r"([^=<:]+):(.+?)\s([+-]\d+(?:\.\d+)?)(?:\s*km)?")
 
 
-def wishes_of(line: str) -> Wishes:
-    """The wishes of a line; none for an empty one. Raises WishError, which repeats nothing."""
+def preferences_of(line: str) -> Preferences:
+    """The preferences of a line; none for an empty one. Raises PreferenceError, which repeats
+    nothing.
+    """
     likes: dict[str, dict[str, float]] = {}
     only: dict[str, frozenset[str]] = {}
     at_most: dict[str, float] = {}
@@ -36,5 +38,5 @@ def wishes_of(line: str) -> Wishes:
         elif found := _LIKED.fullmatch(wish):
             likes.setdefault(found[1].strip(), {})[found[2].strip()] = float(found[3])
         else:
-            raise WishError(f"this is no wish; wishes read like: {EXAMPLE}")
-    return Wishes(likes, only, at_most, open_now)
+            raise PreferenceError(f"this is no preference; preferences read like: {EXAMPLE}")
+    return Preferences(likes, only, at_most, open_now)

@@ -1,4 +1,4 @@
-"""What a person wants of a result besides being near. Private: wishes and filters never leave.
+"""What a person wants of a result besides being near. Private: preferences and filters never leave.
 
 A wish is worth kilometers (on axes, units of distance): a liked kind weighs as much as being so
 much nearer. With the disutility h(d) = d**exponent, the cost of a result is
@@ -12,17 +12,18 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from askew.errors import WishError
+from askew.errors import PreferenceError
 
 _MOST: Final = 1e12  # of a worth or a limit: its fourth power is far from overflowing
 
 
 @dataclass(frozen=True)
-class Wishes:
+class Preferences:
     """likes: {attribute: {kind: worth}}. only: {attribute: kinds}, at_most: {attribute: number} and
     open_now are filters; what is unknown of a result does not pass. ratings: what a star above
     three of the person's own rating of a title is worth. Kinds are words in any case, kept in small
-    letters; of a flag they are "yes" and "no". Raises WishError, which repeats nothing of them.
+    letters; of a flag they are "yes" and "no". Raises PreferenceError, which repeats nothing of
+    them.
     """
 
     likes: Mapping[str, Mapping[str, float]] = field(default_factory=dict, repr=False)
@@ -37,13 +38,13 @@ class Wishes:
             try:
                 object.__setattr__(self, name, read(getattr(self, name)))
             except (ValueError, TypeError, AttributeError, OverflowError):
-                raise WishError(f"{name} must be {limit}") from None
+                raise PreferenceError(f"{name} must be {limit}") from None
         worths = [worth for kinds in self.likes.values() for worth in kinds.values()]
         numbers = [*worths, *self.at_most.values(), self.ratings]
         if not all(abs(number) <= _MOST for number in numbers):  # written so that NaN is refused
-            raise WishError(f"a wish must be worth a number of at most {_MOST:g} in size")
+            raise PreferenceError(f"a wish must be worth a number of at most {_MOST:g} in size")
         if not 0 < self.exponent <= 4:
-            raise WishError("the exponent of the disutility must be above 0 and at most 4")
+            raise PreferenceError("the exponent of the disutility must be above 0 and at most 4")
 
     @property
     def attributes(self) -> frozenset[str]:
@@ -51,16 +52,18 @@ class Wishes:
         return frozenset((*self.likes, *self.only, *self.at_most))
 
     @classmethod
-    def from_toml(cls, text: str) -> Wishes:
-        """Wishes as a file has them (docs/device.md). Raises WishError, without repeating it."""
+    def from_toml(cls, text: str) -> Preferences:
+        """Preferences as a file has them (docs/device.md). Raises PreferenceError, without
+        repeating it.
+        """
         import tomllib  # few questions have a file
 
         try:
             value = tomllib.loads(text)
         except (ValueError, RecursionError):
-            raise WishError("the file of wishes must be TOML") from None
+            raise PreferenceError("the file of preferences must be TOML") from None
         if not value.keys() <= _READ.keys():
-            raise WishError(f"wishes must be among {', '.join(_READ)}")
+            raise PreferenceError(f"preferences must be among {', '.join(_READ)}")
         return cls(**value)
 
 
@@ -108,4 +111,4 @@ _READ: Final[Mapping[str, tuple[Callable[[Any], Any], str]]] = {
     "ratings": (_number, "a number"),
     "exponent": (_number, "a number"),
 }
-NO_WISHES: Final = Wishes()
+NO_PREFERENCES: Final = Preferences()
