@@ -32,8 +32,8 @@ from typing import Any
 
 from benchmarks.rows import OURS, Goal, Row, Work, finish, run
 
-from askew.dp.composition import Loss
-from askew.dp.odometer import PayWhatYouGet, PrivacyFilter
+from askew.dp.analyst import PayWhatYouGet
+from askew.dp.composition import Loss, PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, BoundedRange, PureDP
 from askew_server.ledger import ChargeRequest, Ledger
 

@@ -18,8 +18,7 @@ import numpy as np
 
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
-from askew.retrieval.cover import cover, covered
-from askew.retrieval.posterior import PosteriorRule, Prior, lattice_log_likelihood
+from askew.retrieval.posterior import PosteriorRule, Prior, cover, covered, lattice_log_likelihood
 
 ITEMS, ROUNDS, FEW = 500, 40, 5
 

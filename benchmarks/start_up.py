@@ -58,7 +58,7 @@ def asked(name: str, data: Path, address: str) -> Row:
 
 def store(folder: Path) -> tuple[Path, Path]:
     """Where a device keeps a rating and a place, and a ledger with a charge."""
-    from askew.dp.odometer import PrivacyFilter
+    from askew.dp.composition import PrivacyFilter
     from askew.dp.privacy import ADD_OR_REMOVE_ONE, PureDP
     from askew_server.ledger import ChargeRequest, Ledger
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import grpc.aio
 import numpy as np
 
-from askew.dp.odometer import PrivacyFilter
+from askew.dp.composition import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, ApproximateDP, PureDP
 from askew.dp.release import PRIVACY_UNIT, Release
 from askew.wire.releases import charge_to_bytes, document_to_bytes, page_request_to_bytes

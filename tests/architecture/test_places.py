@@ -121,7 +121,7 @@ def test_a_place_that_is_not_there_is_seen(planted: str) -> None:
     "innocent",
     [
         "`askew.mechanisms.tally` and askew.wire.queries.query_to_bytes.",
-        "in shared/askew/noise/lattice.py, and askew/mechanisms/accuracy.py.",
+        "in shared/askew/noise/lattice.py, and askew/mechanisms/shortfall.py.",
         "`askew.retrieval.RetrievalRule.answer`",
         "~/.config/askew/config.toml, askew.example.org:443, tests/guarantees",
     ],

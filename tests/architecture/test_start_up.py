@@ -13,7 +13,7 @@ import click
 import pytest
 from every_command import every_command
 
-from askew.dp.odometer import PrivacyFilter
+from askew.dp.composition import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, ApproximateDP, PureDP
 from askew.dp.release import Release
 from askew_client.cli.main import cli as device

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from askew.dp.privacy import Reach, SignalCharge
 from askew.errors import DimensionMismatch, OutOfRange, ParameterError
-from askew.noise.geometric import TwoSidedGeometric
 from askew.noise.hexagonal import HexagonalLattice
-from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
+from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace, TwoSidedGeometric
 from askew.noise.randomized_response import RandomizedResponse
 from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Signal

@@ -15,7 +15,7 @@ import pytest
 
 from askew.dp.composition import concentrated_epsilon
 from askew.dp.intervals import exp_minus, log_ratio
-from askew.noise.exact import enclose
+from askew.mechanisms.weights import enclose
 
 UNIT = Decimal(2) ** -40  # to which the rules of composition round up
 FINE = 2**240

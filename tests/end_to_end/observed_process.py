@@ -28,7 +28,8 @@ from small_world import RULE, made_buckets, made_encoder, made_space
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
-from askew.dp.odometer import PayWhatYouGet, PrivacyFilter
+from askew.dp.analyst import PayWhatYouGet
+from askew.dp.composition import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.dp.release import PRIVACY_UNIT
 from askew.errors import ArtifactError

@@ -13,7 +13,7 @@ from guarantees.enumeration import Counts, HasLaw, Law, by_symmetry, law_of
 
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, NeighboringRelation
 from askew.mechanisms import Canonical, Joint, OneShot, Peeling, PermuteAndFlip, PNFJoint
-from askew.mechanisms.noise import NoiseFamily
+from askew.mechanisms.contest import NoiseFamily
 from askew.mechanisms.tally import tally
 
 Selects = Canonical | Joint | OneShot | Peeling | PermuteAndFlip | PNFJoint

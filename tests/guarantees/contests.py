@@ -2,7 +2,7 @@
 
 The code under audit says which classes enter, with which exact scores and sizes, and what it makes
 of the winner; that the real contest picks the winner by the noise that it reads is the subject of
-tests/mechanisms/test_noise.py, by 200-digit arithmetic.
+tests/mechanisms/test_contest.py, by 200-digit arithmetic.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from guarantees.definitions import of_one, ranking
 from guarantees.enumeration import Tape
 from numpy.typing import NDArray
 
-from askew.mechanisms.noise import Exact, NoiseFamily
+from askew.mechanisms.contest import Exact, NoiseFamily
 
-USERS = ("peeling", "canonical", "joint", "laplace_domain")
+USERS = ("lipschitz", "canonical", "joint", "limited_domain")
 
 
 class TapeContest:
-    """Stands in for `askew.mechanisms.noise.Contest`."""
+    """Stands in for `askew.mechanisms.contest.Contest`."""
 
     def __init__(self, family: NoiseFamily, draws: Tape, exact: Exact, winners: int = 1) -> None:
         self.family, self.draws, self.winners = family, draws, winners

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.noise.exact import Classes, Draws
+from askew.mechanisms.weights import Classes, Draws
 from askew.noise.randomness import ReplayBits
 
 Counts = tuple[int, ...]

@@ -12,7 +12,7 @@ from guarantees.enumeration import Counts, HasLaw, Law, law_of
 
 from askew.mechanisms import LaplaceLimitedDomain, LimitedDomain, OptimalThreshold, Selection
 from askew.mechanisms.limited_domain import top_of_rows
-from askew.noise.exact import Draws
+from askew.mechanisms.weights import Draws
 
 Limited = LimitedDomain | LaplaceLimitedDomain | OptimalThreshold
 

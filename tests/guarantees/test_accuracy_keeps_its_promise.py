@@ -33,7 +33,7 @@ from askew.mechanisms import (
     PermuteAndFlip,
     PNFJoint,
 )
-from askew.mechanisms.accuracy import Bounded, chance_of_miss, people_below
+from askew.mechanisms.shortfall import Bounded, chance_of_miss, people_below
 
 HALF, DELTA, HIGHEST = Fraction(1, 2), Fraction(1, 100), 3
 ONE: dict[str, Any] = {"neighbors": ADD_OR_REMOVE_ONE}

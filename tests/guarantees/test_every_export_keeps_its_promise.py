@@ -31,22 +31,14 @@ from askew.dp.privacy import (
 )
 from askew.errors import ParameterError
 from askew.mechanisms import Selection
-from askew.mechanisms.noise import NoiseFamily
+from askew.mechanisms.contest import NoiseFamily
 from askew.mechanisms.value_classes import ValueClasses
 from askew.noise.randomness import RandomBits
 
 EPSILON, D, HIGHEST = Fraction(2), 3, 2
 BOTH = [ADD_OR_REMOVE_ONE, REPLACE_ONE]
 ROUNDING = 1e-12  # of sums of floats; exactly the same laws are compared in the other files
-MODULES = (
-    "canonical",
-    "joint",
-    "laplace_domain",
-    "limited_domain",
-    "lipschitz",
-    "noisy_counts",
-    "peeling",
-)
+MODULES = ("canonical", "joint", "limited_domain", "lipschitz")
 
 
 class Exported(Protocol):
@@ -101,8 +93,7 @@ def law_of_select(mechanism: Exported) -> HasLaw:
             stack.enter_context(on_the_tape())
             for name in MODULES:  # the tape is what they draw from, and no bits
                 stack.enter_context(patch(f"askew.mechanisms.{name}.Draws", lambda tape: tape))
-            for name in ("lipschitz", "noisy_counts"):
-                stack.enter_context(patch(f"askew.mechanisms.{name}.highest", on_one_tape))
+            stack.enter_context(patch("askew.mechanisms.lipschitz.highest", on_one_tape))
             return law_of(run)
 
     return cache(law)

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from askew.noise.geometric import Beyond, Digit, TwoSidedGeometric
-from askew.noise.lattice import LatticeLaplace
+from askew.noise.lattice import Beyond, Digit, LatticeLaplace, TwoSidedGeometric
 from askew.noise.randomness import RandomBits, SystemBits
 
 DRAWS = 60_000

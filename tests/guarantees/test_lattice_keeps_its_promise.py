@@ -17,9 +17,8 @@ import numpy as np
 import pytest
 from guarantees.branches import Branch, exponential_from_below, law_of_coins
 
-import askew.noise.geometric
-from askew.noise.geometric import TwoSidedGeometric
-from askew.noise.lattice import LatticeLaplace
+import askew.noise.lattice
+from askew.noise.lattice import LatticeLaplace, TwoSidedGeometric
 from askew.noise.randomness import Coins, RandomBits, RationalOdds
 
 Law = dict[tuple[int, ...], Fraction]
@@ -282,7 +281,7 @@ def test_the_rate_epsilon_in_place_of_the_ratio_is_caught(monkeypatch: pytest.Mo
         value = 1 / exponential_from_below(Fraction(1 << level, inverse_rate))
         return math.floor(value * (1 << scale)), math.ceil(value * (1 << scale))
 
-    monkeypatch.setattr(askew.noise.geometric, "_power_of_ratio", rate_of_epsilon)
+    monkeypatch.setattr(askew.noise.lattice, "_power_of_ratio", rate_of_epsilon)
     lattice = SmallLattice(0, 2)
     assert list(violations(laws_on_the_line(lattice), lattice.epsilon))
 

@@ -37,7 +37,7 @@ from scipy.stats import halflogistic, logistic
 
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighboringRelation
 from askew.mechanisms import Lipschitz, OneShot
-from askew.mechanisms.noise import FAMILIES, NoiseFamily
+from askew.mechanisms.contest import FAMILIES, NoiseFamily
 
 EPSILON, ALMOST = 2, Decimal("1e-40")
 NOISE: tuple[NoiseFamily, ...] = tuple(family for family in FAMILIES if family != "gumbel")

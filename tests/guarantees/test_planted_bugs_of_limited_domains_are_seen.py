@@ -19,7 +19,7 @@ from guarantees.limited import by_rows, exact_law
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.mechanisms import LaplaceLimitedDomain
 from askew.mechanisms.limited_domain import ExponentialClasses
-from askew.noise.exact import Draws
+from askew.mechanisms.weights import Draws
 
 K, DELTA = 2, Fraction(1, 20)
 HALF, ONE = Fraction(1, 2), Fraction(1)

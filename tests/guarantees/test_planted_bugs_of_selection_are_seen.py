@@ -23,9 +23,9 @@ from guarantees.enumeration import (
 )
 
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE
-from askew.mechanisms import Canonical, Joint, Peeling, PNFJoint, canonical_classes
+from askew.mechanisms import Canonical, Joint, Peeling, PNFJoint, canonical
+from askew.mechanisms.contest import FAMILIES, NoiseFamily
 from askew.mechanisms.joint_classes import SequenceLosses
-from askew.mechanisms.noise import FAMILIES, NoiseFamily
 from askew.mechanisms.tally import tally
 from askew.mechanisms.value_classes import Urn
 
@@ -94,21 +94,19 @@ def canonical_law(counts: Counts, k: int) -> Law:
 def test_a_binomial_off_by_one_is_seen_in_the_law(monkeypatch: pytest.MonkeyPatch) -> None:
     """The recurrence as printed, (t-h-1) for (t-h-2), changes P(TOP) of (10,5,1,1) to .754."""
     right = canonical_law((10, 5, 1, 1), 2)[0, 1]
-    monkeypatch.setattr(canonical_classes, "comb", lambda n, r: comb(n + 1, r))
+    monkeypatch.setattr(canonical, "comb", lambda n, r: comb(n + 1, r))
     wrong = canonical_law((10, 5, 1, 1), 2)[0, 1]
     assert float(right) == pytest.approx(0.7668726028904856, abs=1e-15)
     assert abs(wrong - right) > Fraction(1, 100)
 
 
 def test_a_lost_top_class_is_seen_in_the_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(canonical_classes.CanonicalClasses, "enclose", _without_the_top)
+    monkeypatch.setattr(canonical.CanonicalClasses, "enclose", _without_the_top)
     assert (0, 1) not in {o for o, p in canonical_law((10, 5, 1, 1), 2).items() if p > 0}
 
 
-def _without_the_top(
-    self: canonical_classes.CanonicalClasses, key: int, shift: int
-) -> tuple[int, int]:
-    return (0, 0) if key == canonical_classes.TOP else (1 << shift, 1 << shift)
+def _without_the_top(self: canonical.CanonicalClasses, key: int, shift: int) -> tuple[int, int]:
+    return (0, 0) if key == canonical.TOP else (1 << shift, 1 << shift)
 
 
 def test_a_body_that_is_not_uniform_is_seen_in_the_law(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,18 +144,18 @@ def test_sequences_that_are_not_uniform_are_seen_in_pnf_joints_law(
 
 
 def test_a_lost_top_class_is_seen_under_exponential_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    def enter(self: canonical_classes.CanonicalClasses, contest: TapeContest) -> None:
+    def enter(self: canonical.CanonicalClasses, contest: TapeContest) -> None:
         whole(self, contest)
-        del contest.entered[canonical_classes.TOP]
+        del contest.entered[canonical.TOP]
 
-    whole: Any = canonical_classes.CanonicalClasses.enter
-    monkeypatch.setattr(canonical_classes.CanonicalClasses, "enter", enter)
+    whole: Any = canonical.CanonicalClasses.enter
+    monkeypatch.setattr(canonical.CanonicalClasses, "enter", enter)
     assert worst_difference("canonical, exponential", (3, 1, 1, 0)) > 0.3
 
 
 def test_a_size_that_the_float_view_does_not_share_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """A binomial or a number of choices off by one, in the exact view only."""
-    monkeypatch.setattr(canonical_classes, "comb", lambda n, r: comb(n + 1, r))
+    monkeypatch.setattr(canonical, "comb", lambda n, r: comb(n + 1, r))
     monkeypatch.setattr(SequenceLosses, "count", _one_choice_too_many)
     for name in ("canonical, exponential", "pnf joint"):
         with pytest.raises(AssertionError):

@@ -33,7 +33,7 @@ from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighboringRelation
 from askew.mechanisms import Joint, Lipschitz
 from askew.mechanisms.parameters import tally_for
 from askew.mechanisms.tally import tally
-from askew.noise.exact import Draws
+from askew.mechanisms.weights import Draws
 
 EPSILON, ALMOST = 2, Decimal("1e-40")
 BOTH = [ADD_OR_REMOVE_ONE, REPLACE_ONE]

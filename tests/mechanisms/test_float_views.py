@@ -8,12 +8,12 @@ from math import log
 import numpy as np
 import pytest
 
-from askew.mechanisms.canonical_classes import CanonicalClasses, Loss
+from askew.mechanisms.canonical import CanonicalClasses, Loss
 from askew.mechanisms.joint_classes import JointClasses, SequenceLosses
 from askew.mechanisms.limited_domain import ExponentialClasses
 from askew.mechanisms.tally import Tally, tally
 from askew.mechanisms.value_classes import ValueClasses
-from askew.noise.exact import Classes
+from askew.mechanisms.weights import Classes
 
 RANDOM = np.random.default_rng(7)
 WIDE = tally(RANDOM.integers(0, 2**44, 400), 1)

@@ -18,9 +18,9 @@ from mechanisms.streams import ShakeBits
 from numpy.typing import NDArray
 
 from askew.mechanisms import value_classes
-from askew.mechanisms.noise import FAMILIES, Contest, NoiseFamily, Noisy
-from askew.noise import exact
-from askew.noise.exact import Draws
+from askew.mechanisms import weights as exact
+from askew.mechanisms.contest import FAMILIES, Contest, NoiseFamily, Noisy
+from askew.mechanisms.weights import Draws
 from askew.noise.randomness import ReplayBits
 
 Floats = NDArray[np.float64]
@@ -147,8 +147,8 @@ def hard_arguments() -> Floats:
 
 
 def test_exp_is_within_the_error_that_exact_draws_assume() -> None:
-    """`askew.noise.exact` says 2**-45; the libraries in use are within 2**-51. Numpy has other code
-    for one argument and for arguments that lie apart; Python has its own.
+    """`askew.mechanisms.weights` says 2**-45; the libraries in use are within 2**-51. Numpy has
+    other code for one argument and for arguments that lie apart; Python has its own.
     """
     arguments = hard_arguments()
     allowed = exact._EXP_ERROR

@@ -24,11 +24,11 @@ from askew.mechanisms import (
     PermuteAndFlip,
     PNFJoint,
 )
+from askew.mechanisms.contest import LazyUniform, Noisy
 from askew.mechanisms.joint_classes import SequenceLosses
-from askew.mechanisms.noise import LazyUniform, Noisy
 from askew.mechanisms.tally import tally
 from askew.mechanisms.value_classes import ValueClasses
-from askew.noise.exact import WeightBlock
+from askew.mechanisms.weights import WeightBlock
 from askew.noise.randomness import ReplayBits, SystemBits
 
 ONE, TINY = ADD_OR_REMOVE_ONE, Fraction(1, 10**400)

@@ -16,7 +16,7 @@ from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.mechanisms import Joint, value_classes
 from askew.mechanisms.tally import tally
 from askew.mechanisms.value_classes import items_of_the_highest
-from askew.noise.exact import Draws
+from askew.mechanisms.weights import Draws
 from askew.noise.randomness import SystemBits
 
 COUNTS = [3, 0, 7, 3]

@@ -15,7 +15,7 @@ from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.mechanisms import PNFJoint, joint_classes
 from askew.mechanisms.joint_classes import ALL, JointClasses, Segment, SequenceLosses, segments_of
 from askew.mechanisms.tally import Tally, tally
-from askew.noise.exact import Draws, WeightTable
+from askew.mechanisms.weights import Draws, WeightTable
 
 RANDOM = np.random.default_rng(7)
 View = tuple[Tally, int, Fraction, int | None]

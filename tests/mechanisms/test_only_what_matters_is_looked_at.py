@@ -15,7 +15,7 @@ from askew.mechanisms import PermuteAndFlip
 from askew.mechanisms import tally as tally_module
 from askew.mechanisms.tally import Integers, Tally, ValueGroups
 from askew.mechanisms.value_classes import ValueClasses
-from askew.noise.exact import WeightBlock, WeightTable
+from askew.mechanisms.weights import WeightBlock, WeightTable
 
 RANDOM = np.random.default_rng(11)
 COUNTS = {

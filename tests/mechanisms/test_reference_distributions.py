@@ -38,7 +38,7 @@ from askew.mechanisms import (
 )
 from askew.mechanisms.limited_domain import Domain, top_of_rows
 from askew.mechanisms.tally import tally
-from askew.noise.exact import Draws
+from askew.mechanisms.weights import Draws
 from askew.noise.randomness import RandomBits
 
 

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from askew.placement import laplace_line, many_dimensions
+from askew.placement import laplace_line, rule
 
 
 @pytest.mark.parametrize("k", range(1, 40))
@@ -20,16 +20,14 @@ def test_the_grid_is_the_best_of_all_factorizations(k: int, dimension: int) -> N
         if math.prod(counts) <= k
     ]
     best = min(sum(laplace_line.line_cost(1.0, count) for count in counts) for counts in candidates)
-    assert many_dimensions.cost(1.0, many_dimensions.best_factors(k, dimension)) == pytest.approx(
-        best, rel=1e-12
-    )
+    assert rule.cost(1.0, rule.best_factors(k, dimension)) == pytest.approx(best, rel=1e-12)
 
 
 def test_the_cost_of_a_grid_is_what_simulated_noise_pays() -> None:
     """200,000 draws in three dimensions: within five standard errors, fixed seed."""
     noise = np.random.default_rng(7).laplace(scale=0.5, size=(200_000, 3))
-    factors = many_dimensions.best_factors(16, 3)
+    factors = rule.best_factors(16, 3)
     far = np.full(len(noise), np.inf)
-    for point in many_dimensions.offsets(2.0, factors):
+    for point in rule.offsets(2.0, factors):
         far = np.minimum(far, np.abs(noise - point).sum(axis=1))
-    assert abs(far.mean() - many_dimensions.cost(2.0, factors)) < 5 * far.std() / np.sqrt(len(far))
+    assert abs(far.mean() - rule.cost(2.0, factors)) < 5 * far.std() / np.sqrt(len(far))

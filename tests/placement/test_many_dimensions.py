@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from askew.placement import Identity, Laplace, Power, many_dimensions, place
+from askew.placement import Identity, Laplace, Power, place, rule
 from askew.placement.codebook import Law, Points, expected_cost, fitted, shipped, shipped_sizes
 from askew.placement.noise import Norm
 
@@ -125,7 +125,7 @@ def test_a_callable_pays_its_constant_part_in_space_too() -> None:
 
 def test_the_cross_beats_the_grid_and_loses_to_the_codebook() -> None:
     law = Law("l1", "l2", 8, 16)
-    arms = expected_cost(law, 2.75 * many_dimensions.arms(8, 16), Identity())[0]
+    arms = expected_cost(law, 2.75 * rule.arms(8, 16), Identity())[0]
     book = shipped(law)
     assert book is not None
     assert book.cost < arms < 0.76 * MEAN["l1"][8]

@@ -15,8 +15,7 @@ from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.signal import Signal
 from askew.retrieval.buckets import BucketRule, bucket_rule, own_share
-from askew.retrieval.cover import cover, covered
-from askew.retrieval.posterior import Prior, response_log_likelihood
+from askew.retrieval.posterior import Prior, cover, covered, response_log_likelihood
 
 RANGE = tuple(Fraction(odds) for odds in (2, 8, 64))
 ANY_ODDS = st.integers(17, 1 << 16).map(lambda n: Fraction(n, 16))

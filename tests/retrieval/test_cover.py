@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from askew.errors import ParameterError
-from askew.retrieval.cover import cover, covered, covered_by_each, gains
+from askew.retrieval.posterior import cover, covered, covered_by_each, gains
 
 Scores = NDArray[np.float32]
 
@@ -20,7 +20,7 @@ Scores = NDArray[np.float32]
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """16 rows at a time, so that few rows are enough for several blocks."""
-    monkeypatch.setattr("askew.retrieval.cover._AT_ONCE", 1)
+    monkeypatch.setattr("askew.retrieval.posterior._AT_ONCE", 1)
 
 
 def plain_greedy(scores: Scores, weights: NDArray[np.float64], k: int) -> list[int]:

@@ -13,8 +13,14 @@ from askew.errors import OutOfRange, ParameterError
 from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.signal import Signal
-from askew.retrieval.cover import cover, covered
-from askew.retrieval.posterior import PosteriorRule, Prior, lattice_log_likelihood, systematic
+from askew.retrieval.posterior import (
+    PosteriorRule,
+    Prior,
+    cover,
+    covered,
+    lattice_log_likelihood,
+    systematic,
+)
 
 VERSION = "00" * 16
 LATTICE = LatticeLaplace.for_epsilon(Fraction(2))

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from askew.dp.analyst import BudgetStatus, TopKQuestion
-from askew.dp.odometer import PayWhatYouGet
+from askew.dp.analyst import BudgetStatus, PayWhatYouGet, TopKQuestion
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, ApproximateDP
 from askew.dp.release import Release, ReleaseSummary
 from askew.errors import Malformed, OutOfRange, WireError

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from askew.dp.odometer import PayWhatYouGet, PrivacyFilter
+from askew.dp.analyst import PayWhatYouGet
+from askew.dp.composition import PrivacyFilter
 from askew.dp.release import PRIVACY_UNIT
 from askew_server.cli.options import (
     NEIGHBORS,

@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from askew.dp.odometer import PrivacyFilter
+from askew.dp.composition import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.dp.release import PRIVACY_UNIT, Release, release_from_bytes
 from askew.errors import AskewError, LedgerError, ParameterError

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from askew.errors import DataError
-from askew.retrieval.cover import cover
+from askew.retrieval.posterior import cover
 from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew_server.ratings import RatingTable
 from askew_server.taste.training.buckets import favorites, pool_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import replace
 
-from askew.dp.odometer import RunningLoss
+from askew.dp.composition import RunningLoss
 from askew.dp.privacy import BoundedRange, PureDP
 from askew.errors import ChargePending, KeyReused, LedgerError, ParameterError
 from askew_server.ledger import reading

@@ -24,7 +24,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from askew.dp.odometer import RunningLoss
+from askew.dp.composition import RunningLoss
 from askew.errors import LedgerError, LedgerFrozen
 from askew_server.ledger.records import columns_of, spent_of
 

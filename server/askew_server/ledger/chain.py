@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from askew.dp.odometer import RunningLoss
+from askew.dp.composition import RunningLoss
 from askew.errors import LedgerFrozen
 from askew_server.ledger.anchor import START, Mark
 from askew_server.ledger.reading import all_paid, analyst_budgets

@@ -16,7 +16,8 @@ from time import sleep
 from types import TracebackType
 from typing import Self
 
-from askew.dp.odometer import AnalystUsage, PayWhatYouGet, PrivacyFilter
+from askew.dp.analyst import AnalystUsage, PayWhatYouGet
+from askew.dp.composition import PrivacyFilter
 from askew.dp.privacy import ApproximateDP, NeighboringRelation
 from askew.errors import LedgerError, LedgerFrozen, ParameterError
 from askew_server.folders import locked

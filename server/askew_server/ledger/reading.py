@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from askew.dp.composition import Loss
-from askew.dp.odometer import AnalystUsage, PayWhatYouGet, PrivacyFilter, RunningLoss
+from askew.dp.analyst import AnalystUsage, PayWhatYouGet
+from askew.dp.composition import Loss, PrivacyFilter, RunningLoss
 from askew.dp.privacy import ApproximateDP, BoundedRange, NeighboringRelation, PureDP
 from askew.errors import LedgerError
 from askew_server.ledger.records import (

@@ -12,8 +12,8 @@ from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
 
-from askew.dp.composition import Loss
-from askew.dp.odometer import AnalystUsage, PayWhatYouGet, PrivacyFilter, RunningLoss
+from askew.dp.analyst import AnalystUsage, PayWhatYouGet
+from askew.dp.composition import Loss, PrivacyFilter, RunningLoss
 from askew.dp.privacy import ApproximateDP, BoundedRange, NeighboringRelation
 from askew.errors import LedgerError, ParameterError
 

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
-from askew.dp.odometer import RunningLoss
+from askew.dp.composition import RunningLoss
 from askew.errors import LedgerError, LedgerFrozen
 from askew_server.ledger.anchor import FARTHEST, START, Anchor, Mark
 from askew_server.ledger.chain import Checked, Entry, Link, holds, last_link

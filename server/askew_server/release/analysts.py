@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from threading import Lock
 
-from askew.dp.analyst import BudgetStatus, TopKQuestion
-from askew.dp.odometer import PayWhatYouGet
+from askew.dp.analyst import BudgetStatus, PayWhatYouGet, TopKQuestion
 from askew.dp.release import Release
 from askew.errors import (
     AskewError,

@@ -19,8 +19,7 @@ import numpy as np
 
 from askew.dp.release import plain_name
 from askew.errors import DataError, ParameterError
-from askew.mechanisms.accuracy import CHANCE, people_below
-from askew.mechanisms.shortfall import Floats
+from askew.mechanisms.shortfall import CHANCE, Floats, people_below
 from askew.mechanisms.tally import Integers
 from askew.noise.randomness import RandomBits
 from askew_server.release.selectors import Kind, Wish, default_bound, kind_of, kinds

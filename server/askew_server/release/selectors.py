@@ -43,8 +43,8 @@ from askew.mechanisms import (
     PermuteAndFlip,
     PNFJoint,
 )
-from askew.mechanisms.accuracy import Bounded
 from askew.mechanisms.parameters import ln, one_way
+from askew.mechanisms.shortfall import Bounded
 from askew.mechanisms.tally import Counts
 from askew.noise.randomness import RandomBits
 from askew_server.release.tables import number

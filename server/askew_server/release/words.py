@@ -7,7 +7,7 @@ from pathlib import Path
 
 from askew.dp.privacy import BoundedRange
 from askew.dp.release import PRIVACY_UNIT
-from askew.mechanisms.accuracy import CHANCE
+from askew.mechanisms.shortfall import CHANCE
 from askew_server.ledger import Dataset
 from askew_server.release.forecast import Forecast
 from askew_server.release.plan import ReleasePlan

@@ -1,4 +1,4 @@
-"""What an analyst asks, and the budget that the answers are paid from: pay what you get.
+"""What an analyst asks, and the terms on which answers are paid: pay what you get.
 
 Source: Durfee, Rogers 2019, Algorithm 3 (pay what you get) and Theorem 2 (what it loses in all).
 """
@@ -6,13 +6,102 @@ Source: Durfee, Rogers 2019, Algorithm 3 (pay what you get) and Theorem 2 (what 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
-from askew.dp.odometer import PayWhatYouGet
-from askew.errors import OutOfRange
+from askew.dp.composition import basic, check_losses, check_slack, zcdp
+from askew.dp.privacy import (
+    ADD_OR_REMOVE_ONE,
+    ApproximateDP,
+    BoundedRange,
+    NeighboringRelation,
+    exact_rational,
+)
+from askew.errors import BudgetExceeded, OutOfRange, ParameterError
 from askew.limits import check_text
 
 MAX_K = 1000
 MAX_KEY = 64
+
+
+@dataclass(frozen=True)
+class AnalystUsage:
+    """What an analyst has had: symbols released, the stops among them, and calls."""
+
+    outcomes: int = 0
+    calls: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PayWhatYouGet:
+    """The terms of one analyst on one data set: k* symbols in at most l* calls of LimitedDomain.
+
+    Every answer costs its length, the stop symbol included (`Selection.outcomes`), because a stop
+    is a draw of the exponential mechanism like any other. A call may ask for k symbols only if k
+    are left: it reserves them all, before the data are touched, and is settled to its length.
+
+    epsilon: per symbol; delta: per call. slack: 0, and the data set composes these rounds with all
+    others that it has (`PrivacyFilter`); above 0, they are composed by themselves at this delta,
+    and what comes of it is added to the rest. The first is cheaper for several analysts, the second
+    for one under a cap without slack.
+    Privacy unit: one person's whole history. Neighbors: ADD_OR_REMOVE_ONE, as of LimitedDomain.
+    Guarantee: all answers together lose `grant`, however the questions are chosen and whoever else
+    asks meanwhile: docs/proofs/budget.md. Source: Durfee, Rogers 2019, Algorithm 2 (which loops for
+    ever if a call asks for more than k*; here that is refused), with zCDP in place of their
+    equation 3, and each delta once.
+    """
+
+    k_star: int
+    l_star: int
+    epsilon: Fraction
+    delta: Fraction
+    slack: Fraction = Fraction(0)
+    neighbors: NeighboringRelation = ADD_OR_REMOVE_ONE
+
+    def __post_init__(self) -> None:
+        for name in ("k_star", "l_star"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 2**32:
+                raise ParameterError(name, value, "an int from 1 to 2**32 - 1")
+        if self.neighbors is not ADD_OR_REMOVE_ONE:
+            raise ParameterError("neighbors", self.neighbors.name, "ADD_OR_REMOVE_ONE")
+        check_slack(self.delta)
+        if exact_rational("slack", self.slack) != 0:
+            check_slack(self.slack)
+        if self.l_star * self.delta + self.slack >= 1:
+            raise ParameterError("delta", self.delta, "so small that l* delta + slack < 1")
+        check_losses([self.grant()])
+
+    def grant(self) -> BoundedRange | ApproximateDP:
+        """What the whole of it costs the data set: k* rounds and l* deltas, or their zCDP."""
+        rounds = BoundedRange(self.epsilon, self.k_star, self.l_star * self.delta, self.neighbors)
+        return zcdp([rounds], self.slack) if self.slack else rounds
+
+    def total_loss(self) -> ApproximateDP:
+        """What the whole of it loses if nothing else is ever released of the data set."""
+        return basic([self.grant()])
+
+    def answer(self, k: int) -> BoundedRange:
+        """The loss of one call for k symbols: what a request must name."""
+        return BoundedRange(self.epsilon, k, self.delta, self.neighbors)
+
+    def reserve(self, answered: AnalystUsage, k: int) -> AnalystUsage:
+        """A call for k symbols, paid in full. Raises BudgetExceeded, ParameterError."""
+        if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+            raise ParameterError("k", k, "an int of at least 1")
+        for measure, requested, spent, cap in (
+            ("outcomes", k, answered.outcomes, self.k_star),
+            ("questions", 1, answered.calls, self.l_star),
+        ):
+            if spent + requested > cap:
+                numbers = map(Fraction, (requested, spent, cap))
+                raise BudgetExceeded(*numbers, measure=measure, whose="analyst's grant of")
+        return AnalystUsage(answered.outcomes + k, answered.calls + 1)
+
+    def settle(self, answered: AnalystUsage, k: int, outcomes: object) -> AnalystUsage:
+        """What a reservation of k becomes once its answer is stored. Raises ParameterError."""
+        if isinstance(outcomes, bool) or not isinstance(outcomes, int) or not 1 <= outcomes <= k:
+            raise ParameterError("outcomes", outcomes, f"an int from 1 to the {k} reserved")
+        return AnalystUsage(answered.outcomes - k + outcomes, answered.calls)
 
 
 @dataclass(frozen=True)

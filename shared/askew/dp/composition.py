@@ -1,4 +1,4 @@
-"""Rules that turn a sequence of charges into one privacy loss.
+"""How privacy losses add up: rules of composition, and the filter that refuses beyond a cap.
 
 Privacy unit: one person's whole history. All rules hold for adaptively chosen mechanisms.
 
@@ -13,11 +13,15 @@ exponential or Laplace noise: see `askew.dp.privacy.BoundedRange`; charge their 
 Numbers are exact rationals. Where a formula is irrational, its value is rounded **up** to a
 multiple of 2**-40, and lies at most 2**-39 * (1 + the basic sum) above the formula. Enclosures, not
 floats, decide; floats only choose the order at which zCDP is converted, where every one is valid.
+
+A `PrivacyFilter` is its public parameters and stores nothing: the `RunningLoss` is an argument and
+a result. So the ledger can keep both, and a refused request changes nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, frexp, log, log1p
@@ -31,7 +35,7 @@ from askew.dp.privacy import (
     exact_rational,
     positive_rational,
 )
-from askew.errors import ParameterError
+from askew.errors import BudgetExceeded, ParameterError
 
 _PRECISION = 128
 _UNIT = 2**40
@@ -56,7 +60,7 @@ def zcdp(selections: Sequence[BoundedRange], slack: Fraction) -> ApproximateDP:
         (`concentrated_epsilon` of the sum of rho,    sum of delta + slack)
 
     Heterogeneous and adaptive epsilons add exactly, which no other rule here gives, as long as the
-    total of rho is fixed in advance; `askew.dp.odometer.PrivacyFilter` is a filter without that.
+    total of rho is fixed in advance; `askew.dp.composition.PrivacyFilter` is a filter without that.
     A delta enters nowhere else: `BoundedRange` has the proof.
     Source of rho: Dong, Durfee, Rogers 2020 (Hoeffding's lemma on a range of epsilon); of adaptive
     epsilons: Whitehouse, Ramdas, Rogers, Wu 2023. Raises ParameterError.
@@ -199,3 +203,106 @@ def _log_up(ratio: Fraction) -> Fraction:
 
 def _round_up(value: Fraction) -> Fraction:
     return Fraction(-(-value.numerator * _UNIT // value.denominator), _UNIT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunningLoss:
+    """Sums over all charges, exact: enough to continue from, whatever came before.
+
+    epsilon, delta: of the charges that are added. range_epsilon, range_delta, rho: of the
+    bounded-range ones, by `basic` and by `zcdp`.
+    """
+
+    epsilon: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
+    range_epsilon: Fraction = Fraction(0)
+    range_delta: Fraction = Fraction(0)
+    rho: Fraction = Fraction(0)
+
+    def __add__(self, other: RunningLoss) -> RunningLoss:
+        return self._paired(other, 1)
+
+    def __sub__(self, other: RunningLoss) -> RunningLoss:
+        return self._paired(other, -1)
+
+    def _paired(self, other: RunningLoss, sign: int) -> RunningLoss:
+        mine, theirs = vars(self), vars(other)
+        return RunningLoss(**{name: value + sign * theirs[name] for name, value in mine.items()})
+
+    def plus(self, loss: Loss) -> RunningLoss:
+        """After one more charge."""
+        epsilon, delta = epsilon_of(loss), delta_of(loss)
+        if isinstance(loss, BoundedRange):
+            return RunningLoss(
+                epsilon=self.epsilon,
+                delta=self.delta,
+                range_epsilon=self.range_epsilon + epsilon,
+                range_delta=self.range_delta + delta if delta else self.range_delta,
+                rho=self.rho + rho_of(loss),
+            )
+        return RunningLoss(
+            epsilon=self.epsilon + epsilon,
+            delta=self.delta + delta if delta else self.delta,
+            range_epsilon=self.range_epsilon,
+            range_delta=self.range_delta,
+            rho=self.rho,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivacyFilter:
+    """A cap on the total loss, exact, and the filter that keeps it.
+
+        epsilon + min(range_epsilon, conversion of rho at slack and `order`)
+        delta + range_delta + (slack if rho > 0)
+
+    slack: the part of delta that the conversion from zCDP uses; counted once, from the first
+    bounded-range charge on. 0 means that such charges are added like all others.
+    order: of that conversion; by default the one that fits the most rho under the cap.
+
+    Guarantee: however adaptively the charges are chosen, all that is released under a budget is
+    together (epsilon, delta)-DP. `loss` on the way is information: the guarantee is the cap's.
+    The best order of each rho would not do: charges may be chosen by what the selections so far
+    gave away, and the order would follow. Proof, with analysts whose sessions run at the same time:
+    docs/proofs/budget.md. Source: Feldman, Zrnic 2021 and Whitehouse et al. 2023, for filters.
+    """
+
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+    slack: Fraction = Fraction(0)
+    order: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        check_magnitude("epsilon", positive_rational("epsilon", self.epsilon))
+        for name in ("delta", "slack"):
+            check_magnitude(name, exact_rational(name, getattr(self, name)))
+        if not 0 <= self.slack <= self.delta < 1:
+            got = f"delta {self.delta}, slack {self.slack}"
+            raise ParameterError("delta", got, "0 <= slack <= delta < 1")
+        if self.slack and self.order is None:
+            object.__setattr__(self, "order", order_for(self.epsilon, self.slack))
+        if self.order is not None and not (self.slack and self.order > 1):
+            raise ParameterError("order", self.order, "above 1, and None without slack")
+
+    def loss(self, spent: RunningLoss, neighbors: NeighboringRelation) -> ApproximateDP:
+        """What was spent, as one loss; never below a valid bound."""
+        ranged, delta = spent.range_epsilon, spent.delta + spent.range_delta
+        if self.order and spent.rho:
+            concentrated = concentrated_epsilon(spent.rho, self.slack, self.order)
+            ranged = min(ranged, concentrated)
+            delta += self.slack
+        return ApproximateDP(spent.epsilon + ranged, delta, neighbors)
+
+    def after(self, spent: RunningLoss, loss: Loss) -> RunningLoss:
+        """What is spent after one more charge. Raises BudgetExceeded, ParameterError."""
+        neighbors = check_losses([loss])
+        charged = spent.plus(loss)
+        then = self.loss(charged, neighbors)
+        for measure in ("epsilon", "delta"):
+            spends, cap = getattr(then, measure), getattr(self, measure)
+            if spends > cap:
+                had = getattr(self.loss(spent, neighbors), measure)
+                raise BudgetExceeded(
+                    spends - had, had, cap, measure=measure, whose="data set's budget of"
+                )
+        return charged

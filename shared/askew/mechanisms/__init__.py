@@ -6,11 +6,20 @@ returns item indices; `privacy_loss()` says what that costs.
 
 from askew.mechanisms.canonical import Canonical
 from askew.mechanisms.joint import Joint, PNFJoint
-from askew.mechanisms.laplace_domain import LaplaceLimitedDomain, OptimalThreshold
-from askew.mechanisms.limited_domain import LimitedDomain, Selection
-from askew.mechanisms.lipschitz import Lipschitz, OneShot
-from askew.mechanisms.noisy_counts import ConcentratedPeeling, LaplaceCounts
-from askew.mechanisms.peeling import Peeling, PermuteAndFlip
+from askew.mechanisms.limited_domain import (
+    LaplaceLimitedDomain,
+    LimitedDomain,
+    OptimalThreshold,
+    Selection,
+)
+from askew.mechanisms.lipschitz import (
+    ConcentratedPeeling,
+    LaplaceCounts,
+    Lipschitz,
+    OneShot,
+    Peeling,
+    PermuteAndFlip,
+)
 
 __all__ = [
     "Canonical",

@@ -1,12 +1,29 @@
-"""The canonical Lipschitz mechanism: a k-subset at one stroke, without composition."""
+"""The canonical Lipschitz mechanism: a k-subset at one stroke, without composition.
+
+It works on classes of k-subsets that have one loss. Ranks run from 1 here. A subset other than the
+top k has a first rank that it misses, h + 1 with h < k, and a lowest rank that it has, t > k; its
+loss depends on the two counts x_{h+1} and x_t only. There are C(t-h-2, k-h-1) such subsets, and
+
+    C(t1-h-1, k-h) - C(t0-h-2, k-h)     with t in t0..t1,
+
+so ranks t of equal count are one column (hockey-stick identity). gamma = 1 ignores x_{h+1}: one row
+suffices, with C(t1, k) - C(t0-1, k) subsets. gamma = 0 ignores x_t: one column suffices.
+(The recurrence printed in the paper's Algorithm 2 multiplies by (t-h-1) where (t-h-2) is right.)
+
+Blocks of columns are bounded first, by their best value and their whole size. Only blocks that can
+matter are looked at cell by cell, with one block in memory at a time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from math import comb, exp
+from math import comb, exp, inf, isqrt, log
+
+import numpy as np
+from numpy.typing import NDArray
 
 from askew.dp.privacy import (
     BoundedRange,
@@ -16,14 +33,291 @@ from askew.dp.privacy import (
     exact_rational,
 )
 from askew.errors import ParameterError
-from askew.mechanisms.canonical_classes import TOP, CanonicalClasses, Cell, Loss
-from askew.mechanisms.noise import Contest, NoiseFamily, check_family
+from askew.mechanisms.contest import (
+    ClassGroups,
+    Contest,
+    Floats,
+    Link,
+    NoiseFamily,
+    Noisy,
+    check_family,
+)
 from askew.mechanisms.parameters import check_k, check_neighbors, check_positive, halved
-from askew.mechanisms.shortfall import Shortfall, canonical
-from askew.mechanisms.tally import Counts, Quality, Tally, tally
+from askew.mechanisms.shortfall import LOG_ERROR, Shortfall, canonical, log_runs
+from askew.mechanisms.tally import Counts, Integers, Quality, Tally, tally
 from askew.mechanisms.value_classes import subset
-from askew.noise.exact import Draws, log_total
+from askew.mechanisms.weights import BLOCK, Draws, WeightBlock, WeightTable, enclose, log_total
 from askew.noise.randomness import RandomBits
+
+
+@dataclass(frozen=True, repr=False)
+class Columns:
+    """First and last rank of each column, and how far its count is below x_k. All (n,).
+
+    A block is a run of `width` columns in one row; blocks are numbered row by row.
+    """
+
+    firsts: Integers
+    lasts: Integers
+    below: Integers
+
+    def __len__(self) -> int:
+        return len(self.firsts)
+
+    @property
+    def width(self) -> int:
+        """How many columns a block holds, but for the last of a row."""
+        return max(64, isqrt(len(self)))
+
+    def borders(self) -> tuple[Integers, Integers]:
+        """The first and the last column of each block of a row."""
+        starts = np.arange(0, len(self), self.width)
+        return starts, np.append(starts[1:], len(self)) - 1
+
+    def block(self, number: int) -> tuple[int, int, int]:
+        """The row, first column and last column of a block."""
+        row, block = divmod(number, -(-len(self) // self.width))
+        return row, block * self.width, min((block + 1) * self.width, len(self)) - 1
+
+    def cells(self, blocks: Integers) -> tuple[Integers, Integers]:
+        """The rows and columns of all cells in blocks that are given as (row, place in it)."""
+        columns = (blocks[:, 1, None] * self.width + np.arange(self.width)).ravel()
+        rows = np.repeat(blocks[:, 0], self.width)
+        real = columns < len(self)
+        return (rows, columns) if real.all() else (rows[real], columns[real])
+
+
+def columns_of(tally: Tally, k: int, edge: int, merged: bool, splits: tuple[int, ...]) -> Columns:
+    """Each run of equal counts beyond rank k, the count x_k being `edge`.
+
+    `splits` are ranks after which a run ends although its count goes on.
+    """
+    d = len(tally)
+    if d == k:
+        nothing = np.zeros(0, dtype=np.int64)
+        return Columns(nothing, nothing, nothing)
+    values = tally.values[tally.group_of(k) :]
+    lasts = np.array([d]) if merged else tally.ends[tally.group_of(k) :]
+    more = [rank for rank in splits if k < rank < d]
+    if more:
+        lasts = np.unique(np.concatenate((lasts, more)))
+    firsts = np.append(k, lasts[:-1]) + 1
+    if merged:
+        return Columns(firsts, lasts, np.zeros(len(lasts), dtype=np.int64))
+    counts = tally.values[np.searchsorted(tally.ends, lasts - 1, side="right")] if more else values
+    return Columns(firsts, lasts, edge - counts)
+
+
+TOP = 0  # the key of the class that holds the top k alone
+_RARE = 40.0
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The canonical loss of k-subsets, and the weight exponent per unit of it."""
+
+    k: int
+    gamma: Fraction
+    rate: Fraction
+    clipped: bool
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A class: subsets with ranks 1..h, without h + 1, of lowest rank in first..last.
+
+    h is None where the loss does not see it (gamma = 1): then nothing is said about ranks 1..h.
+    """
+
+    h: int | None
+    first: int
+    last: int
+
+
+class CanonicalClasses:
+    """The classes of one tally, for a loss. `splits`: see `columns_of`."""
+
+    def __init__(
+        self,
+        tally: Tally,
+        loss: Loss,
+        splits: tuple[int, ...] = (),
+    ) -> None:
+        k, gamma, rate = loss.k, loss.gamma, loss.rate
+        self.k, self.gamma, self.rate = k, gamma, rate
+        self._seen = gamma != 1
+        best = tally.top(k)
+        edge = int(best[-1])
+        self._above: Integers = best - edge if self._seen else np.zeros(1, dtype=np.int64)
+        self._offset = np.arange(1, k + 1) if self._seen else np.zeros(1, dtype=np.int64)
+        self._choose = k + 1 - self._offset if self._seen else np.array([k])
+        self.columns = columns_of(tally, k, edge, gamma == 0, splits)
+        lead = 0 if loss.clipped or len(tally) == k else int(edge - tally.value_at(k))
+        self._ahead = rate * (1 - gamma) * lead  # what the clip would take from the top
+        self._up, self._down = float(rate * (1 - gamma)), float(rate * gamma)
+
+    def cell(self, key: int) -> Cell:
+        """What the subsets of a class other than the top have in common."""
+        row, column = divmod(key - 1, len(self.columns))
+        h = row if self._seen else None
+        return Cell(h, int(self.columns.firsts[column]), int(self.columns.lasts[column]))
+
+    def size(self, key: int) -> int:
+        """How many subsets a class holds."""
+        if key == TOP:
+            return 1
+        row, column = divmod(key - 1, len(self.columns))
+        return self._subsets(row, column, column)
+
+    def _subsets(self, row: int, first: int, last: int) -> int:
+        """How many subsets a run of columns holds in one row."""
+        offset, r = int(self._offset[row]), int(self._choose[row])
+        below = int(self.columns.firsts[first]) - 1 - offset
+        return comb(int(self.columns.lasts[last]) - offset, r) - (
+            comb(below, r) if below > 0 else 0
+        )
+
+    def exponent(self, key: int) -> Fraction:
+        """rate * loss, relative to the loss of the top."""
+        if key == TOP:
+            return Fraction(0)
+        row, column = divmod(key - 1, len(self.columns))
+        up, down = int(self._above[row]), int(self.columns.below[column])
+        return self._ahead + self.rate * ((1 - self.gamma) * up + self.gamma * down)
+
+    def enclose(self, key: int, shift: int) -> tuple[int, int]:
+        """Integer bounds of size * exp(-exponent)."""
+        return enclose(self.size(key), self.exponent(key), shift)
+
+    def exact(self, key: int) -> tuple[Fraction, int]:
+        """Score and size of a class."""
+        return -self.exponent(key), self.size(key)
+
+    def table(self, depth: float) -> WeightTable:
+        """All classes but some that weigh below exp(-depth) of all, together."""
+        top = np.array([TOP]), np.zeros(1)
+        parts: list[Callable[[], WeightBlock]] = [partial(WeightBlock, *top)]
+        if not len(self.columns):
+            return WeightTable(parts, 2.0**-50)
+        keep, _, least = self._near(depth)
+        pairs, dropped = self._pairs(keep), -inf if keep.all() else least - depth + 2.0**-20
+        magnitude = self._magnitude(self._choose[keep.any(axis=1)])
+        parts += [partial(self._block, each) for each in pairs]
+        error = LOG_ERROR * (magnitude + 40) + 2.0**-48 * (magnitude + abs(depth) + 40)
+        return WeightTable(parts, error if depth < inf else 2.0**-20, dropped)
+
+    def enter(self, contest: Contest) -> None:
+        """Let every class draw the best noisy score of its subsets.
+
+        Blocks that win with probability below exp(-_RARE) are groups; the law is the same.
+        """
+        contest.enter(np.array([TOP]), np.zeros(1), np.zeros(1))
+        if not len(self.columns):
+            return
+        keep, scores, _ = self._near(_RARE)
+        log_error = LOG_ERROR * (self._magnitude(self._choose) + 40)
+        for pairs in self._pairs(keep):
+            rows, columns = self.columns.cells(pairs)
+            keys = 1 + rows * len(self.columns) + columns
+            sizes = self._log_sizes(rows, columns)
+            contest.enter(keys, -self._losses(rows, columns), sizes, log_error)
+
+        def opened(key: int, link: Link) -> list[Noisy]:
+            row, first, last = self.columns.block(key)
+            begin = 1 + row * len(self.columns)
+            return contest.members([*range(begin + first, begin + last + 1)], link)
+
+        others = np.flatnonzero(~keep)
+        for i in range(0, len(others), BLOCK):
+            keys = others[i : i + BLOCK]
+            sizes = self._log_blocks(*np.divmod(keys, keep.shape[1]))
+            best = scores.ravel()[keys]
+            contest.enter_groups(ClassGroups(keys, best, sizes, log_error, self._group, opened))
+
+    def _group(self, key: int) -> tuple[Fraction, int]:
+        """The best score of a block, and how many subsets it holds."""
+        row, first, last = self.columns.block(key)
+        best = -self.exponent(1 + row * len(self.columns) + first)
+        return best, self._subsets(row, first, last)
+
+    def _near(self, depth: float) -> tuple[NDArray[np.bool_], Floats, float]:
+        """Of every block, shape (rows, blocks): whether it may matter, and its best score.
+
+        Last, a lower bound of the heaviest block's ln weight; all others weigh exp(-depth) of it.
+        Most blocks are told by C(n, r) <= (e n / r)**r, which is quick; the rest by their size.
+        """
+        starts, ends = self.columns.borders()
+        r = self._choose[:, None].astype(np.float64)
+        above = self._up * self._above[:, None].astype(np.float64) + float(self._ahead)
+        scores = -above - self._down * self.columns.below[starts]
+        at_most = r * (1 - np.log(r) + np.log(self.columns.lasts[ends].astype(np.float64))) + scores
+        keep = at_most > -depth - log(scores.size)
+        rows, blocks = np.nonzero(keep)
+        log_sizes = self._log_blocks(rows, blocks)
+        worst = log_sizes - above[rows, 0] - self._down * self.columns.below[ends[blocks]]
+        least = max(float(worst.max(initial=0.0)), 0.0)
+        best = log_sizes + scores[rows, blocks]
+        keep[rows, blocks] = best > least - depth - log(scores.size)
+        return keep, scores, least
+
+    def _log_blocks(self, rows: Integers, blocks: Integers) -> Floats:
+        """ln of how many subsets some blocks hold."""
+        starts, ends = self.columns.borders()
+        first, last = self.columns.firsts[starts[blocks]], self.columns.lasts[ends[blocks]]
+        return self._log_runs(self._offset[rows], self._choose[rows], first, last)
+
+    def _magnitude(self, r: Integers) -> float:
+        """At least ln C(n, r) for each of these r and every n here."""
+        some = np.maximum(r, 1).astype(np.float64)
+        return float(
+            (some * (1 + np.log(float(self.columns.lasts[-1])) - np.log(some))).max(initial=0.0)
+        )
+
+    def _pairs(self, keep: NDArray[np.bool_]) -> list[Integers]:
+        """The blocks to keep as rows (row, block), in blocks of about BLOCK cells."""
+        pairs, step = np.argwhere(keep), max(1, BLOCK // self.columns.width)
+        return [pairs[i : i + step] for i in range(0, len(pairs), step)]
+
+    def _block(self, pairs: Integers) -> WeightBlock:
+        rows, columns = self.columns.cells(pairs)
+        logs = self._log_sizes(rows, columns) - self._losses(rows, columns)
+        return WeightBlock(1 + rows * len(self.columns) + columns, logs)
+
+    def _losses(self, rows: Integers, columns: Integers) -> Floats:
+        up = self._above.astype(np.float64) * self._up + float(self._ahead)
+        down = self.columns.below.astype(np.float64) * self._down
+        losses: Floats = up[rows] + down[columns]
+        return losses
+
+    def _log_sizes(self, rows: Integers, columns: Integers) -> Floats:
+        offset, r = self._offset[rows], self._choose[rows]
+        return self._log_runs(offset, r, self.columns.firsts[columns], self.columns.lasts[columns])
+
+    def _log_runs(self, offset: Integers, r: Integers, first: Integers, last: Integers) -> Floats:
+        high, low = (last - offset).astype(np.float64), (first - 1 - offset).astype(np.float64)
+        return log_runs(high, low, r.astype(np.float64))
+
+    def log_inside(self, must: int, within: int) -> float:
+        """ln of the weight of all subsets that hold ranks 1..must and none beyond `within`.
+
+        `within` must be a split. Complexity: all classes.
+        """
+        total = 0.0  # of the top
+        inside = np.flatnonzero(self.columns.lasts <= within)
+        if not len(inside):
+            return total
+        rows = np.arange(must, self.k) if self._seen else np.zeros(1, dtype=np.int64)
+        for row in rows.tolist():
+            if self._seen:
+                logs = self._log_sizes(np.full(len(inside), row), inside)
+            else:
+                high = (self.columns.lasts[inside] - must).astype(np.float64)
+                low = (self.columns.firsts[inside] - 1 - must).astype(np.float64)
+                r = np.full(len(inside), float(self.k - must))
+                logs = log_runs(high, low, r) if must < self.k else np.full(len(inside), -inf)
+            weights = logs - self._losses(np.full(len(inside), row), inside)
+            total = float(np.logaddexp(total, np.logaddexp.reduce(weights)))
+        return total
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +350,7 @@ class Canonical:
     select(counts): counts (d,), integers, d >= k. Returns item ids, ascending. d = k: all items.
     Raises ParameterError. Complexity: O(d) or one sort, then one pass over the classes that matter,
     at most k times the number of distinct values, in O(d + k) memory.
-    Source: Shekelyan, Loukides 2022, Algorithms 1 and 2 as corrected in `canonical_classes`; the
+    Source: Shekelyan, Loukides 2022, Algorithms 1 and 2 as corrected above; the
     unclipped form is Askew's.
     """
 

@@ -9,8 +9,8 @@ from math import ceil, lgamma
 import numpy as np
 
 from askew.dp.privacy import BoundedRange, ConcentratedDP, NeighboringRelation, PureDP
+from askew.mechanisms.contest import Contest
 from askew.mechanisms.joint_classes import ALL, JointClasses, SequenceLosses, enter_by_loss
-from askew.mechanisms.noise import Contest
 from askew.mechanisms.parameters import (
     check_k,
     check_neighbors,
@@ -23,7 +23,7 @@ from askew.mechanisms.parameters import (
 from askew.mechanisms.shortfall import Shortfall, joint, joint_flipped
 from askew.mechanisms.tally import Counts, Tally, tally
 from askew.mechanisms.value_classes import Urn, items_of_the_highest
-from askew.noise.exact import Draws
+from askew.mechanisms.weights import Draws
 from askew.noise.randomness import RandomBits
 
 

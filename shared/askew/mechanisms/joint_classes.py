@@ -44,9 +44,9 @@ from math import expm1, inf, isqrt, log, prod, sqrt
 
 import numpy as np
 
-from askew.mechanisms.noise import ClassGroups, Contest, Floats, Link, Noisy
+from askew.mechanisms.contest import ClassGroups, Contest, Floats, Link, Noisy
 from askew.mechanisms.tally import Integers, Tally
-from askew.noise.exact import WeightBlock, WeightTable, enclose
+from askew.mechanisms.weights import WeightBlock, WeightTable, enclose
 
 
 @dataclass(frozen=True, repr=False)

@@ -1,12 +1,16 @@
-"""The Lipschitz mechanism and its named forms; those of k rounds are in `peeling`.
+"""The Lipschitz mechanism, its named forms, and two baselines: noise on the score of each item.
 
     name                      noise          selects
     exponential mechanism     gumbel         one item, P(i) ~ exp(rate * score_i)
     permute-and-flip          exponential    one item, never worse than the exponential mechanism
     report noisy max          laplace        one item
-    Peeling                   any            k items in rank order, k rounds of epsilon / k
     OneShot                   any            a set of k items, one draw of noise, kappa = k
+    Peeling                   any            k items in rank order, k rounds of epsilon / k
+    PermuteAndFlip            exponential    the same
+    ConcentratedPeeling       gumbel         the same, its rounds composed by zCDP
+    LaplaceCounts             laplace        k items in rank order; epsilon whatever k
 
+The last two are baselines of the papers; neither is the best choice for counts.
 Source: Shekelyan, Loukides 2022 (unification); McSherry, Talwar 2007 (exponential mechanism);
 McKenna, Sheldon 2020 (permute-and-flip); Qiao, Su, Zhang 2021 (one-shot Laplace).
 """
@@ -17,13 +21,31 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
-from askew.dp.privacy import NeighboringRelation, PureDP
-from askew.mechanisms.noise import NoiseFamily, check_family
-from askew.mechanisms.parameters import check_positive, check_scored, rate_of, tally_for
-from askew.mechanisms.shortfall import EXPONENTIAL, Shortfall, one_shot
-from askew.mechanisms.tally import Scores, Tally
+from askew.dp.composition import epsilon_per_round
+from askew.dp.privacy import (
+    ApproximateDP,
+    BoundedRange,
+    ConcentratedDP,
+    NeighboringRelation,
+    PureDP,
+)
+from askew.errors import ParameterError
+from askew.mechanisms.contest import Contest, NoiseFamily, check_family
+from askew.mechanisms.parameters import (
+    check_k,
+    check_neighbors,
+    check_positive,
+    check_positive_int,
+    check_probability,
+    check_scored,
+    one_way,
+    rate_of,
+    tally_for,
+)
+from askew.mechanisms.shortfall import EXPONENTIAL, LAPLACE, Shortfall, flipped, one_shot, peeled
+from askew.mechanisms.tally import Counts, Scores, Tally, tally
 from askew.mechanisms.value_classes import ValueClasses, highest, items_of_groups, peeled_gumbel
-from askew.noise.exact import Draws
+from askew.mechanisms.weights import Draws
 from askew.noise.randomness import RandomBits
 
 
@@ -146,3 +168,224 @@ class OneShot:
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
         """As `select`, from a tally and a source of exact draws."""
         return Lipschitz(**vars(self)).draw(tally, draws)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Peeling:
+    """k rounds, each selecting one of the items left with epsilon / k; item ids in rank order.
+
+        round j: argmax over the items left of epsilon * count_i / k + Z_ij
+
+    Privacy unit: one person's whole history. Guarantee: pure epsilon-DP, by k adaptive rounds of
+    the Lipschitz mechanism with kappa = 1 (half the rate where counts move both ways). With Gumbel
+    noise every round is bounded-range, so the same run is also (epsilon^2 / (8 k))-zCDP:
+    `concentrated_loss`.
+
+    select(counts): counts (d,), d >= k. Raises ParameterError.
+    Complexity: O(d) or one sort, then one pass over the distinct values within about 50 / rate of
+    the highest and O(k log k) comparisons (Gumbel; k passes where k is small), or k passes over all
+    of them (other families).
+    Source: McSherry, Talwar 2007; Durfee, Rogers 2019 (one-shot Gumbel is the same law; bounded
+    range); Cesar, Rogers 2021 (zCDP).
+    """
+
+    k: int
+    epsilon: Fraction | int
+    neighbors: NeighboringRelation
+    noise: NoiseFamily = "gumbel"
+    linf_sensitivity: Fraction | int | None = None
+    monotone: bool | None = None
+
+    def __post_init__(self) -> None:
+        check_scored(self)
+        check_family(self.noise)
+
+    @property
+    def rate(self) -> Fraction:
+        """Noise units per unit of score."""
+        return rate_of(self) / self.k
+
+    @property
+    def shortfall(self) -> Shortfall | None:
+        """By its noise, Gumbel or exponential; none for others."""
+        formula = {"gumbel": peeled, "exponential": flipped}.get(self.noise)
+        return None if formula is None else Shortfall(formula, self.rate)
+
+    def privacy_loss(self) -> PureDP:
+        """epsilon for all k rounds."""
+        return PureDP(Fraction(self.epsilon), self.neighbors)
+
+    def ranged_loss(self) -> BoundedRange:
+        """k bounded-range rounds, for Gumbel noise. Raises ParameterError for others."""
+        if self.noise != "gumbel":
+            limit = "gumbel: other families are not bounded-range; charge the pure epsilon"
+            raise ParameterError("noise", self.noise, limit)
+        return BoundedRange(Fraction(self.epsilon) / self.k, self.k, Fraction(0), self.neighbors)
+
+    def concentrated_loss(self) -> ConcentratedDP:
+        """k rounds of (epsilon / k)^2 / 8, as `ranged_loss`."""
+        return ConcentratedDP(self.k * self.ranged_loss().epsilon ** 2 / 8, self.neighbors)
+
+    def select(self, counts: Scores, *, bits: RandomBits) -> tuple[int, ...]:
+        """The selected item ids, best first."""
+        return self.draw(tally_for(self, counts), Draws(bits))
+
+    def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
+        """As `select`, from a tally and a source of exact draws."""
+        if self.noise == "gumbel":
+            return peeled_gumbel(tally, self.rate, self.k, draws)
+        classes = ValueClasses(tally, self.rate)
+        groups = []
+        for _ in range(self.k):
+            contest = Contest(self.noise, draws, classes.exact)
+            classes.enter(contest)
+            groups.append(contest.ranked()[0].key)
+            classes.remove(groups[-1])
+        return items_of_groups(groups, tally, draws)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PermuteAndFlip:
+    """Permute-and-flip for one item, or peeled for k: `Peeling` with exponential noise.
+
+    Flipping a coin of probability exp(-rate * gap) for the items in random order has the law of
+    the argmax under exponential noise (Ding et al. 2021). Privacy unit, guarantee (pure
+    epsilon-DP), shapes, errors and complexity: `Peeling`. Source: McKenna, Sheldon 2020.
+    """
+
+    epsilon: Fraction | int
+    neighbors: NeighboringRelation
+    k: int = 1
+    linf_sensitivity: Fraction | int | None = None
+    monotone: bool | None = None
+
+    def __post_init__(self) -> None:
+        check_scored(self)
+
+    @property
+    def shortfall(self) -> Shortfall | None:
+        """That of its peeling."""
+        return self._peeling().shortfall
+
+    def privacy_loss(self) -> PureDP:
+        """epsilon for all k rounds."""
+        return PureDP(Fraction(self.epsilon), self.neighbors)
+
+    def select(self, counts: Scores, *, bits: RandomBits) -> tuple[int, ...]:
+        """The selected item ids, best first."""
+        return self.draw(tally_for(self, counts), Draws(bits))
+
+    def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
+        """As `select`, from a tally and a source of exact draws."""
+        return self._peeling().draw(tally, draws)
+
+    def _peeling(self) -> Peeling:
+        return Peeling(noise="exponential", **vars(self))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConcentratedPeeling:
+    """The exponential mechanism peeled, its rounds composed by zCDP: ranked item ids.
+
+        epsilon' = epsilon per round: the largest whose k epsilon'^2 / 8 of zCDP is (epsilon,
+        delta)-DP by `concentrated_epsilon`, rounded down; epsilon / k at least
+
+    Privacy unit: one person's whole history. Guarantee: (epsilon, delta)-DP, exact law.
+    Proof: a bounded-range round of epsilon' is (epsilon'^2 / 8)-zCDP, and k of them add. The
+    paper's Algorithm 3 takes a Gumbel scale of k / epsilon', which contradicts its own lemma; the
+    scale is 1 / epsilon'. Its conversion is rho + 2 sqrt(rho ln(1/delta)), which gives less.
+    Complexity: `Peeling`. Source: Durfee, Rogers 2019; Gillenwater et al. 2022, corrected; the
+    conversion by Canonne, Kamath, Steinke 2020.
+    """
+
+    k: int
+    epsilon: Fraction | int
+    delta: Fraction
+    neighbors: NeighboringRelation
+
+    def __post_init__(self) -> None:
+        check_k(self.k)
+        check_positive("epsilon", self.epsilon)
+        check_probability("delta", self.delta)
+        check_neighbors(self.neighbors)
+
+    @property
+    def epsilon_per_round(self) -> Fraction:
+        """epsilon', rounded down. See `askew.dp.composition.epsilon_per_round`."""
+        return epsilon_per_round(Fraction(self.epsilon), self.k, self.delta)
+
+    @property
+    def shortfall(self) -> Shortfall | None:
+        """That of its peeling."""
+        return self._peeling().shortfall
+
+    def privacy_loss(self) -> ApproximateDP:
+        """(epsilon, delta)."""
+        return ApproximateDP(Fraction(self.epsilon), self.delta, self.neighbors)
+
+    def ranged_loss(self) -> BoundedRange:
+        """k bounded-range rounds of epsilon'."""
+        return self._peeling().ranged_loss()
+
+    def concentrated_loss(self) -> ConcentratedDP:
+        """k epsilon'^2 / 8."""
+        return self._peeling().concentrated_loss()
+
+    def select(self, counts: Counts, *, bits: RandomBits) -> tuple[int, ...]:
+        """The selected item ids, best first."""
+        return self._peeling().select(counts, bits=bits)
+
+    def _peeling(self) -> Peeling:
+        return Peeling(k=self.k, epsilon=self.epsilon_per_round * self.k, neighbors=self.neighbors)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaplaceCounts:
+    """The k highest counts after Laplace noise on each: ranked item ids.
+
+        noisy count = count + Laplace(scale = l1_sensitivity / epsilon)
+
+    Privacy unit: one person's whole history, changing counts by at most `l1_sensitivity` in all
+    (2 max_items_per_unit under REPLACE_ONE). Guarantee: pure epsilon-DP; the order of the noisy
+    counts is post-processing. Its comparisons of real-valued noise are exact.
+    Complexity: `OneShot`. Source: Dwork, McSherry, Nissim, Smith 2006.
+    """
+
+    k: int
+    epsilon: Fraction | int
+    neighbors: NeighboringRelation
+    max_items_per_unit: int
+
+    def __post_init__(self) -> None:
+        check_k(self.k)
+        check_positive("epsilon", self.epsilon)
+        check_neighbors(self.neighbors)
+        check_positive_int("max_items_per_unit", self.max_items_per_unit)
+
+    @property
+    def l1_sensitivity(self) -> int:
+        """How much one unit can change all counts together."""
+        return self.max_items_per_unit * (1 if one_way(self.neighbors) else 2)
+
+    @property
+    def rate(self) -> Fraction:
+        """Noise units per unit of count."""
+        return Fraction(self.epsilon) / self.l1_sensitivity
+
+    @property
+    def shortfall(self) -> Shortfall:
+        """That of one noise for each item."""
+        return Shortfall(partial(one_shot, law=LAPLACE), self.rate)
+
+    def privacy_loss(self) -> PureDP:
+        """epsilon, whatever k."""
+        return PureDP(Fraction(self.epsilon), self.neighbors)
+
+    def select(self, counts: Counts, *, bits: RandomBits) -> tuple[int, ...]:
+        """The selected item ids, best first."""
+        return self.draw(tally(counts, self.k), Draws(bits))
+
+    def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
+        """As `select`, from a tally and a source of exact draws."""
+        classes = ValueClasses(tally, self.rate)
+        return items_of_groups(highest(classes, "laplace", self.k, draws), tally, draws)

@@ -18,7 +18,7 @@ from math import inf, log
 
 import numpy as np
 
-from askew.mechanisms.noise import (
+from askew.mechanisms.contest import (
     ClassGroups,
     Contest,
     Floats,
@@ -30,7 +30,7 @@ from askew.mechanisms.noise import (
     quantiles,
 )
 from askew.mechanisms.tally import Integers, Tally
-from askew.noise.exact import Draws, WeightTable, blocks_of, enclose
+from askew.mechanisms.weights import Draws, WeightTable, blocks_of, enclose
 
 _SHARE = 0.25  # of all items: one of so many that are left is found by chance
 _SMALL = 1 << 12  # items: of fewer, one is found by its rank

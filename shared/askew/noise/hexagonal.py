@@ -50,7 +50,7 @@ from typing import Final
 
 from askew.dp.privacy import exact_rational
 from askew.errors import ParameterError
-from askew.noise.geometric import TwoSidedGeometric, check_lattice, lattice_for
+from askew.noise.lattice import TwoSidedGeometric, check_lattice, lattice_for
 from askew.noise.randomness import Coins, RandomBits, RationalOdds
 
 GAUGE: Final = Fraction(11545, 10000)  # steps a straight-line distance of s takes, at most

@@ -1,6 +1,18 @@
-"""The noise on the wire: exact, integer, constant work.
+"""The Laplace noise of a signal: discrete, exact, from integers, in constant work.
 
-A coordinate u is rounded at random onto the lattice step * Z and moved by a two-sided geometric
+`TwoSidedGeometric` is the law
+
+    P(n) = (1 - r) / (1 + r) * r**|n|   for integers n,    r = q / (q + 1),    q = inverse_rate
+
+the difference of two independent geometric draws G, P(G = n) = (1 - r) r**n. r**n factors
+over the binary digits of n, so the digits of G are independent and digit i is one with probability
+r**(2**i) / (1 + r**(2**i)), a rational. Digits 0..levels-1 are thrown together with a last coin of
+probability r**(2**levels) <= 2**-128, which says whether G lies beyond them. If it does, 2**levels
+is added and that coin is thrown again, since geometric laws have no memory.
+
+Complexity: 2 * (levels + 1) coins a draw, whatever the value drawn.
+
+`LatticeLaplace` rounds a coordinate u at random onto the lattice step * Z and moves it by such a
 draw; what leaves the device is an integer.
 
     step = 2**-step_exponent,    epsilon = 1 / (inverse_rate * step) = 2**step_exponent / q
@@ -33,11 +45,126 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import ceil, log, log2
 
 from askew.dp.privacy import Reach, SignalLoss, exact_rational
 from askew.errors import ParameterError
-from askew.noise.geometric import TwoSidedGeometric, check_lattice, lattice_for
-from askew.noise.randomness import Coins, RandomBits, RationalOdds
+from askew.noise.randomness import WORD_BITS, Coins, RandomBits, RationalOdds
+
+MAX_STEP_EXPONENT = 20
+MAX_INVERSE_RATE = 4096
+# Finer lattices buy nothing: 1 / (2 q) of extra noise is already below 0.05 %.
+_LEAST_INVERSE_RATE = 1024
+_GUARD_BITS = 64
+
+
+def check_lattice(step_exponent: int, inverse_rate: int) -> None:
+    """Raises ParameterError unless these are numbers of a lattice: its step, 2**-step_exponent, and
+    the rate q of its noise.
+    """
+    if type(step_exponent) is not int or not 0 <= step_exponent <= MAX_STEP_EXPONENT:
+        limit = f"an integer from 0 to {MAX_STEP_EXPONENT}"
+        raise ParameterError("step_exponent", step_exponent, limit)
+    if type(inverse_rate) is not int or not 1 <= inverse_rate <= MAX_INVERSE_RATE:
+        limit = f"an integer from 1 to {MAX_INVERSE_RATE}"
+        raise ParameterError("inverse_rate", inverse_rate, limit)
+
+
+def lattice_for(reach: Fraction) -> tuple[int, int]:
+    """The coarsest step exponent and the rate q = ceil(2**exponent reach), at least 1024, of noise
+    that reaches so far, in units of distance. The exponent is never 0, which would take no bytes on
+    the wire.
+    """
+    exponents = range(1, MAX_STEP_EXPONENT + 1)
+    exponent = next(e for e in exponents if (1 << e) * reach >= _LEAST_INVERSE_RATE)
+    return exponent, ceil((1 << exponent) * reach)
+
+
+@dataclass(frozen=True)
+class Digit:
+    """Odds that binary digit `level` of a geometric draw is one: x / (1 + x), x = r**(2**level)."""
+
+    inverse_rate: int
+    level: int
+
+    def bounds(self, precision: int) -> tuple[int, int]:
+        """Enclosure by integer arithmetic with directed rounding."""
+        scale = precision + _GUARD_BITS
+        low, high = _power_of_ratio(self.inverse_rate, self.level, scale)
+        one = 1 << scale
+        return (low << precision) // (one + low), -(-(high << precision) // (one + high))
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """Odds that a geometric draw is at least 2**levels: r**(2**levels)."""
+
+    inverse_rate: int
+    levels: int
+
+    def bounds(self, precision: int) -> tuple[int, int]:
+        """Enclosure by integer arithmetic with directed rounding."""
+        low, high = _power_of_ratio(self.inverse_rate, self.levels, precision + _GUARD_BITS)
+        return low >> _GUARD_BITS, -(-high >> _GUARD_BITS)
+
+
+@dataclass(frozen=True)
+class TwoSidedGeometric:
+    """The law P(n) = (1 - r) / (1 + r) * r**|n| on the integers, r = inverse_rate / (1 + same).
+
+    `levels` is how many binary digits are thrown at once; it changes the work, never the law.
+    Raises ParameterError unless both are integers of at least 1.
+    """
+
+    inverse_rate: int
+    levels: int
+
+    def __post_init__(self) -> None:
+        for name, value in (("inverse_rate", self.inverse_rate), ("levels", self.levels)):
+            if type(value) is not int or value < 1:
+                raise ParameterError(name, value, "an integer of at least 1")
+
+    @classmethod
+    def with_constant_work(cls, inverse_rate: int) -> TwoSidedGeometric:
+        """Enough digits that going beyond them has probability at most 2**-128."""
+        if type(inverse_rate) is not int or inverse_rate < 1:
+            raise ParameterError("inverse_rate", inverse_rate, "an integer of at least 1")
+        draws = WORD_BITS * log(2) / -log(inverse_rate / (inverse_rate + 1))
+        return cls(inverse_rate, ceil(log2(draws)))
+
+    @cached_property
+    def _coins(self) -> Coins:
+        digits = [Digit(self.inverse_rate, level) for level in range(self.levels)]
+        return Coins([*digits, Beyond(self.inverse_rate, self.levels)])
+
+    @cached_property
+    def _beyond(self) -> Coins:
+        return Coins([Beyond(self.inverse_rate, self.levels)])
+
+    def draw(self, count: int, bits: RandomBits) -> list[int]:
+        """`count` independent draws."""
+        one_sided = self.one_sided(2 * count, bits)
+        return [up - down for up, down in zip(one_sided[::2], one_sided[1::2], strict=True)]
+
+    def one_sided(self, count: int, bits: RandomBits) -> list[int]:
+        """`count` independent draws of the geometric law G."""
+        faces = bits.throw(self._coins, count)  # each levels + 1
+        values = [sum(face << level for level, face in enumerate(row)) for row in faces]
+        for place, row in enumerate(faces):
+            while row[-1] and bits.throw(self._beyond)[0][0]:
+                values[place] += 1 << self.levels
+        return values
+
+
+def _power_of_ratio(inverse_rate: int, level: int, scale: int) -> tuple[int, int]:
+    """Integers low <= r**(2**level) * 2**scale <= high, by repeated squaring."""
+    low = (inverse_rate << scale) // (inverse_rate + 1)
+    high = -(-(inverse_rate << scale) // (inverse_rate + 1))
+    for _ in range(level):
+        low = low * low >> scale
+        high = -(-high * high >> scale)
+    return low, high
+
 
 COORDINATE_LIMIT = 2**31 - 1  # the wire carries 32-bit signed integers
 

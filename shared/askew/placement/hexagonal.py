@@ -14,7 +14,7 @@ its rounding to a grain adds stands in docs/places.md. Lengths scale as 1 / epsi
 Codebooks of k = 2..64 points are shipped, fitted by Lloyd's iteration to the mean distance, each
 with that mean on fresh draws; `benchmarks/fit_codebooks.py` computed them from fixed seeds. No
 optimum is known for k >= 2. Lower bound: k balls of radius t hold at most the mass of the likeliest
-region of their area, a hexagon (see `many_dimensions`). Numpy only.
+region of their area, a hexagon (see `rule`). Numpy only.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from numpy.typing import NDArray
 from askew.noise.hexagonal import GAUGE, NEIGHBORS, RISE
 from askew.placement.codebook import Codebook, Points, assign, fit, packaged, slope_of, spread_out
 from askew.placement.laplace_line import place_on_laplace_line
-from askew.placement.many_dimensions import volume_bound
 from askew.placement.problem import (
     Certificate,
     Disutility,
@@ -40,6 +39,7 @@ from askew.placement.problem import (
     check_k,
     check_positive,
 )
+from askew.placement.rule import volume_bound
 
 Array = NDArray[np.float64]
 

@@ -31,8 +31,15 @@ from numpy.typing import NDArray
 from askew.errors import OutOfRange, ParameterError
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.signal import Signal
-from askew.retrieval.cover import cover, covered_by_each
-from askew.retrieval.posterior import LIMIT, Prior, pool_rows, response_log_odds, systematic
+from askew.retrieval.posterior import (
+    LIMIT,
+    Prior,
+    cover,
+    covered_by_each,
+    pool_rows,
+    response_log_odds,
+    systematic,
+)
 from askew.spaces.buckets import Buckets, Meanings
 
 Array = NDArray[np.float64]

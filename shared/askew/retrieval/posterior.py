@@ -6,7 +6,7 @@
     for the objective               sum_p w_p max_{i in answer} s_ip
 
 Where people have some items already, a score is what an item would add to the best of those
-(`cover.gains`), so that the k items complement what is held.
+(`gains`), so that the k items complement what is held.
 
 Guarantee: depends on the signal and on the prior alone, so it is post-processing: free of charge,
 for whoever asks. The people of the prior are not covered; the prior must be public, or released
@@ -20,10 +20,8 @@ resampling of the posterior, at the fixed fractions (i + 1/2) / limit, so withou
 Source: posterior and greedy choice, Sarmasarkar, Jiang, Goel, Korolova, Munagala 2025 (arXiv
 2504.07403); lazy choice, Minoux 1978.
 
-How likely a signal is, given each of m people: the exact law of the noise, in logarithms.
-
-Lattice (`askew.noise.lattice`), q = inverse_rate, r = q / (q + 1); a coordinate at u / step = j +
-t:
+**How likely a signal is**, given each of m people: the exact law of the noise, in logarithms. For
+the lattice, with q = inverse_rate, r = q / (q + 1) and a coordinate at u / step = j + t:
 
     P(Z = z) = ((1 - t) r**|z - j| + t r**|z - j - 1|) / (2 q + 1)
              = r**(j - z)     ((1 - t) + t r) / (2 q + 1)     for z <= j
@@ -32,7 +30,25 @@ t:
 where nothing cancels and nothing underflows. Coordinates are independent, so logarithms add; at the
 end of the wire's width a coordinate stands for the whole tail, 1 / (1 - r) = q + 1 times as likely.
 
-Randomized response: odds / (odds + M - 1) for one's own bucket, 1 / (odds + M - 1) for another.
+For randomized response: odds / (odds + M - 1) for one's own bucket, 1 / (odds + M - 1) for another.
+
+**Cover**: k items that serve weighted people best, each person by their best item.
+
+    covered(S) = sum_p w_p max_{i in S} s_ip,    w_p >= 0, s_ip >= 0
+
+Monotone and submodular, so greedy choice is within 1 - 1/e of the best k items, and a gain that was
+computed for fewer chosen items is an upper bound: rows whose bound is below the best fresh gain are
+never looked at (lazy greedy, Minoux 1978). Prefixes of the choice are the choices for smaller k.
+
+Ties are exact: the gain of a row depends on that row alone and on what is chosen, by the same
+operations in the same order for every row, so equal rows have equal gains, and the lower row wins.
+
+What people have already is subtracted beforehand (`gains`), which makes it the same problem:
+
+    max(held_p, max_{i in S} s_ip) = held_p + max_{i in S} max(0, s_ip - held_p)
+
+Shapes: p pool items (rows), m people; scores are item by item, (p, m) float32, C-contiguous.
+Complexity: O(p m) for the first item; then a few blocks of rows for each, at worst O(k p m).
 """
 
 from __future__ import annotations
@@ -48,7 +64,6 @@ from askew.errors import DimensionMismatch, OutOfRange, ParameterError
 from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.signal import Signal
-from askew.retrieval.cover import cover, covered
 
 
 def lattice_log_likelihood(
@@ -189,3 +204,89 @@ def systematic(
     dealt = np.minimum(np.searchsorted(reached, fractions, side="right"), len(weights) - 1)
     rows, shares = np.unique(dealt, return_counts=True)
     return rows, shares / size
+
+
+Scores = NDArray[np.float32]
+_AT_ONCE = 1 << 15  # scores, which stay in a core's own cache
+
+
+def cover(scores: Scores, weights: NDArray[np.float32], k: int) -> list[int]:
+    """k distinct rows in the order of their choice. Raises ParameterError unless 1 <= k <= p."""
+    n_rows, n_people = scores.shape
+    if not 1 <= k <= n_rows:
+        raise ParameterError("k", k, f"from 1 to the number of items, {n_rows}")
+    bounds = np.vecdot(scores, weights).astype(np.float32)  # exact gains of a first item
+    chosen = [int(bounds.argmax())]
+    best = scores[chosen[0]].copy()
+    block = np.empty((max(_AT_ONCE // n_people, 16), n_people), np.float32)
+    while len(chosen) < k:
+        bounds[chosen[-1]] = -np.inf
+        row = _next(scores, weights, best, bounds, block)
+        chosen.append(row)
+        np.maximum(best, scores[row], out=best)
+    return chosen
+
+
+def covered(scores: Scores, weights: NDArray[np.float32], rows: Sequence[int]) -> float:
+    """What these rows achieve: the weighted sum of people's best scores among them."""
+    return float(covered_by_each(scores, weights, rows)[-1])
+
+
+def covered_by_each(
+    scores: Scores, weights: NDArray[np.float32], rows: Sequence[int]
+) -> NDArray[np.float32]:
+    """What the first row, the first two, and so on, achieve, (len(rows),)."""
+    reached = np.maximum.accumulate(scores[list(rows)], axis=0)
+    worth: NDArray[np.float32] = np.vecdot(reached, weights).astype(np.float32)
+    return worth
+
+
+def gains(scores: Scores, held: NDArray[np.float32]) -> Scores:
+    """What each row would add for people who have something as good as `held` (m,), (p, m)."""
+    found: Scores = np.maximum(scores - held, 0)
+    return found
+
+
+def _next(
+    scores: Scores,
+    weights: NDArray[np.float32],
+    best: NDArray[np.float32],
+    bounds: NDArray[np.float32],
+    block: NDArray[np.float32],
+) -> int:
+    """The row of the largest gain, ties to the lower; tightens the bounds that it looks at.
+
+    A block of rows of the largest bounds comes first: what it gains leaves few others.
+    """
+    base = np.vecdot(best, weights)
+    slack = 1e-6 * base  # a bound is off by the rounding of one sum: rows that close are looked at
+    winner, gain = -1, np.float32(-np.inf)
+    stale, rows, others = bounds.copy(), _largest(bounds, len(block)), None
+    while len(rows) and stale[rows].max() >= gain - slack:
+        improved = np.maximum(scores[rows], best, out=block[: len(rows)])
+        gains = np.vecdot(improved, weights) - base
+        bounds[rows] = gains
+        top = gains.max()
+        lowest = int(rows[gains == top].min())
+        if top > gain or (top == gain and lowest < winner):
+            winner, gain = lowest, top
+        if others is None:
+            others = _from_the_largest(stale, rows, gain - slack)
+        rows, others = others[: len(block)], others[len(block) :]
+    return winner
+
+
+def _largest(values: NDArray[np.float32], count: int) -> NDArray[np.int64]:
+    """The places of the largest values, those that are finite."""
+    rows = np.argpartition(values, -min(count, len(values)))[-count:]
+    return rows[np.isfinite(values[rows])]
+
+
+def _from_the_largest(
+    values: NDArray[np.float32], but: NDArray[np.int64], least: float
+) -> NDArray[np.int64]:
+    """The places of values from `least` on but for some, the largest first."""
+    near = values >= least
+    near[but] = False
+    rows = np.flatnonzero(near)
+    return rows[np.argsort(-values[rows], kind="stable")]

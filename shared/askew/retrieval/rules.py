@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from askew.catalog.catalog import Catalog
 from askew.errors import ParameterError
-from askew.placement.many_dimensions import best_factors
-from askew.placement.many_dimensions import offsets as grid_offsets
 from askew.placement.noise import Laplace
 from askew.placement.problem import Identity
-from askew.placement.rule import place
+from askew.placement.rule import best_factors, place
+from askew.placement.rule import offsets as grid_offsets
 from askew.protocol.rule_kind import SERVED, RuleKind
 from askew.protocol.signal import Signal
 from askew.retrieval.item_search import CELLS, ItemSearch

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from askew.dp.analyst import BudgetStatus, TopKQuestion
-from askew.dp.odometer import PayWhatYouGet
+from askew.dp.analyst import BudgetStatus, PayWhatYouGet, TopKQuestion
 from askew.dp.privacy import rational
 from askew.dp.release import Release, ReleaseSummary, check_charge, release_from_bytes
 from askew.errors import Malformed, OutOfRange, ParameterError

@@ -8,7 +8,8 @@ import sys
 from fractions import Fraction
 from pathlib import Path
 
-from askew.dp.odometer import PayWhatYouGet, PrivacyFilter
+from askew.dp.analyst import PayWhatYouGet
+from askew.dp.composition import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, ApproximateDP, BoundedRange, PureDP
 from askew_server.ledger import Charge, ChargeRequest, Ledger
 

@@ -24,7 +24,7 @@ from server.ledger.scenes import (
     request,
 )
 
-from askew.dp.odometer import AnalystUsage
+from askew.dp.analyst import AnalystUsage
 from askew.errors import LedgerError, LedgerFrozen
 from askew_server.ledger import anchor as anchor_module
 from askew_server.ledger.acts import add_grant

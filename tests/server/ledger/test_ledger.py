@@ -22,8 +22,8 @@ from server.ledger.scenes import (
     request,
 )
 
-from askew.dp.composition import concentrated_epsilon
-from askew.dp.odometer import AnalystUsage, PrivacyFilter, RunningLoss
+from askew.dp.analyst import AnalystUsage
+from askew.dp.composition import PrivacyFilter, RunningLoss, concentrated_epsilon
 from askew.dp.privacy import (
     ADD_OR_REMOVE_ONE,
     REPLACE_ONE,

@@ -26,7 +26,7 @@ from server.ledger.scenes import (
     request,
 )
 
-from askew.dp.odometer import AnalystUsage
+from askew.dp.analyst import AnalystUsage
 from askew.errors import AskewError, LedgerError
 from askew_server.ledger import Ledger
 from askew_server.ledger.storage import write_ahead
@@ -38,7 +38,7 @@ import json, sys
 from fractions import Fraction
 from pathlib import Path
 from askew.errors import AskewError
-from askew.dp.odometer import PrivacyFilter
+from askew.dp.composition import PrivacyFilter
 from askew_server.ledger import Charge
 from server.ledger.scenes import CAP, answer, open_ledger, pure, request
 from askew.dp.privacy import ADD_OR_REMOVE_ONE

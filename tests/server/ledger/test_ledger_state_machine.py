@@ -31,8 +31,8 @@ from server.ledger.scenes import (
     request,
 )
 
-from askew.dp.composition import Loss
-from askew.dp.odometer import AnalystUsage, RunningLoss
+from askew.dp.analyst import AnalystUsage
+from askew.dp.composition import Loss, RunningLoss
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, BoundedRange
 from askew.errors import BudgetExceeded, ChargePending, KeyReused, LedgerError, LedgerFrozen
 from askew_server.ledger import Charge, ChargeRequest, StoredRelease

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from server.ledger.scenes import ENVIRONMENT, TERMS, answer, charged, new_ledger, open_ledger
 
-from askew.dp.odometer import AnalystUsage
+from askew.dp.analyst import AnalystUsage
 from askew.errors import ChargePending
 from askew_server.ledger import Charge, StoredRelease
 

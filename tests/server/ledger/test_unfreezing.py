@@ -25,7 +25,7 @@ from server.ledger.scenes import (
     request,
 )
 
-from askew.dp.odometer import PrivacyFilter
+from askew.dp.composition import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.errors import LedgerError, LedgerFrozen
 from askew_server.ledger import Ledger

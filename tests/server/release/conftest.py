@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from server.release.small_log import COUNTS
 
-from askew.dp.odometer import PrivacyFilter
+from askew.dp.composition import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.dp.release import PRIVACY_UNIT
 from askew_server.counting import ContributionBound, CountingTask, TopCounts

@@ -12,8 +12,7 @@ from time import sleep
 import pytest
 from server.release.small_log import COUNTS
 
-from askew.dp.analyst import TopKQuestion
-from askew.dp.odometer import PayWhatYouGet
+from askew.dp.analyst import PayWhatYouGet, TopKQuestion
 from askew.dp.release import release_from_bytes
 from askew.errors import DataError, NotFound, Refused
 from askew.noise.randomness import SystemBits

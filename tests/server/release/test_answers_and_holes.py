@@ -13,8 +13,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from askew.dp.analyst import BudgetStatus, TopKQuestion
-from askew.dp.odometer import PayWhatYouGet, PrivacyFilter
+from askew.dp.analyst import BudgetStatus, PayWhatYouGet, TopKQuestion
+from askew.dp.composition import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.dp.release import PRIVACY_UNIT, release_from_bytes
 from askew.errors import DataError

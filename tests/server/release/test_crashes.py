@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from server.release import doomed_release
 
-from askew.dp.odometer import PrivacyFilter
+from askew.dp.composition import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.dp.release import PRIVACY_UNIT, release_from_bytes
 from askew.errors import ChargePending

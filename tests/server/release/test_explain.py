@@ -14,7 +14,7 @@ import pytest
 
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.errors import DataError, ParameterError
-from askew.mechanisms.accuracy import people_below
+from askew.mechanisms.shortfall import people_below
 from askew_server.counting import ContributionBound
 from askew_server.release.forecast import (
     Expectation,

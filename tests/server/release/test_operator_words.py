@@ -39,7 +39,7 @@ def test_a_charge_is_called_what_was_released_for_it(
     """Planted bug: a prior, and a charge that has no release, called a public list."""
     from fractions import Fraction
 
-    from askew.dp.odometer import PayWhatYouGet
+    from askew.dp.analyst import PayWhatYouGet
     from askew.dp.privacy import ADD_OR_REMOVE_ONE, PureDP
     from askew_server.ledger import Charge, ChargeRequest, Ledger
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from askew.dp.odometer import PrivacyFilter
+from askew.dp.composition import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, PureDP
 from askew.dp.release import PRIVACY_UNIT
 from askew_server.ledger import Charge, ChargeRequest, EventMark, Ledger

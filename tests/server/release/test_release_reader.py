@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from mounts import read_only
 
-from askew.dp.analyst import TopKQuestion
-from askew.dp.odometer import PayWhatYouGet
+from askew.dp.analyst import PayWhatYouGet, TopKQuestion
 from askew.errors import LedgerError, NotFound
 from askew.noise.randomness import SystemBits
 from askew_server.counting import ContributionBound, CountingTask, TopCounts

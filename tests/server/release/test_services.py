@@ -16,8 +16,7 @@ import grpc.aio
 import pytest
 import pytest_asyncio
 
-from askew.dp.analyst import TopKQuestion
-from askew.dp.odometer import PayWhatYouGet
+from askew.dp.analyst import PayWhatYouGet, TopKQuestion
 from askew.dp.release import Release, release_from_bytes
 from askew.noise.randomness import SystemBits
 from askew.wire.releases import (

@@ -26,7 +26,7 @@ from askew.catalog.item import MAX_GENRES, Item
 from askew.limits import has_few_marks, is_mark
 from askew.placement.facility import greedy
 from askew.protocol.utility_table import DEVICE_BYTES, STARTER_BYTES
-from askew.retrieval.cover import gains
+from askew.retrieval.posterior import gains
 from askew.spaces.item_codes import rounded_boosts
 from askew_server.ratings import ItemRow
 from askew_server.taste.training.factors import Tastes, fold_in_people, snapshot

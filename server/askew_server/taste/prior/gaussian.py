@@ -3,7 +3,7 @@
 Privacy unit: one person's whole history. Neighboring relation: add or remove one person.
 Guarantee: pure epsilon-DP of the release, `Plan.loss`, given the item vectors, the scale and the
 list of items, exactly: the counts are integers, the noise is the two-sided geometric law of
-`askew.noise.geometric`. Everything made of the release is free.
+`askew.noise.lattice`. Everything made of the release is free.
 
 Released, each part with its share of epsilon (they add up), G = 2**16 grid steps a unit:
 
@@ -44,7 +44,7 @@ from scipy.sparse import csr_array, vstack
 
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, PureDP
 from askew.errors import DataError, ParameterError
-from askew.noise.geometric import TwoSidedGeometric
+from askew.noise.lattice import TwoSidedGeometric
 from askew.noise.randomness import RandomBits
 from askew_server.taste.training.factors import Tastes
 

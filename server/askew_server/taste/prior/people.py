@@ -31,8 +31,7 @@ from askew.errors import OutOfRange
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.model_card import ModelCard
 from askew.retrieval.buckets import BucketRule, bucket_rule, labels_of
-from askew.retrieval.cover import gains
-from askew.retrieval.posterior import Prior
+from askew.retrieval.posterior import Prior, gains
 from askew.spaces.buckets import Buckets, Meanings
 from askew.spaces.encoder import Encoder
 from askew_server.taste.training.buckets import enough_of, favorites, pool_of

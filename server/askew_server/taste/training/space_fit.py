@@ -49,7 +49,7 @@ from scipy.special import ndtri
 
 from askew.dp.privacy import DEVICE_REACH
 from askew.errors import DataError
-from askew.retrieval.cover import cover
+from askew.retrieval.posterior import cover
 from askew.spaces.encoder import KNOTS, UNIT_STEP, Encoder
 from askew.spaces.item_codes import rounded, scales_of
 from askew.spaces.vectors import FeatureSpace, RatingScale

@@ -1,6 +1,6 @@
 """A prior under differential privacy: what one person can change, what is paid, what comes out.
 
-The noise has the exact law that tests/guarantees proves for `askew.noise.geometric`; so what
+The noise has the exact law that tests/guarantees proves for `askew.noise.lattice`; so what
 remains to be shown is that the counts move by no more than the sensitivities, and that shares add
 up.
 """
@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from small_world import made_encoder, made_space
 
-from askew.dp.odometer import PrivacyFilter
+from askew.dp.composition import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, PureDP
 from askew.errors import BudgetExceeded, DataError, ParameterError
-from askew.noise.geometric import TwoSidedGeometric
+from askew.noise.lattice import TwoSidedGeometric
 from askew.noise.randomness import SystemBits
 from askew_server.ledger import Ledger
 from askew_server.taste.prior import gaussian as gaussian_prior

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from small_world import made_encoder, made_space
 
-from askew.dp.odometer import PrivacyFilter
+from askew.dp.composition import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
-from askew.noise.geometric import TwoSidedGeometric
+from askew.noise.lattice import TwoSidedGeometric
 from askew.noise.randomness import RandomBits, SystemBits
 from askew_server.demo.simulation import films, simulate
 from askew_server.ledger import EventMark, Ledger

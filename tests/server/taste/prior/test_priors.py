@@ -16,14 +16,14 @@ from click.testing import CliRunner
 from numpy.typing import NDArray
 from safetensors.numpy import load as decode
 
-from askew.dp.odometer import PrivacyFilter
+from askew.dp.composition import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.errors import ArtifactError, DataError, ParameterError
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.rule_kind import RuleKind
 from askew.protocol.signal import Query, Signal
-from askew.retrieval.cover import covered
+from askew.retrieval.posterior import covered
 from askew_server.cli.main import cli
 from askew_server.demo.simulation import films, simulate
 from askew_server.ledger import EventMark, Ledger

@@ -14,7 +14,7 @@ from mechanisms.streams import ShakeBits, p_value
 
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.mechanisms import Canonical, Lipschitz, PNFJoint, value_classes
-from askew.mechanisms.noise import (
+from askew.mechanisms.contest import (
     FAMILIES,
     Contest,
     LazyUniform,
@@ -24,7 +24,7 @@ from askew.mechanisms.noise import (
     compare,
     quantiles,
 )
-from askew.noise.exact import Draws
+from askew.mechanisms.weights import Draws
 from askew.noise.randomness import RandomBits, ReplayBits
 
 
@@ -165,7 +165,7 @@ def test_the_law_does_not_depend_on_which_classes_are_drawn_as_one(
     assert together == pytest.approx(apart, abs=0.075)
 
 
-@pytest.mark.parametrize("rare", ["canonical_classes._RARE", "joint_classes._RARE"])
+@pytest.mark.parametrize("rare", ["canonical._RARE", "joint_classes._RARE"])
 def test_reference_laws_stand_when_groups_are_opened_all_the_time(
     rare: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

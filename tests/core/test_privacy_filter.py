@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askew.dp.composition import Loss, basic, concentrated_epsilon, zcdp
-from askew.dp.odometer import AnalystUsage, PayWhatYouGet, PrivacyFilter, RunningLoss
+from askew.dp.analyst import AnalystUsage, PayWhatYouGet
+from askew.dp.composition import Loss, PrivacyFilter, RunningLoss, basic, concentrated_epsilon, zcdp
 from askew.dp.privacy import (
     ADD_OR_REMOVE_ONE,
     REPLACE_ONE,

@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 
 from askew.dp.intervals import exp_minus, ln2, log_ratio
 from askew.errors import ParameterError
-from askew.noise.exact import Draws
+from askew.mechanisms.weights import Draws
 from askew.noise.randomness import RandomBits
 
 NoiseFamily = Literal["exponential", "gumbel", "laplace", "logistic", "half-logistic"]

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from askew.dp.intervals import exp_minus, ln2, log_ratio
-from askew.mechanisms.canonical_classes import CanonicalClasses, Loss
+from askew.mechanisms import weights as exact
+from askew.mechanisms.canonical import CanonicalClasses, Loss
 from askew.mechanisms.joint_classes import JointClasses, SequenceLosses
 from askew.mechanisms.tally import tally
 from askew.mechanisms.value_classes import ValueClasses
-from askew.noise import exact
-from askew.noise.exact import Classes, Draws, WeightBlock, WeightTable, enclose
+from askew.mechanisms.weights import Classes, Draws, WeightBlock, WeightTable, enclose
 from askew.noise.randomness import ReplayBits
 
 COUNTS = [40, 31, 31, 30, 12, 12, 12, 7, 3, 0, 0, 0]
