@@ -1,4 +1,4 @@
-"""`askew-server collect`."""
+"""`askew-server collect` and `askew-server update-live`: collections from files."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from askew.catalog.listing import AttributeKind
 from askew.errors import DataError, ParameterError
 from askew.protocol.rule_kind import SERVED_IN_METRIC_SPACES, MetricRuleKind
 from askew.spaces.map import MetricSpace
-from askew_server.cli.collection_report import report, say_omitted
 from askew_server.cli.progress import Steps, when_stopped
 
 if TYPE_CHECKING:
     from askew_server.collections.intake import AttributeOption, CollectionFile, Reading
-    from askew_server.collections.model import Towns
+    from askew_server.collections.model import MetricModel, Towns
+    from askew_server.collections.tables import Omissions
 
 _PATH = click.Path(path_type=Path)
 _KINDS = ", ".join(AttributeKind)
@@ -48,16 +48,12 @@ _KINDS = ", ".join(AttributeKind)
     help="The same for a column whose values change while it is served.",
 )
 @click.option("--towns", type=_PATH, help="Where people are: a csv of towns with a population.")
-@click.option("--towns-source", help="Where the towns come from.  [default: the file's name]")
 @click.option("--source", help="Where the items come from, shown to people.  [default: the files]")
 @click.option("--simulated", is_flag=True, help="Nobody can go there: say so to devices.")
 @click.option(
     "--rule",
     type=click.Choice([kind.value for kind in SERVED_IN_METRIC_SPACES]),
     help="How to answer.  [default: posterior with --towns, else items]",
-)
-@click.option(
-    "--max-slate-size", default=64, show_default=True, type=click.IntRange(1), help="Largest k."
 )
 @click.option("--strict", is_flag=True, help="Refuse files of which any row is left out.")
 def collect(
@@ -68,11 +64,9 @@ def collect(
     attributes: tuple[str, ...],
     live: tuple[str, ...],
     towns: Path | None,
-    towns_source: str | None,
     source: str | None,
     simulated: bool,
     rule: str | None,
-    max_slate_size: int,
     strict: bool,
 ) -> None:
     """Make a model of collections: items on a map or on lines.
@@ -105,17 +99,52 @@ def collect(
     options += [AttributeOption.parsed(each, live=True) for each in live]
     files = [
         CollectionFile(name, path, source or path.name, simulated)
-        for name, path in map(named_file, collections)
+        for name, path in map(_named_file, collections)
     ]
     with when_stopped(), Steps.shown() as steps:
         readings = _read(files, space, options, steps, strict=strict)
-        known = None if towns is None else _towns(towns, space, towns_source, steps)
+        known = None if towns is None else _towns(towns, space, steps)
         kind = MetricRuleKind(rule) if rule else None
-        model = model_of(space, [each.collection for each in readings], known, kind, max_slate_size)
+        model = model_of(space, [each.collection for each in readings], known, kind)
         steps.step("writing the model")
         keys = {each.collection.card.name: each.keys for each in readings if each.keys}
         artifact.save(model, out, keys)
-    report(model, readings, out)
+    _report(model, readings, out)
+
+
+@click.command("update-live")
+@click.option(
+    "--model", required=True, type=click.Path(path_type=Path), help="Directory of collections."
+)
+@click.option(
+    "--collection",
+    "collections",
+    multiple=True,
+    required=True,
+    metavar="NAME=FILE",
+    help="A collection and a csv, parquet or GeoJSON file of keys and live values.",
+)
+@click.option("--strict", is_flag=True, help="Refuse files of which any row is left out.")
+def update_live(model: Path, collections: tuple[str, ...], strict: bool) -> None:
+    """Replace live values of collections, also while they are served.
+
+    A file has the column id or key, and live columns. Items and columns that it does not have keep
+    their values; an empty field makes a value unknown. A server takes the new values within a
+    second, whole; nothing else changes, and devices pay nothing.
+
+    \b
+    Example:
+      askew-server update-live --model model --collection chargers=free.csv
+    """
+    from askew_server.collections.intake import Told
+    from askew_server.collections.intake import update_live as update
+
+    for name, path in map(_named_file, collections):
+        with when_stopped(), Steps.shown() as steps:
+            done = update(model, name, path, Told(steps.step, steps.share), strict=strict)
+        _say_omitted(done.omissions)
+        items = "1 item" if done.n_items == 1 else f"{done.n_items:,} items"
+        click.echo(f"{name}: {', '.join(done.columns)} of {items}")
 
 
 def _read(
@@ -133,24 +162,24 @@ def _read(
     readings = [read_collection(each, space, options, told) for each in files]
     steps.pause()
     for reading in readings:
-        say_omitted(reading.omissions)
+        _say_omitted(reading.omissions)
     _check_used(options, readings)
     if strict and any(reading.omissions.count for reading in readings):
         raise DataError("rows were left out, and --strict refuses that; nothing was written")
     return readings
 
 
-def _towns(path: Path, space: MetricSpace, source: str | None, steps: Steps) -> Towns:
+def _towns(path: Path, space: MetricSpace, steps: Steps) -> Towns:
     """The towns of a file; says what was left out. A list of the world is no slip."""
     from askew_server.collections.intake import Told, read_towns
 
-    towns, omissions = read_towns(path, space, source or path.name, Told(steps.step, steps.share))
+    towns, omissions = read_towns(path, space, path.name, Told(steps.step, steps.share))
     steps.pause()
-    say_omitted(omissions)
+    _say_omitted(omissions)
     return towns
 
 
-def named_file(text: str) -> tuple[str, Path]:
+def _named_file(text: str) -> tuple[str, Path]:
     """The name and the file of "NAME=FILE". Raises ParameterError."""
     name, equals, path = text.partition("=")
     if not (name and equals and path):
@@ -165,3 +194,40 @@ def _check_used(options: list[AttributeOption], readings: list[Reading]) -> None
         if option.name not in shown:
             limit = "a column of a file; a live one that comes later needs a kind, NAME=KIND"
             raise ParameterError("live" if option.live else "attribute", option.name, limit)
+
+
+def _say_omitted(omissions: Omissions) -> None:
+    """What was left out of a file, on standard error."""
+    if omissions.count:
+        rows = "1 row" if omissions.count == 1 else f"{omissions.count:,} rows"
+        click.echo(f"{rows} of {omissions.file} left out:", err=True)
+        for line in omissions.lines:
+            click.echo(f"  {line}", err=True)
+
+
+def _report(model: MetricModel, readings: list[Reading], out: Path) -> None:
+    """What was made, on standard output."""
+    from askew_server.collections.model import words_of
+
+    card = model.card
+    click.echo(f"space        {words_of(card.space)}, version {card.space.version}")
+    for reading in readings:
+        _report_collection(reading)
+    click.echo(f"rule         {card.rule.kind}, density: {card.rule.density}")
+    small = [each for each in card.collections if each.n_items < card.max_slate_size]
+    few = [f"; of {each.name} {each.n_items}" for each in small]
+    click.echo(f"largest k    {card.max_slate_size}{''.join(few)}")
+    click.echo(f"model        {out}")
+
+
+def _report_collection(reading: Reading) -> None:
+    card = reading.collection.card
+    simulated = ", SIMULATED" if card.simulated else ""
+    click.echo(
+        f"collection   {card.name}, {card.n_items:,} items, version {card.version}{simulated}"
+    )
+    for each in card.attributes:
+        live, unit = ", live" if each.live else "", f" in {each.unit}" if each.unit else ""
+        click.echo(f"  shows      {each.name}: {each.kind}{unit}{live}")
+    if reading.unused:
+        click.echo(f"  hides      {', '.join(reading.unused)}")

@@ -24,6 +24,7 @@ _ELSEWHERE = {
     "certs": ("credentials", "certs"),
     "import": ("import_vectors", "import_vectors"),  # Python has another use for the word
     "token": ("credentials", "token"),
+    "update-live": ("collect", "update_live"),
 }
 
 

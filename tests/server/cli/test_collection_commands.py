@@ -75,9 +75,9 @@ def test_a_model_is_made_and_what_was_left_out_is_said(
 
 
 def test_without_towns_the_rule_is_items(collect: Run, files: Path) -> None:
-    assert collect("--source", "made up", "--max-slate-size", 5) == 0
+    assert collect("--source", "made up") == 0
     card = artifact.load(files / "model").card
-    assert (card.rule.kind, card.rule.density, card.max_slate_size) == ("items", "none", 5)
+    assert (card.rule.kind, card.rule.density) == ("items", "none")
     assert card.collection("bars").source == "made up"
 
 
@@ -108,7 +108,6 @@ def test_a_rule_may_be_named(collect: Run, files: Path) -> None:
         (("--attribute", "price=money"), "47/5/55/16", "--attribute"),
         (("--rule", "posterior"), "47/5/55/16", "another without a list of towns, got 'posterior'"),
         (("--rule", "remap"), "47/5/55/16", "'remap' is not one of"),
-        (("--max-slate-size", "0"), "47/5/55/16", "--max-slate-size"),
     ],
 )
 def test_wrong_usage_names_the_option_and_writes_nothing(

@@ -14,6 +14,7 @@ from small_collections import DAY, GERMANY
 from askew.catalog.listing import AttributeKind
 from askew.errors import DataError, OutOfRange, ParameterError
 from askew.spaces.map import MapSpace, MetricSpace, Region
+from askew_server.collections.columns import Words
 from askew_server.collections.intake import (
     AttributeOption,
     CollectionFile,
@@ -287,6 +288,14 @@ def test_a_category_of_too_many_words_is_none(file: Path) -> None:
     lines = [f"{i},A,{BERLIN},word {i}" for i in range(10_001)]
     with pytest.raises(DataError, match="10,001 different words"):
         read(written(file, *lines, header=f"{HEADER},x"), "x")
+
+
+def test_a_word_of_rows_that_are_left_out_is_nowhere(file: Path) -> None:
+    """Planted bug: the words of all rows are stored."""
+    rows = [f"1,A,{BERLIN},tea", "2,B,0,0,beer", f"3,C,{BERLIN},ale"]
+    [column] = read(written(file, *rows, header=f"{HEADER},x"), "x=category").collection.columns
+    assert isinstance(column, Words)
+    assert (list(column.vocabulary), column.codes.tolist()) == (["ale", "tea"], [1, 0])
 
 
 @pytest.mark.parametrize("text", ["", "=number", "x=price", "x=number:" + "y" * 41])
