@@ -23,7 +23,7 @@ from askew.errors import DataError, ParameterError
 from askew_server.counting import statements
 from askew_server.counting.contract import KEY_BYTES, CountingTask, Engine, TopCounts
 from askew_server.counting.engines import is_file, is_text_file, table_parts
-from askew_server.counting.engines.csv_header import is_header
+from askew_server.counting.engines.csv_files import is_header
 from askew_server.counting.statements import Names, carried
 
 _TEXTS = exp.DataType.TEXT_TYPES

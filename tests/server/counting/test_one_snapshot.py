@@ -22,8 +22,8 @@ from server.counting.reference import KEY
 from askew.errors import DataError
 from askew_server.counting import TopCounts, count_top
 from askew_server.counting.bounding import catalog_size, uncounted_events
-from askew_server.counting.engines import csv_copies
-from askew_server.counting.engines.csv_header import has_returns_at_ends
+from askew_server.counting.engines import csv_files
+from askew_server.counting.engines.csv_files import has_returns_at_ends
 from askew_server.counting.engines.duckdb import DuckDBEngine
 from askew_server.folders import PrivateFolder
 
@@ -83,7 +83,7 @@ def test_what_is_appended_while_a_log_is_copied_is_no_part_of_it(
         append(path, ODD)
         return look(of)
 
-    monkeypatch.setattr(csv_copies, "has_returns_at_ends", looked)
+    monkeypatch.setattr(csv_files, "has_returns_at_ends", looked)
     assert count_top(engine, task(str(path)), KEY) == COUNTED
 
 
@@ -145,7 +145,7 @@ def test_a_csv_that_is_rewritten_while_it_is_copied_is_not_counted(
     """Half of a name may be the name of somebody else. Planted bug: no look at it afterwards."""
     path = tmp_path / "log.csv"
     append(path, LOG)
-    copy_of = csv_copies.copy_of
+    copy_of = csv_files.copy_of
 
     def copied(*arguments: object, **more: bool) -> bool:
         found = copy_of(*arguments, **more)  # type: ignore[arg-type]
@@ -153,7 +153,7 @@ def test_a_csv_that_is_rewritten_while_it_is_copied_is_not_counted(
         os.utime(path, ns=(1, 1))
         return found
 
-    monkeypatch.setattr(csv_copies, "copy_of", copied)
+    monkeypatch.setattr(csv_files, "copy_of", copied)
     with pytest.raises(DataError, match="it was changed while it was read"):
         count_top(engine, task(str(path)), KEY)
 
@@ -233,7 +233,7 @@ def test_an_engine_that_is_closed_reads_no_log_to_its_end(
     """A server that stops would wait for it: a look or a copy is no statement that DuckDB ends.
     Planted bug: read on, which it was.
     """
-    path, blocks, ends = tmp_path / "log.csv", [], csv_copies._end_of_rows
+    path, blocks, ends = tmp_path / "log.csv", [], csv_files._end_of_rows
     path.write_bytes(LOG + b"q,a\n" * (4 << 18))
 
     def closed(*arguments: Any, **how: Any) -> int:
@@ -241,7 +241,7 @@ def test_an_engine_that_is_closed_reads_no_log_to_its_end(
         engine.close()
         return ends(*arguments, **how)
 
-    monkeypatch.setattr(csv_copies, "_end_of_rows", closed)
+    monkeypatch.setattr(csv_files, "_end_of_rows", closed)
     with pytest.raises(DataError, match="the engine was closed while a log was read"):
         engine.mark(str(path), KEY) if act == "mark" else count_top(engine, task(str(path)), KEY)
     assert len(blocks) == 1
@@ -291,7 +291,7 @@ def test_no_line_that_passes_hides_the_next_ones(engine: DuckDBEngine, tmp_path:
         for characters in itertools.product('x,"', repeat=size):
             line = "".join(characters).encode() + b"\n"
             try:
-                csv_copies._end_of_rows("", line, 1, multi_line=False)
+                csv_files._end_of_rows("", line, 1, multi_line=False)
             except DataError:
                 continue
             lines.append(line)

@@ -19,17 +19,17 @@ from askew_server.counting.engines import (
     no_rows,
     table_parts,
 )
-from askew_server.counting.engines.csv_copies import (
+from askew_server.counting.engines.csv_files import (
     MARK,
     MARKED_MARK,
     MARKED_RETURN,
     RETURN,
+    columns_of,
     copies_of,
     cut_in_words,
     is_cut,
     unmarked,
 )
-from askew_server.counting.engines.csv_header import columns_of
 from askew_server.counting.engines.files import (
     FileState,
     are_as_they_were,

@@ -16,7 +16,7 @@ from askew_server.counting.engines import (
     no_rows,
     table_parts,
 )
-from askew_server.counting.engines.csv_copies import cut_in_words, is_cut
+from askew_server.counting.engines.csv_files import cut_in_words, is_cut
 from askew_server.counting.engines.files import (
     FileState,
     are_as_they_were,

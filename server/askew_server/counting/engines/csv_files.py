@@ -1,6 +1,8 @@
-"""Csv files are counted from a copy, made in one pass: what is looked through is what is counted.
+"""Csv files of events: their columns, which the header line tells without a look at any row, and
+the copy that is counted, so that what is looked through is what is counted.
 
-The pass is the same for every log, so its time tells nothing of odd rows. It does three things.
+The copy is made in one pass, which is the same for every log, so its time tells nothing of odd
+rows. The pass does three things.
 
 A file's lines end as its header line does: in a line feed, or in a return and a line feed. Any
 other return is a character of somebody's field, and csv writers do not always quote it (Python's
@@ -20,14 +22,16 @@ a name may be the name of somebody else. A catalog's is a row all the same: it i
 
 from __future__ import annotations
 
+import csv
+import gzip
 import re
+import zlib
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from askew.errors import DataError
-from askew_server.counting.engines.csv_header import has_returns_at_ends
 from askew_server.counting.engines.files import (
     BLOCK,
     FileState,
@@ -36,22 +40,99 @@ from askew_server.counting.engines.files import (
     opened_bytes,
 )
 
+_LONGEST_HEADER = 1 << 20
+# Words that columns are called, without "id", case and marks.
+_COLUMN_WORDS = """
+account amount app artist book brand category city client content country created customer date
+device event film game genre genres hits item listener member movie order patron person playcount
+plays price product quantity rating reader score seller session shop sku song stars subject
+timestamp title topic track type unit url user username value video viewer views visitor visits
+watched weight year
+"""
+
+
+def columns_of(paths: Sequence[str]) -> tuple[str, ...]:
+    """The columns that all of these files have, in their order; one without a name gets one.
+
+    Raises DataError for a file that cannot be read, that has no header line or one that ends in a
+    return alone, for two columns of one name, and where headers differ. No message repeats a
+    header: it may be somebody's event.
+    """
+    first, *others = paths
+    header, _ = _header(first)
+    for other in others:
+        if _header(other)[0] != header:
+            raise DataError(f"{other}: its header line differs from that of {first}")
+    columns = [name or f"column {place}" for place, name in enumerate(header, 1)]
+    if len({name.casefold() for name in columns}) < len(columns):
+        raise DataError(f"{first}: two columns of its header line have one name")
+    return tuple(columns)
+
+
+def is_header(columns: Sequence[str], wanted: Sequence[str]) -> bool:
+    """Whether a first line names columns beyond doubt: one of the wanted, or two that many files
+    have. A log without a header begins with somebody's event, which no message may repeat.
+    """
+    words = [re.sub("[^a-z]", "", name.lower()) for name in columns]
+    usual = _COLUMN_WORDS.split()
+    found = sum(word.removesuffix("id") in usual for word in words)
+    return found >= 2 or any(name in columns for name in wanted)
+
+
+def has_returns_at_ends(path: str) -> bool:
+    """Whether the header line ends in a return and a line feed, as all lines then do."""
+    return _header(path)[1].endswith("\r\n")
+
+
+def _header(path: str) -> tuple[list[str], str]:
+    """The fields of the header line, and the last of the lines that it is written on."""
+    opened = gzip.open if path.lower().endswith(".gz") else open
+    taken = [""]
+    try:
+        with opened(path, "rb") as file:
+            header = next(csv.reader(_noted(_lines(file), taken), strict=True), [])
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{path}: it cannot be read ({type(error).__name__})") from None
+    except (UnicodeDecodeError, csv.Error):
+        raise DataError(f"{path}: its first line is no line of a csv file in UTF-8") from None
+    if taken[-1].endswith("\r"):
+        raise DataError(f"{path}: its lines end in returns alone; end them in line feeds")
+    if not header:
+        raise DataError(f"{path}: its first line is empty; it must name the columns")
+    return header, taken[-1]
+
+
+def _noted(lines: Iterator[str], taken: list[str]) -> Iterator[str]:
+    for line in lines:
+        taken.append(line)
+        yield line
+
+
+def _lines(file: BinaryIO | gzip.GzipFile) -> Iterator[str]:
+    """Each line by itself: what stands in the lines below the header must not matter."""
+    encoding = "utf-8-sig"  # with or without its mark
+    while read := file.readline(_LONGEST_HEADER):
+        for line in read.splitlines(keepends=True):  # where a line ends in \r alone
+            yield line.decode(encoding)
+            encoding = "utf-8"
+
+
 MARK, RETURN = "\x1a", "\r"
 MARKED_MARK, MARKED_RETURN = MARK + "0", MARK + "1"
 _ANY = re.compile(rb"\r")
 _ALONE = re.compile(rb"\r(?=[^\n])")  # blocks end in whole lines
-_LONGEST = 32 << 20  # DuckDB loses its place in a longer one
+_LONGEST_ROW = 32 << 20  # DuckDB loses its place in a longer one
 
 _IN_LINE, _IN_LINES = rb'[^"\n]', rb'[^"]'
 
 
-def _lines(inner: bytes) -> re.Pattern[bytes]:
+def _lines_with(inner: bytes) -> re.Pattern[bytes]:
     """Lines with quotes that are closed; nothing but a comma or the end has a quote after one."""
     field = rb'(?:"(?:%b++|"")*+"[^",\n]*+|[^",\n][^,\n]*+|)' % inner
     return re.compile(rb'(?:(?=[^\n]*")%b(?:,%b)*+\n)++' % (field, field))
 
 
-_WITH_QUOTES = {False: _lines(_IN_LINE), True: _lines(_IN_LINES)}
+_WITH_QUOTES = {False: _lines_with(_IN_LINE), True: _lines_with(_IN_LINES)}
 _FIELD = rb'(?:"(?:[^"]++|"")*+"[^",\n]*+|[^",\n][^,\n]*+|)'
 _OPEN = re.compile(rb'(?:%b,)*+"(?:[^"]++|"")*+\Z' % _FIELD)
 
@@ -69,7 +150,7 @@ def whole_lines(
         block = rest + block
         whole = _end_of_rows(path, block, number, multi_line=multi_line)
         rest = block[whole:]
-        if len(rest) > _LONGEST:
+        if len(rest) > _LONGEST_ROW:
             line = number + block.count(b"\n", 0, whole)
             raise DataError(f"{path}, line {line}: a row over 32 MB cannot be read")
         if whole:
