@@ -20,12 +20,13 @@ _HOMES = {
     "Position": "askew.spaces.map",
     "UnknownTitle": "askew_client.client",
     "Preferences": "askew_client.near.preferences",
+    "preferences_of": "askew_client.near.preferences",
 }
 
 if TYPE_CHECKING:
     from askew.spaces.map import Position
     from askew_client.client import AskewClient, BlockingClient, UnknownTitle
-    from askew_client.near.preferences import Preferences
+    from askew_client.near.preferences import Preferences, preferences_of
     from askew_client.profile.named_place import AxisValues
     from askew_client.settings.settings import ClientSettings
 
@@ -37,6 +38,7 @@ __all__ = [
     "Position",
     "Preferences",
     "UnknownTitle",
+    "preferences_of",
 ]
 
 

@@ -153,8 +153,8 @@ def run_command(monkeypatch: pytest.MonkeyPatch, stdin: str, *arguments: str) ->
 def by_command(address: str, person: Neighbor, data: Path, patch: pytest.MonkeyPatch) -> str:
     """`askew place add` and `askew near --preferences FILE` twice; the exit codes."""
     data.mkdir()
-    preferences = data / "preferences.toml"
-    preferences.write_text(f"open_now = {str(person.preferences.open_now).lower()}")
+    preferences = data / "preferences.txt"
+    preferences.write_text("open" if person.preferences.open_now else "# nothing")
     where = f"{person.home.latitude}, {person.home.longitude}"
     add = ["place", "add", "home", "--region", "DE", "--data", str(data)]
     near = [

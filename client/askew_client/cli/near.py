@@ -47,7 +47,7 @@ _NO_HOME = (
     "--preferences",
     "preferences_file",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="A TOML file of preferences and filters; they stay on this device.",
+    help="A file of preferences and filters, written as in the app; they stay on this device.",
 )
 @options.all_of(
     options.server,
@@ -81,17 +81,17 @@ def near(
 ) -> None:
     """Ask what COLLECTION of a server has near a place, and pick in private.
 
-    Without COLLECTION: list the collections, and what their items can be wished by.
+    Without COLLECTION: list the collections, and what preferences can name.
 
     The noisy position of a named place is sent, the same to every server and for nothing
-    (`askew place add` pays). What you wish besides, such as open now, stays on this device: it
-    comes from a file, since other programs can read the command line.
+    (`askew place add` pays). What you prefer, such as open now, stays on this device: it comes
+    from a file, since other programs can read the command line.
 
     \b
     Examples:
       askew near
       askew near pharmacies --place home
-      askew near restaurants --place work --preferences my-preferences.toml -k 30
+      askew near restaurants --place work --preferences my-preferences.txt -k 30
       askew near departures --unnamed --json < here.txt
     """
     if unnamed and collection is not None:
@@ -166,11 +166,9 @@ async def _asked(  # what is asked, and from where
 
 
 def _preferences(source: Path | None) -> Preferences:
-    from askew_client.near.preferences import NO_PREFERENCES, Preferences
+    from askew_client.near.preferences import preferences_of
 
-    if source is None:
-        return NO_PREFERENCES
-    return Preferences.from_toml(source.read_text("utf-8", errors="replace"))
+    return preferences_of("" if source is None else source.read_text("utf-8", errors="replace"))
 
 
 def _check_signal(spot: Spot, given: Mapping[str, object], *, named: bool) -> None:
@@ -203,7 +201,7 @@ async def _card(config: Config) -> MetricCard:
 
 
 def _list(card: MetricCard, *, as_json: bool) -> None:
-    """What one can type after `askew near`, and in a file of preferences."""
+    """What one can type after `askew near`, and name in preferences."""
     if as_json:
         options.print_json([asdict(each) for each in card.collections])
         return

@@ -1,6 +1,6 @@
 """What a person wants of a result besides being near. Private: preferences and filters never leave.
 
-A wish is worth kilometers (on axes, units of distance): a liked kind weighs as much as being so
+A like is worth kilometers (on axes, units of distance): a liked kind weighs as much as being so
 much nearer. With the disutility h(d) = d**exponent, the cost of a result is
 
     h(distance) - sum of h(worth) of what it has, worths below zero adding instead.
@@ -8,12 +8,20 @@ much nearer. With the disutility h(d) = d**exponent, the cost of a result is
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from askew.errors import PreferenceError
 
+EXAMPLE: Final = "open, kind = bakery | café, price <= 10, kind: curry house +2"
+_COMMENT = re.compile(r"#[^\n]*")
+_PARTS = re.compile(r'(?:[^,\n"]|"[^"\n]*")+')
+_ONLY = re.compile(r"([^=<:]+)=([^=<:]+)")
+_AT_MOST = re.compile(r"([^=<:]+)<=?\s*(-?\d+(?:\.\d+)?)")
+_LIKED = re.compile(r"([^=<:]+):(.+?)\s([+-]\d+(?:\.\d+)?)(?:\s*km)?")
+_NUMBER = re.compile(r"(stars|exponent)\s+([+-]?\d+(?:\.\d+)?)")
 _MOST: Final = 1e12  # of a worth or a limit: its fourth power is far from overflowing
 
 
@@ -42,7 +50,9 @@ class Preferences:
         worths = [worth for kinds in self.likes.values() for worth in kinds.values()]
         numbers = [*worths, *self.at_most.values(), self.ratings]
         if not all(abs(number) <= _MOST for number in numbers):  # written so that NaN is refused
-            raise PreferenceError(f"a wish must be worth a number of at most {_MOST:g} in size")
+            raise PreferenceError(
+                f"a preference must be worth a number of at most {_MOST:g} in size"
+            )
         if not 0 < self.exponent <= 4:
             raise PreferenceError("the exponent of the disutility must be above 0 and at most 4")
 
@@ -51,20 +61,43 @@ class Preferences:
         """Every attribute that they name."""
         return frozenset((*self.likes, *self.only, *self.at_most))
 
-    @classmethod
-    def from_toml(cls, text: str) -> Preferences:
-        """Preferences as a file has them (docs/device.md). Raises PreferenceError, without
-        repeating it.
-        """
-        import tomllib  # few questions have a file
 
-        try:
-            value = tomllib.loads(text)
-        except (ValueError, RecursionError):
-            raise PreferenceError("the file of preferences must be TOML") from None
-        if not value.keys() <= _READ.keys():
-            raise PreferenceError(f"preferences must be among {', '.join(_READ)}")
-        return cls(**value)
+def preferences_of(text: str) -> Preferences:
+    """Preferences as a person types them, in the app and in a file; none for an empty text.
+
+    Each stands on a line of its own or between commas; what follows a # is a comment.
+
+        open               now: by a flag of the server's, else by hours and this device's clock
+        kind = a | b       only these kinds; "yes" and "no" of a flag
+        price <= 10        at most this number
+        kind: a +2         a is as good as being 2 km nearer; -2, farther
+        stars +0.5         the same for each star above three of one's own rating of a title
+        exponent 2         of the disutility of a distance
+
+    A name with a comma stands between double quotes. Raises PreferenceError, which repeats nothing.
+    """
+    likes: dict[str, dict[str, float]] = {}
+    only: dict[str, list[str]] = {}
+    at_most: dict[str, float] = {}
+    others: dict[str, Any] = {}
+    for each in filter(None, map(str.strip, _PARTS.findall(_COMMENT.sub("", text)))):
+        if each.casefold() in ("open", "open now"):
+            others["open_now"] = True
+        elif found := _ONLY.fullmatch(each):
+            only[_name(found[1])] = [*map(_name, found[2].split("|"))]
+        elif found := _AT_MOST.fullmatch(each):
+            at_most[_name(found[1])] = float(found[2])
+        elif found := _LIKED.fullmatch(each):
+            likes.setdefault(_name(found[1]), {})[_name(found[2])] = float(found[3])
+        elif found := _NUMBER.fullmatch(each):
+            others[{"stars": "ratings"}.get(found[1], found[1])] = float(found[2])
+        else:
+            raise PreferenceError(f"this is no preference; preferences read like: {EXAMPLE}")
+    return Preferences(likes, only, at_most, **others)  # type: ignore[arg-type]  # it reads lists
+
+
+def _name(text: str) -> str:
+    return text.strip().strip('"')
 
 
 def _number(value: Any) -> float:
@@ -104,9 +137,9 @@ def _only(value: Mapping[str, Any]) -> dict[str, frozenset[str]]:
 
 
 _READ: Final[Mapping[str, tuple[Callable[[Any], Any], str]]] = {
-    "likes": (_likes, "tables of numbers, such as [likes.kind] with bakery = 3"),
-    "only": (_only, 'a table of lists of words, such as kind = ["bakery"]'),
-    "at_most": (_numbers, "a table of numbers, such as price = 10"),
+    "likes": (_likes, 'tables of numbers, such as {"kind": {"bakery": 3}}'),
+    "only": (_only, 'a table of lists of words, such as {"kind": ["bakery"]}'),
+    "at_most": (_numbers, 'a table of numbers, such as {"price": 10}'),
     "open_now": (_flag, "true or false"),
     "ratings": (_number, "a number"),
     "exponent": (_number, "a number"),

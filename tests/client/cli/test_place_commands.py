@@ -230,8 +230,8 @@ def test_what_a_collection_does_not_have_is_said_with_the_nearest_that_it_has(
     place("add", "home", "--region", "DE", stdin=HOME)
     near = ("--server", address, "--data", data)
     assert "(perhaps places)" in askew("near", "place", *near).err
-    preferences = tmp_path / "preferences.toml"
-    preferences.write_text("[at_most]\nprise = 10\n")
+    preferences = tmp_path / "preferences.txt"
+    preferences.write_text("prise <= 10\n")
     found = askew("near", "places", *near, "--preferences", preferences)
     assert "this collection does not have: prise (perhaps price)" in found.out
 
@@ -309,8 +309,8 @@ def test_preferences_come_from_a_file_and_an_empty_choice_is_said(
     askew: Askew, place: Place, address: str, data: Path, tmp_path: Path
 ) -> None:
     place("add", "home", "--region", "DE", stdin=HOME)
-    preferences = tmp_path / "preferences.toml"
-    preferences.write_text("[at_most]\nprice = -1\n[only]\nview = ['sea']\n")
+    preferences = tmp_path / "preferences.txt"
+    preferences.write_text("price <= -1\nview = sea\n")
     found = askew(
         "near", "places", "--server", address, "--data", data, "--preferences", preferences
     )
@@ -318,7 +318,7 @@ def test_preferences_come_from_a_file_and_an_empty_choice_is_said(
     assert "no result passes your filters; the server is not asked again" in found.out
     assert "this collection does not have: view" in found.out
     assert {line[0] for line in found.out.splitlines()} == {"-", "("}
-    preferences.write_text("secret = 1")
+    preferences.write_text("secret")
     bad = askew("near", "places", "--server", address, "--data", data, "--preferences", preferences)
     assert bad.code == 1
     assert "secret" not in bad.err

@@ -15,7 +15,7 @@ from mechanisms.streams import ShakeBits
 from textual.widgets import Button, Input
 
 from askew.catalog.catalog import Catalog
-from askew.errors import Overloaded, PlaceError, ProfileError, Unreachable
+from askew.errors import Overloaded, PlaceError, Unreachable
 from askew.protocol.metric_card import MetricCard, PlaceSlate
 from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
@@ -23,7 +23,6 @@ from askew.protocol.signal import Query
 from askew.spaces.map import Position
 from askew_client.device.device import Companion
 from askew_client.transport.in_process import LocalPlaces
-from askew_client.tui.preferences_line import preferences_of
 from askew_client.tui.screens.near_work import (
     Looked,
     Ordered,
@@ -363,21 +362,6 @@ def test_an_outlook_is_a_picture_of_the_stored_signal_unless_it_is_what_if(at_ho
     assert other.scene.heat_map is not None
     assert other.scene.heat_map.signal == HOME
     assert spent(at_home) == place.cost.epsilon_per_km  # type: ignore[union-attr]
-
-
-def test_preferences_on_a_line_are_those_of_a_file() -> None:
-    preferences = preferences_of(
-        " open, kind = bakery | café ,price <= 10.5, kind: curry house +2 km, x: y -1"
-    )
-    assert preferences.open_now
-    assert preferences.only == {"kind": frozenset({"bakery", "café"})}
-    assert preferences.at_most == {"price": 10.5}
-    assert preferences.likes == {"kind": {"curry house": 2.0}, "x": {"y": -1.0}}
-    assert preferences_of("  ") == preferences_of("")
-    for line in ("secret", "price <= ten", "kind = ", "=", "a: b", "price < 3 < 4"):
-        with pytest.raises(ProfileError) as raised:
-            preferences_of(line)
-        assert "secret" not in str(raised.value)
 
 
 def test_a_typed_position_is_two_numbers_and_no_message_repeats_it() -> None:

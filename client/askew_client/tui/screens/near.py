@@ -16,10 +16,10 @@ from textual.widgets import Button, Input, Static
 
 from askew.errors import AskewError, QuoteVoid
 from askew.spaces.map import Position
+from askew_client.near.preferences import EXAMPLE, preferences_of
 from askew_client.settings.regions import named_towns
 from askew_client.settings.settings import LEVELS
 from askew_client.tui.desk import Refused
-from askew_client.tui.preferences_line import EXAMPLE, preferences_of
 from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
 from askew_client.tui.screens.place import PlaceScreen
