@@ -266,10 +266,10 @@ async def test_it_is_told_in_an_event_loop_too(network: LocalTransport, tmp_path
         assert client.unmatched() == ("Secret Film",)
 
 
-def test_help_shows_the_classes() -> None:
+def test_help_shows_every_promised_name() -> None:
     shown = pydoc.plain(pydoc.render_doc(askew_client))
     for name in askew_client.__all__:
-        assert re.search(rf"^    class {name}\(", shown, re.MULTILINE)
+        assert re.search(rf"^    (class )?{name}\(", shown, re.MULTILINE)
     assert set(askew_client.__all__) <= set(dir(askew_client))
 
 

@@ -20,7 +20,6 @@ from askew.address import host_of
 from askew.errors import AskewError, ConfigError, ParameterError
 from askew.settings import Choice, Setting, Text, file_values, said, tables_of
 from askew_client.settings.settings import ASKED, ClientSettings
-from askew_client.storage.private_files import replace_file
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -114,6 +113,8 @@ class ConfigFile:
 
         Raises ConfigError, in which case the file is as it was.
         """
+        from askew_client.storage.private_files import replace_file  # with SQLite: not at a start
+
         try:
             path = Path(os.path.realpath(self.path))  # a link stays one
             before = path.read_bytes().decode() if path.exists() else ""

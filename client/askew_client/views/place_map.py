@@ -316,7 +316,7 @@ def legend(scene: Scene, *, plain: bool = False, shaded: bool = True) -> tuple[s
     said = (
         (scene.you, f"{ink[Ink.YOU]} you"),
         (scene.heat_map and scene.drawn, f"{ink[Ink.SIGNAL]} the signal"),
-        (scene.probes, f"{ink[Ink.PROBE]} probes"),
+        (scene.probes, f"{ink[Ink.PROBE]} query points"),
         (scene.results, "1 2 3 results in your order"),
         (scene.picked is not None, f"{ink[Ink.PICK]} your pick"),
         (scene.towns, f"{ink[Ink.TOWN]} town"),
