@@ -28,7 +28,7 @@ from askew_server.ratings import read_ratings
 from askew_server.taste.model import artifact
 from askew_server.taste.model.item_model import ItemModel
 from askew_server.taste.training.factors import People, divisors, people_of
-from askew_server.taste.training.given_vectors import FoldIn, for_devices
+from askew_server.taste.training.given_vectors import for_devices
 from askew_server.taste.training.item_vectors import often_rated
 from askew_server.taste.training.space_fit import scale_of
 
@@ -222,15 +222,14 @@ def rows(ratings: Path, items: Path, folder: Path) -> Iterator[str]:
         vectors, _ = example.fit(csr_array(people.likes[~aside]), DIMENSION)
         path = example.write(folder / f"vectors-{number}", keys, vectors)
         model = imported(path, items, folder / f"model-{number}")
-        exact = {how: for_devices(vectors.astype(np.float64), how) for how in FoldIn}
+        ridge = for_devices(vectors.astype(np.float64))
         place = {key: at for at, key in enumerate(keys)}
         order = [place[key] for key in model.keys]
-        ridge, codes = exact[FoldIn.RIDGE], np.empty_like(exact[FoldIn.RIDGE])
+        codes = np.empty_like(ridge)
         codes[order] = model.catalog.vectors
         slate = tuple(order[item] for item in model.catalog.shared_slate[:SLATE])
         yield (
-            f"{example.name:14} {judges.recall(exact[FoldIn.SUM]):10.3f} "
-            f"{judges.recall(ridge):10.3f} {judges.recall(codes):10.3f} "
+            f"{example.name:14} {judges.recall(ridge):10.3f} {judges.recall(codes):10.3f} "
             f"{judges.kept(ridge, codes):10.4f} {judges.slate(codes, slate):10.3f} "
             f"{model.figures['none'].ratio:10.2f}"
         )
@@ -242,9 +241,7 @@ def main() -> None:
         lines = [*rows(ratings, items, Path(folder))]
     print()
     print(f"recall@{RECALL} of likes held out; ratio of picks; slate of {SLATE} for anybody")
-    print(
-        f"{'':14} {'sum':>10} {'ridge':>10} {'4 bits':>10} {'ratio':>10} {'slate':>10} {'told':>10}"
-    )
+    print(f"{'':14} {'ridge':>10} {'4 bits':>10} {'ratio':>10} {'slate':>10} {'told':>10}")
     print(*lines, sep="\n")
 
 

@@ -41,13 +41,6 @@ if TYPE_CHECKING:
 )
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="New model directory.")
 @click.option(
-    "--fold-in",
-    default="ridge",
-    show_default=True,
-    type=click.Choice(["ridge", "sum"]),
-    help="A device's taste: fitted to its likes, or the sum of their vectors.",
-)
-@click.option(
     "--scale",
     default=(1.0, 5.0),
     show_default=True,
@@ -63,7 +56,6 @@ if TYPE_CHECKING:
     help="The epsilon that devices will choose.",
 )
 @click.option("-k", default=8, show_default=True, help="The k that devices will choose.")
-@click.option("--dimension", type=int, help="Of the signal space; the default suits epsilon.")
 @click.option("--least-likes", default=20, show_default=True, help="Hold back shorter profiles.")
 @click.option(
     "--rule",
@@ -72,7 +64,6 @@ if TYPE_CHECKING:
     type=click.Choice(RULES),
     help="How to answer a signal; auto takes what did best for histories held out.",
 )
-@click.option("--principal", is_flag=True, help="Signal along principal axes, nothing learned.")
 @starter_option
 @click.option("--seed", default=0, show_default=True, help="Seed of the simulated histories.")
 def import_vectors(
@@ -80,15 +71,12 @@ def import_vectors(
     items: Path,
     people_vectors: Path | None,
     out: Path,
-    fold_in: str,
     scale: tuple[float, float],
     like_from: float | None,
     epsilon: float,
     k: int,
-    dimension: int | None,
     least_likes: int,
     rule: str,
-    principal: bool,
     starter: int | None,
     seed: int,
 ) -> None:
@@ -113,22 +101,20 @@ def import_vectors(
     from askew_server.retrieval.tabulated import tables_for
     from askew_server.taste.model import artifact
     from askew_server.taste.model.item_model import ImportOptions, import_model
-    from askew_server.taste.training.given_vectors import FoldIn, given_items
+    from askew_server.taste.training.given_vectors import given_items
     from askew_server.taste.training.options import GIVEN, TrainingOptions
 
     options = ImportOptions(
         TrainingOptions(
             epsilon=epsilon,
             k=k,
-            dimension=dimension,
             ranking_dimension=MAX_RANKING_DIMENSION,  # as many as the vectors have
             least_likes=least_likes,
             rule=rule,
-            learned=not principal,
+            learned=True,
             seed=seed,
             starter=starter,
         ),
-        FoldIn(fold_in),
         _scale(scale, like_from),
     )
     check_new(out)
@@ -137,7 +123,7 @@ def import_vectors(
     rows, rejects = read_items(items)
     show_rejects(rejects)
     given = given_items(vectors, rows, rejects.count)
-    _say(given, fold_in)
+    _say(given)
     # On small matrices, more threads wait for each other: more CPU time, no faster.
     with Steps.shown() as steps, threadpool_limits(1):
         model, table = import_model(
@@ -167,9 +153,9 @@ def _scale(limits: tuple[float, float], like_from: float | None) -> RatingScale:
         raise ParameterError(name, value, error.limit) from None
 
 
-def _say(given: GivenItems, fold_in: str) -> None:
+def _say(given: GivenItems) -> None:
     n, size = given.vectors.shape
-    click.echo(f"vectors    {n:,} items, {size} numbers each, folded in by {fold_in}")
+    click.echo(f"vectors    {n:,} items, {size} numbers each")
     if given.without:
         click.echo(f"           {given.without:,} rows of the items have no vector: left out")
     click.echo("people     SIMULATED from the vectors: nobody gave the ratings that follow")

@@ -40,7 +40,7 @@ def pages(tmp_path: Path) -> Path:
 
 
 def train(run: Run, ratings: Path, out: Path, *more: object) -> int:
-    size = ("--dimension", 1, "--ranking-dimension", 2, "--min-ratings", 2, "-k", 2)
+    size = ("--ranking-dimension", 2, "--min-ratings", 2, "-k", 2)
     return run("train", "--ratings", ratings, "--out", out, *size, "--seed", 1, *more)
 
 

@@ -137,14 +137,13 @@ def test_the_options_reach_the_model(tmp_path: Path, run: Run) -> None:
     ratings, items = movielens_csv(tmp_path)
     out = tmp_path / "model"
     files = ("--ratings", ratings, "--items", items, "--out", out)
-    given = "--epsilon 8 -k 5 --dimension 3 --ranking-dimension 5 --long-tail --min-ratings 4"
+    given = "--epsilon 4 -k 5 --ranking-dimension 5 --long-tail --min-ratings 4"
     more = "--least-likes 7 --like-from 3.5 --rule offsets --seed 9"
     assert not run("train", *files, *given.split(), *more.split())
     loaded = artifact.load(out)
     assert loaded.training == TrainingOptions(
-        epsilon=8.0,
+        epsilon=4.0,
         k=5,
-        dimension=3,
         ranking_dimension=5,
         boost_exponent=0.5,
         min_ratings=4,
@@ -154,8 +153,8 @@ def test_the_options_reach_the_model(tmp_path: Path, run: Run) -> None:
         learned=True,
         seed=9,
     )
-    assert (loaded.card.space.dimension, loaded.card.space.ranking_dimension) == (3, 5)
-    assert loaded.card.rule == ServingRule(RuleKind.OFFSETS, 8.0, 5)
+    assert (loaded.card.space.dimension, loaded.card.space.ranking_dimension) == (2, 5)
+    assert loaded.card.rule == ServingRule(RuleKind.OFFSETS, 4.0, 5)
 
 
 def test_the_same_ratings_and_seed_make_the_same_bytes(tmp_path: Path, run: Run) -> None:
@@ -318,7 +317,9 @@ def test_a_path_that_is_no_use_is_one_line_and_exit_code_1(
     assert expected == (code, last.partition(":")[0])
 
 
-@pytest.mark.parametrize("option", ["--dimension", "--min-ratings", "--least-likes", "--seed"])
+@pytest.mark.parametrize(
+    "option", ["--ranking-dimension", "--min-ratings", "--least-likes", "--seed"]
+)
 def test_an_option_out_of_range_is_one_line_and_exit_code_1_or_2(
     tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str], option: str
 ) -> None:

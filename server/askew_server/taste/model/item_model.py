@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from askew.catalog.catalog import Catalog
 from askew.errors import DataError, OutOfRange, ParameterError
 from askew.protocol.model_card import NO_PRIOR, ModelCard, ServingRule
-from askew.protocol.rule_kind import SERVED
+from askew.protocol.rule_kind import SERVED, RuleKind
 from askew.retrieval.buckets import BucketRule
 from askew.spaces.encoder import Encoder
 from askew.spaces.item_codes import rounded
@@ -59,7 +59,6 @@ from askew_server.taste.training.factors import (
     snapshot,
 )
 from askew_server.taste.training.given_vectors import (
-    FoldIn,
     GivenItems,
     as_ratings,
     check_people,
@@ -177,7 +176,8 @@ def _fit(  # noqa: PLR0913, PLR0917 - as train
     boosts = boosts_of(people.likes, options.boost_exponent)
     scoring = told.vectors * boosts[:, None]
     step("signal directions")
-    directions = _directions(tastes, scoring, options) if options.learned else None
+    asks = options.learned and options.kind is not RuleKind.NONE
+    directions = _directions(tastes, scoring, options) if asks else None
     d = options.signal_dimension
     step("the space and the shared slate")
     fitted = fit_space(
@@ -277,7 +277,6 @@ class ImportOptions:
     """Public parameters of an import. scale: what people rate on, on their devices."""
 
     training: TrainingOptions
-    fold_in: FoldIn
     scale: RatingScale
 
 
@@ -298,7 +297,7 @@ def import_model(  # noqa: PLR0913
     if people is not None:
         check_people(people, items)
     rng = np.random.default_rng([options.training.seed, 16])  # made-up people: protects nobody
-    folded = for_devices(items.vectors, options.fold_in)
+    folded = for_devices(items.vectors)
     prior = MadeUpRatings(as_ratings(given_vectors.made_up(folded, rng), items, options.scale))
     if people is None:
         likes = given_vectors.made_up(folded, rng)

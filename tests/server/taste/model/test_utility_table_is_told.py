@@ -23,9 +23,11 @@ from askew.errors import ArtifactError
 from askew.protocol.utility_table import ModeUtility, ServingMode, UtilityTable
 from askew.wire.held import held_files, held_from_body
 from askew_server.cli.main import cli
-from askew_server.cli.utility_table import lines_of
+from askew_server.cli.training_data import lines_of
 from askew_server.taste.model import artifact
 from askew_server.taste.model.item_model import update
+
+pytestmark = pytest.mark.usefixtures("few_trials")
 
 
 def test_a_model_keeps_its_table(tmp_path: Path) -> None:
@@ -182,7 +184,7 @@ def ratings(tmp_path: Path) -> Path:
 def test_train_measures_saves_and_shows_the_table_of_its_starter(
     tmp_path: Path, ratings: Path
 ) -> None:
-    small = ["--dimension", "2", "--ranking-dimension", "6", "--principal", "--rule", "codebook"]
+    small = ["--ranking-dimension", "6", "--rule", "codebook"]
     command = ["train", "--ratings", str(ratings), *small, "--starter", "20"]
     done = CliRunner().invoke(cli, [*command, "--out", str(tmp_path / "model")])
     assert done.exit_code == 0, done.output

@@ -49,6 +49,8 @@ from askew_server.taste.training.factors import fold_in_people, people_of, snaps
 from askew_server.taste.training.item_vectors import often_rated
 from askew_server.taste.training.options import TrainingOptions
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 Arrays = dict[str, NDArray[Any]]
 OPTIONS = TrainingOptions(epsilon=8.0, k=4, dimension=2, ranking_dimension=6, min_ratings=5)
 
@@ -445,7 +447,7 @@ def files(tmp_path: Path) -> list[str]:
     return ["train", *[o if o.startswith("-") else str(tmp_path / o) for o in options]]
 
 
-SMALL = ["--epsilon", "8", "-k", "4", "--dimension", "2", "--ranking-dimension", "6", "--principal"]
+SMALL = ["-k", "4", "--ranking-dimension", "6"]
 
 
 def test_a_prior_is_paid_for_once_and_made_twice_the_same(tmp_path: Path, files: list[str]) -> None:

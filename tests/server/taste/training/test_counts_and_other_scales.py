@@ -19,7 +19,9 @@ from askew_server.taste.training.item_vectors import FixedVectors
 from askew_server.taste.training.options import TrainingOptions
 from askew_server.taste.training.space_fit import scale_of
 
-SMALL = "--min-ratings 5 --rule codebook --principal"
+pytestmark = pytest.mark.usefixtures("few_trials")
+
+SMALL = "--min-ratings 5 --rule codebook"
 
 
 def play_counts(n_people: int = 120, n_items: int = 40) -> list[tuple[str, str, int]]:

@@ -38,6 +38,8 @@ from askew_server.taste.training.options import (
 )
 from askew_server.taste.training.space_fit import scale_of
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 PEOPLE = 500
 OPTIONS = TrainingOptions(
     dimension=2, ranking_dimension=8, min_ratings=5, like_from=4.0, boost_exponent=0.5
@@ -164,7 +166,7 @@ def test_no_exact_number_of_people_ratings_or_likes_is_in_a_model(
     ratings.write_text("\n".join(["user,item,rating", *rows]) + "\n")
     likes = sum(float(row.rpartition(",")[2]) >= 3.875 for row in rows)  # scale of .5 to 5
     exact = {499, len(rows), likes}
-    small = ["--dimension", "2", "--ranking-dimension", "8", "--principal", "--rule", "offsets"]
+    small = ["--ranking-dimension", "8", "--rule", "offsets"]
     run("train", *files, *small, "--long-tail", "--out", tmp_path / "a")
     run("update", *files, "--model", tmp_path / "a", "--out", tmp_path / "b")
     for name in ("a", "b"):
@@ -181,7 +183,7 @@ def test_no_exact_number_of_people_ratings_or_likes_is_in_a_model(
 def test_training_and_updating_say_what_a_model_tells(
     tmp_path: Path, files: list[str | Path]
 ) -> None:
-    small = ["--dimension", "2", "--ranking-dimension", "8", "--principal", "--rule", "offsets"]
+    small = ["--ranking-dimension", "8", "--rule", "offsets"]
     plain = run("train", *files, *small, "--out", tmp_path / "plain")
     tail = run("train", *files, *small, "--long-tail", "--out", tmp_path / "tail")
     fixed = run(

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from askew_server.cli.main import cli
 
-SMALL = ("--dimension", "2", "--ranking-dimension", "3", "--least-likes", "3", "--rule", "none")
+SMALL = ("--ranking-dimension", "3", "--least-likes", "3", "--rule", "none")
 Run = Callable[..., str]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from askew_server.taste.training.given_vectors import FoldIn, for_devices
+from askew_server.taste.training.given_vectors import for_devices
 
 RNG = np.random.default_rng(16)
 # Of uneven lengths and leaning one way, as factors do.
@@ -25,45 +25,35 @@ def test_a_device_folds_in_by_ridge_regression_on_the_given_vectors() -> None:
     gram = VECTORS.T @ VECTORS
     ridge = np.trace(gram) / len(gram) * np.eye(len(gram))
     person = np.linalg.solve(gram + ridge, VECTORS[LIKED].sum(axis=0))
-    scores = device_scores(for_devices(VECTORS, FoldIn.RIDGE))
+    scores = device_scores(for_devices(VECTORS))
     np.testing.assert_allclose(scores, VECTORS @ person, atol=1e-6)
 
 
-def test_a_device_sums_what_is_liked() -> None:
-    scores = device_scores(for_devices(VECTORS, FoldIn.SUM))
-    wanted = VECTORS @ VECTORS[LIKED].sum(axis=0) / np.abs(VECTORS).max() ** 2
-    np.testing.assert_allclose(scores, wanted, rtol=1e-5)
-
-
-@pytest.mark.parametrize("fold_in", FoldIn)
 @pytest.mark.parametrize("length", [1e-200, 1e-3, 1e6, 1e200])
-def test_the_unit_of_the_given_vectors_does_not_matter(fold_in: FoldIn, length: float) -> None:
+def test_the_unit_of_the_given_vectors_does_not_matter(length: float) -> None:
     """Nor is any number beyond a device's limits."""
-    vectors = for_devices(length * VECTORS, fold_in)
-    np.testing.assert_allclose(vectors, for_devices(VECTORS, fold_in), atol=1e-5)
+    vectors = for_devices(length * VECTORS)
+    np.testing.assert_allclose(vectors, for_devices(VECTORS), atol=1e-5)
     assert vectors.dtype == np.float32
     assert np.abs(vectors).max() <= 1
 
 
-@pytest.mark.parametrize("fold_in", FoldIn)
-def test_a_rotation_of_the_given_vectors_changes_no_score(fold_in: FoldIn) -> None:
+def test_a_rotation_of_the_given_vectors_changes_no_score() -> None:
     rotation, _ = np.linalg.qr(RNG.normal(size=(6, 6)))
-    scores, rotated = (
-        device_scores(for_devices(v, fold_in)) for v in (VECTORS, VECTORS @ rotation)
-    )
+    scores, rotated = (device_scores(for_devices(v)) for v in (VECTORS, VECTORS @ rotation))
     order = np.argsort(scores)
     np.testing.assert_array_equal(np.argsort(rotated), order)
 
 
 def test_vectors_that_do_not_fill_their_dimensions_stay_finite() -> None:
     flat = np.column_stack([VECTORS, np.zeros(40), VECTORS[:, 0]])
-    assert np.isfinite(for_devices(flat, FoldIn.RIDGE)).all()
+    assert np.isfinite(for_devices(flat)).all()
 
 
 def test_coordinates_stay_where_they_are() -> None:
     """Columns at right angles are only stretched: no axes are put in their place."""
     columns, _ = np.linalg.qr(VECTORS)
     uneven = columns * [1, 8, 2, 5, 3, 1]
-    vectors = for_devices(uneven, FoldIn.RIDGE)
+    vectors = for_devices(uneven)
     shares = (vectors * columns).sum(axis=0) / np.linalg.norm(vectors, axis=0)
     np.testing.assert_allclose(shares, 1, atol=1e-5)

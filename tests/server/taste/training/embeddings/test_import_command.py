@@ -32,10 +32,12 @@ from askew_server.taste.model.item_model import ImportOptions, ItemModel, import
 from askew_server.taste.model.rule_choice import RuleQuestion, choose
 from askew_server.taste.training import given_vectors
 from askew_server.taste.training.factors import People, fold_in_people, people_of
-from askew_server.taste.training.given_vectors import FoldIn, for_devices, given_items
+from askew_server.taste.training.given_vectors import for_devices, given_items
 from askew_server.taste.training.item_vectors import often_rated
 from askew_server.taste.training.options import TrainingOptions
 from askew_server.taste.training.space_fit import scale_of
+
+pytestmark = pytest.mark.usefixtures("few_trials")
 
 Run = Callable[..., int]
 DIMENSION = 16
@@ -98,7 +100,7 @@ def kept_by_codes(model: ItemModel, vectors: NDArray[np.float64]) -> float:
     place = {key: at for at, key in enumerate(keys)}
     order = [place[key] for key in model.keys]
     likes = csr_array(likes[:, order])
-    tables = for_devices(vectors, FoldIn.RIDGE)[order], model.catalog.vectors
+    tables = for_devices(vectors)[order], model.catalog.vectors
     exact, codes = (np.where(likes.toarray(), -1, (likes @ v) @ v.T) for v in tables)
     got = exact[np.arange(len(exact)), codes.argmax(axis=1)]
     return float(np.maximum(got, 0).sum() / np.maximum(exact.max(axis=1), 0).sum())
@@ -111,7 +113,7 @@ def test_vectors_of_other_models_become_a_model_that_devices_rank_by(
     if name == "implicit_als":
         pytest.importorskip("implicit", reason="implicit is an example, not a dependency")
     vectors, items = write(tmp_path, name)
-    given = ["--item-vectors", vectors, "--items", items, "--principal"]
+    given = ["--item-vectors", vectors, "--items", items]
     assert run("import", *given, "--out", tmp_path / "m") == 0
     model = artifact.load(tmp_path / "m")
     assert model.tables is not None
@@ -125,7 +127,7 @@ def test_vectors_of_other_models_become_a_model_that_devices_rank_by(
     assert mechanisms == {None, "geo_laplace", "bucket_rr"}
     said = capsys.readouterr().out
     assert f"proposal   local: a device holds all {len(model.keys)} items" in said
-    assert "numbers each, folded in by ridge" in said
+    assert "numbers each" in said
     assert "SIMULATED from the vectors" in said
     assert f"rule       {model.card.rule.kind}" in said
     assert "utility    for SIMULATED people held out" in said
@@ -139,7 +141,7 @@ def made(vectors: Vectors, of_people: Vectors | None = None) -> ItemModel:
     """The command's model, without its utility table, which takes the longest."""
     rows = {key: ItemRow(key, None, ()) for key in people()[0]}
     training = TrainingOptions(ranking_dimension=MAX_RANKING_DIMENSION, rule="none")
-    options = ImportOptions(training, FoldIn.RIDGE, RatingScale.between(1, 5))
+    options = ImportOptions(training, RatingScale.between(1, 5))
     with threadpool_limits(1):
         return import_model(given_items(vectors, rows), of_people, rows, options)[0]
 
@@ -180,7 +182,6 @@ def seen_by_key(model: ItemModel) -> dict[str, list[float]]:
         (["--scale", "5", "1"], "--scale"),
         (["--like-from", "9"], "--like-from"),
         (["--rule", "best"], "best"),
-        (["--dimension", "17"], "17"),
         (["--seed", "-1"], "seed"),
     ],
 )
@@ -230,7 +231,6 @@ def test_vectors_of_fewer_numbers_than_a_signal_would_have_make_a_smaller_signal
     rows = "".join(f"{item},Film {item}\n" for item in range(60))
     (tmp_path / "items.csv").write_text(f"item,title\n{rows}")
     files = ("--item-vectors", tmp_path / "v.npz", "--items", tmp_path / "items.csv")
-    wanted = ("--epsilon", 8, "--principal")
+    wanted = ("--epsilon", 8)
     assert run("import", *files, *wanted, "--out", tmp_path / "m") == 0
     assert artifact.load(tmp_path / "m").card.space.dimension == 3
-    assert run("import", *files, *wanted, "--dimension", 4, "--out", tmp_path / "m2") != 0
