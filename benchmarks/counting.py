@@ -30,7 +30,7 @@ from tempfile import mkdtemp
 import duckdb
 from benchmarks.rows import OURS, Goal, Row, Work, finish, run
 
-from askew_server.counting import ContributionBound, CountingTask, Engine, count_top
+from askew_server.counting import CountingTask, Engine, count_top
 from askew_server.counting.engines.duckdb import DuckDBEngine
 
 LIMIT, DELTA = 1001, 10
@@ -66,7 +66,7 @@ def made_log(folder: Path, shape: str, rows: int) -> Path:
 
 def task(events: str) -> CountingTask:
     """The last statement: the top of an unknown domain, at most DELTA items of a person."""
-    return CountingTask(events=events, bound=ContributionBound(DELTA), limit=LIMIT)
+    return CountingTask(events=events, max_items_per_unit=DELTA, limit=LIMIT)
 
 
 def bare(table: str) -> str:

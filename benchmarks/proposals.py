@@ -20,11 +20,11 @@ from benchmarks.selection import Counts, films, zipf
 
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew_server.release.forecast import Expectation, SimulatedBits, best_of, forecasts
-from askew_server.release.selectors import Wish, kinds
+from askew_server.release.selectors import MechanismRequest, specs
 
 K, DRAWS, SHARE = 20, 24, 0.95
 EPSILONS = [Fraction(n, 1000) for n in (30, 50, 80, 140, 230, 370, 610, 1000)]
-PURE = [name for name, kind in kinds().items() if not kind.needs_delta and not kind.needs_bound]
+PURE = [name for name, kind in specs().items() if not kind.needs_delta and not kind.needs_bound]
 
 
 def main(paths: list[str]) -> int:
@@ -77,8 +77,8 @@ def expectations(falling: Counts) -> Mapping[str, Expectation]:
     }
 
 
-def wish_of(epsilon: Fraction) -> Wish:
-    return Wish(
+def wish_of(epsilon: Fraction) -> MechanismRequest:
+    return MechanismRequest(
         k=K,
         epsilon=epsilon,
         delta=Fraction(0),
@@ -87,9 +87,9 @@ def wish_of(epsilon: Fraction) -> Wish:
     )
 
 
-def recall(mechanism: str, wish: Wish, falling: Counts) -> float:
+def recall(mechanism: str, wish: MechanismRequest, falling: Counts) -> float:
     """Ties in favor of what is listed."""
-    selector, bits = kinds()[mechanism].build(wish), SimulatedBits(11)
+    selector, bits = specs()[mechanism].build(wish), SimulatedBits(11)
     lists = [[*selector.select(falling, bits=bits)] for _ in range(DRAWS)]
     return float(np.mean([falling[each] >= falling[K - 1] for each in lists]))
 

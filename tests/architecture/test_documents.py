@@ -190,7 +190,7 @@ def test_the_page_of_releases_shows_what_a_release_prints_today(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """All but the items, in which chance has a part."""
-    askew_server(["release", "--demo", "--k", "5"], standalone_mode=False)
+    askew_server(["release", "--demo", "-k", "5"], standalone_mode=False)
     printed = without_items(capsys.readouterr().out)
     assert "will spend" in printed
     assert printed in [without_items(block) for block in blocks(page("releases.md"))]

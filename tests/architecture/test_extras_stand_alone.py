@@ -143,8 +143,8 @@ def test_a_demo_without_the_server_says_how_to_install_it(tmp_path: Path) -> Non
         ("client", "askew ask --help"),
         ("client", "askew completion bash"),
         ("server", "askew-server --help"),
-        ("server", "askew-server explain --k 3 --epsilon 1 --items 90"),
-        ("server", "askew-server release --demo --k 3 --mechanism peeling"),
+        ("server", "askew-server explain -k 3 --epsilon 1 --catalog-size 90"),
+        ("server", "askew-server release --demo -k 3 --mechanism peeling"),
     ],
 )
 def test_an_extra_is_enough_for_its_own_commands(tmp_path: Path, extras: str, line: str) -> None:

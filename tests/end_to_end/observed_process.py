@@ -39,12 +39,11 @@ from askew.protocol.signal import Query
 from askew.spaces.item_codes import rounded
 from askew.wire import status
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew_server.counting import ContributionBound, TopCounts
+from askew_server.counting import CountingTask, TopCounts
 from askew_server.ledger import Ledger
 from askew_server.published.reader import ReleaseReader
-from askew_server.release.analysts import AnalystDesk, Offer
+from askew_server.release.analysts import AnalystDesk
 from askew_server.release.job import ReleaseJob
-from askew_server.release.plan import EventSource
 from askew_server.retrieval.snapshot import Retriever, SnapshotHolder
 from askew_server.serving import endpoint, grpc_server
 from askew_server.serving.analyst import AnalystService
@@ -126,7 +125,7 @@ def retriever() -> Moody:
 def analysts(folder: Path, ledger: Ledger, observer: Observer) -> AnalystService:
     counts = TopCounts(("d", "b", "e", "a", "c"), (5000, 4000, 3000, 20, 10))
     job = ReleaseJob(ledger, lambda _: counts, SystemBits())
-    offer = Offer(EventSource(events="log.csv"), ContributionBound(10))
+    offered = CountingTask(events="log.csv", max_items_per_unit=10, limit=1001)
     terms = PayWhatYouGet(
         k_star=9,
         l_star=5,
@@ -138,7 +137,7 @@ def analysts(folder: Path, ledger: Ledger, observer: Observer) -> AnalystService
     principals = Principals(
         KEY, Revocations(folder / "revoked"), RateLimit(3, time.monotonic), observer.token_refused
     )
-    return AnalystService(AnalystDesk(ledger, {DATASET: offer}, job), principals)
+    return AnalystService(AnalystDesk(ledger, {DATASET: offered}, job), principals)
 
 
 def leak(observer: Observer, say: Callable[[object], object]) -> None:

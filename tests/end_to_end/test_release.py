@@ -62,7 +62,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Simulated events, a budget, and ada's share of it: nine outcomes."""
     place = tmp_path_factory.mktemp("operator")
     write_events(place)
-    terms = ("--outcomes", 9, "--questions", 5, "--epsilon", 1, "--delta", "1e-9")
+    terms = (
+        "--outputs",
+        9,
+        "--questions",
+        5,
+        "--epsilon-per-output",
+        1,
+        "--delta-per-question",
+        "1e-9",
+    )
     for arguments in (
         ("ledger", "open", "--dataset", "films", "--epsilon", 100, "--delta", "1e-6"),
         ("ledger", "grant", "--dataset", "films", "--principal", "ada", *terms, "--slack", "1e-8"),
@@ -127,7 +136,7 @@ def test_a_reader_gets_the_bytes_that_the_operator_saw(
     assert releases.document_from_bytes(reply)[1] == published
     same = ("--mechanism", "joint", "--key", "first", "--format", "json")
     assert command(folder, *RELEASE, *same).stdout == published + b"\n"
-    other = command(folder, *RELEASE, *same, "--k", 5)
+    other = command(folder, *RELEASE, *same, "-k", 5)
     assert (other.returncode, other.stdout) == (1, b"")
     listed = call(port, "Popularity/ListReleases", releases.page_request_to_bytes())
     summaries, _ = releases.page_from_bytes(listed)
@@ -140,7 +149,7 @@ def test_a_reader_gets_the_bytes_that_the_operator_saw(
 def test_an_analyst_asks_until_the_budget_is_refused(folder: Path, start: Start) -> None:
     offer = ("--token-key", "analysts.key", "--dataset", "films", "--events", "events.csv")
     port = start(folder, "serve-releases", *offer)
-    minted = command(folder, "token", "mint", "--key", "analysts.key", "--principal", "ada")
+    minted = command(folder, "token", "mint", "--token-key", "analysts.key", "--principal", "ada")
     token = minted.stdout.decode().strip()
 
     def ask(k: int, key: str) -> bytes:
@@ -162,11 +171,20 @@ def test_an_analyst_asks_until_the_budget_is_refused(folder: Path, start: Start)
 
 def grant_of(folder: Path, name: str) -> str:
     """The token of an analyst who has nine outcomes of their own."""
-    terms = ("--outcomes", 9, "--questions", 5, "--epsilon", 1, "--delta", "1e-9")
+    terms = (
+        "--outputs",
+        9,
+        "--questions",
+        5,
+        "--epsilon-per-output",
+        1,
+        "--delta-per-question",
+        "1e-9",
+    )
     grant = ("ledger", "grant", "--dataset", "films", "--principal", name, *terms)
     assert command(folder, *grant, "--slack", "1e-8").returncode == 0
     return (
-        command(folder, "token", "mint", "--key", "analysts.key", "--principal", name)
+        command(folder, "token", "mint", "--token-key", "analysts.key", "--principal", name)
         .stdout.decode()
         .strip()
     )
@@ -238,14 +256,14 @@ def analyst(folder: Path, start: Start, tmp_path: Path) -> Analyst:
 
 
 def test_an_analyst_needs_a_token_and_an_address(analyst: Analyst) -> None:
-    first = json.loads(analyst("top-k", "--k", 5, "--key", "first", "--json").stdout)
+    first = json.loads(analyst("top-k", "-k", 5, "--key", "first", "--format", "json").stdout)
     assert len(first["release"]["items"]) == first["release"]["k"] == 5
     assert (first["budget"]["outcomes"], first["budget"]["outcomes_left"]) == (5, 4)
-    again = analyst("top-k", "--k", 5, "--key", "first")
+    again = analyst("top-k", "-k", 5, "--key", "first")
     assert again.returncode == 0
     assert first["release"]["items"][4] in again.stdout.decode()
     assert "5 of 9 spent, 4 left" in again.stdout.decode()
-    assert json.loads(analyst("budget", "--json").stdout) == first["budget"]
+    assert json.loads(analyst("budget", "--format", "json").stdout) == first["budget"]
     shown = analyst("budget").stdout.decode()
     assert "5 of 9 spent, 4 left" in shown
     assert "epsilon 9, delta 1.5e-08 in all" in shown
@@ -254,7 +272,7 @@ def test_an_analyst_needs_a_token_and_an_address(analyst: Analyst) -> None:
 def test_what_an_analyst_may_not_is_one_line_and_an_exit_code(
     analyst: Analyst, folder: Path
 ) -> None:
-    too_much = analyst("top-k", "--k", 10, "--key", "second")
+    too_much = analyst("top-k", "-k", 10, "--key", "second")
     assert (too_much.returncode, too_much.stdout) == (3, b"")
     assert b"0 of the analyst's grant of 9 is spent" in too_much.stderr
     (analyst.folder / "no.token").write_text("nobody")
@@ -265,13 +283,13 @@ def test_what_an_analyst_may_not_is_one_line_and_an_exit_code(
     )
     revoked = ("ledger", "revoke", "--dataset", "films", "--principal", analyst.name)
     assert command(folder, *revoked).returncode == 0
-    closed = analyst("top-k", "--k", 1, "--key", "third")
+    closed = analyst("top-k", "-k", 1, "--key", "third")
     assert (closed.returncode, closed.stderr) == (
         3,
         b"askew-server: the operator closed this budget\n",
     )
     assert b"closed" in analyst("budget").stdout
-    taken = ("token", "revoke", "--key", "analysts.key", "--principal", analyst.name)
+    taken = ("token", "revoke", "--token-key", "analysts.key", "--principal", analyst.name)
     assert command(folder, *taken).returncode == 0
     assert analyst("budget").returncode == 1
 
@@ -345,7 +363,7 @@ def test_an_analyst_renews_a_token_in_its_file(folder: Path, start: Start, tmp_p
     offer = ("--token-key", "analysts.key", "--dataset", "films", "--events", "events.csv")
     port = start(folder, "serve-releases", *offer)
     place = tmp_path / "eve.token"
-    minting = ("token", "mint", "--key", "analysts.key", "--principal", "eve", "--minutes", 2)
+    minting = ("token", "mint", "--token-key", "analysts.key", "--principal", "eve", "--minutes", 2)
     for hours, code in ((1, 0), (0, 1)):
         minted = command(folder, *minting, "--renewable", hours).stdout
         place.write_bytes(minted)

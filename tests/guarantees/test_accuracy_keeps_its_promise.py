@@ -33,7 +33,7 @@ from askew.mechanisms import (
     PermuteAndFlip,
     PNFJoint,
 )
-from askew.mechanisms.shortfall import Bounded, chance_of_miss, people_below
+from askew.mechanisms.shortfall import Bounded, chance_of_miss, error_bound
 
 HALF, DELTA, HIGHEST = Fraction(1, 2), Fraction(1, 100), 3
 ONE: dict[str, Any] = {"neighbors": ADD_OR_REMOVE_ONE}
@@ -170,26 +170,26 @@ def test_the_shortfall_told_is_the_smallest_that_the_bound_allows(
 ) -> None:
     """Planted bug: off by one, either way."""
     mechanism, _, _ = case(name, 2, Fraction(1, 2))
-    most = people_below(mechanism, 50, chance)
+    most = error_bound(mechanism, 50, chance)
     assert (
         chance_of_miss(mechanism, most + 1, 50) <= 1 - chance < chance_of_miss(mechanism, most, 50)
     )
 
 
 def test_where_every_item_is_selected_nothing_is_below() -> None:
-    assert people_below(Canonical(k=5, epsilon=HALF, **ONE), 5) == 0
+    assert error_bound(Canonical(k=5, epsilon=HALF, **ONE), 5) == 0
 
 
 def test_one_item_more_than_k_leaves_one_that_can_miss() -> None:
     """k = 1, d = 2, canonical: odds of e^(epsilon g) to 1, so g = ln 19 at epsilon 1."""
-    assert people_below(Canonical(k=1, epsilon=1, **ONE), 2) == 2
-    assert people_below(Canonical(k=1, epsilon=Fraction(1, 1000), **ONE), 2) == 2944
+    assert error_bound(Canonical(k=1, epsilon=1, **ONE), 2) == 2
+    assert error_bound(Canonical(k=1, epsilon=Fraction(1, 1000), **ONE), 2) == 2944
 
 
 @pytest.mark.parametrize("n_items", [None, 4])
 def test_fewer_items_than_k_are_refused(n_items: int | None) -> None:
     with pytest.raises(ParameterError, match="at least k, 5"):
-        people_below(Peeling(k=5, epsilon=1, **ONE), n_items)
+        error_bound(Peeling(k=5, epsilon=1, **ONE), n_items)
 
 
 @pytest.mark.parametrize(
@@ -206,4 +206,4 @@ def test_fewer_items_than_k_are_refused(n_items: int | None) -> None:
 )
 def test_a_mechanism_without_a_formula_is_refused_and_not_guessed(mechanism: Bounded) -> None:
     with pytest.raises(ParameterError, match="one whose noise has a bound here"):
-        people_below(mechanism, 9)
+        error_bound(mechanism, 9)

@@ -11,9 +11,9 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 import click
 
 from askew.errors import AccessError
-from askew_server.cli.options import RELEASES_PORT
+from askew_server.cli.options import RELEASES_PORT, format_option
 from askew_server.cli.releases import release_in
-from askew_server.release.tables import headed
+from askew_server.release.tables import headed, rows_in
 
 if TYPE_CHECKING:
     from askew.dp.analyst import BudgetStatus
@@ -23,51 +23,26 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def _connection_options(command: _Command) -> _Command:
-    options = (
-        click.option(
-            "--server",
-            default=f"127.0.0.1:{RELEASES_PORT}",
-            show_default=True,
-            envvar="ASKEW_ANALYST_SERVER",
-            help="host:port. TLS, unless it is this machine.",
-        ),
-        click.option(
-            "--token",
-            required=True,
-            type=click.File("r", encoding="ascii"),
-            envvar="ASKEW_TOKEN_FILE",
-            help="The file with your token, or - for standard input.",
-        ),
-        click.option(
-            "--authority",
-            type=click.Path(path_type=Path),
-            envvar="ASKEW_AUTHORITY",
-            help="Certificates in PEM to trust in place of the public ones.",
-        ),
-        click.option(
-            "--certificate",
-            type=click.Path(path_type=Path),
-            envvar="ASKEW_CERTIFICATE",
-            help="Your certificate, where the server asks for one.",
-        ),
-        click.option(
-            "--certificate-key",
-            type=click.Path(path_type=Path),
-            envvar="ASKEW_CERTIFICATE_KEY",
-            help="Its private key, of mode 0600.",
-        ),
+    server = click.option(
+        "--server",
+        default=f"127.0.0.1:{RELEASES_PORT}",
+        show_default=True,
+        envvar="ASKEW_ANALYST_SERVER",
+        help="host:port. TLS, unless it is this machine.",
     )
-    for option in reversed(options):
-        command = option(command)
-    return command
+    token = click.option(
+        "--token",
+        required=True,
+        type=click.File("r", encoding="ascii"),
+        envvar="ASKEW_TOKEN_FILE",
+        help="The file with your token, or - for standard input.",
+    )
+    return server(token(command))
 
 
 def _asking_options(command: _Command) -> _Command:
-    json_option = click.option(
-        "--json", "as_json", is_flag=True, help="Write JSON to standard output."
-    )
     dataset = click.option("--dataset", required=True, help="The data set that you may ask about.")
-    return dataset(_connection_options(json_option(command)))
+    return dataset(_connection_options(format_option(command)))
 
 
 @click.group()
@@ -75,17 +50,19 @@ def analyst() -> None:
     """Ask for the most popular items, from a budget that an operator granted.
 
     An operator runs `serve-releases --token-key`, grants a budget (ledger grant) and mints your
-    token (token mint).
+    token (token mint). For TLS, variables name files in PEM: ASKEW_AUTHORITY certificates to trust
+    in place of the public ones; ASKEW_CERTIFICATE and ASKEW_CERTIFICATE_KEY (of mode 0600) yours,
+    where the server asks for one.
     """
 
 
 @analyst.command("top-k")
-@click.option("--k", required=True, type=click.IntRange(1), help="How many items at most.")
+@click.option("-k", required=True, type=click.IntRange(1), help="How many items at most.")
 @click.option(
     "--key", required=True, help="A name of your own for the question: asked again, it is free."
 )
 @_asking_options
-def top_k(k: int, key: str, dataset: str, as_json: bool, **connection: Any) -> None:
+def top_k(k: int, key: str, dataset: str, form: str, server: str, token: IO[str]) -> None:
     """Ask for up to K items, and pay for as many as come, the stop included.
 
     Exit code 3: your budget does not allow it, and nothing was spent.
@@ -93,37 +70,44 @@ def top_k(k: int, key: str, dataset: str, as_json: bool, **connection: Any) -> N
     \b
     Examples:
       askew-server analyst top-k --token ada.token --dataset films \\
-        --k 10 --key first
+        -k 10 --key first
       askew-server analyst top-k --token - --dataset films \\
-        --k 10 --key first --json < ada.token
+        -k 10 --key first --format json < ada.token
     """
-    with _client(**connection) as client:
+    with _client(server, token) as client:
         answer = client.top_k(dataset, k, key)
-    if as_json:
+    if form == "json":
         release = json.loads(answer.document)
-        click.echo(_json({"release": release, "budget": _budget(dataset, answer.budget)}))
-    else:
-        click.echo(release_in("table", answer.document))
-        click.echo("\n" + headed(_standing(dataset, answer.budget)))
+        parts = {"release": release, "budget": _budget(dataset, answer.budget)}
+        click.echo(json.dumps(parts, ensure_ascii=False))
+        return
+    click.echo(release_in(form, answer.document))
+    click.echo("\n" + headed(_standing(dataset, answer.budget)), err=form == "csv")
 
 
 @analyst.command()
 @_asking_options
-def budget(dataset: str, as_json: bool, **connection: Any) -> None:
+def budget(dataset: str, form: str, server: str, token: IO[str]) -> None:
     """Show what you spent and what is left. Costs nothing.
 
     \b
     Example:
       askew-server analyst budget --token ada.token --dataset films
     """
-    with _client(**connection) as client:
+    with _client(server, token) as client:
         left = client.budget(dataset)
-    click.echo(_json(_budget(dataset, left)) if as_json else headed(_standing(dataset, left)))
+    row = _budget(dataset, left)
+    if form == "json":
+        click.echo(json.dumps(row, ensure_ascii=False))
+    elif form == "csv":
+        click.echo(rows_in(form, [*row], [row]))
+    else:
+        click.echo(headed(_standing(dataset, left)))
 
 
 @analyst.command()
 @_connection_options
-def renew(token: IO[str], **connection: Any) -> None:
+def renew(server: str, token: IO[str]) -> None:
     """Put a new token in the place of the one in the file. Costs nothing.
 
     The operator said for how long (token mint --renewable).
@@ -135,7 +119,7 @@ def renew(token: IO[str], **connection: Any) -> None:
     path = Path(token.name)
     if not path.is_file():
         raise click.UsageError("--token must name a file, in which the new token is put")
-    with _client(token=token, **connection) as client:
+    with _client(server, token) as client:
         new = client.renewed_token()
     draft = path.with_name(f".{path.name}.new")
     try:
@@ -147,24 +131,23 @@ def renew(token: IO[str], **connection: Any) -> None:
         raise AccessError(f"{path} cannot be written: {error.strerror}") from None
 
 
-def _client(
-    server: str,
-    token: IO[str],
-    authority: Path | None,
-    certificate: Path | None,
-    certificate_key: Path | None,
-) -> AnalystClient:
+def _client(server: str, token: IO[str]) -> AnalystClient:
     from askew_server.serving.analyst_client import AnalystClient, Trust
 
-    trust = Trust(authority=authority, certificate=certificate, key=certificate_key)
+    trust = Trust(
+        authority=_file_named("ASKEW_AUTHORITY"),
+        certificate=_file_named("ASKEW_CERTIFICATE"),
+        key=_file_named("ASKEW_CERTIFICATE_KEY"),
+    )
     return AnalystClient(server, token.read(), trust=trust)
 
 
-def _json(content: object) -> str:
-    return json.dumps(content, ensure_ascii=False)
+def _file_named(variable: str) -> Path | None:
+    name = os.environ.get(variable)
+    return Path(name) if name else None
 
 
-def _budget(dataset: str, budget: BudgetStatus) -> dict[str, object]:
+def _budget(dataset: str, budget: BudgetStatus) -> dict[str, str | int]:
     terms = budget.terms
     return {
         "dataset": dataset,

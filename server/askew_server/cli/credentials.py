@@ -16,6 +16,8 @@ from askew_server.serving.bearer import (
     revocations_of,
 )
 
+_DAYS = 30  # that certificates to develop with are valid
+
 
 @click.group()
 def token() -> None:
@@ -36,7 +38,7 @@ def key(file: Path) -> None:
 
 
 @token.command()
-@click.option("--key", "key_file", required=True, type=click.Path(path_type=Path), help="Its file.")
+@click.option("--token-key", required=True, type=click.Path(path_type=Path), help="Its file.")
 @click.option("--principal", required=True, help="Who the token speaks for.")
 @click.option(
     "--minutes",
@@ -52,7 +54,7 @@ def key(file: Path) -> None:
     type=click.IntRange(0, MAX_HOURS),
     help="For how many hours its holder may renew it.",
 )
-def mint(key_file: Path, principal: str, minutes: int, renewable: int) -> None:
+def mint(token_key: Path, principal: str, minutes: int, renewable: int) -> None:
     """Write a token to standard output. Pass it on as a file, never as an argument.
 
     With --renewable, whoever has a token that is good may get the next one (analyst renew) until so
@@ -60,17 +62,17 @@ def mint(key_file: Path, principal: str, minutes: int, renewable: int) -> None:
 
     \b
     Example:
-      askew-server token mint --key analysts.key --principal ada > ada.token
+      askew-server token mint --token-key analysts.key --principal ada > ada.token
     """
     click.echo(
-        read_key(key_file).mint(principal, minutes=minutes, now=time.time(), hours=renewable)
+        read_key(token_key).mint(principal, minutes=minutes, now=time.time(), hours=renewable)
     )
 
 
 @token.command()
-@click.option("--key", "key_file", required=True, type=click.Path(path_type=Path), help="Its file.")
+@click.option("--token-key", required=True, type=click.Path(path_type=Path), help="Its file.")
 @click.option("--principal", required=True, help="Whose tokens are taken back.")
-def revoke(key_file: Path, principal: str) -> None:
+def revoke(token_key: Path, principal: str) -> None:
     """Take back every token that a principal got until now. A service that runs sees it at once.
 
     Recorded in the key's name with .revoked. A token minted from the next second on is good again;
@@ -78,10 +80,10 @@ def revoke(key_file: Path, principal: str) -> None:
 
     \b
     Example:
-      askew-server token revoke --key analysts.key --principal ada
+      askew-server token revoke --token-key analysts.key --principal ada
     """
-    read_key(key_file)
-    revocations_of(key_file).add(principal, now=time.time())
+    read_key(token_key)
+    revocations_of(token_key).add(principal, now=time.time())
     click.echo(f"took back the tokens of {principal}", err=True)
 
 
@@ -96,12 +98,12 @@ def revoke(key_file: Path, principal: str) -> None:
     help="A name or address of the server. May be repeated.",
 )
 @click.option("--client", help="Make a certificate for a caller of this name too.")
-@click.option("--days", default=30, show_default=True, help="How long they are valid.")
-def certs(directory: Path, hosts: tuple[str, ...], client: str | None, days: int) -> None:
+def certs(directory: Path, hosts: tuple[str, ...], client: str | None) -> None:
     """Make an authority and a server's certificate in DIRECTORY, to develop with.
 
     authority.pem is what devices and analysts are told to trust; server.pem and server.key are the
-    server's. Keys are of mode 0600. A file that is there is left alone, and then none is made.
+    server's. Keys are of mode 0600, and good for 30 days. A file that is there is left alone, and
+    then none is made.
 
     \b
     Examples:
@@ -112,7 +114,7 @@ def certs(directory: Path, hosts: tuple[str, ...], client: str | None, days: int
     """
     from askew_server.serving.certificates import Issuer, write_new
 
-    issuer = Issuer(datetime.datetime.now(datetime.UTC), days)
+    issuer = Issuer(datetime.datetime.now(datetime.UTC), _DAYS)
     pairs = {"authority": issuer.authority, "server": issuer.server(hosts)}
     if client is not None:
         pairs["client"] = issuer.client(client)

@@ -102,10 +102,10 @@ def show(dataset: str | None, form: str, ledger: Path, anchor: Path | None) -> N
 @ledger.command()
 @click.option("--dataset", required=True, help="The data set.")
 @click.option("--principal", required=True, help="Who may ask.")
-@click.option("--outcomes", required=True, type=int, help="k*: items and stops, in all.")
+@click.option("--outputs", required=True, type=int, help="k*: items and stops, in all.")
 @click.option("--questions", required=True, type=int, help="l*: questions, in all.")
-@click.option("--epsilon", required=True, type=POSITIVE, help="Epsilon of one outcome.")
-@click.option("--delta", required=True, type=RATIONAL, help="Delta of one question.")
+@click.option("--epsilon-per-output", required=True, type=POSITIVE, help="Of an item or a stop.")
+@click.option("--delta-per-question", required=True, type=RATIONAL, help="Of a question.")
 @click.option(
     "--slack",
     default="0",
@@ -117,10 +117,10 @@ def show(dataset: str | None, form: str, ledger: Path, anchor: Path | None) -> N
 def grant(
     dataset: str,
     principal: str,
-    outcomes: int,
+    outputs: int,
     questions: int,
-    epsilon: Fraction,
-    delta: Fraction,
+    epsilon_per_output: Fraction,
+    delta_per_question: Fraction,
     slack: Fraction,
     ledger: Path,
     anchor: Path | None,
@@ -132,13 +132,18 @@ def grant(
 
     \b
     Examples:
-      askew-server ledger grant --dataset films --principal ada --outcomes 100 \\
-        --questions 10 --epsilon 0.1 --delta 1e-9
-      askew-server ledger grant --dataset films --principal bob --outcomes 100 \\
-        --questions 10 --epsilon 0.1 --delta 1e-9 --slack 1e-8
+      askew-server ledger grant --dataset films --principal ada --outputs 100 \\
+        --questions 10 --epsilon-per-output 0.1 --delta-per-question 1e-9
+      askew-server ledger grant --dataset films --principal bob --outputs 100 \\
+        --questions 10 --epsilon-per-output 0.1 --delta-per-question 1e-9 \\
+        --slack 1e-8
     """
     terms = PayWhatYouGet(
-        k_star=outcomes, l_star=questions, epsilon=epsilon, delta=delta, slack=slack
+        k_star=outputs,
+        l_star=questions,
+        epsilon=epsilon_per_output,
+        delta=delta_per_question,
+        slack=slack,
     )
     with _opened(existing(ledger), anchor) as book:
         before = book.dataset(dataset).spent
@@ -227,8 +232,7 @@ def ledger_in(form: str, book: Ledger, dataset: str | None) -> str:
     """Data sets, budgets and charges as a table or JSON; as CSV, the charges."""
     datasets = book.datasets() if dataset is None else (book.dataset(dataset),)
     budgets = [_budget_row(each) for each in book.budgets(dataset)]
-    stored = {each.id: each for each in (*book.releases(dataset), *book.answers(dataset))}
-    charges = [_charge_row(each, stored.get(each.id)) for each in book.charges(dataset)]
+    charges = [_charge_row(each) for each in book.charges(dataset)]
     if form == "csv":
         return rows_in("csv", _CHARGES, charges)
     if form == "json":
@@ -267,7 +271,7 @@ def _dataset_row(dataset: Dataset) -> Row:
     }
 
 
-def _charge_row(charge: Charge, stored: StoredRelease | None) -> Row:
+def _charge_row(charge: Charge | StoredRelease) -> Row:
     request = charge.request
     return {
         "charge": charge.id,
@@ -278,7 +282,7 @@ def _charge_row(charge: Charge, stored: StoredRelease | None) -> Row:
         "delta": str(getattr(request.loss, "delta", 0)),
         "rounds": getattr(request.loss, "rounds", 1),
         "rule": request.rule.value,
-        "released": "nothing" if stored is None else _kind(stored),
+        "released": "nothing" if isinstance(charge, Charge) else _kind(charge),
     }
 
 

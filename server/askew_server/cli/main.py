@@ -104,7 +104,10 @@ def _explained(callback: Callable[..., Any]) -> Callable[..., Any]:
 
 def _option(context: click.Context, error: AskewError) -> click.Parameter | None:
     """The option that the error is about, if there is one."""
-    name = f"--{error.name.replace('_', '-')}" if isinstance(error, ParameterError) else ""
+    if not isinstance(error, ParameterError):
+        return None
+    dashes = "-" if len(error.name) == 1 else "--"
+    name = dashes + error.name.replace("_", "-")
     return next((each for each in context.command.params if name in each.opts), None)
 
 

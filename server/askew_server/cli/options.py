@@ -23,7 +23,7 @@ DEFAULT_ENGINE = "duckdb:"
 # The options that say where things are.
 PLACES = (
     *("ledger", "anchor", "bounding_key"),
-    *("engine", "memory_limit", "temp_directory", "multi_line"),
+    *("engine", "memory_limit", "multi_line"),
 )
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -38,7 +38,6 @@ class Workplace:
     bounding_key: Path | None = None
     engine: str = field(default=DEFAULT_ENGINE, repr=False)  # may hold a password
     memory_limit: str | None = None
-    temp_directory: Path | None = None
     multi_line: bool = False
 
     @property
@@ -95,6 +94,11 @@ def format_option(command: _Command) -> _Command:
         show_default=True,
         help="How standard output is written.",
     )(command)
+
+
+def k_option(command: _Command) -> _Command:
+    """-k."""
+    return click.option("-k", default=20, show_default=True, help="How many items.")(command)
 
 
 def bound_option(command: _Command) -> _Command:
@@ -154,8 +158,9 @@ def engine_options(command: _Command) -> _Command:
             "clickhouse://...  A password belongs in ASKEW_ENGINE or the engine's own files, not "
             "here.",
         ),
-        click.option("--memory-limit", help='DuckDB\'s, such as "4GB".'),
-        click.option("--temp-directory", type=path, help="Where copies and what is beyond it lie."),
+        click.option(
+            "--memory-limit", help='DuckDB\'s, such as "4GB"; what is beyond it lies in TMPDIR.'
+        ),
         click.option(
             "--multi-line", is_flag=True, help="Fields in quotes of a csv may span lines."
         ),

@@ -17,6 +17,7 @@ from askew_server.cli.options import (
     existing,
     expect_option,
     format_option,
+    k_option,
     ledger_options,
 )
 
@@ -26,7 +27,7 @@ _STOPPED = "\nstopped; a charge that was made stays spent (askew-server ledger s
 @click.command()
 @click.option("--events", help="FILE (csv, csv.gz, parquet) or TABLE of the engine.")
 @click.option("--catalog", help="FILE or TABLE of every item there is; makes the items public.")
-@click.option("--k", default=20, show_default=True, help="How many items.")
+@k_option
 @click.option("--epsilon", type=POSITIVE, help="Epsilon of the whole list.")
 @click.option("--delta", type=RATIONAL, default="0", show_default=True, help="Its delta.")
 @click.option(
@@ -35,8 +36,9 @@ _STOPPED = "\nstopped; a charge that was made stays spent (askew-server ledger s
 )
 @bound_option
 @click.option("--unit-column", default="unit", show_default=True, help="Whose event it is.")
-@click.option("--item-column", default="item", show_default=True, help="What was chosen.")
-@click.option("--catalog-item-column", default="item", show_default=True, help="In the catalog.")
+@click.option(
+    "--item-column", default="item", show_default=True, help="What was chosen; also in the catalog."
+)
 @click.option("--dataset", help="Whose budget pays.  [default: the only one in the ledger]")
 @click.option("--key", help="A name for this request.  [default: the request itself]")
 @click.option(
@@ -47,7 +49,6 @@ _STOPPED = "\nstopped; a charge that was made stays spent (askew-server ledger s
 @click.option("--dry-run", is_flag=True, help="Say what it would spend, and stop.")
 @click.option("--yes", is_flag=True, help="Do not ask before spending, as a terminal does.")
 @expect_option
-@click.option("--anyway", is_flag=True, help="Release also what is expected to be mostly noise.")
 @click.option("--demo", is_flag=True, help="Release from simulated events; nothing is kept.")
 @engine_options
 @format_option
@@ -77,7 +78,7 @@ def release(
       askew-server release --demo
       askew-server release --events log.parquet --catalog films.csv \\
         --epsilon 1 --expect 1200 --dry-run
-      askew-server release --events log.csv --k 10 --epsilon 1 --delta 1e-8 \\
+      askew-server release --events log.csv -k 10 --epsilon 1 --delta 1e-8 \\
         --format json
     """
     if demo and (asked["events"] or asked["catalog"] or asked["dataset"]):
@@ -86,14 +87,18 @@ def release(
         raise click.UsageError("name what to count and what to spend: --events and --epsilon")
     from askew_server.cli import release_run
     from askew_server.cli.progress import when_stopped
-    from askew_server.release.plan import EventSource
+    from askew_server.counting import EventSource
 
     places = {name: asked.pop(name) for name in PLACES}
-    columns = {name: asked.pop(name) for name in release_run.SOURCE}
-    asked["source"] = EventSource(**columns)
+    columns = {name: asked.pop(name) for name in ("unit_column", "item_column")}
+    # The demo brings its own.
+    asked["source"] = EventSource(
+        events=asked.pop("events") or "", catalog=asked.pop("catalog"), **columns
+    )
     output = release_run.Output(form)
     with when_stopped(partial(click.echo, _STOPPED, err=True)):
         if demo:
+            del asked["dataset"]
             asked["epsilon"] = asked["epsilon"] or release_run.DEMO_EPSILON
             release_run.demo(output, **asked)
         else:

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -23,29 +23,31 @@ from askew.noise.randomness import SystemBits
 from askew_server.cli.options import Workplace
 from askew_server.cli.progress import Steps
 from askew_server.cli.releases import release_in
-from askew_server.counting import ContributionBound, CountingTask, Engine, EventCounter
+from askew_server.counting import CountingTask, Engine, EventCounter, EventSource
 from askew_server.counting.bounding import catalog_size, require_events, uncounted_events
-from askew_server.counting.engines import is_file, open_engine, public_address
+from askew_server.counting.engines import open_engine, public_address
+from askew_server.counting.engines.driver import is_file
 from askew_server.counting.key_store import keep_key, known_or_new_key
 from askew_server.interruptible import Progress
-from askew_server.ledger import ChargeRequest, Dataset, EventMark, Ledger
+from askew_server.ledger import ChargeRequest, Dataset, EventDigests, Ledger
 from askew_server.ledger.records import check_name
 from askew_server.release.forecast import (
-    COLUMNS,
     Expectation,
     Forecast,
     best_of,
+    expected_in_words,
     forecast,
     forecasts,
+    plan_in_words,
+    too_few_in_words,
+    with_default_bound,
 )
 from askew_server.release.job import ReleaseJob
-from askew_server.release.plan import EventSource, ReleasePlan
-from askew_server.release.selectors import Wish, default_bound, default_mechanism
+from askew_server.release.plan import ReleasePlan, place_of
+from askew_server.release.selectors import MechanismRequest, default_mechanism
 from askew_server.release.tables import headed, losses, rows_in
-from askew_server.release.words import expected_in_words, plan_in_words, too_few_in_words
 
 DEMO_EPSILON = Fraction(1)
-SOURCE = [each.name for each in fields(EventSource) if each.name != "engine"]
 
 _AS_OF = "the name of its state, such as a date: it does not tell whether it has changed"
 
@@ -65,105 +67,81 @@ class Output:
         click.echo(release_in(self.form, payload))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Order:
-    """A plan, and how an operator wants it carried out. Everything in it is public."""
+def run(
+    place: Workplace,
+    output: Output,
+    *,
+    source: EventSource,
+    dataset: str | None = None,
+    k: int,
+    epsilon: Fraction,
+    delta: Fraction,
+    mechanism: str | None,
+    max_items_per_unit: int | None,
+    key: str | None = None,
+    as_of: str | None = None,
+    dry_run: bool = False,
+    yes: bool = False,
+    expect: str | None = None,
+) -> Release | None:
+    """Plan, say what it costs, ask, and unless it is a dry run, charge, count, select, store.
 
-    plan: ReleasePlan
-    key: str | None
-    as_of: str | None
-    dry_run: bool
-    yes: bool
-    anyway: bool
-    expectation: Expectation | None
-    asked: Wish  # of any mechanism
-
-    @classmethod
-    def on(
-        cls,
-        data: Dataset,
-        engine: str,
-        *,
-        source: EventSource,
-        k: int,
-        epsilon: Fraction,
-        delta: Fraction,
-        mechanism: str | None,
-        max_items_per_unit: int | None,
-        key: str | None = None,
-        as_of: str | None = None,
-        dry_run: bool = False,
-        yes: bool = False,
-        anyway: bool = False,
-        expect: str | None = None,
-    ) -> Order:
-        """What is asked of a data set, counted at an engine's address. Raises ParameterError, and
-        DataError for a file of expected counts that is none.
-        """
+    dataset: the one that pays, or the only one. Raises ParameterError, and DataError for a file of
+    expected counts that is none.
+    """
+    with ExitStack() as stack:
+        ledger = stack.enter_context(Ledger(place.ledger, place.anchor_path))
+        data = _dataset(ledger, dataset)
         expectation = None if expect is None else Expectation.of(expect, k)
         if as_of is not None:
             check_name("as_of", as_of)
         elif not is_file(source.events):
             raise ParameterError("as_of", None, _AS_OF)
-        mechanism = mechanism or default_mechanism(known_domain=bool(source.catalog))
-        most = default_bound(mechanism) if max_items_per_unit is None else max_items_per_unit
-        plan = ReleasePlan(
-            dataset=data.name,
-            version=data.version,
-            source=replace(source, engine=public_address(engine)),
+        asked = MechanismRequest(  # of any mechanism
             k=k,
             epsilon=epsilon,
             delta=delta,
-            mechanism=mechanism,
             neighbors=data.neighbors,
-            bound=None if most is None else ContributionBound(most),
+            max_items_per_unit=max_items_per_unit,
+        )
+        mechanism = mechanism or default_mechanism(known_domain=bool(source.catalog))
+        plan = ReleasePlan(
+            dataset=data.name,
+            version=data.version,
+            source=replace(source, engine=public_address(place.engine)),
+            mechanism=mechanism,
+            asked=with_default_bound(mechanism, asked),
             expected=None if expectation is None else expectation.origin,
         )
-        flags: dict[str, Any] = {"as_of": as_of, "dry_run": dry_run, "yes": yes, "anyway": anyway}
-        asked = replace(plan.wish, max_items_per_unit=max_items_per_unit)
-        return cls(plan=plan, key=key, expectation=expectation, asked=asked, **flags)
-
-
-def run(
-    place: Workplace, output: Output, *, dataset: str | None = None, **asked: Any
-) -> Release | None:
-    """Plan, say what it costs, ask, and unless it is a dry run, charge, count, select, store.
-
-    dataset: the one that pays, or the only one. asked: as `Order.on` takes it.
-    """
-    with ExitStack() as stack:
-        book = stack.enter_context(Ledger(place.ledger, place.anchor_path))
-        data = _dataset(book, dataset)
-        order = Order.on(data, place.engine, **asked)
-        plan = order.plan
         steps = stack.enter_context(Steps.shown())
         engine = stack.enter_context(opened_engine(place, steps.share, warn))
         n_items = catalog_size(engine, plan.task, plan.least_items)
         steps.pause()
-        foreseen = forecast(plan.mechanism, plan.wish, n_items, order.expectation)
+        foreseen = forecast(plan.mechanism, plan.asked, n_items, expectation)
         lines, refusal = plan_in_words(plan, data, foreseen), None
-        if order.expectation is not None:
-            found = forecasts(order.asked, n_items, order.expectation, needs=False)
-            best = best_of(found, order.asked)
+        if expectation is not None:
+            found = forecasts(asked, n_items, expectation, needs=False)
+            best = best_of(found, asked)
             lines += expected_in_words(found, best)
             if not foreseen.finds_half:
-                refusal = too_few_in_words(foreseen, best, order.expectation.origin)
+                refusal = too_few_in_words(foreseen, best, expectation.origin)
         output.say(headed(lines) + "\n")
-        if refusal and not order.anyway:
+        if refusal:
             raise AskewError(refusal)
         require_events(engine, plan.task)  # the log is not looked at before this
-        key = known_or_new_key(place.bounding_key_path)
-        state = _state(engine, order, key)
-        request = plan.charge_request(order.key, ranged=data.cap.slack > 0, state=state)
-        warn_of_events(book, request, output.say)
-        if order.dry_run:
-            _rehearse(book, output, request, foreseen)
+        secret = known_or_new_key(place.bounding_key_path)
+        state = _state(engine, plan.source, as_of, secret)
+        request = plan.charge_request(key, ranged=data.cap.slack > 0, state=state)
+        warn_of_events(ledger, request, output.say)
+        if dry_run:
+            _rehearse(ledger, output, request, foreseen)
             return None
-        _ask(book, request, order)
-        keep_key(place.bounding_key_path, key)
-        count = EventCounter(engine, key)
-        stored = ReleaseJob(book, count, SystemBits(), steps.step).publish(plan, request)
-        spent = book.dataset(data.name).spent
+        if not yes:
+            _ask(ledger, request)
+        keep_key(place.bounding_key_path, secret)
+        count = EventCounter(engine, secret)
+        stored = ReleaseJob(ledger, count, SystemBits(), steps.step).publish(plan, request)
+        spent = ledger.dataset(data.name).spent
         is_new = spent != data.spent
         warning = _uncounted(engine, plan.task) if is_new else None
     output.show(stored.payload)
@@ -188,7 +166,6 @@ def opened_engine(
     engine = open_engine(
         place.engine,
         memory_limit=place.memory_limit,
-        temp_directory=place.temp_directory,
         multi_line=place.multi_line,
         progress=progress,
         warn=warn,
@@ -199,26 +176,25 @@ def opened_engine(
         engine.close()
 
 
-def _state(engine: Engine, order: Order, key: bytes) -> bytes:
+def _state(engine: Engine, source: EventSource, as_of: str | None, key: bytes) -> bytes:
     """Which events these are: the operator's word for it, or what files hold, under the secret key,
     as its digest would tell whoever knows all of a log but one person.
 
     Raises ParameterError without a word for files that are not of this machine.
     """
-    source = order.plan.source
     held = engine.mark(source.events, key)  # also where there is a word: lines are looked at
-    if order.as_of is not None:
-        return hmac.digest(key, b"askew as of" + source.place + order.as_of.encode(), "sha256")
+    if as_of is not None:
+        return hmac.digest(key, b"askew as of" + place_of(source) + as_of.encode(), "sha256")
     if held is None:
         raise ParameterError("as_of", None, _AS_OF)
     return held
 
 
-def warn_of_events(book: Ledger, request: ChargeRequest, say: Callable[[str], object]) -> None:
+def warn_of_events(ledger: Ledger, request: ChargeRequest, say: Callable[[str], object]) -> None:
     """What the operator should know of the events before a spend."""
     if request.events is not None:
-        warn_of_sharers(book, request.dataset, request.events)
-    earlier = book.made_of_other_events(request)
+        warn_of_sharers(ledger, request.dataset, request.events)
+    earlier = ledger.made_of_other_events(request)
     if earlier is not None:
         say(
             f"The events have changed since charge {earlier}, which was the same request: this is"
@@ -231,9 +207,9 @@ def warn(text: str) -> None:
     click.echo(f"warning: {text}\n", err=True)
 
 
-def warn_of_sharers(book: Ledger, dataset: str, events: EventMark) -> None:
+def warn_of_sharers(ledger: Ledger, dataset: str, events: EventDigests) -> None:
     """Say which other data sets were charged for the same events."""
-    if sharers := book.sharers(dataset, events):
+    if sharers := ledger.sharers(dataset, events):
         warn(
             f"{', '.join(sharers)} was charged for these events too, or for what was there"
             " before. Who is in them loses what all of these data sets spend together, and no cap"
@@ -241,30 +217,30 @@ def warn_of_sharers(book: Ledger, dataset: str, events: EventMark) -> None:
         )
 
 
-def _rehearse(book: Ledger, output: Output, request: ChargeRequest, found: Forecast) -> None:
+def _rehearse(ledger: Ledger, output: Output, request: ChargeRequest, found: Forecast) -> None:
     """Say whether the budget allows it. Raises what the charge would raise."""
     if output.form == "json":
         click.echo(json.dumps(found.named()))
     elif output.form == "csv":
-        click.echo(rows_in("csv", COLUMNS, [found.row()]))
-    stored = book.foresee(request)
+        click.echo(rows_in("csv", [*found.row()], [found.row()]))
+    stored = ledger.foresee(request)
     news = "the budget allows it" if stored is None else "it was released before and costs nothing"
     output.say(f"A dry run: {news}; nothing was charged, counted or written.")
 
 
-def _ask(book: Ledger, request: ChargeRequest, order: Order) -> None:
+def _ask(ledger: Ledger, request: ChargeRequest) -> None:
     """Ask before a spend, if somebody is there to answer. Raises click.Abort, and what the charge
     would raise: nobody is asked about what is refused.
     """
     somebody = sys.stdin.isatty() and sys.stderr.isatty()
-    if somebody and not order.yes and book.foresee(request) is None:
+    if somebody and ledger.foresee(request) is None:
         click.confirm("Spend it?", abort=True, err=True)
 
 
 def demo(
     output: Output, *, source: EventSource, epsilon: Fraction, delta: Fraction, **asked: Any
 ) -> None:
-    """A release from simulated events, in a folder that is gone afterwards. Arguments: `Order.on`.
+    """A release from simulated events, in a folder that is gone afterwards. Arguments: `run`.
 
     source: its columns; the events and the catalog are the demo's own.
     """
@@ -275,8 +251,8 @@ def demo(
         made = write_events(folder)
         place = Workplace(ledger=folder / "ledger.sqlite")
         cap = PrivacyFilter(epsilon=2 * epsilon, delta=2 * delta)
-        with Ledger(place.ledger, place.anchor_path) as book:
-            book.open_dataset("demo", "1", cap, PRIVACY_UNIT, ADD_OR_REMOVE_ONE)
+        with Ledger(place.ledger, place.anchor_path) as ledger:
+            ledger.open_dataset("demo", "1", cap, PRIVACY_UNIT, ADD_OR_REMOVE_ONE)
         output.say(f"SIMULATED events: which of {N_PEOPLE:,} made-up people saw which film.\n")
         own = asked | {
             "source": replace(source, events=str(made.events), catalog=str(made.catalog)),
@@ -304,11 +280,11 @@ def _uncounted(engine: Engine, task: CountingTask) -> str | None:
     )
 
 
-def _dataset(book: Ledger, name: str | None) -> Dataset:
+def _dataset(ledger: Ledger, name: str | None) -> Dataset:
     """The data set of this name, or the only one."""
     if name is not None:
-        return book.dataset(name)
-    datasets = book.datasets()
+        return ledger.dataset(name)
+    datasets = ledger.datasets()
     if len(datasets) != 1:
         names = ", ".join(each.name for each in datasets) or "none yet; see ledger open --help"
         raise LedgerError(f"name the data set that pays with --dataset: {names}")

@@ -23,7 +23,7 @@ from askew_server.serving.settings import Analysts, Configuration
 
 if TYPE_CHECKING:
     from askew_server.counting import CountingTask, Engine
-    from askew_server.release.analysts import AnalystDesk, Offer
+    from askew_server.release.analysts import AnalystDesk
     from askew_server.serving.call import Service
     from askew_server.serving.observer import Observer
 
@@ -91,7 +91,7 @@ def _run(chosen: Configuration) -> None:
         place = _place(chosen)
         services: list[Service] = [PopularityService(ReleaseReader(existing(place.ledger)))]
         if analysts.token_key is not None and analysts.dataset is not None:
-            desk = _desk(stack, place, analysts.dataset, _offer(place, analysts))
+            desk = _desk(stack, place, analysts.dataset, _offered(place, analysts))
             services.append(
                 _analysts(desk, analysts.token_key, analysts.requests_per_minute, observer)
             )
@@ -107,7 +107,6 @@ def _place(chosen: Configuration) -> Workplace:
         bounding_key=analysts.bounding_key,
         engine=analysts.engine,
         memory_limit=analysts.memory_limit,
-        temp_directory=analysts.temp_directory,
         multi_line=analysts.multi_line,
     )
 
@@ -124,37 +123,37 @@ def _analysts(
     return AnalystService(desk, Principals(read_key(token_key), revoked, rate, refused))
 
 
-def _desk(stack: ExitStack, place: Workplace, dataset: str, offer: Offer) -> AnalystDesk:
+def _desk(stack: ExitStack, place: Workplace, dataset: str, offered: CountingTask) -> AnalystDesk:
     """The desk of analysts, checked as far as that goes without reading events."""
     from askew.noise.randomness import SystemBits
     from askew_server.cli.release_run import opened_engine, warn, warn_of_sharers
     from askew_server.counting import EventCounter
     from askew_server.counting.bounding import require_countable
-    from askew_server.counting.engines import is_text_file
+    from askew_server.counting.engines.driver import is_text_file
     from askew_server.counting.key_store import stored_key
-    from askew_server.ledger import Ledger
+    from askew_server.ledger import EventDigests, Ledger
     from askew_server.release.analysts import AnalystDesk
     from askew_server.release.job import Beat, ReleaseJob
-    from askew_server.release.selectors import MIN_KBAR
+    from askew_server.release.plan import place_of
 
     stopping, answering = Event(), Lock()
-    book = stack.enter_context(Ledger(place.ledger, place.anchor_path))
+    ledger = stack.enter_context(Ledger(place.ledger, place.anchor_path))
     stack.callback(_over, answering)  # whoever is answered stores it before the ledger is closed
-    book.dataset(dataset)
-    warn_of_sharers(book, dataset, offer.events)
+    ledger.dataset(dataset)
+    warn_of_sharers(ledger, dataset, EventDigests(bytes(32), place_of(offered)))
     engine = stack.enter_context(opened_engine(place))
     stack.callback(stopping.set)
-    require_countable(engine, offer.source.task(offer.bound, MIN_KBAR))
+    require_countable(engine, offered)
     look = None
-    if is_text_file(offer.source.events):
+    if is_text_file(offered.events):
         # It may be written to: each question looks again, and counts what it looked through.
         look = partial(_look, engine)
         with opened_engine(place, warn=warn) as once:  # the one that says what is not counted
-            _look(once, offer.source.task(offer.bound, MIN_KBAR))
+            _look(once, offered)
     count = EventCounter(engine, stored_key(place.bounding_key_path))
     beat = Beat(time.monotonic, stopping.wait)
-    job = ReleaseJob(book, count, SystemBits(), beat=beat, wait=stopping.wait, look=look)
-    return AnalystDesk(book, {dataset: offer}, job, answering)
+    job = ReleaseJob(ledger, count, SystemBits(), beat=beat, wait=stopping.wait, look=look)
+    return AnalystDesk(ledger, {dataset: offered}, job, answering)
 
 
 def _look(engine: Engine, task: CountingTask) -> None:
@@ -170,16 +169,16 @@ def _over(answering: Lock) -> None:
         pass
 
 
-def _offer(place: Workplace, analysts: Analysts) -> Offer:
-    from askew_server.counting import ContributionBound
+def _offered(place: Workplace, analysts: Analysts) -> CountingTask:
+    from askew_server.counting import CountingTask
     from askew_server.counting.engines import public_address
-    from askew_server.release.analysts import Offer
-    from askew_server.release.plan import EventSource
+    from askew_server.release.selectors import MIN_KBAR
 
-    source = EventSource(
+    return CountingTask(
         engine=public_address(place.engine),
         events=analysts.events or "",
         unit_column=analysts.unit_column,
         item_column=analysts.item_column,
+        max_items_per_unit=analysts.max_items_per_unit,
+        limit=MIN_KBAR + 1,
     )
-    return Offer(source, ContributionBound(analysts.max_items_per_unit))

@@ -22,8 +22,8 @@ from sqlglot.errors import SqlglotError
 from askew.errors import DataError, ParameterError
 from askew_server.counting import statements
 from askew_server.counting.contract import KEY_BYTES, CountingTask, Engine, TopCounts
-from askew_server.counting.engines import is_file, is_text_file, table_parts
 from askew_server.counting.engines.csv_files import is_header
+from askew_server.counting.engines.driver import is_file, is_text_file, table_parts
 from askew_server.counting.statements import Names, carried
 
 _TEXTS = exp.DataType.TEXT_TYPES
@@ -34,7 +34,7 @@ _IDS = (_TEXTS | exp.DataType.INTEGER_TYPES | {exp.DType.UUID}) - {exp.DType.BIT
 def count_top(engine: Engine, task: CountingTask, key: bytes) -> TopCounts:
     """The counts of a task, the same on every engine that has the same events.
 
-    Sensitivities under one unit more or less: linf 1, l0 task.bound.max_items_per_unit; without a
+    Sensitivities under one unit more or less: linf 1, l0 task.max_items_per_unit; without a
     bound linf 1, l0 the number of items, and the key chooses nothing. With a
     catalog, events of other items are dropped before bounding: that too looks at one unit's events
     only, and spends no unit's places on items that cannot come back. Events without a unit or an
@@ -48,7 +48,7 @@ def count_top(engine: Engine, task: CountingTask, key: bytes) -> TopCounts:
         raise ParameterError("the length of the bounding key", len(key), f"{KEY_BYTES} bytes")
     names = _names(engine, task)
     statement = statements.counting(task, engine.dialect)
-    chosen_by = {} if task.bound is None else {"secret": _secret(key)}
+    chosen_by = {} if task.max_items_per_unit is None else {"secret": _secret(key)}
     rows = engine.execute(carried(statement, names, engine.dialect), chosen_by)
     items, counts = zip(*rows, strict=True) if rows else ((), ())
     return TopCounts(tuple(map(str, items)), tuple(map(int, counts)))
@@ -91,7 +91,7 @@ def catalog_size(engine: Engine, task: CountingTask, least_items: int = 1) -> in
     require_public(task.catalog, task.events)
     names = _catalog_names(engine, task, task.catalog)
     [[missing, items]] = engine.execute(carried(statements.CATALOG_SIZE, names, engine.dialect))
-    column = task.catalog_item_column
+    column = task.item_column
     if missing:
         raise DataError(f"{task.catalog}: {missing} rows have no value in column {column!r}")
     if broken := engine.broken_lines(task.catalog, {column}):
@@ -138,7 +138,7 @@ def _event_names(engine: Engine, task: CountingTask) -> Names:
 
 def _catalog_names(engine: Engine, task: CountingTask, catalog: str) -> Names:
     table = engine.table(catalog, public=True)
-    wanted = {"catalog_item_column": task.catalog_item_column}
+    wanted = {"catalog_item_column": task.item_column}
     return Names({"catalog_table": table}, wanted, _texts(engine, catalog, table, wanted))
 
 

@@ -16,47 +16,48 @@ KEY_BYTES = 32
 """The length of the secret key of contribution bounding."""
 
 
-@dataclass(frozen=True)
-class ContributionBound:
-    """At most so many items of one privacy unit are counted, each of them once.
-
-    So the counts of neighbors, with one unit more or less, differ by at most one an item
-    (linf_sensitivity 1) and in at most max_items_per_unit items (l0_sensitivity).
-    """
-
-    max_items_per_unit: int
-
-    def __post_init__(self) -> None:
-        _require_count("max_items_per_unit", self.max_items_per_unit)
-
-
 @dataclass(frozen=True, kw_only=True)
-class CountingTask:
-    """Count the distinct units of each item, after contribution bounding.
+class EventSource:
+    """Where the events of a data set are, and what makes their items public, if anything does.
 
     events       a FILE (.parquet, .csv, .csv.gz; patterns such as log/*.parquet) or a TABLE of the
                  engine ("events", "schema.events"; parts exactly as they are written).
+    engine       where files and tables are, without a secret (`engines.public_address`).
     unit_column  whose history is protected: text, integers or UUIDs.
     item_column  what is counted: text, integers or UUIDs. "1" and "01" are two items.
-    bound        the contribution bound; None: every item of a unit is counted, each of them once.
-    limit        without a catalog: how many items come back, kbar + 1 for LimitDom. The items that
-                 come back are private: the domain is unknown.
-    catalog      a FILE or TABLE of every item there is. It is public, and so is the domain: each
-                 of its items comes back, with a zero where nobody chose it; events of other items
-                 are dropped before bounding. With a catalog limit is None.
-
-    Raises ParameterError for a limit below one, a limit beside a catalog, and neither of the two.
+    catalog      a FILE or TABLE with the same item column: every item there is. It is public, and
+                 so is the domain: each of its items comes back, with a zero where nobody chose it;
+                 events of other items are dropped before bounding.
     """
 
     events: str
-    bound: ContributionBound | None
-    limit: int | None
+    engine: str = "duckdb:"
     unit_column: str = "unit"
     item_column: str = "item"
     catalog: str | None = None
-    catalog_item_column: str = "item"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountingTask(EventSource):
+    """Count the distinct units of each item, after contribution bounding.
+
+    max_items_per_unit  the contribution bound: so many items of one unit are counted at most, each
+                        of them once. The counts of neighbors, with one unit more or less, differ by
+                        at most one an item (linf_sensitivity 1), and in at most so many items
+                        (l0_sensitivity). None: every item of a unit is counted, each of them once.
+    limit               without a catalog: how many items come back, kbar + 1 for LimitDom. These
+                        items are private: the domain is unknown. With a catalog it is None.
+
+    Raises ParameterError for a bound or a limit below one, a limit beside a catalog, and neither of
+    the two.
+    """
+
+    max_items_per_unit: int | None
+    limit: int | None
 
     def __post_init__(self) -> None:
+        if self.max_items_per_unit is not None:
+            _require_count("max_items_per_unit", self.max_items_per_unit)
         if self.catalog is None:
             _require_count("limit", self.limit)
         elif self.limit is not None:

@@ -136,13 +136,13 @@ def counting(task: CountingTask, dialect: str) -> str:
 
 def _counts(task: CountingTask, dialect: str) -> str:
     pairs = _PAIRS if task.catalog is None else _PAIRS_OF_CATALOG
-    if task.bound is None:
+    if task.max_items_per_unit is None:
         return _ALL_COUNTS.format(pairs=pairs)
     return (_COUNTS if dialect in _KEEP_PAIRS else _COUNTS_AT_ONE_LOOK).format(
         pairs=pairs,
         unit_hash=_HASH.format(id="pairs.unit"),
         item_hash=_HASH.format(id="pairs.item"),
-        bound=task.bound.max_items_per_unit,
+        bound=task.max_items_per_unit,
         prime=_PRIME,
     )
 

@@ -6,7 +6,7 @@ from askew_server.ledger.records import (
     Charge,
     ChargeRequest,
     Dataset,
-    EventMark,
+    EventDigests,
     Rule,
     StoredRelease,
 )
@@ -16,7 +16,7 @@ __all__ = [
     "Charge",
     "ChargeRequest",
     "Dataset",
-    "EventMark",
+    "EventDigests",
     "Ledger",
     "Rule",
     "StoredRelease",

@@ -27,7 +27,7 @@ def find_dataset(database: sqlite3.Connection, wanted: Dataset) -> Dataset | Non
         return None
     newest = versions[0]
     cap = replace(newest.cap, order=wanted.cap.order)
-    if replace(newest, cap=cap, spent=wanted.spent) != wanted:
+    if replace(newest, cap=cap, running=wanted.running) != wanted:
         text = f"version {wanted.version!r} of {wanted.name!r} was opened with other terms, or is"
         raise LedgerError(text + " no longer the newest: open a new version")
     return newest
@@ -101,22 +101,22 @@ def find_release(database: sqlite3.Connection, request: ChargeRequest) -> Stored
     paid = reading.find_paid(database, request)
     if paid is None:
         return None
-    if paid.charge.request != request:
-        raise KeyReused(_other_request(database, paid, request))
-    if paid.release is None:
-        text = f"charge {paid.charge.id} for the key {request.key!r} has no release: it is still"
+    if paid.request != request:
+        raise KeyReused(_other_request(database, paid.id, request))
+    if isinstance(paid, Charge):
+        text = f"charge {paid.id} for the key {request.key!r} has no release: it is still"
         raise ChargePending(text + " being made, or it crashed; then ask again under a new key")
-    return paid.release
+    return paid
 
 
-def _other_request(database: sqlite3.Connection, paid: reading.Paid, request: ChargeRequest) -> str:
+def _other_request(database: sqlite3.Connection, charge_id: int, request: ChargeRequest) -> str:
     """What a key stands for: another request, or the same one of other events."""
-    made_from = reading.events_of(database, paid.charge.id)
+    made_from = reading.events_of(database, charge_id)
     if made_from is None or request.events is None or made_from.request != request.events.request:
         return f"the key {request.key!r} stands for another request"
     return (
-        f"the key {request.key!r} stands for charge {paid.charge.id}, and the events have changed"
-        f" since it was made: releases show {paid.charge.id} gives it again, and another --key"
+        f"the key {request.key!r} stands for charge {charge_id}, and the events have changed"
+        f" since it was made: releases show {charge_id} gives it again, and another --key"
         " makes a new release, which is paid"
     )
 
@@ -176,9 +176,9 @@ def add_fulfilment(
 ) -> StoredRelease:
     """Stores the release of a charge, and settles it. Raises LedgerError, ParameterError."""
     paid = reading.paid_by_id(entry.database, charge_id)
-    if paid.release is not None:
+    if isinstance(paid, StoredRelease):
         raise LedgerError(f"charge {charge_id} has its release already")
-    request = paid.charge.request
+    request = paid.request
     if request.principal is not None and isinstance(request.loss, BoundedRange):
         budget = reading.newest_budget(entry.database, request.dataset, request.principal)
         if budget is not None:  # it was charged on one

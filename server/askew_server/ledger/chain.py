@@ -18,7 +18,7 @@ from askew.dp.composition import RunningLoss
 from askew.errors import LedgerFrozen
 from askew_server.ledger.anchor import START, Mark
 from askew_server.ledger.reading import all_paid, analyst_budgets
-from askew_server.ledger.records import Rule, columns_of, spent_of
+from askew_server.ledger.records import Rule, StoredRelease, columns_of, spent_of
 from askew_server.ledger.storage import TABLES
 
 Link = tuple[int, bytes]
@@ -208,10 +208,9 @@ def check_totals(
 def check_answers(database: sqlite3.Connection) -> None:
     """No answer is longer than its reservation, and no analyst had more than granted."""
     for paid in all_paid(database):
-        if paid.release is not None and paid.release.outcomes is not None:
-            reserved = getattr(paid.charge.request.loss, "rounds", 0)
-            if paid.release.outcomes > reserved:
-                raise LedgerFrozen(f"the answer to charge {paid.charge.id} passes its reservation")
+        given = paid.outcomes if isinstance(paid, StoredRelease) else None
+        if given is not None and given > getattr(paid.request.loss, "rounds", 0):
+            raise LedgerFrozen(f"the answer to charge {paid.id} passes its reservation")
     for _, budget in analyst_budgets(database):
         had, terms = budget.answered, budget.terms
         if had.outcomes > terms.k_star or had.calls > terms.l_star:
@@ -221,9 +220,9 @@ def check_answers(database: sqlite3.Connection) -> None:
 def _changes(database: sqlite3.Connection, since: int) -> dict[tuple[int, str], RunningLoss]:
     """By row after `since` and data set: what the row spent."""
     changes = {
-        (paid.charge.id, paid.charge.request.dataset): RunningLoss().plus(paid.charge.request.loss)
+        (paid.id, paid.request.dataset): RunningLoss().plus(paid.request.loss)
         for paid in all_paid(database, since=since)
-        if paid.charge.request.rule is not Rule.GRANTED
+        if paid.request.rule is not Rule.GRANTED
     }
     for sequence, budget in analyst_budgets(database, since=since):
         changes[sequence, budget.dataset] = RunningLoss().plus(budget.terms.grant())

@@ -9,7 +9,6 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
 from time import sleep
@@ -18,7 +17,7 @@ from typing import Self
 
 from askew.dp.analyst import AnalystUsage, PayWhatYouGet
 from askew.dp.composition import PrivacyFilter
-from askew.dp.privacy import ApproximateDP, NeighboringRelation
+from askew.dp.privacy import NeighboringRelation
 from askew.errors import LedgerError, LedgerFrozen, ParameterError
 from askew_server.folders import locked
 from askew_server.ledger import acts, reading
@@ -28,7 +27,7 @@ from askew_server.ledger.records import (
     Charge,
     ChargeRequest,
     Dataset,
-    EventMark,
+    EventDigests,
     StoredRelease,
     check_name,
 )
@@ -87,8 +86,7 @@ class Ledger:
         """
         for kind, text in (("name", name), ("version", version), ("unit", unit)):
             check_name(kind, text)
-        nothing = ApproximateDP(Fraction(0), Fraction(0), neighbors)
-        wanted = Dataset(name, version, cap, unit, neighbors, nothing)
+        wanted = Dataset(name, version, cap, unit, neighbors)
         return self._store.append(
             lambda database: acts.find_dataset(database, wanted),
             lambda entry: acts.add_dataset(entry, wanted),
@@ -175,7 +173,7 @@ class Ledger:
             acts.total_after(database, request, reading.spent_on(database, request.dataset))
         return None
 
-    def sharers(self, dataset: str, events: EventMark) -> tuple[str, ...]:
+    def sharers(self, dataset: str, events: EventDigests) -> tuple[str, ...]:
         """The other data sets that were charged for the same events, by their place or state, as
         far as charges say what they are made from. Their budgets do not know of each other.
         """
@@ -224,28 +222,27 @@ class Ledger:
             raise LedgerError(f"{principal!r} has no budget for {dataset!r}")
         return found
 
-    def charges(self, dataset: str | None = None) -> tuple[Charge, ...]:
+    def charges(self, dataset: str | None = None) -> tuple[Charge | StoredRelease, ...]:
         """Every charge, oldest first, fulfilled or not. Grants are in `budgets`."""
         with self._store.transaction() as database:
-            return tuple(paid.charge for paid in reading.all_paid(database, dataset))
+            return tuple(reading.all_paid(database, dataset))
 
     def releases(self, dataset: str | None = None) -> tuple[StoredRelease, ...]:
         """Every public release, oldest first: those charged without a principal."""
-        with self._store.transaction() as database:
-            found = [paid.release for paid in reading.all_paid(database, dataset)]
-        return tuple(each for each in found if each and each.request.principal is None)
+        return tuple(each for each in self._stored(dataset) if each.request.principal is None)
 
     def answers(self, dataset: str | None = None) -> tuple[StoredRelease, ...]:
         """Every stored answer to an analyst, oldest first: those charged with a principal."""
-        with self._store.transaction() as database:
-            found = [paid.release for paid in reading.all_paid(database, dataset)]
-        return tuple(each for each in found if each and each.request.principal is not None)
+        return tuple(each for each in self._stored(dataset) if each.request.principal is not None)
+
+    def _stored(self, dataset: str | None) -> list[StoredRelease]:
+        return [each for each in self.charges(dataset) if isinstance(each, StoredRelease)]
 
     def release(self, charge_id: int) -> StoredRelease:
         """One public release. Raises LedgerError if there is none: no answer to an analyst."""
         with self._store.transaction() as database:
-            found = reading.paid_by_id(database, charge_id).release
-        if found is None or found.request.principal is not None:
+            found = reading.paid_by_id(database, charge_id)
+        if isinstance(found, Charge) or found.request.principal is not None:
             raise LedgerError(f"there is no public release {charge_id}")
         return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -16,7 +16,7 @@ from askew_server.ledger.records import (
     Charge,
     ChargeRequest,
     Dataset,
-    EventMark,
+    EventDigests,
     StoredRelease,
     rational_of,
     spent_of,
@@ -50,28 +50,11 @@ _VERSIONS = (
     " WHERE name = ? ORDER BY sequence DESC"
 )
 _BEYOND = 1 << 63  # of what SQLite can count
-_NO_DATASET = "there is no data set {!r} in the ledger: open it first"
 
 
-@dataclass(frozen=True)
-class Terms:
-    """What a version of a data set was opened with."""
-
-    version: str
-    unit: str
-    neighbors: NeighboringRelation
-    cap: PrivacyFilter
-
-
-@dataclass(frozen=True)
-class Paid:
-    """A charge as it stands: with its release, or with None."""
-
-    charge: Charge
-    release: StoredRelease | None
-
-
-def find_paid(database: sqlite3.Connection, request: ChargeRequest) -> Paid | None:
+def find_paid(
+    database: sqlite3.Connection, request: ChargeRequest
+) -> Charge | StoredRelease | None:
     """The charge that has this request's key."""
     where = "WHERE (c.dataset, c.principal, c.key) = (?, ?, ?)"
     names = (request.dataset, request.principal or "", request.key)
@@ -79,7 +62,7 @@ def find_paid(database: sqlite3.Connection, request: ChargeRequest) -> Paid | No
     return _paid(row) if row else None
 
 
-def paid_by_id(database: sqlite3.Connection, charge_id: int) -> Paid:
+def paid_by_id(database: sqlite3.Connection, charge_id: int) -> Charge | StoredRelease:
     """One charge. Raises LedgerError."""
     row = None
     if type(charge_id) is int and 0 < charge_id < _BEYOND:  # 2.0 would be stored as 2
@@ -91,20 +74,20 @@ def paid_by_id(database: sqlite3.Connection, charge_id: int) -> Paid:
 
 def all_paid(
     database: sqlite3.Connection, dataset: str | None = None, *, since: int = 0
-) -> list[Paid]:
+) -> list[Charge | StoredRelease]:
     """Every charge after row `since`, oldest first."""
     where = "WHERE (?1 IS NULL OR c.dataset = ?1) AND c.sequence > ?2 ORDER BY c.sequence"
     return [_paid(row) for row in database.execute(_CHARGES + where, (dataset, since))]
 
 
-def events_of(database: sqlite3.Connection, charge_id: int) -> EventMark | None:
+def events_of(database: sqlite3.Connection, charge_id: int) -> EventDigests | None:
     """What a charge was made from, if it said so."""
     found = "SELECT request, place, state FROM sources WHERE sequence = ?"
     row = database.execute(found, (charge_id,)).fetchone()
-    return EventMark(*row) if row else None
+    return EventDigests(*row) if row else None
 
 
-def has_events(database: sqlite3.Connection, dataset: str, mark: EventMark) -> bool:
+def has_events(database: sqlite3.Connection, dataset: str, mark: EventDigests) -> bool:
     """Whether a charge of a data set has this very mark."""
     found = (
         "SELECT 1 FROM sources s JOIN charges c USING (sequence)"
@@ -114,7 +97,7 @@ def has_events(database: sqlite3.Connection, dataset: str, mark: EventMark) -> b
     return row is not None
 
 
-def sharers_of(database: sqlite3.Connection, dataset: str, mark: EventMark) -> tuple[str, ...]:
+def sharers_of(database: sqlite3.Connection, dataset: str, mark: EventDigests) -> tuple[str, ...]:
     """The other data sets that were charged for events of this place or of this known state."""
     found = (
         "SELECT DISTINCT c.dataset FROM sources s JOIN charges c USING (sequence)"
@@ -155,36 +138,21 @@ def dataset_names(database: sqlite3.Connection) -> list[str]:
 
 def versions_of(database: sqlite3.Connection, name: str) -> list[Dataset]:
     """Every version of a data set, newest first, each with what all have spent."""
-    every, spent = [_terms(*row) for row in database.execute(_VERSIONS, (name,))], RunningLoss()
-    if every:
-        spent = spent_on(database, name)
-    return [
-        Dataset(
-            name,
-            each.version,
-            cap := each.cap,
-            each.unit,
-            each.neighbors,
-            cap.loss(spent, each.neighbors),
-        )
-        for each in every
-    ]
+    opened = [_opened(name, *row) for row in database.execute(_VERSIONS, (name,))]
+    return [replace(each, running=spent_on(database, name)) for each in opened]
 
 
-def newest_terms(database: sqlite3.Connection, name: str) -> Terms:
-    """What a new charge has to keep to. Raises LedgerError."""
+def newest_terms(database: sqlite3.Connection, name: str) -> Dataset:
+    """What a new charge has to keep to; not what was spent. Raises LedgerError."""
     row = database.execute(_VERSIONS + " LIMIT 1", (name,)).fetchone()
     if row is None:
-        raise LedgerError(_NO_DATASET.format(name))
-    return _terms(*row)
+        raise LedgerError(f"there is no data set {name!r} in the ledger: open it first")
+    return _opened(name, *row)
 
 
 def newest_version(database: sqlite3.Connection, name: str) -> Dataset:
     """The version that takes new charges. Raises LedgerError."""
-    versions = versions_of(database, name)
-    if not versions:
-        raise LedgerError(_NO_DATASET.format(name))
-    return versions[0]
+    return replace(newest_terms(database, name), running=spent_on(database, name))
 
 
 def analyst_budgets(
@@ -214,12 +182,12 @@ def newest_budget(
 
 # Rows never change, and what is checked of their numbers takes longer than to read them.
 @lru_cache(maxsize=256)
-def _terms(version: str, unit: str, neighbors: str, *numbers: str | None) -> Terms:
+def _opened(name: str, version: str, unit: str, neighbors: str, *numbers: str | None) -> Dataset:
     epsilon, delta, slack, order = (rational_of(each) if each else None for each in numbers)
     if epsilon is None or delta is None or slack is None:
         raise LedgerError("a stored number is damaged")
     cap = PrivacyFilter(epsilon=epsilon, delta=delta, slack=slack, order=order)
-    return Terms(version, unit, NeighboringRelation[neighbors], cap)
+    return Dataset(name, version, cap, unit, NeighboringRelation[neighbors])
 
 
 @lru_cache(maxsize=256)
@@ -228,7 +196,7 @@ def _granted(k_star: int, l_star: int, *numbers: str) -> PayWhatYouGet:
     return PayWhatYouGet(k_star=k_star, l_star=l_star, epsilon=epsilon, delta=delta, slack=slack)
 
 
-def _paid(row: tuple[Any, ...]) -> Paid:
+def _paid(row: tuple[Any, ...]) -> Charge | StoredRelease:
     identity, dataset, version, principal, key, digest, *numbers, payload, outcomes = row
     try:
         request = ChargeRequest(
@@ -241,10 +209,9 @@ def _paid(row: tuple[Any, ...]) -> Paid:
         )
     except (ValueError, KeyError):
         raise LedgerError(f"charge {identity} is damaged") from None
-    charge = Charge(identity, request)
     if payload is None:
-        return Paid(charge, None)
-    return Paid(charge, StoredRelease(identity, request, payload, outcomes))
+        return Charge(identity, request)
+    return StoredRelease(identity, request, payload, outcomes)
 
 
 def _loss(epsilon: str, delta: str | None, rounds: int | None, relation: str) -> Loss:

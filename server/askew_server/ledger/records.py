@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from askew.dp.analyst import AnalystUsage, PayWhatYouGet
 from askew.dp.composition import Loss, PrivacyFilter, RunningLoss
@@ -27,7 +27,7 @@ class Rule(Enum):
 
 
 @dataclass(frozen=True)
-class EventMark:
+class EventDigests:
     """What a charge is made from, as 32 bytes each; kept in the ledger, never shown or published.
 
     request: all that was asked, but for the state of the events. place: where the events are.
@@ -65,7 +65,7 @@ class ChargeRequest:
     digest: bytes
     loss: Loss
     principal: str | None = None
-    events: EventMark | None = field(default=None, compare=False, repr=False)
+    events: EventDigests | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("dataset", "version", "key"):
@@ -108,14 +108,19 @@ class StoredRelease:
 
 @dataclass(frozen=True)
 class Dataset:
-    """One data set at its newest version, and what all its versions spent together."""
+    """One data set at a version, and the running loss of all its versions together."""
 
     name: str
     version: str
     cap: PrivacyFilter
     unit: str
     neighbors: NeighboringRelation
-    spent: ApproximateDP
+    running: RunningLoss = field(default_factory=RunningLoss, repr=False)
+
+    @cached_property
+    def spent(self) -> ApproximateDP:
+        """What all versions spent, as one loss."""
+        return self.cap.loss(self.running, self.neighbors)
 
 
 @dataclass(frozen=True)

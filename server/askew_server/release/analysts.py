@@ -25,48 +25,32 @@ from askew.errors import (
 )
 from askew.mechanisms import LimitedDomain
 from askew.noise.randomness import RandomBits
-from askew_server.counting import ContributionBound, CountingTask, TopCounts
-from askew_server.ledger import ChargeRequest, EventMark, Ledger
+from askew_server.counting import CountingTask, TopCounts
+from askew_server.ledger import ChargeRequest, EventDigests, Ledger
 from askew_server.release.job import ReleaseJob
-from askew_server.release.plan import EventSource, digest_of, draw, parameters_of
-from askew_server.release.selectors import MIN_KBAR
-
-
-@dataclass(frozen=True)
-class Offer:
-    """A data set that analysts may ask about: where its events are, and the contribution bound.
-
-    A catalog, if it has one, is not used: an analyst's answers are always of an unknown domain.
-    """
-
-    source: EventSource
-    bound: ContributionBound
-
-    @property
-    def events(self) -> EventMark:
-        """Where the events are. Not their state: an analyst would learn from the refusal of a key
-        that they have changed.
-        """
-        return EventMark(bytes(32), self.source.place)
+from askew_server.release.plan import digest_of, draw, parameters_of, place_of
+from askew_server.release.selectors import MIN_KBAR, USUAL_BOUND
 
 
 @dataclass(frozen=True)
 class AnalystPlan:
-    """k items at most, best first, at the terms' epsilon per outcome and delta per question.
+    """k items at most, best first, at the terms' epsilon per output and delta per question.
 
-    Privacy unit: one person's whole history, ADD_OR_REMOVE_ONE. Guarantee: `LimitedDomain` for one
-    question, `PayWhatYouGet.total_loss` for everything that the terms allow.
+    offered: which events are counted, with which contribution bound; of an unknown domain, as deep
+    as a mechanism looks at least. Privacy unit: one person's whole history, ADD_OR_REMOVE_ONE.
+    Guarantee: `LimitedDomain` for one question, `PayWhatYouGet.total_loss` for everything that the
+    terms allow.
     """
 
     question: TopKQuestion
     version: str
     terms: PayWhatYouGet
-    offer: Offer
+    offered: CountingTask
 
     @property
     def mechanism(self) -> LimitedDomain:
         """The mechanism."""
-        bound = self.offer.bound.max_items_per_unit
+        bound = self.offered.max_items_per_unit or USUAL_BOUND
         return LimitedDomain(
             k=self.question.k,
             kbar=max(self.question.k, bound, MIN_KBAR),
@@ -79,29 +63,28 @@ class AnalystPlan:
     @property
     def task(self) -> CountingTask:
         """What is counted."""
-        unknown_domain = replace(self.offer.source, catalog=None)
-        return unknown_domain.task(self.offer.bound, self.mechanism.kbar)
+        return replace(self.offered, limit=self.mechanism.kbar + 1)
 
     def charge_request(self, principal: str) -> ChargeRequest:
-        """The spend: k outcomes reserved, until the answer is stored."""
+        """The spend: k outputs reserved, until the answer is stored.
+
+        It names where the events are, and not their state: an analyst would learn from the refusal
+        of a key that they have changed.
+        """
         return ChargeRequest(
             dataset=self.question.dataset,
             version=self.version,
             key=self.question.key,
-            digest=digest_of(
-                self.offer.source,
-                k=self.question.k,
-                max_items_per_unit=self.offer.bound.max_items_per_unit,
-            ),
+            digest=digest_of(k=self.question.k, **vars(self.offered)),
             loss=self.terms.answer(self.question.k),
             principal=principal,
-            events=self.offer.events,
+            events=EventDigests(bytes(32), place_of(self.offered)),
         )
 
     def select(self, counts: TopCounts, *, charge: int, bits: RandomBits) -> Release:
         """Run the mechanism on private counts; what comes back is public.
 
-        The loss that it names is that of the k outcomes reserved: a bound that does not depend on
+        The loss that it names is that of the k outputs reserved: a bound that does not depend on
         how many came back.
         """
         items, stopped = draw(self.mechanism, counts, bits)
@@ -114,7 +97,7 @@ class AnalystPlan:
             ranked=True,
             stopped=stopped,
             loss=self.mechanism.privacy_loss(),
-            max_items_per_unit=self.offer.bound.max_items_per_unit,
+            max_items_per_unit=self.mechanism.max_items_per_unit,
             parameters=parameters_of(self.mechanism),
         )
 
@@ -127,34 +110,31 @@ _REASONS: dict[type[AskewError], str] = {
 
 
 class AnalystDesk:
-    """What analysts may ask of the data sets on offer. Safe for several threads."""
+    """What analysts may ask of the data sets that are offered. Safe for several threads."""
 
     def __init__(
         self,
         ledger: Ledger,
-        offers: Mapping[str, Offer],
+        offered: Mapping[str, CountingTask],
         job: ReleaseJob,
         one_at_a_time: Lock | None = None,
     ) -> None:
-        """job: with a `Beat`, where the time of an answer is seen. one_at_a_time: held while a
-        question is answered, and waits for its moment: were the next one begun when a count ends,
-        its own moment would tell when that was.
+        """offered: by data set. job: with a `Beat`, where the time of an answer is seen.
+        one_at_a_time: held while a question is answered, and waits for its moment: were the next
+        one begun when a count ends, its own moment would tell when that was.
         """
-        self._ledger = ledger
-        self._offers = dict(offers)
-        self._job = job
-        self._one_at_a_time = (
-            one_at_a_time or Lock()
-        )  # an engine is one connection, and a count is heavy
+        self._ledger, self._offered, self._job = ledger, dict(offered), job
+        # An engine is one connection, and a count is heavy.
+        self._one_at_a_time = one_at_a_time or Lock()
 
     def check(self) -> None:
-        """Raises LedgerError where the budgets on offer cannot be read."""
-        for dataset in self._offers:
+        """Raises LedgerError where the budgets that are offered cannot be read."""
+        for dataset in self._offered:
             self._ledger.dataset(dataset)
 
     def budget(self, principal: str, dataset: str) -> BudgetStatus:
         """What is left. Raises NotFound where nothing was granted: denied by default."""
-        granted = self._ledger.budgets(dataset) if dataset in self._offers else ()
+        granted = self._ledger.budgets(dataset) if dataset in self._offered else ()
         own = [each for each in granted if each.principal == principal]
         if not own:
             raise NotFound("budget")
@@ -168,7 +148,7 @@ class AnalystDesk:
         if budget.closed:
             raise Refused("the operator closed this budget")
         version = self._ledger.dataset(question.dataset).version
-        plan = AnalystPlan(question, version, budget.terms, self._offers[question.dataset])
+        plan = AnalystPlan(question, version, budget.terms, self._offered[question.dataset])
         try:
             with self._one_at_a_time:
                 if self._job.wait(0):

@@ -4,26 +4,36 @@ How good it is turns on one thing that is not known before a log is counted: the
 top. An operator expects something of them, from an earlier list or because they know their people;
 whoever does not is told how many users a mechanism needs. Both are simulated: the mechanism itself
 draws from made-up counts. Nothing here sees a log, so all of it is the same on neighboring ones.
+The words in which a plan and its forecast are shown, before anything is spent, stand here too.
 """
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from math import log, log2
 from pathlib import Path
 
 import numpy as np
 
-from askew.dp.release import plain_name
+from askew.dp.privacy import BoundedRange
+from askew.dp.release import PRIVACY_UNIT, plain_name
 from askew.errors import DataError, ParameterError
-from askew.mechanisms.shortfall import CHANCE, Floats, people_below
+from askew.mechanisms.shortfall import CHANCE, Floats, error_bound
 from askew.mechanisms.tally import Integers
 from askew.noise.randomness import RandomBits
-from askew_server.release.selectors import Kind, Wish, default_bound, kind_of, kinds
-from askew_server.release.tables import Row
+from askew_server.ledger import Dataset
+from askew_server.release.plan import ReleasePlan
+from askew_server.release.selectors import (
+    MechanismRequest,
+    MechanismSpec,
+    default_bound,
+    spec_of,
+    specs,
+)
+from askew_server.release.tables import Row, losses, number
 
 RIGHT = 0.95  # of the k items of a list: "19 of 20 right"
 # How counts fall where one of them alone is expected: as exp(-(rank / k)^_BEND), by a quarter of a
@@ -93,84 +103,88 @@ class Expectation:
 class Forecast:
     """One mechanism on a public domain of n_items, or on an unknown one (None).
 
-    users_needed: about how many place k must have for 19 of 20 of the list to be right; None where
-    no number will do. expected_hits: how many of the k are right, if the expectation is, and if
-    place k has half or twice as many; None without one. people_below: with `chance` or more, and
-    whatever the counts, no item listed is more than so many people below the k-th. epsilon, delta
-    and chance are exact rationals, as text.
+    asked: with the contribution bound that the mechanism has by default. users_needed: about how
+    many place k must have for 19 of 20 of the list to be right; None where no number will do.
+    expected_hits: how many of the k are right, if the expectation is, and if place k has half or
+    twice as many; None without one. error_bound: with a chance of `CHANCE` or more, and whatever
+    the counts, no item listed is more than so many users below the k-th.
     """
 
     mechanism: str
-    returns: str
-    k: int
+    ranked: bool
     n_items: int | None
-    epsilon: str
-    delta: str
-    neighbors: str
-    max_items_per_unit: int | None
+    asked: MechanismRequest
     users_needed: int | None
     expected_hits: float | None
     hits_if_half: float | None
     hits_if_twice: float | None
-    people_below: int
-    chance: str
+    error_bound: int
 
     @property
     def finds_half(self) -> bool:
         """Whether it is expected to."""
-        return (self.expected_hits or 0) >= min(self.k, self.n_items or self.k) / 2
+        k = self.asked.k
+        return (self.expected_hits or 0) >= min(k, self.n_items or k) / 2
 
     def named(self) -> dict[str, str | int | float | None]:
-        """As JSON has it."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+        """As JSON has it: epsilon, delta and chance are exact rationals, as text."""
+        asked = self.asked
+        return {
+            "mechanism": self.mechanism,
+            "returns": "ranking" if self.ranked else "set",
+            "k": asked.k,
+            "n_items": self.n_items,
+            "epsilon": str(asked.epsilon),
+            "delta": str(asked.delta),
+            "neighbors": asked.neighbors.value,
+            "max_items_per_unit": asked.max_items_per_unit,
+            "users_needed": self.users_needed,
+            "expected_hits": self.expected_hits,
+            "hits_if_half": self.hits_if_half,
+            "hits_if_twice": self.hits_if_twice,
+            "error_bound": self.error_bound,
+            "chance": str(CHANCE),
+        }
 
     def row(self) -> Row:
         """As a table or csv has it: "none" where there is none, or none is known."""
         return {name: _cell(value) for name, value in self.named().items()}
 
 
-COLUMNS = tuple(each.name for each in fields(Forecast))
-
-
 def forecast(
     mechanism: str,
-    wish: Wish,
+    asked: MechanismRequest,
     n_items: int | None,
     expectation: Expectation | None = None,
     *,
     needs: bool = True,
 ) -> Forecast:
-    """Of a mechanism on a wish. Raises ParameterError where the two do not fit together.
+    """Of a mechanism on a request. Raises ParameterError where the two do not fit together.
 
     needs: whether the users needed are looked for, which takes as long as the hits.
     """
-    kind = kind_of(mechanism, known_domain=n_items is not None, delta=wish.delta)
-    farthest = people_below(kind.build(wish), n_items)
-    simulation = _Simulation(kind, wish, n_items, expectation)
+    spec = spec_of(mechanism, known_domain=n_items is not None, delta=asked.delta)
+    farthest = error_bound(spec.build(asked), n_items)
+    simulation = _Simulation(spec, asked, n_items, expectation)
     expected = if_half = if_twice = None
     if expectation is not None:
         expected = round(simulation.hits(1, _DRAWS), 1)
         if_half, if_twice = (round(simulation.hits(share, _FEWER), 1) for share in (0.5, 2))
     return Forecast(
         mechanism=mechanism,
-        returns="ranking" if kind.ranked else "set",
-        k=wish.k,
+        ranked=spec.ranked,
         n_items=n_items,
-        epsilon=str(wish.epsilon),
-        delta=str(wish.delta),
-        neighbors=wish.neighbors.value,
-        max_items_per_unit=wish.max_items_per_unit,
+        asked=asked,
         users_needed=simulation.users_needed() if needs else None,
         expected_hits=expected,
         hits_if_half=if_half,
         hits_if_twice=if_twice,
-        people_below=farthest,
-        chance=str(CHANCE),
+        error_bound=farthest,
     )
 
 
 def forecasts(
-    wish: Wish,
+    asked: MechanismRequest,
     n_items: int | None,
     expectation: Expectation | None = None,
     *,
@@ -182,50 +196,54 @@ def forecasts(
     epsilon is not traded for a delta that nobody offered.
     """
     found = []
-    for name, kind in kinds().items():
-        own = wish if kind.needs_delta else replace(wish, delta=wish.delta * 0)
+    for name, spec in specs().items():
+        own = asked if spec.needs_delta else replace(asked, delta=asked.delta * 0)
         try:
-            asked = with_default_bound(name, own)
-            found.append(forecast(name, asked, n_items, expectation, needs=needs))
+            own = with_default_bound(name, own)
+            found.append(forecast(name, own, n_items, expectation, needs=needs))
         except ParameterError:
             continue
-    return sorted(found, key=lambda each: _worst_last(each, wish))
+    return sorted(found, key=lambda each: _worst_last(each, asked))
 
 
-def best_of(found: Sequence[Forecast], wish: Wish) -> Forecast | None:
+def best_of(found: Sequence[Forecast], asked: MechanismRequest) -> Forecast | None:
     """The one to propose: the most hits; of those that are as good, the one that bears it best
     if there are fewer users. None without an expectation.
 
     Whoever named no bound expects counts of all events: what a bound leaves of them is unknown.
     """
     known = [
-        each for each in found if each.expected_hits is not None and not _loses_events(each, wish)
+        each for each in found if each.expected_hits is not None and not _loses_events(each, asked)
     ]
     if not known:
         return None
     most = max(each.expected_hits or 0 for each in known)
-    near = [each for each in known if (each.expected_hits or 0) >= most - _NEAR * each.k]
+    near = [each for each in known if (each.expected_hits or 0) >= most - _NEAR * each.asked.k]
     return max(near, key=lambda each: each.hits_if_half or 0)
 
 
-def with_default_bound(mechanism: str, wish: Wish) -> Wish:
-    """A wish with the contribution bound that a mechanism has by default, unless it names one."""
-    bound = wish.max_items_per_unit or default_bound(mechanism)
-    return replace(wish, max_items_per_unit=bound)
+def with_default_bound(mechanism: str, asked: MechanismRequest) -> MechanismRequest:
+    """A request with the mechanism's usual contribution bound, unless it names one."""
+    bound = asked.max_items_per_unit or default_bound(mechanism)
+    return replace(asked, max_items_per_unit=bound)
 
 
 class _Simulation:
     """A mechanism on made-up counts, which fall with the item's number."""
 
     def __init__(
-        self, kind: Kind, wish: Wish, n_items: int | None, expectation: Expectation | None
+        self,
+        spec: MechanismSpec,
+        asked: MechanismRequest,
+        n_items: int | None,
+        expectation: Expectation | None,
     ) -> None:
-        self._known, self._k = kind.needs_catalog, wish.k
-        self._selector = kind.build(wish)
-        depth = wish.kbar + 1  # all that a limited domain looks at
-        self._n_items = n_items if kind.needs_catalog and n_items else min(n_items or depth, depth)
+        self._known, self._k = spec.needs_catalog, asked.k
+        self._selector = spec.build(asked)
+        depth = asked.kbar + 1  # all that a limited domain looks at
+        self._n_items = n_items if spec.needs_catalog and n_items else min(n_items or depth, depth)
         self._first = np.array([1.0] if expectation is None else expectation.counts)
-        self._rate = float(wish.epsilon)
+        self._rate = float(asked.epsilon)
 
     def hits(self, share: float, draws: int) -> float:
         """Of the k listed, how many are right where counts are `share` of the expected."""
@@ -273,15 +291,15 @@ def _steepness(known: Floats) -> float:
     return min(max(fall, _FLATTEST), _STEEPEST)
 
 
-def _loses_events(each: Forecast, wish: Wish) -> bool:
+def _loses_events(each: Forecast, asked: MechanismRequest) -> bool:
     """Whether it has a bound that nobody asked for, where others need none."""
-    unasked = each.max_items_per_unit is not None and wish.max_items_per_unit is None
+    unasked = each.asked.max_items_per_unit is not None and asked.max_items_per_unit is None
     return unasked and each.n_items is not None
 
 
-def _worst_last(each: Forecast, wish: Wish) -> tuple[bool, float, float, int]:
+def _worst_last(each: Forecast, asked: MechanismRequest) -> tuple[bool, float, float, int]:
     needed = float("inf") if each.users_needed is None else each.users_needed
-    return _loses_events(each, wish), -(each.expected_hits or 0), needed, each.people_below
+    return _loses_events(each, asked), -(each.expected_hits or 0), needed, each.error_bound
 
 
 def _counts_in(name: str, content: bytes) -> tuple[int, ...]:
@@ -305,3 +323,114 @@ def _cell(value: str | float | None) -> str | int:
     if value is None:
         return "none"
     return str(value) if isinstance(value, float) else value
+
+
+def explained_in_words(
+    asked: MechanismRequest, n_items: int | None, found: Sequence[Forecast]
+) -> list[tuple[str, str]]:
+    """What is asked, the proposal, and what holds whatever the counts are."""
+    domain = (
+        "of an unknown domain" if n_items is None else f"of the {n_items:,} of a public catalog"
+    )
+    lines = [
+        ("selects", f"{asked.k} items {domain}"),
+        ("spends", f"{losses(asked.epsilon, asked.delta)}; neighbors: {asked.neighbors.value}"),
+    ]
+    best = best_of(found, asked)
+    if best is not None:
+        lines.append(("proposed", proposal_in_words(best)))
+    if len(found) > 1:
+        return [*lines, ("accuracy", accuracy_in_words("so many", asked.k))]
+    [only] = found
+    spec = specs()[only.mechanism]
+    noise = spec.noise(spec.build(only.asked), only.asked.max_items_per_unit)
+    accuracy = accuracy_in_words(f"{only.error_bound:,}", asked.k)
+    return [*lines, ("noise", noise), ("accuracy", accuracy)]
+
+
+def plan_in_words(plan: ReleasePlan, dataset: Dataset, foreseen: Forecast) -> list[tuple[str, str]]:
+    """Headings and their text, in the order in which they are shown."""
+    return [
+        ("will spend", _spend(plan, dataset)),
+        ("so far", f"{losses(dataset.spent.epsilon, dataset.spent.delta)} of {_cap(dataset)}"),
+        ("data set", f"{plan.dataset}, version {plan.version}"),
+        ("protects", f"{PRIVACY_UNIT}; neighbors: {plan.asked.neighbors.value}"),
+        ("counts", _counts(plan)),
+        ("domain", _domain(plan)),
+        ("selects", _selects(plan)),
+        ("noise", plan.spec.noise(plan.selector, plan.asked.max_items_per_unit)),
+        ("needs", needs_in_words(foreseen)),
+        ("accuracy", accuracy_in_words(f"{foreseen.error_bound:,}", plan.asked.k)),
+    ]
+
+
+def needs_in_words(foreseen: Forecast) -> str:
+    """How many users it takes for a list worth having."""
+    if foreseen.users_needed is None:
+        return "more users than there are, for 19 of 20 items to be right"
+    users = f"about {foreseen.users_needed:,} users at place {foreseen.asked.k}"
+    return f"{users} for 19 of 20 items to be right"
+
+
+def expected_in_words(found: Sequence[Forecast], best: Forecast | None) -> list[tuple[str, str]]:
+    """The expected hits of every mechanism, and which to take."""
+    hits = ", ".join(f"{each.mechanism} {each.expected_hits}" for each in found)
+    lines = [("expected", f"of {found[0].asked.k} right: {hits}")]
+    return lines if best is None else [*lines, ("proposed", proposal_in_words(best))]
+
+
+def proposal_in_words(best: Forecast) -> str:
+    """What is expected of the best, also of a wrong expectation."""
+    if not best.finds_half:
+        return "none: no mechanism is expected to find half; take a larger epsilon or a smaller k"
+    hits = f"{best.mechanism}: {best.expected_hits} of {best.asked.k} right"
+    return f"{hits}; {best.hits_if_half} with half as many users, {best.hits_if_twice} with twice"
+
+
+def too_few_in_words(chosen: Forecast, best: Forecast | None, origin: str) -> str:
+    """Why a release is refused that would be mostly noise."""
+    instead = ""
+    if best is not None and best.finds_half:
+        instead = f"--mechanism {best.mechanism} is expected to find {best.expected_hits}; "
+    return (
+        f"{chosen.mechanism} is expected to find {chosen.expected_hits} of {chosen.asked.k} items"
+        f" ({origin}), which is less than half: it needs {needs_in_words(chosen)}."
+        f" Nothing was spent. {instead}without --expect it is released all the same"
+    )
+
+
+def accuracy_in_words(people: str, k: int) -> str:
+    """What holds before anybody is counted."""
+    return (
+        f"at least {number(100 * CHANCE)} % sure, whatever the counts:"
+        f" no item listed is more than {people} people below place {k}"
+    )
+
+
+def _spend(plan: ReleasePlan, dataset: Dataset) -> str:
+    most, slack = losses(plan.asked.epsilon, plan.asked.delta), number(dataset.cap.slack)
+    if isinstance(plan.charge_request(ranged=dataset.cap.slack > 0).loss, BoundedRange):
+        most = f"at most {most}, by zCDP with the others, which takes delta {slack} once for all"
+    return f"{most}, once and for good, also if the job then fails"
+
+
+def _cap(dataset: Dataset) -> str:
+    return losses(dataset.cap.epsilon, dataset.cap.delta)
+
+
+def _counts(plan: ReleasePlan) -> str:
+    bound = plan.asked.max_items_per_unit
+    if bound is None:
+        return "people per item; every item of a person, each once"
+    return f"people per item; at most {bound} items of one person, each once, by a keyed hash"
+
+
+def _domain(plan: ReleasePlan) -> str:
+    if plan.source.catalog is None:
+        return "unknown: only what a noisy threshold lets through is listed, so maybe fewer items"
+    return f"public: every item of {Path(plan.source.catalog).name}"
+
+
+def _selects(plan: ReleasePlan) -> str:
+    form = "best first" if plan.spec.ranked else "as a set, in the order of their names"
+    return f"{plan.asked.k} items, {form}, by {plan.mechanism}"

@@ -29,7 +29,8 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from askew.dp.composition import epsilon_per_round
-from askew.dp.privacy import BoundedRange, NeighboringRelation, PrivacyLoss
+from askew.dp.privacy import BoundedRange, NeighboringRelation, PrivacyLoss, positive_rational
+from askew.dp.release import MAX_ITEMS
 from askew.errors import ParameterError
 from askew.mechanisms import (
     Canonical,
@@ -64,14 +65,24 @@ class Selector(Bounded, Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wish:
-    """What an operator asks of a mechanism: total epsilon and delta for k items."""
+class MechanismRequest:
+    """What an operator asks of a mechanism: total epsilon and delta for k items, and the
+    contribution bound, if there is one. Raises ParameterError for numbers that no mechanism takes.
+    """
 
     k: int
     epsilon: Fraction
     delta: Fraction
     neighbors: NeighboringRelation
     max_items_per_unit: int | None
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.k <= MAX_ITEMS:
+            raise ParameterError("k", self.k, f"from 1 to {MAX_ITEMS}")
+        positive_rational("epsilon", self.epsilon)
+        bound = self.max_items_per_unit
+        if bound is not None and bound < 1:
+            raise ParameterError("max_items_per_unit", bound, "an integer of at least 1")
 
     @property
     def kbar(self) -> int:
@@ -85,14 +96,14 @@ def _of_every_count(_: Selector, bound: int | None) -> str:
 
 
 @dataclass(frozen=True)
-class Kind:
+class MechanismSpec:
     """A row of the table: all that a release has to know of one mechanism and of no other.
 
     rounds: the loss as bounded-range rounds of what `build` made; None where it is not that, and
     then its epsilon is added. noise: what the noise is for, and what a contribution bound costs.
     """
 
-    build: Callable[[Wish], Selector]
+    build: Callable[[MechanismRequest], Selector]
     rounds: Callable[[Any], BoundedRange] | None = None
     noise: Callable[[Any, int | None], str] = _of_every_count
     ranked: bool = True
@@ -101,28 +112,28 @@ class Kind:
     needs_bound: bool = False  # whether noise or threshold depend on what a unit may change
 
 
-def kinds() -> dict[str, Kind]:
+def specs() -> dict[str, MechanismSpec]:
     """The table, by name."""
     return {
-        "canonical": Kind(
+        "canonical": MechanismSpec(
             lambda w: Canonical(**_pure(w)), rounds=Canonical.ranged_loss, ranked=False
         ),
-        "one-shot": Kind(lambda w: OneShot(**_pure(w)), ranked=False),
-        "joint": Kind(lambda w: Joint(**_pure(w)), rounds=Joint.ranged_loss),
-        "pnf-joint": Kind(lambda w: PNFJoint(**_pure(w))),
-        "peeling": Kind(lambda w: Peeling(**_pure(w)), rounds=Peeling.ranged_loss),
-        "permute-and-flip": Kind(lambda w: PermuteAndFlip(**_pure(w))),
-        "concentrated-peeling": Kind(
+        "one-shot": MechanismSpec(lambda w: OneShot(**_pure(w)), ranked=False),
+        "joint": MechanismSpec(lambda w: Joint(**_pure(w)), rounds=Joint.ranged_loss),
+        "pnf-joint": MechanismSpec(lambda w: PNFJoint(**_pure(w))),
+        "peeling": MechanismSpec(lambda w: Peeling(**_pure(w)), rounds=Peeling.ranged_loss),
+        "permute-and-flip": MechanismSpec(lambda w: PermuteAndFlip(**_pure(w))),
+        "concentrated-peeling": MechanismSpec(
             lambda w: ConcentratedPeeling(delta=w.delta, **_pure(w)),
             rounds=ConcentratedPeeling.ranged_loss,
             needs_delta=True,
         ),
-        "laplace-counts": Kind(
+        "laplace-counts": MechanismSpec(
             lambda w: LaplaceCounts(**_pure(w) | {"max_items_per_unit": w.max_items_per_unit}),
             noise=_of_bounded_counts,
             needs_bound=True,
         ),
-        "limited-domain": Kind(
+        "limited-domain": MechanismSpec(
             _limited_domain,
             rounds=LimitedDomain.ranged_loss,
             noise=_of_rounds,
@@ -130,7 +141,7 @@ def kinds() -> dict[str, Kind]:
             needs_delta=True,
             needs_bound=True,
         ),
-        "laplace-domain": Kind(
+        "laplace-domain": MechanismSpec(
             lambda w: LaplaceLimitedDomain(delta=w.delta, **_bounded(w)),
             noise=_of_bounded_counts,
             needs_catalog=False,
@@ -142,8 +153,8 @@ def kinds() -> dict[str, Kind]:
 
 def default_bound(name: str) -> int | None:
     """The contribution bound of a mechanism where nobody names one: none, unless it needs one."""
-    kind = kinds().get(name)
-    return USUAL_BOUND if kind and kind.needs_bound else None
+    spec = specs().get(name)
+    return USUAL_BOUND if spec and spec.needs_bound else None
 
 
 def default_mechanism(*, known_domain: bool) -> str:
@@ -151,24 +162,24 @@ def default_mechanism(*, known_domain: bool) -> str:
     return "canonical" if known_domain else "limited-domain"
 
 
-def kind_of(name: str, *, known_domain: bool, delta: Fraction) -> Kind:
+def spec_of(name: str, *, known_domain: bool, delta: Fraction) -> MechanismSpec:
     """The row of a name, if the domain and the delta allow it. Raises ParameterError."""
-    table = kinds()
+    table = specs()
     if name not in table:
         raise ParameterError("mechanism", name, "one of " + ", ".join(table))
-    kind = table[name]
-    if kind.needs_catalog and not known_domain:
+    spec = table[name]
+    if spec.needs_catalog and not known_domain:
         others = " or ".join(each for each, row in table.items() if not row.needs_catalog)
         limit = (
             f"{others} where no --catalog makes the items public: an item "
             "that one person alone brought in would show that this person is in the data"
         )
         raise ParameterError("mechanism", name, limit)
-    if kind.needs_delta and not 0 < delta < 1:
+    if spec.needs_delta and not 0 < delta < 1:
         raise ParameterError("delta", delta, f"above 0 and below 1 for {name}")
-    if not kind.needs_delta and delta:
+    if not spec.needs_delta and delta:
         raise ParameterError("delta", delta, f"0 for {name}, which needs none")
-    return kind
+    return spec
 
 
 def rounds_of(epsilon: Fraction, delta: Fraction, k: int) -> tuple[Fraction, Fraction]:
@@ -182,17 +193,17 @@ def rounds_of(epsilon: Fraction, delta: Fraction, k: int) -> tuple[Fraction, Fra
     return (each, slack) if each > epsilon / k else (each, delta)
 
 
-def _pure(wish: Wish) -> dict[str, Any]:
-    return {"k": wish.k, "epsilon": wish.epsilon, "neighbors": wish.neighbors}
+def _pure(asked: MechanismRequest) -> dict[str, Any]:
+    return {"k": asked.k, "epsilon": asked.epsilon, "neighbors": asked.neighbors}
 
 
-def _bounded(wish: Wish) -> dict[str, Any]:
-    return _pure(wish) | {"kbar": wish.kbar, "max_items_per_unit": wish.max_items_per_unit}
+def _bounded(asked: MechanismRequest) -> dict[str, Any]:
+    return _pure(asked) | {"kbar": asked.kbar, "max_items_per_unit": asked.max_items_per_unit}
 
 
-def _limited_domain(wish: Wish) -> LimitedDomain:
-    epsilon, delta = rounds_of(wish.epsilon, wish.delta, wish.k)
-    return LimitedDomain(**_bounded(wish) | {"epsilon": epsilon, "delta": delta})
+def _limited_domain(asked: MechanismRequest) -> LimitedDomain:
+    epsilon, delta = rounds_of(asked.epsilon, asked.delta, asked.k)
+    return LimitedDomain(**_bounded(asked) | {"epsilon": epsilon, "delta": delta})
 
 
 def _of_rounds(limited: LimitedDomain, _: int | None) -> str:

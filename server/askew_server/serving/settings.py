@@ -207,7 +207,6 @@ class Analysts:
     requests_per_minute: int = 60
     engine: str = field(default="duckdb:", repr=False)  # may hold a password
     memory_limit: str | None = None
-    temp_directory: Path | None = None
     multi_line: bool = False
     bounding_key: Path | None = None
 
@@ -400,12 +399,11 @@ KEYS: tuple[Setting, ...] = (
         shared="ASKEW_ENGINE",
         secret=True,
     ),
-    _setting("analysts.memory_limit", Text(), 'DuckDB\'s, such as "4GB".', "--memory-limit"),
     _setting(
-        "analysts.temp_directory",
-        File(),
-        "Where copies and what is beyond it lie.",
-        "--temp-directory",
+        "analysts.memory_limit",
+        Text(),
+        'DuckDB\'s, such as "4GB"; what is beyond it lies in TMPDIR.',
+        "--memory-limit",
     ),
     _setting(
         "analysts.multi_line",

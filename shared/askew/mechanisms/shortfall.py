@@ -1,7 +1,7 @@
 """How far below the k-th item a selected one can be, from public parameters alone.
 
 A selection *misses by* g when it holds an item whose count is at least g below the k-th highest.
-`chance_of_miss` bounds the probability of that for every count vector at once; `people_below` is
+`chance_of_miss` bounds the probability of that for every count vector at once; `error_bound` is
 the largest shortfall that stays likely. No count is read. A mechanism names its bound by its
 property `shortfall`. These are the bounds and their proofs.
 
@@ -267,7 +267,7 @@ class Bounded(Protocol):
         """Its bound; None where its noise has none here."""
 
 
-def people_below(mechanism: Bounded, n_items: int | None = None, chance: Fraction = CHANCE) -> int:
+def error_bound(mechanism: Bounded, n_items: int | None = None, chance: Fraction = CHANCE) -> int:
     """The least M such that, for every count vector, with at least this chance no selected item is
     more than M below the k-th highest count. Arguments and errors: `chance_of_miss`.
     """

@@ -15,7 +15,7 @@ from server.counting.parquet import Columns
 from server.counting.reference import KEY, Pair, columns_of, reference_counts, varied_events
 
 from askew.errors import DataError
-from askew_server.counting import ContributionBound, CountingTask, Engine, count_top
+from askew_server.counting import CountingTask, Engine, count_top
 from askew_server.counting.bounding import require_countable, uncounted_events
 from askew_server.counting.statements import Names, carried
 
@@ -62,7 +62,7 @@ def task(
 ) -> CountingTask:
     return CountingTask(
         events=events,
-        bound=None if max_items is None else ContributionBound(max_items),
+        max_items_per_unit=max_items,
         limit=limit,
         unit_column=unit_column,
         item_column=item_column,

@@ -91,7 +91,7 @@ def said(folder: Path, place: Place, seed: int = 1) -> Said:
     work.mkdir()
     stored_key(work / "askew-ledger.sqlite.bounding-key", ReplayBits(KEY))
     source = ("--events", place.events, "--as-of", "monday")
-    events = ("release", *source, "--k", "6", "--max-items-per-unit", "3")
+    events = ("release", *source, "-k", "6", "--max-items-per-unit", "3")
     known = (*events, "--catalog", place.catalog, "--epsilon", "1/2", "--mechanism", "peeling")
     unknown = (*events, "--epsilon", "24", "--delta", "1/1000", "--format", "json")
     commands = [BUDGET, (*known, "--dry-run"), ("ledger", "show", "--format", "json")]

@@ -20,7 +20,7 @@ from server.counting.contract import task
 from server.counting.reference import KEY, Pair, columns_of, reference_counts, varied_events
 
 from askew.errors import ParameterError
-from askew_server.counting import ContributionBound, CountingTask, count_top, statements
+from askew_server.counting import CountingTask, count_top, statements
 from askew_server.counting.engines.duckdb import DuckDBEngine
 
 Count = Callable[[list[Pair], int], dict[str, int]]
@@ -170,7 +170,7 @@ def test_an_engines_own_hash_is_noticed(count: Count, monkeypatch: pytest.Monkey
 
 class TestTheTask:
     def test_it_prints_its_public_fields(self) -> None:
-        asked = CountingTask(events="log.parquet", bound=ContributionBound(10), limit=21)
+        asked = CountingTask(events="log.parquet", max_items_per_unit=10, limit=21)
         assert "log.parquet" in repr(asked)
         assert "max_items_per_unit=10" in repr(asked)
 
@@ -184,7 +184,7 @@ class TestTheTask:
     @pytest.mark.parametrize("wrong", [0, -1, True, 1.0])
     def test_a_bound_is_a_whole_number_from_one(self, wrong: int) -> None:
         with pytest.raises(ParameterError, match="max_items_per_unit"):
-            ContributionBound(wrong)
+            CountingTask(events="log.csv", max_items_per_unit=wrong, limit=1)
 
     @pytest.mark.parametrize("limit", [None, 0])
     def test_an_unknown_domain_needs_a_limit(self, limit: int | None) -> None:

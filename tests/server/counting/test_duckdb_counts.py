@@ -14,7 +14,7 @@ from server.counting.reference import Pair, columns_of, reference_counts
 from server.counting.release_contract import Place, files, said
 
 from askew.errors import DataError
-from askew_server.counting import ContributionBound, CountingTask
+from askew_server.counting import CountingTask
 from askew_server.counting.bounding import _names, require_countable
 from askew_server.counting.engines.duckdb import DuckDBEngine
 from askew_server.counting.statements import carried, counting
@@ -147,7 +147,7 @@ def test_a_table_whose_ids_are_bits_is_refused(tmp_path: Path) -> None:
     with duckdb.connect(path) as connection:
         connection.execute("CREATE TABLE events AS SELECT '101'::BIT AS unit, 'a' AS item")
     engine = DuckDBEngine(path)
-    task = CountingTask(events="events", bound=ContributionBound(1), limit=2)
+    task = CountingTask(events="events", max_items_per_unit=1, limit=2)
     with pytest.raises(DataError, match="column 'unit' has the type BIT"):
         require_countable(engine, task)
     engine.close()

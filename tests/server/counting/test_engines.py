@@ -12,9 +12,10 @@ from server.counting.reference import KEY
 
 from askew.errors import DataError, ParameterError
 from askew_server.cli.options import Workplace
-from askew_server.counting import ContributionBound, CountingTask, TopCounts, count_top
+from askew_server.counting import CountingTask, TopCounts, count_top
 from askew_server.counting.bounding import require_countable
-from askew_server.counting.engines import driver, is_file, open_engine, public_address, table_parts
+from askew_server.counting.engines import open_engine, public_address
+from askew_server.counting.engines.driver import driver, is_file, table_parts
 from askew_server.counting.engines.duckdb import DuckDBEngine
 
 
@@ -82,8 +83,9 @@ class TestAddresses:
         assert count_top(engine, asked, KEY) == TopCounts(("A", "a", "b"), (2, 1, 0))
         engine.close()
 
-    def test_limits_reach_duckdb(self, tmp_path: Path) -> None:
-        engine = open_engine("duckdb:", memory_limit="123MiB", temp_directory=tmp_path)
+    def test_limits_reach_duckdb(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("TMPDIR", str(tmp_path))
+        engine = open_engine("duckdb:", memory_limit="123MiB")
         settings = "SELECT current_setting('memory_limit'), current_setting('temp_directory')"
         [(memory, folder)] = engine.execute(settings)
         assert memory == "123.0 MiB"
@@ -149,7 +151,7 @@ class TestDuckDBFiles:
         """Planted bug: the columns listed beside the missing one: here they are an event."""
         path = tmp_path / name
         path.write_text("alice,secret\nbob,other\n")
-        asked = CountingTask(events=str(path), bound=ContributionBound(3), limit=5)
+        asked = CountingTask(events=str(path), max_items_per_unit=3, limit=5)
         engine = DuckDBEngine()
         try:
             with pytest.raises(DataError, match="no column 'unit'") as refused:
@@ -174,7 +176,7 @@ class TestDuckDBFiles:
         """Planted bugs: one usual word enough; nothing shown of a csv file."""
         path = tmp_path / "log.csv"
         path.write_text(f"{line}\np,a,1,2\n")
-        asked = CountingTask(events=str(path), bound=ContributionBound(3), limit=5)
+        asked = CountingTask(events=str(path), max_items_per_unit=3, limit=5)
         engine = DuckDBEngine()
         try:
             with pytest.raises(DataError, match="no column 'unit'") as refused:

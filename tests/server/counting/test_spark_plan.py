@@ -11,7 +11,7 @@ from server.counting.availability import require_driver, require_java
 from server.counting.parquet import write_parquet
 from server.counting.reference import KEY
 
-from askew_server.counting import ContributionBound, CountingTask, count_top
+from askew_server.counting import CountingTask, count_top
 from askew_server.counting.engines.spark import SparkEngine
 
 require_driver("pyspark")
@@ -45,7 +45,7 @@ def plan(spark: SparkEngine, tmp_path: Path, request: pytest.FixtureRequest) -> 
     public = request.param == "catalog"
     task = CountingTask(
         events=str(log),
-        bound=ContributionBound(BOUND),
+        max_items_per_unit=BOUND,
         limit=None if public else 5,
         catalog=str(catalog) if public else None,
     )

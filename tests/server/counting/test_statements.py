@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from askew.errors import DataError
-from askew_server.counting import ContributionBound, CountingTask
+from askew_server.counting import CountingTask
 from askew_server.counting.bounding import require_countable
 from askew_server.counting.statements import Names, carried, counting
 
@@ -18,7 +18,7 @@ NAMES = Names(
     {"unit_column": "unit", "item_column": "item"},
     frozenset({"unit_column", "item_column"}),
 )
-TASK = CountingTask(events="events", bound=ContributionBound(10), limit=1001)
+TASK = CountingTask(events="events", max_items_per_unit=10, limit=1001)
 
 
 def test_the_statement_for_duckdb_is_the_one_that_people_have_read() -> None:

@@ -94,7 +94,7 @@ def test_a_release_that_is_stopped_leaves_no_copy_and_says_that_its_charge_stays
     with duckdb.connect(tmp_path / "log.duckdb") as owner:
         owner.execute(f"CREATE VIEW events AS SELECT *, 'a' AS item FROM ({ENDLESS}) AS t(unit)")
     asked = ["--engine", "duckdb:log.duckdb", "--events", "events", "--catalog", "films.csv"]
-    asked += ["--temp-directory", "copies", "--as-of", "now", "--epsilon", "1", "--k", "1"]
+    asked += ["--as-of", "now", "--epsilon", "1", "-k", "1"]
     run(tmp_path, ["-m", "askew_server", *BUDGET])
     done = run(tmp_path, ["-c", STOPPED, str(number), "release", *asked])
     assert (done.returncode, [*(tmp_path / "copies").iterdir()]) == (code, []), done.stderr
@@ -108,7 +108,7 @@ def run(folder: Path, arguments: list[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=folder,
-        env=ENVIRONMENT,
+        env=ENVIRONMENT | {"TMPDIR": str(folder / "copies")},
         capture_output=True,
         text=True,
         timeout=PATIENCE,

@@ -55,8 +55,8 @@ def command(folder: Path, *words: str) -> Result:
 
 def grant(folder: Path, principal: str) -> Result:
     """Spends ten of epsilon."""
-    losses = ("--outcomes", "10", "--questions", "1", "--epsilon", "1")
-    deltas = ("--delta", "1e-9", "--slack", "1e-9")
+    losses = ("--outputs", "10", "--questions", "1", "--epsilon-per-output", "1")
+    deltas = ("--delta-per-question", "1e-9", "--slack", "1e-9")
     return command(
         folder, "grant", "--dataset", "films", "--principal", principal, *losses, *deltas
     )

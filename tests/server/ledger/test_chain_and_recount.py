@@ -21,7 +21,7 @@ from server.ledger.scenes import (
 )
 
 from askew.errors import LedgerFrozen
-from askew_server.ledger import EventMark
+from askew_server.ledger import EventDigests
 from askew_server.ledger.anchor import START
 from askew_server.ledger.chain import check_links, last_link
 from askew_server.ledger.storage import TABLES
@@ -129,7 +129,7 @@ def every_table(folder: Path) -> Path:
         ledger.unfreeze("restored")
         ledger.grant("plays", "bob", TERMS)  # the repair closed ann's
         ledger.revoke("plays", "bob")
-        events = EventMark(b"r" * 32, b"p" * 32)
+        events = EventDigests(b"r" * 32, b"p" * 32)
         charged(ledger, replace(request("of a log", pure(1)), events=events))
     return path
 

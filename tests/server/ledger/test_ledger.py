@@ -56,8 +56,7 @@ def test_a_release_is_charged_once_and_comes_back_as_it_was(ledger: Ledger) -> N
     assert release == StoredRelease(charge.id, request(), b"the list", None)
     assert ledger.charge(request()) == release
     assert ledger.release(charge.id) == release
-    assert ledger.releases() == (release,)
-    assert ledger.charges() == (charge,)
+    assert ledger.releases() == ledger.charges() == (release,)
     assert epsilon_spent(ledger) == 1
 
 
@@ -99,7 +98,7 @@ def test_a_key_stands_for_one_request_for_ever(
         ledger.fulfill(charge.id, b"the list")
     with pytest.raises(KeyReused, match="monday"):
         ledger.charge(other)
-    assert ledger.charges() == (charge,)
+    assert [each.id for each in ledger.charges()] == [charge.id]
 
 
 def test_a_charge_without_a_release_is_never_drawn_again(ledger: Ledger) -> None:

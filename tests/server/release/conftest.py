@@ -13,9 +13,10 @@ from server.release.small_log import COUNTS
 from askew.dp.composition import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.dp.release import PRIVACY_UNIT
-from askew_server.counting import ContributionBound, CountingTask, TopCounts
+from askew_server.counting import CountingTask, EventSource, TopCounts
 from askew_server.ledger import Ledger
-from askew_server.release.plan import EventSource, ReleasePlan
+from askew_server.release.plan import ReleasePlan
+from askew_server.release.selectors import MechanismRequest
 
 Run = Callable[..., int]
 Captured = pytest.CaptureFixture[str]
@@ -42,16 +43,20 @@ def plan_of() -> Callable[..., ReleasePlan]:
 
     def make(**changes: Any) -> ReleasePlan:
         source = EventSource(events="log.csv", catalog=changes.pop("catalog", "films.csv"))
+        asked: dict[str, Any] = {
+            "k": 3,
+            "epsilon": Fraction(2),
+            "delta": Fraction(0),
+            "neighbors": ADD_OR_REMOVE_ONE,
+            "max_items_per_unit": 10,
+        }
+        asked |= {name: changes.pop(name) for name in [*asked] if name in changes}
         values = {
             "dataset": "films",
             "version": "1",
             "source": source,
-            "k": 3,
-            "epsilon": Fraction(2),
-            "delta": Fraction(0),
             "mechanism": "canonical",
-            "neighbors": ADD_OR_REMOVE_ONE,
-            "bound": ContributionBound(10),
+            "asked": MechanismRequest(**asked),
         }
         return ReleasePlan(**{**values, **changes})
 

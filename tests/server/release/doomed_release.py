@@ -25,10 +25,10 @@ from typing import Any
 from askew.noise.randomness import SystemBits
 from askew_server.cli.options import Workplace
 from askew_server.cli.release_run import Output, run
-from askew_server.counting import EventCounter
+from askew_server.counting import EventCounter, EventSource
 from askew_server.ledger import Ledger
 from askew_server.ledger.anchor import Anchor
-from askew_server.release.plan import EventSource, ReleasePlan
+from askew_server.release.plan import ReleasePlan
 
 Reached = Callable[[str], None]
 EPSILON = Fraction(1, 100)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from threading import Barrier, BrokenBarrierError, Event, Lock
@@ -16,11 +17,11 @@ from askew.dp.analyst import PayWhatYouGet, TopKQuestion
 from askew.dp.release import release_from_bytes
 from askew.errors import DataError, NotFound, Refused
 from askew.noise.randomness import SystemBits
-from askew_server.counting import ContributionBound, CountingTask, TopCounts
-from askew_server.ledger import Ledger
-from askew_server.release.analysts import AnalystDesk, Offer
+from askew_server.counting import CountingTask, EventSource, TopCounts
+from askew_server.ledger import EventDigests, Ledger
+from askew_server.release.analysts import AnalystDesk
 from askew_server.release.job import Beat, ReleaseJob
-from askew_server.release.plan import EventSource
+from askew_server.release.plan import place_of
 
 # At epsilon 1/2 an outcome, the items at 3,000 and more are far above the threshold, which is at
 # 1 + ln(10 / delta) / epsilon = 48, and the items at 20 and 10 are below it.
@@ -32,7 +33,7 @@ TERMS = PayWhatYouGet(
     slack=Fraction(1, 10**8),
 )
 PATIENCE = 120  # seconds; only a hang waits for it
-OFFER = Offer(EventSource(events="log.csv", catalog="films.csv"), ContributionBound(10))
+OFFERED = CountingTask(events="log.csv", max_items_per_unit=10, limit=1001)
 
 
 class Counting:
@@ -58,7 +59,7 @@ def counting() -> Counting:
 def desk(ledger: Ledger, counting: Counting) -> AnalystDesk:
     """A desk at which ada has a budget."""
     ledger.grant("films", "ada", TERMS)
-    return AnalystDesk(ledger, {"films": OFFER}, ReleaseJob(ledger, counting, SystemBits()))
+    return AnalystDesk(ledger, {"films": OFFERED}, ReleaseJob(ledger, counting, SystemBits()))
 
 
 def ask(k: int, key: str, dataset: str = "films") -> TopKQuestion:
@@ -117,7 +118,7 @@ def test_the_same_key_for_another_question_is_refused(desk: AnalystDesk) -> None
 def test_the_same_key_under_another_bound_is_refused(ledger: Ledger, desk: AnalystDesk) -> None:
     """A bound decides which events count. Planted bug: a digest of the question without it."""
     desk.top_k("ada", ask(5, "a"))
-    other = Offer(OFFER.source, ContributionBound(9))
+    other = replace(OFFERED, max_items_per_unit=9)
     rebound = AnalystDesk(ledger, {"films": other}, ReleaseJob(ledger, Counting(), SystemBits()))
     with pytest.raises(Refused, match="another question"):
         rebound.top_k("ada", ask(5, "a"))
@@ -129,10 +130,12 @@ def test_the_place_of_analysts_events_is_known_to_other_budgets(
     """Once, however many questions. Planted bug: releases alone say what they are made from."""
     desk.top_k("ada", ask(5, "a"))
     desk.top_k("ada", ask(5, "b"))
-    elsewhere = Offer(EventSource(events="other.csv"), OFFER.bound)
-    assert ledger.sharers("books", OFFER.events) == ("films",)
-    assert ledger.sharers("films", OFFER.events) == ()
-    assert ledger.sharers("books", elsewhere.events) == ()
+    here, elsewhere = (
+        EventDigests(bytes(32), place_of(EventSource(events=name))) for name in ("log.csv", "other")
+    )
+    assert ledger.sharers("books", here) == ("films",)
+    assert ledger.sharers("films", here) == ()
+    assert ledger.sharers("books", elsewhere) == ()
 
 
 def test_keys_of_different_analysts_are_their_own(ledger: Ledger, desk: AnalystDesk) -> None:
@@ -202,7 +205,7 @@ def test_one_question_is_counted_at_a_time(ledger: Ledger) -> None:
         return COUNTS
 
     ledger.grant("films", "ada", TERMS)
-    desk = AnalystDesk(ledger, {"films": OFFER}, ReleaseJob(ledger, count, SystemBits()))
+    desk = AnalystDesk(ledger, {"films": OFFERED}, ReleaseJob(ledger, count, SystemBits()))
     with ThreadPoolExecutor(2) as pool:
         answers = list(pool.map(lambda key: desk.top_k("ada", ask(1, key)), "ab"))
     assert (len(answers), met) == (2, [])
@@ -255,7 +258,7 @@ def test_an_answer_leaves_at_a_public_moment_and_so_does_a_failure(
 
     ledger.grant("films", "ada", TERMS)
     job = ReleaseJob(ledger, count, SystemBits(), beat=Beat(clock, wait), wait=clock.wait)
-    answering = AnalystDesk(ledger, {"films": OFFER}, job, lock)
+    answering = AnalystDesk(ledger, {"films": OFFERED}, job, lock)
     with pytest.raises(OSError, match="went away") if broken else nullcontext():
         answering.top_k("ada", ask(5, "a"))
     assert clock.now == pytest.approx(100 + leaves)
@@ -286,7 +289,7 @@ def test_what_is_wrong_with_a_log_is_found_before_the_charge(
     ledger.grant("films", "ada", TERMS)
     beat = Beat(clock, wait)
     job = ReleaseJob(ledger, counting, SystemBits(), beat=beat, wait=clock.wait, look=look)
-    desk = AnalystDesk(ledger, {"films": OFFER}, job)
+    desk = AnalystDesk(ledger, {"films": OFFERED}, job)
     broken, began = True, clock.now
     with pytest.raises(DataError, match="line 6"):
         desk.top_k("ada", ask(5, "a"))
@@ -309,7 +312,7 @@ def test_nothing_is_charged_by_a_server_that_stops_while_it_looks(
     job = ReleaseJob(
         ledger, counting, SystemBits(), wait=stopping.wait, look=lambda _: stopping.set()
     )
-    desk = AnalystDesk(ledger, {"films": OFFER}, job)
+    desk = AnalystDesk(ledger, {"films": OFFERED}, job)
     with pytest.raises(Refused, match="stopping"):
         desk.top_k("ada", ask(5, "a"))
     assert desk.budget("ada", "films").calls == 0
@@ -333,11 +336,11 @@ def test_two_servers_with_one_key_give_the_same_bytes(
 
     ledger.grant("films", "ada", TERMS)
     with Ledger(*paths) as other:
-        first = AnalystDesk(ledger, {"films": OFFER}, ReleaseJob(ledger, count, SystemBits()))
+        first = AnalystDesk(ledger, {"films": OFFERED}, ReleaseJob(ledger, count, SystemBits()))
         never = Counting()
         never.broken = True
         job = ReleaseJob(other, never, SystemBits(), wait=wait)
-        second = AnalystDesk(other, {"films": OFFER}, job)
+        second = AnalystDesk(other, {"films": OFFERED}, job)
         with ThreadPoolExecutor(2) as pool:
             one = pool.submit(first.top_k, "ada", ask(5, "a"))
             assert counting.wait(PATIENCE)
@@ -352,7 +355,9 @@ def test_a_server_that_stops_waits_for_no_other_and_answers_nobody(
 ) -> None:
     plan_key = ask(5, "a")
     stopping = AnalystDesk(
-        ledger, {"films": OFFER}, ReleaseJob(ledger, Counting(), SystemBits(), wait=lambda _: True)
+        ledger,
+        {"films": OFFERED},
+        ReleaseJob(ledger, Counting(), SystemBits(), wait=lambda _: True),
     )
     with pytest.raises(Refused, match="stopping"):
         stopping.top_k("ada", plan_key)

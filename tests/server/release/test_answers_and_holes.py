@@ -20,12 +20,11 @@ from askew.dp.release import PRIVACY_UNIT, release_from_bytes
 from askew.errors import DataError
 from askew.noise.randomness import ReplayBits
 from askew.wire.releases import answer_from_bytes, answer_to_bytes
-from askew_server.counting import ContributionBound, CountingTask, EventCounter
+from askew_server.counting import CountingTask, EventCounter
 from askew_server.counting.engines.duckdb import DuckDBEngine
 from askew_server.ledger import Ledger
-from askew_server.release.analysts import AnalystDesk, Offer
+from askew_server.release.analysts import AnalystDesk
 from askew_server.release.job import ReleaseJob
-from askew_server.release.plan import EventSource
 
 TERMS = PayWhatYouGet(
     k_star=50, l_star=9, epsilon=Fraction(1, 4), delta=Fraction(1, 10**6), slack=Fraction(1, 10**6)
@@ -52,9 +51,11 @@ def answer(folder: Path, events: str, seed: int) -> tuple[bytes, BudgetStatus]:
     with Ledger(folder / "ledger.sqlite", folder / "anchor") as book:
         book.open_dataset("films", "1", CAP, PRIVACY_UNIT, ADD_OR_REMOVE_ONE)
         book.grant("films", "ada", TERMS)
-        offer = Offer(EventSource(events=events), ContributionBound(10))
+        offered = CountingTask(events=events, max_items_per_unit=10, limit=1001)
         job = ReleaseJob(book, EventCounter(engine, bytes(32)), coins)
-        reply = AnalystDesk(book, {"films": offer}, job).top_k("ada", TopKQuestion("films", 7, "q"))
+        reply = AnalystDesk(book, {"films": offered}, job).top_k(
+            "ada", TopKQuestion("films", 7, "q")
+        )
     engine.close()
     return reply
 

@@ -17,7 +17,7 @@ from askew_server.published.reader import ReleaseReader
 BUDGET, FAILED, PATIENCE = 3, 1, 120
 Run = Callable[..., int]
 Captured = pytest.CaptureFixture[str]
-KNOWN = ("release", "--events", "log.csv", "--catalog", "films.csv", "--epsilon", 20, "--k", 3)
+KNOWN = ("release", "--events", "log.csv", "--catalog", "films.csv", "--epsilon", 20, "-k", 3)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -133,7 +133,7 @@ def test_a_dry_run_refuses_a_key_that_stands_for_another_request(
     opened: Path, run: Run, capsys: Captured
 ) -> None:
     assert run(*KNOWN, "--key", "monday") == 0
-    assert run(*KNOWN, "--key", "monday", "--k", 4, "--dry-run") == FAILED
+    assert run(*KNOWN, "--key", "monday", "-k", 4, "--dry-run") == FAILED
     assert "the key 'monday' stands for another request" in capsys.readouterr().err
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
@@ -16,12 +16,11 @@ import askew.mechanisms
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, BoundedRange, PureDP
 from askew.errors import ParameterError
 from askew.mechanisms import Canonical, Peeling, PermuteAndFlip
-from askew.mechanisms.shortfall import Shortfall, Worst, people_below
+from askew.mechanisms.shortfall import Shortfall, Worst, error_bound
 from askew.mechanisms.tally import Counts
 from askew.noise.randomness import RandomBits, SystemBits
-from askew_server.cli.release_run import Order
 from askew_server.release.plan import ReleasePlan
-from askew_server.release.selectors import Kind, Wish, kinds
+from askew_server.release.selectors import MechanismRequest, MechanismSpec, specs
 
 ROOT = Path(__file__).parents[3]
 Run = Callable[..., int]
@@ -40,26 +39,26 @@ ROUNDS = {
 }
 
 
-@pytest.mark.parametrize("mechanism", kinds())
+@pytest.mark.parametrize("mechanism", specs())
 def test_a_loss_is_rounds_only_where_the_mechanism_is_bounded_range(
     plan_of: MakePlan, mechanism: str
 ) -> None:
     """Planted bugs: a row without its rounds, and the rounds of peeling for permute-and-flip."""
-    delta = MILLIONTH if kinds()[mechanism].needs_delta else Fraction(0)
+    delta = MILLIONTH if specs()[mechanism].needs_delta else Fraction(0)
     plan = plan_of(mechanism=mechanism, k=K, epsilon=EPSILON, delta=delta)
     loss = plan.charge_request(ranged=True).loss
     rounds = (loss.epsilon, loss.rounds) if isinstance(loss, BoundedRange) else None
     assert rounds == ROUNDS.get(mechanism)
 
 
-@pytest.mark.parametrize("mechanism", [name for name, row in kinds().items() if row.needs_bound])
+@pytest.mark.parametrize("mechanism", [name for name, row in specs().items() if row.needs_bound])
 def test_what_needs_a_bound_never_says_that_it_needs_none(
     plan_of: MakePlan, mechanism: str
 ) -> None:
     """Planted bug: a row that needs a bound and leaves the sentence out."""
-    delta = MILLIONTH if kinds()[mechanism].needs_delta else Fraction(0)
+    delta = MILLIONTH if specs()[mechanism].needs_delta else Fraction(0)
     plan = plan_of(mechanism=mechanism, delta=delta)
-    said = plan.kind.noise(plan.selector, plan.max_items_per_unit)
+    said = plan.spec.noise(plan.selector, plan.asked.max_items_per_unit)
     assert "the bound of 10" in said
     assert "needs no bound" not in said
 
@@ -111,19 +110,19 @@ def said_of(toy: Toy, bound: int | None) -> str:
 def toy(monkeypatch: pytest.MonkeyPatch) -> str:
     """The name of a row that the table has for this test."""
 
-    def build(wish: Wish) -> Toy:
-        return Toy(k=wish.k, epsilon=wish.epsilon)
+    def build(asked: MechanismRequest) -> Toy:
+        return Toy(k=asked.k, epsilon=asked.epsilon)
 
-    table = kinds() | {"toy": Kind(build, rounds=Toy.rounds, noise=said_of)}
+    table = specs() | {"toy": MechanismSpec(build, rounds=Toy.rounds, noise=said_of)}
     for module in ("selectors", "forecast"):
-        monkeypatch.setattr(f"askew_server.release.{module}.kinds", lambda: table)
+        monkeypatch.setattr(f"askew_server.release.{module}.specs", lambda: table)
     return "toy"
 
 
 def test_a_row_is_all_that_a_plan_asks_of_a_mechanism(plan_of: MakePlan, toy: str) -> None:
     """Planted bug: accuracy, or rounds, by a list of known classes."""
-    plan = plan_of(mechanism=toy, epsilon=Fraction(6), bound=None)
-    assert people_below(plan.selector, 500) == 7
+    plan = plan_of(mechanism=toy, epsilon=Fraction(6), max_items_per_unit=None)
+    assert error_bound(plan.selector, 500) == 7
     assert plan.charge_request().loss == PureDP(Fraction(6), ADD_OR_REMOVE_ONE)
     assert plan.charge_request(ranged=True).loss == Toy(k=3, epsilon=Fraction(6)).rounds()
     release = plan.select(COUNTS, charge=1, bits=SystemBits())
@@ -134,11 +133,11 @@ def test_a_row_is_all_that_an_operator_is_told_from(
     opened: Path, run: Run, capsys: Captured, toy: str
 ) -> None:
     """Planted bug: the sentence about noise by a list of known classes."""
-    assert run("explain", "--items", 50, "--epsilon", 3, "--mechanism", toy) == 0
+    assert run("explain", "--catalog-size", 50, "--epsilon", 3, "--mechanism", toy) == 0
     words = capsys.readouterr().out
     assert "a toy of epsilon 3 and bound None" in words
     assert "more than 7 people below" in words
-    numbers = ("--epsilon", 3, "--k", 2, "--mechanism", toy, "--format", "json")
+    numbers = ("--epsilon", 3, "-k", 2, "--mechanism", toy, "--format", "json")
     assert run("release", "--events", "log.csv", "--catalog", "films.csv", *numbers) == 0
     shown = capsys.readouterr()
     assert json.loads(shown.out)["mechanism"] == toy
@@ -164,7 +163,7 @@ def mechanisms_named(source: str) -> Iterator[str]:
         match node:
             case ast.alias(name=name) if name in askew.mechanisms.__all__:
                 yield name
-            case ast.Constant(value=str(name)) if name in kinds():
+            case ast.Constant(value=str(name)) if name in specs():
                 yield name
 
 
@@ -184,9 +183,3 @@ def test_nothing_but_the_table_names_a_mechanism() -> None:
         if list(mechanisms_named(path.read_text(encoding="utf-8")))
     }
     assert found == KNOWING
-
-
-def test_an_order_holds_its_plan_and_repeats_none_of_it() -> None:
-    own = {each.name for each in fields(Order)}
-    assert "plan" in own
-    assert own & {each.name for each in fields(ReleasePlan)} == set()

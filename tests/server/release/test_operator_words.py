@@ -17,10 +17,19 @@ from askew.dp.release import release_from_bytes
 BUDGET, FAILED = 3, 1
 Run = Callable[..., int]
 Captured = pytest.CaptureFixture[str]
-KNOWN = ("release", "--events", "log.csv", "--catalog", "films.csv", "--epsilon", 20, "--k", 3)
+KNOWN = ("release", "--events", "log.csv", "--catalog", "films.csv", "--epsilon", 20, "-k", 3)
 GRANT = (
     *("ledger", "grant", "--dataset", "films", "--principal", "ada", "--slack", "1e-8"),
-    *("--outcomes", 100, "--questions", 10, "--epsilon", "0.1", "--delta", "1e-9"),
+    *(
+        "--outputs",
+        100,
+        "--questions",
+        10,
+        "--epsilon-per-output",
+        "0.1",
+        "--delta-per-question",
+        "1e-9",
+    ),
 )
 
 
@@ -94,12 +103,12 @@ def test_a_refused_release_says_what_is_left_of_the_data_sets_budget(
 
 
 def test_a_refused_grant_says_the_same(opened: Path, run: Run, capsys: Captured) -> None:
-    assert run(*GRANT, "--outcomes", 40_000) == BUDGET
+    assert run(*GRANT, "--outputs", 40_000) == BUDGET
     assert "of the data set's budget of 40 is spent, 40 is left" in capsys.readouterr().err
 
 
 def test_a_refused_delta_is_called_delta(opened: Path, run: Run, capsys: Captured) -> None:
-    unknown = ("release", "--events", "log.csv", "--epsilon", 20, "--delta", "1e-5", "--k", 5)
+    unknown = ("release", "--events", "log.csv", "--epsilon", 20, "--delta", "1e-5", "-k", 5)
     assert run(*unknown) == BUDGET
     assert "this would cost 1e-05 delta; 0 of the data set's" in capsys.readouterr().err
 
@@ -158,7 +167,7 @@ def release_hostile(folder: Path, run: Run, form: str) -> None:
     with duckdb.connect() as database:
         database.execute("CREATE TABLE items AS SELECT unnest($1) AS item", [HOSTILE])
         database.execute("COPY items TO 'items.parquet'")
-    hostile = ("--catalog", "items.parquet", "--k", len(HOSTILE), "--format", form)
+    hostile = ("--catalog", "items.parquet", "-k", len(HOSTILE), "--format", form)
     assert run("release", "--events", "log.csv", "--epsilon", 1, *hostile) == 0
 
 
@@ -193,7 +202,7 @@ def test_a_key_is_bound_to_the_engine_that_was_asked(
         with duckdb.connect(str(opened / f"{name}.duckdb")) as database:
             database.execute("CREATE TABLE events AS FROM 'log.csv'")
     source = ("--events", "events", "--catalog", "films.csv", "--as-of", "monday")
-    asked = ("release", *source, "--epsilon", 20, "--k", 3)
+    asked = ("release", *source, "--epsilon", 20, "-k", 3)
     assert run(*asked, "--key", "monday", "--engine", "duckdb:one.duckdb") == 0
     assert run(*asked, "--key", "monday", "--engine", "duckdb:two.duckdb") == FAILED
     assert "stands for another request" in capsys.readouterr().err

@@ -14,18 +14,18 @@ from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, ApproximateDP, Boun
 from askew.errors import ParameterError
 from askew.mechanisms.limited_domain import LimitedDomain
 from askew.noise.randomness import SystemBits
-from askew_server.counting import ContributionBound, TopCounts
-from askew_server.release.plan import EventSource, ReleasePlan
-from askew_server.release.selectors import kinds, rounds_of
+from askew_server.counting import EventSource, TopCounts
+from askew_server.release.plan import ReleasePlan
+from askew_server.release.selectors import rounds_of, specs
 
 MakePlan = Callable[..., ReleasePlan]
 MILLIONTH = Fraction(1, 10**6)
-KNOWN_ONLY = [name for name, kind in kinds().items() if kind.needs_catalog]
-ANY_DOMAIN = [name for name, kind in kinds().items() if not kind.needs_catalog]
+KNOWN_ONLY = [name for name, kind in specs().items() if kind.needs_catalog]
+ANY_DOMAIN = [name for name, kind in specs().items() if not kind.needs_catalog]
 
 
 def delta_for(mechanism: str) -> Fraction:
-    return MILLIONTH if kinds()[mechanism].needs_delta else Fraction(0)
+    return MILLIONTH if specs()[mechanism].needs_delta else Fraction(0)
 
 
 @pytest.mark.parametrize("mechanism", KNOWN_ONLY)
@@ -62,6 +62,7 @@ def test_a_delta_that_would_buy_nothing_is_refused(plan_of: MakePlan) -> None:
     [
         {"k": 0},
         {"k": 10_001},
+        {"max_items_per_unit": 0},
         {"epsilon": Fraction(0)},
         {"epsilon": Fraction(-1)},
         {"epsilon": 0.5},
@@ -80,7 +81,7 @@ def test_numbers_that_make_no_mechanism_are_refused_before_anything_is_spent(
 # -- what it spends -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mechanism", kinds())
+@pytest.mark.parametrize("mechanism", specs())
 def test_every_mechanism_spends_what_was_asked_and_no_more(
     plan_of: MakePlan, mechanism: str
 ) -> None:
@@ -89,8 +90,8 @@ def test_every_mechanism_spends_what_was_asked_and_no_more(
     charged = plan.charge_request().loss
     selector = plan.selector
     own = selector.privacy_loss()
-    if isinstance(selector, LimitedDomain) and selector.delta < plan.delta:
-        own = selector.composed_loss(plan.delta - selector.delta)
+    if isinstance(selector, LimitedDomain) and selector.delta < plan.asked.delta:
+        own = selector.composed_loss(plan.asked.delta - selector.delta)
     assert isinstance(charged, PureDP | ApproximateDP)
     assert own.epsilon <= charged.epsilon == 2
     assert getattr(own, "delta", 0) <= getattr(charged, "delta", 0) == delta_for(mechanism)
@@ -124,10 +125,10 @@ def test_many_rounds_gain_by_bounded_range() -> None:
 
 def test_bounded_range_rounds_are_named_where_the_data_set_composes_them(plan_of: MakePlan) -> None:
     loss = plan_of(mechanism="peeling", k=4).charge_request(ranged=True).loss
-    assert loss == BoundedRange(Fraction(1, 2), 4, Fraction(0), plan_of().neighbors)
+    assert loss == BoundedRange(Fraction(1, 2), 4, Fraction(0), plan_of().asked.neighbors)
 
 
-@pytest.mark.parametrize("mechanism", kinds())
+@pytest.mark.parametrize("mechanism", specs())
 @pytest.mark.parametrize("k", [1, 3, 20])
 def test_a_data_set_that_composes_is_never_charged_more_than_was_asked(
     plan_of: MakePlan, mechanism: str, k: int
@@ -135,8 +136,8 @@ def test_a_data_set_that_composes_is_never_charged_more_than_was_asked(
     """Planted bug: rounds whose sum is above epsilon, charged as rounds."""
     plan = plan_of(mechanism=mechanism, k=k, delta=delta_for(mechanism))
     loss = plan.charge_request(ranged=True).loss
-    assert epsilon_of(loss) <= plan.epsilon
-    assert delta_of(loss) <= plan.delta
+    assert epsilon_of(loss) <= plan.asked.epsilon
+    assert delta_of(loss) <= plan.asked.delta
 
 
 @pytest.mark.parametrize("mechanism", ["permute-and-flip", "pnf-joint", "one-shot"])
@@ -145,7 +146,7 @@ def test_a_mechanism_that_is_not_bounded_range_is_added(plan_of: MakePlan, mecha
     assert isinstance(plan_of(mechanism=mechanism).charge_request(ranged=True).loss, PureDP)
 
 
-@pytest.mark.parametrize("mechanism", kinds())
+@pytest.mark.parametrize("mechanism", specs())
 def test_the_contribution_bound_scales_epsilon_only_where_one_person_is_bounded(
     plan_of: MakePlan, mechanism: str
 ) -> None:
@@ -154,7 +155,7 @@ def test_the_contribution_bound_scales_epsilon_only_where_one_person_is_bounded(
     At a bound of 1000 a person may change all counts here; Canonical and its like protect that.
     """
     one, many = (
-        plan_of(mechanism=mechanism, delta=delta_for(mechanism), bound=ContributionBound(bound))
+        plan_of(mechanism=mechanism, delta=delta_for(mechanism), max_items_per_unit=bound)
         for bound in (1, 1000)
     )
     scaled = mechanism in {"laplace-counts", "laplace-domain", "limited-domain"}
@@ -178,7 +179,7 @@ CHANGES: list[dict[str, object]] = [
     {"catalog": "other.csv"},
     {"source": EventSource(events="log.csv", catalog="films.csv", engine="duckdb:other")},
     {"source": EventSource(events="log.csv", catalog="films.csv", engine="spark:local")},
-    {"bound": ContributionBound(11)},
+    {"max_items_per_unit": 11},
     {"dataset": "books"},
     {"version": "2"},
     {"neighbors": REPLACE_ONE},
@@ -233,7 +234,7 @@ def test_an_item_of_any_name_can_win(plan_of: MakePlan, mechanism: str) -> None:
     assert {*release.items} == {"a\\u{a}b\\u{1b}", "(no name)", "x" * 500}
 
 
-@pytest.mark.parametrize("mechanism", kinds())
+@pytest.mark.parametrize("mechanism", specs())
 def test_a_catalog_needs_k_items_unless_the_mechanism_may_stop_before(
     plan_of: MakePlan, mechanism: str
 ) -> None:

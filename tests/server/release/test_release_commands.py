@@ -28,9 +28,20 @@ Run = Callable[..., int]
 Captured = pytest.CaptureFixture[str]
 
 
-KNOWN = ("release", "--events", "log.csv", "--catalog", "films.csv", "--epsilon", 20, "--k", 3)
-NO_GRANT = ("--outcomes", 1, "--questions", 1, "--epsilon", 0, "--delta", "1e-9", "--slack", "1e-9")
-UNKNOWN = ("release", "--events", "log.csv", "--epsilon", 20, "--delta", "1e-9", "--k", 5)
+KNOWN = ("release", "--events", "log.csv", "--catalog", "films.csv", "--epsilon", 20, "-k", 3)
+NO_GRANT = (
+    "--outputs",
+    1,
+    "--questions",
+    1,
+    "--epsilon-per-output",
+    0,
+    "--delta-per-question",
+    "1e-9",
+    "--slack",
+    "1e-9",
+)
+UNKNOWN = ("release", "--events", "log.csv", "--epsilon", 20, "--delta", "1e-9", "-k", 5)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -114,13 +125,14 @@ def test_events_may_be_parquet_or_tables_of_an_engine(
         database.execute("CREATE TABLE seen AS SELECT unit AS who, item AS film FROM 'log.csv'")
         database.execute("CREATE TABLE films AS SELECT item AS film FROM 'films.csv'")
         database.execute("COPY seen TO 'log.parquet'")
+        database.execute("COPY films TO 'films.parquet'")
     sources = {
-        "parquet": ("--events", "log.parquet", "--catalog", "films.csv"),
-        "table": ("--events", "seen", "--catalog", "films", "--catalog-item-column", "film"),
+        "parquet": ("--events", "log.parquet", "--catalog", "films.parquet"),
+        "table": ("--events", "seen", "--catalog", "films"),
     }
     engine = ("--engine", "duckdb:log.duckdb") if form == "table" else ()
     columns = ("--unit-column", "who", "--item-column", "film")
-    numbers = ("--epsilon", 20, "--k", 3, "--format", "csv", "--as-of", "monday")
+    numbers = ("--epsilon", 20, "-k", 3, "--format", "csv", "--as-of", "monday")
     assert run("release", *sources[form], *engine, *columns, *numbers) == 0
     assert capsys.readouterr().out.split() == [
         "place,item",
@@ -177,7 +189,7 @@ def test_a_key_that_stands_for_another_request_is_refused(
     opened: Path, run: Run, capsys: Captured
 ) -> None:
     assert run(*KNOWN, "--key", "monday") == 0
-    assert run(*KNOWN, "--key", "monday", "--k", 4) == FAILED
+    assert run(*KNOWN, "--key", "monday", "-k", 4) == FAILED
     assert "key" in capsys.readouterr().err.splitlines()[-1]
     assert spent(run, capsys) == "20"
 
@@ -226,7 +238,7 @@ def test_two_data_sets_have_to_be_told_apart(opened: Path, run: Run, capsys: Cap
         (*KNOWN, "--epsilon", "1/0"),
         (*KNOWN, "--epsilon", "0"),
         (*KNOWN, "--epsilon", "-1"),
-        (*KNOWN, "--k", "0"),
+        (*KNOWN, "-k", "0"),
         (*KNOWN, "--delta", "0.1"),
         (*KNOWN, "--max-items-per-unit", "0"),
         (*KNOWN, "--mechanism", "guess"),
@@ -261,7 +273,7 @@ def test_what_cannot_be_meant_is_a_usage_error(
         ("ledger", "show", "--ledger", "none.sqlite"),
         ("ledger", "show", "--dataset", "books"),
         ("ledger", "unfreeze", "--reason", "it is not frozen"),
-        ("token", "mint", "--key", "none", "--principal", "ada"),
+        ("token", "mint", "--token-key", "none", "--principal", "ada"),
     ],
 )
 def test_what_cannot_be_done_is_one_line_and_spends_nothing(
@@ -459,7 +471,16 @@ def test_an_empty_ledger_lists_nothing(opened: Path, run: Run, capsys: Captured)
 def test_the_ledger_shows_charges_and_budgets_in_every_form(
     opened: Path, run: Run, capsys: Captured, form: str
 ) -> None:
-    terms = ("--outcomes", 100, "--questions", 10, "--epsilon", "0.1", "--delta", "1e-9")
+    terms = (
+        "--outputs",
+        100,
+        "--questions",
+        10,
+        "--epsilon-per-output",
+        "0.1",
+        "--delta-per-question",
+        "1e-9",
+    )
     assert run(*KNOWN) == 0
     grant = ("ledger", "grant", "--dataset", "films", "--principal", "ada", *terms)
     assert run(*grant, "--slack", "1e-8") == 0
@@ -501,7 +522,7 @@ def test_the_demo_needs_nothing_and_leaves_nothing(
     folder: Path, run: Run, capsys: Captured
 ) -> None:
     before = contents(folder)
-    assert run("release", "--demo", "--k", 5) == 0
+    assert run("release", "--demo", "-k", 5) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("SIMULATED events")
     assert "Of the true top 5, known here because nobody is in it:" in shown
@@ -514,7 +535,7 @@ def test_a_key_and_a_token_are_made_for_one_principal(
     from askew_server.serving.bearer import read_key
 
     assert run("token", "key", "analysts.key") == 0
-    assert run("token", "mint", "--key", "analysts.key", "--principal", "ada") == 0
+    assert run("token", "mint", "--token-key", "analysts.key", "--principal", "ada") == 0
     token = capsys.readouterr().out.strip()
     assert read_key(folder / "analysts.key").verified(f"Bearer {token}").principal == "ada"
 

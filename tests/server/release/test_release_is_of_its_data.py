@@ -15,12 +15,12 @@ import pytest
 from askew.dp.composition import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, PureDP
 from askew.dp.release import PRIVACY_UNIT
-from askew_server.ledger import Charge, ChargeRequest, EventMark, Ledger
+from askew_server.ledger import Charge, ChargeRequest, EventDigests, Ledger
 
 USAGE, BUDGET, FAILED = 2, 3, 1
 Run = Callable[..., int]
 Captured = pytest.CaptureFixture[str]
-KNOWN = ("release", "--events", "log.csv", "--catalog", "films.csv", "--epsilon", 10, "--k", 3)
+KNOWN = ("release", "--events", "log.csv", "--catalog", "films.csv", "--epsilon", 10, "-k", 3)
 
 
 def spent(run: Run, capsys: Captured) -> str:
@@ -186,7 +186,7 @@ def test_a_ledger_keeps_each_source_once_and_knows_the_newest_charge_of_other_ev
             key=key,
             digest=key.encode() * 32,
             loss=PureDP(Fraction(1), ADD_OR_REMOVE_ONE),
-            events=EventMark(request * 32, place if dataset != "c" else b"q" * 32, state),
+            events=EventDigests(request * 32, place if dataset != "c" else b"q" * 32, state),
         )
 
     with Ledger(tmp_path / "ledger", tmp_path / "anchor") as book:
@@ -203,7 +203,7 @@ def test_a_ledger_keeps_each_source_once_and_knows_the_newest_charge_of_other_ev
         assert book.made_of_other_events(first) is None
         assert book.made_of_other_events(later) == charges[0].id
         found = {
-            each: book.sharers(each, asked(each, "1", b"x").events or EventMark(b"", b""))
+            each: book.sharers(each, asked(each, "1", b"x").events or EventDigests(b"", b""))
             for each in "abc"
         }
         assert found == {"a": (), "b": ("a",), "c": ()}  # c: elsewhere, and of no known state

@@ -14,13 +14,13 @@ from mounts import read_only
 from askew.dp.analyst import PayWhatYouGet, TopKQuestion
 from askew.errors import LedgerError, NotFound
 from askew.noise.randomness import SystemBits
-from askew_server.counting import ContributionBound, CountingTask, TopCounts
+from askew_server.counting import CountingTask, TopCounts
 from askew_server.ledger import Ledger, storage
 from askew_server.published import reader as release_reader
 from askew_server.published.reader import ReleaseReader
-from askew_server.release.analysts import AnalystPlan, Offer
+from askew_server.release.analysts import AnalystPlan
 from askew_server.release.job import ReleaseJob
-from askew_server.release.plan import EventSource, ReleasePlan
+from askew_server.release.plan import ReleasePlan
 
 Count = Callable[[CountingTask], TopCounts]
 MakePlan = Callable[..., ReleasePlan]
@@ -79,8 +79,8 @@ def test_an_answer_to_an_analyst_is_no_public_release(
 ) -> None:
     """Planted bug: every stored payload served to everybody."""
     ledger.grant("films", "ada", TERMS)
-    offer = Offer(EventSource(events="log.csv"), ContributionBound(10))
-    plan = AnalystPlan(TopKQuestion("films", 5, "a"), "1", TERMS, offer)
+    offered = CountingTask(events="log.csv", max_items_per_unit=10, limit=1001)
+    plan = AnalystPlan(TopKQuestion("films", 5, "a"), "1", TERMS, offered)
     stored = ReleaseJob(ledger, count, SystemBits()).publish(plan, plan.charge_request("ada"))
     reader = ReleaseReader(paths[0])
     assert reader.page("", 0, 100).summaries == ()

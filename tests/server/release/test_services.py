@@ -30,12 +30,12 @@ from askew.wire.releases import (
     question_to_bytes,
 )
 from askew.wire.v1 import popularity_pb2 as pb
-from askew_server.counting import ContributionBound, CountingTask, TopCounts
+from askew_server.counting import CountingTask, TopCounts
 from askew_server.ledger import Ledger
 from askew_server.published.reader import ReleaseReader
-from askew_server.release.analysts import AnalystDesk, AnalystPlan, Offer
+from askew_server.release.analysts import AnalystDesk, AnalystPlan
 from askew_server.release.job import ReleaseJob
-from askew_server.release.plan import EventSource, ReleasePlan
+from askew_server.release.plan import ReleasePlan
 from askew_server.serving.analyst import AnalystService
 from askew_server.serving.bearer import BearerKey, Principals, RateLimit, Revocations
 from askew_server.serving.call import Service
@@ -89,7 +89,7 @@ async def wired(
     plans = [plan_of(k=k) for k in (1, 2)]
     published = [job.publish(plan, plan.charge_request()).payload for plan in plans]
     ledger.grant("films", "ada", TERMS)
-    offer = Offer(EventSource(events="log.csv"), ContributionBound(10))
+    offered = CountingTask(events="log.csv", max_items_per_unit=10, limit=1001)
     revocations = Revocations(paths[0].with_name("revoked"))
     lines = io.StringIO()
     observer = Observer(EventLog(lines))
@@ -97,7 +97,7 @@ async def wired(
     principals = Principals(KEY, revocations, rate, observer.token_refused)
     services: list[Service] = [
         PopularityService(ReleaseReader(paths[0])),
-        AnalystService(AnalystDesk(ledger, {"films": offer}, job), principals),
+        AnalystService(AnalystDesk(ledger, {"films": offered}, job), principals),
     ]
     server = RunningServer(services, ServerConfig(), observer)
     await server.start()

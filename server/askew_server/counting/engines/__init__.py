@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from importlib import import_module
+from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from urllib.parse import parse_qsl
 
-from sqlglot import exp
-
-from askew.errors import DataError, ParameterError
+from askew.errors import ParameterError
 from askew_server.counting.contract import Engine
-from askew_server.counting.statements import quoted_table
 from askew_server.interruptible import Progress
 
-_TEXT_FILES = (".csv", ".csv.gz")
-_WHY = (
-    *("authentication failed", "no password supplied", "no pg_hba.conf entry", "does not exist"),
-    *("connection refused", "no such file or directory", "failed to resolve host", "not known"),
-    *("timeout", "timed out", "too many clients", "starting up", "certificate", "ssl"),
-)
-_FILES = (".parquet", *_TEXT_FILES)
 # What else than host and base may say, in a query, where the events are. Nothing here is a secret.
 _PLACES = ("database", "dbname", "host", "hostaddr", "port", "service")
 # Name and password may hold a "?" or "#" that is not written otherwise, as libpq reads them.
@@ -31,76 +18,16 @@ _SERVER = re.compile(r"//(?:[^/]*@)?([^/?]*)([^?]*)\??(.*)", re.DOTALL)
 _PORTS = {"postgresql": ":5432", "clickhouse": ":8123"}
 
 
-def is_file(name: str) -> bool:
-    """Whether a source is read from files; every other name is a table's."""
-    return name.lower().endswith(_FILES)
-
-
-def is_text_file(name: str) -> bool:
-    """Whether a source is read from files whose column names are but their first line."""
-    return name.lower().endswith(_TEXT_FILES)
-
-
-def table_parts(name: str) -> tuple[str, ...]:
-    """The identifiers in "table", "schema.table" or "catalog.schema.table", as they are written."""
-    parts = tuple(name.split("."))
-    if not all(parts) or len(parts) > 3:
-        raise DataError(
-            f"{name!r} names neither a file ({', '.join(_FILES)}) nor a table (schema.table)"
-        )
-    return parts
-
-
-def no_rows(table: tuple[str, ...], dialect: str) -> str:
-    """A statement that gives all columns of a table and none of its rows."""
-    return exp.select("*").from_(quoted_table(table)).limit(0).sql(dialect=dialect)
-
-
-def driver(module: str, extra: str) -> ModuleType:
-    """The driver of an optional engine, or the command that installs it."""
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name != module.partition(".")[0]:
-            raise
-        raise DataError(
-            f"this engine needs {module}, which is not installed: pip install 'askew[{extra}]'"
-        ) from None
-
-
-@contextmanager
-def failures_named(
-    where: str,
-    failure: type[Exception] | tuple[type[Exception], ...],
-    reason: Callable[[Exception], str],
-) -> Iterator[None]:
-    """An engine's failure as a DataError; its own words may quote a row, `reason` knows which."""
-    try:
-        yield
-    except failure as error:
-        raise DataError(f"{where}: {reason(error)}") from None
-
-
-def no_connection(error: Exception) -> str:
-    """Why there is no connection, in words of our own. A driver's words quote what it took for the
-    host, and that is half of the password where one has an unescaped "@".
-    """
-    words = str(error).lower()
-    found = [why for why in _WHY if why in words] or [type(error).__name__]
-    return f"no connection ({', '.join(found)})"
-
-
-def open_engine(  # noqa: PLR0913 (each by its name)
+def open_engine(
     address: str = "duckdb:",
     *,
     memory_limit: str | None = None,
-    temp_directory: Path | None = None,
     multi_line: bool = False,
     progress: Progress | None = None,
     warn: Callable[[str], object] = lambda _: None,
 ) -> Engine:
-    """The engine at an address; memory_limit, progress and warn are DuckDB's alone,
-    temp_directory and multi_line (whether fields of csv files may span lines) also Spark's.
+    """The engine at an address; memory_limit, progress and warn are DuckDB's alone, multi_line
+    (whether fields of csv files may span lines) is also Spark's.
 
     duckdb:                       inside this process, for parquet and csv files (the default)
     duckdb:events.duckdb          the tables of a DuckDB file, opened for reading
@@ -120,7 +47,6 @@ def open_engine(  # noqa: PLR0913 (each by its name)
             return DuckDBEngine(
                 Path(rest) if rest else None,
                 memory_limit=memory_limit,
-                temp_directory=temp_directory,
                 multi_line=multi_line,
                 progress=progress,
                 warn=warn,
@@ -128,9 +54,7 @@ def open_engine(  # noqa: PLR0913 (each by its name)
         case "spark":
             from askew_server.counting.engines.spark import SparkEngine
 
-            return SparkEngine(
-                rest or "local[*]", temp_directory=temp_directory, multi_line=multi_line
-            )
+            return SparkEngine(rest or "local[*]", multi_line=multi_line)
         case "postgresql" | "postgres":
             from askew_server.counting.engines.postgres import PostgresEngine
 

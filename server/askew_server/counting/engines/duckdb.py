@@ -12,13 +12,6 @@ from typing import Any, BinaryIO
 import duckdb
 
 from askew.errors import DataError
-from askew_server.counting.engines import (
-    failures_named,
-    is_file,
-    is_text_file,
-    no_rows,
-    table_parts,
-)
 from askew_server.counting.engines.csv_files import (
     MARK,
     MARKED_MARK,
@@ -29,6 +22,13 @@ from askew_server.counting.engines.csv_files import (
     cut_in_words,
     is_cut,
     unmarked,
+)
+from askew_server.counting.engines.driver import (
+    failures_named,
+    is_file,
+    is_text_file,
+    no_rows,
+    table_parts,
 )
 from askew_server.counting.engines.files import (
     FileState,

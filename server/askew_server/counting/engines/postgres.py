@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from askew.errors import DataError
-from askew_server.counting.engines import (
+from askew_server.counting.engines.driver import (
     driver,
     failures_named,
     is_file,

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from askew.errors import DataError
-from askew_server.counting.engines import (
+from askew_server.counting.engines.csv_files import cut_in_words, is_cut
+from askew_server.counting.engines.driver import (
     driver,
     failures_named,
     is_file,
@@ -16,7 +17,6 @@ from askew_server.counting.engines import (
     no_rows,
     table_parts,
 )
-from askew_server.counting.engines.csv_files import cut_in_words, is_cut
 from askew_server.counting.engines.files import (
     FileState,
     are_as_they_were,

@@ -39,7 +39,7 @@ from askew.retrieval.buckets import BucketRule
 from askew.spaces.buckets import Meanings
 from askew.spaces.encoder import MAX_SIZE
 from askew.spaces.vectors import FeatureSpace
-from askew_server.ledger import Charge, ChargeRequest, EventMark, Ledger
+from askew_server.ledger import Charge, ChargeRequest, EventDigests, Ledger
 from askew_server.ratings import RatingTable, read_ratings
 from askew_server.ratings.vectors import has_vectors, read_vectors
 from askew_server.taste.prior.gaussian import GaussianPrior, Plan
@@ -324,8 +324,8 @@ def check_needs(rule: RuleKind | None, prior: PriorSource | None) -> None:
 class PaidRelease:
     """Releases of one data set in one ledger.
 
-    place, state: where the ratings are, and which they are, as `EventMark` has them: vectors that
-    are fixed say nothing of them. tell: given the request before it is charged.
+    place, state: where the ratings are, and which they are, as `EventDigests` has them: vectors
+    that are fixed say nothing of them. tell: given the request before it is charged.
     """
 
     ledger: Ledger
@@ -349,7 +349,7 @@ class PaidRelease:
             key=f"prior given item vectors {digest.hex()[:32]}",
             digest=digest,
             loss=plan.loss,
-            events=EventMark(asked, self.place, self.state),
+            events=EventDigests(asked, self.place, self.state),
         )
         self.tell(request)
         answer = self.ledger.charge(request)

@@ -24,7 +24,7 @@ from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.noise.lattice import TwoSidedGeometric
 from askew.noise.randomness import RandomBits, SystemBits
 from askew_server.demo.simulation import films, simulate
-from askew_server.ledger import EventMark, Ledger
+from askew_server.ledger import EventDigests, Ledger
 from askew_server.ratings import RatingTable
 from askew_server.taste.model.item_model import train
 from askew_server.taste.prior import gaussian as gaussian_prior
@@ -181,8 +181,8 @@ def test_other_budgets_know_what_a_prior_was_made_from(ledger: Ledger) -> None:
     """By its place or by its content. Planted bug: releases of counts alone say so."""
     paid(ledger)(PLAN, trained())
     for place, state in ((PLACE, bytes(32)), (bytes(32), STATE)):
-        assert ledger.sharers("films", EventMark(bytes(32), place, state)) == ("ratings",)
-    assert ledger.sharers("films", EventMark(bytes(32), bytes(32), bytes(32))) == ()
+        assert ledger.sharers("films", EventDigests(bytes(32), place, state)) == ("ratings",)
+    assert ledger.sharers("films", EventDigests(bytes(32), bytes(32), bytes(32))) == ()
 
 
 # -- nothing but the release -----------------------------------------------------------------------

@@ -26,9 +26,9 @@ from askew.protocol.signal import Query, Signal
 from askew.retrieval.posterior import covered
 from askew_server.cli.main import cli
 from askew_server.demo.simulation import films, simulate
-from askew_server.ledger import EventMark, Ledger
+from askew_server.ledger import EventDigests, Ledger
 from askew_server.ratings import RatingTable
-from askew_server.release.plan import EventSource
+from askew_server.release.plan import place_of_file
 from askew_server.retrieval.served import snapshot_of
 from askew_server.retrieval.snapshot import Retriever
 from askew_server.taste.model import artifact, rule_choice
@@ -500,8 +500,8 @@ def test_a_prior_of_other_ratings_is_another_release_and_says_so(
     assert changed in said("d", "ratings")
     with Ledger(*places) as ledger:
         assert ledger.dataset("ratings").spent.epsilon == 2
-        events = EventSource(events=str(tmp_path / "ratings.csv")).place
-        assert ledger.sharers("films", EventMark(bytes(32), events)) == ("other", "ratings")
+        events = place_of_file(str(tmp_path / "ratings.csv"))
+        assert ledger.sharers("films", EventDigests(bytes(32), events)) == ("other", "ratings")
 
 
 def test_no_mistyped_ledger_comes_into_being(tmp_path: Path, files: list[str]) -> None:

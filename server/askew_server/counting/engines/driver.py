@@ -1,0 +1,80 @@
+"""What every engine needs: names of files and tables, its driver, its failures in our words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from types import ModuleType
+
+from sqlglot import exp
+
+from askew.errors import DataError
+from askew_server.counting.statements import quoted_table
+
+_TEXT_FILES = (".csv", ".csv.gz")
+_WHY = (
+    *("authentication failed", "no password supplied", "no pg_hba.conf entry", "does not exist"),
+    *("connection refused", "no such file or directory", "failed to resolve host", "not known"),
+    *("timeout", "timed out", "too many clients", "starting up", "certificate", "ssl"),
+)
+_FILES = (".parquet", *_TEXT_FILES)
+
+
+def is_file(name: str) -> bool:
+    """Whether a source is read from files; every other name is a table's."""
+    return name.lower().endswith(_FILES)
+
+
+def is_text_file(name: str) -> bool:
+    """Whether a source is read from files whose column names are but their first line."""
+    return name.lower().endswith(_TEXT_FILES)
+
+
+def table_parts(name: str) -> tuple[str, ...]:
+    """The identifiers in "table", "schema.table" or "catalog.schema.table", as they are written."""
+    parts = tuple(name.split("."))
+    if not all(parts) or len(parts) > 3:
+        raise DataError(
+            f"{name!r} names neither a file ({', '.join(_FILES)}) nor a table (schema.table)"
+        )
+    return parts
+
+
+def no_rows(table: tuple[str, ...], dialect: str) -> str:
+    """A statement that gives all columns of a table and none of its rows."""
+    return exp.select("*").from_(quoted_table(table)).limit(0).sql(dialect=dialect)
+
+
+def driver(module: str, extra: str) -> ModuleType:
+    """The driver of an optional engine, or the command that installs it."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != module.partition(".")[0]:
+            raise
+        raise DataError(
+            f"this engine needs {module}, which is not installed: pip install 'askew[{extra}]'"
+        ) from None
+
+
+@contextmanager
+def failures_named(
+    where: str,
+    failure: type[Exception] | tuple[type[Exception], ...],
+    reason: Callable[[Exception], str],
+) -> Iterator[None]:
+    """An engine's failure as a DataError; its own words may quote a row, `reason` knows which."""
+    try:
+        yield
+    except failure as error:
+        raise DataError(f"{where}: {reason(error)}") from None
+
+
+def no_connection(error: Exception) -> str:
+    """Why there is no connection, in words of our own. A driver's words quote what it took for the
+    host, and that is half of the password where one has an unescaped "@".
+    """
+    words = str(error).lower()
+    found = [why for why in _WHY if why in words] or [type(error).__name__]
+    return f"no connection ({', '.join(found)})"
