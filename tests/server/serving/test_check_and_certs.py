@@ -297,8 +297,6 @@ def test_no_file_is_overwritten_and_then_none_is_made(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--days", 0), "from 1 to 397"),
-        (("--days", 398), "from 1 to 397"),
         (("--host", "bücher.test"), "a host name or an address"),
         (("--host", "localhost:7571"), "without a port"),
         (("--host", "a b"), "a host name or an address"),
