@@ -62,7 +62,7 @@ async def device(address: str, directory: str) -> dict[str, int]:
         value_of(await companion.connect())
         _said("connected")
         for match in companion.search("", RATED):
-            companion.rate(match.title.label, 5.0)
+            companion.rate(match.title, 5.0)
         answer = value_of(await companion.ask())
         _said("asked")
         turn = (await library.refresh()).next_look.timestamp()

@@ -114,7 +114,7 @@ async def ask_once(settings: ClientSettings, address: str, ledger: Path) -> tupl
     async with opened as companion:
         answer = value_of(await companion.ask())
     assert answer.used == len(RATINGS)
-    return tuple(result.title.title for result in answer.results)
+    return tuple(result.title for result in answer.results)
 
 
 def bodies_held(ledger: Path) -> int:

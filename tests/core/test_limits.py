@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings, target
 from hypothesis import strategies as st
 
+from askew.catalog.columns import ItemColumns
 from askew.catalog.item import Item
 from askew.catalog.listing import Listing
-from askew.catalog.packed_items import PackedItems
 from askew.errors import OutOfRange
 from askew.limits import MAX_MARKS, MAX_TEXT, has_few_marks, is_mark
 
@@ -58,14 +58,14 @@ def test_more_marks_in_a_row_than_a_script_needs_are_refused(name: str) -> None:
     with pytest.raises(OutOfRange, match=said):
         Listing(0, text, (0.0, 0.0))
     with pytest.raises(OutOfRange, match=said):
-        PackedItems(f"{MARKED}\n{text}\n{MARKED}".encode(), [0] * 3, [0] * 3, [()])
+        ItemColumns(f"{MARKED}\n{text}\n{MARKED}".encode(), [0] * 3, [0] * 3, [()])
 
 
 def test_marks_that_scripts_need_are_taken() -> None:
     """Marks at the end of a line and at the start of the next are of two titles."""
     titles = [MARKED, ABOVE * MAX_MARKS, "Tiếng Việt".encode().decode(), "ガギグ", "बाज़ीराव"]
     assert all(map(has_few_marks, titles))
-    assert len(PackedItems("\n".join(titles).encode(), [0] * 5, [0] * 5, [()])) == 5
+    assert len(ItemColumns("\n".join(titles).encode(), [0] * 5, [0] * 5, [()])) == 5
 
 
 PARTS = st.tuples(

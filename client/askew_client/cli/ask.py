@@ -171,7 +171,7 @@ def answer_lines(found: Answer) -> Iterator[str]:
     """The ranking as text, the pick marked."""
     for result in found.results:
         came = "  (came with the answer)" if result.came else ""
-        yield f"{'*' if result.picked else ' '} {result.title.label}{came}"
+        yield f"{'*' if result.picked else ' '} {result.title}{came}"
     yield f"({found.source}; * is your pick, chosen on this device)"
     if not found.used:
         yield _NOTHING_RATED
@@ -231,9 +231,9 @@ def answer_as_json(found: Answer) -> dict[str, object]:
     return {
         "source": found.source,
         "simulated": found.simulated,
-        "pick": found.pick.title.label,
-        "results": [result.title.label for result in found.results],
-        "came": [result.title.label for result in found.results if result.came],
+        "pick": found.pick.title,
+        "results": [result.title for result in found.results],
+        "came": [result.title for result in found.results if result.came],
         "used_ratings": found.used,
         "unused_ratings": found.unused,
         "mode": {

@@ -32,7 +32,7 @@ class Prepared:
 def ranked_here(exchange: Exchange, model: Model, settings: ClientSettings, taken: Taken) -> Answer:
     """The best of what this device holds or has met."""
     ranking = exchange.rank_all(settings.k)
-    return present.answer_of(exchange, ranking, model.titles, mode=in_words(taken, model.card))
+    return present.answer_of(exchange, ranking, mode=in_words(taken, model.card))
 
 
 def ranked_with(
@@ -46,7 +46,6 @@ def ranked_with(
     return present.answer_of(
         exchange,
         exchange.rank_only(places) if only else exchange.rank_all(settings.k),
-        model.titles,
         mode=in_words(asked.taken, model.card),
         came=present.payloads_of(places, slate),
         departure=present.departure_of(exchange, asked.question.remembered, asked.slot),

@@ -19,7 +19,7 @@ from askew_client.profile.named_place import NamedPlace
 from askew_client.profile.title_search import Matches
 from askew_client.settings.settings import ClientSettings, slot_of
 from askew_client.taste.exchange import Exchange
-from askew_client.views.answers import Bar, Connection, Match, SignalPreview, Title
+from askew_client.views.answers import Bar, Connection, Match, SignalPreview
 
 if TYPE_CHECKING:
     from askew_client.near.places import PlaceDesk
@@ -69,20 +69,14 @@ class Companion(QuestionDesk):
         """
         with self._network.guard.private():
             document = self._profile.read()
-            search = self._with_met(self._connected(), document.met).search
-            return Matches(search.titles, search.places(text, limit), document)
+            model = self._with_met(self._connected(), document.met)
+            return Matches(model.catalog.items, model.search.places(text, limit), document)
 
     def bars(self) -> tuple[Bar, ...]:
         """The private profile, a bar for each number; empty when nothing of it is rated."""
         with self._network.guard.private():
             model, exchange = self._connected(), self._exchange()
             return present.bars_of(exchange, model.ends) if exchange.ratings else ()
-
-    def shared_titles(self) -> tuple[Title, ...]:
-        """What anybody is shown, for nothing: k titles of the connected catalog, best first."""
-        catalog = self._connected().catalog
-        shared = catalog.shared_slate[: self._settings.k]
-        return tuple(present.title_of(catalog.items[item]) for item in shared)
 
     def preview(self, epsilon: Fraction, k: int) -> SignalPreview:
         """What a fresh signal of epsilon and k would tell and give. Public; needs a connection.

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
-from askew.catalog.joined_catalog import joined, joined_rows
 from askew.catalog.titles import TitleIndex
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
@@ -19,7 +18,7 @@ from askew.spaces.item_codes import decode, decode_boosts, encode, encode_boosts
 from askew_client.device import present
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.met import Met, MetItem
-from askew_client.profile.title_search import Titles, TitleSearch
+from askew_client.profile.title_search import TitleSearch
 from askew_client.settings.settings import ClientSettings
 from askew_client.storage.guard import Guard
 from askew_client.taste.choice import Held
@@ -53,7 +52,7 @@ class Model:
             card,
             catalog,
             present.connection_of(card, catalog),
-            TitleIndex(catalog),
+            TitleIndex(catalog.items),
             card.space.encoder.contributions(catalog.vectors),
             held.edition,
             Held(len(catalog), held.size),
@@ -66,11 +65,6 @@ class Model:
         """
         return self.alone.ends if self.alone else present.ends_of(self.card, self.catalog)
 
-    @property
-    def titles(self) -> Titles:
-        """The titles of its items, by their places."""
-        return Titles(self.catalog.items)
-
     @cached_property
     def search(self) -> TitleSearch:
         """The titles to be searched: made for who types, and not for a question."""
@@ -79,8 +73,8 @@ class Model:
         return self.alone.search.with_more(self.catalog.items[len(self.alone.catalog) :])
 
     def with_met(self, met: Met) -> Model:
-        """With the items met in this space that the device does not hold. What is held is neither
-        made again nor copied, or its time would tell whether anything was met.
+        """With the items met in this space that the device does not hold. Nothing is made again of
+        what is held: its columns are copied, a few bytes an item.
         """
         new = [each for each in met.items if self.index.of_label(each.item.label) is None]
         if met.space_version != self.card.space.version or not new:
@@ -89,12 +83,13 @@ class Model:
         vectors = decode(b"".join([each.codes for each in new]), space.scales, len(new))
         boosts = decode_boosts(bytes(each.boost for each in new))
         items = tuple([each.item for each in new])
-        catalog = joined(self.catalog, Catalog(items, vectors, boosts, ()))
+        catalog = self.catalog.joined(Catalog(items, vectors, boosts, ()))
+        more = space.encoder.contributions(vectors)
         return replace(
             self,
             catalog=catalog,
-            index=self.index.with_more(catalog),
-            contributions=joined_rows(self.contributions, space.encoder.contributions(vectors)),
+            index=self.index.with_more(items),
+            contributions=np.concatenate([self.contributions, more]),
             alone=self,
         )
 

@@ -14,7 +14,6 @@ from types import MappingProxyType
 import numpy as np
 
 from askew.catalog.catalog import Catalog
-from askew.catalog.item import Item
 from askew.catalog.titles import TitleIndex
 from askew.dp.privacy import SignalLoss
 from askew.noise.lattice import LatticeLaplace
@@ -37,7 +36,6 @@ from askew_client.views.answers import (
     Departure,
     ModeView,
     Result,
-    Title,
 )
 from askew_client.views.quote import Quote, Terms
 
@@ -67,11 +65,6 @@ def map_axes_of(card: ModelCard, catalog: Catalog) -> tuple[int, ...]:
     scores = (catalog.vectors @ card.space.encoder.directions) * catalog.boosts[:, None]
     spread = scores.std(axis=0)  # (d,)
     return tuple(sorted(np.argsort(-spread, kind="stable")[:2].tolist()))
-
-
-def title_of(item: Item) -> Title:
-    """An item as text."""
-    return Title(item.label, item.title, item.genres)
 
 
 def ratings_of(
@@ -113,23 +106,20 @@ def ends_of(card: ModelCard, catalog: Catalog) -> tuple[tuple[str, str], ...]:
 def answer_of(  # noqa: PLR0913
     exchange: Exchange,
     ranking: Ranking,
-    titles: Sequence[Title],
     *,
     mode: ModeView,
     came: Mapping[int, bytes | None] = MappingProxyType({}),
     departure: Departure | None = None,
     cost: Cost | None = None,
 ) -> Answer:
-    """A private ranking, ready to show. titles are the catalog's. came: the items that an answer
-    brought, with their payloads.
-    """
+    """A private ranking, ready to show. came: what an answer brought, with the payloads."""
     return Answer(
         mode=mode,
         departure=departure,
         cost=cost,
         source=exchange.card.source,
         simulated=exchange.card.simulated,
-        results=results_of(exchange, ranking, titles, came),
+        results=results_of(exchange, ranking, came),
         used=len(exchange.ratings),
         unused=exchange.unused,
     )
@@ -198,16 +188,15 @@ def quote_of(terms: Terms, taken: Taken, card: ModelCard) -> Quote:
 def results_of(
     exchange: Exchange,
     ranking: Ranking,
-    titles: Sequence[Title],
     came: Mapping[int, bytes | None],
 ) -> tuple[Result, ...]:
     """The private ranking as lines, best first, the pick marked."""
-    pick, reasons = ranking.best, _reasons(exchange, ranking, titles)
+    pick, reasons = ranking.best, _reasons(exchange, ranking)
     return tuple(
         [
             Result(
                 place=place,
-                title=titles[item],
+                title=exchange.catalog.items[item].label,
                 seen=item in exchange.ratings,
                 picked=item == pick,
                 score=ranking.scores[item],
@@ -220,7 +209,7 @@ def results_of(
     )
 
 
-def _reasons(exchange: Exchange, ranking: Ranking, titles: Sequence[Title]) -> list[str]:
+def _reasons(exchange: Exchange, ranking: Ranking) -> list[str]:
     """For each item in order, the like that adds most to its score, if any does."""
     catalog, like_from = exchange.catalog, exchange.card.space.scale.like_from
     liked = [item for item, rating in exchange.ratings.items() if rating >= like_from]
@@ -231,7 +220,7 @@ def _reasons(exchange: Exchange, ranking: Ranking, titles: Sequence[Title]) -> l
         return [""] * len(order)
     best = zip(shares.argmax(axis=1).tolist(), shares.max(axis=1).tolist(), strict=True)
     return [
-        f", most of all because you like {titles[liked[at]].label}" if most > 0 else ""
+        f", most of all because you like {catalog.items[liked[at]].label}" if most > 0 else ""
         for at, most in best
     ]
 

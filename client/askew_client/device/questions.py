@@ -225,9 +225,9 @@ class QuestionDesk(ProfileDesk):
 
     def _kept(self, answer: Answer) -> Answer:
         """Remember an answer, on this device alone."""
-        labels = tuple([result.title.label for result in answer.results])
+        labels = tuple([result.title for result in answer.results])
         slot = "" if answer.departure is None else answer.departure.slot
-        past = PastAnswer(self._today(), slot, labels, answer.pick.title.label)
+        past = PastAnswer(self._today(), slot, labels, answer.pick.title)
         self._profile.change(lambda document: document.answered(past))
         return answer
 
@@ -293,7 +293,7 @@ class QuestionDesk(ProfileDesk):
 
     def _know(self, model: Model) -> None:
         self._known = model.index
-        self._titles = model.titles
+        self._items = model.catalog.items
 
     def _exchange_of(
         self, model: Model, document: ProfileDocument, settings: ClientSettings

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from askew.catalog.item import Item
 from askew.catalog.title_key import title_key
 from askew_client.profile.document import ProfileDocument, State
 from askew_client.profile.store import ProfileStore
-from askew_client.views.answers import PastAnswer, Rated, Title
+from askew_client.views.answers import PastAnswer, Rated
 
 if TYPE_CHECKING:
     from askew.catalog.titles import TitleIndex  # brings numpy
@@ -34,7 +35,7 @@ class ProfileDesk:
         self._profile = profile
         # What a connected catalog adds: the titles that it knows, and how it writes them.
         self._known: TitleIndex | None = None
-        self._titles: Sequence[Title] = ()
+        self._items: Sequence[Item] = ()
 
     def ratings(self) -> tuple[Rated, ...]:
         """Everything that the person rated or liked, newest first."""
@@ -170,5 +171,5 @@ class ProfileDesk:
     def _spelled(self, label: str, kept: Mapping[int | str, str]) -> str:
         """A typed title as the profile or the catalog already writes it."""
         identity = self._identity(label)
-        known = self._titles[identity].label if isinstance(identity, int) else label.strip()
+        known = self._items[identity].label if isinstance(identity, int) else label.strip()
         return kept.get(identity, known)

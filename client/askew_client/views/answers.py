@@ -13,18 +13,6 @@ from fractions import Fraction
 
 
 @dataclass(frozen=True)
-class Title:
-    """One thing of the catalog. All three are text from outside: never markup.
-
-    label is the title as people write it, "Alien (1979)", and the key of a rating.
-    """
-
-    label: str = field(repr=False)
-    title: str = field(repr=False)
-    genres: tuple[str, ...] = field(repr=False, default=())
-
-
-@dataclass(frozen=True)
 class Rated:
     """One rating of the person's own; rating is None for a like without a number.
 
@@ -104,9 +92,12 @@ class Refreshed:
 
 @dataclass(frozen=True)
 class Match:
-    """One title that a search found, with the person's own rating of it, if any."""
+    """One title that a search found, "Alien (1979)", with its genres and the person's own rating of
+    it, if any. Text from outside: never markup.
+    """
 
-    title: Title = field(repr=False)
+    title: str = field(repr=False)
+    genres: tuple[str, ...] = field(repr=False, default=())
     rated: Rated | None = field(repr=False, default=None)
 
 
@@ -163,14 +154,15 @@ class Cost:
 
 @dataclass(frozen=True)
 class Result:
-    """One result, as the device ranks it: place 1 is best. why is words for the person.
+    """One result, as the device ranks it: place 1 is best. title: "Alien (1979)", text from outside
+    and never markup. why is words for the person.
 
     came: the answer brought it; else this device held it, or met it before. payload: what the
     answer brought with it, such as an article, or None.
     """
 
     place: int
-    title: Title = field(repr=False)
+    title: str = field(repr=False)
     seen: bool = field(repr=False)
     picked: bool = field(repr=False)
     score: float = field(repr=False)
@@ -208,7 +200,7 @@ class Answer:
         and following a link in it is.
         """
         found = self.results
-        return {each.title.label: each.payload for each in found if each.payload is not None}
+        return {each.title: each.payload for each in found if each.payload is not None}
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,10 @@ def with_popularity(
     The items of the former slate fill it up to the length that it had. The card's source names the
     release, so that a device can say what it shows before anything is rated.
     """
-    index, labels = TitleIndex(catalog), Counter(title_key(item.label) for item in catalog.items)
+    index, labels = (
+        TitleIndex(catalog.items),
+        Counter(title_key(item.label) for item in catalog.items),
+    )
     clear = (key for key in map(title_key, release.items) if labels[key] < 2)
     found = [item for item in map(index.get, clear) if item is not None]
     popular = dict.fromkeys(item for item in found if item >= card.n_held)

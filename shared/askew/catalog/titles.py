@@ -8,12 +8,11 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.catalog.catalog import Catalog
 from askew.catalog.item import MAX_YEAR, Item
 from askew.catalog.title_key import title_key, without_article
 
@@ -22,103 +21,101 @@ _ARTICLES = ("", "a ", "an ", "the ")
 _ARTICLE_TAGS = range(len(_ARTICLES))
 _YEAR_BITS, _ARTICLE_BITS = MAX_YEAR.bit_length(), 2
 _TAG_BITS = _YEAR_BITS + _ARTICLE_BITS
-_YEARS, _TAGS, _HASHES = [(1 << bits) - 1 for bits in (_YEAR_BITS, _TAG_BITS, 64 - _TAG_BITS)]
+_YEARS, _TAGS, _HASHES, _ALL = [
+    (1 << bits) - 1 for bits in (_YEAR_BITS, _TAG_BITS, 64 - _TAG_BITS, 64)
+]
 
 
 class TitleIndex:
-    """The items of a catalog by `title_key` of what people type: a label, or a title that is clear
-    alone; an English article too many or too few is no matter where that is clear as well. What
-    many items have is never clear without their year.
+    """Items by `title_key` of what people type: a label, or a title that is clear alone; an English
+    article too many or too few is no matter where that is clear as well. What many items have is
+    never clear without their year.
 
-    Keys are made once, here, and 12 bytes an item are kept of them: a number that says the title
-    without its article by 48 bits of a hash, the article, and the year; and the item. So to find a
-    title no item is looked at: who makes a catalog must not decide how long it takes to find one
-    and not another. The hash is keyed by the process, so that nobody makes two titles of one; two
-    of a million titles have the same once in 500 catalogs.
+    The index makes keys once and keeps 24 bytes an item of them: a number that says the title
+    without its article by 48 bits of a hash, the article, and the year; a hash of the label; and
+    the item of each. So it looks at no item to find a title: who makes a catalog must not decide
+    how long it takes to find one and not another. The hashes are keyed by the process, so that
+    nobody makes two titles of one; two of 400,000 titles have the same 48 bits once in 3,500
+    catalogs.
     """
 
-    def __init__(self, catalog: Catalog) -> None:
-        """Of two items with one label the lower id counts."""
-        self._items = catalog.items
-        keys = np.fromiter(map(_of_item, catalog.items), np.uint64, len(catalog))
-        order = np.argsort(keys, kind="stable").astype(np.uint32)
-        keys = keys[order]
-        for same in _runs_of_one(keys):
-            order[same] = sorted(order[same].tolist(), key=lambda at: catalog.items[at].label)
-        self._numbers = array("I", order.tobytes())
-        self._entries = array("Q", keys.tobytes())
+    def __init__(self, items: Sequence[Item]) -> None:
+        self._count = 0
+        self._titles, self._labels = _Sorted(), _Sorted()
+        self._add(items)
 
-    def with_more(self, catalog: Catalog) -> TitleIndex:
-        """The index of a catalog that begins with the items of this one, the same as if made of it.
-        Looks at the others alone, and moves 12 bytes an item.
+    def with_more(self, items: Sequence[Item]) -> TitleIndex:
+        """The index of these items with others behind them, the same as if made of all. Looks at
+        the others alone, and moves 24 bytes an item.
         """
-        index, first = object.__new__(TitleIndex), len(self._items)
-        others = ((catalog.items[at], at) for at in range(first, len(catalog)))
-        more = sorted([(_of_item(item), item.label, at) for item, at in others])
-        places = [self._behind(entry, label) for entry, label, _ in more]
-        index._items = catalog.items
-        index._numbers = _with(self._numbers, places, [at for *_, at in more])
-        index._entries = _with(self._entries, places, [entry for entry, *_ in more])
+        index = object.__new__(TitleIndex)
+        index._count, index._titles, index._labels = self._count, self._titles, self._labels
+        index._add(items)
         return index
 
+    def _add(self, items: Sequence[Item]) -> None:
+        numbers = np.arange(self._count, self._count + len(items), dtype=np.uint32)
+        self._titles = self._titles.with_more(map(_of_item, items), numbers)
+        self._labels = self._labels.with_more((_of_label(item.label) for item in items), numbers)
+        self._count += len(items)
+
     def get(self, key: str) -> int | None:
-        """The item of a key, or None; of several with its label, the first by letters. Looks at no
-        item. O(log n_items).
+        """The item of a key, or None; of several with its label, the first. Looks at no item.
+        O(log n_items).
         """
-        entries = _labels(key)
-        alike = [self._run(entry & ~_TAGS, entry | _TAGS) for entry in entries]
-        labels = [self._run(each, each, run) for each, run in zip(entries, alike, strict=True)]
-        titles = self._run(entries[0], entries[0] | _YEARS, alike[0])
+        entries, run = _labels(key), self._titles.run
+        alike = [run(entry & ~_TAGS, entry | _TAGS) for entry in entries]
+        labels = [run(each, each, every) for each, every in zip(entries, alike, strict=True)]
+        titles = run(entries[0], entries[0] | _YEARS, alike[0])
         for entry, every in zip(entries[1:], alike[1:], strict=True):  # of one year
             dated = [entry & ~_TAGS | tag << _YEAR_BITS | entry & _YEARS for tag in _ARTICLE_TAGS]
-            alike[1:] = [self._run(each, each, every) for each in dated]
-        firsts = [self._numbers[run.start] for run in labels if run]
+            alike[1:] = [run(each, each, every) for each in dated]
+        numbers = self._titles.numbers
+        firsts = [numbers[each.start] for each in labels if each]
         if firsts:
             return min(firsts)
         if len(titles) == 1:
-            return self._numbers[titles.start]
-        clear = [run.start for run in alike if run]
-        return self._numbers[clear[0]] if sum(map(len, alike)) == 1 else None
+            return numbers[titles.start]
+        clear = [each.start for each in alike if each]
+        return numbers[clear[0]] if sum(map(len, alike)) == 1 else None
 
     def of_label(self, label: str) -> int | None:
-        """The item of a label, to the letter, or None. The lower of two counts. O(log n_items)."""
-        found = []
-        for entry in _labels(title_key(label)):
-            run = self._run(entry, entry)
-            at = bisect_left(self._numbers, label, run.start, run.stop, key=self._label)
-            found += [self._numbers[at]] if at < run.stop else []
-        return next((at for at in sorted(found) if self._label(at) == label), None)
+        """The first item of a label, to the letter, or None. Looks at no item. O(log n_items)."""
+        key = _of_label(label)
+        found = self._labels.run(key, key)
+        return self._labels.numbers[found.start] if found else None
 
     def __contains__(self, key: str) -> bool:
         return self.get(key) is not None
 
-    def _run(self, first: int, last: int, within: range | None = None) -> range:
-        """Where entries from one to another stand."""
-        start, stop = (0, len(self._entries)) if within is None else (within.start, within.stop)
-        start = bisect_left(self._entries, first, start, stop)
-        return range(start, bisect_right(self._entries, last, start, stop))
 
-    def _behind(self, entry: int, label: str) -> int:
-        """Where the items of an entry end that have this label, or one before it."""
-        run = self._run(entry, entry)
-        return bisect_right(self._numbers, label, run.start, run.stop, key=self._label)
+class _Sorted:
+    """Numbers of items by keys of 64 bits, ascending; of equal keys the lower number first."""
 
-    def _label(self, number: int) -> str:
-        return self._items[number].label
+    def __init__(self) -> None:
+        self.keys, self.numbers = array("Q"), array("I")
+
+    def with_more(self, keys: Iterable[int], numbers: NDArray[np.uint32]) -> _Sorted:
+        """With more numbers, each of which is higher than all before."""
+        new = np.fromiter(keys, np.uint64, len(numbers))
+        order = np.argsort(new, kind="stable")
+        before = np.frombuffer(self.keys, np.uint64)
+        places = np.searchsorted(before, new[order], side="right")
+        found = _Sorted()
+        found.keys.frombytes(np.insert(before, places, new[order]).tobytes())
+        every = np.insert(np.frombuffer(self.numbers, np.uint32), places, numbers[order])
+        found.numbers.frombytes(every.tobytes())
+        return found
+
+    def run(self, first: int, last: int, within: range | None = None) -> range:
+        """Where keys from one to another stand."""
+        start, stop = (0, len(self.keys)) if within is None else (within.start, within.stop)
+        start = bisect_left(self.keys, first, start, stop)
+        return range(start, bisect_right(self.keys, last, start, stop))
 
 
-def _runs_of_one(keys: NDArray[np.uint64]) -> Iterator[slice]:
-    """Where the same ascending key stands twice or more."""
-    ends = np.flatnonzero(np.diff(keys, append=keys[-1:] + np.uint64(1)))
-    starts = np.append(0, ends[:-1] + 1)
-    for run in np.flatnonzero(starts < ends):
-        yield slice(starts[run], ends[run] + 1)
-
-
-def _with(column: array[int], places: list[int], more: list[int]) -> array[int]:
-    """A column with more numbers, each put before the one at its place."""
-    new = np.insert(np.frombuffer(column, column.typecode), places, np.array(more, column.typecode))
-    return array(column.typecode, new.tobytes())
+def _of_label(label: str) -> int:
+    return hash(label) & _ALL
 
 
 def _of_item(item: Item) -> int:

@@ -185,6 +185,14 @@ class CodedVectors:
         before = np.float32(1) if self._boosts is None else self._boosts
         return CodedVectors(self._codes, self._scales, before * boosts[:, 0])
 
+    def joined(self, vectors: Vectors) -> CodedVectors:
+        """These vectors, and others (m, D) behind them. Raises OutOfRange unless codes can say them
+        exactly.
+        """
+        return CodedVectors(
+            np.concatenate([self._codes, encode(vectors, self._scales)]), self._scales
+        )
+
     def min(self, initial: float) -> np.float32:
         """The least of all numbers and `initial`."""
         return np.float32(min(part.min(initial=initial) for part in self._parts()))
@@ -200,3 +208,10 @@ class CodedVectors:
 def held_vectors(data: bytes, scales: Vectors, n: int) -> Vectors:
     """The vectors (n, D) of codes, for a catalog. Raises Malformed for codes of another size."""
     return cast("Vectors", CodedVectors(check_codes(data, len(scales), n), scales))
+
+
+def joined_vectors(before: Vectors, more: Vectors) -> Vectors:
+    """Vectors (n, D), and others (m, D) behind them; as codes where the first are."""
+    if isinstance(before, CodedVectors):
+        return cast("Vectors", before.joined(more))
+    return np.concatenate([before, more])

@@ -14,9 +14,9 @@ import numpy as np
 from google.protobuf.message import Message
 
 from askew.catalog.catalog import Catalog
+from askew.catalog.columns import ItemColumns
 from askew.catalog.held_file import PIECE_BYTES, Part, file_of
 from askew.catalog.item import MAX_GENRES, Item
-from askew.catalog.packed_items import PackedItems
 from askew.errors import Malformed, OutOfRange
 from askew.protocol.model_card import ModelCard
 from askew.spaces.item_codes import decode_boosts, encode, encode_boosts, held_vectors
@@ -113,7 +113,7 @@ def _words_of(items: Sequence[Item]) -> Iterator[bytes]:
         yield pb.HeldWords(years=years, genres=genres).SerializeToString()
 
 
-def _items_of(words: memoryview, n: int) -> PackedItems:
+def _items_of(words: memoryview, n: int) -> ItemColumns:
     """The items of a `HeldWords`, field by field: only as much is made as n items have."""
     parts: dict[int, list[memoryview]] = {_TITLES: [], _YEARS: [], _GENRES: []}
     pieces = n // _AT_ONCE + 1
@@ -137,7 +137,7 @@ def _items_of(words: memoryview, n: int) -> PackedItems:
     of_years, of_genres = [
         _column(name, parts[number], n) for name, number in (("years", _YEARS), ("genres", _GENRES))
     ]
-    return PackedItems(titles, of_years.years, of_genres.genres, lists)
+    return ItemColumns(titles, of_years.years, of_genres.genres, lists)
 
 
 def piece_from_bytes(data: bytes) -> bytes:

@@ -10,7 +10,7 @@ import pytest
 from click import ClickException
 
 from askew_client.cli import ask
-from askew_client.views.answers import Answer, ModeView, Result, Title
+from askew_client.views.answers import Answer, ModeView, Result
 
 if TYPE_CHECKING:
     from client.conftest import Askew, Outcome
@@ -115,7 +115,7 @@ def test_budget_says_which_way_is_set(askew: Askew, monkeypatch: pytest.MonkeyPa
 
 
 def an_answer(payload: bytes | None) -> Answer:
-    pick = Result(1, Title("Film 1", "Film 1"), False, True, 1.0, "", came=True, payload=payload)
+    pick = Result(1, "Film 1", False, True, 1.0, "", came=True, payload=payload)
     mode = ModeView("query", "one signal")
     return Answer(
         mode, None, None, "made-up films", simulated=True, results=(pick,), used=0, unused=0

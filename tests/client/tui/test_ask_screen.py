@@ -48,7 +48,7 @@ async def test_one_key_asks_and_everything_that_happened_can_be_seen(rated: Devi
         ranking = results(person).results
         picked = next(result for result in ranking if result.picked)
         person.reads("◆ the signal, sent", "Drawn just now for 2026-11", "Spent 8 of 48")
-        person.reads("Your pick, never sent", picked.title.label, "◀ your pick")
+        person.reads("Your pick, never sent", picked.title, "◀ your pick")
         person.reads("SIMULATED")
     (query,) = rated.network.asked
     assert query.k == len(ranking) == 4
@@ -85,7 +85,7 @@ async def test_results_arrive_in_an_order_that_says_nothing_and_are_ranked_then(
         shown = results(person)
         shown.shown = 2
         await person.settled()
-        arriving = sorted(result.title.label for result in shown.results)
+        arriving = sorted(result.title for result in shown.results)
         person.reads(f"◇ {arriving[0]}", f"◇ {arriving[1]}")
         assert not person.shows("◀ your pick")
         shown.shown = len(arriving) + 1

@@ -79,9 +79,9 @@ async def test_a_long_title_and_its_note_are_both_whole(rated: Device) -> None:
         await person.press("f3", "a")
         results = person.app.screen.query_one(ResultList).results
         picked = next(each for each in results if each.picked)
-        person.reads(f"{picked.place} {picked.title.label} ◀ your pick")
+        person.reads(f"{picked.place} {picked.title} ◀ your pick")
         await person.press("f5")
-        person.reads(picked.title.label)
+        person.reads(picked.title)
         assert "…" not in person.sees()
 
 
@@ -92,7 +92,7 @@ async def test_titles_are_whole_in_a_browser_390_pixels_wide(demo: Person) -> No
     shown = demo.sees()
     listed = titles.matches[: titles.scrollable_content_region.height]
     assert len(listed) > 10
-    assert [each.title.label for each in listed if each.title.label not in shown] == []
+    assert [each.title for each in listed if each.title not in shown] == []
     demo.reads("Your profile", "◂", "▸")
     for tab in TABS:
         await demo.press(tab.key.lower())

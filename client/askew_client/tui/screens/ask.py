@@ -410,7 +410,7 @@ def pick_text(answer: Answer) -> Text:
     if not answer.used:
         text.append(f"{NOTHING_RATED}\n", "italic")
     text.append("Your pick, never sent\n", "italic")
-    text.append(f"{best.title.label}\n", "bold")
+    text.append(f"{best.title}\n", "bold")
     text.append(best.why)
     return text
 

@@ -20,7 +20,7 @@ from askew_client.tui.screens.frame import FrameScreen, typed
 from askew_client.tui.widgets.bars import ProfileBars
 from askew_client.tui.widgets.header import Window
 from askew_client.tui.widgets.title_list import STARS, SearchField, Stars, TitleList
-from askew_client.views.answers import Connection, Match, Rated, Title
+from askew_client.views.answers import Connection, Match, Rated
 from askew_client.views.problems import Setback
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def found_titles(device: Companion, text: str, *, only_rated: bool) -> Sequence[
         return device.search(text, LIMIT)
     words = text.casefold().split() if not only_rated else ()
     return tuple(
-        Match(Title(rated.label, rated.label), rated)
+        Match(rated.label, rated=rated)
         for rated in device.ratings()
         if all(word in rated.label.casefold() for word in words)
     )

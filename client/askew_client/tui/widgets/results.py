@@ -60,10 +60,10 @@ class ResultList(Widget):
         """What has arrived so far."""
         if self.ranked:
             return Text("\n").join(self._ranked_line(result) for result in self.results)
-        arriving = sorted(self.results, key=lambda result: result.title.label)
+        arriving = sorted(self.results, key=lambda result: result.title)
         ink = self._ink("results--arrived")
         return Text("\n").join(
-            Text("   ◇ " + fitted(result.title.label, self.size.width - 5), ink, no_wrap=True)
+            Text("   ◇ " + fitted(result.title, self.size.width - 5), ink, no_wrap=True)
             for result in arriving[: self.shown]
         )
 
@@ -81,7 +81,7 @@ class ResultList(Widget):
     def _lines(self, result: Result, width: int) -> list[str]:
         """A title on two rows at most, and its note at the right, below it if need be."""
         room, note = width - _PLACE, _note(result)
-        lines = wrapped(result.title.label, room, 2)
+        lines = wrapped(result.title, room, 2)
         if note and cell_len(lines[-1]) + 2 + len(note) > room:
             lines.append("")
         if note:

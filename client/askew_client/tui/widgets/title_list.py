@@ -128,8 +128,8 @@ class TitleList(ScrollView, can_focus=True):
         for match in matches if self._typed else ():
             if match.rated and match.rated.rating is not None:
                 stars = self.stars.count(match.rated.rating)
-                if self._typed.get(match.title.label) == stars:
-                    del self._typed[match.title.label]
+                if self._typed.get(match.title) == stars:
+                    del self._typed[match.title]
         self._measure()
         self.cursor = self.cursor if keep_cursor else 0
         self.refresh()
@@ -137,9 +137,7 @@ class TitleList(ScrollView, can_focus=True):
     def lists(self, matches: Sequence[Match]) -> bool:
         """Whether these titles are listed already."""
         pairs = zip(self.matches, matches, strict=False)
-        return len(self.matches) == len(matches) and all(
-            a.title.label == b.title.label for a, b in pairs
-        )
+        return len(self.matches) == len(matches) and all(a.title == b.title for a, b in pairs)
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Some lines of the window: their styles are asked for once, not with every line."""
@@ -170,8 +168,8 @@ class TitleList(ScrollView, can_focus=True):
 
         segments = [
             Segment("▌ " if chosen else "  ", ink("titles--stars")),
-            Segment(fitted(match.title.label, label_room), base),
-            Segment(fitted(" · ".join(match.title.genres), detail_room), ink("titles--detail")),
+            Segment(fitted(match.title, label_room), base),
+            Segment(fitted(" · ".join(match.genres), detail_room), ink("titles--detail")),
             Segment(" " * _EDGE, base),
             Segment(*self._stars_of(match.rated, ink)),
             Segment(" " * _EDGE, base),
@@ -188,7 +186,7 @@ class TitleList(ScrollView, can_focus=True):
     @property
     def chosen(self) -> str | None:
         """The title under the cursor."""
-        return self.matches[self.cursor].title.label if self.matches else None
+        return self.matches[self.cursor].title if self.matches else None
 
     def action_move(self, by: int) -> None:
         """Move the cursor."""
@@ -220,18 +218,18 @@ class TitleList(ScrollView, can_focus=True):
         rating = None if match.rated is None else match.rated.rating
         now = 3 - by if rating is None else self.stars.count(rating)
         # A key may be faster than the edit before it.
-        now = self._typed.get(match.title.label, now)
+        now = self._typed.get(match.title, now)
         self._star(match, min(max(now + by, 0.5), STARS))
 
     def action_like(self) -> None:
         """Like the title under the cursor."""
         if self.matches:
-            self.post_message(self.Liked(self.matches[self.cursor].title.label))
+            self.post_message(self.Liked(self.matches[self.cursor].title))
 
     def action_unrate(self) -> None:
         """Take the rating back."""
         if self.matches and self.matches[self.cursor].rated is not None:
-            self.post_message(self.Starred(self.matches[self.cursor].title.label, None))
+            self.post_message(self.Starred(self.matches[self.cursor].title, None))
 
     def on_click(self, event: Click) -> None:
         """Choose a title, or rate it where the stars are."""
@@ -251,5 +249,5 @@ class TitleList(ScrollView, can_focus=True):
         self.virtual_size = Size(self.scrollable_content_region.width, len(self.matches))
 
     def _star(self, match: Match, stars: float) -> None:
-        self._typed[match.title.label] = stars
-        self.post_message(self.Starred(match.title.label, self.stars.rating(stars)))
+        self._typed[match.title] = stars
+        self.post_message(self.Starred(match.title, self.stars.rating(stars)))

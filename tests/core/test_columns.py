@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from askew.catalog.columns import ItemColumns
 from askew.catalog.item import Item
-from askew.catalog.packed_items import PackedItems
 from askew.errors import OutOfRange
 
 TEXT = st.text("aé漢😀 '", min_size=1, max_size=9)
@@ -25,12 +25,20 @@ ITEMS = st.lists(
 
 @given(ITEMS, st.slices(12))
 def test_columns_give_every_item_back(items: list[Item], some: slice) -> None:
-    packed = PackedItems.of(items)
+    packed = ItemColumns.of(items)
     assert [*packed] == items
     assert [packed[at] for at in range(-len(items), len(items))] == items + items
     assert [*packed[some]] == items[some]
     assert packed == items
     assert packed != [*items, Item("one more")]
+
+
+@given(ITEMS, st.lists(st.just(Item("one more", 1999, ("new",))), max_size=2))
+def test_joined_columns_are_those_of_all_items(items: list[Item], more: list[Item]) -> None:
+    """Planted bugs: the lists of genres of the first items for the others; lines that run on."""
+    both = ItemColumns.of(items).joined(more)
+    assert [*both] == [*items, *more]
+    assert [*both.joined(items)] == [*items, *more, *items]
 
 
 @pytest.mark.parametrize(
@@ -52,13 +60,13 @@ def test_columns_that_no_items_have_are_refused(
     titles: str, years: list[int], genres: list[int]
 ) -> None:
     with pytest.raises(OutOfRange):
-        PackedItems(titles.encode(), years, genres, [(), ("drama",)])
+        ItemColumns(titles.encode(), years, genres, [(), ("drama",)])
 
 
 def test_a_genre_that_no_item_may_have_is_refused() -> None:
     with pytest.raises(OutOfRange):
-        PackedItems(b"a", [1], [0], [("\x1b",)])
+        ItemColumns(b"a", [1], [0], [("\x1b",)])
 
 
 def test_a_title_as_long_as_may_be_is_kept_whatever_bytes_it_takes() -> None:
-    assert PackedItems(("a\n" + 500 * "漢").encode(), [0, 0], [0, 0], [()])[1].title == 500 * "漢"
+    assert ItemColumns(("a\n" + 500 * "漢").encode(), [0, 0], [0, 0], [()])[1].title == 500 * "漢"

@@ -1,4 +1,4 @@
-"""Items in columns: what a device holds of a million titles, at a quarter of what objects take."""
+"""Items in columns: a device keeps 400,000 titles in a quarter of the memory of objects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TITLE = "a title or genre"
 _NO_TITLE = OutOfRange(_TITLE, f"printable text of 1 to {MAX_TEXT} characters")
 
 
-class PackedItems(Sequence[Item]):
+class ItemColumns(Sequence[Item]):
     """Items, each made when it is looked at: their titles as UTF-8, a line each, their years and
     the numbers of their lists of genres.
     """
@@ -49,12 +49,29 @@ class PackedItems(Sequence[Item]):
         self._check_titles(np.diff(ends, prepend=-1) - 1)
 
     @classmethod
-    def of(cls, items: Sequence[Item]) -> PackedItems:
+    def of(cls, items: Sequence[Item]) -> ItemColumns:
         """Any items, of which there is at least one."""
+        if isinstance(items, ItemColumns):
+            return items
         lists = {genres: at for at, genres in enumerate(dict.fromkeys(i.genres for i in items))}
         genres = [lists[item.genres] for item in items]
         titles = "\n".join([item.title for item in items])
         return cls(titles.encode(), [item.year or 0 for item in items], genres, [*lists])
+
+    def joined(self, more: Sequence[Item]) -> ItemColumns:
+        """These items, and others behind them, which are items already: nothing is checked again.
+        O(n) bytes copied.
+        """
+        if not more:
+            return self
+        behind, both = ItemColumns.of(more), object.__new__(ItemColumns)
+        both._text = b"\n".join([self._text, behind._text])
+        start, lists = len(self._text) + 1, len(self._lists)
+        both._ends = self._ends + array("I", [start + end for end in behind._ends])
+        both._years = self._years + behind._years
+        both._genres = self._genres + array("I", [lists + number for number in behind._genres])
+        both._lists = self._lists + behind._lists
+        return both
 
     def __len__(self) -> int:
         return len(self._ends)
