@@ -68,8 +68,6 @@ class TitleSearch:
         """
         wanted = plain_text(text).strip()
         words = {word.rstrip(",") for word in wanted.split()} - {""}  # as of "Suspects, The"
-        if not words:
-            return list(range(min(limit, len(self._starts))))
         found = list(islice(self._having([_encoded(word) for word in words]), limit + 1))
         beginning = _END + _encoded(wanted)
         if len(found) <= limit:  # these are all, so those that begin with it are among them
@@ -91,8 +89,7 @@ class TitleSearch:
         """The lines, ascending, that contain each word: looked for by the longest, which is rare
         more often than others.
         """
-        longest = max(words, key=len)
-        for at in self._lines(longest):
+        for at in self._lines(max(words, key=len)) if words else range(len(self._starts)):
             start, end = self._starts[at], self._text.index(_END, self._starts[at])
             if all(self._text.find(word, start, end) >= 0 for word in words):
                 yield at
