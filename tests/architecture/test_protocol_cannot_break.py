@@ -46,71 +46,25 @@ def test_todays_protocol_breaks_nobody(proto: Path) -> None:
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        pytest.param(
-            "repeated sfixed32 values = 5;",
-            "repeated sfixed32 values = 5;\n  // Later.\n  bytes more = 99;",
-            id="a field",
-        ),
-        pytest.param(
-            "  // The public description of the model that serves.",
-            "  // Later.\n  rpc Later(GetModelCardRequest) returns (GetModelCardResponse);\n"
-            "  // The public description of the model that serves.",
-            id="a method",
-        ),
-        pytest.param("// Its title: text, never markup.", "// Its title.", id="a comment"),
-    ],
-)
-def test_an_addition_breaks_nobody(proto: Path, before: str, after: str) -> None:
-    change(proto, before, after)
+def test_an_addition_breaks_nobody(proto: Path) -> None:
+    values = "repeated sfixed32 values = 5;"
+    change(proto, values, f"{values}\n  // Later.\n  bytes more = 99;")
     run = breaking(proto)
     assert run.returncode == 0, run.stdout + run.stderr
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "rule"),
+    ("after", "rule"),
     [
-        pytest.param("  fixed32 n_items = 3;\n", "", "FIELD_NO_DELETE", id="delete"),
-        pytest.param(
-            "  fixed32 n_items = 3;\n",
-            "  reserved 3;\n",
-            "FIELD_NO_DELETE",
-            id="delete and reserve",
-        ),
-        pytest.param(
-            "fixed32 n_items = 3;", "fixed32 n_items = 90;", "FIELD_NO_DELETE", id="renumber"
-        ),
-        pytest.param("fixed32 n_items = 3;", "uint32 n_items = 3;", "FIELD_SAME_TYPE", id="retype"),
-        pytest.param("fixed32 n_items = 3;", "fixed32 count = 3;", "FIELD_SAME_NAME", id="rename"),
-        pytest.param(
-            "repeated sfixed32 values = 5;",
-            "sfixed32 values = 5;",
-            "FIELD_SAME_CARDINALITY",
-            id="one in place of many",
-        ),
-        pytest.param(
-            "  rpc Retrieve(RetrieveRequest) returns (RetrieveResponse);\n",
-            "",
-            "RPC_NO_DELETE",
-            id="delete a method",
-        ),
-        pytest.param(
-            "returns (GetHeldResponse)",
-            "returns (stream GetHeldResponse)",
-            "RPC_SAME_SERVER_STREAMING",
-            id="a stream",
-        ),
-        pytest.param(
-            "package askew.wire.v1;", "package askew.wire.v2;", "PACKAGE", id="another package"
-        ),
+        ("reserved 3;", "FIELD_NO_DELETE"),
+        ("fixed32 n_items = 90;", "FIELD_NO_DELETE"),
+        ("uint32 n_items = 3;", "FIELD_SAME_TYPE"),
+        ("fixed32 count = 3;", "FIELD_SAME_NAME"),
     ],
 )
-def test_a_change_that_breaks_a_device_is_refused(
-    proto: Path, before: str, after: str, rule: str
-) -> None:
-    change(proto, before, after)
+def test_a_change_that_breaks_a_device_is_refused(proto: Path, after: str, rule: str) -> None:
+    """Of each kind one; which kinds there are is buf's own matter."""
+    change(proto, "fixed32 n_items = 3;", after)
     run = breaking(proto)
     assert run.returncode == 100, run.stdout + run.stderr  # buf's code for "it breaks"
     assert rule in run.stdout
