@@ -15,7 +15,6 @@ import pytest
 from askew_client import AskewClient, BlockingClient
 from askew_client.cli.main import cli as askew
 from askew_client.demo.server import demo_server
-from askew_client.settings.settings import ClientSettings
 from askew_server.cli.main import cli as askew_server
 
 ROOT = Path(__file__).parents[2]
@@ -157,33 +156,6 @@ def test_a_paper_is_cited_by_its_own_authors(paper: str) -> None:
 def test_the_readme_opens_with_the_two_commands() -> None:
     commands = [*typed(README)]
     assert [first_program(each) for each in commands[:2]] == [["make", "demo"], ["make", "test"]]
-
-
-def test_the_readme_shows_pieces_of_the_demo_as_its_page_has_them() -> None:
-    """The page is held against the demo itself in tests/end_to_end/test_demo.py."""
-    [shown] = [block for block in blocks(README) if "noisy position" in block]
-    [whole] = [block for block in blocks(page("demo.md")) if "noisy position" in block]
-    pieces = shown.split("...\n")
-    assert len(pieces) > 1
-    assert [piece for piece in pieces if piece not in whole] == []
-
-
-def test_the_readme_says_of_the_demo_what_its_table_says() -> None:
-    table = page("demo.md")
-    [of_20] = re.findall(r"^Askew: noisy position, k = 20 +([\d.]+)", table, re.MULTILINE)
-    [of_one] = re.findall(r"^the noisy position, k = 1 +([\d.]+)", table, re.MULTILINE)
-    readme = " ".join(README.split())
-    assert f"nearest of the 20 is {of_20} km farther than the truly nearest" in readme
-    assert f"of one result, {of_one} km" in readme
-
-
-def test_the_page_of_the_demo_shows_the_settings_of_today() -> None:
-    """Nothing left to fill in, and the settings that a device has by default."""
-    text = page("demo.md")
-    settings = ClientSettings()
-    assert "@@" not in text
-    assert f"and k = {settings.near_k}; no preference" in text
-    assert f"a lifetime cap of {float(settings.place_lifetime_cap):g}, all places" in text
 
 
 def test_the_page_of_releases_shows_what_a_release_prints_today(
