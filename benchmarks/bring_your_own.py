@@ -27,7 +27,7 @@ from askew_server.cli.main import cli
 from askew_server.ratings import read_ratings
 from askew_server.taste.model import artifact
 from askew_server.taste.model.item_model import ItemModel
-from askew_server.taste.training.factors import People, divisors, people_of
+from askew_server.taste.training.factors import Histories, divisors, people_of
 from askew_server.taste.training.given_vectors import for_devices
 from askew_server.taste.training.item_vectors import often_rated
 from askew_server.taste.training.space_fit import scale_of
@@ -162,15 +162,15 @@ EXAMPLES = (
 class Judges:
     """People that no model has seen: most of their ratings, and the likes held out."""
 
-    shown: People
+    shown: Histories
     held_out: NDArray[np.bool_] = field(repr=False)
 
     @classmethod
-    def of(cls, people: People, rng: np.random.Generator) -> Judges:
+    def of(cls, people: Histories, rng: np.random.Generator) -> Judges:
         seen = people.seen.tocoo()
         kept = rng.random(seen.nnz) < 0.8
         mask = csr_array((seen.data[kept], (seen.row[kept], seen.col[kept])), shape=seen.shape)
-        shown = People(csr_array(people.likes.multiply(mask)), mask)
+        shown = Histories(csr_array(people.likes.multiply(mask)), mask)
         return cls(shown, (people.likes - shown.likes).toarray() > 0)
 
     def scores(self, vectors: Vectors) -> NDArray[np.float64]:
@@ -214,7 +214,7 @@ def rows(ratings: Path, items: Path, folder: Path) -> Iterator[str]:
     people = people_of(table, kept, scale_of(table, None))
     rng = np.random.default_rng(0)
     aside = rng.random(table.n_people) < 0.2
-    judges = Judges.of(People(people.likes[aside], people.seen[aside]), rng)
+    judges = Judges.of(Histories(people.likes[aside], people.seen[aside]), rng)
     for number, example in enumerate(EXAMPLES):
         if find_spec(example.needs) is None:
             yield f"{example.name:14} not run: {example.needs} is not installed"

@@ -33,7 +33,7 @@ from askew.placement.hexagonal import place_on_map, sample
 from askew.placement.ring import WrappedLaplace, place_on_wrapped_line
 from askew.protocol.rule_kind import RuleKind
 from askew_server.demo.simulation import simulated_table
-from askew_server.evaluation.study import Cell, Protocol, Study
+from askew_server.evaluation.study import Protocol, Study, StudyCell
 
 DOCS = Path("docs")
 INK = "#1b1b1b"
@@ -89,7 +89,7 @@ def _by_k(study: Study, axes: Axes) -> None:
 
 
 def _line(
-    axes: Axes, cells: Sequence[Cell], x: Sequence[float], label: str, look: tuple[str, str]
+    axes: Axes, cells: Sequence[StudyCell], x: Sequence[float], label: str, look: tuple[str, str]
 ) -> None:
     if cells:
         means, errors = [c.ratio.mean for c in cells], [c.ratio.error for c in cells]
@@ -99,7 +99,7 @@ def _line(
         )
 
 
-def _cells(cells: Iterable[Cell], **fixed: object) -> list[Cell]:
+def _cells(cells: Iterable[StudyCell], **fixed: object) -> list[StudyCell]:
     """The cells whose labels have these values."""
     return [c for c in cells if all(getattr(c.label, n) == v for n, v in fixed.items())]
 

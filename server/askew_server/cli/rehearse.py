@@ -20,10 +20,10 @@ def rehearse() -> None:
     from askew.wire.places import places_to_bytes
     from askew.wire.queries import query_from_bytes
     from askew_server.demo.places import german_towns, places_model
-    from askew_server.demo.rehearsal import Rehearsal
+    from askew_server.demo.rehearsal import RehearsedRules
 
     model = places_model()
-    rehearsal = Rehearsal(model, german_towns().towns)
+    rehearsal = RehearsedRules(model, german_towns().towns)
     for line in sys.stdin:
         way, question = _parts(line)
         slate = rehearsal.answer(way, query_from_bytes(question, model.card))

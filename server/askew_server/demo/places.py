@@ -40,7 +40,7 @@ from askew_server.collections.model import Collection, MetricModel, Towns, with_
 
 
 @dataclass(frozen=True)
-class Kind:
+class PlaceKind:
     """A kind of place: its share of all, a typical price in EUR, and last words of its names."""
 
     name: str
@@ -50,16 +50,16 @@ class Kind:
 
 
 KINDS: Final = (
-    Kind("German", 0.22, 17.0, ("Tavern", "Inn", "Cellar")),
-    Kind("Italian", 0.18, 15.0, ("Trattoria", "Oven", "Osteria")),
-    Kind("Turkish", 0.14, 9.0, ("Grill", "Meze House", "Hearth")),
-    Kind("Bakery", 0.13, 5.0, ("Bakery", "Crumb", "Loaf")),
-    Kind("Burgers", 0.09, 12.0, ("Burgers", "Diner", "Bun")),
-    Kind("Greek", 0.07, 16.0, ("Taverna", "Olive", "Ouzeri")),
-    Kind("Vietnamese", 0.05, 12.0, ("Pho", "Bowl", "Noodles")),
-    Kind("Indian", 0.05, 14.0, ("Tandoor", "Thali", "Spice Room")),
-    Kind("Sushi", 0.04, 21.0, ("Sushi", "Counter", "Roll")),
-    Kind("Vegan", 0.03, 14.0, ("Greens", "Kitchen", "Table")),
+    PlaceKind("German", 0.22, 17.0, ("Tavern", "Inn", "Cellar")),
+    PlaceKind("Italian", 0.18, 15.0, ("Trattoria", "Oven", "Osteria")),
+    PlaceKind("Turkish", 0.14, 9.0, ("Grill", "Meze House", "Hearth")),
+    PlaceKind("Bakery", 0.13, 5.0, ("Bakery", "Crumb", "Loaf")),
+    PlaceKind("Burgers", 0.09, 12.0, ("Burgers", "Diner", "Bun")),
+    PlaceKind("Greek", 0.07, 16.0, ("Taverna", "Olive", "Ouzeri")),
+    PlaceKind("Vietnamese", 0.05, 12.0, ("Pho", "Bowl", "Noodles")),
+    PlaceKind("Indian", 0.05, 14.0, ("Tandoor", "Thali", "Spice Room")),
+    PlaceKind("Sushi", 0.04, 21.0, ("Sushi", "Counter", "Roll")),
+    PlaceKind("Vegan", 0.03, 14.0, ("Greens", "Kitchen", "Table")),
 )
 BAKERY: Final = 3
 

@@ -20,7 +20,7 @@ from askew_server.retrieval.near import MetricAnswers, MetricIndex, near_rule_of
 _PEOPLE = 256  # for whom the list for everybody is chosen: as many as `choice` adds up exactly
 
 
-class Rehearsal:
+class RehearsedRules:
     """One model, asked in several ways: `served` is what its server answers, `nearest` has the k
     items nearest to the signal, `everybody` the same k whatever the signal is.
     """

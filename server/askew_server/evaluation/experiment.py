@@ -30,7 +30,13 @@ from askew.retrieval.posterior import cover
 from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew_server.ratings import RatingTable
 from askew_server.taste.training.buckets import favorites, pool_of
-from askew_server.taste.training.factors import People, Tastes, divisors, factorize, fold_in_people
+from askew_server.taste.training.factors import (
+    Histories,
+    Tastes,
+    divisors,
+    factorize,
+    fold_in_people,
+)
 from askew_server.taste.training.options import dimension_for
 from askew_server.taste.training.space_fit import (
     Purpose,
@@ -269,7 +275,7 @@ class Experiment:
         seen.data = np.ones_like(seen.data)
 
         def group(rows: NDArray[np.int64]) -> Group:
-            tastes = fold_in_people(People(liked[rows], seen[rows]), vectors, LEAST_LIKES)
+            tastes = fold_in_people(Histories(liked[rows], seen[rows]), vectors, LEAST_LIKES)
             return Group(tastes, csr_array(held[rows]))
 
         server, validation, clients = map(group, (split.server, split.validation, split.clients))

@@ -9,14 +9,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from askew_server.evaluation.experiment import QUANTILES
-from askew_server.evaluation.study import Cell, Leak, Study
+from askew_server.evaluation.study import Leak, Study, StudyCell
 from askew_server.taste.model.held_out import Estimate
 
 _ESTIMATES = ("ratio", "over_none", "hit", "recall", "ndcg")
 _USUAL_K = 5
 
 
-def as_csv(cells: Iterable[Cell]) -> str:
+def as_csv(cells: Iterable[StudyCell]) -> str:
     """One row a cell; every estimate has a column for its standard error; unknown is empty."""
     text = io.StringIO()
     rows = [_row(cell) for cell in cells]
@@ -66,11 +66,11 @@ def leak_lines(leaks: Iterable[Leak]) -> Iterator[str]:
         )
 
 
-def _named(cell: Cell) -> tuple[str, str]:
+def _named(cell: StudyCell) -> tuple[str, str]:
     return f"{cell.label.epsilon:g}" if cell.label.epsilon else "", cell.label.rule
 
 
-def _measures(cell: Cell) -> Iterator[str]:
+def _measures(cell: StudyCell) -> Iterator[str]:
     for estimate in (cell.recall, cell.ndcg, cell.hit):
         yield _short(estimate.mean)
     yield f"{cell.coverage:.2%}"
@@ -89,7 +89,7 @@ def _short(value: float) -> str:
     return f"{value:.3f}".removeprefix("0") if value < 0.9995 else f"{value:.2f}"
 
 
-def _row(cell: Cell) -> dict[str, float | str | None]:
+def _row(cell: StudyCell) -> dict[str, float | str | None]:
     guarantee = cell.guarantee
     row: dict[str, Any] = {
         "rule": cell.label.rule,

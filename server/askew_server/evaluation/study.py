@@ -152,7 +152,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Cell:
+class StudyCell:
     """One cell. ratio: score of the picks over that of everybody's own best. over_none: the paired
     difference of ratios to the zero-information slate of the same k. gains: the same, person by
     person, for the one draw that each has. coverage: of the picks of all people of all seeds, over
@@ -173,7 +173,7 @@ class Cell:
     coverage: float
 
     @classmethod
-    def of(cls, label: Label, runs: Sequence[Run], n_catalog: int) -> Cell:
+    def of(cls, label: Label, runs: Sequence[Run], n_catalog: int) -> StudyCell:
         """The cell of some seeds. Clients of all seeds count alike; people who are clients in
         several seeds make the errors a little too small.
         """
@@ -222,10 +222,10 @@ class Study:
         self._runs: dict[Label, list[Run]] = defaultdict(list)
 
     @property
-    def cells(self) -> list[Cell]:
+    def cells(self) -> list[StudyCell]:
         """What was found, by epsilon; within it as it was played."""
         found = sorted(self._runs.items(), key=lambda each: each[0].epsilon)
-        return [Cell.of(label, runs, len(self._table.item_keys)) for label, runs in found]
+        return [StudyCell.of(label, runs, len(self._table.item_keys)) for label, runs in found]
 
     def play(self, progress: Progress) -> None:
         """Each seed without signals, then at each epsilon. What is stopped in between keeps all
@@ -237,7 +237,7 @@ class Study:
             progress(f"seed {seed}: no signal", at * len(steps) / total)
             split = deal(self._table, seed, protocol.min_ratings, protocol.held_out)
             experiment = Experiment.of(split, seed)
-            played = _Played(experiment, protocol)
+            played = _Trial(experiment, protocol)
             for n, epsilon in enumerate(steps):
                 if epsilon is not None:
                     progress(f"seed {seed}, epsilon {epsilon:g}", (at * len(steps) + n) / total)
@@ -251,7 +251,7 @@ class Study:
 _Found = tuple[list[tuple[Label, Run]], list[Leak]]
 
 
-class _Played:
+class _Trial:
     """One experiment, and the slate that every rule is compared with in it."""
 
     def __init__(self, experiment: Experiment, protocol: Protocol) -> None:

@@ -11,7 +11,7 @@ from askew.noise.randomness import ReplayBits
 from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MapNoise, Position
 from askew_server.demo.places import GERMANY, german_towns, places_model
-from askew_server.demo.rehearsal import Rehearsal
+from askew_server.demo.rehearsal import RehearsedRules
 
 PEOPLE, K = 150, 20
 NOISE = MapNoise.in_region(Fraction(277, 1000), GERMANY)
@@ -25,7 +25,7 @@ def test_what_is_served_is_nearer_than_the_nearest_to_the_noisy_position() -> No
     town = rng.choice(len(towns.people), PEOPLE, p=towns.people / towns.people.sum())
     people = towns.coordinates[town] + rng.normal(0, 0.01, (PEOPLE, 2))
     model = places_model()
-    rehearsal, food = Rehearsal(model, towns), model.collections["food"].coordinates
+    rehearsal, food = RehearsedRules(model, towns), model.collections["food"].coordinates
     bits, found = ReplayBits(rng.bytes(10_000_000)), []
     for person in people:
         noisy = NOISE.perturb(Position(*person.tolist()), GERMANY, bits)

@@ -90,7 +90,7 @@ def _rational_of(kind: type, value: object) -> Fraction:
 _Card = TypeVar("_Card", bound=SignedCard)
 
 
-class _Kind(msgspec.Struct, frozen=True):
+class _CardKind(msgspec.Struct, frozen=True):
     """Of a card's fields the one that says what it is a card of."""
 
     kind: str
@@ -98,7 +98,7 @@ class _Kind(msgspec.Struct, frozen=True):
 
 def kind_of(data: bytes) -> str:
     """What a card says it is a card of, whatever else it says. Raises ArtifactError."""
-    return _decoded(data, _Kind).kind
+    return _decoded(data, _CardKind).kind
 
 
 def decode_card(data: bytes, card: type[_Card]) -> _Card:

@@ -38,7 +38,7 @@ from askew_server.ratings.vectors import Vectors
 from askew_server.taste.model.answer_tables import AnswerTables
 from askew_server.taste.model.held_out import Figure, Groups, groups_of
 from askew_server.taste.model.payloads import MovedPayloads, Payloads
-from askew_server.taste.model.rule_choice import Choice, RuleQuestion, Signals, choose
+from askew_server.taste.model.rule_choice import RuleChoice, RuleQuestion, ServedSignals, choose
 from askew_server.taste.model.shared_slate import (
     SLATE_LIMIT,
     boosts_of,
@@ -203,7 +203,7 @@ def _fit(  # noqa: PLR0913, PLR0917 - as train
     card = card_of(space, catalog, rule, source, n_starter, simulated=simulated)
     if file_size is not None:
         step("the utility table")
-        signals = Signals.of_choice(choice, question, space.encoder, catalog, groups)
+        signals = ServedSignals.of_choice(choice, question, space.encoder, catalog, groups)
         card = with_table(card, signals, tastes, file_size)
     return ItemModel(
         card,
@@ -243,10 +243,10 @@ def _choice(
     encoder: Encoder,
     catalog: Catalog,
     groups: Groups,
-) -> Choice:
+) -> RuleChoice:
     """The rule that was asked for, or the best; rules are compared where there is a choice."""
     if options.kind is not None and groups.people is None:
-        return Choice(options.kind, None, {})
+        return RuleChoice(options.kind, None, {})
     return choose(question, encoder, catalog, groups)
 
 

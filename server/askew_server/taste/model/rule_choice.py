@@ -11,7 +11,7 @@ is not tested.
 A bucket's epsilon is between any two people and a point's per unit distance: at the same number, a
 bucket's is the stronger promise. `model.utility_table` compares them at equal plain epsilon.
 
-Signals of a model, on people held out: which there are to compare, and what each gives.
+ServedSignals of a model, on people held out: which there are to compare, and what each gives.
 
 The mechanisms have epsilons of their own: bucket_rr's is between any two people (plain), and
 geo_laplace's per unit distance, so that its plain epsilon is that times the diameter. Devices take
@@ -65,7 +65,7 @@ _STANDARD_ERRORS = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class RuleChoice:
     """The rule that serves, the buckets where there is a prior to make them of, and the figures of
     every rule for the people who chose nothing.
     """
@@ -98,12 +98,14 @@ def is_clear(gain: Estimate, n: int) -> bool:
     return bool(gain.mean > needed * gain.error)
 
 
-def choose(question: RuleQuestion, encoder: Encoder, catalog: Catalog, groups: Groups) -> Choice:
+def choose(
+    question: RuleQuestion, encoder: Encoder, catalog: Catalog, groups: Groups
+) -> RuleChoice:
     """Compare the rules. Deterministic for the question's seed.
 
     Raises DataError where buckets are wanted and the prior has too few people for any.
     """
-    played = _Played.of(question, encoder, catalog, groups)
+    played = _ComparedRules.of(question, encoder, catalog, groups)
     wanted = question.dear or question.candidates == (RuleKind.BUCKETS,)
     if wanted and played.design is None:
         raise DataError("buckets, and slates of dear items, need a prior of two people or more")
@@ -117,7 +119,7 @@ def choose(question: RuleQuestion, encoder: Encoder, catalog: Catalog, groups: G
         figures[kind], gains[kind] = second.figure(got, nothing), second.gain(got, nothing)
         chosen_by[kind] = first.ratio(played.answered(kind, first))
     buckets = None if played.design is None else played.design.buckets
-    return Choice(_best(question, chosen_by, gains, len(second)), buckets, figures)
+    return RuleChoice(_best(question, chosen_by, gains, len(second)), buckets, figures)
 
 
 def _best(
@@ -149,7 +151,7 @@ class _Design:
 
 
 @dataclass(frozen=True, eq=False)
-class _Played:
+class _ComparedRules:
     """The rules at the epsilon and k that they are compared for."""
 
     question: RuleQuestion
@@ -161,7 +163,7 @@ class _Played:
     @classmethod
     def of(
         cls, question: RuleQuestion, encoder: Encoder, catalog: Catalog, groups: Groups
-    ) -> _Played:
+    ) -> _ComparedRules:
         """With the buckets that serve the first group best in expectation, if there is a prior."""
         people, prior, first = groups.people, groups.prior, groups.choosing
         if people is None or prior is None:
@@ -222,7 +224,7 @@ PLAIN = (1, 2, 4, 8)
 
 
 @dataclass(frozen=True)
-class Terms:
+class SignalTerms:
     """What a signal is sent by. epsilon: the mechanism's own."""
 
     mechanism: MechanismName
@@ -236,7 +238,7 @@ class Terms:
 
 
 @dataclass(frozen=True, eq=False)
-class Signals:
+class ServedSignals:
     """The signals that a server with this rule answers, and how it answers them.
 
     by_bucket: of its prior without those held out. question: what the model is for.
@@ -253,12 +255,12 @@ class Signals:
     @classmethod
     def of_choice(
         cls,
-        choice: Choice,
+        choice: RuleChoice,
         question: RuleQuestion,
         encoder: Encoder,
         catalog: Catalog,
         groups: Groups,
-    ) -> Signals:
+    ) -> ServedSignals:
         """The signals of a model that serves by this choice."""
         people, prior, buckets, rule = groups.people, groups.prior, choice.buckets, None
         if people is not None and prior is not None and buckets is not None:
@@ -273,7 +275,7 @@ class Signals:
             return RuleKind.POSTERIOR
         return self.rule if self.rule.reads == "point" else None
 
-    def of(self, plain: Fraction) -> list[Terms]:
+    def of(self, plain: Fraction) -> list[SignalTerms]:
         """The terms of each mechanism that come nearest to this plain epsilon from below."""
         most: dict[MechanismName, Fraction] = {}
         if self.by_bucket is not None:
@@ -281,12 +283,12 @@ class Signals:
         if self.by_point is not None:
             most["geo_laplace"] = plain / self.encoder.reach().diameter
         return [
-            Terms(name, max(each for each in EPSILONS if each <= limit))
+            SignalTerms(name, max(each for each in EPSILONS if each <= limit))
             for name, limit in most.items()
             if limit >= EPSILONS[0]
         ]
 
-    def rows(self) -> list[Terms]:
+    def rows(self) -> list[SignalTerms]:
         """Those to compare, by plain epsilon."""
         reach, trained = self.encoder.reach(), self.question.epsilon
         found = {terms for plain in (*PLAIN, trained) for terms in self.of(Fraction(plain))}
@@ -295,7 +297,7 @@ class Signals:
         return sorted(found, key=lambda terms: (terms.loss(reach).epsilon, terms.mechanism))
 
     def gains(
-        self, people: HeldOutGroup, terms: Terms, sizes: Sequence[int]
+        self, people: HeldOutGroup, terms: SignalTerms, sizes: Sequence[int]
     ) -> Mapping[int, Gains]:
         """What each of these people has by one signal, for each k, (n,)."""
         if terms.mechanism == "bucket_rr" and self.by_bucket is not None and self.buckets:

@@ -32,7 +32,7 @@ from askew.catalog.catalog import Catalog
 from askew.protocol.model_card import ModelCard
 from askew.protocol.utility_table import DEVICE_BYTES, ModeUtility, ServingMode, UtilityTable
 from askew_server.taste.model.held_out import Gains
-from askew_server.taste.model.rule_choice import Signals, Terms, is_clear
+from askew_server.taste.model.rule_choice import ServedSignals, SignalTerms, is_clear
 from askew_server.taste.model.shared_slate import shared_slate
 from askew_server.taste.training.factors import Tastes
 
@@ -47,14 +47,14 @@ _SLACK = 16  # bytes that another proposal may take
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class ModeComparison:
     """Everything that a table compares.
 
     order: items for everybody, best first, beginning with those that devices hold; then as many as
     a signal may be worth.
     """
 
-    signals: Signals
+    signals: ServedSignals
     order: NDArray[np.int64] = field(repr=False)
 
     def table(self) -> UtilityTable:
@@ -86,7 +86,7 @@ class Comparison:
         ratio = people.ratio(people.best(self.order[:size]))
         return ModeUtility(ServingMode.CACHED, size, _UNMEASURED, round(ratio, 2))
 
-    def _of(self, terms: Terms) -> Iterator[tuple[ModeUtility, bool]]:
+    def _of(self, terms: SignalTerms) -> Iterator[tuple[ModeUtility, bool]]:
         """The rows of a signal, one for each k, and whether its gain is clear."""
         people, held = self.signals.groups.testing, self.signals.groups.held
         for k, got in self.signals.gains(people, terms, self._sizes).items():
@@ -118,7 +118,7 @@ class Comparison:
         totals: Gains = np.maximum.accumulate(more, axis=1).sum(axis=0)
         return totals
 
-    def _candidate(self) -> Terms | None:
+    def _candidate(self) -> SignalTerms | None:
         """The terms that the first group prefers of those that may be proposed."""
         people, k = self.signals.groups.choosing, self.signals.question.k
         terms = self.signals.of(self.signals.question.epsilon)
@@ -126,11 +126,13 @@ class Comparison:
         return terms[int(np.argmax(gains))] if terms else None
 
 
-def with_table(card: ModelCard, signals: Signals, tastes: Tastes, file_size: FileSize) -> ModelCard:
+def with_table(
+    card: ModelCard, signals: ServedSignals, tastes: Tastes, file_size: FileSize
+) -> ModelCard:
     """The card of these signals' model with its table. tastes: of the people trained on."""
     catalog, held, seed = signals.catalog, signals.groups.held, signals.question.seed
     order = order_for_everybody(tastes, catalog, held, seed)
-    table = Comparison(signals, order).table()
+    table = ModeComparison(signals, order).table()
     return sized(replace(card, utility_table=table), catalog, file_size)
 
 

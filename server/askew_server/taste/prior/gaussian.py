@@ -1,8 +1,8 @@
 """A prior under differential privacy: a Gaussian of tastes, and how often each item was seen.
 
 Privacy unit: one person's whole history. Neighboring relation: add or remove one person.
-Guarantee: pure epsilon-DP of the release, `Plan.loss`, given the item vectors, the scale and the
-list of items, exactly: the counts are integers, the noise is the two-sided geometric law of
+Guarantee: pure epsilon-DP of the release, `PriorPlan.loss`, given the item vectors, the scale and
+the list of items, exactly: the counts are integers, the noise is the two-sided geometric law of
 `askew.noise.lattice`. Everything made of the release is free.
 
 Released, each part with its share of epsilon (they add up), G = 2**16 grid steps a unit:
@@ -57,7 +57,7 @@ _VERSION = 2  # 1 told tastes in which one person changed what counted of others
 
 
 @dataclass(frozen=True)
-class Plan:
+class PriorPlan:
     """What is released, from public parameters alone. Raises ParameterError out of range."""
 
     epsilon: Fraction
@@ -118,7 +118,7 @@ class GaussianPrior:
     seen_rates: NDArray[np.float64]
 
     @classmethod
-    def of_release(cls, plan: Plan, payload: bytes) -> GaussianPrior:
+    def of_release(cls, plan: PriorPlan, payload: bytes) -> GaussianPrior:
         """Post-processing of a release. Raises DataError for a payload of another plan."""
         try:
             parts = {name: np.array(json.loads(payload)[name], dtype=np.float64) for name in SHARES}
@@ -151,13 +151,13 @@ class GaussianPrior:
         return seen
 
 
-def _sizes(plan: Plan) -> dict[str, int]:
+def _sizes(plan: PriorPlan) -> dict[str, int]:
     q = plan.mixed
     moments = q * (q + 1) // 2 + plan.dimension - q
     return {"count": 1, "mean": plan.dimension, "moments": moments, "seen": plan.n_items}
 
 
-def _sums(plan: Plan, tastes: Tastes) -> dict[str, NDArray[np.int64]]:
+def _sums(plan: PriorPlan, tastes: Tastes) -> dict[str, NDArray[np.int64]]:
     vectors, q = tastes.vectors, plan.mixed
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
     clipped = vectors / np.maximum(length, 1.0)
@@ -182,7 +182,7 @@ def _bounded_counts(seen: csr_array) -> NDArray[np.int64]:
     return np.bincount(column[counted], minlength=seen.shape[1]).astype(np.int64)
 
 
-def _symmetric(plan: Plan, moments: NDArray[np.float64]) -> NDArray[np.float64]:
+def _symmetric(plan: PriorPlan, moments: NDArray[np.float64]) -> NDArray[np.float64]:
     q = plan.mixed
     upper = np.triu_indices(q)
     full = np.diag(np.append(np.zeros(q), moments[len(upper[0]) :]))
@@ -191,7 +191,7 @@ def _symmetric(plan: Plan, moments: NDArray[np.float64]) -> NDArray[np.float64]:
     return full
 
 
-def _known(plan: Plan, outer: NDArray[np.float64]) -> NDArray[np.float64]:
+def _known(plan: PriorPlan, outer: NDArray[np.float64]) -> NDArray[np.float64]:
     """The entries of a matrix that the release has."""
     known = np.diag(np.diag(outer))
     known[: plan.mixed, : plan.mixed] = outer[: plan.mixed, : plan.mixed]

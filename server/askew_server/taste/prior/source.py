@@ -42,7 +42,7 @@ from askew.spaces.vectors import FeatureSpace
 from askew_server.ledger import Charge, ChargeRequest, EventDigests, Ledger
 from askew_server.ratings import RatingTable, read_ratings
 from askew_server.ratings.vectors import has_vectors, read_vectors
-from askew_server.taste.prior.gaussian import GaussianPrior, Plan
+from askew_server.taste.prior.gaussian import GaussianPrior, PriorPlan
 from askew_server.taste.prior.people import PriorPeople, as_they_are, of_tastes
 from askew_server.taste.training.factors import Tastes, fold_in_people, snapshot
 from askew_server.taste.training.item_vectors import people_by_key
@@ -275,12 +275,12 @@ class DPGaussian:
     """
 
     epsilon: Fraction
-    release: Callable[[Plan, Trained], bytes] = field(repr=False)
+    release: Callable[[PriorPlan, Trained], bytes] = field(repr=False)
     own: bool = False
 
     def people(self, trained: Trained) -> PriorPeople:
         """People made up by the seed of the training: the same for the same stored release."""
-        plan = Plan(self.epsilon, trained.space.ranking_dimension, len(trained.keys))
+        plan = PriorPlan(self.epsilon, trained.space.ranking_dimension, len(trained.keys))
         payload = self.release(plan, trained)
         tastes, seen = GaussianPrior.of_release(plan, payload).people(MADE_UP, trained.seed)
         given = _FIXED if trained.vectors_fixed else _GIVEN
@@ -335,7 +335,7 @@ class PaidRelease:
     state: bytes = field(repr=False)
     tell: Callable[[ChargeRequest], object] = lambda _: None
 
-    def __call__(self, plan: Plan, trained: Trained) -> bytes:
+    def __call__(self, plan: PriorPlan, trained: Trained) -> bytes:
         """The release of a plan: charged, drawn and stored, or the stored one.
 
         Raises BudgetExceeded, LedgerError: nothing was drawn. ChargePending: an earlier run paid
@@ -358,7 +358,7 @@ class PaidRelease:
         return answer.payload
 
 
-def _digest(plan: Plan, trained: Trained) -> bytes:
+def _digest(plan: PriorPlan, trained: Trained) -> bytes:
     """Each part has a fixed length, so that none can pass for another."""
     profiles = repr((trained.keys, trained.space.scale, trained.tastes.least_likes, trained.seed))
     vectors = np.ascontiguousarray(trained.vectors, "<f4").tobytes()

@@ -67,7 +67,7 @@ _RATINGS = 1 << 22  # whose words are in memory at once, give or take one person
 
 
 @dataclass(frozen=True, eq=False)
-class People:
+class Histories:
     """Who likes and who has seen what, sparse (n_people, n_items) of ones. Training data."""
 
     likes: csr_array
@@ -84,7 +84,7 @@ class Tastes:
     """People as a device would see itself: tastes (n, D), with what they like and have seen."""
 
     vectors: NDArray[np.float64]
-    people: People
+    people: Histories
     least_likes: int
 
     def some(self, most: int, rng: np.random.Generator) -> Tastes:
@@ -92,7 +92,7 @@ class Tastes:
         if len(self.vectors) <= most:
             return self
         rows = np.sort(rng.choice(len(self.vectors), most, replace=False))
-        people = People(self.people.likes[rows], self.people.seen[rows])
+        people = Histories(self.people.likes[rows], self.people.seen[rows])
         return Tastes(self.vectors[rows], people, self.least_likes)
 
     def scores(
@@ -110,7 +110,7 @@ class Tastes:
             yield found
 
 
-def people_of(table: RatingTable, kept: NDArray[np.intp], scale: RatingScale) -> People:
+def people_of(table: RatingTable, kept: NDArray[np.intp], scale: RatingScale) -> Histories:
     """The ratings of the kept items. Raises DataError for a rating off the scale, or no likes."""
     if len(table) and not scale.lowest <= table.rating.min() <= table.rating.max() <= scale.highest:
         raise DataError(f"ratings must be between {scale.lowest:g} and {scale.highest:g}")
@@ -120,7 +120,7 @@ def people_of(table: RatingTable, kept: NDArray[np.intp], scale: RatingScale) ->
     likes = use & (table.rating >= scale.like_from)
     if not likes.any():
         raise DataError(f"nobody gave {scale.like_from:g} or more: there are no likes")
-    return People(*(_ones(table, column, rows, len(kept)) for rows in (likes, use)))
+    return Histories(*(_ones(table, column, rows, len(kept)) for rows in (likes, use)))
 
 
 def factorize(likes: csr_array, dimension: int, seed: int) -> NDArray[np.float32]:
@@ -131,7 +131,7 @@ def factorize(likes: csr_array, dimension: int, seed: int) -> NDArray[np.float32
     return vectors
 
 
-def snapshot(people: People, seed: int) -> People:
+def snapshot(people: Histories, seed: int) -> Histories:
     """Most of each person's ratings: the profile of somebody who has more to like than they said.
 
     A model that has seen all of a person's likes finds nothing left for them; one that is judged
@@ -142,7 +142,7 @@ def snapshot(people: People, seed: int) -> People:
     own = _scrambled(_totals(people.seen, seed))
     likes, seen = (_shown(part, own, seed) for part in (people.likes, people.seen))
     some = np.flatnonzero(np.diff(likes.indptr))
-    return People(likes[some], seen[some])
+    return Histories(likes[some], seen[some])
 
 
 def _totals(seen: csr_array, seed: int) -> NDArray[np.uint64]:
@@ -195,7 +195,7 @@ def _scrambled(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return mixed ^ (mixed >> np.uint64(31))
 
 
-def fold_in_people(people: People, vectors: NDArray[np.float32], least_likes: int) -> Tastes:
+def fold_in_people(people: Histories, vectors: NDArray[np.float32], least_likes: int) -> Tastes:
     """The tastes of people, (n_people, D)."""
     totals = people.likes @ vectors.astype(np.float64)
     return Tastes(totals / divisors(people.likes, least_likes), people, least_likes)

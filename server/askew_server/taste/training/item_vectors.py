@@ -18,7 +18,7 @@ from askew.errors import DataError, ParameterError
 from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew_server.ratings import RatingTable
 from askew_server.taste.training.factors import (
-    People,
+    Histories,
     factorize,
     fold_in_people,
     people_of,
@@ -38,12 +38,12 @@ class Expressed:
     vectors: NDArray[np.float32] = field(repr=False)
     scales: NDArray[np.float32] = field(repr=False)
     scale: RatingScale
-    people: People = field(repr=False)
+    people: Histories = field(repr=False)
     options: TrainingOptions
 
     def in_order(self, order: NDArray[np.int64]) -> Expressed:
         """The same items in another order (n_items,)."""
-        people = People(self.people.likes[:, order], self.people.seen[:, order])
+        people = Histories(self.people.likes[:, order], self.people.seen[:, order])
         keys = tuple([self.keys[item] for item in order])
         return replace(self, keys=keys, vectors=self.vectors[order], people=people)
 
@@ -127,7 +127,7 @@ def often_rated(table: RatingTable, least: int) -> NDArray[np.intp]:
     return np.flatnonzero(np.bincount(table.item, minlength=len(table.item_keys)) >= least)
 
 
-def people_by_key(table: RatingTable, keys: tuple[str, ...], scale: RatingScale) -> People:
+def people_by_key(table: RatingTable, keys: tuple[str, ...], scale: RatingScale) -> Histories:
     """Who likes and has seen what of the items with these keys. Raises DataError for none."""
     places = {key: place for place, key in enumerate(table.item_keys)}
     known = [(new, places[key]) for new, key in enumerate(keys) if key in places]
@@ -136,7 +136,7 @@ def people_by_key(table: RatingTable, keys: tuple[str, ...], scale: RatingScale)
     new, old = np.array(known, dtype=np.int64).T
     found = people_of(table, old, scale)
     shape = (table.n_people, len(keys))
-    return People(*(_spread(part, new, shape) for part in (found.likes, found.seen)))
+    return Histories(*(_spread(part, new, shape) for part in (found.likes, found.seen)))
 
 
 def _spread(part: csr_array, columns: NDArray[np.int64], shape: tuple[int, int]) -> csr_array:

@@ -21,7 +21,7 @@ from askew_server.ratings import RatingTable
 from askew_server.taste.model.item_model import ItemModel, train
 from askew_server.taste.prior.source import PriorSource, PublishedRatings
 from askew_server.taste.training.factors import (
-    People,
+    Histories,
     Tastes,
     fold_in_people,
     people_of,
@@ -63,7 +63,7 @@ def tastes_of(model: ItemModel) -> Tastes:
     kept = {key: place for place, key in enumerate(model.keys)}
     people = people_of(table, often_rated(table, OPTIONS.min_ratings), model.card.space.scale)
     order = np.argsort([kept[table.item_keys[i]] for i in often_rated(table, OPTIONS.min_ratings)])
-    profiles = snapshot(People(people.likes[:, order], people.seen[:, order]), OPTIONS.seed)
+    profiles = snapshot(Histories(people.likes[:, order], people.seen[:, order]), OPTIONS.seed)
     return fold_in_people(profiles, model.catalog.vectors, OPTIONS.least_likes)
 
 

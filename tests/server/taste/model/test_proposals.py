@@ -26,18 +26,18 @@ from askew.protocol.utility_table import DEVICE_BYTES, STARTER_BYTES, ModeUtilit
 from askew_server.taste.model.held_out import Gains, HeldOutGroup, groups_of, ratio_of
 from askew_server.taste.model.rule_choice import (
     EPSILONS,
-    Choice,
+    RuleChoice,
     RuleQuestion,
-    Signals,
-    Terms,
+    ServedSignals,
+    SignalTerms,
     choose,
     is_clear,
 )
 from askew_server.taste.model.shared_slate import starter_order, starter_size
-from askew_server.taste.model.utility_table import Comparison, sized
+from askew_server.taste.model.utility_table import ModeComparison, sized
 from askew_server.taste.prior.people import as_they_are
 from askew_server.taste.training.factors import (
-    People,
+    Histories,
     Tastes,
     fold_in_people,
 )
@@ -61,7 +61,7 @@ def test_a_signal_that_gains_is_proposed_within_the_epsilon_that_was_trained_for
     assert proposal.k == OPTIONS.k
     assert proposal.gain > 2 * proposal.gain_error
     assert proposal.mechanism is not None
-    assert Terms(proposal.mechanism, proposal.epsilon).loss(reach).epsilon <= 4
+    assert SignalTerms(proposal.mechanism, proposal.epsilon).loss(reach).epsilon <= 4
 
 
 @pytest.mark.parametrize("plain", [1, 2, 4, 8])
@@ -71,13 +71,13 @@ def test_mechanisms_are_compared_at_the_nearest_plain_epsilon_from_below(plain: 
     reach, catalog = model.card.space.encoder.reach(), model.catalog
     tastes, prior = tastes_of(model), model.prior
     groups = groups_of(tastes, model.card.space.encoder, catalog, prior, own=False, held=0, seed=0)
-    choice = Choice(RuleKind.BUCKETS, model.card.space.buckets, {})
+    choice = RuleChoice(RuleKind.BUCKETS, model.card.space.buckets, {})
     question = RuleQuestion(Fraction(4), 4, SERVED, 0)
-    found = Signals.of_choice(choice, question, model.card.space.encoder, catalog, groups)
+    found = ServedSignals.of_choice(choice, question, model.card.space.encoder, catalog, groups)
     terms = found.of(Fraction(plain))
     assert [each.mechanism for each in terms] == ["bucket_rr", "geo_laplace"]
     for each in terms:
-        twice = Terms(each.mechanism, 2 * each.epsilon)
+        twice = SignalTerms(each.mechanism, 2 * each.epsilon)
         assert each.loss(reach).epsilon <= plain < twice.loss(reach).epsilon
 
 
@@ -95,7 +95,7 @@ class _Noise:
         rng = np.random.default_rng(seed)
         vectors = np.eye(n_items, dtype=np.float32)
         likes = csr_array((rng.random((n_people, n_items)) < 0.3).astype(float))
-        people = People(likes, csr_array((n_people, n_items)))
+        people = Histories(likes, csr_array((n_people, n_items)))
         by_likes = fold_in_people(people, vectors, 4)
         self.encoder = fit_space(
             by_likes, vectors, SCALE, 2, np.random.default_rng(0)
@@ -113,9 +113,11 @@ class _Noise:
         return choose(self.question, self.encoder, self.catalog, self.groups).rule
 
     def proposed(self) -> ServingMode:
-        choice = Choice(RuleKind.OFFSETS, None, {})
-        signals = Signals.of_choice(choice, self.question, self.encoder, self.catalog, self.groups)
-        return Comparison(signals, np.arange(len(self.catalog))).table().proposal.mode
+        choice = RuleChoice(RuleKind.OFFSETS, None, {})
+        signals = ServedSignals.of_choice(
+            choice, self.question, self.encoder, self.catalog, self.groups
+        )
+        return ModeComparison(signals, np.arange(len(self.catalog))).table().proposal.mode
 
 
 def test_what_gains_by_luck_alone_neither_serves_nor_is_proposed() -> None:
@@ -199,14 +201,14 @@ def test_who_tests_buckets_did_not_choose_how_many() -> None:
     assert len(set(sizes)) == 1
 
 
-class _Liked(Signals):
+class _Liked(ServedSignals):
     """Points give the second group all there is, and buckets the first; each other, half of it."""
 
-    def of(self, _: Fraction) -> list[Terms]:
-        return [Terms("geo_laplace", Fraction(1)), Terms("bucket_rr", Fraction(4))]
+    def of(self, _: Fraction) -> list[SignalTerms]:
+        return [SignalTerms("geo_laplace", Fraction(1)), SignalTerms("bucket_rr", Fraction(4))]
 
     def gains(
-        self, people: HeldOutGroup, terms: Terms, sizes: Sequence[int]
+        self, people: HeldOutGroup, terms: SignalTerms, sizes: Sequence[int]
     ) -> Mapping[int, Gains]:
         first = people is self.groups.choosing
         part = 1.0 if first == (terms.mechanism == "bucket_rr") else 0.5
@@ -218,18 +220,18 @@ class _Slight(_Liked):
     """A gain of .015, and a standard error of .0055: clear, and in hundredths .01 or .02 ± .01."""
 
     def gains(
-        self, people: HeldOutGroup, terms: Terms, sizes: Sequence[int]
+        self, people: HeldOutGroup, terms: SignalTerms, sizes: Sequence[int]
     ) -> Mapping[int, Gains]:
         share = np.where(np.arange(len(people)) % 2, 0.0147 + 0.034, 0.0147 - 0.034)
         more = people.possible.mean() * share
         return {k: people.served(range(k)) + more for k in sizes}
 
 
-def _proposal(kind: type[Signals]) -> ModeUtility:
+def _proposal(kind: type[ServedSignals]) -> ModeUtility:
     noise = _Noise(0)
     parts = (noise.encoder, noise.catalog, noise.groups, None, None, noise.question)
     signals = kind(RuleKind.NONE, *parts)
-    return Comparison(signals, np.arange(len(noise.catalog))).table().proposal
+    return ModeComparison(signals, np.arange(len(noise.catalog))).table().proposal
 
 
 def test_who_tests_a_signal_did_not_choose_it() -> None:

@@ -28,15 +28,15 @@ from askew.noise.lattice import TwoSidedGeometric
 from askew.noise.randomness import SystemBits
 from askew_server.ledger import Ledger
 from askew_server.taste.prior import gaussian as gaussian_prior
-from askew_server.taste.prior.gaussian import SHARES, GaussianPrior, Plan
-from askew_server.taste.training.factors import People, Tastes, snapshot
+from askew_server.taste.prior.gaussian import SHARES, GaussianPrior, PriorPlan
+from askew_server.taste.training.factors import Histories, Tastes, snapshot
 
 D, ITEMS = 12, 100
-PLAN = Plan(Fraction(2), D, ITEMS)
+PLAN = PriorPlan(Fraction(2), D, ITEMS)
 
 
 def tastes_of(vectors: NDArray[np.float64], seen: NDArray[np.float64]) -> Tastes:
-    return Tastes(vectors, People(csr_array(seen), csr_array(seen)), 4)
+    return Tastes(vectors, Histories(csr_array(seen), csr_array(seen)), 4)
 
 
 def exact(vectors: NDArray[np.float64], seen: NDArray[np.float64]) -> dict[str, NDArray[np.int64]]:
@@ -72,7 +72,7 @@ def test_one_person_more_changes_nobody_elses_profile() -> None:
     newcomer = seen[7] * 0
     newcomer[[3, 50]] = 1
     more = np.vstack([seen[:20], newcomer, seen[20:]])
-    before, after = (snapshot(People(csr_array(m), csr_array(m)), 5).seen for m in (seen, more))
+    before, after = (snapshot(Histories(csr_array(m), csr_array(m)), 5).seen for m in (seen, more))
     others = np.delete(np.arange(61), 20)
     assert after[others].toarray().tolist() == before.toarray().tolist()
     assert 0.75 < before.nnz / seen.sum() < 0.85
@@ -119,7 +119,7 @@ def test_a_release_is_the_counts_with_noise_of_the_stated_rates() -> None:
 
 def test_a_generous_release_gives_the_gaussian_back() -> None:
     vectors, seen = some_people(4000)
-    plan = Plan(Fraction(100), D, ITEMS)
+    plan = PriorPlan(Fraction(100), D, ITEMS)
     found = GaussianPrior.of_release(plan, plan.release(tastes_of(vectors, seen), SystemBits()))
     assert found.mean == pytest.approx(vectors.mean(axis=0), abs=0.01)
     q = plan.mixed
@@ -135,7 +135,7 @@ def test_a_generous_release_gives_the_gaussian_back() -> None:
 def test_a_mean_release_still_makes_a_covariance() -> None:
     """At epsilon 1/100 noise outweighs everything: the matrix must be positive all the same."""
     vectors, seen = some_people(50)
-    plan = Plan(Fraction(1, 100), D, ITEMS)
+    plan = PriorPlan(Fraction(1, 100), D, ITEMS)
     found = GaussianPrior.of_release(plan, plan.release(tastes_of(vectors, seen), SystemBits()))
     assert np.linalg.eigvalsh(found.covariance).min() >= -1e-6
     assert np.isfinite(found.people(10, seed=0)[0]).all()
@@ -158,7 +158,7 @@ def test_another_payload_is_refused(payload: bytes) -> None:
 @pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(-1), Fraction(101)])
 def test_an_epsilon_out_of_range_is_refused(epsilon: Fraction) -> None:
     with pytest.raises(ParameterError):
-        Plan(epsilon, D, ITEMS)
+        PriorPlan(epsilon, D, ITEMS)
 
 
 def test_the_noise_of_a_part_is_drawn_in_constant_work_at_its_rate() -> None:

@@ -28,14 +28,14 @@ from askew_server.ledger import EventDigests, Ledger
 from askew_server.ratings import RatingTable
 from askew_server.taste.model.item_model import train
 from askew_server.taste.prior import gaussian as gaussian_prior
-from askew_server.taste.prior.gaussian import SHARES, GaussianPrior, Plan
+from askew_server.taste.prior.gaussian import SHARES, GaussianPrior, PriorPlan
 from askew_server.taste.prior.source import DPGaussian, PaidRelease, Trained
-from askew_server.taste.training.factors import People, Tastes
+from askew_server.taste.training.factors import Histories, Tastes
 from askew_server.taste.training.item_vectors import FixedVectors, LearnedVectors, VectorSource
 from askew_server.taste.training.options import TrainingOptions
 
 D, ITEMS = 3, 5
-PLAN = Plan(Fraction(1), D, ITEMS)
+PLAN = PriorPlan(Fraction(1), D, ITEMS)
 RELEASES = 400
 PLACE, STATE = b"p" * 32, b"a" * 32
 
@@ -43,7 +43,7 @@ PLACE, STATE = b"p" * 32, b"a" * 32
 def some_tastes(seed: int = 1, people: int = 200) -> Tastes:
     rng = np.random.default_rng(seed)
     seen = csr_array((rng.random((people, ITEMS)) < 0.6).astype(np.float64))
-    return Tastes(rng.normal(0.2, 0.1, (people, D)), People(seen, seen), 4)
+    return Tastes(rng.normal(0.2, 0.1, (people, D)), Histories(seen, seen), 4)
 
 
 def trained(seed: int = 1) -> Trained:
@@ -215,14 +215,14 @@ def test_rates_of_seen_items_are_those_of_the_noisy_counts() -> None:
 
 
 class Asked(Exception):
-    def __init__(self, plan: Plan, told: Trained) -> None:
+    def __init__(self, plan: PriorPlan, told: Trained) -> None:
         self.plan, self.told = plan, told
 
     def sums(self) -> dict[str, NDArray[np.int64]]:
         return gaussian_prior._sums(self.plan, self.told.tastes)
 
 
-def stop(plan: Plan, told: Trained) -> bytes:
+def stop(plan: PriorPlan, told: Trained) -> bytes:
     """In place of a release: the training ends here."""
     raise Asked(plan, told)
 

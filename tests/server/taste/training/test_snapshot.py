@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from askew_server.taste.training import factors
-from askew_server.taste.training.factors import People, snapshot
+from askew_server.taste.training.factors import Histories, snapshot
 
 SEED, WORD = 5, 2**64
 SEEN = (np.random.default_rng(2).random((60, 40)) < 0.3).astype(np.float64)
@@ -38,7 +38,7 @@ def test_a_profile_is_what_the_rule_leaves_of_each_person(
     who like nothing that is shown are kept.
     """
     monkeypatch.setattr(factors, "_RATINGS", at_once)
-    made = snapshot(People(csr_array(LIKES), csr_array(SEEN)), SEED)
+    made = snapshot(Histories(csr_array(LIKES), csr_array(SEEN)), SEED)
     mask = np.zeros(SEEN.shape)
     for person, row in enumerate(SEEN):
         mask[person, shown(np.flatnonzero(row).tolist())] = 1

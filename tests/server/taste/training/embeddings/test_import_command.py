@@ -31,7 +31,7 @@ from askew_server.taste.model.held_out import groups_of
 from askew_server.taste.model.item_model import ImportOptions, ItemModel, import_model
 from askew_server.taste.model.rule_choice import RuleQuestion, choose
 from askew_server.taste.training import given_vectors
-from askew_server.taste.training.factors import People, fold_in_people, people_of
+from askew_server.taste.training.factors import Histories, fold_in_people, people_of
 from askew_server.taste.training.given_vectors import for_devices, given_items
 from askew_server.taste.training.item_vectors import often_rated
 from askew_server.taste.training.options import TrainingOptions
@@ -215,7 +215,7 @@ def test_made_up_people_serve_people_who_are_not() -> None:
     keys, _, likes = people()
     place = {key: at for at, key in enumerate(keys)}
     likes = csr_array(likes[:, [place[key] for key in model.keys]])
-    judges = fold_in_people(People(likes, likes), model.catalog.vectors, encoder.least_likes)
+    judges = fold_in_people(Histories(likes, likes), model.catalog.vectors, encoder.least_likes)
     groups = groups_of(judges, encoder, model.catalog, model.prior, own=False, held=0, seed=0)
     question = RuleQuestion(Fraction(4), 5, SERVED, 0)
     figures = choose(question, encoder, model.catalog, groups).figures
