@@ -229,7 +229,7 @@ def rounds_let_through(budget: PrivacyFilter, epsilon: Fraction, added: Fraction
         for _ in range(terms.k_star // 5):  # each a stop at once, which is an outcome
             answered = terms.settle(terms.reserve(answered, 5), 5, 1)
             rounds += 1
-        for _ in range((terms.k_star - answered.outcomes) // 5):
+        for _ in range((terms.k_star - answered.outputs) // 5):
             answered = terms.reserve(answered, 5)
             rounds += 5
     with suppress(BudgetExceeded):
@@ -258,12 +258,12 @@ def test_no_adversary_passes_a_cap_and_the_best_reaches_95_percent_of_it() -> No
 def test_an_answer_costs_its_length_with_the_stop() -> None:
     """Planted bug: the stop symbol is free, so that an empty answer costs nothing."""
     reserved = TERMS.reserve(AnalystUsage(), 5)
-    assert reserved == AnalystUsage(outcomes=5, calls=1)
+    assert reserved == AnalystUsage(outputs=5, calls=1)
     empty, full = Selection([], stopped=True), Selection([1, 2, 3, 4, 5], stopped=False)
-    assert TERMS.settle(reserved, 5, empty.outcomes) == AnalystUsage(outcomes=1, calls=1)
-    assert TERMS.settle(reserved, 5, full.outcomes) == reserved
+    assert TERMS.settle(reserved, 5, empty.outputs) == AnalystUsage(outputs=1, calls=1)
+    assert TERMS.settle(reserved, 5, full.outputs) == reserved
     for outcomes in (0, 6, True, None):
-        with pytest.raises(ParameterError, match="outcomes"):
+        with pytest.raises(ParameterError, match="outputs"):
             TERMS.settle(reserved, 5, outcomes)
 
 
@@ -273,7 +273,7 @@ def test_no_sequence_of_answers_passes_the_terms(asked: list[tuple[int, int]]) -
     answered, outcomes, calls = AnalystUsage(), 0, 0
     for k, length in asked:
         if outcomes + k > TERMS.k_star or calls == TERMS.l_star:
-            with pytest.raises(BudgetExceeded, match=r"outcomes|questions"):
+            with pytest.raises(BudgetExceeded, match=r"outputs|questions"):
                 TERMS.reserve(answered, k)
             continue
         answered = TERMS.settle(TERMS.reserve(answered, k), k, min(k, length))

@@ -59,7 +59,7 @@ def command(folder: Path, *arguments: object) -> subprocess.CompletedProcess[byt
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Simulated events, a budget, and ada's share of it: nine outcomes."""
+    """Simulated events, a budget, and ada's share of it: nine outputs."""
     place = tmp_path_factory.mktemp("operator")
     write_events(place)
     terms = (
@@ -158,19 +158,19 @@ def test_an_analyst_asks_until_the_budget_is_refused(folder: Path, start: Start)
 
     first = ask(5, "a")
     release, _, budget = releases.answer_from_bytes(first)
-    assert (len(release.items), budget.outcomes) == (5, 5)
+    assert (len(release.items), budget.outputs) == (5, 5)
     assert ask(5, "a") == first
     with pytest.raises(grpc.RpcError) as refused:
         ask(5, "b")
     assert refused.value.code() is grpc.StatusCode.FAILED_PRECONDITION
-    assert releases.answer_from_bytes(ask(4, "c"))[2].outcomes_left == 0
+    assert releases.answer_from_bytes(ask(4, "c"))[2].outputs_left == 0
     with pytest.raises(grpc.RpcError) as nobody:
         call(port, "Analyst/GetBudget", releases.budget_request_to_bytes("films"))
     assert nobody.value.code() is grpc.StatusCode.UNAUTHENTICATED
 
 
 def grant_of(folder: Path, name: str) -> str:
-    """The token of an analyst who has nine outcomes of their own."""
+    """The token of an analyst who has nine outputs of their own."""
     terms = (
         "--outputs",
         9,
@@ -248,7 +248,7 @@ def test_a_server_that_stops_while_an_answer_waits_for_its_moment_stores_it(
 
 @pytest.fixture
 def analyst(folder: Path, start: Start, tmp_path: Path) -> Analyst:
-    """Runs the command with bob's token and nothing else: he has nine outcomes of his own."""
+    """Runs the command with bob's token and nothing else: he has nine outputs of his own."""
     name = f"bob {tmp_path.name}"
     (tmp_path / "ada.token").write_text(grant_of(folder, name))
     offer = ("--token-key", "analysts.key", "--dataset", "films", "--events", "events.csv")
@@ -258,7 +258,7 @@ def analyst(folder: Path, start: Start, tmp_path: Path) -> Analyst:
 def test_an_analyst_needs_a_token_and_an_address(analyst: Analyst) -> None:
     first = json.loads(analyst("top-k", "-k", 5, "--key", "first", "--format", "json").stdout)
     assert len(first["release"]["items"]) == first["release"]["k"] == 5
-    assert (first["budget"]["outcomes"], first["budget"]["outcomes_left"]) == (5, 4)
+    assert (first["budget"]["outputs"], first["budget"]["outputs_left"]) == (5, 4)
     again = analyst("top-k", "-k", 5, "--key", "first")
     assert again.returncode == 0
     assert first["release"]["items"][4] in again.stdout.decode()

@@ -71,7 +71,7 @@ def test_an_engine_without_rows_is_answered_not_refused(mechanism: Limited) -> N
         mechanism.select_from_top([], [], bits=SystemBits()),
         mechanism.select([0, 0, 0, 0], bits=SystemBits()),
     ):
-        assert (tuple(made), made.stopped, made.outcomes) == ((), True, 1)
+        assert (tuple(made), made.stopped, made.outputs) == ((), True, 1)
 
 
 @ALL_LIMITED

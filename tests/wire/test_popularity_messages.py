@@ -41,7 +41,7 @@ TERMS = PayWhatYouGet(
     delta=Fraction(1, 10**9),
     slack=Fraction(1, 10**8),
 )
-BUDGET = BudgetStatus(TERMS, outcomes=30, calls=4)
+BUDGET = BudgetStatus(TERMS, outputs=30, calls=4)
 LOSS = ApproximateDP(Fraction(1), Fraction(1, 10**6), ADD_OR_REMOVE_ONE)
 RELEASE = Release(7, "films", "limited-domain", 3, ("Alien", "Brazil"), True, True, LOSS, 10)
 DOCUMENT = RELEASE.to_bytes()
@@ -123,8 +123,8 @@ rationals = digits | st.tuples(digits, digits).map("/".join) | st.text(max_size=
 @given(
     message=st.builds(
         pb.Budget,
-        max_outcomes=words,
-        spent_outcomes=words,
+        max_outputs=words,
+        spent_outputs=words,
         max_questions=words,
         asked_questions=words,
         epsilon=rationals,
@@ -138,7 +138,7 @@ def test_a_budget_of_any_numbers_parses_or_is_refused(message: pb.Budget) -> Non
     """Planted bug: a rational of 400 digits, which no float holds."""
     with contextlib.suppress(WireError):
         parsed = budget_from_bytes(pb.GetBudgetResponse(budget=message).SerializeToString())
-        assert parsed.outcomes <= parsed.terms.k_star == message.max_outcomes
+        assert parsed.outputs <= parsed.terms.k_star == message.max_outputs
 
 
 @pytest.mark.parametrize(
@@ -194,8 +194,8 @@ def test_a_document_travels_as_the_bytes_that_were_stored() -> None:
 @pytest.mark.parametrize(
     "message",
     [
-        pb.Budget(spent_outcomes=101, asked_questions=4),
-        pb.Budget(spent_outcomes=30, asked_questions=11),
+        pb.Budget(spent_outputs=101, asked_questions=4),
+        pb.Budget(spent_outputs=30, asked_questions=11),
     ],
 )
 def test_a_budget_that_is_overspent_is_refused(message: pb.Budget) -> None:

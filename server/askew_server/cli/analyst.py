@@ -151,9 +151,9 @@ def _budget(dataset: str, budget: BudgetStatus) -> dict[str, str | int]:
     terms = budget.terms
     return {
         "dataset": dataset,
-        "outcomes": budget.outcomes,
-        "outcomes_granted": terms.k_star,
-        "outcomes_left": budget.outcomes_left,
+        "outputs": budget.outputs,
+        "outputs_granted": terms.k_star,
+        "outputs_left": budget.outputs_left,
         "questions": budget.calls,
         "questions_granted": terms.l_star,
         "epsilon": str(terms.epsilon),
@@ -168,7 +168,7 @@ def _standing(dataset: str, budget: BudgetStatus) -> list[tuple[str, str]]:
     state = "closed: nothing may be asked any more" if budget.closed else "open"
     return [
         ("data set", dataset),
-        ("outcomes", f"{budget.outcomes} of {terms.k_star} spent, {budget.outcomes_left} left"),
+        ("outputs", f"{budget.outputs} of {terms.k_star} spent, {budget.outputs_left} left"),
         ("questions", f"{budget.calls} of {terms.l_star} asked"),
         ("may lose", f"epsilon {float(total.epsilon):.6g}, delta {float(total.delta):.6g} in all"),
         ("state", state),

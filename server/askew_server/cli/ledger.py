@@ -127,7 +127,7 @@ def grant(
 ) -> None:
     """Give an analyst a budget, and charge its whole loss to the data set now.
 
-    In a data set that was opened with a --slack, all analysts' outcomes and all releases compose by
+    In a data set that was opened with a --slack, all analysts' outputs and all releases compose by
     zCDP. In one that was not, epsilons add up, unless a --slack here composes this analyst's own.
 
     \b
@@ -170,7 +170,7 @@ def revoke(dataset: str, principal: str, ledger: Path, anchor: Path | None) -> N
     """
     with _opened(existing(ledger), anchor) as book:
         held = book.revoke(dataset, principal)
-        had = f"{held.answered.outcomes} of {held.terms.k_star} outcomes were spent"
+        had = f"{held.answered.outputs} of {held.terms.k_star} outputs were spent"
         click.echo(f"{principal} may not ask about {dataset} any more; {had}")
 
 
@@ -225,7 +225,7 @@ _CHARGES = (
     *("charge", "dataset", "version", "principal"),
     *("epsilon", "delta", "rounds", "rule", "released"),
 )
-_BUDGETS = ("dataset", "principal", "outcomes", "of", "questions", "at most", "epsilon", "state")
+_BUDGETS = ("dataset", "principal", "outputs", "of", "questions", "at most", "epsilon", "state")
 
 
 def ledger_in(form: str, book: Ledger, dataset: str | None) -> str:
@@ -297,7 +297,7 @@ def _budget_row(budget: AnalystBudget) -> Row:
     return {
         "dataset": budget.dataset,
         "principal": budget.principal,
-        "outcomes": budget.answered.outcomes,
+        "outputs": budget.answered.outputs,
         "of": budget.terms.k_star,
         "questions": budget.answered.calls,
         "at most": budget.terms.l_star,

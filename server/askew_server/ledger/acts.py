@@ -9,7 +9,7 @@ from askew.dp.composition import RunningLoss
 from askew.dp.privacy import BoundedRange, PureDP
 from askew.errors import ChargePending, KeyReused, LedgerError, ParameterError
 from askew_server.ledger import reading
-from askew_server.ledger.chain import Entry
+from askew_server.ledger.chain import LedgerEntry
 from askew_server.ledger.records import (
     AnalystBudget,
     Charge,
@@ -33,7 +33,7 @@ def find_dataset(database: sqlite3.Connection, wanted: Dataset) -> Dataset | Non
     return newest
 
 
-def add_dataset(entry: Entry, wanted: Dataset) -> Dataset:
+def add_dataset(entry: LedgerEntry, wanted: Dataset) -> Dataset:
     """A first or a next version. Raises LedgerError."""
     versions, cap = reading.versions_of(entry.database, wanted.name), wanted.cap
     if versions:
@@ -65,7 +65,7 @@ def find_grant(database: sqlite3.Connection, wanted: AnalystBudget) -> AnalystBu
     return held
 
 
-def add_grant(entry: Entry, wanted: AnalystBudget) -> AnalystBudget:
+def add_grant(entry: LedgerEntry, wanted: AnalystBudget) -> AnalystBudget:
     """Charges all that the terms allow. Raises BudgetExceeded, LedgerError."""
     name, terms = wanted.dataset, wanted.terms
     held = reading.newest_terms(entry.database, name)
@@ -87,7 +87,7 @@ def find_closed(database: sqlite3.Connection, dataset: str, principal: str) -> A
     return held if held.closed else None
 
 
-def add_revocation(entry: Entry, dataset: str, principal: str) -> AnalystBudget:
+def add_revocation(entry: LedgerEntry, dataset: str, principal: str) -> AnalystBudget:
     """Closes what was granted; its loss stays charged."""
     entry.insert("revocations", dataset, principal)
     held = reading.newest_budget(entry.database, dataset, principal)
@@ -121,7 +121,7 @@ def _other_request(database: sqlite3.Connection, charge_id: int, request: Charge
     )
 
 
-def add_charge(entry: Entry, request: ChargeRequest) -> Charge:
+def add_charge(entry: LedgerEntry, request: ChargeRequest) -> Charge:
     """Spends. Raises BudgetExceeded, LedgerError, ParameterError."""
     before, loss = entry.spent_on(request.dataset), request.loss
     after = total_after(entry.database, request, before)
@@ -172,7 +172,7 @@ def _check_answer(budget: AnalystBudget | None, request: ChargeRequest) -> None:
 
 
 def add_fulfilment(
-    entry: Entry, charge_id: int, payload: bytes, outcomes: int | None
+    entry: LedgerEntry, charge_id: int, payload: bytes, outputs: int | None
 ) -> StoredRelease:
     """Stores the release of a charge, and settles it. Raises LedgerError, ParameterError."""
     paid = reading.paid_by_id(entry.database, charge_id)
@@ -182,8 +182,8 @@ def add_fulfilment(
     if request.principal is not None and isinstance(request.loss, BoundedRange):
         budget = reading.newest_budget(entry.database, request.dataset, request.principal)
         if budget is not None:  # it was charged on one
-            budget.terms.settle(budget.answered, request.loss.rounds, outcomes)
-    elif outcomes is not None:
-        raise ParameterError("outcomes", outcomes, "None: only an analyst's answer is settled")
-    entry.insert("fulfilments", charge_id, payload, outcomes)
-    return StoredRelease(charge_id, request, payload, outcomes)
+            budget.terms.settle(budget.answered, request.loss.rounds, outputs)
+    elif outputs is not None:
+        raise ParameterError("outputs", outputs, "None: only an analyst's answer is settled")
+    entry.insert("fulfilments", charge_id, payload, outputs)
+    return StoredRelease(charge_id, request, payload, outputs)

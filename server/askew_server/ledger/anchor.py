@@ -39,8 +39,8 @@ class _Tail:
 
     start: int
     line: bytes
-    kept: Mark
-    announced: Mark | None
+    kept: AnchorEntry
+    announced: AnchorEntry | None
 
     @property
     def end(self) -> int:
@@ -48,7 +48,7 @@ class _Tail:
         return self.start + len(self.line)
 
 
-class Anchor:
+class AnchorFile:
     """Only whoever holds the ledger's write lock may call anything but `lines`."""
 
     def __init__(self, path: Path) -> None:
@@ -60,7 +60,7 @@ class Anchor:
         os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
         _sync_directory(self.path.parent)
 
-    def head(self) -> tuple[Mark, Mark | None]:
+    def head(self) -> tuple[AnchorEntry, AnchorEntry | None]:
         """The last kept line, or `START`, and what was announced last since. Raises LedgerFrozen.
 
         An announcement before the last one was given up: its process died before it committed.
@@ -75,13 +75,13 @@ class Anchor:
             os.close(file)
         return tail.kept, tail.announced
 
-    def lines(self) -> tuple[list[Mark], str | None]:
+    def lines(self) -> tuple[list[AnchorEntry], str | None]:
         """Every kept line that can be read, oldest first, and what is wrong with others or None."""
         try:
             content = self.path.read_bytes()
         except OSError as error:
             return [], str(self._lost(error))
-        marks: list[Mark] = []
+        marks: list[AnchorEntry] = []
         fault = None if b"\n" in content else f"the anchor {self.path} is empty"
         for line in filter(is_whole, content.split(b"\n")[:-1]):
             try:
@@ -90,7 +90,7 @@ class Anchor:
                 fault = str(damage)
         return [mark for mark in marks if mark.kept], fault
 
-    def announce(self, mark: Mark, totals: int = 1) -> None:
+    def announce(self, mark: AnchorEntry, totals: int = 1) -> None:
         """Before the commit of this link. Durable on return. Raises OSError, LedgerFrozen.
 
         Takes the room on the disk that the line and the one that keeps the link need, with the
@@ -98,11 +98,11 @@ class Anchor:
         """
         self._append(announced_line(mark), None, mark, _CHUNK + totals * _TOTAL)
 
-    def keep(self, mark: Mark) -> None:
+    def keep(self, mark: AnchorEntry) -> None:
         """After the commit of this link. Durable on return. Raises OSError, LedgerFrozen."""
         self._append(kept_line(mark), mark, None)
 
-    def renew(self, mark: Mark) -> None:
+    def renew(self, mark: AnchorEntry) -> None:
         """Start again from one kept line, where nothing readable is left. Raises OSError."""
         fresh = self.path.with_name(self.path.name + ".new")
         file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
@@ -114,7 +114,7 @@ class Anchor:
         _sync_directory(self.path.parent)
 
     def _append(
-        self, line: bytes, kept: Mark | None, announced: Mark | None, room: int = 0
+        self, line: bytes, kept: AnchorEntry | None, announced: AnchorEntry | None, room: int = 0
     ) -> None:
         """The line after the last, in so much room at least, and what the file says with it."""
         file = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
@@ -149,7 +149,7 @@ class Anchor:
         line = last + b"\n" if is_whole(last) else b""  # nothing to know it by again
         return _Tail(self._end() - len(line), line, *self._found())
 
-    def _found(self) -> tuple[Mark, Mark | None]:
+    def _found(self) -> tuple[AnchorEntry, AnchorEntry | None]:
         """As `head`, from the file's end backwards."""
         announced = None
         for line in filter(is_whole, self._backwards()):
@@ -192,7 +192,7 @@ class Anchor:
         except OSError as error:
             raise self._lost(error) from None
 
-    def _parse(self, line: bytes) -> Mark:
+    def _parse(self, line: bytes) -> AnchorEntry:
         try:
             return read_line(line)
         except ValueError:
@@ -222,7 +222,7 @@ FARTHEST = _LAST >> 1  # a repair goes here at most, so that rows after it have 
 
 
 @dataclass(frozen=True)
-class Mark:
+class AnchorEntry:
     """One line: a link of the chain, and the totals after it of the data sets that it touched.
 
     kept: whether the link was committed when the line was written. An announcement has no totals.
@@ -239,21 +239,21 @@ class Mark:
         return self.sequence, self.hash
 
 
-START = Mark(0, bytes(32), {})
+START = AnchorEntry(0, bytes(32), {})
 
 
-def announced_line(mark: Mark) -> bytes:
+def announced_line(mark: AnchorEntry) -> bytes:
     """That this link is about to be committed."""
     return _line({"announced": mark.sequence, "hash": mark.hash.hex()})
 
 
-def kept_line(mark: Mark) -> bytes:
+def kept_line(mark: AnchorEntry) -> bytes:
     """That this link was committed, and the totals after it."""
     spent = {name: columns_of(total) for name, total in sorted(mark.spent.items())}
     return _line({"sequence": mark.sequence, "hash": mark.hash.hex(), "spent": spent})
 
 
-def read_line(line: bytes) -> Mark:
+def read_line(line: bytes) -> AnchorEntry:
     """Either of the two, without its break. Raises ValueError."""
     try:
         content = json.loads(line)
@@ -261,7 +261,7 @@ def read_line(line: bytes) -> Mark:
         sequence = content["sequence" if kept else "announced"]
         totals = content["spent"] if kept else {}
         spent = {name: spent_of(columns) for name, columns in totals.items()}
-        mark = Mark(sequence, bytes.fromhex(content["hash"]), spent, kept)
+        mark = AnchorEntry(sequence, bytes.fromhex(content["hash"]), spent, kept)
     except (LedgerError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(line) from error
     if type(sequence) is not int or not 0 < sequence < _LAST:

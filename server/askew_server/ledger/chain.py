@@ -16,7 +16,7 @@ import msgspec
 
 from askew.dp.composition import RunningLoss
 from askew.errors import LedgerFrozen
-from askew_server.ledger.anchor import START, Mark
+from askew_server.ledger.anchor import START, AnchorEntry
 from askew_server.ledger.reading import all_paid, analyst_budgets
 from askew_server.ledger.records import Rule, StoredRelease, columns_of, spent_of
 from askew_server.ledger.storage import TABLES
@@ -93,7 +93,7 @@ def check_no_strays(database: sqlite3.Connection, since: int, rows: int) -> int:
     return int(there)
 
 
-def holds(database: sqlite3.Connection, mark: Mark) -> bool:
+def holds(database: sqlite3.Connection, mark: AnchorEntry) -> bool:
     """Whether the link that a line of the anchor names is in this chain."""
     return mark == START or _hash_at(database, mark.sequence) == mark.hash
 
@@ -103,7 +103,7 @@ def _hash_at(database: sqlite3.Connection, sequence: int) -> bytes | None:
     return row[0] if row else None
 
 
-class Entry:
+class LedgerEntry:
     """The rows of one sequence, as they are written.
 
     Its link covers them as they were given. What somebody else put under this sequence is not among
@@ -111,7 +111,7 @@ class Entry:
     """
 
     def __init__(
-        self, database: sqlite3.Connection, after: Checked, sequence: int | None = None
+        self, database: sqlite3.Connection, after: CheckedLedger, sequence: int | None = None
     ) -> None:
         """The next row after what was checked, if no other `sequence` is named."""
         self.database, self._after = database, after
@@ -135,16 +135,16 @@ class Entry:
         self.insert("totals", dataset, *columns_of(spent))
         self._totals[dataset] = Total(self.sequence, spent)
 
-    def seal(self) -> Checked:
+    def seal(self) -> CheckedLedger:
         """Add the link over its rows; what is known then."""
         link = (self.sequence, hash_over(self._rows, self._after.link[1]))
         self.database.execute("INSERT INTO chain VALUES (?, ?)", link)
         rows = self._after.rows + len(self._rows)
-        return Checked(link, rows, {**self._after.totals, **self._totals})
+        return CheckedLedger(link, rows, {**self._after.totals, **self._totals})
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedLedger:
     """The ledger up to a link.
 
     rows: how many its links cover. totals: of each data set that anything was spent on.
@@ -158,13 +158,13 @@ class Checked:
         """The running total of all versions of a data set."""
         return self.totals[dataset].spent if dataset in self.totals else RunningLoss()
 
-    def mark(self, since: int) -> Mark:
+    def anchor_entry(self, since: int) -> AnchorEntry:
         """What the anchor remembers of the last link: the totals that changed after `since`."""
         spent = {name: each.spent for name, each in self.totals.items() if each.sequence > since}
-        return Mark(*self.link, spent)
+        return AnchorEntry(*self.link, spent)
 
 
-def check(database: sqlite3.Connection, since: Checked) -> Checked:
+def check(database: sqlite3.Connection, since: CheckedLedger) -> CheckedLedger:
     """The ledger as it is now: links and totals after `since` recomputed, and no row beside them.
 
     What `since` covers is not read again, so a row of it that was rewritten, or put in the place of
@@ -173,7 +173,7 @@ def check(database: sqlite3.Connection, since: Checked) -> Checked:
     """
     end = check_links(database, since.link)
     rows = check_no_strays(database, since.link[0], since.rows)
-    return Checked(end, rows, check_totals(database, since.link[0], since.totals))
+    return CheckedLedger(end, rows, check_totals(database, since.link[0], since.totals))
 
 
 class Total(NamedTuple):
@@ -208,12 +208,12 @@ def check_totals(
 def check_answers(database: sqlite3.Connection) -> None:
     """No answer is longer than its reservation, and no analyst had more than granted."""
     for paid in all_paid(database):
-        given = paid.outcomes if isinstance(paid, StoredRelease) else None
+        given = paid.outputs if isinstance(paid, StoredRelease) else None
         if given is not None and given > getattr(paid.request.loss, "rounds", 0):
             raise LedgerFrozen(f"the answer to charge {paid.id} passes its reservation")
     for _, budget in analyst_budgets(database):
         had, terms = budget.answered, budget.terms
-        if had.outcomes > terms.k_star or had.calls > terms.l_star:
+        if had.outputs > terms.k_star or had.calls > terms.l_star:
             raise LedgerFrozen(f"an analyst of {budget.dataset!r} had more than was granted")
 
 

@@ -21,7 +21,7 @@ from askew.dp.privacy import NeighboringRelation
 from askew.errors import LedgerError, LedgerFrozen, ParameterError
 from askew_server.folders import locked
 from askew_server.ledger import acts, reading
-from askew_server.ledger.chain import Entry
+from askew_server.ledger.chain import LedgerEntry
 from askew_server.ledger.records import (
     AnalystBudget,
     Charge,
@@ -127,7 +127,7 @@ class Ledger:
         def find(database: sqlite3.Connection) -> Charge | StoredRelease | None:
             return acts.find_release(database, request)
 
-        def spend(entry: Entry) -> Charge | StoredRelease:
+        def spend(entry: LedgerEntry) -> Charge | StoredRelease:
             return acts.add_charge(entry, request)
 
         return self._store.append(find, spend)
@@ -185,8 +185,8 @@ class Ledger:
         with self._store.transaction() as database:
             return reading.made_of_other_events(database, request)
 
-    def fulfill(self, charge_id: int, payload: bytes, outcomes: int | None = None) -> StoredRelease:
-        """Store the release of a charge, once; with a principal, settle to `outcomes` symbols.
+    def fulfill(self, charge_id: int, payload: bytes, outputs: int | None = None) -> StoredRelease:
+        """Store the release of a charge, once; with a principal, settle to `outputs` symbols.
 
         Only when this returns may the payload be shown to anybody.
         Raises LedgerError (no such charge, fulfilled already, storage), ParameterError.
@@ -195,7 +195,7 @@ class Ledger:
             raise ParameterError("payload", type(payload).__name__, "bytes")
         return self._store.append(
             lambda _: None,
-            lambda entry: acts.add_fulfilment(entry, charge_id, payload, outcomes),
+            lambda entry: acts.add_fulfilment(entry, charge_id, payload, outputs),
         )
 
     def datasets(self) -> tuple[Dataset, ...]:

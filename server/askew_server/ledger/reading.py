@@ -24,7 +24,7 @@ from askew_server.ledger.records import (
 
 _CHARGES = """
 SELECT c.sequence, c.dataset, c.version, c.principal, c.key, c.digest, c.epsilon, c.delta, c.rounds,
-    d.neighbors, f.payload, f.outcomes
+    d.neighbors, f.payload, f.outputs
 FROM charges c JOIN datasets d ON (d.name, d.version) = (c.dataset, c.version)
 LEFT JOIN fulfilments f ON f.charge = c.sequence
 """
@@ -32,7 +32,7 @@ LEFT JOIN fulfilments f ON f.charge = c.sequence
 # and so does the operator's word.
 _GRANTS = """
 SELECT g.sequence, g.dataset, g.principal, g.k_star, g.l_star, g.epsilon, g.delta, g.slack,
-    coalesce(sum(coalesce(f.outcomes, c.rounds)), 0), count(c.sequence),
+    coalesce(sum(coalesce(f.outputs, c.rounds)), 0), count(c.sequence),
     EXISTS (SELECT 1 FROM repairs WHERE lost AND sequence > g.sequence)
         OR EXISTS (SELECT 1 FROM revocations r
             WHERE (r.dataset, r.principal) = (g.dataset, g.principal) AND r.sequence > g.sequence)
@@ -165,9 +165,9 @@ def analyst_budgets(
     """Every grant after row `since` with its row, oldest first; the newest of a pair counts."""
     found = []
     for row in database.execute(_GRANTS, (dataset, principal, since)):
-        sequence, name, who, k_star, l_star, epsilon, delta, slack, outcomes, calls, closed = row
+        sequence, name, who, k_star, l_star, epsilon, delta, slack, outputs, calls, closed = row
         terms = _granted(k_star, l_star, epsilon, delta, slack)
-        budget = AnalystBudget(name, who, terms, AnalystUsage(outcomes, calls), bool(closed))
+        budget = AnalystBudget(name, who, terms, AnalystUsage(outputs, calls), bool(closed))
         found.append((sequence, budget))
     return found
 
@@ -197,7 +197,7 @@ def _granted(k_star: int, l_star: int, *numbers: str) -> PayWhatYouGet:
 
 
 def _paid(row: tuple[Any, ...]) -> Charge | StoredRelease:
-    identity, dataset, version, principal, key, digest, *numbers, payload, outcomes = row
+    identity, dataset, version, principal, key, digest, *numbers, payload, outputs = row
     try:
         request = ChargeRequest(
             dataset=dataset,
@@ -211,7 +211,7 @@ def _paid(row: tuple[Any, ...]) -> Charge | StoredRelease:
         raise LedgerError(f"charge {identity} is damaged") from None
     if payload is None:
         return Charge(identity, request)
-    return StoredRelease(identity, request, payload, outcomes)
+    return StoredRelease(identity, request, payload, outputs)
 
 
 def _loss(epsilon: str, delta: str | None, rounds: int | None, relation: str) -> Loss:

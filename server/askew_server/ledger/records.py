@@ -97,13 +97,13 @@ class Charge:
 class StoredRelease:
     """Published bytes and the charge that paid for them. `id` is the charge's.
 
-    outcomes: how many symbols were released, the stop among them; None without a principal.
+    outputs: how many symbols were released, the stop among them; None without a principal.
     """
 
     id: int
     request: ChargeRequest
     payload: bytes
-    outcomes: int | None
+    outputs: int | None
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields
 
 from askew.dp.composition import RunningLoss
 from askew.errors import LedgerError, LedgerFrozen
-from askew_server.ledger.anchor import FARTHEST, START, Anchor, Mark
-from askew_server.ledger.chain import Checked, Entry, Link, holds, last_link
+from askew_server.ledger.anchor import FARTHEST, START, AnchorEntry, AnchorFile
+from askew_server.ledger.chain import CheckedLedger, LedgerEntry, Link, holds, last_link
 from askew_server.ledger.reading import dataset_names, spent_on
 from askew_server.ledger.records import columns_of
 
@@ -26,7 +26,7 @@ _VOUCH = (
 
 
 @dataclass(frozen=True)
-class Rift:
+class Divergence:
     """What became of a ledger and its anchor.
 
     marks: the anchor's readable lines; shared: how many of them, up to the last that the chain has.
@@ -34,13 +34,13 @@ class Rift:
     the lines that follow. Else the rows after that end, if there were any, are known to nobody.
     """
 
-    marks: list[Mark]
+    marks: list[AnchorEntry]
     shared: int
     complete: bool
     words: str
 
 
-def unkept_since(database: sqlite3.Connection, anchor: Anchor, end: Link) -> int | None:
+def unkept_since(database: sqlite3.Connection, anchor: AnchorFile, end: Link) -> int | None:
     """The last kept row, if the chain ends at the link that was announced since and not yet kept,
     as after a crash; None where nothing is left to keep.
 
@@ -53,13 +53,17 @@ def unkept_since(database: sqlite3.Connection, anchor: Anchor, end: Link) -> int
     if kept.link == end:
         return None
     where = f"the ledger ends at row {end[0]}, its anchor at row {kept.sequence}"
-    happened = _rift(database, anchor).words
+    happened = _divergence(database, anchor).words
     raise LedgerFrozen(f"{where}; {happened}. Nothing is spent until an operator unfreezes it")
 
 
 def record(
-    database: sqlite3.Connection, anchor: Anchor, after: Checked, reason: str, nothing_lost: bool
-) -> tuple[Entry, bool]:
+    database: sqlite3.Connection,
+    anchor: AnchorFile,
+    after: CheckedLedger,
+    reason: str,
+    nothing_lost: bool,
+) -> tuple[LedgerEntry, bool]:
     """Write the repair after what was checked, and for each data set what was lost; and whether the
     anchor starts anew.
 
@@ -76,13 +80,13 @@ def record(
         pass
     else:
         raise LedgerError("the ledger is not frozen")
-    rift = _rift(database, anchor)
+    rift = _divergence(database, anchor)
     if not (rift.complete or nothing_lost):
         raise LedgerError(f"{rift.words}. {_VOUCH}")
     marks, shared = rift.marks, rift.shared
     head = marks[-1] if marks else START
     believed = head.sequence if head.sequence < FARTHEST else 0  # else nobody ever got there
-    entry = Entry(database, after, max(after.link[0], believed) + 1)
+    entry = LedgerEntry(database, after, max(after.link[0], believed) + 1)
     entry.insert("repairs", reason, int(shared < len(marks)), head.sequence, head.hash)
     until = marks[shared - 1].sequence if shared else 0
     anchored = _spent(marks)
@@ -93,7 +97,7 @@ def record(
     return entry, anchor.lines()[1] is not None
 
 
-def _rift(database: sqlite3.Connection, anchor: Anchor) -> Rift:
+def _divergence(database: sqlite3.Connection, anchor: AnchorFile) -> Divergence:
     marks, fault = anchor.lines()
     shared = max((n for n, mark in enumerate(marks, 1) if holds(database, mark)), default=0)
     end = last_link(database)
@@ -106,10 +110,10 @@ def _rift(database: sqlite3.Connection, anchor: Anchor) -> Rift:
         words = _BEHIND
     else:
         words = _FORKED if shared else _FOREIGN
-    return Rift(marks, shared, known and fault is None, words)
+    return Divergence(marks, shared, known and fault is None, words)
 
 
-def _spent(marks: Sequence[Mark]) -> dict[str, RunningLoss]:
+def _spent(marks: Sequence[AnchorEntry]) -> dict[str, RunningLoss]:
     """What the anchor last said of each data set."""
     return {name: spent for mark in marks for name, spent in mark.spent.items()}
 

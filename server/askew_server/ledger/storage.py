@@ -87,7 +87,7 @@ TABLES = {
         {_SEQUENCE},
         charge INTEGER NOT NULL UNIQUE REFERENCES charges (sequence),
         payload BLOB NOT NULL,
-        outcomes INTEGER CHECK (outcomes > 0)
+        outputs INTEGER CHECK (outputs > 0)
     """,
     "repairs": f"""
         {_SEQUENCE},

@@ -15,8 +15,8 @@ from typing import Any, Generic, TypeVar
 
 from askew.errors import LedgerError, LedgerFrozen
 from askew_server.ledger import repair
-from askew_server.ledger.anchor import START, Anchor, Mark
-from askew_server.ledger.chain import Checked, Entry, check, check_answers, last_link
+from askew_server.ledger.anchor import START, AnchorEntry, AnchorFile
+from askew_server.ledger.chain import CheckedLedger, LedgerEntry, check, check_answers, last_link
 from askew_server.ledger.storage import check_own, check_schema, connect, pragma, storage_errors
 
 _STOPPED = "the program was stopped; what was being charged may be spent"
@@ -32,10 +32,10 @@ class Store:
     """
 
     def __init__(self, path: Path, anchor_path: Path, patience: float) -> None:
-        self._path, self._anchor, self._lock = path, Anchor(anchor_path), Lock()
+        self._path, self._anchor, self._lock = path, AnchorFile(anchor_path), Lock()
         self._waiting: list[Waiting[Any]] = []
         self._arrivals, self._busy = Condition(), False
-        self._checked = Checked()
+        self._checked = CheckedLedger()
         self._version: object = None  # of the file, as SQLite counts others' commits, at that time
         self._fault: str | None = None
         with storage_errors(path):
@@ -71,14 +71,15 @@ class Store:
     def append(
         self,
         find: Callable[[sqlite3.Connection], _Made | None],
-        act: Callable[[Entry], _Made],
+        act: Callable[[LedgerEntry], _Made],
     ) -> _Made:
         """What `find` finds, else what `act` makes.
 
-        Checked, written, sealed, announced, committed, kept: in this order, and only then returned.
-        Acts that arrive while others are under way go through this together, one link each, with
-        the last of them announced: three syncs for all of them. One that is refused takes nothing
-        of the others back. Raises what find and act raise, LedgerFrozen and LedgerError.
+        Checked, written, sealed, announced, committed, kept: in this order, and only then
+        returned. Acts that arrive while others are under way go through this together, one link
+        each, with the last of them announced: three syncs for all of them. One that is refused
+        takes nothing of the others back. Raises what find and act raise, LedgerFrozen and
+        LedgerError.
         """
         mine = Waiting(find, act)
         self._take_turn(mine)
@@ -120,7 +121,7 @@ class Store:
                         sealed = each.act_in(database, sealed)
                 if sealed is before:  # all were refused
                     return
-                self._anchor.announce(Mark(*sealed.link, {}, kept=False), len(acted))
+                self._anchor.announce(AnchorEntry(*sealed.link, {}, kept=False), len(acted))
             self._checked = sealed
             with self.transaction("BEGIN IMMEDIATE") as database:
                 self._bring_anchor_up(database)
@@ -132,7 +133,7 @@ class Store:
                 each.fail(LedgerError(_STOPPED))
             raise
 
-    def _bring_anchor_up(self, database: sqlite3.Connection) -> Checked:
+    def _bring_anchor_up(self, database: sqlite3.Connection) -> CheckedLedger:
         """Check what others committed, and keep what is announced and committed; what is known
         then. Raises LedgerFrozen if chain and anchor differ by more than a crash explains.
 
@@ -147,7 +148,7 @@ class Store:
             self._checked, self._version = check(database, self._checked), version
         kept = repair.unkept_since(database, self._anchor, end)
         if kept is not None:
-            self._anchor.keep(self._checked.mark(kept))
+            self._anchor.keep(self._checked.anchor_entry(kept))
         return self._checked
 
     def check_file(self) -> None:
@@ -157,7 +158,7 @@ class Store:
                 found = pragma(database, "integrity_check")
                 if found != "ok":
                     raise LedgerFrozen(f"the ledger {self._path} is damaged: {found}")
-                self._checked = check(database, Checked())
+                self._checked = check(database, CheckedLedger())
                 check_answers(database)
                 check_schema(database)
         except LedgerError as error:
@@ -182,7 +183,7 @@ class Store:
         with self.transaction("BEGIN IMMEDIATE") as database:
             before = check(database, self._checked)  # others may have committed since
             entry, unreadable = repair.record(database, self._anchor, before, reason, nothing_lost)
-            repaired = entry.seal().mark(entry.sequence - 1)
+            repaired = entry.seal().anchor_entry(entry.sequence - 1)
             if not unreadable:
                 self._anchor.announce(repaired, len(repaired.spent))
         with self.transaction("BEGIN IMMEDIATE") as database:
@@ -203,7 +204,7 @@ class Waiting(Generic[_Made]):
     """
 
     find: Callable[[sqlite3.Connection], _Made | None]
-    act: Callable[[Entry], _Made]
+    act: Callable[[LedgerEntry], _Made]
     _made: _Made | None = None
     _error: BaseException | None = None
     settled: bool = field(default=False)
@@ -220,11 +221,11 @@ class Waiting(Generic[_Made]):
             self.fail(error)
         return self._made is None and self._error is None
 
-    def act_in(self, database: sqlite3.Connection, after: Checked) -> Checked:
+    def act_in(self, database: sqlite3.Connection, after: CheckedLedger) -> CheckedLedger:
         """Do it and seal it as the link that follows; where that fails by its own fault, nothing of
         it is left. What is known then.
         """
-        entry = Entry(database, after)
+        entry = LedgerEntry(database, after)
         database.execute("SAVEPOINT act")
         try:
             self._made = self.act(entry)

@@ -44,7 +44,7 @@ Mark = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
-class Page:
+class ReleasePage:
     """Some releases, oldest first, and whether more come after them."""
 
     summaries: tuple[ReleaseSummary, ...]
@@ -96,7 +96,7 @@ class ReleaseReader:
         more = " and more, see askew-server releases list" if page.more else ""
         raise LedgerError(f"{self._path} has no release {charge}; it has {there}{more}")
 
-    def page(self, dataset: str, after: int, limit: int) -> Page:
+    def page(self, dataset: str, after: int, limit: int) -> ReleasePage:
         """At most `limit` releases after a charge, of one data set or, if it is empty, of all."""
         with self._database() as database:
             rows = database.execute(
@@ -106,7 +106,7 @@ class ReleaseReader:
             )
             summaries = (self._summary(database, *row) for row in rows)
             found = tuple(islice((each for each in summaries if each), limit + 1))
-        return Page(found[:limit], len(found) > limit)
+        return ReleasePage(found[:limit], len(found) > limit)
 
     def _link(self, database: sqlite3.Connection, charge: int) -> bytes:
         row = database.execute(f"{_LINKS} AND charges.sequence = ?", (charge,)).fetchone()

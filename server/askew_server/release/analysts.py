@@ -140,7 +140,7 @@ class AnalystDesk:
             raise NotFound("budget")
         newest = own[-1]
         spent = newest.answered
-        return BudgetStatus(newest.terms, spent.outcomes, spent.calls, newest.closed)
+        return BudgetStatus(newest.terms, spent.outputs, spent.calls, newest.closed)
 
     def top_k(self, principal: str, question: TopKQuestion) -> tuple[bytes, BudgetStatus]:
         """The stored answer, and the budget after it. Raises NotFound and Refused."""

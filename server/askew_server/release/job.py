@@ -76,11 +76,11 @@ class Spending(Protocol):
     def charge(self, request: ChargeRequest) -> Charge | StoredRelease:
         """Spend durably, or give back what was released for the same request."""
 
-    def fulfill(self, charge_id: int, payload: bytes, outcomes: int | None = None) -> StoredRelease:
+    def fulfill(self, charge_id: int, payload: bytes, outputs: int | None = None) -> StoredRelease:
         """Store the release of a charge, once."""
 
 
-class Plan(Protocol):
+class JobPlan(Protocol):
     """What is counted and how it is selected, in public parameters."""
 
     @property
@@ -108,7 +108,7 @@ class ReleaseJob:
     wait: Callable[[float], object] = time.sleep
     look: Callable[[CountingTask], object] | None = None
 
-    def publish(self, plan: Plan, request: ChargeRequest) -> StoredRelease:
+    def publish(self, plan: JobPlan, request: ChargeRequest) -> StoredRelease:
         """The stored release of this request: made and paid for now, or found from earlier.
 
         Raises what the ledger and the engine raise. Whoever asks for the same at the same time, in
@@ -117,7 +117,7 @@ class ReleaseJob:
         with self.ledger.turn(request, self.wait):
             return self._published(plan, request)
 
-    def _published(self, plan: Plan, request: ChargeRequest) -> StoredRelease:
+    def _published(self, plan: JobPlan, request: ChargeRequest) -> StoredRelease:
         if self.look is not None:
             stored = self.ledger.foresee(request)
             if stored is not None:
@@ -136,6 +136,6 @@ class ReleaseJob:
             self.report("selecting")
             release = plan.select(counts, charge=charge.id, bits=self.bits)
         self.report("storing")
-        outcomes = len(release.items) + release.stopped  # the stop was drawn like an item
-        paid = None if request.principal is None else outcomes
+        outputs = len(release.items) + release.stopped  # the stop was drawn like an item
+        paid = None if request.principal is None else outputs
         return self.ledger.fulfill(charge.id, release.to_bytes(), paid)

@@ -103,7 +103,7 @@ class AnalystClient:
         self._channel.close()
 
     def top_k(self, dataset: str, k: int, key: str) -> Answer:
-        """The most popular items, k at most. It costs as many outcomes as come, and the stop.
+        """The most popular items, k at most. It costs as many outputs as come, and the stop.
 
         key: a name of your own for the question. Raises Refused where the terms do not allow it,
         and the errors of `budget`.

@@ -27,7 +27,7 @@ MAX_KEY = 64
 class AnalystUsage:
     """What an analyst has had: symbols released, the stops among them, and calls."""
 
-    outcomes: int = 0
+    outputs: int = 0
     calls: int = 0
 
 
@@ -35,7 +35,7 @@ class AnalystUsage:
 class PayWhatYouGet:
     """The terms of one analyst on one data set: k* symbols in at most l* calls of LimitedDomain.
 
-    Every answer costs its length, the stop symbol included (`Selection.outcomes`), because a stop
+    Every answer costs its length, the stop symbol included (`Selection.outputs`), because a stop
     is a draw of the exponential mechanism like any other. A call may ask for k symbols only if k
     are left: it reserves them all, before the data are touched, and is settled to its length.
 
@@ -89,19 +89,19 @@ class PayWhatYouGet:
         if isinstance(k, bool) or not isinstance(k, int) or k < 1:
             raise ParameterError("k", k, "an int of at least 1")
         for measure, requested, spent, cap in (
-            ("outcomes", k, answered.outcomes, self.k_star),
+            ("outputs", k, answered.outputs, self.k_star),
             ("questions", 1, answered.calls, self.l_star),
         ):
             if spent + requested > cap:
                 numbers = map(Fraction, (requested, spent, cap))
                 raise BudgetExceeded(*numbers, measure=measure, whose="analyst's grant of")
-        return AnalystUsage(answered.outcomes + k, answered.calls + 1)
+        return AnalystUsage(answered.outputs + k, answered.calls + 1)
 
-    def settle(self, answered: AnalystUsage, k: int, outcomes: object) -> AnalystUsage:
+    def settle(self, answered: AnalystUsage, k: int, outputs: object) -> AnalystUsage:
         """What a reservation of k becomes once its answer is stored. Raises ParameterError."""
-        if isinstance(outcomes, bool) or not isinstance(outcomes, int) or not 1 <= outcomes <= k:
-            raise ParameterError("outcomes", outcomes, f"an int from 1 to the {k} reserved")
-        return AnalystUsage(answered.outcomes - k + outcomes, answered.calls)
+        if isinstance(outputs, bool) or not isinstance(outputs, int) or not 1 <= outputs <= k:
+            raise ParameterError("outputs", outputs, f"an int from 1 to the {k} reserved")
+        return AnalystUsage(answered.outputs - k + outputs, answered.calls)
 
 
 @dataclass(frozen=True)
@@ -127,26 +127,26 @@ class BudgetStatus:
     """One analyst's terms on one data set, and what is spent of them, reservations included.
 
     closed: nothing may be asked any more, because the operator revoked the budget, or let a ledger
-    go on that had lost rows. What was spent stands; outcomes_left is 0.
+    go on that had lost rows. What was spent stands; outputs_left is 0.
     Raises OutOfRange when more is spent than the terms allow.
     """
 
     terms: PayWhatYouGet
-    outcomes: int
+    outputs: int
     calls: int
     closed: bool = False
 
     def __post_init__(self) -> None:
-        if not 0 <= self.outcomes <= self.terms.k_star:
-            raise OutOfRange("the outcomes spent", "from 0 to k_star")
+        if not 0 <= self.outputs <= self.terms.k_star:
+            raise OutOfRange("the outputs spent", "from 0 to k_star")
         if not 0 <= self.calls <= self.terms.l_star:
             raise OutOfRange("the calls made", "from 0 to l_star")
 
     @property
-    def outcomes_left(self) -> int:
+    def outputs_left(self) -> int:
         """The largest k that may be asked now; 0 when nothing may."""
         usable = not self.closed and self.calls < self.terms.l_star
-        return self.terms.k_star - self.outcomes if usable else 0
+        return self.terms.k_star - self.outputs if usable else 0
 
 
 def check_key(key: str) -> None:

@@ -105,7 +105,7 @@ class Selection(tuple[int, ...]):
         return made
 
     @property
-    def outcomes(self) -> int:
+    def outputs(self) -> int:
         """How many symbols were released, the stop among them: what pay-what-you-get charges."""
         return len(self) + self.stopped
 

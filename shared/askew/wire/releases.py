@@ -133,8 +133,8 @@ def budget_from_bytes(data: bytes) -> BudgetStatus:
 def _budget_message(budget: BudgetStatus) -> pb.Budget:
     terms = budget.terms
     return pb.Budget(
-        max_outcomes=terms.k_star,
-        spent_outcomes=budget.outcomes,
+        max_outputs=terms.k_star,
+        spent_outputs=budget.outputs,
         max_questions=terms.l_star,
         asked_questions=budget.calls,
         epsilon=str(terms.epsilon),
@@ -147,7 +147,7 @@ def _budget_message(budget: BudgetStatus) -> pb.Budget:
 def _budget(message: pb.Budget) -> BudgetStatus:
     try:
         terms = PayWhatYouGet(
-            k_star=message.max_outcomes,
+            k_star=message.max_outputs,
             l_star=message.max_questions,
             epsilon=rational(message.epsilon),
             delta=rational(message.delta),
@@ -155,7 +155,7 @@ def _budget(message: pb.Budget) -> BudgetStatus:
         )
     except ParameterError as error:
         raise OutOfRange(error.name, error.limit) from None
-    return BudgetStatus(terms, message.spent_outcomes, message.asked_questions, message.closed)
+    return BudgetStatus(terms, message.spent_outputs, message.asked_questions, message.closed)
 
 
 def _summary(message: pb.ReleaseSummary) -> ReleaseSummary:

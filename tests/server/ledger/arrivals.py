@@ -13,7 +13,7 @@ from typing import Any
 from server.ledger.scenes import files
 
 from askew_server.ledger import ChargeRequest, Ledger
-from askew_server.ledger.anchor import Anchor, Mark
+from askew_server.ledger.anchor import AnchorEntry, AnchorFile
 
 PATIENCE = 30  # seconds; only ever waited for by what does not do what it should
 
@@ -53,7 +53,7 @@ def together(ledger: Ledger, wanted: list[ChargeRequest]) -> Iterator[list[Futur
         yield futures
 
 
-def kept(folder: Path) -> list[Mark]:
-    marks, fault = Anchor(files(folder)[1]).lines()
+def kept(folder: Path) -> list[AnchorEntry]:
+    marks, fault = AnchorFile(files(folder)[1]).lines()
     assert fault is None
     return marks

@@ -72,7 +72,7 @@ def main(folder: Path, phase: str, when: str, step: str) -> None:
     if phase == "fulfill":
         arm(when, step)
     with open_ledger(folder) as ledger:
-        ledger.fulfill(charge.id, payload, outcomes=2)
+        ledger.fulfill(charge.id, payload, outputs=2)
     say("published", payload.hex())
     die()
 

@@ -11,8 +11,15 @@ import pytest
 from server.ledger.scenes import CAP, open_ledger, pure, request
 
 from askew.errors import LedgerFrozen
-from askew_server.ledger.anchor import Anchor
-from askew_server.ledger.chain import Checked, Entry, Total, hash_over, last_link, stored_rows
+from askew_server.ledger.anchor import AnchorFile
+from askew_server.ledger.chain import (
+    CheckedLedger,
+    LedgerEntry,
+    Total,
+    hash_over,
+    last_link,
+    stored_rows,
+)
 from askew_server.ledger.reading import dataset_names, spent_on
 
 
@@ -50,10 +57,10 @@ def reseal(path: Path, *statements: str) -> None:
             seal(database, sequence)
 
 
-def add(path: Path, forged: Callable[[Entry], None]) -> None:
+def add(path: Path, forged: Callable[[LedgerEntry], None]) -> None:
     """One more row, which `forged` writes, and its link, made as the program makes it."""
     with editing(path) as database:
-        entry = Entry(database, believed(database))
+        entry = LedgerEntry(database, believed(database))
         forged(entry)
         entry.seal()
 
@@ -64,16 +71,16 @@ def seal(database: sqlite3.Connection, sequence: int) -> None:
     database.execute("INSERT INTO chain VALUES (?, ?)", (sequence, link))
 
 
-def believed(database: sqlite3.Connection) -> Checked:
+def believed(database: sqlite3.Connection) -> CheckedLedger:
     """What a program would know that believes every row."""
     totals = {name: Total(1, spent_on(database, name)) for name in dataset_names(database)}
-    return Checked(last_link(database), 0, totals)
+    return CheckedLedger(last_link(database), 0, totals)
 
 
 def anchor_again(path: Path, anchor: Path) -> None:
     """An anchor that says what the ledger says: what only its own account can do."""
     with closing(sqlite3.connect(path)) as database:
-        Anchor(anchor).renew(believed(database).mark(0))
+        AnchorFile(anchor).renew(believed(database).anchor_entry(0))
 
 
 def assert_refused(folder: Path, words: str) -> None:

@@ -23,8 +23,8 @@ from server.ledger.scenes import (
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.errors import BudgetExceeded, ChargePending, LedgerError
 from askew_server.ledger import Charge, ChargeRequest, acts
-from askew_server.ledger.anchor import Anchor
-from askew_server.ledger.chain import Entry
+from askew_server.ledger.anchor import AnchorFile
+from askew_server.ledger.chain import LedgerEntry
 
 
 def test_they_share_the_lines_of_the_anchor_and_each_has_a_row(tmp_path: Path) -> None:
@@ -60,40 +60,40 @@ def test_one_that_is_refused_takes_nothing_of_the_others_back(tmp_path: Path) ->
     wanted = [request("a", pure(6)), request("b", pure(6)), request("c", pure(4))]
     with new_ledger(tmp_path) as ledger:
         with together(ledger, wanted) as futures:
-            outcomes = [future.exception(PATIENCE) for future in futures]
-        assert [type(each) for each in outcomes] == [type(None), BudgetExceeded, type(None)]
+            outputs = [future.exception(PATIENCE) for future in futures]
+        assert [type(each) for each in outputs] == [type(None), BudgetExceeded, type(None)]
         assert epsilon_spent(ledger) == 10
         ledger.verify()
 
 
-def refused(_: Entry) -> None:
+def refused(_: LedgerEntry) -> None:
     raise LedgerError("too late")
 
 
-def twice(entry: Entry) -> None:
+def twice(entry: LedgerEntry) -> None:
     """One more row of a sequence that has one."""
     entry.insert("revocations", "plays", "ann")
     entry.insert("revocations", "plays", "ann")
 
 
-def nameless(entry: Entry) -> None:
+def nameless(entry: LedgerEntry) -> None:
     entry.insert("revocations", "plays", "")
 
 
-def unforeseen(entry: Entry) -> None:
+def unforeseen(entry: LedgerEntry) -> None:
     entry.insert("revocations", "plays", object())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("end", [refused, twice, nameless, unforeseen])
 def test_an_act_that_fails_by_itself_leaves_no_row_and_harms_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: Callable[[Entry], None]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: Callable[[LedgerEntry], None]
 ) -> None:
     """Planted bugs: no savepoint; all of a group fail where a row of one does not fit; a total
     that is believed though its act failed.
     """
     add_charge = acts.add_charge
 
-    def stumbles(entry: Entry, wanted: ChargeRequest) -> Charge:
+    def stumbles(entry: LedgerEntry, wanted: ChargeRequest) -> Charge:
         made = add_charge(entry, wanted)
         if wanted.key == "b":
             end(entry)
@@ -102,9 +102,9 @@ def test_an_act_that_fails_by_itself_leaves_no_row_and_harms_no_other(
     monkeypatch.setattr(acts, "add_charge", stumbles)
     with new_ledger(tmp_path) as ledger:
         with together(ledger, [request("a"), request("b"), request("c")]) as futures:
-            outcomes = [future.exception(PATIENCE) for future in futures]
-        assert [each is None for each in outcomes] == [True, False, True]
-        assert isinstance(outcomes[1], LedgerError)
+            outputs = [future.exception(PATIENCE) for future in futures]
+        assert [each is None for each in outputs] == [True, False, True]
+        assert isinstance(outputs[1], LedgerError)
         assert [charge.request.key for charge in ledger.charges()] == ["a", "c"]
         assert kept(tmp_path)[-1].spent["plays"].epsilon == epsilon_spent(ledger) == 2
         ledger.verify()
@@ -144,8 +144,8 @@ def test_one_key_asked_for_twice_is_one_charge(tmp_path: Path) -> None:
     """Planted bug: an act of the group does not look for what another has just made."""
     with new_ledger(tmp_path) as ledger:
         with together(ledger, [request("a"), request("a")]) as futures:
-            outcomes = [future.exception(PATIENCE) for future in futures]
-        assert sorted(type(each).__name__ for each in outcomes) == ["ChargePending", "NoneType"]
+            outputs = [future.exception(PATIENCE) for future in futures]
+        assert sorted(type(each).__name__ for each in outputs) == ["ChargePending", "NoneType"]
         assert epsilon_spent(ledger) == 1
 
 
@@ -159,7 +159,7 @@ def test_who_asks_for_what_is_stored_gets_it_though_the_others_fail(
 
     with new_ledger(tmp_path) as ledger:
         stored = ledger.fulfill(charged(ledger, request("a")).id, b"public")
-        monkeypatch.setattr(Anchor, "announce", full)
+        monkeypatch.setattr(AnchorFile, "announce", full)
         with together(ledger, [request("a"), request("b")]) as futures:
             assert futures[0].result(PATIENCE) == stored
             assert isinstance(futures[1].exception(PATIENCE), LedgerError)
@@ -176,11 +176,11 @@ def test_nobody_is_refused_for_what_was_taken_back(
         raise OSError(28, "No space left on device")
 
     with new_ledger(tmp_path) as ledger:
-        monkeypatch.setattr(Anchor, "announce", full)
+        monkeypatch.setattr(AnchorFile, "announce", full)
         wanted = [request("a", pure(6)), request("b", pure(6)), request("a", pure(6))]
         with together(ledger, wanted) as futures:
-            outcomes = [future.exception(PATIENCE) for future in futures]
-        assert [type(each) for each in outcomes] == [LedgerError] * 3
+            outputs = [future.exception(PATIENCE) for future in futures]
+        assert [type(each) for each in outputs] == [LedgerError] * 3
         assert epsilon_spent(ledger) == 0
 
 
@@ -201,16 +201,16 @@ def test_an_error_of_the_file_is_told_as_one_wherever_it_comes(tmp_path: Path) -
 def test_nobody_of_a_group_hears_of_a_charge_that_is_not_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    """Planted bug: an outcome that is told before the anchor keeps it."""
+    """Planted bug: an output that is told before the anchor keeps it."""
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     with new_ledger(tmp_path) as ledger:
-        monkeypatch.setattr(Anchor, step, full)
+        monkeypatch.setattr(AnchorFile, step, full)
         with together(ledger, [request("a"), request("b")]) as futures:
-            outcomes = [future.exception(PATIENCE) for future in futures]
-        assert [type(each) for each in outcomes] == [LedgerError] * 2
+            outputs = [future.exception(PATIENCE) for future in futures]
+        assert [type(each) for each in outputs] == [LedgerError] * 2
         monkeypatch.undo()
         assert epsilon_spent(ledger) == (0 if step == "announce" else 2)
         if step == "keep":  # spent for good, and nobody may draw

@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
     with new_ledger(tmp_path) as ledger:
         ledger.fulfill(charged(ledger, request("monday", pure(2))).id, b"the list of monday")
         ledger.grant("plays", "ann", TERMS)
-        ledger.fulfill(charged(ledger, answer("q1", 5)).id, b"the answer", outcomes=2)
+        ledger.fulfill(charged(ledger, answer("q1", 5)).id, b"the answer", outputs=2)
     return tmp_path
 
 
@@ -56,11 +56,11 @@ def test_a_charge_without_a_total_is_refused_though_chain_and_anchor_hold_it(fol
 
 
 BEYOND = [
-    (["UPDATE fulfilments SET outcomes = 6 WHERE outcomes = 2"], "passes its reservation"),
+    (["UPDATE fulfilments SET outputs = 6 WHERE outputs = 2"], "passes its reservation"),
     (
         [
             "UPDATE charges SET rounds = 21 WHERE rounds = 5",
-            "UPDATE fulfilments SET outcomes = 21 WHERE outcomes = 2",
+            "UPDATE fulfilments SET outputs = 21 WHERE outputs = 2",
         ],
         "more than was granted",
     ),

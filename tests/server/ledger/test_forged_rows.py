@@ -28,8 +28,8 @@ from askew.dp.analyst import AnalystUsage
 from askew.errors import LedgerError, LedgerFrozen
 from askew_server.ledger import anchor as anchor_module
 from askew_server.ledger.acts import add_grant
-from askew_server.ledger.anchor import Anchor, Mark
-from askew_server.ledger.chain import Entry, last_link
+from askew_server.ledger.anchor import AnchorEntry, AnchorFile
+from askew_server.ledger.chain import LedgerEntry, last_link
 from askew_server.ledger.records import AnalystBudget, columns_of, rational_of
 from askew_server.ledger.store import Store
 
@@ -42,27 +42,27 @@ def folder(tmp_path: Path) -> Path:
     with new_ledger(tmp_path) as ledger:
         ledger.fulfill(charged(ledger, request("monday", pure(2))).id, b"the list of monday")
         ledger.grant("plays", "ann", TERMS)
-        ledger.fulfill(charged(ledger, answer("q1", 5)).id, b"the answer", outcomes=2)
+        ledger.fulfill(charged(ledger, answer("q1", 5)).id, b"the answer", outputs=2)
     return tmp_path
 
 
-def a_cap_of_4095(entry: Entry) -> None:
+def a_cap_of_4095(entry: LedgerEntry) -> None:
     cap = ("fff/1", "1/f4240", "1/3b9aca00", "2/1")
     entry.insert("datasets", "plays", "2", "anybody", "ADD_OR_REMOVE_ONE", *cap)
 
 
-def a_grant_to_eve(entry: Entry) -> None:
+def a_grant_to_eve(entry: LedgerEntry) -> None:
     add_grant(entry, AnalystBudget("plays", "eve", TERMS, AnalystUsage(), closed=False))
 
 
-def a_repair(entry: Entry) -> None:
+def a_repair(entry: LedgerEntry) -> None:
     """It names the anchor's last line."""
     entry.insert("repairs", "restored", 0, *last_link(entry.database))
     entry.insert("carried", "plays", *NOTHING)
     entry.add_total("plays", entry.spent_on("plays"))
 
 
-def a_repair_that_gives_back(entry: Entry) -> None:
+def a_repair_that_gives_back(entry: LedgerEntry) -> None:
     """What was spent is 2 and the loss of the grant, less both is nothing."""
     entry.insert("repairs", "restored", 0, *last_link(entry.database))
     spent = columns_of(entry.spent_on("plays"))
@@ -72,7 +72,7 @@ def a_repair_that_gives_back(entry: Entry) -> None:
 
 # As the program would write them: nothing but the anchor can tell.
 FORGERIES = [a_cap_of_4095, a_grant_to_eve, a_repair]
-Forged = Callable[[Entry], None]
+Forged = Callable[[LedgerEntry], None]
 
 
 @pytest.mark.parametrize("forged", FORGERIES)
@@ -100,7 +100,7 @@ def test_a_forgery_does_not_fit_into_the_gap_that_a_crash_leaves(
     with open_ledger(folder) as ledger, pytest.raises(Killed):
         ledger.charge(request("more", pure(1)))
     monkeypatch.undo()
-    _, announced = Anchor(anchor).head()
+    _, announced = AnchorFile(anchor).head()
     assert announced is not None
     add(path, forged)
     with closing(sqlite3.connect(path)) as database:
@@ -115,10 +115,10 @@ def test_many_crashes_in_a_row_neither_lock_out_nor_spend(
     _, anchor = files(folder)
     with open_ledger(folder) as ledger:
         before = epsilon_spent(ledger)
-    kept, announced = Anchor(anchor).head()
+    kept, announced = AnchorFile(anchor).head()
     for number in range(300):
-        Anchor(anchor).announce(Mark(kept.sequence + 1, bytes([number % 256]) * 32, {}))
-    found, announced = Anchor(anchor).head()
+        AnchorFile(anchor).announce(AnchorEntry(kept.sequence + 1, bytes([number % 256]) * 32, {}))
+    found, announced = AnchorFile(anchor).head()
     assert (found, announced and announced.hash) == (kept, bytes([299 % 256]) * 32)
     with open_ledger(folder) as ledger:
         assert ledger.frozen is None
@@ -148,7 +148,7 @@ def test_the_end_of_a_line_that_a_power_failure_left_is_no_line(
         assert ledger.frozen is None
         charged(ledger, request("and more"))
         ledger.verify()
-    assert Anchor(anchor).lines()[1] is None
+    assert AnchorFile(anchor).lines()[1] is None
 
 
 def test_the_anchor_is_on_the_disk_before_the_commit_and_before_the_return(
@@ -234,7 +234,7 @@ def test_a_stored_number_is_never_negative_and_written_in_one_way(text: str) -> 
 
 def test_an_anchor_with_a_negative_sum_is_damaged(folder: Path) -> None:
     _, anchor = files(folder)
-    kept, _ = Anchor(anchor).head()
+    kept, _ = AnchorFile(anchor).head()
     line = f'{{"sequence": {kept.sequence}, "hash": "{kept.hash.hex()}", "spent": {{"plays": '
     columns = '["-1/1", "0/1", "0/1", "0/1", "0/1"]'
     anchor.write_text(f"{line}{columns}}}}}\n")

@@ -237,9 +237,9 @@ def test_an_analyst_pays_the_data_set_once_and_answers_by_their_length(ledger: L
     assert ledger.dataset("plays").spent == TERMS.total_loss()
     charge = charged(ledger, answer("q1", 10))
     assert charge.request.rule is Rule.GRANTED
-    assert ledger.budget("ann", "plays").answered == AnalystUsage(outcomes=10, calls=1)
-    release = ledger.fulfill(charge.id, b"three and a stop", outcomes=4)
-    assert ledger.budget("ann", "plays").answered == AnalystUsage(outcomes=4, calls=1)
+    assert ledger.budget("ann", "plays").answered == AnalystUsage(outputs=10, calls=1)
+    release = ledger.fulfill(charge.id, b"three and a stop", outputs=4)
+    assert ledger.budget("ann", "plays").answered == AnalystUsage(outputs=4, calls=1)
     assert ledger.charge(answer("q1", 10)) == release
     assert ledger.dataset("plays").spent == TERMS.total_loss()
     assert budget.answered == AnalystUsage()
@@ -249,35 +249,35 @@ def test_an_analyst_pays_the_data_set_once_and_answers_by_their_length(ledger: L
 def test_an_unfulfilled_reservation_stays_spent(ledger: Ledger) -> None:
     ledger.grant("plays", "ann", TERMS)
     ledger.charge(answer("q1", 15))
-    with pytest.raises(BudgetExceeded, match="outcomes"):
+    with pytest.raises(BudgetExceeded, match="outputs"):
         ledger.charge(answer("q2", 6))
     ledger.charge(answer("q2", 5))
-    with pytest.raises(BudgetExceeded, match="outcomes"):
+    with pytest.raises(BudgetExceeded, match="outputs"):
         ledger.charge(answer("q3", 1))
 
 
 def test_an_analyst_has_a_number_of_calls(ledger: Ledger) -> None:
     ledger.grant("plays", "ann", TERMS)
     for call in range(TERMS.l_star):
-        ledger.fulfill(charged(ledger, answer(f"q{call}", 3)).id, b"", outcomes=1)
+        ledger.fulfill(charged(ledger, answer(f"q{call}", 3)).id, b"", outputs=1)
     with pytest.raises(BudgetExceeded, match="questions"):
         ledger.charge(answer("one more", 1))
 
 
-@pytest.mark.parametrize("outcomes", [None, 0, 11, -1, True])
+@pytest.mark.parametrize("outputs", [None, 0, 11, -1, True])
 def test_an_answer_is_settled_to_what_was_reserved_at_most(
-    ledger: Ledger, outcomes: int | None
+    ledger: Ledger, outputs: int | None
 ) -> None:
     ledger.grant("plays", "ann", TERMS)
     charge = charged(ledger, answer("q1", 10))
-    with pytest.raises(ParameterError, match="outcomes"):
-        ledger.fulfill(charge.id, b"", outcomes)
-    assert ledger.budget("ann", "plays").answered == AnalystUsage(outcomes=10, calls=1)
+    with pytest.raises(ParameterError, match="outputs"):
+        ledger.fulfill(charge.id, b"", outputs)
+    assert ledger.budget("ann", "plays").answered == AnalystUsage(outputs=10, calls=1)
 
 
 def test_only_an_analysts_answer_is_settled(ledger: Ledger) -> None:
     charge = charged(ledger, request())
-    with pytest.raises(ParameterError, match="outcomes"):
+    with pytest.raises(ParameterError, match="outputs"):
         ledger.fulfill(charge.id, b"", 1)
     with pytest.raises(ParameterError, match="payload"):
         ledger.fulfill(charge.id, "text")  # type: ignore[arg-type]
@@ -289,14 +289,14 @@ def test_analysts_do_not_share_keys_answers_or_budgets(ledger: Ledger) -> None:
     ledger.grant("plays", "bob", TERMS)
     for principal in ("ann", "bob"):
         charge = charged(ledger, answer("q1", 5, principal))
-        ledger.fulfill(charge.id, principal.encode(), outcomes=2)
+        ledger.fulfill(charge.id, principal.encode(), outputs=2)
         with pytest.raises(LedgerError, match="no public release"):
             ledger.release(charge.id)
     found = ledger.charge(answer("q1", 5, "bob"))
     assert isinstance(found, StoredRelease)
     assert found.payload == b"bob"
     assert ledger.releases() == ()
-    assert ledger.budget("ann", "plays").answered == AnalystUsage(outcomes=2, calls=1)
+    assert ledger.budget("ann", "plays").answered == AnalystUsage(outputs=2, calls=1)
     assert ledger.dataset("plays").spent.epsilon == 2 * TERMS.total_loss().epsilon
 
 
@@ -360,7 +360,7 @@ def test_a_revoked_budget_is_closed_for_good_and_stays_charged(tmp_path: Path) -
     with new_ledger(tmp_path) as ledger:
         ledger.grant("plays", "ann", TERMS)
         ledger.grant("plays", "bob", TERMS)
-        ledger.fulfill(charged(ledger, answer("a", 4)).id, b"list", outcomes=2)
+        ledger.fulfill(charged(ledger, answer("a", 4)).id, b"list", outputs=2)
         spent = ledger.dataset("plays").spent
         closed = ledger.revoke("plays", "ann")
         assert (closed.closed, closed.answered) == (True, AnalystUsage(2, 1))
@@ -383,7 +383,7 @@ def test_an_answer_under_way_is_stored_although_the_budget_was_revoked(ledger: L
     ledger.grant("plays", "ann", TERMS)
     charge = charged(ledger, answer("a", 4))
     ledger.revoke("plays", "ann")
-    assert ledger.fulfill(charge.id, b"list", outcomes=4).outcomes == 4
+    assert ledger.fulfill(charge.id, b"list", outputs=4).outputs == 4
 
 
 def test_nothing_that_was_not_granted_is_revoked(ledger: Ledger) -> None:

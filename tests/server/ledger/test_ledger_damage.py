@@ -470,7 +470,7 @@ def test_a_loss_closes_the_budgets_of_analysts(folder: Path) -> None:
         ledger.grant("plays", "ann", TERMS)
     backup = path.read_bytes()
     with open_ledger(folder) as ledger:
-        ledger.fulfill(charged(ledger, answer("q1", 5)).id, b"", outcomes=5)
+        ledger.fulfill(charged(ledger, answer("q1", 5)).id, b"", outputs=5)
     path.write_bytes(backup)
     with open_ledger(folder) as ledger:
         ledger.unfreeze("restored")

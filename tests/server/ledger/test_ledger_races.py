@@ -124,7 +124,7 @@ def test_eight_processes_never_pass_the_terms_of_an_analyst(tmp_path: Path) -> N
         ledger.grant("plays", "ann", TERMS)
     assert race(tmp_path, "answers") == {"Charge": 5, "BudgetExceeded": 19}
     with open_ledger(tmp_path) as ledger:
-        assert ledger.budget("ann", "plays").answered == AnalystUsage(outcomes=20, calls=5)
+        assert ledger.budget("ann", "plays").answered == AnalystUsage(outputs=20, calls=5)
 
 
 def test_eight_threads_of_one_ledger_never_pass_the_cap(tmp_path: Path) -> None:

@@ -118,9 +118,9 @@ class Clerk(RuleBasedStateMachine):
                     self.ledger.charge(wanted)
             return
         before = len(self.book.paid)
-        self.ask(wanted, had.outcomes + k <= TERMS.k_star and had.calls < TERMS.l_star)
+        self.ask(wanted, had.outputs + k <= TERMS.k_star and had.calls < TERMS.l_star)
         if len(self.book.paid) > before:
-            self.book.answered = AnalystUsage(had.outcomes + k, had.calls + 1)
+            self.book.answered = AnalystUsage(had.outputs + k, had.calls + 1)
 
     @precondition(lambda self: self.book.answered is None)
     @rule()
@@ -142,14 +142,14 @@ class Clerk(RuleBasedStateMachine):
             return
         place = data.draw(st.sampled_from(sorted(open_ones)))
         wanted, identity, _ = self.book.paid[place]
-        outcomes = None
+        outputs = None
         if wanted.principal is not None and isinstance(wanted.loss, BoundedRange):
-            outcomes = min(length, wanted.loss.rounds)
+            outputs = min(length, wanted.loss.rounds)
             if self.book.answered is not None:
-                back = wanted.loss.rounds - outcomes
+                back = wanted.loss.rounds - outputs
                 had = self.book.answered
-                self.book.answered = AnalystUsage(had.outcomes - back, had.calls)
-        self.ledger.fulfill(identity, payload, outcomes)
+                self.book.answered = AnalystUsage(had.outputs - back, had.calls)
+        self.ledger.fulfill(identity, payload, outputs)
         self.book.paid[place] = (wanted, identity, payload)
 
     @rule(data=st.data())

@@ -80,7 +80,7 @@ def test_a_crash_after_the_charge_is_committed_spends_it_for_good(
         assert ledger.frozen is None
         with pytest.raises(ChargePending):
             ledger.charge(answer("q1", 5))
-        assert ledger.budget("ann", "plays").answered == AnalystUsage(outcomes=5, calls=1)
+        assert ledger.budget("ann", "plays").answered == AnalystUsage(outputs=5, calls=1)
         assert isinstance(ledger.charge(answer("q2", 5)), Charge)
         ledger.verify()
 
@@ -96,7 +96,7 @@ def test_a_crash_before_the_release_is_committed_loses_budget_never_privacy(
         ledger.verify()
         with pytest.raises(ChargePending):
             ledger.charge(answer("q1", 5))
-        assert ledger.budget("ann", "plays").answered == AnalystUsage(outcomes=5, calls=1)
+        assert ledger.budget("ann", "plays").answered == AnalystUsage(outputs=5, calls=1)
 
 
 @pytest.mark.parametrize(("when", "step"), [*AFTER_THE_COMMIT, ("at", "the end")])
@@ -107,8 +107,8 @@ def test_a_release_that_is_committed_is_the_only_one(folder: Path, when: str, st
         found = ledger.charge(answer("q1", 5))
         assert isinstance(found, StoredRelease)
         assert (str(found.id), found.payload.hex()) == (said["charged"], said["drawn"])
-        assert ledger.budget("ann", "plays").answered == AnalystUsage(outcomes=2, calls=1)
-        ledger.fulfill(charged(ledger, answer("q2", 5)).id, b"next", outcomes=1)
+        assert ledger.budget("ann", "plays").answered == AnalystUsage(outputs=2, calls=1)
+        ledger.fulfill(charged(ledger, answer("q2", 5)).id, b"next", outputs=1)
         ledger.verify()
 
 

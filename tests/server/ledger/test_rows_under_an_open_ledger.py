@@ -22,7 +22,7 @@ from server.ledger.scenes import (
 )
 
 from askew.errors import BudgetExceeded, LedgerFrozen
-from askew_server.ledger.anchor import Anchor, Mark
+from askew_server.ledger.anchor import AnchorEntry, AnchorFile
 from askew_server.ledger.chain import last_link
 from askew_server.ledger.storage import TABLES
 
@@ -108,7 +108,7 @@ def test_a_total_that_was_rewritten_is_not_believed(
         with pytest.raises(BudgetExceeded):
             ledger.charge(request("more", pure(2)))
         charged(ledger, request("less", pure(Fraction(1, 4))))
-        assert Anchor(files(folder)[1]).head()[0].spent["plays"].epsilon > 8
+        assert AnchorFile(files(folder)[1]).head()[0].spent["plays"].epsilon > 8
     with open_ledger(folder) as ledger:
         assert ledger.frozen is not None
 
@@ -122,6 +122,6 @@ def test_a_total_that_another_program_wrote_is_the_sum_of_its_charges(folder: Pa
             database.execute("UPDATE totals SET epsilon = '0/1' WHERE sequence = ?", (last,))
             database.execute("DELETE FROM chain WHERE sequence = ?", (last,))
             seal(database, last)
-            Anchor(anchor).keep(Mark(*last_link(database), {}))
+            AnchorFile(anchor).keep(AnchorEntry(*last_link(database), {}))
         with pytest.raises(LedgerFrozen, match="is not the sum of the charges"):
             ledger.charge(request("more", pure(2)))

@@ -29,7 +29,7 @@ from askew.dp.composition import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.errors import LedgerError, LedgerFrozen
 from askew_server.ledger import Ledger
-from askew_server.ledger.anchor import Anchor, Mark
+from askew_server.ledger.anchor import AnchorEntry, AnchorFile
 from askew_server.ledger.store import Store
 
 
@@ -197,7 +197,7 @@ def test_the_id_of_a_lost_charge_is_never_given_again(
     it has the id by which a lost release is known to its readers."""
     happen(folder)
     path, anchor = files(folder)
-    seen = {mark.sequence for mark in Anchor(anchor).lines()[0]}
+    seen = {mark.sequence for mark in AnchorFile(anchor).lines()[0]}
     with open_ledger(folder) as ledger:
         seen |= {each.id for each in ledger.charges()}
         ledger.unfreeze("I looked", nothing_lost=True)
@@ -267,7 +267,7 @@ def test_a_crash_in_an_unfreeze_loses_nothing_that_was_spent(
     if step == "commit":
         monkeypatch.setattr(Store, "transaction", dying_before_the_commit(Store.transaction))
     else:
-        monkeypatch.setattr(Anchor, step, dying)
+        monkeypatch.setattr(AnchorFile, step, dying)
     with open_ledger(folder) as ledger, pytest.raises(Killed) if step in passed else nullcontext():
         ledger.unfreeze("I looked", nothing_lost=True)
     monkeypatch.undo()
@@ -282,7 +282,7 @@ def test_a_crash_in_an_unfreeze_loses_nothing_that_was_spent(
         ledger.verify()
 
 
-def dying(anchor: Anchor, mark: Mark, *_: object) -> None:
+def dying(anchor: AnchorFile, mark: AnchorEntry, *_: object) -> None:
     raise Killed
 
 

@@ -10,7 +10,7 @@ import pytest
 from server.ledger.scenes import TERMS, answer, charged, files, new_ledger, open_ledger, request
 
 from askew.errors import LedgerFrozen
-from askew_server.ledger.anchor import Anchor, Mark
+from askew_server.ledger.anchor import AnchorEntry, AnchorFile
 from askew_server.ledger.chain import Link, check_links
 
 
@@ -62,14 +62,14 @@ def test_a_lost_anchor_is_missed_by_an_open_ledger(tmp_path: Path) -> None:
             ledger.charge(request("b"))
 
 
-def link(number: int, kept: bool = True) -> Mark:
-    return Mark(number, bytes([number]) * 32, {}, kept)
+def link(number: int, kept: bool = True) -> AnchorEntry:
+    return AnchorEntry(number, bytes([number]) * 32, {}, kept)
 
 
 def test_two_that_write_one_anchor_go_on_where_the_other_ended(tmp_path: Path) -> None:
     """Planted bug: each goes on where its own last line ended."""
     anchor = files(tmp_path)[1]
-    one, other = Anchor(anchor), Anchor(anchor)
+    one, other = AnchorFile(anchor), AnchorFile(anchor)
     one.create()
     for number in range(1, 9):
         writer, reader = (one, other) if number % 3 else (other, one)
@@ -77,14 +77,14 @@ def test_two_that_write_one_anchor_go_on_where_the_other_ended(tmp_path: Path) -
         assert reader.head()[1] == link(number, kept=False)
         reader.keep(link(number))
         assert writer.head() == reader.head() == (link(number), None)
-    assert Anchor(anchor).lines() == ([link(number) for number in range(1, 9)], None)
+    assert AnchorFile(anchor).lines() == ([link(number) for number in range(1, 9)], None)
 
 
 @pytest.mark.parametrize("left", [b"{", b'{"announced": 3, "ha'])
 def test_half_a_line_of_somebody_who_died_is_written_over(tmp_path: Path, left: bytes) -> None:
     """Planted bug: a line that goes on after it."""
     anchor = files(tmp_path)[1]
-    one = Anchor(anchor)
+    one = AnchorFile(anchor)
     one.create()
     one.announce(link(1))
     one.keep(link(1))
@@ -92,7 +92,7 @@ def test_half_a_line_of_somebody_who_died_is_written_over(tmp_path: Path, left: 
     end = len(content.rstrip(b"\0"))
     anchor.write_bytes(content[:end] + left + content[end + len(left) :])
     one.keep(link(2))
-    assert Anchor(anchor).lines() == ([link(1), link(2)], None)
+    assert AnchorFile(anchor).lines() == ([link(1), link(2)], None)
 
 
 def test_what_others_committed_is_checked_before_the_next_act(
@@ -122,7 +122,7 @@ def test_an_anchor_made_anew_holds_nothing_of_one_that_a_crash_left_half_made(
     tmp_path: Path,
 ) -> None:
     """Planted bug: a shorter line written over a longer one."""
-    anchor = Anchor(files(tmp_path)[1])
+    anchor = AnchorFile(files(tmp_path)[1])
     files(tmp_path)[1].with_name("anchor.new").write_bytes(b"x" * 1000 + b"\n")
     anchor.renew(link(7))
-    assert Anchor(anchor.path).lines() == ([link(7)], None)
+    assert AnchorFile(anchor.path).lines() == ([link(7)], None)

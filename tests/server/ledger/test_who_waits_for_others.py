@@ -15,8 +15,8 @@ from server.ledger.scenes import CAP, UNIT, charged, files, new_ledger, request
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.errors import LedgerError
 from askew_server.ledger import Charge, Ledger
-from askew_server.ledger.anchor import Anchor, Mark
-from askew_server.ledger.chain import Entry
+from askew_server.ledger.anchor import AnchorEntry, AnchorFile
+from askew_server.ledger.chain import LedgerEntry
 
 
 class Bell(Condition):
@@ -54,7 +54,7 @@ def test_who_wakes_while_others_work_for_him_waits_until_it_is_kept(
             with bell:  # he has looked, and went or waits again
                 raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr(Anchor, step, full)
+        monkeypatch.setattr(AnchorFile, step, full)
         with pytest.raises(LedgerError):
             ledger.charge(request("a"))
         assert isinstance(waits.exception(PATIENCE), LedgerError)
@@ -66,14 +66,14 @@ def test_room_for_what_the_anchor_has_to_say_of_all_of_them_is_taken_before_the_
     """So that a full disk stops them before they are made. Planted bug: room for one of them."""
     names = [chr(0x1F600 + n) * 200 for n in range(24)]
     grown: list[int] = []
-    anchor, keep = files(tmp_path)[1], Anchor.keep
+    anchor, keep = files(tmp_path)[1], AnchorFile.keep
 
-    def measured(self: Anchor, mark: Mark) -> None:
+    def measured(self: AnchorFile, mark: AnchorEntry) -> None:
         before = anchor.stat().st_size
         keep(self, mark)
         grown.append(anchor.stat().st_size - before)
 
-    monkeypatch.setattr(Anchor, "keep", measured)
+    monkeypatch.setattr(AnchorFile, "keep", measured)
     with new_ledger(tmp_path) as ledger:
         for name in names:
             ledger.open_dataset(name, "1", CAP, UNIT, ADD_OR_REMOVE_ONE)
@@ -88,7 +88,7 @@ def test_room_for_what_the_anchor_has_to_say_of_all_of_them_is_taken_before_the_
     assert set(grown) == {0}
 
 
-def astonishes(_: Entry) -> str:
+def astonishes(_: LedgerEntry) -> str:
     raise TypeError("what nobody thought of")
 
 

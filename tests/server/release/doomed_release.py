@@ -27,7 +27,7 @@ from askew_server.cli.options import Workplace
 from askew_server.cli.release_run import Output, run
 from askew_server.counting import EventCounter, EventSource
 from askew_server.ledger import Ledger
-from askew_server.ledger.anchor import Anchor
+from askew_server.ledger.anchor import AnchorFile
 from askew_server.release.plan import ReleasePlan
 
 Reached = Callable[[str], None]
@@ -79,9 +79,9 @@ def watch(reached: Reached) -> None:
     named(EventCounter, "__call__", "count")
     named(ReleasePlan, "select", "select")
     named(SystemBits, "read", "draw")
-    named(Anchor, "_make_room", "room")
-    named(Anchor, "announce", "announce")
-    named(Anchor, "keep", "keep")
+    named(AnchorFile, "_make_room", "room")
+    named(AnchorFile, "announce", "announce")
+    named(AnchorFile, "keep", "keep")
 
     class Doomed(sqlite3.Connection):
         def execute(self, sql: str, *rest: Any) -> sqlite3.Cursor:

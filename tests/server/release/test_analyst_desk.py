@@ -23,7 +23,7 @@ from askew_server.release.analysts import AnalystDesk
 from askew_server.release.job import Beat, ReleaseJob
 from askew_server.release.plan import place_of
 
-# At epsilon 1/2 an outcome, the items at 3,000 and more are far above the threshold, which is at
+# At epsilon 1/2 an output, the items at 3,000 and more are far above the threshold, which is at
 # 1 + ln(10 / delta) / epsilon = 48, and the items at 20 and 10 are below it.
 TERMS = PayWhatYouGet(
     k_star=12,
@@ -67,16 +67,16 @@ def ask(k: int, key: str, dataset: str = "films") -> TopKQuestion:
 
 
 def test_an_answer_costs_its_length_and_the_stop(desk: AnalystDesk) -> None:
-    """Planted bug: the stop for free. Five asked, three came and the stop: four outcomes."""
+    """Planted bug: the stop for free. Five asked, three came and the stop: four outputs."""
     document, budget = desk.top_k("ada", ask(5, "a"))
     release = release_from_bytes(document)
     assert (len(release.items), release.stopped) == (3, True)
-    assert (budget.outcomes, budget.calls) == (4, 1)
+    assert (budget.outputs, budget.calls) == (4, 1)
 
 
 def test_an_answer_without_a_stop_costs_its_items(desk: AnalystDesk) -> None:
     document, budget = desk.top_k("ada", ask(3, "a"))
-    assert (len(release_from_bytes(document).items), budget.outcomes) == (3, 3)
+    assert (len(release_from_bytes(document).items), budget.outputs) == (3, 3)
 
 
 def test_a_question_that_could_cost_more_than_is_left_is_refused_with_nothing_read(
@@ -88,7 +88,7 @@ def test_a_question_that_could_cost_more_than_is_left_is_refused_with_nothing_re
     with pytest.raises(Refused, match=r"of the analyst's grant of \d+ is spent, \d+ is left"):
         desk.top_k("ada", ask(5, "c"))  # would cost 4, could cost 5
     assert len(counting.tasks) == 2
-    assert desk.top_k("ada", ask(4, "d"))[1].outcomes == 12
+    assert desk.top_k("ada", ask(4, "d"))[1].outputs == 12
     with pytest.raises(Refused):
         desk.top_k("ada", ask(1, "e"))
 
@@ -96,7 +96,7 @@ def test_a_question_that_could_cost_more_than_is_left_is_refused_with_nothing_re
 def test_no_more_questions_than_the_terms_allow(desk: AnalystDesk) -> None:
     for key in "abcd":
         desk.top_k("ada", ask(1, key))
-    assert desk.budget("ada", "films").outcomes == 4
+    assert desk.budget("ada", "films").outputs == 4
     with pytest.raises(Refused):
         desk.top_k("ada", ask(1, "e"))
 
@@ -142,8 +142,8 @@ def test_keys_of_different_analysts_are_their_own(ledger: Ledger, desk: AnalystD
     """Planted bug: one analyst gets the answer that another one paid for."""
     ledger.grant("films", "bob", TERMS)
     desk.top_k("ada", ask(5, "a"))
-    assert desk.top_k("bob", ask(5, "a"))[1].outcomes == 4
-    assert desk.budget("ada", "films").outcomes == 4
+    assert desk.top_k("bob", ask(5, "a"))[1].outputs == 4
+    assert desk.budget("ada", "films").outputs == 4
 
 
 @pytest.mark.parametrize(("principal", "dataset"), [("eve", "films"), ("ada", "books")])
@@ -178,7 +178,7 @@ def test_a_count_that_fails_keeps_the_whole_reservation(
     counting.broken = False
     with pytest.raises(Refused, match="stays spent"):
         desk.top_k("ada", ask(5, "a"))
-    assert desk.budget("ada", "films").outcomes == 5
+    assert desk.budget("ada", "films").outputs == 5
 
 
 def test_the_data_set_pays_for_all_that_the_terms_allow_at_the_grant(
@@ -254,7 +254,7 @@ def test_an_answer_leaves_at_a_public_moment_and_so_does_a_failure(
         clock.wait(seconds)
         assert lock.locked()
         budget = answering.budget("ada", "films")
-        seen.append((budget.outcomes, len(ledger.answers())))
+        seen.append((budget.outputs, len(ledger.answers())))
 
     ledger.grant("films", "ada", TERMS)
     job = ReleaseJob(ledger, count, SystemBits(), beat=Beat(clock, wait), wait=clock.wait)
@@ -263,7 +263,7 @@ def test_an_answer_leaves_at_a_public_moment_and_so_does_a_failure(
         answering.top_k("ada", ask(5, "a"))
     assert clock.now == pytest.approx(100 + leaves)
     assert seen == [(5, 0)]  # k reserved, nothing stored
-    assert answering.budget("ada", "films").outcomes == (5 if broken else 4)
+    assert answering.budget("ada", "films").outputs == (5 if broken else 4)
 
 
 @pytest.mark.parametrize(("takes", "begins"), [(0.0, 1), (0.97, 1), (1.05, 2), (300, 512)])

@@ -39,9 +39,9 @@ class Watched:
         self.order.append("charge")
         return self._ledger.charge(request)
 
-    def fulfill(self, charge_id: int, payload: bytes, outcomes: int | None = None) -> StoredRelease:
+    def fulfill(self, charge_id: int, payload: bytes, outputs: int | None = None) -> StoredRelease:
         self.order.append("fulfill")
-        return self._ledger.fulfill(charge_id, payload, outcomes)
+        return self._ledger.fulfill(charge_id, payload, outputs)
 
     def count(self, _: CountingTask) -> TopCounts:
         self.order.append("count")
@@ -128,7 +128,7 @@ def test_a_job_that_fails_after_its_charge_has_lost_it_and_is_not_drawn_again(
 def test_a_release_that_cannot_be_stored_is_not_shown(ledger: Ledger, plan_of: MakePlan) -> None:
     class Full(Watched):
         def fulfill(
-            self, charge_id: int, payload: bytes, outcomes: int | None = None
+            self, charge_id: int, payload: bytes, outputs: int | None = None
         ) -> StoredRelease:
             raise LedgerError("the disk is full")
 

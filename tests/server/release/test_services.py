@@ -84,7 +84,7 @@ class Wired:
 async def wired(
     ledger: Ledger, paths: tuple[Path, Path], count: Count, plan_of: MakePlan
 ) -> AsyncIterator[Wired]:
-    """Two public releases, and a desk at which ada has a budget of nine outcomes."""
+    """Two public releases, and a desk at which ada has a budget of nine outputs."""
     job = ReleaseJob(ledger, count, SystemBits())
     plans = [plan_of(k=k) for k in (1, 2)]
     published = [job.publish(plan, plan.charge_request()).payload for plan in plans]
@@ -159,11 +159,11 @@ async def test_a_release_that_is_not_there_is_a_status(wired: Wired, charge: int
 
 
 async def test_an_analyst_asks_until_the_budget_is_refused(wired: Wired) -> None:
-    """Nine outcomes: four for three items and the stop, twice; then not even two."""
+    """Nine outputs: four for three items and the stop, twice; then not even two."""
     for key, spent in (("a", 4), ("b", 8)):
         reply = await wired.call("Analyst/TopK", ask(5, key), bearer())
         release, _, budget = answer_from_bytes(reply)
-        assert (len(release.items), release.stopped, budget.outcomes) == (3, True, spent)
+        assert (len(release.items), release.stopped, budget.outputs) == (3, True, spent)
     code, text = await wired.refusal("Analyst/TopK", ask(2, "c"), bearer())
     assert (code, "8 of the analyst's grant of 9 is spent, 1 is left" in text) == (
         Code.FAILED_PRECONDITION,
@@ -171,7 +171,7 @@ async def test_an_analyst_asks_until_the_budget_is_refused(wired: Wired) -> None
     )
     reply = await wired.call("Analyst/GetBudget", budget_request_to_bytes("films"), bearer())
     budget = budget_from_bytes(reply)
-    assert (budget.outcomes, budget.calls, budget.outcomes_left) == (8, 2, 1)
+    assert (budget.outputs, budget.calls, budget.outputs_left) == (8, 2, 1)
     assert budget.terms.total_loss() == TERMS.total_loss()
 
 
@@ -181,12 +181,12 @@ async def test_a_retry_gets_the_same_bytes_at_no_cost(wired: Wired) -> None:
 
 
 async def test_questions_at_once_never_pass_the_budget(wired: Wired) -> None:
-    """Nine outcomes left, eight questions of up to five: at most two can be paid."""
+    """Nine outputs left, eight questions of up to five: at most two can be paid."""
     calls = [wired.call("Analyst/TopK", ask(5, f"key{n}"), bearer()) for n in range(8)]
     replies = await asyncio.gather(*calls, return_exceptions=True)
     answered = [each for each in replies if isinstance(each, bytes)]
     assert len(answered) == 2
-    assert wired.ledger.budget("ada", "films").answered.outcomes == 8
+    assert wired.ledger.budget("ada", "films").answered.outputs == 8
 
 
 CREDENTIALS: dict[str, Metadata] = {
@@ -311,7 +311,7 @@ async def test_a_budget_that_was_revoked_answers_nothing_more(wired: Wired) -> N
         )
     request = budget_request_to_bytes("films")
     budget = budget_from_bytes(await wired.call("Analyst/GetBudget", request, bearer()))
-    assert (budget.closed, budget.outcomes_left) == (True, 0)
+    assert (budget.closed, budget.outputs_left) == (True, 0)
 
 
 async def test_a_failure_tells_callers_and_logs_nothing_of_itself(

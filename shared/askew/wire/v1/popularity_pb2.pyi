@@ -154,7 +154,7 @@ class TopKRequest(google.protobuf.message.Message):
     dataset: builtins.str
     """The data set."""
     k: builtins.int
-    """How many items at most; this many outcomes are reserved until the answer is stored."""
+    """How many items at most; this many outputs are reserved until the answer is stored."""
     key: builtins.str
     """A name of the caller's own for this question, so that a retry is not a second question."""
     def __init__(
@@ -241,24 +241,24 @@ class Budget(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    MAX_OUTCOMES_FIELD_NUMBER: builtins.int
-    SPENT_OUTCOMES_FIELD_NUMBER: builtins.int
+    MAX_OUTPUTS_FIELD_NUMBER: builtins.int
+    SPENT_OUTPUTS_FIELD_NUMBER: builtins.int
     MAX_QUESTIONS_FIELD_NUMBER: builtins.int
     ASKED_QUESTIONS_FIELD_NUMBER: builtins.int
     EPSILON_FIELD_NUMBER: builtins.int
     DELTA_FIELD_NUMBER: builtins.int
     SLACK_FIELD_NUMBER: builtins.int
     CLOSED_FIELD_NUMBER: builtins.int
-    max_outcomes: builtins.int
-    """The outcomes that all answers together may cost."""
-    spent_outcomes: builtins.int
-    """The outcomes that were spent, or are reserved."""
+    max_outputs: builtins.int
+    """The outputs that all answers together may cost."""
+    spent_outputs: builtins.int
+    """The outputs that were spent, or are reserved."""
     max_questions: builtins.int
     """The number of questions that may be asked."""
     asked_questions: builtins.int
     """The number of questions that were asked."""
     epsilon: builtins.str
-    """Epsilon of one outcome, an exact rational such as "1/2"."""
+    """Epsilon of one output, an exact rational such as "1/2"."""
     delta: builtins.str
     """Delta of one question, an exact rational."""
     slack: builtins.str
@@ -268,8 +268,8 @@ class Budget(google.protobuf.message.Message):
     def __init__(
         self,
         *,
-        max_outcomes: builtins.int = ...,
-        spent_outcomes: builtins.int = ...,
+        max_outputs: builtins.int = ...,
+        spent_outputs: builtins.int = ...,
         max_questions: builtins.int = ...,
         asked_questions: builtins.int = ...,
         epsilon: builtins.str = ...,
@@ -277,7 +277,7 @@ class Budget(google.protobuf.message.Message):
         slack: builtins.str = ...,
         closed: builtins.bool = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["asked_questions", b"asked_questions", "closed", b"closed", "delta", b"delta", "epsilon", b"epsilon", "max_outcomes", b"max_outcomes", "max_questions", b"max_questions", "slack", b"slack", "spent_outcomes", b"spent_outcomes"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["asked_questions", b"asked_questions", "closed", b"closed", "delta", b"delta", "epsilon", b"epsilon", "max_outputs", b"max_outputs", "max_questions", b"max_questions", "slack", b"slack", "spent_outputs", b"spent_outputs"]) -> None: ...
 
 Global___Budget: typing_extensions.TypeAlias = Budget
 

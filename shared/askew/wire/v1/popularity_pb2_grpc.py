@@ -179,7 +179,7 @@ class AnalystServicer(object):
     """
 
     def TopK(self, request, context):
-        """The most popular items by a limited domain: it costs as many outcomes as it returns, the stop
+        """The most popular items by a limited domain: it costs as many outputs as it returns, the stop
         among them. Idempotent: the same key and question get the same stored bytes, at no further cost.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

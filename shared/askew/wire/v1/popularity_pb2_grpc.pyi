@@ -212,7 +212,7 @@ class AnalystStub(typing.Generic[_AnalystTopKType, _AnalystGetBudgetType, _Analy
     ], channel: grpc.aio.Channel) -> None: ...
 
     TopK: _AnalystTopKType
-    """The most popular items by a limited domain: it costs as many outcomes as it returns, the stop
+    """The most popular items by a limited domain: it costs as many outputs as it returns, the stop
     among them. Idempotent: the same key and question get the same stored bytes, at no further cost.
     """
 
@@ -248,7 +248,7 @@ class AnalystServicer(metaclass=abc.ABCMeta):
         request: askew.wire.v1.popularity_pb2.TopKRequest,
         context: _ServicerContext,
     ) -> typing.Union[askew.wire.v1.popularity_pb2.TopKResponse, collections.abc.Awaitable[askew.wire.v1.popularity_pb2.TopKResponse]]:
-        """The most popular items by a limited domain: it costs as many outcomes as it returns, the stop
+        """The most popular items by a limited domain: it costs as many outputs as it returns, the stop
         among them. Idempotent: the same key and question get the same stored bytes, at no further cost.
         """
 

@@ -118,7 +118,7 @@ class MapNoise(google.protobuf.message.Message):
     step_exponent: builtins.int
     """The lattice step is 2 to the power -step_exponent, in kilometers."""
     inverse_rate: builtins.int
-    """The noise ratio is inverse_rate / (inverse_rate + 1) a step; epsilon per crow's kilometer is
+    """The noise ratio is inverse_rate / (inverse_rate + 1) a step; epsilon per straight-line kilometer is
     1.1545 * 2^step_exponent / inverse_rate.
     """
     cosine: builtins.int
