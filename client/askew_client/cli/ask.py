@@ -40,7 +40,6 @@ _SECOND_SPACE = (
     options.mechanism,
     options.mode,
     options.consent,
-    options.lifetime_cap,
     options.data,
     options.as_json,
 )

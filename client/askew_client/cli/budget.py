@@ -12,8 +12,6 @@ import click
 from askew_client.cli import options
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from askew_client.profile.named_place import NamedPlace
     from askew_client.views.quote import Budget
 
@@ -25,13 +23,12 @@ _ACCEPT = (
 
 
 @click.command()
-@options.all_of(options.lifetime_cap, options.data, options.as_json)
+@options.all_of(options.data, options.as_json)
 @click.option("--unfreeze", is_flag=True, help="Accept a frozen ledger, after a question.")
 @click.option("--yes", is_flag=True, help="With --unfreeze: do not ask.")
 @click.pass_context
 def budget(
     context: click.Context,
-    lifetime_cap: Fraction | None,
     data: Path | None,
     as_json: bool,
     unfreeze: bool,
@@ -56,7 +53,7 @@ def budget(
     from askew_client.settings.settings import slot_of
     from askew_client.signals.store import LedgerBook
 
-    config = options.load(context, lifetime_cap=lifetime_cap, data=data)
+    config = options.load(context, data=data)
     where = places(config.data)
     store = LedgerBook(where.ledger, config.settings.caps, where.anchor)
     today = datetime.date.today()

@@ -35,37 +35,20 @@ def catalog(context: click.Context, server: str | None, as_json: bool) -> None:
 
 
 @click.command()
-@options.all_of(
-    options.server, options.held_from, options.byte_budget, options.data, options.as_json
-)
-@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@options.all_of(options.server, options.data, options.as_json)
 @click.pass_context
-def refresh(
-    context: click.Context,
-    server: str | None,
-    held_from: str | None,
-    byte_budget: int | None,
-    data: Path | None,
-    as_json: bool,
-    quiet: bool,
-) -> None:
+def refresh(context: click.Context, server: str | None, data: Path | None, as_json: bool) -> None:
     """Fetch what this device holds of a server's catalog, if it is time.
 
     For cron or a timer, every few hours: a device looks once a week, a random delay of up to two
     days after Monday, and in between this sends nothing. Questions never look. The catalog is the
-    same for everybody. No profile is read.
+    same for everybody, and comes from a static host where `held_from` is set. No profile is read.
 
     \b
-    Examples:
-      askew refresh
-      askew refresh --quiet --held-from https://files.example.org/films
+    Example:
+      askew refresh > /dev/null
     """
-    config = options.load(
-        context, server=server, held_from=held_from, byte_budget=byte_budget, data=data
-    )
-    found = options.run(_refreshed(config))
-    if quiet:
-        return
+    found = options.run(_refreshed(options.load(context, server=server, data=data)))
     if as_json:
         options.print_json(_as_json(found))
         return

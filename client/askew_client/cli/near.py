@@ -95,7 +95,7 @@ def near(
       askew near departures --unnamed --json < here.txt
     """
     if unnamed and collection is not None:
-        region = options.region_first(context, region, None)
+        region = options.region_first(context, region)
     config = options.load(
         context,
         server=server,
@@ -115,7 +115,7 @@ def near(
     given = {"level": level, "region": region, "epsilon": epsilon}
     spot: str | Spot = name or "home"
     if unnamed:
-        spot = true = options.typed_place(None, config.settings.region)
+        spot = true = options.typed_place(config.settings.region)
     else:
         document = profile.read()
         if name is None and "home" not in document.places:

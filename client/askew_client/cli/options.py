@@ -104,22 +104,10 @@ mode = click.option(
     help="Rank what is held whole, rank what everybody holds, or send a signal too."
     "  [default: auto]",
 )
-byte_budget = click.option(
-    "--byte-budget", type=int, help="Bytes that what is held may take.  [default: 4000000]"
-)
-held_from = click.option(
-    "--held-from",
-    help="The https:// address of a static host for what is held.  [default: the server itself]",
-)
 consent = click.option(
     "--consent",
     type=Consents(),
     help="Your consent to what this server proposes and is dearer, as `askew ask` wrote it.",
-)
-lifetime_cap = click.option(
-    "--lifetime-cap",
-    type=RationalNumber(),
-    help="What all signals of this device may ever cost, between any two people.  [default: 192]",
 )
 data = click.option(
     "--data",
@@ -181,15 +169,14 @@ def open_profile(directory: Path | None) -> ProfileStore:
     return store
 
 
-def typed_place(source: Path | None, region: str) -> Spot:
-    """Where a place is: from a file, standard input or a prompt, and never from an argument. What
-    an unclear name may mean is listed.
+def typed_place(region: str) -> Spot:
+    """Where a place is: from standard input or a prompt, and never from an argument.
+
+    A name that may mean several places is listed with them.
     """
     from askew_client.near.reading import spot_of
 
-    if source is not None:
-        text = source.read_text("utf-8", errors="replace")
-    elif not sys.stdin.isatty():
+    if not sys.stdin.isatty():
         text = sys.stdin.read()
     else:
         text = click.prompt("Town, or latitude, longitude (or axis = number)", err=True)
@@ -201,11 +188,11 @@ def typed_place(source: Path | None, region: str) -> Spot:
         raise
 
 
-def region_first(context: click.Context, given: str | None, source: Path | None) -> str | None:
+def region_first(context: click.Context, given: str | None) -> str | None:
     """The region that was given, or is asked for in a terminal where none is set: before a position
     is typed, which would be typed in vain.
     """
-    if given or source is not None or not sys.stdin.isatty() or load(context).settings.region:
+    if given or not sys.stdin.isatty() or load(context).settings.region:
         return given
     prompt = "Region: a country such as DE, or S/W/N/E (none for values on axes)"
     typed: str = click.prompt(prompt, default="", show_default=False, err=True)

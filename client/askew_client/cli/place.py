@@ -1,6 +1,6 @@
 """`askew place`: named places, and what every server gets of them.
 
-Where a place is comes from standard input, a file or a prompt: an argument or a variable of the
+Where a place is comes from standard input or a prompt: an argument or a variable of the
 environment would be seen by other programs on the machine.
 """
 
@@ -19,12 +19,6 @@ if TYPE_CHECKING:
     from askew_client.views.quote import PlaceCost, PlaceView
 
 _LONGEST_COPY = 1 << 16  # characters; what is longer is no copy of a place
-_file = click.option(
-    "--file",
-    "source",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Where the place is, in a file; else standard input or a prompt.",
-)
 
 
 @click.group()
@@ -45,12 +39,11 @@ def place() -> None:
 
 @place.command("add")
 @click.argument("name")
-@options.all_of(_file, options.region, options.level, options.data)
+@options.all_of(options.region, options.level, options.data)
 @click.pass_context
 def add(
     context: click.Context,
     name: str,
-    source: Path | None,
     region: str | None,
     level: str | None,
     data: Path | None,
@@ -64,32 +57,31 @@ def add(
     \b
     Examples:
       askew place add home --region DE --level town
-      askew place add work --file work.txt
+      askew place add work < work.txt
     """
-    region = options.region_first(context, region, source)
+    region = options.region_first(context, region)
     desk = _desk(context, data=data, region=region, level=level)
     desk.check_name(name, known=False)
-    _say_drawn(desk.add(name, *_typed(context, desk, source, region)), "is kept")
+    _say_drawn(desk.add(name, *_typed(context, desk, region)), "is kept")
     options.keep_region(context, region)
 
 
 @place.command("move")
 @click.argument("name")
-@options.all_of(_file, options.region, options.level, options.data)
+@options.all_of(options.region, options.level, options.data)
 @click.pass_context
 def move(
     context: click.Context,
     name: str,
-    source: Path | None,
     region: str | None,
     level: str | None,
     data: Path | None,
 ) -> None:
     """The place is elsewhere now: a fresh noisy position, charged like the first."""
-    region = options.region_first(context, region, source)
+    region = options.region_first(context, region)
     desk = _desk(context, data=data, region=region, level=level)
     desk.check_name(name, known=True)
-    _say_drawn(desk.move(name, *_typed(context, desk, source, region)), "has moved")
+    _say_drawn(desk.move(name, *_typed(context, desk, region)), "has moved")
     options.keep_region(context, region)
 
 
@@ -174,13 +166,13 @@ def _desk(context: click.Context, **flags: object) -> PlaceDesk:
 
 
 def _typed(
-    context: click.Context, desk: PlaceDesk, source: Path | None, region: str | None
+    context: click.Context, desk: PlaceDesk, region: str | None
 ) -> tuple[Spot, PlaceCost | None]:
     """Where the place is, and what its noisy position will cost, said before it is drawn."""
     from askew_client.settings.regions import region_words
 
     plane = options.load(context, region=region).settings.region
-    spot = options.typed_place(source, plane)
+    spot = options.typed_place(plane)
     for line in region_words(plane):
         click.echo(line, err=True)
     cost = desk.price_of(spot)

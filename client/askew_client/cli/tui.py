@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -12,23 +11,13 @@ import click
 from askew_client.cli import options
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from askew_client.device.device import Companion
     from askew_client.settings.config import Config
 
 
 @click.command()
 @click.option("--demo", is_flag=True, help="A made-up person and a simulated model: no server.")
-@click.option("--light", is_flag=True, help="Begin with the light theme.")
-@options.all_of(
-    options.server,
-    options.k,
-    options.epsilon,
-    options.mechanism,
-    options.lifetime_cap,
-    options.data,
-)
+@options.all_of(options.server, options.k, options.epsilon, options.mechanism, options.data)
 @click.option("--web", is_flag=True, help="In a browser on this machine, at a secret address.")
 @click.option(
     "--port",
@@ -38,19 +27,7 @@ if TYPE_CHECKING:
     help="Where --web listens.",
 )
 @click.pass_context
-def tui(
-    context: click.Context,
-    demo: bool,
-    light: bool,
-    server: str | None,
-    k: int | None,
-    epsilon: Fraction | None,
-    mechanism: str | None,
-    lifetime_cap: Fraction | None,
-    data: Path | None,
-    web: bool,
-    port: int,
-) -> None:
+def tui(context: click.Context, /, demo: bool, web: bool, port: int, **flags: object) -> None:
     """Rate, ask, and see what it costs, on a screen of its own.
 
     --demo does not touch the stored profile, ledger and settings, and leaves no file behind.
@@ -61,18 +38,9 @@ def tui(
       askew tui --server 127.0.0.1:7571
       askew tui --demo --web
     """
-    flags = {
-        "server": server,
-        "k": k,
-        "epsilon": epsilon,
-        "mechanism": mechanism,
-        "lifetime_cap": lifetime_cap,
-        "data": data,
-    }
     config = options.load(context, **flags)  # before the screen: a wrong flag is a line of text
     if web:
-        switches = [flag for flag, on in (("--demo", demo), ("--light", light)) if on]
-        _serve(context, [*switches, *_words(flags)], port)
+        _serve(context, [*(["--demo"] if demo else []), *_words(flags)], port)
         return
     from askew_client.settings.config import ConfigFile
     from askew_client.tui.app import AskewApp
@@ -83,7 +51,7 @@ def tui(
     error = AskewApp(
         opening,
         note="demo" if demo else "",
-        light=light or config.theme == "light",
+        light=config.theme == "light",
         keys=config.keys,
         file=None if demo else ConfigFile(options.config_path(context)),
     ).run()

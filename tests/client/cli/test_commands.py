@@ -257,7 +257,7 @@ def test_ratings_come_from_a_file_and_never_from_the_command_line() -> None:
     command = cli.cli.get_command(click.Context(cli.cli), "ask")
     assert command is not None
     parameters = {parameter.name: parameter for parameter in command.params}
-    public = {"server", "k", "epsilon", "mechanism", "lifetime_cap", "data", "as_json"}
+    public = {"server", "k", "epsilon", "mechanism", "data", "as_json"}
     public |= {"mode", "consent"}
     assert set(parameters) == public | {"ratings", "second_space", "unmatched", "payload"}
     assert isinstance(parameters["ratings"].type, click.File)

@@ -206,7 +206,6 @@ def test_no_command_takes_a_title_a_rating_or_a_passphrase_as_an_argument() -> N
         if isinstance(each, click.Option) and isinstance(each.type, click.types.StringParamType)
     }
     assert free_text == {
-        "held_from",
         "name",
         "region",
         "server",

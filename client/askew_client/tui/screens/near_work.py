@@ -16,7 +16,6 @@ from textual.message import Message
 from askew.errors import AskewError
 from askew.spaces.map import MapNoise, Position
 from askew_client.near.place_forecast import PlaceForecast
-from askew_client.near.places import allowance
 from askew_client.settings.regions import named_towns, region_of
 from askew_client.settings.settings import LEVELS
 from askew_client.tui.keeping import use_settings
@@ -123,6 +122,8 @@ def outlook_of(device: Companion, name: str, level: str, k: int, *, what_if: boo
 
 def prices_now(device: Companion) -> PlacePrices:
     """What a position that is drawn now would cost. Raises AskewError."""
+    from askew_client.near.places import allowance
+
     spent, settings = device.budget().places.spent, device.settings
     level = LEVELS[settings.level]
     return PlacePrices(level, spent, settings.place_lifetime_cap, allowance(settings))
