@@ -59,7 +59,7 @@ def write(path: Path, data: bytes) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize(("before", "size"), [(0, 9), (0, 20), (400_000, 4), (700_000, 3)])
+@pytest.mark.parametrize(("before", "size"), [(0, 9), (400_000, 4)])
 def test_a_long_quoted_field_is_no_other_peoples_events(
     of_lines: DuckDBEngine, tmp_path: Path, before: int, size: int
 ) -> None:
@@ -73,8 +73,7 @@ def test_a_long_quoted_field_is_no_other_peoples_events(
     assert uncounted_events(of_lines, asked) == 1
 
 
-@pytest.mark.parametrize("name", ["log.csv", "log.csv.gz"])
-@pytest.mark.parametrize("before", [0, 20_000])
+@pytest.mark.parametrize(("name", "before"), [("log.csv", 0), ("log.csv.gz", 20_000)])
 @pytest.mark.parametrize("line", LINES)
 def test_a_line_that_is_no_row_fails_nothing_and_takes_no_other_with_it(
     engine: DuckDBEngine, tmp_path: Path, line: str, before: int, name: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -62,17 +63,13 @@ BAD_ROWS = {
 }
 
 
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzipped"])
 @pytest.mark.parametrize("name", TEXTS)
-def test_a_format_gives_the_items(tmp_path: Path, name: str) -> None:
+def test_a_format_gives_the_items(
+    tmp_path: Path, name: str, pack: Callable[[bytes], bytes]
+) -> None:
     path = tmp_path / name
-    path.write_bytes(TEXTS[name])
-    assert (EXPECTED, Rejects(0, ())) == read_items(path)
-
-
-@pytest.mark.parametrize("name", TEXTS)
-def test_a_gzipped_format_gives_the_items(tmp_path: Path, name: str) -> None:
-    path = tmp_path / f"{name}.gz"
-    path.write_bytes(gzip.compress(TEXTS[name]))
+    path.write_bytes(pack(TEXTS[name]))
     assert (EXPECTED, Rejects(0, ())) == read_items(path)
 
 
