@@ -186,10 +186,8 @@ def _demo(name: str) -> Model:
 
         return places_model()
     from askew_server.demo.simulation import demo_model
-    from askew_server.retrieval.tabulated import tables_for
 
-    model = demo_model()
-    return replace(model, tables=tables_for(model))
+    return demo_model()
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,10 @@ from weakref import WeakKeyDictionary
 
 from askew.catalog.held_file import Head, Part, piece_of
 from askew.errors import NotFound, StaleSpace
-from askew.noise.randomized_response import ODDS_BITS, RandomizedResponse
 from askew.protocol.metric_card import MetricCard, PlaceSlate
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
-from askew.protocol.signal import Query, TasteMechanism
+from askew.protocol.signal import Query
 from askew.wire.held import held_files
 from askew.wire.messages import parse
 from askew.wire.places import metric_card_to_bytes, places_to_bytes
@@ -30,7 +29,7 @@ from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
 from askew_server.serving.call import Answer, Caller, Job
 from askew_server.taste.model.answer_tables import AnswerTable
 
-_Key = tuple[str, int, int, int]
+_Key = tuple[int, int, int]
 _Find = Callable[[Sequence[int]], int]
 _Reply = Callable[[tuple[int, ...]], bytes]
 
@@ -41,11 +40,12 @@ class TabulatedReplies:
     def __init__(self, tables: Sequence[AnswerTable], reply: _Reply) -> None:
         """reply: to some items, ascending."""
         reply_once = cache(reply)
-        self._tables: dict[_Key | None, tuple[_Find, list[bytes]]] = {}
+        self._tables: dict[_Key, tuple[_Find, list[bytes]]] = {}
         for table in tables:
             encoded = [reply_once(tuple(slate)) for slate in table.slates.tolist()]
             replies = [encoded[number] for number in table.numbers.tolist()]
-            self._tables[_key_of(table.mechanism, table.k)] = table.cells.find, replies
+            key = (table.lattice.step_exponent, table.lattice.inverse_rate, table.k)
+            self._tables[key] = table.cells.find, replies
 
     @property
     def size(self) -> int:
@@ -55,32 +55,13 @@ class TabulatedReplies:
 
     def find(self, message: pb.RetrieveRequest) -> bytes | None:
         """The reply to a request; None where it has to be made, or refused. O(d)."""
-        table = self._tables.get(_key(message))
+        lattice = message.lattice
+        table = self._tables.get((lattice.step_exponent, lattice.inverse_rate, message.k))
         if table is None or message.space_version or message.collection or not message.edition:
             return None
         find, replies = table
         cell = find(message.values)
         return None if cell < 0 else replies[cell]
-
-
-def _key(message: pb.RetrieveRequest) -> _Key | None:
-    match message.WhichOneof("mechanism"):
-        case "lattice" as name:
-            lattice = message.lattice
-            return name, lattice.step_exponent, lattice.inverse_rate, message.k
-        case "randomized_response" as name:
-            response = message.randomized_response
-            return name, response.buckets, response.odds, message.k
-        case _:
-            return None
-
-
-def _key_of(mechanism: TasteMechanism, k: int) -> _Key:
-    """As a request spells it."""
-    if isinstance(mechanism, RandomizedResponse):
-        odds = int(mechanism.odds * 2**ODDS_BITS)
-        return "randomized_response", mechanism.buckets, odds, k
-    return "lattice", mechanism.step_exponent, mechanism.inverse_rate, k
 
 
 class RetrievalService:

@@ -9,11 +9,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from server.taste.model.measured_films import measured
 from small_world import made_buckets, made_card, made_catalog, made_encoder, made_space
 
 from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
-from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.model_card import ModelCard
 from askew.protocol.rule_kind import RuleKind
 from askew.protocol.signal import Signal
@@ -25,22 +25,26 @@ from askew_server.retrieval.snapshot import Retriever
 from askew_server.retrieval.tabulated import nodes_of, published, tables_for, tables_of
 from askew_server.taste.model.answer_tables import AnswerTable, Cells
 from askew_server.taste.model.item_model import ItemModel
+from askew_server.taste.prior.people import PriorPeople
 
 UNIT = 3.0
 MANY = [(float(x), float(y)) for x, y in np.random.default_rng(4).normal(size=(40, 2))]
 
 
 def retriever_of(
-    kind: RuleKind = RuleKind.CODEBOOK, k: int = 3, epsilon: float = 4.0, d: int = 2
+    kind: RuleKind = RuleKind.POSTERIOR, k: int = 3, epsilon: float = 4.0, d: int = 2
 ) -> Retriever:
-    """Points of a box of width 3; ranks are linear, directions the first axes."""
+    """Points of a box of width 3; ranks are linear, directions the first axes. Sixty people."""
     encoder = made_encoder(d=d, ranking=d, width=2.0, unit=UNIT)
     space = made_space(encoder, made_buckets(ranking=d))
     rows = np.random.default_rng(4).normal(size=(40, d)).tolist()
     catalog = made_catalog(list(map(tuple, rows)), tuple(range(40))[::-1])
     card = made_card(space, catalog, 20)
     rule = replace(card.rule, kind=kind, epsilon=epsilon, k=k)
-    return Retriever(replace(card, rule=rule), catalog)
+    points = np.random.default_rng(6).uniform(0, UNIT, (60, d))
+    tastes = encoder.decode(points).astype(np.float32)
+    people = PriorPeople(tastes, points, csr_array((60, 40)), np.ones(60), "SIMULATED")
+    return Retriever(replace(card, rule=rule), catalog, people if kind.needs_prior else None)
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +54,12 @@ def retriever() -> Retriever:
 
 @pytest.fixture(scope="module")
 def table(retriever: Retriever) -> AnswerTable:
-    (found,) = tables_of(retriever).tables
-    return found
+    return tables(retriever)[0]
+
+
+def tables(retriever: Retriever) -> tuple[AnswerTable, ...]:
+    found = tables_of(retriever)
+    return () if found is None else found.tables
 
 
 def from_table(table: AnswerTable, values: tuple[int, ...]) -> list[int]:
@@ -60,8 +68,8 @@ def from_table(table: AnswerTable, values: tuple[int, ...]) -> list[int]:
 
 
 def from_rule(retriever: Retriever, table: AnswerTable, values: tuple[int, ...]) -> list[int]:
-    signal = Signal(retriever.card.space.version, table.mechanism, values)
-    return list(retriever.rule(table.mechanism).answer(signal, table.k))
+    signal = Signal(retriever.card.space.version, table.lattice, values)
+    return list(retriever.rule(table.lattice).answer(signal, table.k))
 
 
 # -- cells ----------------------------------------------------------------------------------------
@@ -75,9 +83,7 @@ def test_a_signal_goes_to_the_node_nearest_to_where_it_lies_in_the_box(
 ) -> None:
     """Exactly, by the definition in words and in rational numbers, axis by axis."""
     n = 5
-    cells = Cells.of_points(
-        LatticeLaplace(exponent, 1024), made_encoder(d=d, ranking=d, unit=unit), n
-    )
+    cells = Cells.of(LatticeLaplace(exponent, 1024), made_encoder(d=d, ranking=d, unit=unit), n)
     steps = Fraction(unit) * 2**exponent
     nodes = [at * steps / (n - 1) for at in range(n)]
     rng = np.random.default_rng(d)
@@ -89,7 +95,7 @@ def test_a_signal_goes_to_the_node_nearest_to_where_it_lies_in_the_box(
 
 
 def test_a_center_is_the_lattice_point_nearest_its_node_and_lies_in_its_own_cell() -> None:
-    cells = Cells.of_points(LatticeLaplace(10, 1024), made_encoder(unit=1.5625152587890625), 52)
+    cells = Cells.of(LatticeLaplace(10, 1024), made_encoder(unit=1.5625152587890625), 52)
     steps = Fraction(1.5625152587890625) * 1024
     for cell in range(len(cells)):
         center = cells.center(cell)
@@ -99,7 +105,7 @@ def test_a_center_is_the_lattice_point_nearest_its_node_and_lies_in_its_own_cell
 
 
 def test_every_signal_of_the_wire_has_a_cell_and_nothing_else_has() -> None:
-    points = Cells.of_points(LatticeLaplace(10, 1024), made_encoder(), 5)
+    points = Cells.of(LatticeLaplace(10, 1024), made_encoder(), 5)
     most = COORDINATE_LIMIT
     assert [points.find(pair) for pair in itertools.product((-most, most), repeat=2)] == [
         0,
@@ -109,9 +115,6 @@ def test_every_signal_of_the_wire_has_a_cell_and_nothing_else_has() -> None:
     ]
     bad = [(), (0,), (0, 0, 0), (0, -most - 1), (most + 1, 0)]
     assert [points.find(values) for values in bad] == [-1] * len(bad)
-    buckets = Cells.of_buckets(4)
-    assert [buckets.find((b,)) for b in (-1, 0, 3, 4)] == [-1, 0, 3, -1]
-    assert [buckets.center(b) for b in range(4)] == [(0,), (1,), (2,), (3,)]
 
 
 @pytest.mark.parametrize("far", [1, 7, 10**6, COORDINATE_LIMIT])
@@ -139,7 +142,6 @@ def test_the_ways_to_ask_are_those_of_the_card(retriever: Retriever) -> None:
         return ModeUtility(ServingMode.QUERY, 0, 0, 0.5, mechanism=name, epsilon=epsilon, k=k)  # type: ignore[arg-type]
 
     one, four = LatticeLaplace.for_epsilon(Fraction(1)), LatticeLaplace.for_epsilon(Fraction(4))
-    response = RandomizedResponse.for_epsilon(4, Fraction(2))
     assert dict(published(retriever.card)) == {four: (3,)}
     card = with_offers(
         retriever.card,
@@ -147,48 +149,45 @@ def test_the_ways_to_ask_are_those_of_the_card(retriever: Retriever) -> None:
         offer("bucket_rr", Fraction(2), 8),
         offer("geo_laplace", Fraction(4), 8),
         offer("geo_laplace", Fraction(4), 21),  # more than is ever answered
-        offer("bucket_rr", Fraction(21), 5),  # more than any device may choose
     )
-    assert dict(published(card)) == {one: (5,), response: (8,), four: (3, 8)}
-    bare = replace(card, space=replace(card.space, buckets=None))
-    assert set(published(bare)) == {one, four}
-
-
-def test_a_rule_that_reads_nothing_publishes_no_way_to_ask() -> None:
+    assert dict(published(card)) == {one: (5,), four: (3, 8)}
     assert not published(retriever_of(RuleKind.NONE).card)
 
 
+def test_no_rule_but_the_posterior_has_tables() -> None:
+    """Another answers in a tenth of a millisecond."""
+    assert tables(retriever_of())
+    assert not tables(retriever_of(RuleKind.CODEBOOK))
+    assert not tables(retriever_of(RuleKind.NONE))
+
+
 @pytest.mark.parametrize(
-    ("d", "epsilon", "by_probes", "by_weights"),
+    ("d", "epsilon", "nodes"),
     [
-        (1, 2, 49, 25),
-        (2, 1, 25, 13),
-        (2, 4, 64, 49),
-        (2, 8, 64, 64),
-        (3, 4, 16, 16),
-        (4, 2, 8, 8),
-        (4, 4, 0, 0),  # farther apart than the noise reaches
-        (5, 1, 0, 0),
+        (1, 2, 25),
+        (2, 1, 13),
+        (2, 4, 49),
+        (2, 8, 64),
+        (3, 4, 16),
+        (4, 2, 8),
+        (4, 4, 0),  # farther apart than the noise reaches
+        (5, 1, 0),
     ],
 )
 def test_nodes_lie_closer_than_the_noise_reaches_or_there_is_no_table(
-    d: int, epsilon: int, by_probes: int, by_weights: int
+    d: int, epsilon: int, nodes: int
 ) -> None:
-    """8 to that distance for rules that look around a signal, 4 for those that weigh a prior, as
-    long as there are at most 4,096.
-    """
-    card = retriever_of(d=d).card
-    weighing = replace(card, rule=replace(card.rule, kind=RuleKind.POSTERIOR))
-    lattice = LatticeLaplace.for_epsilon(Fraction(epsilon))
-    assert (by_probes, by_weights) == (nodes_of(lattice, card), nodes_of(lattice, weighing))
+    """4 to that distance, as long as there are at most 4,096."""
+    card = retriever_of(RuleKind.CODEBOOK, d=d).card
+    assert nodes_of(LatticeLaplace.for_epsilon(Fraction(epsilon)), card) == nodes
 
 
 # -- answers --------------------------------------------------------------------------------------
 
 
 def test_every_cell_is_answered_as_its_center(retriever: Retriever, table: AnswerTable) -> None:
-    assert table.key == (LatticeLaplace.for_epsilon(Fraction(4)), 3)
-    assert len(table.cells) == 64**2
+    assert (table.lattice, table.k) == (LatticeLaplace.for_epsilon(Fraction(4)), 3)
+    assert len(table.cells) == 49**2
     for cell in range(0, len(table.cells), 7):
         center = table.cells.center(cell)
         assert from_rule(retriever, table, center) == from_table(table, center)
@@ -214,7 +213,7 @@ def test_the_axes_are_not_mixed_up(retriever: Retriever, table: AnswerTable) -> 
 
 
 def test_tables_are_the_same_whenever_they_are_made(retriever: Retriever) -> None:
-    first, second = (tables_of(each).tables[0] for each in (retriever, retriever_of()))
+    first, second = (tables(each)[0] for each in (retriever, retriever_of()))
     np.testing.assert_array_equal(first.numbers, second.numbers)
     np.testing.assert_array_equal(first.slates, second.slates)
 
@@ -223,7 +222,7 @@ def test_what_is_done_grows_to_all_of_it(retriever: Retriever) -> None:
     told: list[float] = []
     tables_of(retriever, told.append)
     assert told == sorted(told)
-    assert (len(told), told[-1]) == (64**2, 1.0)
+    assert (len(told), told[-1]) == (49**2, 1.0)
 
 
 @pytest.fixture(scope="module")
@@ -233,25 +232,21 @@ def prior_model() -> ItemModel:
     return replace(model, tables=tables_for(model))
 
 
-def test_a_model_with_a_prior_has_tables_of_points_and_of_buckets_for_every_k(
+def test_a_model_with_a_prior_has_tables_of_points_for_every_k(
     prior_model: ItemModel,
 ) -> None:
     """The slates of one greedy choice for all k are those of a choice for each."""
     model = prior_model
     assert model.tables is not None
     assert model.card.utility_table is not None
-    offers = [each for each in model.card.utility_table.rows if each.mode is ServingMode.QUERY]
-    asked = {(each.mechanism, each.epsilon, each.k) for each in offers}
-    assert len(model.tables.tables) == len(asked)
+    offers = [each for each in model.card.utility_table.rows if each.mechanism == "geo_laplace"]
+    assert len(model.tables.tables) >= len({(each.epsilon, each.k) for each in offers}) > 0
     retriever = Retriever(model.card, model.catalog, model.prior)
     rng = np.random.default_rng(3)
     for table in model.tables.tables:
         for cell in rng.integers(0, len(table.cells), 6).tolist():
             center = table.cells.center(cell)
             assert from_rule(retriever, table, center) == from_table(table, center)
-    buckets = [t for t in model.tables.tables if isinstance(t.mechanism, RandomizedResponse)]
-    assert buckets
-    assert all(len(each.cells) == model.card.space.n_buckets for each in buckets)
 
 
 def test_only_tables_of_this_very_catalog_are_served(prior_model: ItemModel) -> None:
@@ -274,8 +269,7 @@ def paired_loss(retriever: Retriever, table: AnswerTable, encoder: Encoder) -> t
     """Of people spread evenly in the box, by the same noise: what their best pick loses by the
     table, of the best possible, and the standard error of that.
     """
-    rng, lattice = np.random.default_rng(5), table.mechanism
-    assert isinstance(lattice, LatticeLaplace)
+    rng, lattice = np.random.default_rng(5), table.lattice
     points = rng.uniform(0, encoder.unit, (2000, encoder.dimension))
     worth = np.maximum(encoder.decode(points) @ retriever.catalog.scoring.T.astype(float), 0)
     noise = rng.geometric(1 / (lattice.inverse_rate + 1), (2, *points.shape))
@@ -298,9 +292,8 @@ def test_a_much_coarser_table_loses_more_than_that(
 ) -> None:
     """Or the figure above would say nothing."""
     encoder = retriever.card.space.encoder
-    assert isinstance(table.mechanism, LatticeLaplace)
-    cells = Cells.of_points(table.mechanism, encoder, 4)
-    answers = [from_rule(retriever, table, cells.center(cell)) for cell in range(16)]
+    cells = Cells.of(table.lattice, encoder, 2)
+    answers = [from_rule(retriever, table, cells.center(cell)) for cell in range(4)]
     slates, numbers = np.unique(np.array(answers, np.int32), axis=0, return_inverse=True)
     coarse = replace(table, cells=cells, numbers=numbers.ravel().astype(np.int32), slates=slates)
     loss, error = paired_loss(retriever, coarse, encoder)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 from small_world import made_buckets, made_card, made_catalog, made_encoder, made_space
 from wire.hostility import altered
 from wire.test_hostile_bytes import BUCKET_REQUESTS, REQUESTS
@@ -18,8 +19,9 @@ from askew.catalog.editions import FIRST, PERIOD
 from askew.errors import NotFound, OutOfRange, StaleSpace, WireError
 from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
 from askew.noise.randomized_response import ODDS_BITS, RandomizedResponse
+from askew.protocol.rule_kind import RuleKind
 from askew.protocol.signal import Mechanism, Query, Signal
-from askew.protocol.utility_table import ModeUtility, ServingMode, UtilityTable
+from askew.spaces.vectors import FeatureSpace
 from askew.wire.queries import query_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.retrieval.snapshot import Retriever, Snapshot, SnapshotHolder
@@ -28,6 +30,7 @@ from askew_server.serving import retrieval
 from askew_server.serving.call import Job
 from askew_server.serving.retrieval import RetrievalService
 from askew_server.taste.model.answer_tables import AnswerTable
+from askew_server.taste.prior.people import PriorPeople
 
 K = 3
 TODAY = FIRST + 10 * PERIOD
@@ -51,23 +54,30 @@ class Weighed(Retriever):
 
 
 def made() -> Retriever:
-    """Forty films and four buckets; points and buckets are published, for k = 3."""
+    """Forty films, four buckets and thirty people; points are published, for k = 3."""
     space = made_space(made_encoder(d=2, ranking=3), made_buckets())
     rows = np.random.default_rng(4).integers(-8, 8, size=(40, 3)) / 4
     catalog = made_catalog(list(map(tuple, rows.tolist())), tuple(range(40))[::-1])
     card = made_card(space, catalog, 20)
-    whole = ModeUtility(ServingMode.LOCAL, 40, 1, 1.0)
-    bucket = ModeUtility(
-        ServingMode.QUERY, 0, 0, 0.5, mechanism="bucket_rr", epsilon=Fraction(2), k=K
-    )
-    rule = replace(card.rule, epsilon=1.0, k=K)
-    return Weighed(
-        replace(card, rule=rule, utility_table=UtilityTable((whole, bucket), 0)), catalog
-    )
+    rule = replace(card.rule, kind=RuleKind.POSTERIOR, epsilon=1.0, k=K)
+    return Weighed(replace(card, rule=rule), catalog, people_in(space))
+
+
+def people_in(space: FeatureSpace) -> PriorPeople:
+    points = np.random.default_rng(6).uniform(0, space.encoder.unit, (30, 2))
+    tastes = space.encoder.decode(points).astype(np.float32)
+    return PriorPeople(tastes, points, csr_array((30, 40)), np.ones(30), "SIMULATED")
+
+
+def table_of(retriever: Retriever) -> AnswerTable:
+    found = tables_of(retriever)
+    assert found is not None
+    (table,) = found.tables
+    return table
 
 
 RETRIEVER = made()
-TABLES = {type(each.mechanism): each for each in tables_of(RETRIEVER).tables}
+TABLE = table_of(RETRIEVER)
 PLAIN = RETRIEVER.snapshot
 
 
@@ -75,7 +85,7 @@ def service(*versions: Snapshot) -> RetrievalService:
     return RetrievalService(SnapshotHolder(*versions, today=lambda: TODAY))
 
 
-TABULATED = service(replace(PLAIN, tables=tuple(TABLES.values())))
+TABULATED = service(replace(PLAIN, tables=(TABLE,)))
 UNTABULATED = service(PLAIN)
 
 
@@ -101,22 +111,13 @@ def request_of(mechanism: Mechanism, values: tuple[int, ...], k: int = K) -> byt
 def at_its_center(request: bytes) -> bytes:
     """The same request with the center of its signal's cell."""
     message = pb.RetrieveRequest.FromString(request)
-    kind = LatticeLaplace if message.HasField("lattice") else RandomizedResponse
-    cells = TABLES[kind].cells
+    cells = TABLE.cells
     return altered(message, "values", cells.center(cells.find(message.values)))
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "values"),
-    [
-        *[(POINTS, pair) for pair in [(0, 0), (1500, -300), (700, 800), (2**31 - 1, -5)]],
-        *[(BUCKETS, (bucket,)) for bucket in range(4)],
-    ],
-)
-def test_a_published_question_is_answered_at_once_as_its_cell(
-    mechanism: Mechanism, values: tuple[int, ...]
-) -> None:
-    request = request_of(mechanism, values)
+@pytest.mark.parametrize("values", [(0, 0), (1500, -300), (700, 800), (2**31 - 1, -5)])
+def test_a_published_question_is_answered_at_once_as_its_cell(values: tuple[int, ...]) -> None:
+    request = request_of(POINTS, values)
     reply = asked(TABULATED, request)
     assert isinstance(reply, bytes)
     assert in_full(UNTABULATED, at_its_center(request)) == reply
@@ -128,9 +129,9 @@ def test_a_published_question_is_answered_at_once_as_its_cell(
     [
         request_of(POINTS, (5, 5), k=K + 1),
         request_of(LatticeLaplace.for_epsilon(Fraction(2)), (5, 5)),
-        request_of(replace(BUCKETS, odds=BUCKETS.odds + Fraction(1, 2**ODDS_BITS)), (1,)),
+        request_of(BUCKETS, (1,)),
     ],
-    ids=["another k", "another epsilon", "odds that differ by the least there is"],
+    ids=["another k", "another epsilon", "a bucket"],
 )
 def test_any_other_question_is_answered_as_without_tables(request_bytes: bytes) -> None:
     assert isinstance(asked(TABULATED, request_bytes), Job)
@@ -141,25 +142,21 @@ def test_nothing_is_encoded_answered_or_kept_for_a_question(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A reply that came sooner for having been asked for would tell what was asked."""
-    fresh = service(replace(PLAIN, tables=tuple(TABLES.values())))
+    fresh = service(replace(PLAIN, tables=(TABLE,)))
 
     def never(*_: object) -> bytes:
         raise AssertionError("made for a question")
 
     monkeypatch.setattr(retrieval, "slate_to_bytes", never)
     monkeypatch.setattr(Retriever, "answer", never)
-    for cell in range(len(TABLES[LatticeLaplace].cells)):
-        assert isinstance(
-            asked(fresh, request_of(POINTS, TABLES[LatticeLaplace].cells.center(cell))), bytes
-        )
-    assert all(isinstance(asked(fresh, request_of(BUCKETS, (b,))), bytes) for b in range(4))
+    for cell in range(len(TABLE.cells)):
+        assert isinstance(asked(fresh, request_of(POINTS, TABLE.cells.center(cell))), bytes)
 
 
 def test_equal_slates_share_one_reply() -> None:
-    table: AnswerTable = TABLES[LatticeLaplace]
-    centers = map(table.cells.center, range(len(table.cells)))
+    centers = map(TABLE.cells.center, range(len(TABLE.cells)))
     replies = [asked(TABULATED, request_of(POINTS, center)) for center in centers]
-    assert len(set(map(id, replies))) == len(table.slates) < len(replies)
+    assert len(set(map(id, replies))) == len(TABLE.slates) < len(replies)
 
 
 # -- refused --------------------------------------------------------------------------------------
@@ -238,11 +235,11 @@ def test_each_version_answers_from_its_own_tables() -> None:
     """The table of one catalog never answers for another."""
     later = made_catalog([(1.0, 0.0, float(i % 7) / 4) for i in range(40)], tuple(range(40)))
     card = replace(RETRIEVER.card, catalog_version=later.version)
-    other = Retriever(card, later)
+    other = Weighed(card, later, people_in(card.space))
     monday = FIRST + 9 * PERIOD
     both = service(
-        replace(PLAIN, tables=tuple(TABLES.values())),
-        replace(other.snapshot, since=monday, tables=tables_of(other).tables),
+        replace(PLAIN, tables=(TABLE,)),
+        replace(other.snapshot, since=monday, tables=(table_of(other),)),
     )
     request = request_of(POINTS, (300, 300))
     replies = {

@@ -1,23 +1,19 @@
-"""Answers made beforehand: for a published way to ask, one answer to each cell of its signals.
+"""Answers made beforehand: for a lattice and a k that the card names, one answer to each cell.
+
+Only the rule `posterior` has them, whose answer takes milliseconds.
 
 Guarantee: the answer from a table depends on the cell, which depends on the signal, so it is
 post-processing of the signal, as every answer is: free of charge. A table is complete before the
 first question, and the same in every process: whether a cell was asked before changes nothing.
 
-    buckets   a cell is a bucket
-    points    a signal z (d,), in steps of its lattice, is clamped into the box [0, w]**d and goes
-              to the nearest of n**d nodes: c_j = floor(z_j (n - 1) / w + 1/2), w = unit / step
+A signal z (d,), in steps of its lattice, is clamped into the box [0, w]**d and goes to the nearest
+of n**d nodes: c_j = floor(z_j (n - 1) / w + 1/2), w = unit / step. Nodes lie on the edges of the
+box too, because a clamped signal lies there. All in integers: no machine rounds another way.
+Clamping loses nothing: nobody's point is outside the box, so beyond it a coordinate makes
+everybody's likelihood smaller by one and the same factor. Complexity: O(d) for a signal.
 
-Nodes lie on the edges of the box too, because a clamped signal lies there. All in integers: no
-machine rounds another way. Clamping loses nothing: nobody's point is outside the box, so beyond it
-a coordinate makes everybody's likelihood smaller by one and the same factor.
-
-Complexity: O(d) for a signal.
-
-Answer tables as a file of a saved model: what its card says of each, and their arrays.
-
-The file names the space and the catalog that its answers are from, so that a table of another model
-is found out even under digests that fit.
+A saved model has the tables in a file of their own. The file names the space and the catalog that
+its answers are from, so that a table of another model is found out even under digests that fit.
 """
 
 from __future__ import annotations
@@ -33,10 +29,7 @@ from numpy.typing import NDArray
 
 from askew.errors import ArtifactError, OutOfRange, ParameterError
 from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
-from askew.noise.randomized_response import ODDS_BITS, RandomizedResponse
 from askew.protocol.model_card import ModelCard
-from askew.protocol.signal import TasteMechanism
-from askew.protocol.utility_table import MechanismName
 from askew.spaces.encoder import Encoder
 from askew_server.taste.model.directory import (
     ArrayKind,
@@ -53,9 +46,8 @@ MOST_TABLES = 1 << 10
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of all signals of one mechanism: cell of z = floor((slope z + offset) / divisor)
-    on each axis, at least 0 and below `per_axis`; the last axis counts first. Signals have `axes`
-    values from lowest to highest.
+    """The cells of all signals of one lattice: cell of z = floor((slope z + offset) / divisor) on
+    each axis, at least 0 and below `per_axis`; the last axis counts first.
     """
 
     axes: int
@@ -63,24 +55,16 @@ class Cells:
     slope: int
     offset: int
     divisor: int
-    lowest: int
-    highest: int
 
     @classmethod
-    def of_points(cls, lattice: LatticeLaplace, encoder: Encoder, per_axis: int) -> Cells:
+    def of(cls, lattice: LatticeLaplace, encoder: Encoder, per_axis: int) -> Cells:
         """The nearest of the nodes of a grid on the box. Raises OutOfRange for too few or many."""
         d, steps = encoder.dimension, Fraction(encoder.unit) * (1 << lattice.step_exponent)
         if per_axis < 2 or per_axis**d > MOST_CELLS:
             raise OutOfRange("the cells of a table", f"from 2 on each axis to {MOST_CELLS} in all")
         nodes = (per_axis - 1) / steps  # a step
-        slope, divisor = 2 * nodes.numerator, 2 * nodes.denominator
-        limit = COORDINATE_LIMIT
-        return cls(d, per_axis, slope, divisor // 2, divisor, -limit, limit)
-
-    @classmethod
-    def of_buckets(cls, n_buckets: int) -> Cells:
-        """A cell a bucket."""
-        return cls(1, n_buckets, 1, 0, 1, 0, n_buckets - 1)
+        divisor = 2 * nodes.denominator
+        return cls(d, per_axis, 2 * nodes.numerator, divisor // 2, divisor)
 
     def __len__(self) -> int:
         return int(self.per_axis**self.axes)
@@ -91,7 +75,7 @@ class Cells:
             return -1
         cell, last = 0, self.per_axis - 1
         for value in values:
-            if not self.lowest <= value <= self.highest:
+            if not -COORDINATE_LIMIT <= value <= COORDINATE_LIMIT:
                 return -1
             at = (self.slope * value + self.offset) // self.divisor
             cell = cell * self.per_axis + (0 if at < 0 else min(last, at))
@@ -108,12 +92,12 @@ class Cells:
 
 @dataclass(frozen=True, eq=False)
 class AnswerTable:
-    """The answers to one way to ask: the mechanism, k, the cells of its signals, the number of each
-    cell's slate (cells,) and the slates (n, k): item ids, ascending. Raises OutOfRange for parts
-    that do not fit together.
+    """The answers to signals of one lattice: k, the cells, the number of each cell's slate (cells,)
+    and the slates (n, k): item ids, ascending. Raises OutOfRange for parts that do not fit
+    together.
     """
 
-    mechanism: TasteMechanism
+    lattice: LatticeLaplace
     k: int
     cells: Cells
     numbers: NDArray[np.int32] = field(repr=False)
@@ -128,11 +112,6 @@ class AnswerTable:
         if not (np.diff(self.slates, axis=1) > 0).all():
             raise OutOfRange("the items of a tabulated slate", "distinct and ascending")
 
-    @property
-    def key(self) -> tuple[TasteMechanism, int]:
-        """The way to ask."""
-        return self.mechanism, self.k
-
 
 def _used(numbers: NDArray[np.int32], n: int) -> bool:
     return np.array_equal(np.unique(numbers), np.arange(n))
@@ -142,7 +121,7 @@ def _used(numbers: NDArray[np.int32], n: int) -> bool:
 class AnswerTables:
     """All tables of a model, and the space and the catalog that they answer from.
 
-    Raises OutOfRange for two tables of one way to ask.
+    Raises OutOfRange for two tables of one lattice and one k.
     """
 
     space_version: str
@@ -150,9 +129,9 @@ class AnswerTables:
     tables: tuple[AnswerTable, ...] = field(repr=False)
 
     def __post_init__(self) -> None:
-        keys = {each.key for each in self.tables}
+        keys = {(each.lattice, each.k) for each in self.tables}
         if len(keys) != len(self.tables) or len(keys) > MOST_TABLES:
-            raise OutOfRange("the tables of a model", f"at most {MOST_TABLES}, one a way to ask")
+            raise OutOfRange("the tables of a model", f"at most {MOST_TABLES}, one a lattice and k")
 
     def fits(self, card: ModelCard) -> bool:
         """Whether they answer from this card's space and catalog."""
@@ -174,22 +153,10 @@ class AnswerTables:
 def _check_answers(table: AnswerTable, card: ModelCard) -> None:
     if not 1 <= table.k <= card.max_slate_size:
         raise OutOfRange("the k of a table", f"from 1 to {card.max_slate_size}")
-    if table.cells != cells_of(table.mechanism, card, table.cells.per_axis):
+    if table.cells != Cells.of(table.lattice, card.space.encoder, table.cells.per_axis):
         raise OutOfRange("the cells of a table", "those of its space")
     if table.slates.min() < card.n_held or table.slates.max() >= card.n_items:
         raise OutOfRange("a tabulated item", "of the catalog, and none that every device holds")
-
-
-def cells_of(mechanism: TasteMechanism, card: ModelCard, per_axis: int) -> Cells:
-    """The cells of a mechanism in a card's space; per_axis is given for points alone. Raises
-    OutOfRange where there are no such.
-    """
-    space = card.space
-    if isinstance(mechanism, RandomizedResponse):
-        if mechanism.buckets != space.n_buckets:
-            raise OutOfRange("the number of buckets", f"the feature space's, {space.n_buckets}")
-        return Cells.of_buckets(mechanism.buckets)
-    return Cells.of_points(mechanism, space.encoder, per_axis)
 
 
 TABLES = "tables.safetensors"
@@ -198,30 +165,23 @@ _VERSIONS = "versions"
 
 
 class TableFields(Strict, frozen=True):
-    """One table of the file. numbers: of a lattice the step exponent and the inverse rate, of a
-    response how many buckets and the odds times 2**32. per_axis: of its cells.
-    """
+    """One table of the file. per_axis: of its cells."""
 
-    mechanism: MechanismName
-    numbers: tuple[Count, Count]
+    step_exponent: Count
+    inverse_rate: Count
     k: Count
     per_axis: Annotated[int, Meta(ge=1, le=MOST_CELLS)]
 
     @classmethod
     def of(cls, table: AnswerTable) -> TableFields:
         """What a card says of a table."""
-        made, k, per_axis = table.mechanism, table.k, table.cells.per_axis
-        if isinstance(made, LatticeLaplace):
-            return cls("geo_laplace", (made.step_exponent, made.inverse_rate), k, per_axis)
-        return cls("bucket_rr", (made.buckets, int(made.odds * 2**ODDS_BITS)), k, per_axis)
+        lattice = table.lattice
+        return cls(lattice.step_exponent, lattice.inverse_rate, table.k, table.cells.per_axis)
 
-    def read(self) -> TasteMechanism:
-        """The mechanism. Raises OutOfRange."""
+    def lattice(self) -> LatticeLaplace:
+        """Raises OutOfRange."""
         try:
-            if self.mechanism == "geo_laplace":
-                return LatticeLaplace(*self.numbers)
-            buckets, odds = self.numbers
-            return RandomizedResponse(buckets, Fraction(odds, 2**ODDS_BITS))
+            return LatticeLaplace(self.step_exponent, self.inverse_rate)
         except ParameterError as error:
             raise OutOfRange(error.name, error.limit) from None
 
@@ -255,12 +215,10 @@ def decode_tables(data: bytes, fields: Sequence[TableFields], card: ModelCard) -
 
 
 def _table(fields: TableFields, place: int, arrays: Arrays, card: ModelCard) -> AnswerTable:
-    mechanism = fields.read()
-    cells = cells_of(mechanism, card, fields.per_axis)
-    if cells.per_axis != fields.per_axis:
-        raise OutOfRange("the cells of a table", "as many as there are buckets")
+    lattice = fields.lattice()
     numbers, slates = (arrays[name] for name in _names(place))
-    return AnswerTable(mechanism, fields.k, cells, numbers, slates)
+    cells = Cells.of(lattice, card.space.encoder, fields.per_axis)
+    return AnswerTable(lattice, fields.k, cells, numbers, slates)
 
 
 def _names(place: int) -> tuple[str, str]:
