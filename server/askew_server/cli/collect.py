@@ -14,7 +14,7 @@ from askew.spaces.map import MetricSpace
 from askew_server.cli.progress import Steps, when_stopped
 
 if TYPE_CHECKING:
-    from askew_server.collections.intake import AttributeOption, CollectionFile, Reading
+    from askew_server.collections.intake import AttributeOption, CollectionFile, ReadCollection
     from askew_server.collections.model import MetricModel, Towns
     from askew_server.collections.tables import Omissions
 
@@ -154,7 +154,7 @@ def _read(
     steps: Steps,
     *,
     strict: bool,
-) -> list[Reading]:
+) -> list[ReadCollection]:
     """The collections of the files; says what was left out. Raises DataError if that is refused."""
     from askew_server.collections.intake import Told, read_collection
 
@@ -187,7 +187,7 @@ def _named_file(text: str) -> tuple[str, Path]:
     return name, Path(path)
 
 
-def _check_used(options: list[AttributeOption], readings: list[Reading]) -> None:
+def _check_used(options: list[AttributeOption], readings: list[ReadCollection]) -> None:
     """Raises ParameterError for a column that no file has: it is a slip, or the wrong file."""
     shown = {a.name for each in readings for a in each.collection.card.attributes}
     for option in options:
@@ -205,7 +205,7 @@ def _say_omitted(omissions: Omissions) -> None:
             click.echo(f"  {line}", err=True)
 
 
-def _report(model: MetricModel, readings: list[Reading], out: Path) -> None:
+def _report(model: MetricModel, readings: list[ReadCollection], out: Path) -> None:
     """What was made, on standard output."""
     from askew_server.collections.model import words_of
 
@@ -220,7 +220,7 @@ def _report(model: MetricModel, readings: list[Reading], out: Path) -> None:
     click.echo(f"model        {out}")
 
 
-def _report_collection(reading: Reading) -> None:
+def _report_collection(reading: ReadCollection) -> None:
     card = reading.collection.card
     simulated = ", SIMULATED" if card.simulated else ""
     click.echo(

@@ -95,7 +95,7 @@ class CollectionFile:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadCollection:
     """A collection that was read. unused: columns of the file that no reply will show."""
 
     collection: Collection
@@ -129,7 +129,7 @@ def read_collection(
     space: MetricSpace,
     options: Sequence[AttributeOption] = (),
     told: Told = NOBODY,
-) -> Reading:
+) -> ReadCollection:
     """The items of a file. Options name attributes; those of columns that it lacks do not count,
     but for live ones of a declared kind, whose values are unknown until the first update.
 
@@ -143,7 +143,7 @@ def read_collection(
     keys = [] if key is None else [KeyColumn(key)]
     attributes = _attributes(table, options)
     present = [values for _, values in attributes if values is not None]
-    rows = _Rows(table, [*points, title, *keys, *present], told)
+    rows = _CheckedRows(table, [*points, title, *keys, *present], told)
     rows.refuse_outside(space, points)
     for each in keys:
         rows.refuse_again(each.digests())
@@ -165,7 +165,7 @@ def read_collection(
         simulated=file.simulated,
     )
     halves = Keys(*keys[0].digests()[rows.good].T.copy()) if keys else None
-    return Reading(collection, halves, rows.omissions, rows.unused)
+    return ReadCollection(collection, halves, rows.omissions, rows.unused)
 
 
 def read_towns(
@@ -177,7 +177,7 @@ def read_towns(
     """
     table = open_table(path)
     points, people = _points(table, space), people_column(_found(table, _PEOPLE))
-    rows = _Rows(table, [*points, people], told)
+    rows = _CheckedRows(table, [*points, people], told)
     rows.refuse_outside(space, points)
     rows.kept()
     return Towns(_coordinates(points, rows.good), people.found[rows.good], source), rows.omissions
@@ -227,7 +227,7 @@ def _changed(
     if not columns:
         known = ", ".join([each.name for each in live]) or "none"
         raise DataError(f"{path}: no live column; those of {collection.card.name} are: {known}")
-    rows = _Rows(table, [key, *[values for _, values in columns]], told)
+    rows = _CheckedRows(table, [key, *[values for _, values in columns]], told)
     rows.refuse_again(key.digests())
     items = _items_of(keys, key.digests())
     rows.refuse(items < 0, "no item has its key")
@@ -243,7 +243,7 @@ def _changed(
     return LiveUpdate(len(items), tuple(new), rows.omissions), collection.with_live(new)
 
 
-class _Rows:
+class _CheckedRows:
     """The rows of a table, of which each column has taken its text. good: which of them stay."""
 
     def __init__(self, table: Table, columns: Sequence[FileColumn], told: Told) -> None:

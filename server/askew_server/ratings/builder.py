@@ -34,7 +34,7 @@ def no_keys() -> Keys:
     return keys
 
 
-class Rows(NamedTuple):
+class RatingRows(NamedTuple):
     """Codes of people and items, ratings, and times where they were asked for: in order of rows."""
 
     person: Codes
@@ -42,10 +42,10 @@ class Rows(NamedTuple):
     rating: Floats
     time: Floats | None
 
-    def part(self, chosen: slice | Flags) -> Rows:
+    def part(self, chosen: slice | Flags) -> RatingRows:
         """Some of the rows."""
         time = None if self.time is None else self.time[chosen]
-        return Rows(self.person[chosen], self.item[chosen], self.rating[chosen], time)
+        return RatingRows(self.person[chosen], self.item[chosen], self.rating[chosen], time)
 
 
 class TableBuilder:
@@ -80,7 +80,7 @@ class TableBuilder:
         if time is not None:
             self._time.append(time)
 
-    def extend(self, line: int, rows: Rows) -> None:
+    def extend(self, line: int, rows: RatingRows) -> None:
         """Adds checked rows of the file, of which this is the first line."""
         if not len(rows.rating):
             return

@@ -20,7 +20,7 @@ from pyarrow import compute, csv, parquet
 
 from askew.errors import DataError
 from askew_server.ratings import fields
-from askew_server.ratings.builder import Codes, Flags, Floats, Keys, Rows
+from askew_server.ratings.builder import Codes, Flags, Floats, Keys, RatingRows
 from askew_server.ratings.fields import BadField
 from askew_server.ratings.formats import (
     RatingFormat,
@@ -44,7 +44,7 @@ _BAD = -1  # the code of what is no key
 _LARGEST = np.finfo(np.float64).max
 
 
-class Columns(NamedTuple):
+class RatingColumns(NamedTuple):
     """Fields of rows as Arrow arrays; time: None where nobody asked, or the format has none."""
 
     user: pa.Array
@@ -80,9 +80,9 @@ class Judge:
         self._people, self._items = _Coded(people), _Coded(items)
         self._counts, self._times = counts, times
 
-    def judged(self, columns: Columns) -> tuple[Rows, Flags]:
+    def judged(self, columns: RatingColumns) -> tuple[RatingRows, Flags]:
         """All rows, and which of them are plainly good: the others have no meaning."""
-        rows = Rows(
+        rows = RatingRows(
             self._people.codes(columns.user),
             self._items.codes(columns.item),
             _ratings(columns.rating),
@@ -93,7 +93,7 @@ class Judge:
         return rows, good & (rows.person != _BAD) & (rows.item != _BAD)
 
 
-def parquet_batches(path: Path, *, times: bool) -> Iterator[tuple[int, float, Columns]]:
+def parquet_batches(path: Path, *, times: bool) -> Iterator[tuple[int, float, RatingColumns]]:
     """The rows of a parquet file in batches, each with the number of its first row, from 1 on, and
     the share of the file that was read. Raises DataError.
     """
@@ -115,17 +115,17 @@ def parquet_batches(path: Path, *, times: bool) -> Iterator[tuple[int, float, Co
             batch.validate(full=True)
             user, item, rating, *time = [_plain_values(batch.column(name)) for name in names]
             share = min((first - 1 + len(batch)) / max(file.metadata.num_rows, 1), 1.0)
-            yield first, share, Columns(user, item, rating, time[0] if time else None)
+            yield first, share, RatingColumns(user, item, rating, time[0] if time else None)
             first += len(batch)
 
 
-def text_columns(block: bytes, layout: RatingFormat, *, times: bool) -> tuple[Columns, Flags]:
+def text_columns(block: bytes, layout: RatingFormat, *, times: bool) -> tuple[RatingColumns, Flags]:
     """The columns of the regular lines of a block, and which of all lines are regular."""
     types = dict.fromkeys((layout.user, layout.item, layout.rating), NUMBERED)
     if times and layout.time is not None:
         types[layout.time] = TEXTS
     (user, item, rating, *time), regular = cut(block, layout.text, types)
-    return Columns(user, item, rating, time[0] if time else None), regular
+    return RatingColumns(user, item, rating, time[0] if time else None), regular
 
 
 def cut(block: bytes, text: TextFormat, types: Mapping[int, Any]) -> CutLines:

@@ -110,7 +110,7 @@ _ML_100K_ITEMS = ItemFormat(
 
 
 @dataclass(frozen=True)
-class Part:
+class RatingFile:
     """A file of ratings; layout: None for parquet."""
 
     path: Path
@@ -125,7 +125,7 @@ class Part:
         return f"{'gzipped ' * self.packed}{self.layout.words()}"
 
 
-def parts_of(path: Path) -> list[Part]:
+def parts_of(path: Path) -> list[RatingFile]:
     """The files at a path, each recognized, in order. Raises DataError."""
     try:
         files = _files(path) if path.is_dir() else [path]
@@ -235,10 +235,10 @@ def _position(header: Sequence[str], name: str) -> int | None:
     return header.index(name) if name in header else None
 
 
-def _part(path: Path) -> Part:
+def _part(path: Path) -> RatingFile:
     if first_bytes(path, len(_PARQUET)) == _PARQUET:
-        return Part(path, None)
-    return Part(path, rating_format(path), is_packed(path))
+        return RatingFile(path, None)
+    return RatingFile(path, rating_format(path), is_packed(path))
 
 
 def _files(folder: Path) -> list[Path]:

@@ -14,11 +14,11 @@ import numpy as np
 
 from askew.errors import DataError
 from askew_server.ratings import fields
-from askew_server.ratings.builder import Flags, Rows, TableBuilder
+from askew_server.ratings.builder import Flags, RatingRows, TableBuilder
 from askew_server.ratings.fields import BadField
 from askew_server.ratings.formats import (
     ItemFormat,
-    Part,
+    RatingFile,
     RatingFormat,
     item_format,
     parts_of,
@@ -101,7 +101,7 @@ class _RatingFiles:
         self._counts, self._times = counts, times
         self._judge = Judge(self.builder.people, self.builder.items, counts=counts, times=times)
 
-    def read(self, part: Part, progress: Progress | None) -> None:
+    def read(self, part: RatingFile, progress: Progress | None) -> None:
         """Reads a file."""
         self.rejects.begin(part.path)
         self.builder.begin(part.path)
@@ -144,7 +144,7 @@ class _RatingFiles:
     def _add(
         self,
         first: int,
-        rows: Rows,
+        rows: RatingRows,
         good: Flags,
         odd: Iterable[tuple[int, _T]],
         judge: Callable[[int, _T], None],

@@ -18,7 +18,7 @@ from askew_server.collections.columns import Words
 from askew_server.collections.intake import (
     AttributeOption,
     CollectionFile,
-    Reading,
+    ReadCollection,
     read_collection,
     read_towns,
 )
@@ -30,7 +30,7 @@ BERLIN = "52.5,13.4"
 
 def read(
     path: Path, *options: str, live: tuple[str, ...] = (), space: MetricSpace = GERMANY
-) -> Reading:
+) -> ReadCollection:
     given = [AttributeOption.parsed(each) for each in options]
     given += [AttributeOption.parsed(each, live=True) for each in live]
     return read_collection(CollectionFile("cafes", path, "made up", True), space, given)

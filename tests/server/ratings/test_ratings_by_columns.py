@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from askew.errors import DataError
 from askew_server.ratings import RatingTable, Rejects, read_ratings, reader
 from askew_server.ratings import lines as text_lines
-from askew_server.ratings.builder import Flags, Rows
-from askew_server.ratings.columns import TEXTS, Columns, Judge, cut
+from askew_server.ratings.builder import Flags, RatingRows
+from askew_server.ratings.columns import TEXTS, Judge, RatingColumns, cut
 from askew_server.ratings.formats import rating_format
 from askew_server.ratings.lines import TextFormat, blocks_or_lines, split_rows
 from askew_server.ratings.table import RejectLog
@@ -68,9 +68,11 @@ def read(path: Path, *, counts: float | None = None, one_by_one: bool = False) -
             return str(error)
 
 
-def none_is_good(judge: Judge, found: Columns) -> tuple[Rows, Flags]:
+def none_is_good(judge: Judge, found: RatingColumns) -> tuple[RatingRows, Flags]:
     empty = np.zeros(len(found.rating), np.int32)
-    return Rows(empty, empty, empty.astype(float), empty.astype(float)), empty.astype(np.bool_)
+    return RatingRows(empty, empty, empty.astype(float), empty.astype(float)), empty.astype(
+        np.bool_
+    )
 
 
 def shown(found: tuple[RatingTable, Rejects]) -> object:
