@@ -159,7 +159,7 @@ def of_a_million() -> Iterator[Row]:
         yield gumbel_row(f"Gumbel, k={k}, {kind}", counts, shot)
     counts = distinct(1_000_000)
     ones: dict[str, Selects] = {
-        "exponential mechanism": Lipschitz.exponential_mechanism(1, ONE),
+        "exponential mechanism": Lipschitz(epsilon=1, neighbors=ONE),
         "permute-and-flip": PermuteAndFlip(epsilon=1, neighbors=ONE),
     }
     for name, mechanism in ones.items():

@@ -14,6 +14,7 @@ from itertools import product
 import pytest
 from guarantees.limited import exact_law
 
+from askew.dp.composition import zcdp
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.mechanisms import LimitedDomain
 from askew.mechanisms.limited_domain import Domain
@@ -150,7 +151,7 @@ def test_a_limited_domain_is_charged_as_its_rounds() -> None:
     mechanism = LimitedDomain(
         k=100, kbar=200, epsilon=Fraction(1, 10), delta=DELTA, neighbors=ADD_OR_REMOVE_ONE
     )
-    loss = mechanism.composed_loss(Fraction(1, 10**9))
+    loss = zcdp([mechanism.ranged_loss()], Fraction(1, 10**9))
     assert f"{float(loss.epsilon):.2f}" == "3.06"
     assert loss.delta == DELTA + Fraction(1, 10**9)
     assert mechanism.privacy_loss().epsilon == 10

@@ -1,66 +1,16 @@
-"""From offsets to things that exist: catalog items without a prior, and any set of results."""
+"""From offsets to things that exist: items, and any set of results."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from askew.errors import ParameterError
 from askew.placement import Identity, Laplace, place, snap
-from askew.placement.codebook import sample
-from askew.placement.facility import choose_items, cost_table, greedy, settle
 from askew.placement.theory import expected_disutility, results_for
-
-NOISE = Laplace(1.0, 3)
-RNG = np.random.default_rng(7)
-CATALOG = (2 * RNG.standard_normal((800, 3))).astype(np.float32)
-SIGNAL = np.array([0.3, -0.2, 1.0])
-
-
-def _expected(items: tuple[int, ...]) -> float:
-    people = (SIGNAL - sample(NOISE, 20_000, np.random.default_rng(11))).astype(np.float32)
-    table = cost_table(people, CATALOG[list(items)], Identity(), "l1")
-    return float(table.min(axis=0).mean())
-
-
-@pytest.mark.parametrize("k", [4, 16, 32])
-def test_chosen_items_serve_as_well_as_snapped_offsets_or_better(k: int) -> None:
-    offsets = place(NOISE, Identity(), k).offsets
-    snapped = _expected(snap(SIGNAL, offsets, CATALOG, k))
-    assert _expected(choose_items(SIGNAL, CATALOG, NOISE, k)) < 1.005 * snapped
-
-
-def test_settling_never_costs_more() -> None:
-    costs = RNG.random((60, 200)).astype(np.float32)
-    before = greedy(costs, 10)
-    after = settle(costs, before)
-    assert len(set(after)) == 10
-    assert costs[after].min(axis=0).sum() <= costs[before].min(axis=0).sum()
-
-
-def test_the_choice_is_a_function_of_public_things() -> None:
-    first = choose_items(SIGNAL, CATALOG, NOISE, 8, seed=5)
-    assert first == choose_items(SIGNAL, CATALOG, NOISE, 8, seed=5)
-    assert list(first) == sorted(set(first))
-
-
-def test_lazy_greedy_is_greedy() -> None:
-    """Catches a stale saving taken for a fresh one."""
-    costs = RNG.random((60, 200)).astype(np.float32)
-    chosen = [int(np.argmin(costs.mean(axis=1, dtype=np.float64)))]
-    while len(chosen) < 10:
-        served = costs[chosen].min(axis=0)
-        saved = np.maximum(served - costs, 0).sum(axis=1, dtype=np.float64)
-        saved[chosen] = -1
-        chosen.append(int(np.argmax(saved)))
-    assert greedy(costs, 10) == chosen
-
-
-def test_all_items_can_be_asked_for_and_no_more() -> None:
-    assert choose_items(SIGNAL, CATALOG[:5], NOISE, 5) == (0, 1, 2, 3, 4)
-    with pytest.raises(ParameterError):
-        choose_items(SIGNAL, CATALOG[:5], NOISE, 6)
 
 
 class Shelves:
@@ -93,3 +43,47 @@ def test_equal_results_are_returned_once() -> None:
     assert results_for(np.array([0.0]), placement, lambda position: "same") == ("same",)
     sides = results_for(np.array([0.1]), placement, lambda position: bool(position[0] > 0))
     assert sides == (True, False)
+
+
+# Items
+
+LINE = np.array([[-2.0], [-1.0], [0.0], [1.0], [2.0]], dtype=np.float32)
+
+
+def at(*place: float) -> NDArray[np.float64]:
+    return np.array(place, dtype=np.float64)
+
+
+def test_each_probe_takes_its_nearest_item() -> None:
+    assert snap(at(0.1), at(-2.0, 0.0, 1.8), LINE, 3) == (0, 2, 4)
+
+
+def test_places_that_duplicates_leave_free_go_to_items_nearest_the_signal() -> None:
+    # Probes 0.1, 0.2, 0.3 all mean item 2; items 3 and 1 are next to 0.2.
+    assert snap(at(0.2), at(-0.1, 0.0, 0.1), LINE, 3) == (1, 2, 3)
+
+
+def test_a_tie_goes_to_the_lower_id() -> None:
+    assert snap(at(0.5), at(0.0), LINE, 1) == (2,)
+
+
+def test_a_grid_of_fewer_points_than_k_is_filled_up() -> None:
+    assert snap(at(2.0), at(0.0), LINE, 4) == (1, 2, 3, 4)
+
+
+def test_distance_is_l1_and_not_l2() -> None:
+    positions = np.array([[0.7, 0.7], [1.2, 0.0]], dtype=np.float32)
+    assert snap(at(0.0, 0.0), np.zeros((1, 2)), positions, 1) == (1,)
+
+
+@given(st.integers(1, 5), st.floats(-1e6, 1e6), st.lists(st.floats(-9, 9), min_size=1, max_size=5))
+def test_exactly_k_distinct_items_come_back(k: int, place: float, offsets: list[float]) -> None:
+    chosen = snap(at(place), at(*offsets[:k]), LINE, k)
+    assert len(chosen) == k
+    assert list(chosen) == sorted(set(chosen))
+
+
+@pytest.mark.parametrize("k", [0, 6])
+def test_more_results_than_items_are_refused(k: int) -> None:
+    with pytest.raises(ParameterError, match="from 1 to the number of items, 5"):
+        snap(at(0.0), at(0.0), LINE, k)

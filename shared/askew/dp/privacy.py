@@ -60,17 +60,6 @@ class ApproximateDP:
 
 
 @dataclass(frozen=True)
-class ConcentratedDP:
-    """zCDP (Bun, Steinke 2016): Renyi divergence of every order a between neighbors <= rho * a.
-
-    Privacy unit: one person's whole history. Losses of adaptive releases add.
-    """
-
-    rho: Fraction
-    neighbors: NeighboringRelation
-
-
-@dataclass(frozen=True)
 class BoundedRange:
     """`rounds` adaptive selections, each epsilon-bounded-range, of a domain that is private too.
 

@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 
 from askew.dp.privacy import (
     BoundedRange,
-    ConcentratedDP,
     NeighboringRelation,
     PureDP,
     exact_rational,
@@ -51,7 +50,7 @@ from askew.noise.randomness import RandomBits
 
 
 @dataclass(frozen=True, repr=False)
-class Columns:
+class RankColumns:
     """First and last rank of each column, and how far its count is below x_k. All (n,).
 
     A block is a run of `width` columns in one row; blocks are numbered row by row.
@@ -87,7 +86,9 @@ class Columns:
         return (rows, columns) if real.all() else (rows[real], columns[real])
 
 
-def columns_of(tally: Tally, k: int, edge: int, merged: bool, splits: tuple[int, ...]) -> Columns:
+def columns_of(
+    tally: Tally, k: int, edge: int, merged: bool, splits: tuple[int, ...]
+) -> RankColumns:
     """Each run of equal counts beyond rank k, the count x_k being `edge`.
 
     `splits` are ranks after which a run ends although its count goes on.
@@ -95,7 +96,7 @@ def columns_of(tally: Tally, k: int, edge: int, merged: bool, splits: tuple[int,
     d = len(tally)
     if d == k:
         nothing = np.zeros(0, dtype=np.int64)
-        return Columns(nothing, nothing, nothing)
+        return RankColumns(nothing, nothing, nothing)
     values = tally.values[tally.group_of(k) :]
     lasts = np.array([d]) if merged else tally.ends[tally.group_of(k) :]
     more = [rank for rank in splits if k < rank < d]
@@ -103,9 +104,9 @@ def columns_of(tally: Tally, k: int, edge: int, merged: bool, splits: tuple[int,
         lasts = np.unique(np.concatenate((lasts, more)))
     firsts = np.append(k, lasts[:-1]) + 1
     if merged:
-        return Columns(firsts, lasts, np.zeros(len(lasts), dtype=np.int64))
+        return RankColumns(firsts, lasts, np.zeros(len(lasts), dtype=np.int64))
     counts = tally.values[np.searchsorted(tally.ends, lasts - 1, side="right")] if more else values
-    return Columns(firsts, lasts, edge - counts)
+    return RankColumns(firsts, lasts, edge - counts)
 
 
 TOP = 0  # the key of the class that holds the top k alone
@@ -123,7 +124,7 @@ class Loss:
 
 
 @dataclass(frozen=True)
-class Cell:
+class SubsetClass:
     """A class: subsets with ranks 1..h, without h + 1, of lowest rank in first..last.
 
     h is None where the loss does not see it (gamma = 1): then nothing is said about ranks 1..h.
@@ -156,11 +157,11 @@ class CanonicalClasses:
         self._ahead = rate * (1 - gamma) * lead  # what the clip would take from the top
         self._up, self._down = float(rate * (1 - gamma)), float(rate * gamma)
 
-    def cell(self, key: int) -> Cell:
+    def cell(self, key: int) -> SubsetClass:
         """What the subsets of a class other than the top have in common."""
         row, column = divmod(key - 1, len(self.columns))
         h = row if self._seen else None
-        return Cell(h, int(self.columns.firsts[column]), int(self.columns.lasts[column]))
+        return SubsetClass(h, int(self.columns.firsts[column]), int(self.columns.lasts[column]))
 
     def size(self, key: int) -> int:
         """How many subsets a class holds."""
@@ -393,10 +394,6 @@ class Canonical:
             raise ParameterError("noise", self.noise, limit)
         return BoundedRange(Fraction(self.epsilon), 1, Fraction(0), self.neighbors)
 
-    def concentrated_loss(self) -> ConcentratedDP:
-        """epsilon^2 / 8, as `ranged_loss`."""
-        return ConcentratedDP(self.ranged_loss().epsilon ** 2 / 8, self.neighbors)
-
     def select(self, counts: Counts, *, bits: RandomBits) -> tuple[int, ...]:
         """The selected item ids, ascending."""
         return self.draw(tally(counts, self.k), Draws(bits))
@@ -435,7 +432,7 @@ class Canonical:
         inside = classes.log_inside(min(must, self.k), within)
         return exp(inside - log_total(classes.table(60.0)))
 
-    def class_probabilities(self, counts: Counts) -> Iterator[tuple[Cell | None, float]]:
+    def class_probabilities(self, counts: Counts) -> Iterator[tuple[SubsetClass | None, float]]:
         """Every class that matters (None: the top k) with its probability; Gumbel noise only."""
         self._needs_gumbel()
         classes = self._classes(tally(counts, self.k))
@@ -454,7 +451,7 @@ class Canonical:
             )
 
 
-def _member(cell: Cell, k: int, draws: Draws) -> list[int]:
+def _member(cell: SubsetClass, k: int, draws: Draws) -> list[int]:
     """The ranks, from 0, of a uniform subset of a class."""
     skip = 0 if cell.h is None else cell.h + 1  # ranks 1..h are in, h + 1 is out
     left = k if cell.h is None else k - cell.h
@@ -464,7 +461,7 @@ def _member(cell: Cell, k: int, draws: Draws) -> list[int]:
     return [*inside, *(skip + place for place in subset(free, left - 1, draws)), lowest - 1]
 
 
-def _lowest_rank(cell: Cell, skip: int, left: int, draws: Draws) -> int:
+def _lowest_rank(cell: SubsetClass, skip: int, left: int, draws: Draws) -> int:
     """t in first..last with probability proportional to C(t - 1 - skip, left - 1)."""
     if cell.first == cell.last:
         return cell.first

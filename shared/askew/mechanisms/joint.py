@@ -8,7 +8,7 @@ from math import ceil, lgamma
 
 import numpy as np
 
-from askew.dp.privacy import BoundedRange, ConcentratedDP, NeighboringRelation, PureDP
+from askew.dp.privacy import BoundedRange, NeighboringRelation, PureDP
 from askew.mechanisms.contest import Contest
 from askew.mechanisms.joint_classes import ALL, JointClasses, SequenceLosses, enter_by_loss
 from askew.mechanisms.parameters import (
@@ -83,10 +83,6 @@ class Joint:
     def ranged_loss(self) -> BoundedRange:
         """One bounded-range round: the exponential mechanism over sequences."""
         return BoundedRange(Fraction(self.epsilon), 1, Fraction(0), self.neighbors)
-
-    def concentrated_loss(self) -> ConcentratedDP:
-        """epsilon^2 / 8: the exponential mechanism is bounded-range."""
-        return ConcentratedDP(Fraction(self.epsilon) ** 2 / 8, self.neighbors)
 
     def truncation_for(self, items: int, beta: Fraction) -> int:
         """ceil((ln(d!/(d-k)!) + ln(1/beta)) / rate), from the public number of items d."""

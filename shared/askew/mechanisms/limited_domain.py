@@ -18,7 +18,6 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from askew.dp.composition import zcdp
 from askew.dp.privacy import (
     ADD_OR_REMOVE_ONE,
     REPLACE_ONE,
@@ -127,7 +126,7 @@ class LimitedDomain:
     epsilon is **per round**, as in the paper; `privacy_loss` gives the total.
     Privacy unit: one person's whole history, changing at most `max_items_per_unit` counts (all of
     them if None), by at most 1 each. ADD_OR_REMOVE_ONE only: a replacement is two such steps.
-    Guarantee: (k * epsilon, delta)-DP, and by bounded range `composed_loss`.
+    Guarantee: (k * epsilon, delta)-DP, and less by `zcdp` of `ranged_loss`.
 
     Proof. Let D and D' be the domains under neighbors. The counts of the items in both move one
     way, by at most 1, and so does c. An item of D outside D' was overtaken, and one of D' outside D
@@ -174,10 +173,6 @@ class LimitedDomain:
     def ranged_loss(self) -> BoundedRange:
         """k bounded-range rounds."""
         return BoundedRange(Fraction(self.epsilon), self.k, self.delta, self.neighbors)
-
-    def composed_loss(self, slack: Fraction) -> ApproximateDP:
-        """The lesser of the sum and `zcdp`, at delta + slack. Raises ParameterError."""
-        return zcdp([self.ranged_loss()], slack)
 
     def select(self, counts: Counts, *, bits: RandomBits) -> Selection:
         """The selected item ids, best first; `.stopped` says whether the threshold ended them."""

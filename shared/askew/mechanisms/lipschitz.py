@@ -17,7 +17,7 @@ McKenna, Sheldon 2020 (permute-and-flip); Qiao, Su, Zhang 2021 (one-shot Laplace
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 
@@ -25,7 +25,6 @@ from askew.dp.composition import epsilon_per_round
 from askew.dp.privacy import (
     ApproximateDP,
     BoundedRange,
-    ConcentratedDP,
     NeighboringRelation,
     PureDP,
 )
@@ -90,23 +89,6 @@ class Lipschitz:
         if self.kappa is not None:
             check_positive("kappa", self.kappa)
 
-    @classmethod
-    def exponential_mechanism(
-        cls, epsilon: Fraction | int, neighbors: NeighboringRelation
-    ) -> Lipschitz:
-        """One item, with probability proportional to exp(rate * count)."""
-        return cls(epsilon=epsilon, neighbors=neighbors, noise="gumbel")
-
-    @classmethod
-    def permute_and_flip(cls, epsilon: Fraction | int, neighbors: NeighboringRelation) -> Lipschitz:
-        """One item by exponential noise; its expected error is never above the former's."""
-        return cls(epsilon=epsilon, neighbors=neighbors, noise="exponential")
-
-    @classmethod
-    def report_noisy_max(cls, epsilon: Fraction | int, neighbors: NeighboringRelation) -> Lipschitz:
-        """One item by Laplace noise."""
-        return cls(epsilon=epsilon, neighbors=neighbors, noise="laplace")
-
     @property
     def rate(self) -> Fraction:
         """Noise units per unit of score."""
@@ -130,7 +112,7 @@ class Lipschitz:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OneShot:
+class OneShot(Lipschitz):
     """The k highest of all noisy scores at one stroke, as a set: `Lipschitz` with kappa = k.
 
         noisy score of item i = epsilon * count_i / k + Z_i     (half of it under REPLACE_ONE)
@@ -139,35 +121,15 @@ class OneShot:
     With Gumbel noise the set has the law of the exponential mechanism peeled.
     """
 
-    k: int
-    epsilon: Fraction | int
-    neighbors: NeighboringRelation
     noise: NoiseFamily = "exponential"
-    linf_sensitivity: Fraction | int | None = None
-    monotone: bool | None = None
-
-    def __post_init__(self) -> None:
-        check_scored(self)
-        check_family(self.noise)
+    kappa: None = field(default=None, init=False, repr=False)
 
     @property
     def shortfall(self) -> Shortfall | None:
         """That of one noise for each item; none for other noise than exponential."""
         if self.noise != "exponential":
             return None
-        return Shortfall(partial(one_shot, law=EXPONENTIAL), rate_of(self) / self.k)
-
-    def privacy_loss(self) -> PureDP:
-        """epsilon for the whole set."""
-        return PureDP(Fraction(self.epsilon), self.neighbors)
-
-    def select(self, counts: Scores, *, bits: RandomBits) -> tuple[int, ...]:
-        """The selected item ids, ascending."""
-        return self.draw(tally_for(self, counts), Draws(bits))
-
-    def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
-        """As `select`, from a tally and a source of exact draws."""
-        return Lipschitz(**vars(self)).draw(tally, draws)
+        return Shortfall(partial(one_shot, law=EXPONENTIAL), self.rate)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,8 +140,7 @@ class Peeling:
 
     Privacy unit: one person's whole history. Guarantee: pure epsilon-DP, by k adaptive rounds of
     the Lipschitz mechanism with kappa = 1 (half the rate where counts move both ways). With Gumbel
-    noise every round is bounded-range, so the same run is also (epsilon^2 / (8 k))-zCDP:
-    `concentrated_loss`.
+    noise every round is bounded-range, so the same run is also (epsilon^2 / (8 k))-zCDP.
 
     select(counts): counts (d,), d >= k. Raises ParameterError.
     Complexity: O(d) or one sort, then one pass over the distinct values within about 50 / rate of
@@ -222,10 +183,6 @@ class Peeling:
             raise ParameterError("noise", self.noise, limit)
         return BoundedRange(Fraction(self.epsilon) / self.k, self.k, Fraction(0), self.neighbors)
 
-    def concentrated_loss(self) -> ConcentratedDP:
-        """k rounds of (epsilon / k)^2 / 8, as `ranged_loss`."""
-        return ConcentratedDP(self.k * self.ranged_loss().epsilon ** 2 / 8, self.neighbors)
-
     def select(self, counts: Scores, *, bits: RandomBits) -> tuple[int, ...]:
         """The selected item ids, best first."""
         return self.draw(tally_for(self, counts), Draws(bits))
@@ -245,7 +202,7 @@ class Peeling:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PermuteAndFlip:
+class PermuteAndFlip(Peeling):
     """Permute-and-flip for one item, or peeled for k: `Peeling` with exponential noise.
 
     Flipping a coin of probability exp(-rate * gap) for the items in random order has the law of
@@ -253,34 +210,8 @@ class PermuteAndFlip:
     epsilon-DP), shapes, errors and complexity: `Peeling`. Source: McKenna, Sheldon 2020.
     """
 
-    epsilon: Fraction | int
-    neighbors: NeighboringRelation
     k: int = 1
-    linf_sensitivity: Fraction | int | None = None
-    monotone: bool | None = None
-
-    def __post_init__(self) -> None:
-        check_scored(self)
-
-    @property
-    def shortfall(self) -> Shortfall | None:
-        """That of its peeling."""
-        return self._peeling().shortfall
-
-    def privacy_loss(self) -> PureDP:
-        """epsilon for all k rounds."""
-        return PureDP(Fraction(self.epsilon), self.neighbors)
-
-    def select(self, counts: Scores, *, bits: RandomBits) -> tuple[int, ...]:
-        """The selected item ids, best first."""
-        return self.draw(tally_for(self, counts), Draws(bits))
-
-    def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
-        """As `select`, from a tally and a source of exact draws."""
-        return self._peeling().draw(tally, draws)
-
-    def _peeling(self) -> Peeling:
-        return Peeling(noise="exponential", **vars(self))
+    noise: NoiseFamily = field(default="exponential", init=False, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -326,10 +257,6 @@ class ConcentratedPeeling:
     def ranged_loss(self) -> BoundedRange:
         """k bounded-range rounds of epsilon'."""
         return self._peeling().ranged_loss()
-
-    def concentrated_loss(self) -> ConcentratedDP:
-        """k epsilon'^2 / 8."""
-        return self._peeling().concentrated_loss()
 
     def select(self, counts: Counts, *, bits: RandomBits) -> tuple[int, ...]:
         """The selected item ids, best first."""

@@ -4,15 +4,12 @@ Multiple Selections, arXiv 2407.14641), and what a server needs beyond it.
     place(Laplace(epsilon=2.0), Power(2.0), k=5).offsets                      # (5,), on the line
     place(Laplace(epsilon=2.0, dimension=3), Identity(), k=16).offsets        # (16, 3)
 
-For the spaces that a device draws in: `axes` (lines and rings) and `hexagonal` (maps).
-Beside `place`: `ring` (the best noise on a circle), `geographic` (other privacy metrics),
-`lattice_program` (the linear program behind the theory), `quantile_rules` (approximations),
-`facility` (items instead of offsets), `unrestricted` (results that are no positions). numpy alone
-serves Laplace noise on the line and in space; other laws import scipy when they are first used.
+`hexagonal` places results on maps. `ring` has the best noise on a circle, `theory` other privacy
+metrics, the linear program behind the theory and results that are no positions. numpy alone serves
+Laplace noise on the line and in space; other laws import scipy when they are first used.
 What answers a signal with them is in `askew.retrieval`.
 """
 
-from askew.placement.facility import snap
 from askew.placement.noise import (
     Gaussian,
     Laplace,
@@ -35,7 +32,7 @@ from askew.placement.problem import (
     Saturating,
     Threshold,
 )
-from askew.placement.rule import place
+from askew.placement.rule import place, snap
 
 __all__ = [
     "Cap",

@@ -29,7 +29,6 @@ from askew.dp.privacy import (
     REPLACE_ONE,
     ApproximateDP,
     BoundedRange,
-    ConcentratedDP,
     NeighboringRelation,
     PureDP,
 )
@@ -410,7 +409,7 @@ def test_files_are_for_the_owner_only(tmp_path: Path) -> None:
         {"digest": b"short"},
         {"digest": "x" * 32},
         {"principal": ""},
-        {"loss": ConcentratedDP(Fraction(1), ADD_OR_REMOVE_ONE)},
+        {"loss": Fraction(1)},
     ],
     ids=str,
 )

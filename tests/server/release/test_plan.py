@@ -91,7 +91,7 @@ def test_every_mechanism_spends_what_was_asked_and_no_more(
     selector = plan.selector
     own = selector.privacy_loss()
     if isinstance(selector, LimitedDomain) and selector.delta < plan.asked.delta:
-        own = selector.composed_loss(plan.asked.delta - selector.delta)
+        own = zcdp([selector.ranged_loss()], plan.asked.delta - selector.delta)
     assert isinstance(charged, PureDP | ApproximateDP)
     assert own.epsilon <= charged.epsilon == 2
     assert getattr(own, "delta", 0) <= getattr(charged, "delta", 0) == delta_for(mechanism)

@@ -24,9 +24,8 @@ from scipy.sparse import csr_array
 
 from askew.catalog.item import MAX_GENRES, Item
 from askew.limits import has_few_marks, is_mark
-from askew.placement.facility import greedy
 from askew.protocol.utility_table import DEVICE_BYTES, STARTER_BYTES
-from askew.retrieval.posterior import gains
+from askew.retrieval.posterior import cover, gains
 from askew.spaces.item_codes import rounded_boosts
 from askew_server.ratings import ItemRow
 from askew_server.taste.training.factors import Tastes, fold_in_people, snapshot
@@ -88,7 +87,8 @@ def shared_slate(
     ]
     pool = held + np.sort(np.argsort(-np.concatenate(totals), kind="stable")[:_POOL])
     added = gains(_scores(tastes, scoring, pool), best)
-    return tuple(int(pool[row]) for row in greedy(-added, min(limit, len(pool))))
+    alike = np.ones(added.shape[1], dtype=np.float32)
+    return tuple(int(pool[row]) for row in cover(added, alike, min(limit, len(pool))))
 
 
 def _chunks(start: int, end: int) -> Iterator[NDArray[np.int64]]:
