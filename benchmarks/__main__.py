@@ -41,7 +41,6 @@ PARTS = {
     "training": Part("training_scale", "made-up ratings to a model; their number", usual=True),
     "search": Part("device_search", "a key press in a search; titles", usual=True),
     "proposals": Part("proposals", "the proposed mechanism, 10 min; files of counts"),
-    "scale": Part("selection_scale", "selection from ten million items"),
     "restarts": Part("restarts", "what is lost when servers stop or change, 2 min"),
     "observing": Part("observing_cost", "counts, logs and metrics, 90 s"),
     "serving": Part("server_speed", "answers beside an echo, 3 min; rows"),
