@@ -164,57 +164,59 @@ def test_a_place_that_cannot_be_written_is_refused(
 # -- damage ----------------------------------------------------------------------------------------
 
 
-def test_a_directory_that_is_not_there_is_refused(
-    tmp_path: Path, refusal: Callable[[Path], str]
-) -> None:
-    assert "No such file or directory" in refusal(tmp_path / "nowhere")
+def a_byte_more(path: Path) -> None:
+    path.write_bytes(path.read_bytes() + b"x")
 
 
-def test_a_file_in_place_of_the_directory_is_refused(
-    tmp_path: Path, refusal: Callable[[Path], str]
-) -> None:
-    (tmp_path / "model").write_text("{}")
-    assert "Not a directory" in refusal(tmp_path / "model")
+def in_its_place(make: Callable[[Path], None]) -> Callable[[Path], None]:
+    def replaced(path: Path) -> None:
+        path.unlink()
+        make(path)
+
+    return replaced
 
 
-def test_a_name_that_is_too_long_is_refused(tmp_path: Path, refusal: Callable[[Path], str]) -> None:
-    assert "File name too long" in refusal(tmp_path / ("x" * 300))
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_a_missing_file_is_named(
-    directory: Path, name: str, refusal: Callable[[Path], str]
-) -> None:
-    (directory / name).unlink()
-    assert f"{name} cannot be read: No such file or directory" in refusal(directory)
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_a_directory_in_place_of_a_file_is_refused(
-    directory: Path, name: str, refusal: Callable[[Path], str]
-) -> None:
-    (directory / name).unlink()
-    (directory / name).mkdir()
-    assert name in refusal(directory)
+DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
+    "missing": (Path.unlink, "cannot be read: No such file or directory"),
+    "a directory": (in_its_place(Path.mkdir), ""),
+    "a link to itself": (
+        in_its_place(lambda path: path.symlink_to(path.name)),
+        "cannot be read: Too many levels of symbolic links",
+    ),
+    # A pipe would block for ever, and a device such as /dev/zero never ends; both say size 0.
+    "no regular file": (in_its_place(lambda path: path.symlink_to("/dev/null")), "regular file"),
+    "a byte more": (a_byte_more, ""),
+}
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_link_to_itself_is_refused(
-    directory: Path, name: str, refusal: Callable[[Path], str]
+@pytest.mark.parametrize(("damage", "words"), DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_file_is_refused_by_its_name(
+    directory: Path,
+    name: str,
+    damage: Callable[[Path], None],
+    words: str,
+    refusal: Callable[[Path], str],
 ) -> None:
-    (directory / name).unlink()
-    (directory / name).symlink_to(name)
-    assert f"{name} cannot be read: Too many levels of symbolic links" in refusal(directory)
+    damage(directory / name)
+    said = refusal(directory)
+    assert words in said
+    assert name in said or name == "card.json"
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_what_is_no_regular_file_is_not_even_opened(
-    directory: Path, name: str, refusal: Callable[[Path], str]
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ("nowhere", "No such file or directory"),
+        ("file", "Not a directory"),
+        ("x" * 300, "File name too long"),
+    ],
+)
+def test_a_place_without_a_model_is_refused(
+    tmp_path: Path, place: str, words: str, refusal: Callable[[Path], str]
 ) -> None:
-    """A pipe would block for ever, and a device such as /dev/zero never ends; both say size 0."""
-    (directory / name).unlink()
-    (directory / name).symlink_to("/dev/null")
-    assert "regular file" in refusal(directory)
+    (tmp_path / "file").write_text("{}")
+    assert words in refusal(tmp_path / place)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -271,11 +273,13 @@ def test_a_file_cut_short_anywhere_is_refused(directory: Path, name: str) -> Non
     assert not list(variants(directory, name, lambda data, place: data[:place]))
 
 
-@pytest.mark.parametrize("bit", [0, 5, 7])
 @pytest.mark.parametrize("name", FILES)
-def test_a_flipped_bit_anywhere_is_refused(directory: Path, name: str, bit: int) -> None:
+def test_a_flipped_bit_anywhere_is_refused(directory: Path, name: str) -> None:
+    """One bit of each byte, now this and now that."""
+
     def flip(data: bytes, place: int) -> bytes:
-        return data[:place] + bytes([data[place] ^ (1 << bit)]) + data[place + 1 :]
+        bit = 1 << 5 * place % 8
+        return data[:place] + bytes([data[place] ^ bit]) + data[place + 1 :]
 
     assert not list(variants(directory, name, flip))
 
@@ -295,30 +299,14 @@ def test_a_file_that_says_the_same_in_other_bytes_is_refused(
     assert f"{name} is not the file that its card names" in refusal(directory)
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_a_byte_more_at_the_end_is_refused(
-    directory: Path, name: str, refusal: Callable[[Path], str]
-) -> None:
-    with (directory / name).open("ab") as file:
-        file.write(b"x")
-    assert refusal(directory)
-
-
 # -- the card --------------------------------------------------------------------------------------
 
 ALTERED: dict[str, object] = {
     "kind": "metric",
-    "schema_version": 2,
     "source": "ratings of 61 people",
-    "simulated": True,
-    "max_slate_size": 1,
     "space_version": "0" * 32,
-    "catalog_version": "0" * 32,
     "shapes.vectors": [1, 1],
-    "guarantee_covers": "everybody",
-    "rule.kind": "none",
     "space.clip": 1.0,
-    "space.metric": "l2",
     "training.seed": 1,
     "files": {},
 }
@@ -336,38 +324,21 @@ def test_an_altered_field_of_the_card_is_refused(
 
 
 @pytest.mark.parametrize(
-    "text",
+    "data",
     [
-        "",
-        "{",
-        "schema_version: 2",
-        '{"schema_version": ' + "1" * 5000 + "}",
-        "\ufeff{}",
-        "[]",
-        '[{"schema_version": 2}]',
-        '"schema_version"',
-        "null",
-        "NaN",
-        "{}",
-        '{"schema_version": "1"}',
-        '{"schema_version": 0}',
-        '{"schema_version": 3}',
-        '{"schema_version": 3, "card_sha256": null}',
-        "[" * 100_000,
-        '{"a":' * 100_000,
-        "[" * 100_000 + "]" * 100_000,
+        b"",
+        b'{"schema_version": ' + b"1" * 5000 + b"}",
+        b"[]",
+        b"{}",
+        b"NaN",
+        b'{"schema_version": 3, "card_sha256": null}',
+        b"[" * 100_000,
+        b'{"a":' * 100_000,
+        b"\xff\xfe\x00",
     ],
-    ids=range(18),
+    ids=range(9),
 )
 def test_a_card_that_is_none_is_refused(
-    directory: Path, text: str, refusal: Callable[[Path], str]
-) -> None:
-    (directory / "card.json").write_text(text)
-    assert "card" in refusal(directory)
-
-
-@pytest.mark.parametrize("data", [b"\xff\xfe\x00", b"\x80\x81", bytes(100)], ids=repr)
-def test_a_card_that_is_no_text_is_refused(
     directory: Path, data: bytes, refusal: Callable[[Path], str]
 ) -> None:
     (directory / "card.json").write_bytes(data)

@@ -101,40 +101,26 @@ FORGED_ARRAYS: dict[str, Callable[[Arrays], Arrays]] = {
     },
     "a boost of nothing": with_number("boosts", 0.0),
     "float64 vectors": lambda a: {**a, "vectors": a["vectors"].astype(np.float64)},
-    "float16 vectors": lambda a: {**a, "vectors": a["vectors"].astype(np.float16)},
-    "integer vectors": lambda a: {**a, "vectors": a["vectors"].astype(np.int32)},
     "an item too few": lambda a: {**a, "vectors": a["vectors"][:-1].copy()},
-    "an item too many": lambda a: {**a, "vectors": np.vstack([a["vectors"]] * 2)},
-    "flat vectors": lambda a: {**a, "vectors": a["vectors"].ravel()},
     "a coordinate too many": lambda a: {**a, "vectors": np.hstack([a["vectors"]] * 2)},
-    "one number for vectors": changed(vectors=np.array(1, np.float32)),
     "no vectors at all": changed(vectors=np.zeros((0, 2), np.float32)),
     "vectors left out": changed(vectors=None),
     "a boost too few": lambda a: {**a, "boosts": a["boosts"][:-1].copy()},
-    "boosts left out": changed(boosts=None),
-    "directions left out": changed(directions=None),
-    "flat directions": lambda a: {**a, "directions": a["directions"].ravel()},
     "an origin of another size": changed(origin=np.zeros(1, np.float32)),
     "a knot too few": lambda a: {**a, "knots": a["knots"][:, :-1].copy()},
     "knots that fall": lambda a: {**a, "knots": a["knots"][:, ::-1].copy()},
-    "float32 knots": lambda a: {**a, "knots": a["knots"].astype(np.float32)},
     "one number for buckets": changed(
         bucket_directions=np.array(1, np.float32), bucket_biases=np.array(1, np.float32)
     ),
     "an array of another name": changed(more=np.zeros(1, np.float32)),
     "the shared slate left out": changed(shared_slate=None),
     "vectors that codes cannot say": changed(vectors=np.full((24, 4), 0.013, np.float32)),
-    "scales left out": changed(scales=None),
     "scales of zero": changed(scales=np.zeros(4, np.float32)),
     "a scale too few": changed(scales=np.ones(2, np.float32)),
     "an item twice in the shared slate": changed(shared_slate=np.array([1, 1])),
     "an item beyond the catalog": changed(shared_slate=np.array([24])),
     "a negative item": changed(shared_slate=np.array([-1])),
     "a shared slate of fractions": changed(shared_slate=np.array([1.5, 2.5])),
-    "a shared slate of infinity": changed(shared_slate=np.array([INF])),
-    "a shared slate of NaN": changed(shared_slate=np.array([NAN])),
-    "a shared slate of rows": changed(shared_slate=np.array([[1, 2], [3, 4]])),
-    "a shared slate of one number": changed(shared_slate=np.array(3)),
 }
 
 
@@ -168,32 +154,16 @@ def tensor(kind: str, shape: list[int], start: int, end: int) -> Fields:
 
 
 HOSTILE_FILES = {
-    "nothing": b"",
     "half a length": bytes(4),
-    "a header longer than any disk": struct.pack("<Q", 2**63) + b"{}",
     "the longest header": struct.pack("<Q", 2**64 - 1) + b"{}",
     "a header longer than the file": struct.pack("<Q", 100) + b"{}",
-    "a header that is no text": tensors(b"\xff\xfe"),
-    "a header that is no JSON": tensors(b"{"),
-    "a header that is a list": tensors([]),
     "a header of a million brackets": tensors(b"[" * 1_000_000),
     "overlapping arrays": tensors(
         {"vectors": tensor("F32", [2], 0, 8), "shared_slate": tensor("F32", [2], 4, 12)},
         bytes(12),
     ),
-    "a hole between arrays": tensors(
-        {"vectors": tensor("F32", [2], 0, 8), "shared_slate": tensor("F32", [2], 12, 20)},
-        bytes(20),
-    ),
     "an array beyond the end": tensors({"vectors": tensor("F32", [2], 0, 80)}, bytes(8)),
-    "an array that ends before it starts": tensors({"vectors": tensor("F32", [2], 8, 0)}, bytes(8)),
-    "a negative length": tensors({"vectors": tensor("F32", [-2], 0, 8)}, bytes(8)),
     "a shape that overflows": tensors({"vectors": tensor("F32", [2**62] * 4, 0, 8)}, bytes(8)),
-    "a shape of zero times everything": tensors(
-        {"vectors": tensor("F32", [2**63, 0], 0, 0), "shared_slate": tensor("I64", [0], 0, 0)}
-    ),
-    "a hundred dimensions": tensors({"vectors": tensor("F32", [1] * 100, 0, 4)}, bytes(4)),
-    "a kind of number that numpy lacks": tensors({"vectors": tensor("BF16", [1], 0, 2)}, bytes(2)),
     "an unknown kind of number": tensors({"vectors": tensor("PICKLE", [1], 0, 4)}, bytes(4)),
     "bytes after the end": tensors({}, bytes(100)),
     "a pickle": b"\x80\x04\x95\x1d\x00\x00\x00\x00\x00\x00\x00\x8c\x05posix\x8c\x06system\x93.",
@@ -213,33 +183,19 @@ def test_a_hostile_file_of_arrays_is_refused(
 
 FORGED_ITEMS: dict[str, object] = {
     "a title that is a number": ["key 0", 5, 1999, []],
-    "a title that is null": ["key 0", None, 1999, []],
-    "a title that is a list": ["key 0", ["Alien"], 1999, []],
     "a title too long": ["key 0", "x" * 501, 1999, []],
     "a title with an escape sequence": ["key 0", "\x1b[2J", 1999, []],
-    "a title with a line break": ["key 0", "Alien\nHeat", 1999, []],
     "a title with half a character": ["key 0", SURROGATE, 1999, []],
     "a year that is text": ["key 0", "Alien", "1979", []],
     "a year that is a fraction": ["key 0", "Alien", 1979.5, []],
-    "a year that is a list": ["key 0", "Alien", [1979], []],
-    "a year that is true": ["key 0", "Alien", True, []],
     "a year of zero": ["key 0", "Alien", 0, []],
-    "a negative year": ["key 0", "Alien", -1979, []],
     "a year beyond 32 bits": ["key 0", "Alien", 2**32, []],
     "genres that are one text": ["key 0", "Alien", 1979, "Horror"],
-    "genres that are numbers": ["key 0", "Alien", 1979, [1, 2]],
-    "genres that are null": ["key 0", "Alien", 1979, None],
-    "genres that are an object": ["key 0", "Alien", 1979, {"Horror": 1}],
     "a genre with an escape sequence": ["key 0", "Alien", 1979, ["\x1b[2J"]],
-    "a genre too long": ["key 0", "Alien", 1979, ["x" * 501]],
     "a field too few": ["key 0", "Alien", 1979],
     "a field too many": ["key 0", "Alien", 1979, [], 5],
     "a key that is a number": [5, "Alien", 1979, []],
     "a key that another item has": ["key 1", "Alien", 1979, []],
-    "a number": 5,
-    "null": None,
-    "a text of three letters": "abc",
-    "an object of three names": {"title": 1, "year": 2, "genres": 3},
 }
 
 
@@ -256,9 +212,7 @@ def test_a_forged_item_is_refused(
     assert refusal(directory)
 
 
-@pytest.mark.parametrize(
-    "items", [None, 5, "text", {}, [], [[]], {"abc": 1}, [[["key 0", "Alien", 1979, []]]]], ids=repr
-)
+@pytest.mark.parametrize("items", [None, "text", {}, [], [[]]], ids=repr)
 def test_forged_items_of_another_structure_are_refused(
     directory: Path, items: object, refusal: Callable[[Path], str]
 ) -> None:
