@@ -1,0 +1,216 @@
+"""Given vectors beside their items, as devices get them, and with histories of likes."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import chisquare
+
+from askew.errors import DataError
+from askew.spaces.vectors import RatingScale
+from askew_server.ratings import ItemRow
+from askew_server.ratings.vectors import Vectors
+from askew_server.taste.training import given_vectors
+from askew_server.taste.training.given_vectors import (
+    as_ratings,
+    check_people,
+    for_devices,
+    given_items,
+)
+
+ROWS = {key: ItemRow(f"Film {key}", None, ()) for key in ("7", "100", "x", "3")}
+NUMBERS = np.arange(8.0).reshape(4, 2)
+
+
+@pytest.mark.parametrize("order", [*permutations(range(4))])
+def test_the_order_of_vectors_with_keys_does_not_matter(order: tuple[int, ...]) -> None:
+    keys = tuple(tuple(ROWS)[at] for at in order)
+    items = given_items(Vectors(NUMBERS[[*order]], keys), ROWS)
+    assert items.keys == ("3", "7", "100", "x")
+    np.testing.assert_array_equal(items.vectors, NUMBERS[[3, 0, 1, 2]])
+
+
+def test_vectors_without_keys_are_in_the_order_of_the_rows() -> None:
+    items = given_items(Vectors(NUMBERS), ROWS)
+    assert items.keys == ("3", "7", "100", "x")
+    np.testing.assert_array_equal(items.vectors, NUMBERS[[3, 0, 1, 2]])
+
+
+def test_items_without_a_vector_are_left_out_and_counted() -> None:
+    items = given_items(Vectors(NUMBERS[:2], ("x", "7")), ROWS, n_rejected=5)
+    assert (items.keys, items.without) == (("7", "x"), 2)
+
+
+def test_a_vector_without_a_row_is_refused_by_name() -> None:
+    keys = ("x", "8", "7", "9")
+    with pytest.raises(DataError, match=r"2 of 4 vectors have no row .* first is of '8'"):
+        given_items(Vectors(NUMBERS, keys), ROWS)
+
+
+def test_a_key_that_would_steer_a_terminal_is_not_shown() -> None:
+    with pytest.raises(DataError) as refusal:
+        given_items(Vectors(NUMBERS[:1], ("\x1b[2J",)), ROWS)
+    assert "\x1b" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(("count", "rejected"), [(3, 0), (4, 1), (3, 1)])
+def test_rows_that_were_left_out_leave_no_order_to_rely_on(count: int, rejected: int) -> None:
+    with pytest.raises(DataError, match="give the vectors `keys`"):
+        given_items(Vectors(NUMBERS[:count]), ROWS, rejected)
+
+
+def test_users_of_another_geometry_are_refused() -> None:
+    items = given_items(Vectors(NUMBERS), ROWS)
+    check_people(Vectors(np.ones((9, 2))), items)
+    with pytest.raises(DataError, match="user vectors have 3 numbers, item vectors 2"):
+        check_people(Vectors(np.ones((9, 3))), items)
+
+
+def test_a_like_is_the_highest_rating() -> None:
+    items = given_items(Vectors(NUMBERS), ROWS)
+    table = as_ratings(np.array([[0, 2], [1, 3]]), items, RatingScale(0, 10, 8))
+    assert table.rating.tolist() == [10, 10]
+    assert (table.n_people, table.item_keys) == (2, items.keys)
+
+
+RNG = np.random.default_rng(16)
+# Of uneven lengths and leaning one way, as factors do.
+VECTORS = RNG.normal(size=(40, 6)) * [9, 3, 2, 1, 1, 0.2] + [5, 0, 0, 0, 0, 0]
+LIKED = [3, 8, 8 + 9, 31]
+
+
+def device_scores(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
+    """What a device makes of likes, before any factor that all items share."""
+    wide = vectors.astype(np.float64)
+    scores: NDArray[np.float64] = wide @ wide[LIKED].sum(axis=0)
+    return scores
+
+
+def test_a_device_folds_in_by_ridge_regression_on_the_given_vectors() -> None:
+    gram = VECTORS.T @ VECTORS
+    ridge = np.trace(gram) / len(gram) * np.eye(len(gram))
+    person = np.linalg.solve(gram + ridge, VECTORS[LIKED].sum(axis=0))
+    scores = device_scores(for_devices(VECTORS))
+    np.testing.assert_allclose(scores, VECTORS @ person, atol=1e-6)
+
+
+@pytest.mark.parametrize("length", [1e-200, 1e-3, 1e6, 1e200])
+def test_the_unit_of_the_given_vectors_does_not_matter(length: float) -> None:
+    """Nor is any number beyond a device's limits."""
+    vectors = for_devices(length * VECTORS)
+    np.testing.assert_allclose(vectors, for_devices(VECTORS), atol=1e-5)
+    assert vectors.dtype == np.float32
+    assert np.abs(vectors).max() <= 1
+
+
+def test_a_rotation_of_the_given_vectors_changes_no_score() -> None:
+    rotation, _ = np.linalg.qr(RNG.normal(size=(6, 6)))
+    scores, rotated = (device_scores(for_devices(v)) for v in (VECTORS, VECTORS @ rotation))
+    order = np.argsort(scores)
+    np.testing.assert_array_equal(np.argsort(rotated), order)
+
+
+def test_vectors_that_do_not_fill_their_dimensions_stay_finite() -> None:
+    flat = np.column_stack([VECTORS, np.zeros(40), VECTORS[:, 0]])
+    assert np.isfinite(for_devices(flat)).all()
+
+
+def test_coordinates_stay_where_they_are() -> None:
+    """Columns at right angles are only stretched: no axes are put in their place."""
+    columns, _ = np.linalg.qr(VECTORS)
+    uneven = columns * [1, 8, 2, 5, 3, 1]
+    vectors = for_devices(uneven)
+    shares = (vectors * columns).sum(axis=0) / np.linalg.norm(vectors, axis=0)
+    np.testing.assert_allclose(shares, 1, atol=1e-5)
+
+
+SIMULATED_FROM = RNG.normal(size=(400, 5))
+USERS = RNG.normal(size=(700, 5))
+
+
+def of_users(seed: int = 0, users: NDArray[np.float64] = USERS) -> NDArray[np.int64]:
+    return given_vectors.of_people(users, SIMULATED_FROM, np.random.default_rng(seed))
+
+
+def test_nobody_likes_a_thing_twice_and_lengths_are_log_uniform_from_20_to_150() -> None:
+    likes = of_users()
+    assert len(np.unique(likes, axis=0)) == len(likes)
+    lengths = np.bincount(likes[:, 0])
+    assert len(lengths) == len(USERS)
+    assert 20 <= lengths.min() < 25
+    assert 140 < lengths.max() <= 150
+    assert abs(np.log(lengths).mean() - np.log([20, 151]).mean()) < 0.1
+
+
+def test_a_history_has_at_most_half_of_a_small_catalog() -> None:
+    likes = given_vectors.of_people(USERS, SIMULATED_FROM[:10], np.random.default_rng(0))
+    assert np.bincount(likes[:, 0]).tolist() == [5] * len(USERS)
+
+
+def test_the_same_seed_draws_the_same_and_another_draws_others() -> None:
+    np.testing.assert_array_equal(of_users(), of_users())
+    assert not np.array_equal(of_users(0), of_users(1))
+
+
+def test_people_drawn_a_few_at_a_time_are_drawn_by_the_same_law(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = of_users()
+    monkeypatch.setattr(given_vectors, "_AT_ONCE", 7 * len(SIMULATED_FROM))
+    np.testing.assert_array_equal(of_users(), whole)
+
+
+@pytest.mark.parametrize("length", [2.0**-500, 2.0**500])
+def test_units_do_not_matter(length: float) -> None:
+    """Powers of two, so that not a bit is rounded."""
+    rng = np.random.default_rng(0)
+    likes = given_vectors.of_people(length * USERS, length * SIMULATED_FROM, rng)
+    np.testing.assert_array_equal(likes, of_users())
+
+
+def test_more_users_than_are_needed_are_sampled() -> None:
+    many = np.tile(USERS, (7, 1))
+    likes = of_users(users=many)
+    assert int(likes[:, 0].max()) + 1 == given_vectors.MOST_PEOPLE
+
+
+def test_one_like_is_drawn_with_the_odds_that_the_page_states() -> None:
+    """Three items, so that histories have one like each: a softmax of scores over .3 deviations."""
+    items, user = np.array([[1.0], [0.9], [0.5]]), 2.0
+    users = np.full((4000, 1), user)
+    likes = given_vectors.of_people(users, items, np.random.default_rng(3))
+    scores = user * items[:, 0]
+    odds = np.exp(scores / (0.3 * scores.std()))
+    expected = odds / odds.sum() * len(users)
+    assert chisquare(np.bincount(likes[:, 1], minlength=3), expected).pvalue > 1e-3
+
+
+def test_made_up_people_are_like_items_by_their_squared_length() -> None:
+    """Two items at right angles, one twice as long: four of five are like it, and each then likes
+    its own with odds exp(2 / .3) to 1, since two scores lie two deviations apart.
+    """
+    items = np.array([[2.0, 0.0], [0.0, 1.0]], dtype=np.float32)
+    likes = given_vectors.made_up(items, np.random.default_rng(3))
+    own = 1 / (1 + np.exp(-2 / 0.3))
+    share = 0.8 * own + 0.2 * (1 - own)
+    expected = np.array([share, 1 - share]) * given_vectors.MADE_UP
+    assert chisquare(np.bincount(likes[:, 1]), expected).pvalue > 1e-3
+
+
+def test_a_user_without_a_direction_likes_anything() -> None:
+    likes = of_users(users=np.zeros((500, 5)))
+    counts = np.bincount(likes[:, 1], minlength=len(SIMULATED_FROM))
+    assert counts.min() > 0.5 * counts.mean()
+
+
+def test_a_short_history_is_the_beginning_of_a_long_one() -> None:
+    """So what is liked most comes first: the fewer likes, the better they are."""
+    likes = of_users()
+    scores = USERS @ SIMULATED_FROM.T
+    standard = scores / scores.std(axis=1, keepdims=True)
+    lengths = np.bincount(likes[:, 0])[likes[:, 0]]
+    liked = standard[likes[:, 0], likes[:, 1]]
+    assert liked[lengths < 30].mean() > liked[lengths > 100].mean() + 0.3

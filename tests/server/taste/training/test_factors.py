@@ -1,0 +1,137 @@
+"""Factors of likes, snapshots of people, and vectors rounded to codes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.decomposition import TruncatedSVD
+
+from askew.spaces.item_codes import encode, rounded, scales_of
+from askew_server.demo.simulation import simulated_table
+from askew_server.taste.training import factors
+from askew_server.taste.training.factors import (
+    Histories,
+    factorize,
+    fold_in_people,
+    right_factors,
+    snapshot,
+)
+from askew_server.taste.training.item_vectors import LearnedVectors
+from askew_server.taste.training.options import TrainingOptions
+from askew_server.taste.training.space_fit import round_for
+
+
+def likes(people: int, items: int) -> csr_array:
+    rng = np.random.default_rng(3)
+    chances = rng.gamma(0.3, size=(people, 6)) @ rng.gamma(0.3, size=(6, items))
+    return csr_array((rng.random((people, items)) < chances / (1 + chances)).astype(np.float64))
+
+
+@pytest.mark.parametrize(("people", "items"), [(400, 90), (90, 400), (60, 60), (12, 9), (9, 12)])
+@pytest.mark.parametrize("seed", [0, 7])
+def test_they_are_those_of_scikit_learn(people: int, items: int, seed: int) -> None:
+    """Planted bugs: six steps; another start; the sign of the left factors; wide as it is."""
+    matrix, dimension = likes(people, items), 5
+    other = TruncatedSVD(dimension, n_iter=7, random_state=seed).fit(matrix).components_.T
+    assert right_factors(matrix, dimension, seed) == pytest.approx(other, abs=1e-10)
+
+
+def test_they_span_what_the_whole_decomposition_spans() -> None:
+    """Whatever the library: the product with V keeps the most that any five directions can."""
+    matrix = likes(300, 80)
+    best = np.linalg.svd(matrix.toarray(), compute_uv=False)[:5]
+    kept = np.linalg.norm(matrix @ right_factors(matrix, 5, 0), axis=0)
+    assert np.sort(kept)[::-1] == pytest.approx(best, rel=1e-4)
+
+
+SEED, WORD = 5, 2**64
+SEEN = (np.random.default_rng(2).random((60, 40)) < 0.3).astype(np.float64)
+SEEN[[0, 17, 59]] = 0  # people without ratings, who have no profile
+LIKES = SEEN * (np.random.default_rng(3).random(SEEN.shape) < 0.4)
+LIKES[[5, 20]] = 0  # who only dislike what they have rated have none either
+
+
+def scrambled(number: int) -> int:
+    """The finalizer of splitmix64, in Python's own numbers."""
+    mixed = (number + 0x9E3779B97F4A7C15) * 0xBF58476D1CE4E5B9 % WORD
+    mixed = (mixed ^ (mixed >> 30)) * 0x94D049BB133111EB % WORD
+    return mixed ^ (mixed >> 31)
+
+
+def shown(items: list[int]) -> list[int]:
+    """Of one person's items."""
+    words = {item: scrambled(item + SEED) for item in items}
+    own = scrambled(sum(words.values()) % WORD)
+    return [item for item, word in words.items() if scrambled(word ^ own) < 0.8 * WORD]
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 100, 10**6])
+def test_a_profile_is_what_the_rule_leaves_of_each_person(
+    at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bugs: the last person of each part is left out; the words of the part before; people
+    who like nothing that is shown are kept.
+    """
+    monkeypatch.setattr(factors, "_RATINGS", at_once)
+    made = snapshot(Histories(csr_array(LIKES), csr_array(SEEN)), SEED)
+    mask = np.zeros(SEEN.shape)
+    for person, row in enumerate(SEEN):
+        mask[person, shown(np.flatnonzero(row).tolist())] = 1
+    some = (LIKES * mask).any(axis=1)
+    assert np.array_equal((SEEN * mask)[some], made.seen.toarray())
+    assert np.array_equal((LIKES * mask)[some], made.likes.toarray())
+
+
+RNG = np.random.default_rng(16)
+VECTORS = RNG.normal(size=(500, 12)).astype(np.float32)
+# People lean one way, as they do, and differ a little in all others.
+TASTES = RNG.normal(size=(2000, 12)) * np.linspace(1, 0.2, 12) + 3 * RNG.normal(size=12)
+
+
+def test_codes_can_say_the_vectors_exactly() -> None:
+    vectors, scales = round_for(TASTES, VECTORS)
+    assert encode(vectors, scales).shape == (500, 6)
+
+
+def test_scores_keep_closer_than_by_nearest_codes() -> None:
+    """Of people whom the rounding did not see. Tastes that lean one way make good a lot."""
+    others = RNG.normal(size=(2000, 12)) * np.linspace(1, 0.2, 12) + TASTES.mean(axis=0)
+    vectors, _ = round_for(TASTES, VECTORS)
+    nearest = rounded(VECTORS, scales_of(VECTORS))
+    ours, plain = (np.mean((others @ (each - VECTORS).T) ** 2) for each in (vectors, nearest))
+    assert ours < 0.2 * plain
+
+
+def test_without_a_direction_that_matters_it_is_nearest_rounding() -> None:
+    """Tastes equal in all directions: nothing can make good anything."""
+    even = np.concatenate([np.eye(12), -np.eye(12)])
+    vectors, scales = round_for(even, VECTORS)
+    np.testing.assert_array_equal(vectors, rounded(VECTORS, scales))
+
+
+@pytest.mark.parametrize("tastes", [np.zeros((3, 12)), np.eye(1, 12)])
+def test_people_who_tell_nothing_or_little_are_enough(tastes: np.ndarray) -> None:
+    vectors, scales = round_for(tastes, VECTORS)
+    assert np.isfinite(vectors).all()
+    assert encode(vectors, scales).size
+
+
+def test_a_dimension_of_zeros_stays_zero() -> None:
+    flat = VECTORS.copy()
+    flat[:, 4] = 0
+    vectors, _ = round_for(TASTES, flat)
+    assert not np.abs(vectors[:, 4]).max() > 1e-9
+
+
+def test_training_keeps_scores_closer_than_nearest_codes_would() -> None:
+    """Of the simulated people's tastes. Planted bug: nearest codes in training."""
+    options = TrainingOptions(ranking_dimension=32)
+    told = LearnedVectors().express(simulated_table(), options)
+    learned = factorize(told.people.likes, 32, options.seed)
+    people = snapshot(told.people, options.seed)
+    tastes = fold_in_people(people, learned, options.least_likes).vectors
+    nearest = rounded(learned, scales_of(learned))
+    ours, plain = (np.mean((tastes @ (v - learned).T) ** 2) for v in (told.vectors, nearest))
+    assert encode(told.vectors, told.scales).size
+    assert ours < 0.9 * plain  # .76
