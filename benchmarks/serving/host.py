@@ -77,7 +77,7 @@ class Hosted:
 
 def main() -> None:
     from askew_server.serving.process import serve
-    from askew_server.serving.settings import LaneLimits, ServerConfig
+    from askew_server.serving.settings import QueueLimits, ServerConfig
 
     services = [Echo(list(map(int, sys.argv[2:])))] if sys.argv[1] == "echo" else [_answers()]
 
@@ -85,7 +85,7 @@ def main() -> None:
         print(port, flush=True)
 
     # 16 dear calls at once would be too many, and wait too long on a busy machine.
-    config = ServerConfig(answers=LaneLimits(waiting=1000, patience=30.0))
+    config = ServerConfig(answers=QueueLimits(waiting=1000, max_wait=30.0))
     asyncio.run(serve(services, config, announce))
 
 

@@ -22,7 +22,7 @@ LARGEST: Final = 1_000_000_000  # of a whole number; gRPC takes twice as many
 Origin = Literal["flag", "environment", "file", "default"]
 
 
-class Kind(Protocol):
+class ValueKind(Protocol):
     """A type of settings, with its range."""
 
     @property
@@ -121,7 +121,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Choice:
+class OneOf:
     """One of a few words."""
 
     names: tuple[str, ...]
@@ -163,7 +163,7 @@ class Setting:
     """
 
     name: str
-    kind: Kind
+    kind: ValueKind
     variable: str
     default: Any = None
     help: str = ""

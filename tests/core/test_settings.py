@@ -10,14 +10,14 @@ import pytest
 
 from askew.errors import ConfigError, ParameterError
 from askew.settings import (
-    Choice,
     Exact,
-    Kind,
     Number,
+    OneOf,
     Said,
     Setting,
     Switch,
     Text,
+    ValueKind,
     Whole,
     exact_number,
     file_values,
@@ -33,7 +33,7 @@ def refused(text: str) -> None:
 
 WHOLE, NUMBER = Whole(-2, 9), Number(0.5, 9)
 EXACT = Exact(Fraction(1, 4), Fraction(9))
-TEXT, CHOICE, SWITCH = Text(check=refused), Choice(("red", "blue")), Switch()
+TEXT, CHOICE, SWITCH = Text(check=refused), OneOf(("red", "blue")), Switch()
 PORT = Setting("server.port", Whole(0, 65535), "A_PORT", default=7)
 NAMES = Setting("server.names", Text(), "A_NAMES", default=(), several=True)
 SECRET = Setting("engine", Text("a text"), "A_ENGINE", shared="ENGINE", secret=True)
@@ -59,7 +59,7 @@ ALL = (PORT, NAMES, SECRET)
     ],
 )
 def test_a_value_is_read_from_text_and_as_a_file_has_it(
-    kind: Kind, value: object, expected: object
+    kind: ValueKind, value: object, expected: object
 ) -> None:
     found = kind.of(value)
     assert (found, type(found)) == (expected, type(expected))
@@ -77,7 +77,7 @@ def test_a_value_is_read_from_text_and_as_a_file_has_it(
     ],
 )
 def test_what_is_out_of_range_is_refused_whatever_its_type(
-    kind: Kind, values: tuple[object, ...]
+    kind: ValueKind, values: tuple[object, ...]
 ) -> None:
     """Planted bug: a comparison that lets NaN pass, such as `if x <= 0: raise`."""
     for value in values:

@@ -21,11 +21,11 @@ FUNCTIONS = (
     "rate increase sum max min by changes histogram_quantile min_over_time max_over_time ignoring "
     "count"
 )
-WORDS = {*FUNCTIONS.split(), "group_left", "instance", "lane", "method", "le", "monday", "digest"}
+WORDS = {*FUNCTIONS.split(), "group_left", "instance", "queue", "method", "le", "monday", "digest"}
 OF_THE_READER = {"up"}  # Prometheus makes it itself
 
 
-class Lane:
+class QueueName:
     taken, refused, wait = 0, 0, 0.0
 
 
@@ -33,7 +33,7 @@ def filled() -> Observer:
     """What observes a server with everything on."""
     observer = Observer()
     observer.method("askew.wire.v1.Retrieval", "Retrieve").done(0, 0.1)
-    observer.lanes = {"answers": Lane()}
+    observer.queues = {"answers": QueueName()}
     observer.healths = lambda: {"askew.wire.v1.Retrieval": True}
     observer.serves(lambda: 4, 0.0, lambda: {4: "ab" * 8})
     observer.certificate_days = lambda: 30.0

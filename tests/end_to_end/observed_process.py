@@ -53,7 +53,7 @@ from askew_server.serving.observer import Observer
 from askew_server.serving.popularity import PopularityService
 from askew_server.serving.process import observer_of, serve
 from askew_server.serving.retrieval import RetrievalService
-from askew_server.serving.settings import LaneLimits, Log, Metrics, ServerConfig
+from askew_server.serving.settings import Log, Metrics, QueueLimits, ServerConfig
 
 KEY = BearerKey(b"k" * 32)
 DATASET, PRINCIPAL = "dataset-brontosaurus", "ada-lovelace-canary"
@@ -191,7 +191,7 @@ async def main(folder: Path, *, leaky: bool) -> None:
     config = ServerConfig(
         metrics=Metrics(port=0),
         log=Log(format="json", level="debug"),
-        answers=LaneLimits(threads=1, waiting=1),
+        answers=QueueLimits(threads=1, waiting=1),
     )
     observer = observer_of(config)
     if leaky:

@@ -390,7 +390,7 @@ def test_metrics_are_split_by_what_is_the_same_for_all_and_by_nothing_else(quiet
         "service": {RETRIEVAL, POPULARITY, ANALYST},
         "method": METHODS,
         "status": set(STATUSES),
-        "lane": {"answers", "analysts"},
+        "queue": {"answers", "analysts"},
         "version": {__version__},
     }
 

@@ -14,7 +14,7 @@ from askew.errors import AskewError, ParameterError
 from askew.protocol.metric_card import MetricCard
 from askew.protocol.model_card import ModelCard
 from askew_client.profile.store import ProfileStore
-from askew_client.settings.paths import Places
+from askew_client.settings.paths import DeviceFiles
 from askew_client.settings.settings import LEVELS, ClientSettings, slot_of
 from askew_client.signals.slots import months_between
 from askew_client.signals.store import MAX_JUMP, SignalStore
@@ -151,7 +151,7 @@ def check_clock(store: SignalStore, path: Path, today: datetime.date) -> Finding
     return Finding("clock", "ok", f"it says {today}")
 
 
-def check_modes(places: Places) -> Iterator[Finding]:
+def check_modes(places: DeviceFiles) -> Iterator[Finding]:
     """Whether anybody else may read or change the files of this person."""
     files = [path for path in (places.profile, places.ledger, places.anchor) if path.exists()]
     directories = {path.parent for path in files}
@@ -167,7 +167,7 @@ def check_modes(places: Places) -> Iterator[Finding]:
             yield Finding(name, "ok", f"{mode:o}")
 
 
-def check_places(places: Places) -> Iterator[Finding]:
+def check_places(places: DeviceFiles) -> Iterator[Finding]:
     """Whether files can be kept where they are looked for."""
     for directory in sorted({path.parent for path in (places.ledger, places.anchor)}):
         found = next(each for each in (directory, *directory.parents) if os.path.lexists(each))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from askew.address import host_of
 from askew.errors import AskewError, ConfigError, ParameterError
-from askew.settings import Choice, Setting, Text, file_values, said, tables_of
+from askew.settings import OneOf, Setting, Text, file_values, said, tables_of
 from askew_client.settings.settings import ASKED, ClientSettings
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Config:
 
 
 @dataclass(frozen=True)
-class _Directory:
+class _AbsolutePath:
     """A directory that no working folder changes, because each directory has its own budget."""
 
     words: str = "an absolute path, or one that begins with ~"
@@ -64,8 +64,8 @@ class _Directory:
 
 SETTINGS: Final = (
     Setting("server", Text(check=host_of), "ASKEW_SERVER", default=DEFAULT_SERVER),
-    Setting("data", _Directory(), "ASKEW_DATA"),
-    Setting("theme", Choice(("dark", "light")), "ASKEW_THEME", default="dark"),
+    Setting("data", _AbsolutePath(), "ASKEW_DATA"),
+    Setting("theme", OneOf(("dark", "light")), "ASKEW_THEME", default="dark"),
     *ASKED,
 )
 
@@ -87,7 +87,7 @@ def configured(
     if found.problems:
         raise found.problems[0]
     if "authority" in tables:  # which every run reads, wherever it stands
-        Setting("authority", _Directory(), "").of(tables["authority"], source)
+        Setting("authority", _AbsolutePath(), "").of(tables["authority"], source)
     everything = said(SETTINGS, flags=flags, environment=environment, file=found.values)
     values = {name: each.value for name, each in everything.items()}
     asked = {each.name: values[each.name] for each in ASKED if values[each.name] is not None}

@@ -16,7 +16,7 @@ from askew.errors import ParameterError
 
 
 @dataclass(frozen=True)
-class Places:
+class DeviceFiles:
     """The files of one person: profile, ledger, the ledger's anchor in another directory, and the
     directory of what is held of each server's catalog.
     """
@@ -27,7 +27,7 @@ class Places:
     held: Path
 
 
-def places(directory: str | Path | None) -> Places:
+def places(directory: str | Path | None) -> DeviceFiles:
     """The files in a directory, or (None) in the platform's own places for data and for state.
 
     Raises ParameterError for what is no path.
@@ -36,7 +36,7 @@ def places(directory: str | Path | None) -> Places:
     data = named or data_directory()
     state = named or Path(platformdirs.user_state_dir("askew", appauthor=False))
     anchor = state / "anchor" / "signals.json"
-    return Places(data / "profile.sqlite", ledger_file(data), anchor, data / "held")
+    return DeviceFiles(data / "profile.sqlite", ledger_file(data), anchor, data / "held")
 
 
 def _path(directory: str | Path) -> Path:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Literal, get_args
 from askew.dp.privacy import DEVICE_REACH
 from askew.errors import ParameterError
 from askew.protocol.utility_table import DEVICE_BYTES
-from askew.settings import Choice, Exact, Kind, Number, Setting, Text, Whole
+from askew.settings import Exact, Number, OneOf, Setting, Text, ValueKind, Whole
 
 if TYPE_CHECKING:
     from askew.protocol.signal import TasteMechanism
@@ -61,8 +61,8 @@ def _check_host(text: str) -> None:
 _COST = Exact(Fraction(1, 10**6), Fraction(10**12))
 _WIDTH = Number(1e-6, 1e12)
 _COUNT = Whole(1)
-_KINDS: Mapping[str, Kind] = {
-    "mechanism": Choice(get_args(MechanismName)),
+_KINDS: Mapping[str, ValueKind] = {
+    "mechanism": OneOf(get_args(MechanismName)),
     "epsilon": Exact(Fraction(1, 1024), Fraction(1024)),
     "k": _COUNT,
     "lifetime_cap": _COST,
@@ -72,12 +72,12 @@ _KINDS: Mapping[str, Kind] = {
     "interval": Number(0.1, 3600, " seconds"),
     "timeout": Number(0.001, 3600, " seconds"),
     "authority": Text("the path of a file", empty=True),
-    "mode": Choice(get_args(ModeName)),
+    "mode": OneOf(get_args(ModeName)),
     "byte_budget": _COUNT,
     "held_from": Text(check=_check_host, empty=True),
     "consent": Text("what `askew ask` wrote", _check_consent, empty=True),
     "region": Text(check=_check_region, empty=True),
-    "level": Choice(tuple(LEVELS)),
+    "level": OneOf(tuple(LEVELS)),
     "near_k": _COUNT,
     "place_draw_cap": _COST,
     "place_monthly_cap": _COST,

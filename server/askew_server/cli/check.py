@@ -40,7 +40,7 @@ _COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
 @dataclass(frozen=True)
-class Finding:
+class Verdict:
     """One thing that was looked at: in order, worth a look, or wrong. text: one line."""
 
     health: Literal["ok", "warn", "fail"]
@@ -77,17 +77,17 @@ def check(context: click.Context, /, *, config: Path | None, printing: bool) -> 
 
 def _findings(
     config: Path | None, found: FileValues, settings: Mapping[str, Said]
-) -> Iterator[Finding]:
-    yield from (Finding("fail", "configuration", str(each)) for each in found.problems)
+) -> Iterator[Verdict]:
+    yield from (Verdict("fail", "configuration", str(each)) for each in found.problems)
     try:
         chosen = _SETTINGS.made(settings)
     except AskewError as error:
-        yield Finding("fail", "configuration", str(error))
+        yield Verdict("fail", "configuration", str(error))
         return
     if not found.problems:
         said = sum(each.origin != "default" for each in settings.values())
-        yield Finding("ok", "configuration", f"{config or 'no file'}, {said} settings said")
-    yield from (Finding("warn", "environment", each) for each in unknown_variables(os.environ))
+        yield Verdict("ok", "configuration", f"{config or 'no file'}, {said} settings said")
+    yield from (Verdict("warn", "environment", each) for each in unknown_variables(os.environ))
     yield from examined(chosen, datetime.datetime.now(datetime.UTC))
 
 
@@ -121,7 +121,7 @@ _SOON = datetime.timedelta(days=21)
 _FIRST_FREE = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
 
 
-def examined(chosen: Configuration, now: datetime.datetime) -> Iterator[Finding]:
+def examined(chosen: Configuration, now: datetime.datetime) -> Iterator[Verdict]:
     """All that there is to say, in the order in which a server would need it."""
     yield from _listening(chosen.server)
     if chosen.server.tls is not None:
@@ -130,10 +130,10 @@ def examined(chosen: Configuration, now: datetime.datetime) -> Iterator[Finding]
     yield from _releases(chosen.releases)
     yield from _analysts(chosen.analysts)
     if chosen.models == Models() and chosen.releases.ledger is None:
-        yield Finding("fail", "served", "nothing: name a model, a demo, or a ledger of releases")
+        yield Verdict("fail", "served", "nothing: name a model, a demo, or a ledger of releases")
 
 
-def _listening(config: ServerConfig) -> Iterator[Finding]:
+def _listening(config: ServerConfig) -> Iterator[Verdict]:
     words = "TLS" if config.tls is not None else "plain text"
     yield from _place("listening", config.host, config.port, words)
     metrics = config.metrics
@@ -143,75 +143,75 @@ def _listening(config: ServerConfig) -> Iterator[Finding]:
     ports = f"{metrics.port} to {last}"
     if metrics.port and metrics.port <= config.port <= last:
         which = f"one of the ports {ports}" if last > metrics.port else f"port {last}"
-        yield Finding("fail", "metrics", f"{which} is the server's own")
+        yield Verdict("fail", "metrics", f"{which} is the server's own")
     else:
         yield from _place("metrics", metrics.host, metrics.port, "numbers")
 
 
-def _place(name: str, host: str, port: int, words: str) -> Iterator[Finding]:
+def _place(name: str, host: str, port: int, words: str) -> Iterator[Verdict]:
     """Whether this machine has the address; the port itself may be in use by a server that runs."""
     try:
         (family, kind, _, _, place), *_ = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)
         with socket.socket(family, kind) as trial:
             trial.bind(place)
     except OSError:
-        yield Finding("fail", name, f"this machine has no address {host}")
+        yield Verdict("fail", name, f"this machine has no address {host}")
         return
     first = int(_FIRST_FREE.read_text()) if _FIRST_FREE.exists() else 1024
     if 0 < port < first and os.geteuid() != 0:
-        yield Finding("warn", name, f"port {port} needs a privilege: those from {first} on do not")
-    yield Finding("ok", name, f"{words} on {host}, port {port}")
+        yield Verdict("warn", name, f"port {port} needs a privilege: those from {first} on do not")
+    yield Verdict("ok", name, f"{words} on {host}, port {port}")
 
 
-def _certificate(tls: Tls, now: datetime.datetime) -> Iterator[Finding]:
+def _certificate(tls: Tls, now: datetime.datetime) -> Iterator[Verdict]:
     from askew_server.serving.certificates import read_identity
 
     try:
         found = read_identity(tls)
     except AskewError as error:
-        yield Finding("fail", "certificate", str(error))
+        yield Verdict("fail", "certificate", str(error))
         return
     words = f"{tls.certificate}, until {found.ends:%Y-%m-%d}, for {', '.join(found.names)}"
     if not found.names:
-        yield Finding("fail", "certificate", f"{tls.certificate} names no host")
+        yield Verdict("fail", "certificate", f"{tls.certificate} names no host")
     elif found.ends <= now:
-        yield Finding("fail", "certificate", f"expired: {words}")
+        yield Verdict("fail", "certificate", f"expired: {words}")
     elif now < found.begins:
-        yield Finding("fail", "certificate", f"not valid before {found.begins:%Y-%m-%d}: {words}")
+        yield Verdict("fail", "certificate", f"not valid before {found.begins:%Y-%m-%d}: {words}")
     else:
         soon = found.ends - now < _SOON
-        yield Finding("warn" if soon else "ok", "certificate", words + ", and its key fits")
+        yield Verdict("warn" if soon else "ok", "certificate", words + ", and its key fits")
     if tls.client_authority is not None:
-        yield Finding("ok", "callers", f"need a certificate of {tls.client_authority}")
+        yield Verdict("ok", "callers", f"need a certificate of {tls.client_authority}")
 
 
-def _models(models: Models) -> Iterator[Finding]:
+def _models(models: Models) -> Iterator[Verdict]:
     if models.demo is not None:
-        yield Finding("ok", "model", f"the demo of {models.demo}")
+        yield Verdict("ok", "model", f"the demo of {models.demo}")
         return
     try:
         folder = models.folder
         found = in_folder(folder)() if folder is not None else named(models.directories)()
     except AskewError as error:
-        yield Finding("fail", "model", str(error))
+        yield Verdict("fail", "model", str(error))
         return
     if models.folder is not None and not found:
-        yield Finding("fail", "model", f"{models.folder} has none that is named by a Monday")
+        yield Verdict("fail", "model", f"{models.folder} has none that is named by a Monday")
     for _, directory in sorted(found.items()):
         yield _model(directory, tastes_only=set(found) != {FIRST})
 
 
-def _model(directory: Path, *, tastes_only: bool) -> Finding:
+def _model(directory: Path, *, tastes_only: bool) -> Verdict:
     try:
         model = load(directory)
         if tastes_only:
             of_tastes(model)
     except (AskewError, OSError) as error:
-        return Finding("fail", "model", str(error))
-    return Finding("ok", "model", f"{directory}: {model.words}")
+        return Verdict("fail", "model", str(error))
+    return Verdict("ok", "model", f"{directory}: {model.words}")
 
 
-def _releases(releases: Releases) -> Iterator[Finding]:
+def _releases(releases: Releases) -> Iterator[Verdict]:
     if releases.ledger is None:
         return
     reader = GlancingReader(releases.ledger)
@@ -220,13 +220,13 @@ def _releases(releases: Releases) -> Iterator[Finding]:
         if releases.popularity is not None:
             reader.named(releases.popularity)
     except AskewError as error:
-        yield Finding("fail", "releases", str(error))
+        yield Verdict("fail", "releases", str(error))
         return
     count = f"{len(page.summaries):,}{' or more' if page.more else ''}"
-    yield Finding("ok", "releases", f"{releases.ledger} can be read, and has {count}")
+    yield Verdict("ok", "releases", f"{releases.ledger} can be read, and has {count}")
 
 
-def _analysts(analysts: Analysts) -> Iterator[Finding]:
+def _analysts(analysts: Analysts) -> Iterator[Verdict]:
     if analysts.token_key is None:
         return
     from askew_server.serving.bearer import read_key
@@ -234,6 +234,6 @@ def _analysts(analysts: Analysts) -> Iterator[Finding]:
     try:
         read_key(analysts.token_key)
     except AskewError as error:
-        yield Finding("fail", "analysts", str(error))
+        yield Verdict("fail", "analysts", str(error))
         return
-    yield Finding("ok", "analysts", f"tokens of {analysts.token_key}, about {analysts.dataset}")
+    yield Verdict("ok", "analysts", f"tokens of {analysts.token_key}, about {analysts.dataset}")

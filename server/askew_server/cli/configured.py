@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from askew.errors import ConfigError, ParameterError
-from askew.settings import Choice, FileValues, Number, Said, Setting, Switch, Whole, said
+from askew.settings import FileValues, Number, OneOf, Said, Setting, Switch, Whole, said
 from askew_server.serving.settings import (
     KEYS,
     Configuration,
@@ -113,7 +113,7 @@ def _option(key: Setting) -> Callable[[_Command], _Command]:
         "type": _Typed(key),
         "metavar": key.metavar or _METAVARS.get(type(key.kind), "TEXT"),
     }
-    if isinstance(key.kind, Choice):
+    if isinstance(key.kind, OneOf):
         shown["metavar"] = f"[{'|'.join(key.kind.names)}]"
     if isinstance(key.kind, Switch):
         flags = (f"{flags[0]}/--no-{flags[0].removeprefix('--')}",)

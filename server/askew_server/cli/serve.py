@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from askew_server.published.reader import ReleaseReader
     from askew_server.retrieval.snapshot import Serving, SnapshotHolder
     from askew_server.serving.call import Service
-    from askew_server.serving.models import Models
+    from askew_server.serving.models import ServedModels
     from askew_server.taste.model.item_model import ItemModel
 
 
@@ -106,7 +106,7 @@ def run(chosen: Configuration) -> None:
 
 async def _serve(
     chosen: Configuration,
-    read: tuple[Models, SnapshotHolder, Reading],
+    read: tuple[ServedModels, SnapshotHolder, ModelReader],
     reader: ReleaseReader | None,
     beat: float | None,
 ) -> None:
@@ -147,17 +147,19 @@ def _reader(chosen: Configuration) -> ReleaseReader | None:
 Find = Callable[[], Mapping[int, Path]]
 
 
-def models_of(chosen: Chosen, popular: tuple[ReleaseReader, int] | None) -> tuple[Models, Reading]:
+def models_of(
+    chosen: Chosen, popular: tuple[ReleaseReader, int] | None
+) -> tuple[ServedModels, ModelReader]:
     """What was chosen, read, and how. Raises ArtifactError and ParameterError."""
-    from askew_server.serving.models import Models
+    from askew_server.serving.models import ServedModels
 
     if chosen.demo is not None:
-        reading = Reading(popular, tastes_only=False)
+        reading = ModelReader(popular, tastes_only=False)
         made = reading.model(_demo(chosen.demo))
-        return Models(dict, lambda *_: made, today, {FIRST: made}), reading
+        return ServedModels(dict, lambda *_: made, today, {FIRST: made}), reading
     find = in_folder(chosen.folder) if chosen.folder is not None else named(chosen.directories)
-    reading = Reading.of(find, popular)
-    return Models(find, reading.directory, today), reading
+    reading = ModelReader.of(find, popular)
+    return ServedModels(find, reading.directory, today), reading
 
 
 def named(models: Sequence[str]) -> Find:
@@ -191,7 +193,7 @@ def _demo(name: str) -> Model:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ModelReader:
     """How each model is read. popular: the release that orders a cold start. words: what was read,
     by its Monday.
     """
@@ -201,7 +203,7 @@ class Reading:
     words: dict[int, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, find: Find, popular: tuple[ReleaseReader, int] | None) -> Reading:
+    def of(cls, find: Find, popular: tuple[ReleaseReader, int] | None) -> ModelReader:
         """Raises ArtifactError where no model is found."""
         found = find()
         if not found:

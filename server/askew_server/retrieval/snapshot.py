@@ -38,7 +38,7 @@ class Answers(Protocol):
         """The k items of a query, whole."""
 
     def cost(self, query: Query) -> int:
-        """What an answer takes now, in places of a lane; 0 for so little that it needs none."""
+        """What an answer takes now, in slots of a queue; 0 for so little that it needs none."""
 
 
 @dataclass(frozen=True, eq=False)

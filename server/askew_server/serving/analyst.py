@@ -16,7 +16,7 @@ from askew.wire.releases import (
 from askew.wire.v1 import popularity_pb2 as pb
 from askew_server.release.analysts import AnalystDesk
 from askew_server.serving.bearer import Principals
-from askew_server.serving.call import Answer, Caller, Job, Lane
+from askew_server.serving.call import Answer, Caller, Job, QueueName
 
 
 class AnalystService:
@@ -56,7 +56,7 @@ class AnalystService:
             stored, budget = self._desk.top_k(principal, question)
             return answer_to_bytes(stored, budget)
 
-        return Job(run, Lane.ANALYSTS)
+        return Job(run, QueueName.ANALYSTS)
 
     def _budget(self, request: bytes, principal: str) -> Job:
         dataset = budget_request_from_bytes(request)

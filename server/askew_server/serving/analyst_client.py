@@ -37,7 +37,7 @@ _Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True)
-class Answer:
+class AnalystAnswer:
     """A release for one analyst, the bytes in which it is stored, and the budget after it."""
 
     release: Release
@@ -102,14 +102,14 @@ class AnalystClient:
     ) -> None:
         self._channel.close()
 
-    def top_k(self, dataset: str, k: int, key: str) -> Answer:
+    def top_k(self, dataset: str, k: int, key: str) -> AnalystAnswer:
         """The most popular items, k at most. It costs as many outputs as come, and the stop.
 
         key: a name of your own for the question. Raises Refused where the terms do not allow it,
         and the errors of `budget`.
         """
         data = self._call("TopK", question_to_bytes(TopKQuestion(dataset, k, key)))
-        return _checked(lambda: Answer(*answer_from_bytes(data)))
+        return _checked(lambda: AnalystAnswer(*answer_from_bytes(data)))
 
     def budget(self, dataset: str) -> BudgetStatus:
         """What is spent and left. Costs nothing.

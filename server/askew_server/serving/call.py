@@ -12,8 +12,8 @@ from enum import StrEnum
 from typing import Protocol
 
 
-class Lane(StrEnum):
-    """Jobs of different lanes do not wait for each other."""
+class QueueName(StrEnum):
+    """Jobs of different queues do not wait for each other."""
 
     ANSWERS = "answers"
     ANALYSTS = "analysts"
@@ -21,10 +21,10 @@ class Lane(StrEnum):
 
 @dataclass(frozen=True)
 class Job:
-    """Work that makes a reply. cost: what it takes, in places of its lane."""
+    """Work that makes a reply. cost: what it takes, in slots of its queue."""
 
     run: Callable[[], bytes] = field(repr=False)
-    lane: Lane = Lane.ANSWERS
+    queue: QueueName = QueueName.ANSWERS
     cost: int = 1
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Identity:
+class ServerIdentity:
     """A certificate with its chain and the key that fits it, and whose certificates are asked of
     callers. names: the hosts that it is for. begins, ends: when it is valid.
     """
@@ -48,7 +48,7 @@ class Identity:
     ends: datetime
 
 
-def read_identity(tls: Tls) -> Identity:
+def read_identity(tls: Tls) -> ServerIdentity:
     """The files of a configuration. Raises AccessError for the first that is no use, or a key that
     others can read or that is another certificate's.
     """
@@ -64,12 +64,12 @@ def read_identity(tls: Tls) -> Identity:
     if authority is not None:
         with _parsing(f"{tls.client_authority} holds no certificate in PEM"):
             _certificates(authority)
-    return Identity(
+    return ServerIdentity(
         chain, key, authority, names, leaf.not_valid_before_utc, leaf.not_valid_after_utc
     )
 
 
-def check_time(found: Identity, certificate: Path, now: datetime) -> None:
+def check_time(found: ServerIdentity, certificate: Path, now: datetime) -> None:
     """Raises AccessError for a certificate that nobody takes now."""
     if found.ends <= now:
         raise AccessError(f"the certificate {certificate} expired on {_moment(found.ends)}")
@@ -170,7 +170,7 @@ class Certificates:
         """Until what is shown expires; below 0 since it did."""
         return (self.identity.ends - self._now()).total_seconds() / 86_400
 
-    def renewed(self) -> Identity | None:
+    def renewed(self) -> ServerIdentity | None:
         """Another identity than before, if there is one that is of use. Raises nothing."""
         with self._lock:
             marks, now = _marks(self._tls), self._now()
@@ -202,7 +202,7 @@ def _mark(path: Path | None) -> _Mark:
     return (found.st_ino, found.st_size, found.st_ctime_ns) if found else None
 
 
-def _for_grpc(identity: Identity) -> grpc.ServerCertificateConfiguration:
+def _for_grpc(identity: ServerIdentity) -> grpc.ServerCertificateConfiguration:
     pair = (identity.key, identity.chain)
     return grpc.ssl_server_certificate_configuration([pair], identity.client_authority)
 

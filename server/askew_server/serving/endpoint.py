@@ -53,7 +53,7 @@ class ObserverCollector(Collector):
         """Every family, whether anything was counted yet or not."""
         yield self._requests()
         yield self._durations()
-        yield from self._lanes()
+        yield from self._queues()
         yield GaugeMetricFamily(
             "askew_connections_busy",
             "Connections with a call under way.",
@@ -94,20 +94,20 @@ class ObserverCollector(Collector):
             family.add_metric(labels, _cumulative(counts), sum_value=counts.seconds)
         return family
 
-    def _lanes(self) -> Iterator[Metric]:
+    def _queues(self) -> Iterator[Metric]:
         taken = GaugeMetricFamily(
-            "askew_admission_places_taken", "Places of jobs that run or wait.", labels=["lane"]
+            "askew_admission_slots_taken", "Slots of jobs that run or wait.", labels=["queue"]
         )
         refused = CounterMetricFamily(
-            "askew_admission_refused", "Calls that found no place.", labels=["lane"]
+            "askew_admission_refused", "Calls that found no slot.", labels=["queue"]
         )
         wait = GaugeMetricFamily(
-            "askew_admission_wait_seconds", "Until one more job would begin.", labels=["lane"]
+            "askew_admission_wait_seconds", "Until one more job would begin.", labels=["queue"]
         )
-        for lane, places in self._observer.lanes.items():
-            taken.add_metric([lane], places.taken)
-            refused.add_metric([lane], places.refused)
-            wait.add_metric([lane], places.wait)
+        for queue, state in self._observer.queues.items():
+            taken.add_metric([queue], state.taken)
+            refused.add_metric([queue], state.refused)
+            wait.add_metric([queue], state.wait)
         yield taken
         yield wait
         yield refused

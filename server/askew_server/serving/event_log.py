@@ -75,8 +75,8 @@ EVENTS: Mapping[str, Event] = {
     "connections_closed": Event(Level.WARNING, ("count",), alike=()),
     "token_refused": Event(Level.WARNING, ("token",), alike=("token",)),
     "call_failed": Event(Level.ERROR, ("method", "error", "where"), alike=("method", "error")),
-    "overload_began": Event(Level.WARNING, ("lane",)),
-    "overload_ended": Event(Level.INFO, ("lane", "count", "seconds")),
+    "overload_began": Event(Level.WARNING, ("queue",)),
+    "overload_ended": Event(Level.INFO, ("queue", "count", "seconds")),
     "health_changed": Event(Level.WARNING, ("service", "serving")),
     "crashed": Event(Level.ERROR, ("error", "where"), alike=("error", "where")),
     "library": Event(Level.WARNING, ("logger", "error", "where"), alike=("logger", "error")),
@@ -106,7 +106,7 @@ FIELDS: Mapping[str, _Form] = {
     "count": _count,
     "dropped": _count,
     "error": _text(_NAME),
-    "lane": _text(_NAME),
+    "queue": _text(_NAME),
     "logger": _text(_PACKAGE),
     "method": _text(_NAME),
     "metrics_port": _count,
@@ -197,7 +197,7 @@ class EventLog:
         self._told: dict[_Key, tuple[float, int]] = {}  # when last, and how often since
         self._lock = Lock()
 
-    def tell(self, name: str, **fields: object) -> None:
+    def log_event(self, name: str, **fields: object) -> None:
         """Write an event of the list. Raises nothing for the sake of a line: neither for a field
         that it may not have, nor for a stream that takes none.
         """
@@ -263,7 +263,9 @@ class ForeignLines(logging.Handler):
         error = record.exc_info[1] if record.exc_info else None
         told = of_error(error) if error is not None else {"error": record.levelname}
         package = record.name.partition(".")[0]
-        self._log.tell("library", logger=package if package in sys.modules else "unknown", **told)
+        self._log.log_event(
+            "library", logger=package if package in sys.modules else "unknown", **told
+        )
 
 
 def take_over(log: EventLog) -> None:
@@ -273,10 +275,10 @@ def take_over(log: EventLog) -> None:
     root.setLevel(logging.WARNING)
 
     def crashed(error: BaseException | None) -> None:
-        log.tell("crashed", **of_error(error) if error is not None else {})
+        log.log_event("crashed", **of_error(error) if error is not None else {})
 
     def warned(*warning: Any, **_: Any) -> None:
-        log.tell("library", logger="warnings", error=warning[1].__name__)
+        log.log_event("library", logger="warnings", error=warning[1].__name__)
 
     warnings.showwarning = warned
     sys.excepthook = lambda _, error, __: crashed(error)

@@ -28,7 +28,7 @@ from grpc_health.v1 import health_pb2
 from askew.errors import Malformed, TooSlow, TransportError, WireError
 from askew.wire import status
 from askew.wire.messages import parse
-from askew_server.serving.call import Answer, Job, Lane, Service
+from askew_server.serving.call import Answer, Job, QueueName, Service
 from askew_server.serving.certificates import Certificates, credentials_of
 from askew_server.serving.limits import Admission, Connections, Shares, options_of
 from askew_server.serving.observer import MethodCounts, Observer
@@ -75,11 +75,11 @@ class RunningServer:
         """
         self._config = config
         self._observer = observer if observer is not None else Observer()
-        self.admissions: Mapping[Lane, Admission] = {
-            Lane.ANSWERS: Admission(Lane.ANSWERS, config.answers, time.monotonic),
-            Lane.ANALYSTS: Admission(Lane.ANALYSTS, config.analysts, time.monotonic),
+        self.admissions: Mapping[QueueName, Admission] = {
+            QueueName.ANSWERS: Admission(QueueName.ANSWERS, config.answers, time.monotonic),
+            QueueName.ANALYSTS: Admission(QueueName.ANALYSTS, config.analysts, time.monotonic),
         }
-        self._observer.lanes = {str(lane): each for lane, each in self.admissions.items()}
+        self._observer.queues = {str(queue): each for queue, each in self.admissions.items()}
         limits = config.limits
         self.connections = Connections(limits.calls, config.proxies, limits.unread_bytes)
         self._observer.callers = lambda: self.connections.peers
@@ -167,12 +167,12 @@ class RunningServer:
         return handle
 
     async def _replied(self, answer: Answer, context: Context) -> bytes:
-        """The reply to a call, within what its connection and its lane may take."""
+        """The reply to a call, within what its connection and its queue may take."""
         call = _Call(self.connections, context.peer())
         context.add_done_callback(call.over)  # type: ignore[arg-type]  # its type is a class
         reply = answer(await self._message(context), _GrpcCaller(context))
         if isinstance(reply, Job):
-            reply = await self.admissions[reply.lane].run(reply, context.time_remaining())
+            reply = await self.admissions[reply.queue].run(reply, context.time_remaining())
         call.hold(len(reply))
         return reply
 
@@ -311,7 +311,7 @@ ALL = ""
 
 
 @runtime_checkable
-class Checked(Protocol):
+class SelfChecking(Protocol):
     """A service that may become unable to answer while it runs, as when its file is gone."""
 
     def check(self) -> None:
@@ -324,7 +324,7 @@ class Health:
     def __init__(self, services: Sequence[Service], observer: Observer) -> None:
         self.told = QuietHealth()
         self._observer = observer
-        self._checked = {each.name: each for each in services if isinstance(each, Checked)}
+        self._checked = {each.name: each for each in services if isinstance(each, SelfChecking)}
         self._serving = {each.name: False for each in services}
         self._stopping = False
         observer.healths = lambda: self._serving
@@ -341,7 +341,7 @@ class Health:
             good = await self._is_good(name)
             if good != self._serving[name] and not self._stopping:
                 self._serving[name] = good
-                self._observer.log.tell("health_changed", service=name, serving=good)
+                self._observer.log.log_event("health_changed", service=name, serving=good)
                 self._publish()
 
     def stop(self) -> None:

@@ -1,6 +1,6 @@
 """What callers may take of one process: threads, connections, unread replies, file descriptors.
 
-*Jobs.* A job takes a place when it is admitted, and frees it when it ends, whether or not anybody
+*Jobs.* A job takes a slot when it is admitted, and frees it when it ends, whether or not anybody
 still waits for it: a caller who went away cannot make room for more work than there is. A job that
 would be answered too late is refused at once. The oldest job is always next, and it is in time
 because no more are let in than the pace of those before allows.
@@ -30,24 +30,24 @@ from urllib.parse import unquote
 
 from askew.errors import AccessError, Overloaded, TooSlow, Unreachable
 from askew_server.serving.call import Job
-from askew_server.serving.settings import LaneLimits, ServerConfig
+from askew_server.serving.settings import QueueLimits, ServerConfig
 
 _MEMORY = 8
 """How many jobs the pace is an average of, roughly: later ones count more."""
 
 
 class Admission:
-    """One lane's threads and places. clock: seconds, never going back."""
+    """One queue's threads and state. clock: seconds, never going back."""
 
-    def __init__(self, name: str, limits: LaneLimits, clock: Callable[[], float]) -> None:
+    def __init__(self, name: str, limits: QueueLimits, clock: Callable[[], float]) -> None:
         self._limits, self._clock = limits, clock
         self._threads = ThreadPoolExecutor(limits.threads, name)
         self._taken, self._pace, self._lock = 0, 0.0, Lock()
-        self.refused = 0  # calls that found no place, ever
+        self.refused = 0  # calls that found no slot, ever
 
     @property
     def taken(self) -> int:
-        """Places of jobs that run or wait."""
+        """Slots of jobs that run or wait."""
         return self._taken
 
     @property
@@ -59,8 +59,8 @@ class Admission:
     async def run(self, job: Job, remaining: float | None) -> bytes:
         """The reply that a job makes. remaining: seconds until its caller's deadline.
 
-        Raises Overloaded where no place is free, or none in time, TooSlow for a deadline that
-        passes first, as no work begins after it, and Unreachable where the lane stops.
+        Raises Overloaded where no slot is free, or none in time, TooSlow for a deadline that
+        passes first, as no work begins after it, and Unreachable where the queue stops.
         """
         longest = self._limits.longest
         seconds = longest if remaining is None else min(remaining, longest)
@@ -93,7 +93,7 @@ class Admission:
         if not self._taken:
             return True
         fits = self._taken + cost <= limits.threads + limits.waiting
-        return fits and wait <= limits.patience and wait + cost * self._pace <= seconds
+        return fits and wait <= limits.max_wait and wait + cost * self._pace <= seconds
 
     def _free(self, cost: int) -> None:
         with self._lock:

@@ -35,7 +35,7 @@ Build = Callable[[Path, int], Serving]
 """Reads a model and checks it. Raises AskewError or OSError."""
 
 
-class Models:
+class ServedModels:
     """Models by their Mondays, as they were last read. For one thread at a time."""
 
     def __init__(
@@ -137,7 +137,7 @@ class ModelWatch:
 
     def __init__(
         self,
-        models: Models,
+        models: ServedModels,
         holder: SnapshotHolder,
         make_ready: MakeReady,
         told: Listener,

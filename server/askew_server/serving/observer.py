@@ -8,7 +8,7 @@ What is counted of a method's calls: plain integers in the path of a call, and n
 A call leaves a status and a duration behind. Everything else that differs between calls, as its k,
 its noise or its caller, would tell of one question on a server that is asked rarely.
 
-When a lane began to refuse calls, and when it ended: two lines, however many were refused.
+When a queue began to refuse calls, and when it ended: two lines, however many were refused.
 """
 
 from __future__ import annotations
@@ -67,12 +67,12 @@ _LONGEST_REASON = 300  # characters
 _EPOCH = date(1970, 1, 1).toordinal()
 
 
-class Places(Protocol):
-    """What is read of the admission of a lane."""
+class QueueState(Protocol):
+    """What is read of the admission of a queue."""
 
     @property
     def taken(self) -> int:
-        """Places of jobs that run or wait."""
+        """Slots of jobs that run or wait."""
 
     @property
     def wait(self) -> float:
@@ -80,7 +80,7 @@ class Places(Protocol):
 
     @property
     def refused(self) -> int:
-        """Calls that found no place, ever."""
+        """Calls that found no slot, ever."""
 
 
 class Observer:
@@ -91,7 +91,7 @@ class Observer:
     def __init__(self, log: EventLog | None = None) -> None:
         self.log = log if log is not None else EventLog(None)
         self.methods: list[MethodCounts] = []
-        self.lanes: Mapping[str, Places] = {}
+        self.queues: Mapping[str, QueueState] = {}
         self.callers: Callable[[], int] = lambda: 0  # connections with a call under way
         self.healths: Callable[[], Mapping[str, bool]] = dict
         self.version: Callable[[], int] | None = None
@@ -110,7 +110,7 @@ class Observer:
         """A call failed for a reason that is the server's own. The error's text is not looked at:
         it could hold a request.
         """
-        self.log.tell("call_failed", method=counts.method, **of_error(error))
+        self.log.log_event("call_failed", method=counts.method, **of_error(error))
 
     def serves(
         self,
@@ -126,11 +126,11 @@ class Observer:
     def swapped(self, day: int, now: float) -> None:
         """Another snapshot serves, of the version of this Monday."""
         self.loaded, self.swaps = now, self.swaps + 1
-        self.log.tell("swapped", monday=monday_of(day))
+        self.log.log_event("swapped", monday=monday_of(day))
 
     def withdrawn(self, day: int) -> None:
         """The version of a Monday to come is taken back."""
-        self.log.tell("withdrawn", monday=monday_of(day))
+        self.log.log_event("withdrawn", monday=monday_of(day))
 
     def swap_refused(self, error: BaseException | None = None, reason: str = "") -> None:
         """What would have been next is not good; what was served goes on being served.
@@ -139,15 +139,15 @@ class Observer:
         """
         self.swaps_refused += 1
         told = of_error(error) if error is not None else {"error": "refused"}
-        self.log.tell("swap_refused", reason=_line(reason), error=told["error"])
+        self.log.log_event("swap_refused", reason=_line(reason), error=told["error"])
 
     def token_refused(self, why: str) -> None:
         """An analyst's token is garbage, expired or revoked."""
-        self.log.tell("token_refused", token=why)
+        self.log.log_event("token_refused", token=why)
 
     def connections_closed(self, count: int) -> None:
         """So many were beyond their address' share."""
-        self.log.tell("connections_closed", count=count)
+        self.log.log_event("connections_closed", count=count)
 
     def certificates_refused(self, reason: str) -> None:
         """Files of certificates changed and are no use; what was shown goes on being shown.
@@ -155,7 +155,7 @@ class Observer:
         reason: for the operator, of the operator's own files. From any thread.
         """
         self.certificates_refusals += 1
-        self.log.tell("certificates_refused", reason=_line(reason))
+        self.log.log_event("certificates_refused", reason=_line(reason))
 
 
 def _line(reason: str) -> str | None:
@@ -172,30 +172,30 @@ _OVER = 60.0  # seconds without a refusal, after which an overload has ended
 
 
 class Overloads:
-    """Looks at an observer's lanes now and then. clock: seconds, never going back."""
+    """Looks at an observer's queues now and then. clock: seconds, never going back."""
 
     def __init__(self, observer: Observer, clock: Callable[[], float]) -> None:
         self._observer, self._clock = observer, clock
-        self._seen = {lane: each.refused for lane, each in observer.lanes.items()}
+        self._seen = {queue: each.refused for queue, each in observer.queues.items()}
         self._under_way: dict[str, tuple[float, float, int]] = {}  # began, latest, refused before
 
     def look(self) -> None:
         """Tells of what began or ended since the last look."""
-        for lane, places in self._observer.lanes.items():
-            before, now = self._seen.get(lane, 0), self._clock()
-            self._seen[lane] = places.refused
-            if places.refused > before:
-                self._refusing(lane, before, now)
-            elif lane in self._under_way and now - self._under_way[lane][1] >= _OVER:
-                self._over(lane)
+        for queue, state in self._observer.queues.items():
+            before, now = self._seen.get(queue, 0), self._clock()
+            self._seen[queue] = state.refused
+            if state.refused > before:
+                self._refusing(queue, before, now)
+            elif queue in self._under_way and now - self._under_way[queue][1] >= _OVER:
+                self._over(queue)
 
-    def _refusing(self, lane: str, before: int, now: float) -> None:
-        if lane not in self._under_way:
-            self._observer.log.tell("overload_began", lane=lane)
-        began, _, refused = self._under_way.get(lane, (now, now, before))
-        self._under_way[lane] = (began, now, refused)
+    def _refusing(self, queue: str, before: int, now: float) -> None:
+        if queue not in self._under_way:
+            self._observer.log.log_event("overload_began", queue=queue)
+        began, _, refused = self._under_way.get(queue, (now, now, before))
+        self._under_way[queue] = (began, now, refused)
 
-    def _over(self, lane: str) -> None:
-        began, latest, before = self._under_way.pop(lane)
-        count, seconds = self._seen[lane] - before, round(latest - began)
-        self._observer.log.tell("overload_ended", lane=lane, count=count, seconds=seconds)
+    def _over(self, queue: str) -> None:
+        began, latest, before = self._under_way.pop(queue)
+        count, seconds = self._seen[queue] - before, round(latest - began)
+        self._observer.log.log_event("overload_ended", queue=queue, count=count, seconds=seconds)

@@ -63,7 +63,7 @@ MAX_KEPT = 1 << 26  # bytes of replies, beside the longest one
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _KeptReply:
     mark: Mark
     link: bytes
     reply: bytes
@@ -77,7 +77,7 @@ class KeptReleases:
 
     def __init__(self, reader: ReleaseReader, reply_of: Callable[[bytes], bytes]) -> None:
         self._reader, self._reply_of = reader, reply_of
-        self._kept: OrderedDict[int, _Kept] = OrderedDict()
+        self._kept: OrderedDict[int, _KeptReply] = OrderedDict()
         self._size, self._lock = 0, Lock()
 
     def at_hand(self, charge: int) -> bytes | None:
@@ -96,10 +96,10 @@ class KeptReleases:
             kept = self._kept.get(charge)
         same = kept is not None and kept.link == link
         reply = kept.reply if kept and same else self._reply_of(self._reader.document(charge))
-        self._keep(charge, _Kept(mark, link, reply))
+        self._keep(charge, _KeptReply(mark, link, reply))
         return reply
 
-    def _keep(self, charge: int, made: _Kept) -> None:
+    def _keep(self, charge: int, made: _KeptReply) -> None:
         with self._lock:
             before = self._kept.pop(charge, None)
             self._size += len(made.reply) - (len(before.reply) if before else 0)

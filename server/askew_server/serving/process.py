@@ -87,7 +87,7 @@ async def serve(  # noqa: PLR0913 (each by its name)
     observer = observer if observer is not None else Observer()
     connections = connections_within(config.limits.connections)
     if connections < config.limits.connections:
-        observer.log.tell("connections_limited", count=connections)
+        observer.log.log_event("connections_limited", count=connections)
         config = replace(config, limits=replace(config.limits, connections=connections))
     server = RunningServer(services, config, observer)
     stop, wake = asyncio.Event(), asyncio.Event()
@@ -101,17 +101,17 @@ async def serve(  # noqa: PLR0913 (each by its name)
         task = None if beside is None else loop.create_task(beside(wake))
         announce(server.port)
         alive = None if beat is None else loop.create_task(show_life(beat))
-        observer.log.tell("ready", port=server.port, metrics_port=pages)
+        observer.log.log_event("ready", port=server.port, metrics_port=pages)
         if WITH_PARENT in os.environ:
             await when_input_closes(stop)
         await stop.wait()
-        observer.log.tell("stopping")
+        observer.log.log_event("stopping")
         if task is not None:
             task.cancel()
         await server.stop()
         if alive is not None:
             alive.cancel()
-    observer.log.tell("stopped")
+    observer.log.log_event("stopped")
 
 
 @asynccontextmanager

@@ -15,13 +15,13 @@ from typing import Any, Literal, Self
 from askew.address import is_loopback
 from askew.errors import ConfigError, ParameterError, maybe
 from askew.settings import (
-    Choice,
     FileValues,
-    Kind,
     Number,
+    OneOf,
     Setting,
     Switch,
     Text,
+    ValueKind,
     Whole,
     file_values,
     tables_of,
@@ -87,16 +87,16 @@ class Limits:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LaneLimits:
-    """How many jobs of a lane run at once, how many wait, and the longest that a call may take.
+class QueueLimits:
+    """How many jobs of a queue run at once, how many wait, and the longest that a call may take.
 
     threads: one leaves a core to the loop, which refuses; more cores are for more processes.
-    patience: seconds that a job may be expected to wait; beyond, it is refused at once.
+    max_wait: seconds that a job may be expected to wait; beyond, it is refused at once.
     """
 
     threads: int = 1
     waiting: int = 64
-    patience: float = 0.25
+    max_wait: float = 0.25
     longest: float = 10.0  # seconds, whatever deadline the caller has
 
 
@@ -120,9 +120,11 @@ class ServerConfig:
     metrics: Metrics = field(default_factory=Metrics)
     log: Log = field(default_factory=Log)
     limits: Limits = field(default_factory=Limits)
-    answers: LaneLimits = field(default_factory=LaneLimits)
+    answers: QueueLimits = field(default_factory=QueueLimits)
     # One count at a time: analysts who wait must not take the threads of everybody's answers.
-    analysts: LaneLimits = field(default_factory=lambda: LaneLimits(patience=600.0, longest=3600.0))
+    analysts: QueueLimits = field(
+        default_factory=lambda: QueueLimits(max_wait=600.0, longest=3600.0)
+    )
 
     def __post_init__(self) -> None:
         if (self.metrics.port or 0) + self.processes > 65536:
@@ -302,7 +304,7 @@ _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def _setting(name: str, kind: Kind, help: str, flag: str = "", **rest: Any) -> Setting:  # noqa: A002
+def _setting(name: str, kind: ValueKind, help: str, flag: str = "", **rest: Any) -> Setting:  # noqa: A002
     """A setting of a table, with the default of the class that it is made for."""
     table, _, own = name.partition(".")
     variable = f"ASKEW_SERVER_{name.removeprefix('server.').replace('.', '_').upper()}"
@@ -353,7 +355,7 @@ KEYS: tuple[Setting, ...] = (
     ),
     _setting(
         "models.demo",
-        Choice(("films", "places")),
+        OneOf(("films", "places")),
         "Serve films with simulated ratings, or simulated places in real towns.",
         "--demo",
         bare="films",
@@ -420,17 +422,17 @@ KEYS: tuple[Setting, ...] = (
         shared="ASKEW_BOUNDING_KEY",
     ),
     _number("analysts.waiting", "Questions of analysts that may wait while one is counted.", 0),
-    _seconds("analysts.patience", "A question that would wait longer is refused at once."),
+    _seconds("analysts.max_wait", "A question that would wait longer is refused at once."),
     _seconds("analysts.longest", "The longest that a question may take."),
     _setting("tls.certificate", File(), "Speak TLS with this certificate.", "--tls-certificate"),
     _setting("tls.key", File(), "Its private key, which others cannot read.", "--tls-key"),
     _setting("tls.client_authority", File(), "Ask callers for a certificate of these authorities."),
     _setting("metrics.host", Text("an address"), "Where numbers are read."),
     _setting("metrics.port", _PORT, "Serve numbers to Prometheus on this port.", "--metrics-port"),
-    _setting("log.format", Choice(("text", "json")), "How lines are written."),
+    _setting("log.format", OneOf(("text", "json")), "How lines are written."),
     _setting(
         "log.level",
-        Choice(("debug", "info", "warning", "error")),
+        OneOf(("debug", "info", "warning", "error")),
         "The least line that is written.",
     ),
     _number("limits.request_bytes", "The longest message of a call."),
@@ -451,7 +453,7 @@ KEYS: tuple[Setting, ...] = (
     ),
     _number("answers.threads", "Answers made at once; more cores are for more processes."),
     _number("answers.waiting", "Answers that may wait.", 0),
-    _seconds("answers.patience", "A call whose answer would wait longer is refused at once."),
+    _seconds("answers.max_wait", "A call whose answer would wait longer is refused at once."),
     _seconds("answers.longest", "The longest that an answer may take."),
 )
 BY_NAME: Mapping[str, Setting] = {each.name: each for each in KEYS}

@@ -23,7 +23,7 @@ from askew.protocol.signal import Signal
 from askew_client.profile import encryption as vault
 from askew_client.profile.editor import Forgotten, ProfileDesk
 from askew_client.profile.store import ProfileStore
-from askew_client.settings.paths import Places, places
+from askew_client.settings.paths import DeviceFiles, places
 from askew_client.settings.settings import Caps
 from askew_client.signals.store import SignalStore
 from askew_client.storage import private_files
@@ -270,7 +270,7 @@ def test_forgetting_in_an_encrypted_profile_leaves_the_old_text_nowhere(
 # What stays
 
 
-def spent(where: Places) -> None:
+def spent(where: DeviceFiles) -> None:
     """A ledger with one charge, and its anchor."""
     drawn = Signal("0123456789abcdef" * 2, LatticeLaplace(11, 1024), (1, 2))
     SignalStore(where.ledger, Caps(Fraction(10)), where.anchor).remember(

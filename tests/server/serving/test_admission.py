@@ -1,4 +1,4 @@
-"""A lane's places: who gets one, who is refused, and that each is given back once."""
+"""A queue's places: who gets one, who is refused, and that each is given back once."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from threading import Event
 import pytest
 
 from askew.errors import Overloaded, TooSlow, Unreachable
-from askew_server.serving.call import Job, Lane
+from askew_server.serving.call import Job, QueueName
 from askew_server.serving.limits import Admission
-from askew_server.serving.settings import LaneLimits
+from askew_server.serving.settings import QueueLimits
 
 PATIENCE = 3  # seconds; only ever waited for by an admission that does not do what it should
 
@@ -54,7 +54,7 @@ def lane_of(clock: Clock) -> Iterator[MakeLane]:
     made: list[Admission] = []
 
     def make(**limits: float) -> Admission:
-        made.append(Admission(Lane.ANSWERS, LaneLimits(**limits), clock))  # type: ignore[arg-type]
+        made.append(Admission(QueueName.ANSWERS, QueueLimits(**limits), clock))  # type: ignore[arg-type]
         return made[-1]
 
     yield make
@@ -87,100 +87,100 @@ async def refused(call: Awaitable[bytes], kind: type[Exception] = Overloaded) ->
 
 
 async def test_a_job_makes_the_reply_and_gives_its_place_back(lane_of: MakeLane) -> None:
-    lane = lane_of()
-    assert await lane.run(Job(lambda: b"made"), 1.0) == b"made"
-    await settled(lane, 0)
+    queue = lane_of()
+    assert await queue.run(Job(lambda: b"made"), 1.0) == b"made"
+    await settled(queue, 0)
 
 
 async def test_a_job_that_fails_gives_its_place_back(lane_of: MakeLane) -> None:
     def fail() -> bytes:
         raise LookupError
 
-    lane = lane_of()
-    await refused(lane.run(Job(fail), 1.0), LookupError)
-    await settled(lane, 0)
+    queue = lane_of()
+    await refused(queue.run(Job(fail), 1.0), LookupError)
+    await settled(queue, 0)
 
 
 async def test_a_caller_who_goes_away_makes_no_room(lane_of: MakeLane, clock: Clock) -> None:
     """Planted bug: the place is given back when the caller's wait is over."""
-    lane, gate = lane_of(threads=1, waiting=0), Gate(clock)
-    caller = await started(lane, gate)
+    queue, gate = lane_of(threads=1, waiting=0), Gate(clock)
+    caller = await started(queue, gate)
     await begun(gate)
     caller.cancel()
     with pytest.raises(asyncio.CancelledError):
         await caller
-    assert lane.taken == 1
-    await refused(lane.run(Job(lambda: b""), 1.0))
+    assert queue.taken == 1
+    await refused(queue.run(Job(lambda: b""), 1.0))
     gate.ended.set()
-    await settled(lane, 0)
-    assert await lane.run(Job(lambda: b"next"), 1.0) == b"next"
+    await settled(queue, 0)
+    assert await queue.run(Job(lambda: b"next"), 1.0) == b"next"
 
 
 async def test_a_caller_who_goes_away_before_the_job_begins_leaves_no_work(
     lane_of: MakeLane, clock: Clock
 ) -> None:
-    lane, running, waiting = lane_of(threads=1), Gate(clock), Gate(clock)
-    first = await started(lane, running)
-    second = await started(lane, waiting)
+    queue, running, waiting = lane_of(threads=1), Gate(clock), Gate(clock)
+    first = await started(queue, running)
+    second = await started(queue, waiting)
     second.cancel()
-    await settled(lane, 1)
+    await settled(queue, 1)
     running.ended.set()
     await first
-    await settled(lane, 0)
+    await settled(queue, 0)
     assert not waiting.begun.is_set()
 
 
 async def test_no_work_begins_after_its_deadline(lane_of: MakeLane, clock: Clock) -> None:
     """Planted bug: the thread does not look at the clock."""
-    lane, running, late = lane_of(threads=1), Gate(clock), Gate(clock)
-    first = await started(lane, running)
+    queue, running, late = lane_of(threads=1), Gate(clock), Gate(clock)
+    first = await started(queue, running)
     late.ended.set()
-    second = asyncio.create_task(lane.run(Job(late.run), 5.0))
-    await settled(lane, 2)
+    second = asyncio.create_task(queue.run(Job(late.run), 5.0))
+    await settled(queue, 2)
     clock.now += 5.0
     running.ended.set()
     await first
     assert await refused(second, TooSlow) == "the deadline passed before the work began"
-    await settled(lane, 0)
+    await settled(queue, 0)
     assert not late.begun.is_set()
 
 
 async def test_a_deadline_that_has_passed_takes_no_place(lane_of: MakeLane) -> None:
-    lane = lane_of()
-    assert await refused(lane.run(Job(lambda: b""), 0.0), TooSlow) == "the deadline has passed"
-    assert lane.taken == 0
+    queue = lane_of()
+    assert await refused(queue.run(Job(lambda: b""), 0.0), TooSlow) == "the deadline has passed"
+    assert queue.taken == 0
 
 
 async def test_places_are_bounded_and_refusals_counted(lane_of: MakeLane, clock: Clock) -> None:
-    lane, gate = lane_of(threads=2, waiting=3), Gate(clock)
-    callers = [await started(lane, gate) for _ in range(5)]
-    assert await refused(lane.run(Job(lambda: b""), 9.0)) == "too many calls are under way"
-    assert (lane.taken, lane.refused) == (5, 1)
+    queue, gate = lane_of(threads=2, waiting=3), Gate(clock)
+    callers = [await started(queue, gate) for _ in range(5)]
+    assert await refused(queue.run(Job(lambda: b""), 9.0)) == "too many calls are under way"
+    assert (queue.taken, queue.refused) == (5, 1)
     gate.ended.set()
     await asyncio.gather(*callers)
-    await settled(lane, 0)
+    await settled(queue, 0)
 
 
 async def test_a_dear_job_takes_its_cost(lane_of: MakeLane, clock: Clock) -> None:
-    lane, gate = lane_of(threads=1, waiting=3), Gate(clock)
-    dear = await started(lane, gate, cost=3)
-    assert lane.taken == 3
-    await refused(lane.run(Job(lambda: b"", cost=2), 9.0))
+    queue, gate = lane_of(threads=1, waiting=3), Gate(clock)
+    dear = await started(queue, gate, cost=3)
+    assert queue.taken == 3
+    await refused(queue.run(Job(lambda: b"", cost=2), 9.0))
     gate.ended.set()
     await dear
-    await settled(lane, 0)
+    await settled(queue, 0)
     larger_than_all = Job(lambda: b"made", cost=99)
-    assert await lane.run(larger_than_all, 9.0) == b"made"
+    assert await queue.run(larger_than_all, 9.0) == b"made"
 
 
-async def paced(lane: Admission, clock: Clock, seconds: float, jobs: int = 60) -> None:
-    """A lane whose jobs took so long."""
+async def paced(queue: Admission, clock: Clock, seconds: float, jobs: int = 60) -> None:
+    """A queue whose jobs took so long."""
     for _ in range(jobs):
         gate = Gate(clock)
         gate.seconds = seconds
         gate.ended.set()
-        await lane.run(Job(gate.run), None)
-        await settled(lane, 0)
+        await queue.run(Job(gate.run), None)
+        await settled(queue, 0)
 
 
 async def test_as_many_wait_as_will_begin_within_the_lanes_patience(
@@ -190,11 +190,11 @@ async def test_as_many_wait_as_will_begin_within_the_lanes_patience(
 
     Planted bug: the pace is not learnt, and all 64 places are given.
     """
-    lane, gate = lane_of(threads=2, patience=0.16), Gate(clock)
-    await paced(lane, clock, 0.1)
-    callers = [await started(lane, gate) for _ in range(8)]
-    assert lane.taken == 5
-    assert lane.wait == pytest.approx(0.2, abs=1e-3)
+    queue, gate = lane_of(threads=2, max_wait=0.16), Gate(clock)
+    await paced(queue, clock, 0.1)
+    callers = [await started(queue, gate) for _ in range(8)]
+    assert queue.taken == 5
+    assert queue.wait == pytest.approx(0.2, abs=1e-3)
     gate.ended.set()
     outcomes = await asyncio.gather(*callers, return_exceptions=True)
     assert [type(each) for each in outcomes] == [bytes] * 5 + [Overloaded] * 3
@@ -204,12 +204,12 @@ async def test_who_would_be_answered_too_late_is_refused_at_once(
     lane_of: MakeLane, clock: Clock
 ) -> None:
     """One thread, jobs of .1 s, one runs: the next will be done in .2 s."""
-    lane, gate = lane_of(threads=1, patience=9), Gate(clock)
-    await paced(lane, clock, 0.1)
-    running = await started(lane, gate)
-    await refused(lane.run(Job(lambda: b""), 0.19))
-    patient = asyncio.create_task(lane.run(Job(lambda: b"made"), 5.0))
-    await settled(lane, 2)
+    queue, gate = lane_of(threads=1, max_wait=9), Gate(clock)
+    await paced(queue, clock, 0.1)
+    running = await started(queue, gate)
+    await refused(queue.run(Job(lambda: b""), 0.19))
+    patient = asyncio.create_task(queue.run(Job(lambda: b"made"), 5.0))
+    await settled(queue, 2)
     gate.ended.set()
     assert [await running, await patient] == [b"made", b"made"]
 
@@ -217,36 +217,36 @@ async def test_who_would_be_answered_too_late_is_refused_at_once(
 async def test_a_lane_that_was_slow_once_is_not_closed_for_ever(
     lane_of: MakeLane, clock: Clock
 ) -> None:
-    lane = lane_of(threads=1, patience=0.1)
-    await paced(lane, clock, 100.0, jobs=1)
-    await paced(lane, clock, 0.001)
-    assert lane.wait < 0.01
+    queue = lane_of(threads=1, max_wait=0.1)
+    await paced(queue, clock, 100.0, jobs=1)
+    await paced(queue, clock, 0.001)
+    assert queue.wait < 0.01
 
 
 async def test_a_lane_that_stops_gives_every_place_back(lane_of: MakeLane, clock: Clock) -> None:
-    lane, running, waiting = lane_of(threads=1), Gate(clock), Gate(clock)
-    first = await started(lane, running)
-    second = await started(lane, waiting)
-    lane.stop()
+    queue, running, waiting = lane_of(threads=1), Gate(clock), Gate(clock)
+    first = await started(queue, running)
+    second = await started(queue, waiting)
+    queue.stop()
     with pytest.raises(asyncio.CancelledError):
         await second
-    late = await refused(lane.run(Job(lambda: b""), 1.0), Unreachable)
-    assert late == "the server is stopping"  # UNAVAILABLE: a device asks again, unlike a full lane
+    late = await refused(queue.run(Job(lambda: b""), 1.0), Unreachable)
+    assert late == "the server is stopping"  # UNAVAILABLE: a device asks again, unlike a full queue
     running.ended.set()
     await first
-    await settled(lane, 0)
+    await settled(queue, 0)
 
 
 async def test_many_callers_of_every_fate_leave_no_place_taken(
     lane_of: MakeLane, clock: Clock
 ) -> None:
     """Some go away, some fail, some are refused: in the end as many places are free as before."""
-    lane, gate = lane_of(threads=2, waiting=50), Gate(clock)
+    queue, gate = lane_of(threads=2, waiting=50), Gate(clock)
     jobs = [gate.run, lambda: b"", lambda: Future[bytes]().result(0)]
-    callers = [asyncio.create_task(lane.run(Job(jobs[i % 3]), None)) for i in range(100)]
+    callers = [asyncio.create_task(queue.run(Job(jobs[i % 3]), None)) for i in range(100)]
     await begun(gate)
     for caller in callers[::5]:
         caller.cancel()
     gate.ended.set()
     await asyncio.gather(*callers, return_exceptions=True)
-    await settled(lane, 0)
+    await settled(queue, 0)

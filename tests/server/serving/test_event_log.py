@@ -40,7 +40,7 @@ class Written:
 
 def test_an_event_is_one_line_with_its_fields() -> None:
     written = Written()
-    written.log.tell("ready", port=7571, metrics_port=None)
+    written.log.log_event("ready", port=7571, metrics_port=None)
     assert written.lines == [
         {
             "time": "2027-01-15T08:00:00.000+00:00",
@@ -54,15 +54,15 @@ def test_an_event_is_one_line_with_its_fields() -> None:
 def test_a_line_of_one_of_several_processes_says_which() -> None:
     stream = io.StringIO()
     config = ServerConfig(processes=2).as_child(1).log
-    EventLog(stream, config, lambda: 0.0).tell("stopping")
+    EventLog(stream, config, lambda: 0.0).log_event("stopping")
     assert stream.getvalue() == "1970-01-01T00:00:00.000+00:00 INFO stopping process=1\n"
 
 
 def test_as_text_a_line_reads_by_itself() -> None:
     stream = io.StringIO()
     log = EventLog(stream, Log(), lambda: 0.0)
-    log.tell("health_changed", service="askew.wire.v1.Popularity", serving=False)
-    log.tell("swap_refused", error="refused", reason='model/card.json is "altered"')
+    log.log_event("health_changed", service="askew.wire.v1.Popularity", serving=False)
+    log.log_event("swap_refused", error="refused", reason='model/card.json is "altered"')
     assert stream.getvalue() == (
         "1970-01-01T00:00:00.000+00:00 WARNING health_changed"
         " service=askew.wire.v1.Popularity serving=false\n"
@@ -77,7 +77,7 @@ def test_no_event_has_a_field_for_a_value_of_a_call(name: str) -> None:
     planted = {"signal": SIGNAL, "slate": [1, 2], "peer": "ipv4:192.0.2.7:4321"}
     names = set(EVENTS[name].fields) - {"reason"}
     written = Written()
-    written.log.tell(name, **planted, **dict.fromkeys(names, SIGNAL))
+    written.log.log_event(name, **planted, **dict.fromkeys(names, SIGNAL))
     (line,) = written.lines
     assert set(line) == {"time", "level", "event", "dropped"}
     assert line["dropped"] == len(planted) + len(names)
@@ -111,10 +111,10 @@ def test_lines_alike_come_once_a_minute_with_the_number_of_those_left_out() -> N
     written = Written()
     for second in range(150):
         written.now = 1_800_000_000.0 + second
-        written.log.tell(
+        written.log.log_event(
             "call_failed", method="Retrieve", error="LookupError", where=f"a.b:{second}"
         )
-    written.log.tell("call_failed", method="GetHeld", error="LookupError")
+    written.log.log_event("call_failed", method="GetHeld", error="LookupError")
     assert [(line["method"], line.get("suppressed")) for line in written.lines] == [
         ("Retrieve", None),
         ("Retrieve", 59),
@@ -145,8 +145,8 @@ def test_lines_that_are_long_ago_are_forgotten() -> None:
 
 def test_what_is_below_the_level_is_not_written() -> None:
     written = Written("warning")
-    written.log.tell("ready", port=1)
-    written.log.tell("overload_began", lane="answers")
+    written.log.log_event("ready", port=1)
+    written.log.log_event("overload_began", queue="answers")
     assert [line["event"] for line in written.lines] == ["overload_began"]
 
 
@@ -155,7 +155,7 @@ def test_a_disk_that_is_full_fails_no_call() -> None:
         def write(self, _: str) -> int:
             raise OSError(28, "No space left on device")
 
-    EventLog(Full()).tell("stopping")
+    EventLog(Full()).log_event("stopping")
 
 
 @pytest.fixture
@@ -197,7 +197,7 @@ def test_what_others_say_comes_in_by_its_kind_alone(capfd: pytest.CaptureFixture
 
 
 @dataclass
-class Lane:
+class QueueName:
     taken: int = 0
     refused: int = 0
     wait: float = 0.0
@@ -205,13 +205,13 @@ class Lane:
 
 def test_an_overload_is_two_lines_however_many_were_refused() -> None:
     """It has ended when a minute has passed without a refusal. Planted bug: it ends at once."""
-    written, lane, now = Written(), Lane(refused=7), 0.0
+    written, queue, now = Written(), QueueName(refused=7), 0.0
     observer = Observer(written.log)
-    observer.lanes = {"answers": lane}
+    observer.queues = {"answers": queue}
     overloads = Overloads(observer, lambda: now)
     for now in range(0, 200, 5):
         if 20 <= now <= 40 or now == 90:
-            lane.refused += 100
+            queue.refused += 100
         overloads.look()
     told = [(line["event"], line.get("count"), line.get("seconds")) for line in written.lines]
     assert told == [("overload_began", None, None), ("overload_ended", 600, 70)]

@@ -18,11 +18,11 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from askew_server.serving.call import Answer, Job
 from askew_server.serving.grpc_server import TURN, RunningServer
-from askew_server.serving.settings import LaneLimits, Limits, ServerConfig
+from askew_server.serving.settings import Limits, QueueLimits, ServerConfig
 
 PATIENCE = 3  # seconds; only ever waited for by a server that does not do what it should
 LARGE = 1 << 18
-LIMITS, ANSWERS = Limits(), LaneLimits()
+LIMITS, ANSWERS = Limits(), QueueLimits()
 OK, MALFORMED, TOO_SLOW, EXHAUSTED, UNKNOWN = 0, 3, 4, 8, 12
 
 
@@ -88,7 +88,7 @@ class Wired:
 
 @asynccontextmanager
 async def running(
-    limits: Limits = LIMITS, answers: LaneLimits = ANSWERS, proxies: tuple[str, ...] = ()
+    limits: Limits = LIMITS, answers: QueueLimits = ANSWERS, proxies: tuple[str, ...] = ()
 ) -> AsyncIterator[Wired]:
     studio = Studio()
     config = ServerConfig(limits=limits, answers=answers, proxies=proxies)
@@ -208,7 +208,7 @@ async def test_replies_that_nobody_reads_refuse_nothing_small() -> None:
 
 async def test_health_is_answered_while_every_place_is_taken() -> None:
     """Planted bug: health asks for a place as well."""
-    async with running(answers=LaneLimits(threads=1, waiting=0)) as wired:
+    async with running(answers=QueueLimits(threads=1, waiting=0)) as wired:
         waiting = asyncio.create_task(wired.ask("Wait"))
         await asyncio.to_thread(wired.studio.begun.wait, PATIENCE)
         assert await wired.status("Job") is grpc.StatusCode.RESOURCE_EXHAUSTED
@@ -267,7 +267,7 @@ async def test_a_watcher_of_health_who_reads_nothing_holds_up_nobody(wired: Wire
 
 async def test_callers_who_reset_their_calls_make_no_room() -> None:
     """Two hundred who ask and go away at once: one job runs, and one place stays taken."""
-    async with running(answers=LaneLimits(threads=1, waiting=0)) as wired:
+    async with running(answers=QueueLimits(threads=1, waiting=0)) as wired:
         first = asyncio.create_task(wired.ask("Wait"))
         await asyncio.to_thread(wired.studio.begun.wait, PATIENCE)
         first.cancel()

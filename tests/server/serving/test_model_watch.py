@@ -27,7 +27,7 @@ from askew_server.retrieval.served import serving_of, snapshot_of
 from askew_server.retrieval.snapshot import Serving, Snapshot, SnapshotHolder
 from askew_server.serving import models
 from askew_server.serving.grpc_server import RunningServer
-from askew_server.serving.models import Models, ModelWatch
+from askew_server.serving.models import ModelWatch, ServedModels
 from askew_server.serving.retrieval import RetrievalService
 from askew_server.serving.settings import ServerConfig
 from askew_server.taste.model import artifact
@@ -75,7 +75,7 @@ class Shop:
 
     def __init__(self, folder: Path, today: int = TODAY) -> None:
         self.folder, self.day, self.told = folder, today, Told()
-        self.models = Models(lambda: versions_in(folder), read, lambda: self.day)
+        self.models = ServedModels(lambda: versions_in(folder), read, lambda: self.day)
         snapshots = [each.snapshot for each in self.models.servings.values()]
         self.holder = SnapshotHolder(*snapshots, today=lambda: self.day)
         self.service = RetrievalService(self.holder)
@@ -401,7 +401,7 @@ class Script:
 def scripted(*looks: object) -> tuple[SnapshotHolder, ModelWatch, Told]:
     script = Script(iter(looks))
     holder, told = SnapshotHolder(script.snapshot), Told()
-    models = Models(dict, read, lambda: TODAY, {FIRST: script})
+    models = ServedModels(dict, read, lambda: TODAY, {FIRST: script})
     return holder, ModelWatch(models, holder, lambda _: {}, told, lambda: TODAY), told
 
 

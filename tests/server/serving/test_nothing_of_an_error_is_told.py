@@ -25,7 +25,7 @@ from askew.wire.status import FIXED_TEXT
 from askew.wire.v1 import popularity_pb2, retrieval_pb2
 from askew_server.serving.analyst import AnalystService
 from askew_server.serving.bearer import BearerKey, Principals, RateLimit, Revocations
-from askew_server.serving.call import Answer, Caller, Job, Lane, Service
+from askew_server.serving.call import Answer, Caller, Job, QueueName, Service
 from askew_server.serving.event_log import EventLog
 from askew_server.serving.grpc_server import QuietHealth, RunningServer
 from askew_server.serving.observer import Observer
@@ -70,7 +70,7 @@ class Broken:
 
 
 class LateService:
-    """One whose jobs fail, each in a lane of its own."""
+    """One whose jobs fail, each in a queue of its own."""
 
     name = "askew.wire.v1.Late"
 
@@ -79,10 +79,10 @@ class LateService:
 
     @property
     def methods(self) -> Mapping[str, Answer]:
-        def in_lane(lane: Lane) -> Answer:
-            return lambda _, __: Job(lambda: planted(self._kind), lane)
+        def in_lane(queue: QueueName) -> Answer:
+            return lambda _, __: Job(lambda: planted(self._kind), queue)
 
-        return {lane.value.title(): in_lane(lane) for lane in Lane}
+        return {queue.value.title(): in_lane(queue) for queue in QueueName}
 
 
 def services_of(kind: Callable[[], Exception], folder: Path) -> list[Service]:

@@ -11,7 +11,7 @@ from typing import Any
 import click
 import pytest
 
-from askew.settings import Choice, Kind, Number, Said, Setting, Switch, Whole
+from askew.settings import Number, OneOf, Said, Setting, Switch, ValueKind, Whole
 from askew_server.cli import serve as serving
 from askew_server.cli import serve_releases
 from askew_server.cli.configured import CommandSettings
@@ -34,7 +34,7 @@ def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv(name, raising=False)
 
 
-def values_of(kind: Kind) -> tuple[Any, Any]:
+def values_of(kind: ValueKind) -> tuple[Any, Any]:
     """Two values, neither of which is any setting's default."""
     match kind:
         case Whole():
@@ -43,7 +43,7 @@ def values_of(kind: Kind) -> tuple[Any, Any]:
             return kind.least + 1.25, kind.least + 2.25
         case Switch():
             return True, False
-        case Choice():
+        case OneOf():
             return kind.names[1], kind.names[0]
     return "10.0.0.7", "fd00::/8"
 

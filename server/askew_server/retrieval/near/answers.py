@@ -33,7 +33,7 @@ from askew_server.retrieval.near.index import MetricIndex, frame_of
 from askew_server.retrieval.near.rules import (
     Area,
     Cell,
-    Codebook,
+    CodebookRule,
     Kinds,
     Nearest,
     NearRule,
@@ -61,7 +61,7 @@ def near_rule_of(
         case MetricRuleKind.NEAREST:
             return Nearest(index)
         case MetricRuleKind.CODEBOOK:
-            return Codebook(index, disutility)
+            return CodebookRule(index, disutility)
         case MetricRuleKind.ONE:
             return One(index)
         case MetricRuleKind.CELL:
@@ -105,7 +105,7 @@ def _sampled(  # noqa: PLR0913
     anywhere = kind is MetricRuleKind.ITEMS
     frame = index.frame
     people = ByNoise(frame) if anywhere else ByDensity(frame, _known(kind, density))
-    others = (Codebook(index, disutility), Nearest(index))
+    others = (CodebookRule(index, disutility), Nearest(index))
     return Sampled(Objective(index, people, disutility, kinds), others, served=served)
 
 

@@ -51,7 +51,7 @@ from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew.spaces.map import LEAST_COSINE, MapNoise
 from askew_server.collections.model import Towns
-from askew_server.retrieval.near.index import Frame, Points
+from askew_server.retrieval.near.index import Points, SpaceFrame
 
 CACHED_LAWS = 256
 _Made = TypeVar("_Made")
@@ -107,7 +107,7 @@ _FINEST = -24  # the level at which a cell of the grid was cut in two this often
 
 
 @dataclass(frozen=True, eq=False)
-class Window:
+class DensityWindow:
     """Some cells: their centers on each axis, their size (d,), and the people of each."""
 
     centers: list[Points]
@@ -116,16 +116,16 @@ class Window:
 
 
 class Density:
-    """People on a grid over the box of a frame, and on coarser ones."""
+    """ExpectedPeople on a grid over the box of a frame, and on coarser ones."""
 
-    def __init__(self, frame: Frame, people: NDArray[np.float32]) -> None:
+    def __init__(self, frame: SpaceFrame, people: NDArray[np.float32]) -> None:
         self._extent, self._levels = frame.extent, [people]
         self._goes_around = frame.goes_around
         while self._levels[-1].size > 1:
             self._levels.append(_joined(self._levels[-1]))
 
     @classmethod
-    def of_towns(cls, frame: Frame, towns: Towns) -> Density:
+    def of_towns(cls, frame: SpaceFrame, towns: Towns) -> Density:
         """The people of the towns that lie in the space, each spread by its size, and the floor."""
         grid = frame.grid(towns.coordinates)
         here = ((grid >= 0) & (grid <= frame.extent)).all(axis=1)
@@ -133,7 +133,7 @@ class Density:
         people *= (1 - FLOOR) / max(float(people.sum(dtype=np.float64)), 1e-30)
         return cls(frame, people + np.float32(FLOOR / people.size))
 
-    def window(self, center: Points, half: Points) -> Window:
+    def window(self, center: Points, half: Points) -> DensityWindow:
         """The cells within `half` (d,) of a center (d,) inside, as fine as the limit allows."""
         low = ((center - half) / self._extent).tolist()
         high = ((center + half) / self._extent).tolist()
@@ -153,14 +153,14 @@ class Density:
             return tuple([n << -level for n in self._levels[0].shape])
         return self._levels[min(level, len(self._levels) - 1)].shape
 
-    def _window(self, level: int, ranges: list[range]) -> Window:
+    def _window(self, level: int, ranges: list[range]) -> DensityWindow:
         shape = np.array(self._shape(level))
         cell = self._extent / shape
         numbers = [np.arange(each.start, each.stop) for each in ranges]
         places = [(n % size) >> max(0, -level) for n, size in zip(numbers, shape, strict=True)]
         centers = [(n + 0.5) * side for n, side in zip(numbers, cell, strict=True)]
         held = self._levels[min(max(0, level), len(self._levels) - 1)]
-        return Window(centers, cell, held[np.ix_(*places)])
+        return DensityWindow(centers, cell, held[np.ix_(*places)])
 
 
 def _cells(low: float, high: float, size: int) -> range:
@@ -183,7 +183,7 @@ def _joined(people: NDArray[np.float32]) -> NDArray[np.float32]:
     return people
 
 
-def _spread(frame: Frame, grid: Points, people: Points) -> NDArray[np.float32]:
+def _spread(frame: SpaceFrame, grid: Points, people: Points) -> NDArray[np.float32]:
     """The people of towns on the finest grid: one blur for all towns of about one width."""
     reach = frame.extent * frame.units
     shape = _shape_of(reach)
@@ -205,7 +205,7 @@ def _spread(frame: Frame, grid: Points, people: Points) -> NDArray[np.float32]:
 def blurred(
     people: NDArray[np.float32], sigma: list[float], modes: list[Mode]
 ) -> NDArray[np.float32]:
-    """People spread by a normal law of these standard deviations, in cells.
+    """ExpectedPeople spread by a normal law of these standard deviations, in cells.
 
     A wide law is four means in a row, whose work does not grow with it and whose density is off by
     a part .04 at most; twice as wide as the space is as good as even.
@@ -237,7 +237,7 @@ SAMPLES = 256
 _REACH = 6.0  # of a window, in 1 / epsilon
 
 
-class People(Protocol):
+class ExpectedPeople(Protocol):
     """Whom a server expects where, once it has a signal."""
 
     def sample(self, signal: Signal) -> Points:
@@ -245,9 +245,9 @@ class People(Protocol):
 
 
 class ByNoise:
-    """People are anywhere alike. count: how many of them to look at."""
+    """ExpectedPeople are anywhere alike. count: how many of them to look at."""
 
-    def __init__(self, frame: Frame, count: int = SAMPLES) -> None:
+    def __init__(self, frame: SpaceFrame, count: int = SAMPLES) -> None:
         self._frame, self._count = frame, count
         self._kept = Laws(lambda law, _: self.moves(law))
 
@@ -267,9 +267,9 @@ class ByNoise:
 
 
 class ByDensity:
-    """People are where a density has them."""
+    """ExpectedPeople are where a density has them."""
 
-    def __init__(self, frame: Frame, density: Density) -> None:
+    def __init__(self, frame: SpaceFrame, density: Density) -> None:
         self._frame, self._density = frame, density
         self._jitter = low_discrepancy(SAMPLES, len(frame.extent)) - 0.5
         self._fractions = (np.arange(SAMPLES) + 0.5) / SAMPLES

@@ -50,7 +50,7 @@ _CORNERS = np.array([(i - j / 2, float(RISE) * j) for i, j in NEIGHBORS])  # of 
 _LATITUDE, _LONGITUDE = float(KM_OF_LATITUDE), float(KM_OF_LONGITUDE)
 
 
-class Frame(Protocol):
+class SpaceFrame(Protocol):
     """What a rule must know of a space."""
 
     norm: int  # of tree points
@@ -86,7 +86,7 @@ class Frame(Protocol):
         """The placed noise offsets (k', d), 1 <= k' <= k, the nearest to zero first."""
 
 
-def frame_of(space: MetricSpace) -> Frame:
+def frame_of(space: MetricSpace) -> SpaceFrame:
     """The frame of a space."""
     return MapFrame(space.area) if isinstance(space, MapSpace) else AxisFrame(space)
 
@@ -246,7 +246,7 @@ class _Tree:
     together in memory, a query takes three quarters of the time.
     """
 
-    def __init__(self, frame: Frame, points: Points) -> None:
+    def __init__(self, frame: SpaceFrame, points: Points) -> None:
         self.frame = frame
         made = partial(cKDTree, leafsize=32, balanced_tree=False)
         self._order: Rows = made(points, compact_nodes=False).indices
@@ -275,10 +275,10 @@ class _Tree:
         return np.asarray(away).reshape(shape), np.asarray(places).reshape(shape)
 
 
-class Part(_Tree):
+class IndexPart(_Tree):
     """Some items of an index, to be asked by themselves; they keep their ids."""
 
-    def __init__(self, frame: Frame, points: Points, rows: Rows) -> None:
+    def __init__(self, frame: SpaceFrame, points: Points, rows: Rows) -> None:
         super().__init__(frame, points)
         self._rows = rows
 
@@ -310,9 +310,9 @@ class MetricIndex(_Tree):
         """Where items are, in grid coordinates (c, d)."""
         return self.frame.grid(self._coordinates[rows])
 
-    def part(self, rows: Rows) -> Part:
+    def part(self, rows: Rows) -> IndexPart:
         """The items of these ids."""
-        return Part(self.frame, self.points[rows], rows)
+        return IndexPart(self.frame, self.points[rows], rows)
 
     def within(self, grid: Points, distance: float) -> Rows:
         """The ids of the items within a distance of one point (d,), on a map of the chord."""

@@ -32,7 +32,7 @@ from askew.errors import ParameterError
 from askew.limits import MAX_AXES
 from askew.placement.problem import Disutility, Identity
 from askew.protocol.signal import Signal
-from askew_server.retrieval.near.density import SAMPLES, Laws, People, low_discrepancy
+from askew_server.retrieval.near.density import SAMPLES, ExpectedPeople, Laws, low_discrepancy
 from askew_server.retrieval.near.index import MetricIndex, Points, Rows
 
 AT_ONCE = 32
@@ -73,7 +73,7 @@ class Nearest:
         return k // AT_ONCE
 
 
-class Codebook:
+class CodebookRule:
     """The item nearest to each probe; then a probe whose item was another's takes the nearest that
     is free, the probe nearest to the signal first. Fewer probes than k, where no placement of k is
     at hand, take turns.
@@ -193,7 +193,7 @@ _CELL = 4.0  # side, in 1 / epsilon
 class Remap:
     """The rule `remap`."""
 
-    def __init__(self, index: MetricIndex, people: People) -> None:
+    def __init__(self, index: MetricIndex, people: ExpectedPeople) -> None:
         self._index, self._people = index, people
 
     def choose(self, signal: Signal, k: int) -> Rows:
@@ -218,7 +218,7 @@ class One:
 class Area:
     """The rule `area`, whatever k is."""
 
-    def __init__(self, index: MetricIndex, people: People) -> None:
+    def __init__(self, index: MetricIndex, people: ExpectedPeople) -> None:
         self._index, self._people = index, people
 
     def choose(self, signal: Signal, _: int) -> Rows:

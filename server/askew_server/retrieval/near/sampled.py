@@ -45,9 +45,9 @@ from numpy.typing import NDArray
 
 from askew.placement.problem import Disutility, Identity
 from askew.protocol.signal import Signal
-from askew_server.retrieval.near.density import ByNoise, Laws, People
+from askew_server.retrieval.near.density import ByNoise, ExpectedPeople, Laws
 from askew_server.retrieval.near.index import MetricIndex, Points, Rows
-from askew_server.retrieval.near.rules import AT_ONCE, Codebook, Kinds, ServedRule, checked
+from askew_server.retrieval.near.rules import AT_ONCE, CodebookRule, Kinds, ServedRule, checked
 
 Costs = NDArray[np.float32]
 Items = NDArray[np.int64]
@@ -123,7 +123,7 @@ class Objective:
     def __init__(
         self,
         index: MetricIndex,
-        people: People,
+        people: ExpectedPeople,
         disutility: Disutility | None = None,
         kinds: Kinds | None = None,
     ) -> None:
@@ -194,7 +194,7 @@ class ServedCodebook:
 
     def __init__(self, index: MetricIndex, disutility: Disutility | None = None) -> None:
         self._index, self._disutility = index, disutility or Identity()
-        self._codebook = Codebook(index, disutility)
+        self._codebook = CodebookRule(index, disutility)
         self._people = ByNoise(index.frame, FEW)
         self._around = Laws(self._made)
 

@@ -16,7 +16,7 @@ from askew.spaces.axes import AxisSpace
 from askew.spaces.map import Area, MapSpace, MetricSpace, Region
 from askew_server.retrieval.near import MetricIndex, near_rule_of, served_rule_of
 from askew_server.retrieval.near.density import low_discrepancy
-from askew_server.retrieval.near.index import Frame, frame_of
+from askew_server.retrieval.near.index import SpaceFrame, frame_of
 
 K, PEOPLE, LEVELS = 8, 128, 65535
 
@@ -25,7 +25,7 @@ class Plain:
     """The rule without an index, a cache, or an array that is not needed."""
 
     def __init__(self, space: MetricSpace, coordinates: Array) -> None:
-        self.frame: Frame = frame_of(space)
+        self.frame: SpaceFrame = frame_of(space)
         self.items = self.frame.tree(self.frame.grid(coordinates))
         first = (np.arange(PEOPLE) + 0.5) / PEOPLE
         others = low_discrepancy(PEOPLE, space.dimension - 1)
