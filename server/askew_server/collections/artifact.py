@@ -26,11 +26,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.catalog.listing import Attribute, AttributeKind
+from askew.catalog.listing import Attribute
 from askew.errors import ArtifactError, AskewError, OutOfRange
 from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule
 from askew.protocol.rule_kind import MetricRuleKind
@@ -54,8 +53,6 @@ from askew_server.taste.model.directory import (
     Arrays,
     Count,
     SignedCard,
-    Strict,
-    Version,
     decode_arrays,
     decode_card,
     encode_arrays,
@@ -84,42 +81,13 @@ class Keys:
     lower: NDArray[np.uint64] = field(repr=False)
 
 
-class AttributeFields(Strict, frozen=True):
-    """A column of attributes."""
-
-    name: str
-    kind: AttributeKind
-    live: bool
-    unit: str
-    words: tuple[str, ...]
-
-
-class CollectionFields(Strict, frozen=True):
-    """A collection, but for its items."""
-
-    name: str
-    version: Version
-    n_items: Count
-    source: str
-    simulated: bool
-    attributes: list[AttributeFields]
-
-    def card(self) -> CollectionCard:
-        """The core's. Raises OutOfRange."""
-        if self.n_items > MAX_ITEMS:
-            raise OutOfRange("the number of items", f"at most {MAX_ITEMS}")
-        attributes = [Attribute(**msgspec.structs.asdict(each)) for each in self.attributes]
-        said = (self.name, self.version, self.n_items, self.source, self.simulated)
-        return CollectionCard(*said, tuple(attributes))
-
-
 class MetricCardFields(SignedCard, frozen=True, kw_only=True):
     """The card of a metric model. density: whom its rule expects where, in words."""
 
     kind: Literal["metric"]
     schema_version: Literal[1]
     space: SpaceFields
-    collections: list[CollectionFields]
+    collections: list[CollectionCard]
     max_slate_size: Count
     rule: MetricRuleKind
     density: str
@@ -127,9 +95,11 @@ class MetricCardFields(SignedCard, frozen=True, kw_only=True):
 
     def card(self) -> MetricCard:
         """The core's. Raises AskewError for anything that makes none."""
+        if any(each.n_items > MAX_ITEMS for each in self.collections):
+            raise OutOfRange("the number of items", f"at most {MAX_ITEMS}")
         return MetricCard(
             space=self.space.space(),
-            collections=tuple([each.card() for each in self.collections]),
+            collections=tuple(self.collections),
             max_slate_size=self.max_slate_size,
             rule=MetricRule(self.rule, self.density),
         )
@@ -209,7 +179,7 @@ def _fields_of(model: MetricModel, files: folder.Files) -> MetricCardFields:
         kind="metric",
         schema_version=1,
         space=fields_of(card.space),
-        collections=[_collection_fields(each) for each in card.collections],
+        collections=list(card.collections),
         max_slate_size=card.max_slate_size,
         rule=card.rule.kind,
         density=card.rule.density,
@@ -217,12 +187,6 @@ def _fields_of(model: MetricModel, files: folder.Files) -> MetricCardFields:
         files={name: folder.describe(data) for name, data in files.items()},
         card_sha256=UNSIGNED,
     )
-
-
-def _collection_fields(card: CollectionCard) -> CollectionFields:
-    attributes = [AttributeFields(a.name, a.kind, a.live, a.unit, a.words) for a in card.attributes]
-    said = (card.name, card.version, card.n_items, card.source, card.simulated)
-    return CollectionFields(*said, attributes)
 
 
 def _arrays_of(collection: Collection) -> Arrays:
