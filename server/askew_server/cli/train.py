@@ -37,7 +37,7 @@ _OPTIONS = (
     click.option(
         "--prior-file",
         type=click.Path(path_type=Path),
-        help="Public prior: ratings of published people, or vectors of their tastes.",
+        help="Public prior: ratings of people who published them.",
     ),
     click.option(
         "--prior-dp",
@@ -81,7 +81,8 @@ class PriorOptions:
         counts: the least count that is a like, where files hold counts. ratings: of the people
         trained on. seen: what `look` found there.
         """
-        from askew_server.taste.prior.source import Cohort, read_published
+        from askew_server.ratings import read_ratings
+        from askew_server.taste.prior.source import Cohort, PublishedRatings
 
         given = [self.prior_file, self.prior_dp, self.prior_cohort]
         if sum(each is not None for each in given) > 1:
@@ -89,7 +90,8 @@ class PriorOptions:
         if self.prior_dp is not None:
             yield from self._released(self.prior_dp, ratings, seen)
         elif self.prior_file is not None:
-            yield read_published(self.prior_file, counts)
+            table, _ = read_ratings(self.prior_file, counts=counts)
+            yield PublishedRatings(table, self.prior_file.name)
         else:
             yield None if self.prior_cohort is None else Cohort(self.prior_cohort)
 

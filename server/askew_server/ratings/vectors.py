@@ -58,18 +58,6 @@ def read_vectors(path: Path) -> Vectors:
     return Vectors(numbers, keys)
 
 
-def has_vectors(path: Path) -> bool:
-    """Whether a file is meant to hold vectors, and no ratings. Raises DataError."""
-    if path.suffix == ".parquet":
-        from pyarrow import parquet
-
-        from askew_server.ratings.columns import parquet_failures
-
-        with open_file(path) as raw, parquet_failures(path):
-            return "vector" in parquet.read_schema(raw).names
-    return path.suffix in (".npz", ".safetensors")
-
-
 def _checked_numbers(path: Path, numbers: NDArray[Any], keys: tuple[str, ...] | None) -> _Numbers:
     if numbers.dtype.kind != "f":
         raise DataError(f"{path}: vectors must be floating-point numbers, not {numbers.dtype}")

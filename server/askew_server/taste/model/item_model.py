@@ -48,7 +48,7 @@ from askew_server.taste.model.shared_slate import (
 )
 from askew_server.taste.model.utility_table import FileSize, of_catalog, sized, with_table
 from askew_server.taste.prior.people import PriorPeople, served_slates
-from askew_server.taste.prior.source import MadeUpRatings, PriorSource, Trained, check_needs
+from askew_server.taste.prior.source import PriorSource, PublishedRatings, Trained, check_needs
 from askew_server.taste.training import given_vectors
 from askew_server.taste.training.buckets import favorites, pool_of
 from askew_server.taste.training.factors import (
@@ -298,7 +298,9 @@ def import_model(  # noqa: PLR0913
         check_people(people, items)
     rng = np.random.default_rng([options.training.seed, 16])  # made-up people: protects nobody
     folded = for_devices(items.vectors)
-    prior = MadeUpRatings(as_ratings(given_vectors.made_up(folded, rng), items, options.scale))
+    prior = PublishedRatings(
+        as_ratings(given_vectors.made_up(folded, rng), items, options.scale), None
+    )
     if people is None:
         likes = given_vectors.made_up(folded, rng)
         source = (

@@ -23,7 +23,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from hashlib import sha256
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -37,11 +36,9 @@ from askew.protocol.model_card import ModelCard
 from askew.protocol.rule_kind import RuleKind
 from askew.retrieval.buckets import BucketRule
 from askew.spaces.buckets import Meanings
-from askew.spaces.encoder import MAX_SIZE
 from askew.spaces.vectors import FeatureSpace
 from askew_server.ledger import Charge, ChargeRequest, EventDigests, Ledger
-from askew_server.ratings import RatingTable, read_ratings
-from askew_server.ratings.vectors import has_vectors, read_vectors
+from askew_server.ratings import RatingTable
 from askew_server.taste.prior.gaussian import GaussianPrior, PriorPlan
 from askew_server.taste.prior.people import PriorPeople, as_they_are, of_tastes
 from askew_server.taste.training.factors import Tastes, fold_in_people, snapshot
@@ -159,7 +156,6 @@ def slates_of_arrays(arrays: Arrays, card: ModelCard) -> BucketRule | None:
 
 
 MADE_UP = 2000  # people drawn from a fitted Gaussian
-_MOST_PEOPLE = 100_000
 _LONGEST_NAME = 200
 _GIVEN = "given the item vectors, which are learned from the same people without it"
 _FIXED = "with item vectors of another model, which must not be made of the same people"
@@ -219,52 +215,28 @@ class Cohort:
 
 @dataclass(frozen=True)
 class PublishedRatings:
-    """Ratings that somebody made public, of any people; items are matched by key."""
+    """Ratings that somebody made public, of any people; items are matched by key. name: of their
+    file; None where they were simulated from item vectors alone, and are nobody's.
+    """
 
     table: RatingTable = field(repr=False)
-    name: str
+    name: str | None
     own: bool = False
 
     def people(self, trained: Trained) -> PriorPeople:
         """The people, folded in as devices fold in. Raises DataError where no item is known."""
         try:
-            tastes = _tastes_of(self.table, trained)
+            spread = people_by_key(self.table, trained.keys, trained.space.scale)
+            profiles = snapshot(spread, trained.seed)
+            tastes = fold_in_people(profiles, trained.vectors, trained.tastes.least_likes)
         except DataError as error:
             raise DataError(f"{self.name}: {error}") from None
         origin = f"published ratings {self.name}: {len(tastes.vectors):,} people"
+        if self.name is None:
+            origin = (
+                f"{len(tastes.vectors):,} made-up people, SIMULATED from the item vectors alone"
+            )
         return as_they_are(tastes, trained.vectors, trained.space.encoder, origin)
-
-
-@dataclass(frozen=True)
-class MadeUpRatings:
-    """Ratings that were simulated from item vectors alone: they are nobody's."""
-
-    table: RatingTable = field(repr=False)
-    own: bool = False
-
-    def people(self, trained: Trained) -> PriorPeople:
-        """The people, folded in as devices fold in."""
-        tastes = _tastes_of(self.table, trained)
-        origin = f"{len(tastes.vectors):,} made-up people, SIMULATED from the item vectors alone"
-        return as_they_are(tastes, trained.vectors, trained.space.encoder, origin)
-
-
-@dataclass(frozen=True, eq=False)
-class PublishedTastes:
-    """Tastes (m, D) that somebody made public, in the coordinates of this very model."""
-
-    tastes: NDArray[np.float32] = field(repr=False)
-    name: str
-    own: bool = False
-
-    def people(self, trained: Trained) -> PriorPeople:
-        """The people, taken to have seen nothing. Raises DataError for another dimension."""
-        wanted = trained.space.ranking_dimension
-        if self.tastes.shape[1:] != (wanted,):
-            raise DataError(f"{self.name}: its tastes must have {wanted} coordinates")
-        seen = csr_array((len(self.tastes), len(trained.keys)))
-        origin = f"published tastes {self.name}: {len(self.tastes):,} people"
-        return of_tastes(self.tastes, seen, trained.space.encoder, origin)
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,28 +262,6 @@ class DPGaussian:
             f"{_NOT_COVERED}"
         )
         return of_tastes(tastes, seen, trained.space.encoder, origin)
-
-
-def _tastes_of(table: RatingTable, trained: Trained) -> Tastes:
-    spread = people_by_key(table, trained.keys, trained.space.scale)
-    profiles = snapshot(spread, trained.seed)
-    return fold_in_people(profiles, trained.vectors, trained.tastes.least_likes)
-
-
-def read_published(path: Path, counts: float | None = None) -> PriorSource:
-    """A file's prior: ratings, or tastes as `read_vectors` takes them.
-
-    counts: the least count that is a like, where files of ratings hold counts. Raises DataError.
-    """
-    if not has_vectors(path):
-        table, _ = read_ratings(path, counts=counts)
-        return PublishedRatings(table, path.name)
-    tastes = read_vectors(path).numbers
-    if len(tastes) > _MOST_PEOPLE:
-        raise DataError(f"{path}: at most {_MOST_PEOPLE:,} people have a place in a prior")
-    if (np.abs(tastes) > MAX_SIZE).any():
-        raise DataError(f"{path}: tastes must be numbers up to {MAX_SIZE:g} in size")
-    return PublishedTastes(tastes.astype(np.float32), path.name)
 
 
 def check_needs(rule: RuleKind | None, prior: PriorSource | None) -> None:

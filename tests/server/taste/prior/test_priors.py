@@ -9,7 +9,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -18,7 +17,7 @@ from safetensors.numpy import load as decode
 
 from askew.dp.composition import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
-from askew.errors import ArtifactError, DataError, ParameterError
+from askew.errors import ArtifactError, ParameterError
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.rule_kind import RuleKind
@@ -27,7 +26,7 @@ from askew.retrieval.posterior import covered
 from askew_server.cli.main import cli
 from askew_server.demo.simulation import films, simulate
 from askew_server.ledger import EventDigests, Ledger
-from askew_server.ratings import RatingTable
+from askew_server.ratings import RatingTable, read_ratings
 from askew_server.release.plan import place_of_file
 from askew_server.retrieval.served import snapshot_of
 from askew_server.retrieval.snapshot import Retriever
@@ -41,8 +40,7 @@ from askew_server.taste.prior.source import (
     SLATE_KINDS,
     Cohort,
     PriorSource,
-    PublishedTastes,
-    read_published,
+    PublishedRatings,
 )
 from askew_server.taste.training import buckets
 from askew_server.taste.training.buckets import BucketDesign
@@ -364,38 +362,12 @@ def test_published_ratings_are_folded_in_and_unknown_items_left_out(tmp_path: Pa
     keys = {**dict(enumerate(public.item_keys)), 3: "a film that the model does not have"}
     lines = [f"{person},{keys[item]},{rating}" for person, item, rating in rows]
     path.write_text("\n".join(["user,item,rating", *lines]))
-    model = with_prior(read_published(path))
+    model = with_prior(PublishedRatings(read_ratings(path)[0], path.name))
     assert model.prior is not None
     assert model.card.rule.prior == f"published ratings public.csv: {len(model.prior)} people"
     assert 60 <= len(model.prior) <= 80
     gone = model.keys.index(public.item_keys[3])
     assert model.prior.seen[:, [gone]].sum() == 0
-
-
-def test_published_tastes_come_as_vectors(tmp_path: Path) -> None:
-    tastes = np.random.default_rng(4).normal(0, 0.2, (50, 6)).astype(np.float32)
-    np.savez(tmp_path / "p.npz", vectors=tastes)
-    rows = ", ".join(f"({row})" for row in tastes.tolist())
-    duckdb.sql(f"COPY (FROM (VALUES {rows}) AS t(vector)) TO '{tmp_path}/p.parquet'")
-    for name in ("p.npz", "p.parquet"):
-        model = with_prior(read_published(tmp_path / name))
-        assert model.prior is not None
-        assert model.prior.tastes == pytest.approx(tastes, abs=1e-6)
-        assert model.card.rule.prior == f"published tastes {name}: 50 people"
-
-
-def test_points_of_another_dimension_are_refused() -> None:
-    with pytest.raises(DataError, match="6 coordinates"):
-        with_prior(PublishedTastes(np.zeros((3, 2), np.float32), "p"))
-
-
-@pytest.mark.parametrize(
-    "vectors", [np.full((2, 6), 1e9), np.zeros((100_001, 1)) + 1, np.full((2, 6), np.nan)]
-)
-def test_tastes_that_nobody_can_have_are_refused(tmp_path: Path, vectors: np.ndarray) -> None:
-    np.savez(tmp_path / "p.npz", vectors=vectors)
-    with pytest.raises(DataError, match=r"p\.npz: "):
-        read_published(tmp_path / "p.npz")
 
 
 # -- the command -----------------------------------------------------------------------------------
