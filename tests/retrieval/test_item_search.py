@@ -218,7 +218,7 @@ def test_most_items_are_left_out_and_none_that_could_be_an_answer(k: int, d: int
     rng = np.random.default_rng(7)
     encoder, vectors = encoder_of(rng, d, 6), vectors_of(rng, "random", 3000, 6)
     layers = upper_layers(linear(encoder, vectors), encoder, (k, 9), 1 << 12)
-    points = points_of(rng, encoder, 2000)
+    points = points_of(rng, encoder, 600)
     exact = np.stack([np.vecdot(vectors.astype("f8"), t) for t in encoder.decode(points)])
     best = np.argpartition(-exact, k, axis=1)[:, :k]
     near = lists_of(layers, encoder, points, k)

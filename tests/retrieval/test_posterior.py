@@ -1,15 +1,19 @@
-"""The rule with a prior: Bayes by brute force, a floor that holds, and what sampling costs."""
+"""The rule with a prior: the likelihood of a signal, the cover of people, the answer."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from askew.errors import OutOfRange, ParameterError
+from askew.errors import DimensionMismatch, OutOfRange, ParameterError
 from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.signal import Signal
@@ -18,13 +22,213 @@ from askew.retrieval.posterior import (
     Prior,
     cover,
     covered,
+    covered_by_each,
+    gains,
     lattice_log_likelihood,
+    response_log_likelihood,
     systematic,
 )
 
+TERMS = 400  # (2/3)**400 < 1e-70 of either draw lies beyond
+COARSE = LatticeLaplace(step_exponent=1, inverse_rate=2)  # step 1/2, r = 2/3
+
+
+def geometric(n: int, q: int) -> Fraction:
+    return Fraction(1, q + 1) * Fraction(q, q + 1) ** n if n >= 0 else Fraction(0)
+
+
+def noise_law(n: int, q: int) -> Fraction:
+    """P(G1 - G2 = n), summed over G2."""
+    terms = (geometric(n + g, q) * geometric(g, q) for g in range(TERMS))
+    return sum(terms, Fraction(0))
+
+
+def drawn_with(z: int, u: Fraction, lattice: LatticeLaplace) -> Fraction:
+    """P(Z = z | u): J is one of the two lattice points around u."""
+    place = u * 2**lattice.step_exponent
+    below, up = divmod(place, 1)
+    q = lattice.inverse_rate
+    return Fraction((1 - up) * noise_law(z - below, q) + up * noise_law(z - below - 1, q))
+
+
+@pytest.mark.parametrize("u", ["0", "1/2", "3/8", "15/16", "7/4", "1"])
+def test_it_is_the_law_of_the_noise_on_and_off_the_lattice(u: str) -> None:
+    """Planted bug: the law of the nearest lattice point alone; off by 12 % at 3/8."""
+    exact = Fraction(u)
+    for z in range(-6, 9):
+        expected = drawn_with(z, exact, COARSE)
+        found = lattice_log_likelihood(COARSE, [z], np.array([[float(exact)]]))
+        assert math.exp(found[0]) == pytest.approx(float(expected), rel=1e-12)
+
+
+def test_probabilities_of_all_signals_sum_to_one() -> None:
+    points = np.array([[0.0, 1.3], [0.31, 0.7]])
+    total = sum(
+        np.exp(lattice_log_likelihood(COARSE, [a, b], points))
+        for a in range(-60, 61)
+        for b in range(-60, 61)
+    )
+    assert total == pytest.approx([1.0, 1.0], abs=1e-9)
+
+
+def test_coordinates_are_independent() -> None:
+    points = np.array([[0.25, 1.5], [1.0, 0.125]])
+    one = [lattice_log_likelihood(COARSE, [z], points[:, [j]]) for j, z in enumerate((3, -1))]
+    assert lattice_log_likelihood(COARSE, [3, -1], points) == pytest.approx(one[0] + one[1])
+
+
+def test_the_end_of_the_wire_stands_for_all_that_lies_beyond() -> None:
+    """P(Z >= L) = P(Z = L) / (1 - r) far out, where only the upper tail is left."""
+    points = np.array([[0.25], [1.0]])
+    inside = lattice_log_likelihood(COARSE, [COORDINATE_LIMIT - 1], points)
+    at_end = lattice_log_likelihood(COARSE, [COORDINATE_LIMIT], points)
+    log_r = math.log(2 / 3)
+    # The logarithms are near -1e9, so their difference is good to 1e-7.
+    assert at_end - inside == pytest.approx(log_r + math.log(3), abs=1e-5)
+
+
+def test_the_farthest_signal_of_the_finest_lattice_is_finite() -> None:
+    finest = LatticeLaplace.for_epsilon(Fraction(1024))
+    logs = lattice_log_likelihood(finest, [COORDINATE_LIMIT], np.array([[0.0], [64.0]]))
+    assert np.isfinite(logs).all()
+    assert logs[1] > logs[0]
+
+
+def test_points_of_another_dimension_are_refused() -> None:
+    with pytest.raises(DimensionMismatch):
+        lattice_log_likelihood(COARSE, [1, 2], np.zeros((3, 1)))
+
+
+def test_randomized_response_is_its_table() -> None:
+    response = RandomizedResponse(4, Fraction(5))  # 5/8 for one's own, 1/8 for each other
+    logs = response_log_likelihood(response, 2, np.array([0, 2, 3]))
+    assert np.exp(logs) == pytest.approx([1 / 8, 5 / 8, 1 / 8])
+    with pytest.raises(OutOfRange):
+        response_log_likelihood(response, 4, np.array([0]))
+
+
+Scores = NDArray[np.float32]
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """16 rows at a time, so that few rows are enough for several blocks."""
+    monkeypatch.setattr("askew.retrieval.posterior._AT_ONCE", 1)
+
+
+def plain_greedy(scores: Scores, weights: NDArray[np.float64], k: int) -> list[int]:
+    """Every gain computed every time, in double precision."""
+    chosen: list[int] = []
+    best = np.zeros(scores.shape[1])
+    while len(chosen) < k:
+        gains = np.maximum(scores - best, 0).astype(np.float64) @ weights
+        gains[chosen] = -1
+        chosen.append(int(gains.argmax()))
+        best = np.maximum(best, scores[chosen[-1]])
+    return chosen
+
+
+def made(seed: int, rows: int, people: int) -> tuple[Scores, NDArray[np.float32]]:
+    """Multiples of 1/16, weights of 1/64: every sum is exact, so that ties are ties."""
+    rng = np.random.default_rng(seed)
+    scores = (rng.integers(0, 9, (rows, people)) / 16).astype(np.float32)
+    weights = (rng.integers(1, 5, people) / 64).astype(np.float32)
+    return scores, weights
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 40), st.integers(1, 12), st.data())
+@settings(deadline=None)
+def test_lazy_choice_is_greedy_choice_ties_included(
+    seed: int, rows: int, people: int, data: st.DataObject
+) -> None:
+    """Planted bugs: only the first block looked at; a tie to the higher row."""
+    scores, weights = made(seed, rows, people)
+    k = data.draw(st.integers(1, rows))
+    assert cover(scores, weights, k) == plain_greedy(scores, weights.astype(float), k)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=30, deadline=None)
+def test_it_is_within_its_factor_of_the_best_of_all_subsets(seed: int, k: int) -> None:
+    scores, weights = made(seed, 8, 6)
+    best = max(covered(scores, weights, rows) for rows in combinations(range(8), k))
+    reached = covered(scores, weights, cover(scores, weights, k))
+    assert (1 - np.exp(-1)) * best - 1e-6 <= reached <= best + 1e-6
+
+
+def test_equal_rows_tie_to_the_lower_wherever_they_stand() -> None:
+    """Row sums of awkward lengths round alike for equal rows: the block does not matter."""
+    rng = np.random.default_rng(3)
+    row = rng.random(1237, dtype=np.float32)
+    scores = np.tile(row, (53, 1))
+    weights = rng.random(1237, dtype=np.float32)
+    assert cover(scores, weights, 4) == [0, 1, 2, 3]
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 20), st.integers(1, 12))
+@settings(deadline=None)
+def test_what_is_held_already_is_no_gain(seed: int, rows: int, people: int) -> None:
+    """Greedy on gains is greedy on the best of what is held and chosen, every gain computed anew.
+
+    Planted bug: the scores themselves, as if nothing were held.
+    """
+    scores, weights = made(seed, rows, people)
+    held = (np.random.default_rng(seed).integers(0, 9, people) / 16).astype(np.float32)
+    chosen: list[int] = []
+    best = held.astype(float)
+    for _ in range(rows):
+        added = np.maximum(scores, best) @ weights.astype(float) - best @ weights
+        added[chosen] = -1
+        chosen.append(int(added.argmax()))
+        best = np.maximum(best, scores[chosen[-1]])
+    assert cover(gains(scores, held), weights, rows) == chosen
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=30, deadline=None)
+def test_gains_are_within_the_factor_of_the_best_complement(seed: int, k: int) -> None:
+    """Of all subsets, in what people have in the end less what they had."""
+    scores, weights = made(seed, 8, 6)
+    held = (np.random.default_rng(seed).integers(0, 9, 6) / 16).astype(np.float32)
+
+    def added(rows: Sequence[int]) -> float:
+        return float((np.maximum(scores[list(rows)].max(axis=0), held) - held) @ weights)
+
+    best = max(added(rows) for rows in combinations(range(8), k))
+    reached = added(cover(gains(scores, held), weights, k))
+    assert (1 - np.exp(-1)) * best - 1e-6 <= reached <= best + 1e-6
+
+
+def test_every_beginning_is_worth_what_it_is_worth_alone() -> None:
+    scores, weights = made(4, 9, 20)
+    each = covered_by_each(scores, weights, [3, 1, 8])
+    assert each.tolist() == [covered(scores, weights, rows) for rows in ([3], [3, 1], [3, 1, 8])]
+
+
+def test_opposite_tastes_get_one_item_each() -> None:
+    """A checkerboard: the right answer is visible. The item that all like a little comes last."""
+    scores = np.array([[6, 6, 0, 0], [5, 5, 0, 0], [0, 0, 6, 6], [2, 2, 2, 2]], np.float32)
+    weights = np.full(4, 0.25, np.float32)
+    assert cover(scores, weights, 2) == [0, 2]
+
+
+def test_prefixes_are_the_choices_for_fewer() -> None:
+    scores, weights = made(5, 30, 50)
+    order = cover(scores, weights, 12)
+    assert [cover(scores, weights, k) for k in (1, 4, 9)] == [order[:1], order[:4], order[:9]]
+
+
+def test_more_items_than_there_are_is_refused() -> None:
+    scores, weights = made(1, 3, 3)
+    for k in (0, 4):
+        with pytest.raises(ParameterError):
+            cover(scores, weights, k)
+
+
 VERSION = "00" * 16
 LATTICE = LatticeLaplace.for_epsilon(Fraction(2))
-COARSE = LatticeLaplace(step_exponent=1, inverse_rate=2)
 
 
 def made_prior(seed: int = 0, people: int = 40, items: int = 12, d: int = 2) -> Prior:
