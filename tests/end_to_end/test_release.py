@@ -17,6 +17,7 @@ from pathlib import Path
 import duckdb
 import grpc
 import pytest
+from server.ledger.scenes import releases_of
 
 from askew.catalog.editions import FIRST
 from askew.catalog.held_file import HEAD_BYTES, Part
@@ -242,7 +243,7 @@ def test_a_server_that_stops_while_an_answer_waits_for_its_moment_stores_it(
     assert (running.returncode, out) == (0, ""), err
     place = Workplace(ledger=folder / DEFAULT_LEDGER)
     with Ledger(place.ledger, place.anchor_path) as ledger:
-        [answer] = [each for each in ledger.answers() if each.request.principal == name]
+        [answer] = releases_of(ledger, name)
     assert len(release_from_bytes(answer.payload).items) == 5
 
 

@@ -214,37 +214,10 @@ class Ledger:
         with self._store.transaction() as database:
             return tuple(budget for _, budget in reading.analyst_budgets(database, dataset))
 
-    def budget(self, principal: str, dataset: str) -> AnalystBudget:
-        """What an analyst was granted and has spent. Raises LedgerError if nothing was granted."""
-        with self._store.transaction() as database:
-            found = reading.newest_budget(database, dataset, principal)
-        if found is None:
-            raise LedgerError(f"{principal!r} has no budget for {dataset!r}")
-        return found
-
     def charges(self, dataset: str | None = None) -> tuple[Charge | StoredRelease, ...]:
         """Every charge, oldest first, fulfilled or not. Grants are in `budgets`."""
         with self._store.transaction() as database:
             return tuple(reading.all_paid(database, dataset))
-
-    def releases(self, dataset: str | None = None) -> tuple[StoredRelease, ...]:
-        """Every public release, oldest first: those charged without a principal."""
-        return tuple(each for each in self._stored(dataset) if each.request.principal is None)
-
-    def answers(self, dataset: str | None = None) -> tuple[StoredRelease, ...]:
-        """Every stored answer to an analyst, oldest first: those charged with a principal."""
-        return tuple(each for each in self._stored(dataset) if each.request.principal is not None)
-
-    def _stored(self, dataset: str | None) -> list[StoredRelease]:
-        return [each for each in self.charges(dataset) if isinstance(each, StoredRelease)]
-
-    def release(self, charge_id: int) -> StoredRelease:
-        """One public release. Raises LedgerError if there is none: no answer to an analyst."""
-        with self._store.transaction() as database:
-            found = reading.paid_by_id(database, charge_id)
-        if isinstance(found, Charge) or found.request.principal is not None:
-            raise LedgerError(f"there is no public release {charge_id}")
-        return found
 
     def verify(self) -> None:
         """Check the file, every hash and every total from the first row. Raises LedgerError."""

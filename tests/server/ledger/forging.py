@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from server.ledger.scenes import CAP, open_ledger, pure, request
+from server.ledger.scenes import CAP, open_ledger, pure, releases_of, request
 
 from askew.errors import LedgerFrozen
 from askew_server.ledger.anchor import AnchorFile
@@ -96,4 +96,4 @@ def assert_refused(folder: Path, words: str) -> None:
                 act()
         with pytest.raises(LedgerFrozen):
             ledger.verify()
-        assert len(ledger.releases()) == 1
+        assert len(releases_of(ledger)) == 1

@@ -11,7 +11,7 @@ from pathlib import Path
 from askew.dp.analyst import PayWhatYouGet
 from askew.dp.composition import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, ApproximateDP, BoundedRange, PureDP
-from askew_server.ledger import Charge, ChargeRequest, Ledger
+from askew_server.ledger import AnalystBudget, Charge, ChargeRequest, Ledger, StoredRelease
 
 CAP = PrivacyFilter(epsilon=Fraction(10), delta=Fraction(1, 10**6), slack=Fraction(1, 10**9))
 TERMS = PayWhatYouGet(
@@ -76,3 +76,14 @@ def charged(ledger: Ledger, wanted: ChargeRequest) -> Charge:
 
 def epsilon_spent(ledger: Ledger) -> Fraction:
     return ledger.dataset("plays").spent.epsilon
+
+
+def releases_of(ledger: Ledger, principal: str | None = None) -> tuple[StoredRelease, ...]:
+    """The public releases of a ledger, or the stored answers to an analyst, oldest first."""
+    stored = (each for each in ledger.charges() if isinstance(each, StoredRelease))
+    return tuple(each for each in stored if each.request.principal == principal)
+
+
+def budget_of(ledger: Ledger, principal: str, dataset: str = "plays") -> AnalystBudget:
+    """The newest budget of an analyst."""
+    return [each for each in ledger.budgets(dataset) if each.principal == principal][-1]

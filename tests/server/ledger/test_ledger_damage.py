@@ -22,12 +22,14 @@ from server.ledger.scenes import (
     ENVIRONMENT,
     TERMS,
     answer,
+    budget_of,
     charged,
     epsilon_spent,
     files,
     new_ledger,
     open_ledger,
     pure,
+    releases_of,
     request,
 )
 
@@ -79,7 +81,6 @@ def spend(ledger):
     except LedgerError as error:
         return [granted, stored, str(error)]
 """
-
 FILE_LIMIT = f"""
 import json, resource, signal, sys
 from fractions import Fraction
@@ -104,7 +105,7 @@ def check_full_disk(folder: Path, granted: int, stored: int, text: str, late: in
         ledger.verify()
         more = [c for c in ledger.charges() if c.request.key.startswith("more")]
         assert len(more) == granted
-        kept = [r for r in ledger.releases() if r.request.key.startswith("more")]
+        kept = [r for r in releases_of(ledger) if r.request.key.startswith("more")]
         assert len(kept) == stored
         assert len([c for c in ledger.charges() if c.request.key.startswith("late")]) == late
         assert epsilon_spent(ledger) == 3 + (granted + late) * Fraction(1, 10**6)
@@ -289,7 +290,7 @@ def state(folder: Path) -> tuple[object, ...]:
     with open_ledger(folder) as ledger:
         if ledger.frozen is not None:
             raise LedgerFrozen(ledger.frozen)
-        return ledger.datasets(), ledger.charges(), ledger.releases()
+        return ledger.datasets(), ledger.charges(), releases_of(ledger)
 
 
 def flip(path: Path, at: int) -> None:
@@ -444,8 +445,8 @@ def test_a_restored_backup_freezes_spending_and_not_reading(restored: Path) -> N
         ):
             with pytest.raises(LedgerFrozen, match="an old copy of the ledger was restored"):
                 act()
-        assert len(ledger.releases()) == 2
-        assert ledger.charge(request("monday")) == ledger.releases()[0]
+        assert len(releases_of(ledger)) == 2
+        assert ledger.charge(request("monday")) == releases_of(ledger)[0]
         assert epsilon_spent(ledger) == 3
 
 
@@ -476,7 +477,7 @@ def test_a_loss_closes_the_budgets_of_analysts(folder: Path) -> None:
         ledger.unfreeze("restored")
         spent = epsilon_spent(ledger)
         assert spent == 3 + TERMS.total_loss().epsilon
-        assert ledger.budget("ann", "plays").closed
+        assert budget_of(ledger, "ann").closed
         with pytest.raises(LedgerError, match="no budget"):
             ledger.charge(answer("q2", 5))
         ledger.grant("plays", "ann", TERMS)

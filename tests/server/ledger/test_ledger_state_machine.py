@@ -24,10 +24,12 @@ from server.ledger.scenes import (
     TERMS,
     UNIT,
     answer,
+    budget_of,
     files,
     new_ledger,
     open_ledger,
     pure,
+    releases_of,
     request,
 )
 
@@ -199,11 +201,11 @@ class Clerk(RuleBasedStateMachine):
             for each in self.ledger.charges()
         }
         assert actual == {at: (wanted, n) for at, (wanted, n, _) in self.book.paid.items()}
-        payloads = {each.id: each.payload for each in self.ledger.releases()}
+        payloads = {each.id: each.payload for each in releases_of(self.ledger)}
         public = [(n, got) for (who, _), (_, n, got) in self.book.paid.items() if not who]
         assert payloads == {n: got for n, got in public if got is not None}
         if self.book.answered is not None:
-            assert self.ledger.budget("ann", "plays").answered == self.book.answered
+            assert budget_of(self.ledger, "ann").answered == self.book.answered
         self.ledger.verify()
 
 

@@ -10,7 +10,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from server.ledger.scenes import ENVIRONMENT, TERMS, answer, charged, new_ledger, open_ledger
+from server.ledger.scenes import (
+    ENVIRONMENT,
+    TERMS,
+    answer,
+    budget_of,
+    charged,
+    new_ledger,
+    open_ledger,
+    releases_of,
+)
 
 from askew.dp.analyst import AnalystUsage
 from askew.errors import ChargePending
@@ -65,7 +74,7 @@ def test_a_crash_before_the_charge_is_committed_spends_nothing(
         assert ledger.frozen is None
         ledger.verify()
         assert ledger.charges() == ()
-        assert ledger.budget("ann", "plays").answered == AnalystUsage()
+        assert budget_of(ledger, "ann").answered == AnalystUsage()
         assert isinstance(ledger.charge(answer("q1", 5)), Charge)
 
 
@@ -80,7 +89,7 @@ def test_a_crash_after_the_charge_is_committed_spends_it_for_good(
         assert ledger.frozen is None
         with pytest.raises(ChargePending):
             ledger.charge(answer("q1", 5))
-        assert ledger.budget("ann", "plays").answered == AnalystUsage(outputs=5, calls=1)
+        assert budget_of(ledger, "ann").answered == AnalystUsage(outputs=5, calls=1)
         assert isinstance(ledger.charge(answer("q2", 5)), Charge)
         ledger.verify()
 
@@ -96,7 +105,7 @@ def test_a_crash_before_the_release_is_committed_loses_budget_never_privacy(
         ledger.verify()
         with pytest.raises(ChargePending):
             ledger.charge(answer("q1", 5))
-        assert ledger.budget("ann", "plays").answered == AnalystUsage(outputs=5, calls=1)
+        assert budget_of(ledger, "ann").answered == AnalystUsage(outputs=5, calls=1)
 
 
 @pytest.mark.parametrize(("when", "step"), [*AFTER_THE_COMMIT, ("at", "the end")])
@@ -107,7 +116,7 @@ def test_a_release_that_is_committed_is_the_only_one(folder: Path, when: str, st
         found = ledger.charge(answer("q1", 5))
         assert isinstance(found, StoredRelease)
         assert (str(found.id), found.payload.hex()) == (said["charged"], said["drawn"])
-        assert ledger.budget("ann", "plays").answered == AnalystUsage(outputs=2, calls=1)
+        assert budget_of(ledger, "ann").answered == AnalystUsage(outputs=2, calls=1)
         ledger.fulfill(charged(ledger, answer("q2", 5)).id, b"next", outputs=1)
         ledger.verify()
 
@@ -183,7 +192,7 @@ def check_after_kills(folder: Path, kills: int, seed: int) -> None:
         with open_ledger(folder) as ledger:
             ledger.verify()
             charges = {charge.id for charge in ledger.charges()}
-            stored = {release.id: release.payload.hex() for release in ledger.releases()}
+            stored = {release.id: release.payload.hex() for release in releases_of(ledger)}
             spent = ledger.dataset("plays").spent.epsilon
         assert drawn.keys() <= charges
         assert stored.items() <= drawn.items()

@@ -16,6 +16,7 @@ from server.ledger.scenes import (
     TERMS,
     UNIT,
     answer,
+    budget_of,
     charged,
     epsilon_spent,
     files,
@@ -163,7 +164,7 @@ def test_where_rows_were_lost_analysts_start_again(
     happen(folder)
     with open_ledger(folder) as ledger:
         ledger.unfreeze("I looked", nothing_lost=True)
-        assert ledger.budget("ann", "plays").closed
+        assert budget_of(ledger, "ann").closed
         with pytest.raises(LedgerError, match="no budget"):
             ledger.charge(answer("q1", 1))
 

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from fractions import Fraction
 
 import pytest
+from server.ledger.scenes import releases_of
 from server.release.small_log import COUNTS
 
 from askew.dp.release import release_from_bytes
@@ -122,7 +123,7 @@ def test_a_job_that_fails_after_its_charge_has_lost_it_and_is_not_drawn_again(
     assert spent(ledger) == 2
     with pytest.raises(ChargePending):
         Watched(ledger).job().publish(plan, request)
-    assert ledger.releases() == ()
+    assert releases_of(ledger) == ()
 
 
 def test_a_release_that_cannot_be_stored_is_not_shown(ledger: Ledger, plan_of: MakePlan) -> None:
@@ -134,5 +135,5 @@ def test_a_release_that_cannot_be_stored_is_not_shown(ledger: Ledger, plan_of: M
 
     with pytest.raises(LedgerError):
         Full(ledger).job().publish(plan_of(), plan_of().charge_request())
-    assert len(ledger.releases()) == 0
+    assert len(releases_of(ledger)) == 0
     assert spent(ledger) == 2

@@ -26,20 +26,10 @@ PATIENCE = 120  # seconds; only a hang waits for it
 CANARY = "canary-17"
 Run = Callable[..., int]
 Captured = pytest.CaptureFixture[str]
-
-
 KNOWN = ("release", "--events", "log.csv", "--catalog", "films.csv", "--epsilon", 20, "-k", 3)
 NO_GRANT = (
-    "--outputs",
-    1,
-    "--questions",
-    1,
-    "--epsilon-per-output",
-    0,
-    "--delta-per-question",
-    "1e-9",
-    "--slack",
-    "1e-9",
+    *("ledger", "grant", "--dataset", "films", "--principal", "ada", "--outputs", 1),
+    *("--questions", 1, "--epsilon-per-output", 0, "--delta-per-question", "1e-9"),
 )
 UNKNOWN = ("release", "--events", "log.csv", "--epsilon", 20, "--delta", "1e-9", "-k", 5)
 
@@ -179,21 +169,6 @@ def test_the_same_request_is_paid_once(opened: Path, run: Run, capsys: Captured)
     assert spent(run, capsys) == "20"
 
 
-def test_another_key_is_another_release(opened: Path, run: Run, capsys: Captured) -> None:
-    assert run(*KNOWN, "--key", "monday") == 0
-    assert run(*KNOWN, "--key", "tuesday") == 0
-    assert spent(run, capsys) == "40"
-
-
-def test_a_key_that_stands_for_another_request_is_refused(
-    opened: Path, run: Run, capsys: Captured
-) -> None:
-    assert run(*KNOWN, "--key", "monday") == 0
-    assert run(*KNOWN, "--key", "monday", "-k", 4) == FAILED
-    assert "key" in capsys.readouterr().err.splitlines()[-1]
-    assert spent(run, capsys) == "20"
-
-
 def test_a_budget_that_does_not_suffice_is_exit_code_3(
     opened: Path, run: Run, capsys: Captured
 ) -> None:
@@ -203,16 +178,6 @@ def test_a_budget_that_does_not_suffice_is_exit_code_3(
     assert charging.endswith("charging")
     assert refusal.startswith("askew-server: ")
     assert spent(run, capsys) == "0"
-
-
-def test_a_new_version_of_a_data_set_inherits_what_was_spent(
-    opened: Path, run: Run, capsys: Captured
-) -> None:
-    assert run(*KNOWN) == 0
-    newer = ("--dataset", "films", "--version", 2, "--epsilon", 30)
-    assert run("ledger", "open", *newer) == 0
-    assert run(*KNOWN) == BUDGET
-    assert spent(run, capsys) == "20"
 
 
 def test_two_data_sets_have_to_be_told_apart(opened: Path, run: Run, capsys: Captured) -> None:
@@ -245,7 +210,7 @@ def test_two_data_sets_have_to_be_told_apart(opened: Path, run: Run, capsys: Cap
         ("release", "--demo", "--epsilon", "0"),
         ("train", "--ratings", "log.csv", "--items", "films.csv", "--out", "m", "--epsilon", "0"),
         ("ledger", "open", "--dataset", "books", "--epsilon", "0", "--ledger", "new.sqlite"),
-        ("ledger", "grant", "--dataset", "films", "--principal", "ada", *NO_GRANT),
+        NO_GRANT,
         (*KNOWN, "--format", "xml"),
         ("releases", "show", "0"),
         ("serve-releases", "--token-key", "key"),
@@ -416,15 +381,6 @@ def test_a_catalog_that_will_not_do_is_refused_before_the_charge(
     assert spent(run, capsys) == "0"
 
 
-def test_a_limited_domain_takes_a_catalog_smaller_than_k(
-    opened: Path, run: Run, capsys: Captured
-) -> None:
-    (opened / "films.csv").write_text("item\nfilm 0\n")
-    numbers = ("--mechanism", "limited-domain", "--delta", "1e-9", "--format", "csv")
-    assert run(*KNOWN, *numbers) == 0
-    assert capsys.readouterr().out.split("\n")[1] == "1,film 0"
-
-
 def test_without_a_ledger_nothing_is_made(folder: Path, run: Run, capsys: Captured) -> None:
     before = contents(folder)
     assert run(*KNOWN) == FAILED
@@ -462,28 +418,12 @@ def test_releases_are_listed_in_every_form(
         assert re.findall(r"canonical|limited-domain", shown) == ["canonical", "limited-domain"]
 
 
-def test_an_empty_ledger_lists_nothing(opened: Path, run: Run, capsys: Captured) -> None:
-    assert run("releases", "list", "--format", "json") == 0
-    assert json.loads(capsys.readouterr().out) == []
-
-
 @pytest.mark.parametrize("form", ["table", "json", "csv"])
 def test_the_ledger_shows_charges_and_budgets_in_every_form(
     opened: Path, run: Run, capsys: Captured, form: str
 ) -> None:
-    terms = (
-        "--outputs",
-        100,
-        "--questions",
-        10,
-        "--epsilon-per-output",
-        "0.1",
-        "--delta-per-question",
-        "1e-9",
-    )
     assert run(*KNOWN) == 0
-    grant = ("ledger", "grant", "--dataset", "films", "--principal", "ada", *terms)
-    assert run(*grant, "--slack", "1e-8") == 0
+    assert run(*GRANT) == 0
     capsys.readouterr()
     assert run("ledger", "show", "--format", form) == 0
     shown = capsys.readouterr().out
@@ -529,17 +469,6 @@ def test_the_demo_needs_nothing_and_leaves_nothing(
     assert contents(folder) == before
 
 
-def test_a_key_and_a_token_are_made_for_one_principal(
-    folder: Path, run: Run, capsys: Captured
-) -> None:
-    from askew_server.serving.bearer import read_key
-
-    assert run("token", "key", "analysts.key") == 0
-    assert run("token", "mint", "--token-key", "analysts.key", "--principal", "ada") == 0
-    token = capsys.readouterr().out.strip()
-    assert read_key(folder / "analysts.key").verified(f"Bearer {token}").principal == "ada"
-
-
 COMMANDS = [
     ("explain",),
     ("release",),
@@ -571,23 +500,334 @@ def test_every_command_helps_with_an_example(
     assert f"askew-server {' '.join(command)}" in shown
 
 
-def test_progress_is_for_terminals_only(opened: Path) -> None:
-    """On a pipe, standard error holds the plan; on a terminal, what is being done as well."""
-    command = [sys.executable, "-m", "askew_server", *map(str, KNOWN), "--format", "json"]
-    piped = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
-    assert "counting ..." not in piped.stderr
-    assert "\x1b" not in piped.stderr
+GRANT = (
+    *("ledger", "grant", "--dataset", "films", "--principal", "ada", "--outputs", 100),
+    *("--questions", 10, "--epsilon-per-output", "0.1", "--delta-per-question", "1e-9"),
+    *("--slack", "1e-8"),
+)
+
+
+def charges(run: Run, capsys: Captured) -> list[dict[str, str]]:
+    capsys.readouterr()
+    assert run("ledger", "show", "--format", "csv") == 0
+    return [*csv.DictReader(io.StringIO(capsys.readouterr().out))]
+
+
+# -- what a charge was for ------------------------------------------------------------------------
+
+
+def test_a_charge_is_called_what_was_released_for_it(
+    opened: Path, run: Run, capsys: Captured
+) -> None:
+    """Planted bug: a prior, and a charge that has no release, called a public list."""
+    from fractions import Fraction
+
+    from askew.dp.analyst import PayWhatYouGet
+    from askew.dp.privacy import ADD_OR_REMOVE_ONE, PureDP
+    from askew_server.ledger import Charge, ChargeRequest, Ledger
+
+    assert run(*KNOWN) == 0
+    assert run(*GRANT) == 0
+    terms = PayWhatYouGet(
+        k_star=100,
+        l_star=10,
+        epsilon=Fraction(1, 10),
+        delta=Fraction(1, 10**9),
+        slack=Fraction(1, 10**8),
+    )
+    loss = PureDP(Fraction(1), ADD_OR_REMOVE_ONE)
+    with Ledger(opened / "askew-ledger.sqlite", opened / "askew-ledger.sqlite.anchor") as book:
+
+        def charge(key: str, principal: str | None = None) -> int:
+            spend = terms.answer(5) if principal else loss
+            request = ChargeRequest(
+                dataset="films",
+                version="1",
+                key=key,
+                digest=bytes(32),
+                loss=spend,
+                principal=principal,
+            )
+            made = book.charge(request)
+            assert isinstance(made, Charge)
+            return made.id
+
+        book.fulfill(charge("prior 1"), b'{"kind": "prior", "version": 1}')
+        charge("crashed")
+        book.fulfill(charge("asked", "ada"), b"an answer", 3)
+        charge("asked and crashed", "ada")
+    assert [row["released"] for row in charges(run, capsys)] == [
+        "list",
+        "prior",
+        "nothing",
+        "answer",
+        "nothing",
+    ]
+
+
+# -- what is left ---------------------------------------------------------------------------------
+
+
+def test_a_refused_release_says_what_is_left_of_the_data_sets_budget(
+    opened: Path, run: Run, capsys: Captured
+) -> None:
+    """Planted bug: the device's words, "lifetime cap", to somebody who has none."""
+    assert run(*KNOWN) == 0
+    assert run(*KNOWN, "--epsilon", 21) == BUDGET
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said == (
+        "askew-server: this would cost 21 epsilon; 20 of the data set's budget of 40 is spent, "
+        "20 is left"
+    )
+
+
+def test_a_refused_grant_says_the_same(opened: Path, run: Run, capsys: Captured) -> None:
+    assert run(*GRANT, "--outputs", 40_000) == BUDGET
+    assert "of the data set's budget of 40 is spent, 40 is left" in capsys.readouterr().err
+
+
+def test_a_refused_delta_is_called_delta(opened: Path, run: Run, capsys: Captured) -> None:
+    unknown = ("release", "--events", "log.csv", "--epsilon", 20, "--delta", "1e-5", "-k", 5)
+    assert run(*unknown) == BUDGET
+    assert "this would cost 1e-05 delta; 0 of the data set's" in capsys.readouterr().err
+
+
+# -- which releases there are ---------------------------------------------------------------------
+
+
+NAMING = [
+    ("releases", "show", 999),
+    ("serve", "--demo", "--ledger", "askew-ledger.sqlite", "--port", 0, "--popularity", 999),
+]
+
+
+@pytest.mark.parametrize("command", NAMING, ids=["show", "serve"])
+def test_a_release_that_is_not_there_is_answered_with_those_that_are(
+    opened: Path, run: Run, capsys: Captured, command: tuple[object, ...]
+) -> None:
+    assert run(*command) == FAILED
+    assert "no release 999; it has none yet" in capsys.readouterr().err
+    assert run(*KNOWN, "--key", "a") == 0
+    assert run(*KNOWN, "--key", "b") == 0
+    capsys.readouterr()
+    assert run(*command) == FAILED
+    assert "askew-ledger.sqlite has no release 999; it has 2, 4\n" in capsys.readouterr().err
+
+
+def test_a_release_of_other_items_orders_no_cold_start(
+    opened: Path, run: Run, capsys: Captured
+) -> None:
+    """Planted bug: "0 items", and newcomers who are told that they see it."""
+    assert run(*KNOWN, "--key", "a") == 0
+    capsys.readouterr()
+    assert run(*NAMING[1][:-1], 2) == FAILED
+    said = capsys.readouterr().err
+    assert re.search(
+        r"release 2 orders no cold start: none of its \d+ items is in the catalog", said
+    )
+
+
+def test_the_releases_that_are_named_are_bounded(opened: Path, run: Run, capsys: Captured) -> None:
+    for number in range(22):
+        assert run(*KNOWN, "--epsilon", 1, "--key", number) == 0
+    capsys.readouterr()
+    assert run("releases", "show", 999) == FAILED
+    said = capsys.readouterr().err
+    assert said.count(",") == 20  # nineteen between twenty numbers, one before the advice
+    assert "and more, see askew-server releases list" in said
+
+
+# -- formulas -------------------------------------------------------------------------------------
+
+
+HOSTILE = ["=1+1", "+1", "-1", "@a", "'a", "''", "＝1", "a=1", '=HYPERLINK("x","y")', "harmless"]  # noqa: RUF001
+
+
+def release_hostile(folder: Path, run: Run, form: str) -> None:
+    (folder / "items.parquet").unlink(missing_ok=True)
+    with duckdb.connect() as database:
+        database.execute("CREATE TABLE items AS SELECT unnest($1) AS item", [HOSTILE])
+        database.execute("COPY items TO 'items.parquet'")
+    hostile = ("--catalog", "items.parquet", "-k", len(HOSTILE), "--format", form)
+    assert run("release", "--events", "log.csv", "--epsilon", 1, *hostile) == 0
+
+
+def test_no_item_in_csv_begins_a_formula(opened: Path, run: Run, capsys: Captured) -> None:
+    """And taking one leading apostrophe off gives every item back, also one that had its own."""
+    release_hostile(opened, run, "csv")
+    rows = [*csv.DictReader(io.StringIO(capsys.readouterr().out))]
+    assert not [row for row in rows if row["item"][0] in "=+-@\t\r\n＝＋－＠"]  # noqa: RUF001
+    assert {row["item"].removeprefix("'") for row in rows} == set(HOSTILE)
+    plain = {row["item"] for row in rows} & set(HOSTILE)
+    assert plain == {"a=1", "harmless", "''"} - {"''"}
+    assert [row["place"] for row in rows] == [str(n) for n in range(1, 11)]
+
+
+def test_json_and_tables_keep_items_as_they_are(opened: Path, run: Run, capsys: Captured) -> None:
+    release_hostile(opened, run, "json")
+    shown = capsys.readouterr().out
+    assert set(release_from_bytes(shown.encode().removesuffix(b"\n")).items) == set(HOSTILE)
+    release_hostile(opened, run, "table")
+    lines = capsys.readouterr().out.splitlines()
+    assert all(any(line.endswith(f"  {item}") for line in lines) for item in HOSTILE)
+
+
+# -- engines --------------------------------------------------------------------------------------
+
+
+def test_a_key_is_bound_to_the_engine_that_was_asked(
+    opened: Path, run: Run, capsys: Captured
+) -> None:
+    """The same table names and parameters, of another database: another request."""
+    for name in ("one", "two"):
+        with duckdb.connect(str(opened / f"{name}.duckdb")) as database:
+            database.execute("CREATE TABLE events AS FROM 'log.csv'")
+    source = ("--events", "events", "--catalog", "films.csv", "--as-of", "monday")
+    asked = ("release", *source, "--epsilon", 20, "-k", 3)
+    assert run(*asked, "--key", "monday", "--engine", "duckdb:one.duckdb") == 0
+    assert run(*asked, "--key", "monday", "--engine", "duckdb:two.duckdb") == FAILED
+    assert "stands for another request" in capsys.readouterr().err
+    assert run(*asked, "--key", "monday", "--engine", "duckdb:one.duckdb") == 0
+    assert len(charges(run, capsys)) == 1
+
+
+def test_an_unfreeze_says_what_happened_and_what_is_spent(
+    opened: Path, run: Run, capsys: Captured
+) -> None:
+    anchor = opened / "askew-ledger.sqlite.anchor"
+    old = anchor.read_bytes()
+    assert run(*KNOWN) == 0
+    anchor.write_bytes(old)
+    unfreeze = ("ledger", "unfreeze", "--reason", "the anchor's disk died")
+    assert run(*unfreeze) == FAILED
+    said = capsys.readouterr().err
+    assert "the anchor is behind" in said
+    assert "--nothing-lost" in said
+    assert run(*unfreeze, "--nothing-lost") == 0
+    shown = capsys.readouterr().out
+    assert "the anchor is behind" in shown
+    assert "films: epsilon 20, delta 0" in shown
+    assert json.loads(show(run, capsys))["frozen"] is None
+
+
+def show(run: Run, capsys: Captured) -> str:
+    assert run("ledger", "show", "--format", "json") == 0
+    return capsys.readouterr().out
+
+
+def released(folder: Path) -> int:
+    return len(ReleaseReader(folder / "askew-ledger.sqlite").page("", 0, 9).summaries)
+
+
+def at_a_terminal(answer: str, *arguments: object) -> tuple[int, str]:
+    """The exit code, and what the terminal shows; the answer is typed beforehand."""
     mine, theirs = pty.openpty()
-    watched = subprocess.run(
-        [*command, "--key", "again"],
-        stdout=subprocess.PIPE,
+    os.write(mine, answer.encode())
+    command = [sys.executable, "-m", "askew_server", *map(str, arguments), "--format", "json"]
+    done = subprocess.run(
+        command,
+        stdin=theirs,
+        stdout=subprocess.DEVNULL,
         stderr=theirs,
         timeout=PATIENCE,
-        check=True,
+        check=False,
         env={**os.environ, "TERM": "xterm"},
     )
     os.close(theirs)
-    seen = os.read(mine, 1 << 16)
+    shown = b""
+    try:
+        while part := os.read(mine, 1 << 16):
+            shown += part
+    except OSError:  # the other end is closed, and all is read
+        pass
     os.close(mine)
-    assert b"..." in seen
-    assert release_from_bytes(watched.stdout.removesuffix(b"\n")).k == 3
+    return done.returncode, shown.decode()
+
+
+# -- asking ---------------------------------------------------------------------------------------
+
+
+def test_a_terminal_is_asked_and_a_no_spends_nothing(opened: Path) -> None:
+    """After the plan and its accuracy. Planted bugs: charged all the same; asked before."""
+    before = contents(opened)
+    code, shown = at_a_terminal("n\n", *KNOWN)
+    assert code == FAILED
+    assert shown.index("accuracy") < shown.index("Spend it? [y/N]")
+    assert contents(opened) == before
+
+
+def test_a_yes_spends_and_the_same_request_is_not_asked_again(opened: Path) -> None:
+    """The second costs nothing, so there is nothing to ask."""
+    code, shown = at_a_terminal("y\n", *KNOWN)
+    assert (code, "Spend it?" in shown, released(opened)) == (0, True, 1)
+    assert "..." in shown  # what is being done
+    code, shown = at_a_terminal("n\n", *KNOWN)
+    assert (code, "Spend it?" in shown, released(opened)) == (0, False, 1)
+
+
+@pytest.mark.parametrize(
+    ("extra", "code", "made"),
+    [(("--yes",), 0, 1), (("--dry-run",), 0, 0), (("--epsilon", 41), BUDGET, 0)],
+    ids=["yes", "dry run", "refused"],
+)
+def test_nothing_is_asked_where_nothing_depends_on_the_answer(
+    opened: Path, extra: tuple[object, ...], code: int, made: int
+) -> None:
+    found, shown = at_a_terminal("n\n", *KNOWN, *extra)
+    assert (found, "Spend it?" in shown, released(opened)) == (code, False, made)
+
+
+def test_a_script_is_not_asked(opened: Path) -> None:
+    """Standard input is no terminal: planted bug, a question that waits for ever or aborts."""
+    command = [sys.executable, "-m", "askew_server", *map(str, KNOWN)]
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE, check=False
+    )
+    assert (done.returncode, b"Spend it?" in done.stderr, released(opened)) == (0, False, 1)
+    assert b"counting ..." not in done.stderr
+    assert b"\x1b" not in done.stderr  # which is for terminals
+
+
+# -- a dry run ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv"])
+def test_a_dry_run_that_the_budget_would_refuse_is_exit_code_3(
+    opened: Path, run: Run, capsys: Captured, form: str
+) -> None:
+    """In the words of the refusal, after the plan, and with nothing changed."""
+    before = contents(opened)
+    assert run(*KNOWN, "--epsilon", 41, "--dry-run", "--format", form) == BUDGET
+    shown = capsys.readouterr()
+    assert "will spend  epsilon 41" in shown.out + shown.err
+    assert "this would cost 41 epsilon; 0 of the data set's budget of 40 is spent" in shown.err
+    assert "the budget allows it" not in shown.out + shown.err
+    assert contents(opened) == before
+    if form == "json":
+        assert json.loads(shown.out)["epsilon"] == "41"
+
+
+def test_a_dry_run_counts_what_is_spent_already(opened: Path, run: Run, capsys: Captured) -> None:
+    assert run(*KNOWN, "--epsilon", 25) == 0
+    assert run(*KNOWN, "--epsilon", 15, "--dry-run") == 0
+    assert "A dry run: the budget allows it;" in capsys.readouterr().out
+    assert run(*KNOWN, "--epsilon", 16, "--dry-run") == BUDGET
+
+
+def test_a_dry_run_of_what_was_released_says_that_it_costs_nothing(
+    opened: Path, run: Run, capsys: Captured
+) -> None:
+    """Also when the budget is used up."""
+    assert run(*KNOWN, "--epsilon", 40) == 0
+    assert run(*KNOWN, "--epsilon", 40, "--dry-run") == 0
+    assert "A dry run: it was released before and costs nothing;" in capsys.readouterr().out
+
+
+def test_a_dry_run_on_a_frozen_ledger_says_that_it_is_frozen(
+    opened: Path, run: Run, capsys: Captured
+) -> None:
+    backup = (opened / "askew-ledger.sqlite").read_bytes()
+    assert run(*KNOWN) == 0
+    (opened / "askew-ledger.sqlite").write_bytes(backup)
+    assert run(*KNOWN, "--dry-run") == FAILED
+    assert "the budget allows it" not in capsys.readouterr().out

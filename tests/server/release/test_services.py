@@ -15,6 +15,7 @@ import grpc
 import grpc.aio
 import pytest
 import pytest_asyncio
+from server.ledger.scenes import budget_of
 
 from askew.dp.analyst import PayWhatYouGet, TopKQuestion
 from askew.dp.release import Release, release_from_bytes
@@ -186,7 +187,7 @@ async def test_questions_at_once_never_pass_the_budget(wired: Wired) -> None:
     replies = await asyncio.gather(*calls, return_exceptions=True)
     answered = [each for each in replies if isinstance(each, bytes)]
     assert len(answered) == 2
-    assert wired.ledger.budget("ada", "films").answered.outputs == 8
+    assert budget_of(wired.ledger, "ada", "films").answered.outputs == 8
 
 
 CREDENTIALS: dict[str, Metadata] = {
@@ -212,7 +213,7 @@ async def test_without_valid_credentials_nothing_is_answered_or_spent(
             Code.UNAUTHENTICATED,
             "valid credentials are needed",
         )
-    assert wired.ledger.budget("ada", "films").answered.calls == 0
+    assert budget_of(wired.ledger, "ada", "films").answered.calls == 0
 
 
 async def test_the_operator_reads_in_a_word_why_a_token_is_no_good_and_its_bearer_does_not(
@@ -286,7 +287,7 @@ async def test_a_principal_may_not_ask_more_often_than_the_operator_allows(wired
             Code.RESOURCE_EXHAUSTED,
             "more than 20 requests a minute: ask again later",
         )
-    assert wired.ledger.budget("ada", "films").answered.calls == 0
+    assert budget_of(wired.ledger, "ada", "films").answered.calls == 0
     code, _ = await wired.refusal("Analyst/GetBudget", request, bearer("eve"))
     assert code is Code.NOT_FOUND
 
