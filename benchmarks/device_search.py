@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, cast
 from benchmarks.rows import OURS, Goal, Row, Work, finish, run
 
 if TYPE_CHECKING:
-    from askew_client.device.device import Companion
+    from askew_client.device.device import Device
 
 SIZES, BUDGET = (100_000, 400_000), 64_000_000
 RATED, SHOWN, LIMIT = 300, 40, 500
@@ -83,30 +83,30 @@ class OneFile:
 
 def opened(folder: Path) -> Any:
     """A device that holds all of it, and asks nobody."""
-    from askew_client.opening import open_companion
+    from askew_client.opening import open_device
     from askew_client.settings.settings import ClientSettings
 
     settings = ClientSettings(mode="local", byte_budget=BUDGET, k=20)
     transport = cast("Any", OneFile(folder / "held"))
-    return open_companion(settings, directory=folder / "device", transport=transport)
+    return open_device(settings, directory=folder / "device", transport=transport)
 
 
-async def connected(folder: Path) -> Companion:
+async def connected(folder: Path) -> Device:
     async with opened(folder) as companion:
-        found = await companion.connect()
-        assert companion.connection is not None, found
-        return cast("Companion", companion)
+        found = await companion.titles.connect()
+        assert companion.titles.connection is not None, found
+        return cast("Device", companion)
 
 
-def rated(companion: Companion) -> None:
-    every = companion.connection.n_items // RATED if companion.connection else 1
-    items = companion._items
-    companion.edit({items[at * every].label: (5.0,) for at in range(RATED)})
+def rated(companion: Device) -> None:
+    every = companion.titles.connection.n_items // RATED if companion.titles.connection else 1
+    items = companion.titles._model().catalog.items
+    companion.profile.edit({items[at * every].label: (5.0,) for at in range(RATED)})
 
 
-def press(companion: Companion, text: str) -> int:
+def press(companion: Device, text: str) -> int:
     """How many were found; those that are shown were made."""
-    found = companion.search(text, LIMIT)
+    found = companion.titles.search(text, LIMIT)
     return len([*islice(found, SHOWN)]) and len(found)
 
 
@@ -115,12 +115,12 @@ async def device(folder: Path) -> None:
     import askew_client.tui.app  # noqa: F401
 
     async with opened(folder) as companion:
-        await companion.connect()
+        await companion.titles.connect()
         rated(companion)
         for text in TYPED.values():
             press(companion, text)
-        companion.bars()
-        answer = await companion.ask()
+        companion.titles.bars()
+        answer = await companion.titles.ask()
         assert len(answer.results) == 20, answer
 
 
@@ -129,7 +129,7 @@ def started(folder: Path) -> Mapping[str, Work]:
     return {OURS: partial(subprocess.run, command, check=True)}
 
 
-def pressed(folder: Path, companion: Companion, text: str) -> Mapping[str, Work]:
+def pressed(folder: Path, companion: Device, text: str) -> Mapping[str, Work]:
     folded = (folder / "folded").read_bytes()
     return {"floor": lambda: folded.find(NOWHERE), OURS: lambda: press(companion, text)}
 

@@ -41,13 +41,12 @@ LIMITS = {
 async def device(address: str, directory: str) -> dict[str, int]:
     """What the process says of itself; the relay knows how many bytes passed."""
     from askew.noise.randomness import SystemBits
-    from askew_client.device.device import Companion
+    from askew_client.device.device import Device
     from askew_client.opening import open_library
     from askew_client.profile.store import ProfileStore
     from askew_client.settings import paths
     from askew_client.settings.settings import ClientSettings
     from askew_client.signals.store import SignalStore
-    from askew_client.views.problems import value_of
 
     settings = ClientSettings(
         epsilon=Fraction(1), k=K, mode="query", max_one_rating=4.0, timeout=60.0
@@ -56,21 +55,21 @@ async def device(address: str, directory: str) -> dict[str, int]:
     async with open_library(settings, server=address, directory=directory) as (network, library):
         signals = SignalStore(places.ledger, settings.caps, places.anchor)
         profile = ProfileStore(places.profile, bits)
-        companion = Companion(
+        companion = Device(
             network, settings, profile=profile, signals=signals, bits=bits, library=library
         )
-        value_of(await companion.connect())
+        await companion.titles.connect()
         _said("connected")
-        for match in companion.search("", RATED):
-            companion.rate(match.title, 5.0)
-        answer = value_of(await companion.ask())
+        for match in companion.titles.search("", RATED):
+            companion.profile.rate(match.title, 5.0)
+        answer = await companion.titles.ask()
         _said("asked")
         turn = (await library.refresh()).next_look.timestamp()
         refreshed = await replace(library, now=lambda: turn).refresh()
         _said("refreshed")
     return {
         "memory": peak_memory(),
-        "items": companion.connection.n_items if companion.connection else 0,
+        "items": companion.titles.connection.n_items if companion.titles.connection else 0,
         "results": len(answer.results),
         "fetched again": refreshed.fetched,
     }

@@ -13,7 +13,7 @@ import asyncio
 import warnings
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
-from functools import partial, wraps
+from functools import wraps
 from numbers import Real
 from pathlib import Path
 from types import TracebackType
@@ -21,21 +21,20 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from askew.address import host_of
 from askew.errors import ParameterError
-from askew_client.device.device import Companion
-from askew_client.near.places import PlaceDesk
+from askew_client.device.device import Device
+from askew_client.near.places import PlaceService
 from askew_client.near.preferences import NO_PREFERENCES, Preferences
-from askew_client.opening import open_companion
+from askew_client.opening import open_device
 from askew_client.profile.named_place import Spot
 from askew_client.settings import paths
 from askew_client.settings.config import DEFAULT_SERVER
 from askew_client.settings.settings import ClientSettings
 from askew_client.transport.protocol import Transport
-from askew_client.views.answers import Answer, Rated, Refreshed, Result
-from askew_client.views.problems import value_of
-from askew_client.views.quote import NearAnswer, Quote
+from askew_client.views.answers import Answer, NearAnswer, Rated, Refreshed, Result
+from askew_client.views.quote import Quote
 
 if TYPE_CHECKING:
-    from askew_client.views.quote import Budget
+    from askew_client.device.budget import Budget
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -64,18 +63,22 @@ class _Client:
         _check("settings", settings, ClientSettings, "a ClientSettings")
         host_of(server)
         paths.places(directory)
-        self._opening: Callable[[], AbstractAsyncContextManager[Companion]] = partial(
-            open_companion, settings, server=server, directory=directory, transport=transport
-        )
-        self._left: AbstractAsyncContextManager[Companion] | None = None
-        self._opened: Companion | None = None
+        self._settings, self._server = settings, server
+        self._directory, self._transport = directory, transport
+        self._left: AbstractAsyncContextManager[Device] | None = None
+        self._opened: Device | None = None
 
     async def _open(self) -> None:
         if self._left is not None:
             raise ParameterError(
                 "client", "one that is open", "opened once, and closed before again"
             )
-        left = self._opening()
+        left = open_device(
+            self._settings,
+            server=self._server,
+            directory=self._directory,
+            transport=self._transport,
+        )
         self._opened, self._left = await left.__aenter__(), left
 
     async def _close(
@@ -89,7 +92,7 @@ class _Client:
             await left.__aexit__(kind, error, trace)
 
     @property
-    def _companion(self) -> Companion:
+    def _device(self) -> Device:
         if self._opened is None:
             raise _not_open()
         return self._opened
@@ -102,27 +105,27 @@ class _Client:
         """
         _check("label", label, str, 'text, such as "Alien (1979)"')
         _check("rating", rating, Real, "a number")
-        self._companion.rate(label, float(rating))
-        if not self._companion.knows(label):
+        self._device.profile.rate(label, float(rating))
+        if not self._device.profile.knows(label):
             text = "this device knows no such title: the rating is kept, and not used"
             warnings.warn(text, UnknownTitle, stacklevel=2)
 
     def ratings(self) -> tuple[Rated, ...]:
         """Every rating that this device keeps, newest first."""
-        return self._companion.ratings()
+        return self._device.profile.ratings()
 
     def unmatched(self) -> tuple[str, ...]:
         """The rated titles of no item that is held or was met, newest first."""
-        return tuple(each.label for each in self._companion.unmatched())
+        return tuple(each.label for each in self._device.profile.unmatched())
 
     def budget(self) -> Budget:
         """What was spent and what is left: `print(*client.budget().words, sep="\\n")`."""
-        return self._companion.budget()
+        return self._device.budget()
 
     @property
-    def places(self) -> PlaceDesk:
+    def places(self) -> PlaceService:
         """The named places: `client.places.add("home", Position(52.52, 13.4))`, list, move."""
-        return self._companion.places
+        return self._device.places
 
     def pick(self, answer: Answer) -> Result:
         """The best result of an answer for this person. Never sent."""
@@ -136,7 +139,7 @@ class _Client:
 
 
 class AskewClient(_Client):
-    """Ask in private from an event loop. Raises AskewError where a Companion returns a Setback."""
+    """Ask in private from an event loop. Every call raises AskewError (`askew.errors`)."""
 
     async def __aenter__(self) -> Self:
         await self._open()
@@ -151,15 +154,15 @@ class AskewClient(_Client):
         await self._close(kind, error, trace)
 
     @property
-    def companion(self) -> Companion:
-        """The whole facade, for what this class has no method for."""
-        return self._companion
+    def device(self) -> Device:
+        """The open device, for what this class has no method for."""
+        return self._device
 
     # `self` is either client: BlockingClient runs these very functions to their end.
 
     async def quote(self: _Client) -> Quote:
         """What `ask` would cost now. Connects first if need be; nothing is drawn or charged."""
-        return value_of(await self._companion.quote())
+        return await self._device.titles.quote()
 
     async def ask(
         self: _Client, *, second_space: bool = False, quoted: Quote | None = None
@@ -172,13 +175,13 @@ class AskewClient(_Client):
         changed since. Without it the settings and consents decide, and QuoteVoid is raised where a
         signal would be sent and nothing left this device before.
         """
-        return value_of(await self._companion.ask(second_space=second_space, quoted=quoted))
+        return await self._device.titles.ask(second_space=second_space, quoted=quoted)
 
     async def refresh(self: _Client) -> Refreshed:
         """Look for the current edition of what is held, if its turn has come: for a timer, a few
         times a day. No question does that while what is held is still answered.
         """
-        return value_of(await self._companion.refresh())
+        return await self._device.titles.refresh()
 
     async def near(
         self: _Client,
@@ -195,15 +198,13 @@ class AskewClient(_Client):
         without a name: a fresh signal and a charge each time. preferences: never sent. quoted: what
         `near_quote` said, as for `ask`.
         """
-        nearby = self._companion.nearby
-        outcome = nearby.near(
+        return await self._device.nearby.ask(
             collection, place, preferences=preferences, second_space=second_space, quoted=quoted
         )
-        return value_of(await outcome)
 
     async def near_quote(self: _Client, collection: str, place: str | Spot = "home") -> Quote:
         """What `near` would cost now. Connects if need be; nothing is drawn or charged."""
-        return value_of(await self._companion.nearby.quote(collection, place))
+        return await self._device.nearby.quote(collection, place)
 
 
 def _to_its_end(

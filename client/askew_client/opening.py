@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from askew.noise.randomness import SystemBits
 from askew_client.catalog.cache import Shelf
 from askew_client.catalog.source import HeldSource
-from askew_client.device.device import Companion
+from askew_client.device.device import Device
 from askew_client.device.quoting import IN_PROCESS
 from askew_client.profile.store import ProfileStore
 from askew_client.settings import paths
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def open_companion(
+async def open_device(
     settings: ClientSettings,
     *,
     server: str = DEFAULT_SERVER,
     directory: str | Path | None = None,
     transport: Transport | None = None,
     profile: ProfileStore | None = None,
-) -> AsyncIterator[Companion]:
-    """A companion with a real network and real stores, or the given ones.
+) -> AsyncIterator[Device]:
+    """A device with a real network and real stores, or the given ones.
 
     directory: where the profile and the ledger are kept; None is the platform's own place.
     """
@@ -43,7 +43,7 @@ async def open_companion(
     store = profile or ProfileStore(places.profile, bits)
     opened = open_library(settings, server=server, directory=directory, transport=transport)
     async with opened as (network, library):
-        yield Companion(
+        yield Device(
             network,
             settings,
             profile=store,

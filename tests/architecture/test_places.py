@@ -175,13 +175,13 @@ MADE = {
     *(
         "SystemBits",
         "Ledger",
-        "LedgerBook",
+        "SignalStore",
         "SignalStore",
         "ProfileStore",
         "ReleaseReader",
         "ReleaseJob",
     ),
-    *("GrpcTransport", "LocalTransport", "ShapedTransport", "Companion", "open_engine"),
+    *("GrpcTransport", "LocalTransport", "ShapedTransport", "Device", "open_engine"),
 }
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from raised import raised
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
@@ -26,7 +27,7 @@ from askew.noise.randomness import SystemBits
 from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
-from askew_client.device.device import Companion
+from askew_client.device.device import Device
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
@@ -34,7 +35,6 @@ from askew_client.transport.held import FetchedAnew
 from askew_client.transport.in_process import LocalTransport
 from askew_client.transport.shaped import ShapedTransport
 from askew_client.views.answers import Answer
-from askew_client.views.problems import Setback
 
 if TYPE_CHECKING:
     from client.conftest import Askew, Pair
@@ -156,8 +156,8 @@ class Failing(LocalTransport):
         return self._spoil(slate)
 
 
-def companion(network: LocalTransport, directory: Path) -> Companion:
-    return Companion(
+def companion(network: LocalTransport, directory: Path) -> Device:
+    return Device(
         ShapedTransport(lambda: network),
         SETTINGS,
         library=FetchedAnew(network),
@@ -182,10 +182,9 @@ async def test_no_failure_tells_anything_of_the_person(
 ) -> None:
     """Planted bug: a message or a chained exception that quotes what was being ranked."""
     device = companion(Failing(pair.card, pair.catalog, spoil), tmp_path)
-    device.edit({"Film 9 (1969)": (4.625,), "Xanadu Canary": (3.875,)})
-    setback = await device.ask()
-    assert isinstance(setback, Setback)
-    text = "".join(traceback.format_exception(setback.error)) + repr(setback) + setback.hint
+    device.profile.edit({"Film 9 (1969)": (4.625,), "Xanadu Canary": (3.875,)})
+    problem = await raised(device.titles.ask())
+    text = "".join(traceback.format_exception(problem.error)) + repr(problem) + problem.hint
     assert leaks(text) == []
     assert "Film" not in text
 
@@ -194,18 +193,18 @@ async def test_nothing_that_a_screen_holds_shows_the_person_when_printed(
     pair: Pair, tmp_path: Path
 ) -> None:
     device = companion(LocalTransport(pair.card, pair.catalog), tmp_path)
-    device.edit({"Film 9 (1969)": (4.625,), "Xanadu Canary": (3.875,)})
-    answer = await device.ask()
+    device.profile.edit({"Film 9 (1969)": (4.625,), "Xanadu Canary": (3.875,)})
+    answer = await device.titles.ask()
     assert isinstance(answer, Answer)
     held = [
         device,
         answer,
         answer.results,
         answer.departure,
-        device.ratings(),
-        device.search("film"),
-        device.bars(),
-        device.history(),
+        device.profile.ratings(),
+        device.titles.search("film"),
+        device.titles.bars(),
+        device.profile.history(),
     ]
     text = repr(held)
     assert leaks(text) == []
@@ -226,8 +225,8 @@ async def test_a_title_is_text_and_never_markup_in_every_value(pair: Pair, tmp_p
     catalog = hostile(pair)
     card = replace(pair.card, catalog_version=catalog.version)
     device = companion(LocalTransport(card, catalog), tmp_path)
-    device.like(f"{HOSTILE} 9")
-    answer = await device.ask()
+    device.profile.like(f"{HOSTILE} 9")
+    answer = await device.titles.ask()
     assert isinstance(answer, Answer)
     assert {result.title for result in answer.results} <= {i.label for i in catalog.items}
     assert all(result.why.count(HOSTILE) <= 1 for result in answer.results)

@@ -19,8 +19,8 @@ import askew_client
 from askew.errors import AskewError, BudgetExceeded, ParameterError, TransportError
 from askew_client import AskewClient, BlockingClient, ClientSettings, UnknownTitle
 from askew_client.transport.in_process import LocalTransport
-from askew_client.views.answers import Answer
-from askew_client.views.quote import NearAnswer, Quote
+from askew_client.views.answers import Answer, NearAnswer
+from askew_client.views.quote import Quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +66,7 @@ def test_who_rated_nothing_asks_like_anybody_else(network: LocalTransport, tmp_p
         assert not client.quote().fresh
 
 
-def test_what_a_screen_calls_a_setback_a_program_gets_as_an_error(
+def test_what_a_screen_calls_a_problem_a_program_gets_as_an_error(
     network: LocalTransport, tmp_path: Path
 ) -> None:
     tight = replace(SETTINGS, lifetime_cap=Fraction(1))

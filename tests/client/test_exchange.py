@@ -240,7 +240,7 @@ def test_a_spent_budget_refuses_before_a_byte_is_drawn(
     store = SignalStore(tmp_path / "ledger", Caps(Fraction(799, 100)))
     with pytest.raises(BudgetExceeded):
         pair.exchange(FAN).ask(SLOT, store, silent_bits)
-    assert store.charges() == ()
+    assert store.entries() == ()
 
 
 def _score(pair: Pair, exchange: Exchange, item: int) -> float:

@@ -26,14 +26,13 @@ from askew.wire.held import held_to_bytes
 from askew.wire.queries import query_from_bytes
 from askew.wire.tastes import slate_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew_client.opening import open_companion
+from askew_client.opening import open_device
 from askew_client.profile.document import Liking, ProfileDocument
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.settings import Caps, ClientSettings
-from askew_client.signals.account import Charge
+from askew_client.signals.chain import Entry
 from askew_client.signals.store import SignalStore
 from askew_client.transport import grpc as grpc_transport
-from askew_client.views.problems import value_of
 
 if TYPE_CHECKING:
     from client.conftest import Pair
@@ -110,9 +109,9 @@ async def ask(server: Server, ledger: Path) -> tuple[str, ...]:
 async def ask_once(settings: ClientSettings, address: str, ledger: Path) -> tuple[str, ...]:
     """The titles that one question is answered with."""
     profile = PassingProfile(ProfileDocument(RATINGS))
-    opened = open_companion(settings, server=address, directory=ledger.parent, profile=profile)
+    opened = open_device(settings, server=address, directory=ledger.parent, profile=profile)
     async with opened as companion:
-        answer = value_of(await companion.ask())
+        answer = await companion.titles.ask()
     assert answer.used == len(RATINGS)
     return tuple(result.title for result in answer.results)
 
@@ -123,8 +122,8 @@ def bodies_held(ledger: Path) -> int:
     )
 
 
-def charges(ledger: Path) -> tuple[Charge, ...]:
-    return SignalStore(ledger, Caps(Fraction(192))).charges()
+def charges(ledger: Path) -> tuple[Entry, ...]:
+    return SignalStore(ledger, Caps(Fraction(192))).entries()
 
 
 async def test_the_honest_server_answers(server: Server, ledger: Path) -> None:

@@ -23,7 +23,7 @@ from askew.protocol.model_card import Card
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
 from askew.wire.queries import query_to_bytes
-from askew_client.device.device import Companion
+from askew_client.device.device import Device
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.settings import Caps, ClientSettings
 from askew_client.signals.store import SignalStore
@@ -192,7 +192,7 @@ async def _calls_of(
     signals = SignalStore(directory / "signals.sqlite", Caps(Fraction(1000)))
     charge = SignalCharge(Fraction(8), Fraction(2))
     signals.remember(pair.card.space.version, SLOT, charge, lambda: _frozen(pair))
-    device = Companion(
+    device = Device(
         ShapedTransport(lambda: network),
         ClientSettings(
             mode="query", epsilon=Fraction(2), k=4, max_diameter=32.0, max_one_rating=32.0
@@ -204,15 +204,15 @@ async def _calls_of(
         today=lambda: datetime.date(2026, 11, 21),
     )
     for item, rating in ratings.items():
-        device.rate(pair.catalog.items[item].label, rating)
+        device.profile.rate(pair.catalog.items[item].label, rating)
     for _ in range(2):
-        assert isinstance(await device.ask(), Answer)
-        device.search("film")
-        device.bars()
-        device.history()
+        assert isinstance(await device.titles.ask(), Answer)
+        device.titles.search("film")
+        device.titles.bars()
+        device.profile.history()
         device.budget()
-        device.undo()
-        device.rate(pair.catalog.items[0].label, 1 + len(ratings) % 5)
+        device.profile.undo()
+        device.profile.rate(pair.catalog.items[0].label, 1 + len(ratings) % 5)
     return network.calls
 
 

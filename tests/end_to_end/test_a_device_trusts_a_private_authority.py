@@ -106,6 +106,6 @@ def charges_of(folder: Path, settings: ClientSettings) -> int:
     if not where.ledger.exists():
         return 0
     try:
-        return len(SignalStore(where.ledger, settings.caps, where.anchor).charges())
+        return len(SignalStore(where.ledger, settings.caps, where.anchor).entries())
     except AskewError:
         return -1

@@ -33,9 +33,9 @@ from askew.errors import AskewError
 from askew.spaces.map import Position
 from askew_client import AskewClient, AxisValues
 from askew_client.cli import main as cli
-from askew_client.opening import open_companion
+from askew_client.opening import open_device
 from askew_client.settings.settings import ClientSettings
-from askew_client.views.quote import NearAnswer
+from askew_client.views.answers import NearAnswer
 
 SETTINGS = ClientSettings(region="DE", epsilon=Fraction(1))
 BERLIN = Position(52.52, 13.405)
@@ -82,9 +82,9 @@ async def test_fifty_made_up_regions_hear_the_same_bytes_and_charge_nothing(
         for space, settings in zip(made_up_spaces(), other_settings(), strict=False):
             server = HostileMap(made_card(space))
             address = left.enter_context(serving(server))
-            async with open_companion(settings, server=address, directory=tmp_path) as companion:
+            async with open_device(settings, server=address, directory=tmp_path) as companion:
                 for collection in ("places", "shops"):
-                    answer = await companion.nearby.near(collection)
+                    answer = await companion.nearby.ask(collection)
                     assert isinstance(answer, NearAnswer), answer
                     assert answer.sent == view.sent
                 charges = companion.budget().lines
@@ -99,7 +99,7 @@ async def by_library(address: str, person: Neighbor, directory: Path) -> str:
     ends = ""
     async with AskewClient(SETTINGS, server=address, directory=directory) as client:
         if person.ratings:
-            client.companion.edit({title: (stars,) for title, stars in person.ratings.items()})
+            client.device.profile.edit({title: (stars,) for title, stars in person.ratings.items()})
         client.places.add("home", person.home)
         client.places.add("hour", AxisValues({"hour": person.hour}))
         for place in ("home", "home", person.home, "hour", "hour"):

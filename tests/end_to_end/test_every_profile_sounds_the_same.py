@@ -33,10 +33,10 @@ from askew.errors import AskewError, ProfileError
 from askew.protocol.ranking import Slate
 from askew_client.cli import main as cli
 from askew_client.client import AskewClient
-from askew_client.device.answering import Prepared
-from askew_client.device.device import Companion
+from askew_client.device.device import Device
 from askew_client.device.model import Model
-from askew_client.opening import open_companion
+from askew_client.device.queries import QueryService, _Prepared
+from askew_client.opening import open_device
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.settings import ClientSettings
@@ -75,7 +75,7 @@ async def by_library(
     ends = ""
     async with AskewClient(settings, server=address, directory=directory) as client:
         if person:
-            client.companion.edit({label: (rating,) for label, rating in person.items()})
+            client.device.profile.edit({label: (rating,) for label, rating in person.items()})
         for _ in range(2):
             try:
                 await client.ask()
@@ -178,9 +178,9 @@ async def by_app(address: str, person: Ratings, directory: Path) -> str:
     """Open the app, and press the key to ask twice; what its state says."""
 
     @asynccontextmanager
-    async def opened() -> AsyncIterator[Companion]:
+    async def opened() -> AsyncIterator[Device]:
         profile = PassingProfile(ProfileDocument(person))
-        async with open_companion(
+        async with open_device(
             SETTINGS, server=address, directory=directory, profile=profile
         ) as companion:
             yield companion
@@ -239,37 +239,38 @@ async def test_most_of_the_servers_are_asked(tmp_path: Path) -> None:
 # Each of these was in the device, or could be: planted in its production objects.
 
 Plant = Callable[[pytest.MonkeyPatch], None]
-_asked, _prepare, _exchange_of = Companion._asked, Companion._prepare, Companion._exchange_of
+_asked, _prepare = QueryService._asked, QueryService._prepare
+_exchange_of = QueryService._exchange_of
 
 
 def stays_silent_where_nothing_is_rated(monkeypatch: pytest.MonkeyPatch) -> None:
-    def prepare(device: Companion, *arguments: Any, **options: Any) -> Prepared:
-        prepared = _prepare(device, *arguments, **options)
+    def prepare(service: QueryService, *arguments: Any, **options: Any) -> _Prepared:
+        prepared = _prepare(service, *arguments, **options)
         if not prepared.exchange.ratings:
             raise ProfileError("nothing is rated")
         return prepared
 
-    monkeypatch.setattr(Companion, "_prepare", prepare)
+    monkeypatch.setattr(QueryService, "_prepare", prepare)
 
 
 def asks_again_with_more_than_five_ratings(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def asked(device: Companion, *shown: Any, **options: Any) -> Answer:
-        answer = await _asked(device, *shown, **options)
-        return await _asked(device, *shown, **options) if answer.used > 5 else answer
+    async def asked(service: QueryService, *shown: Any, **options: Any) -> Answer:
+        answer = await _asked(service, *shown, **options)
+        return await _asked(service, *shown, **options) if answer.used > 5 else answer
 
-    monkeypatch.setattr(Companion, "_asked", asked)
+    monkeypatch.setattr(QueryService, "_asked", asked)
 
 
 def refuses_an_unknown_title(monkeypatch: pytest.MonkeyPatch) -> None:
     def exchange_of(
-        device: Companion, model: Model, document: ProfileDocument, settings: ClientSettings
+        service: QueryService, model: Model, document: ProfileDocument, settings: ClientSettings
     ) -> Exchange:
-        exchange = _exchange_of(device, model, document, settings)
+        exchange = _exchange_of(service, model, document, settings)
         if len(exchange.ratings) < len(document.ratings):
             raise ProfileError("no such title in this catalog")
         return exchange
 
-    monkeypatch.setattr(Companion, "_exchange_of", exchange_of)
+    monkeypatch.setattr(QueryService, "_exchange_of", exchange_of)
 
 
 def refuses_an_answer_that_the_person_has_seen(monkeypatch: pytest.MonkeyPatch) -> None:

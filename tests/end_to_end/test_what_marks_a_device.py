@@ -34,7 +34,7 @@ from askew.wire.held import held_files
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.catalog.cache import DAY, Shelf, usable
 from askew_client.catalog.keeper import Keeper
-from askew_client.opening import open_companion
+from askew_client.opening import open_device
 from askew_client.profile.document import Liking, ProfileDocument
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.settings import ClientSettings, MechanismName
@@ -166,14 +166,14 @@ async def heard_of(
         monthly_cap=Fraction(10**6),
     )
     with serving(server) as address:
-        opened = open_companion(
+        opened = open_device(
             settings,
             server=address,
             directory=directory,
             profile=PassingProfile(ProfileDocument(dict(LIKES))),
         )
         async with opened as companion:
-            await companion.ask()
+            await companion.titles.ask()
     return server.heard
 
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from askew_client.profile.store import ProfileStore
     from askew_client.settings.config import Config
-    from askew_client.views.answers import Answer, Cost, Rated
-    from askew_client.views.quote import Quote
+    from askew_client.views.answers import Answer, Rated
+    from askew_client.views.quote import Cost, Quote
 
 
 _SECOND_SPACE = (
@@ -113,21 +113,20 @@ async def _asked(
 
     The latter is looked for when the connection is closed: until then, a server could hear of it.
     """
-    from askew_client.opening import open_companion
-    from askew_client.views.problems import value_of
+    from askew_client.opening import open_device
 
-    opened = open_companion(
+    opened = open_device(
         config.settings, server=config.server, directory=config.data, profile=profile
     )
-    async with opened as companion:
-        quote = value_of(await companion.quote())
+    async with opened as device:
+        quote = await device.titles.quote()
         for line in quote_lines(quote):
             click.echo(line, err=True)
         if quote.second_space and not second_space and sys.stdin.isatty():
             click.confirm(_SECOND_SPACE, abort=True, err=True)
             second_space = True
-        answer = value_of(await companion.ask(second_space=second_space, quoted=quote))
-    return answer, companion.unmatched()
+        answer = await device.titles.ask(second_space=second_space, quoted=quote)
+    return answer, device.profile.unmatched()
 
 
 def _write(unmatched: tuple[Rated, ...], path: Path) -> None:
@@ -195,7 +194,7 @@ def _mode_lines(found: Answer) -> Iterator[str]:
 
 def quote_lines(quote: Quote) -> Iterator[str]:
     """What a fresh signal will cost; one that is sent again costs nothing, and needs no words."""
-    from askew_client.views.answers import Cost
+    from askew_client.views.quote import Cost
 
     cost, price = quote.cost, quote.terms.price
     if isinstance(cost, Cost) and price is not None and price.fresh:
@@ -217,11 +216,11 @@ def _cost_lines(cost: Cost) -> Iterator[str]:
 def _in_three_units(cost: Cost) -> str:
     from askew_client.views.quote import at_most
 
-    rate = cost.epsilon_per_distance
+    rate = cost.charge.epsilon_per_distance
     metric = "" if rate is None else f"epsilon {float(rate):.3g} per unit distance, "
     return (
         f"{metric}{at_most(cost.one_rating, 3)} for one rating, at most "
-        f"{at_most(cost.between_any_two, 3)} between any two people"
+        f"{at_most(cost.charge.epsilon, 3)} between any two people"
     )
 
 
@@ -248,9 +247,9 @@ def answer_as_json(found: Answer) -> dict[str, object]:
 
 def _cost_as_json(cost: Cost) -> dict[str, object]:
     return {
-        "epsilon_per_distance": _optional(cost.epsilon_per_distance),
-        "epsilon_per_rating": cost.one_rating,
-        "epsilon_between_any_two": cost.between_any_two,
+        "epsilon_per_distance": _optional(cost.charge.epsilon_per_distance),
+        "epsilon_per_rating": float(cost.one_rating),
+        "epsilon_between_any_two": float(cost.charge.epsilon),
         "spent": float(cost.spent),
         "lifetime_cap": float(cost.cap),
     }

@@ -12,8 +12,8 @@ import click
 from askew_client.cli import options
 
 if TYPE_CHECKING:
+    from askew_client.device.budget import Budget
     from askew_client.profile.named_place import NamedPlace
-    from askew_client.views.quote import Budget
 
 _ACCEPT = (
     "Nothing more is spent until you accept the ledger as it is and the date as it is. What the "
@@ -48,14 +48,14 @@ def budget(
     """
     import datetime
 
-    from askew_client.device.budget_view import budget_of
+    from askew_client.device.budget import budget_of
     from askew_client.settings.paths import places
     from askew_client.settings.settings import slot_of
-    from askew_client.signals.store import LedgerBook
+    from askew_client.signals.store import SignalStore
 
     config = options.load(context, data=data)
     where = places(config.data)
-    store = LedgerBook(where.ledger, config.settings.caps, where.anchor)
+    store = SignalStore(where.ledger, config.settings.caps, where.anchor)
     today = datetime.date.today()
     if unfreeze:
         if not yes:
@@ -85,8 +85,8 @@ def _places(profile: Path) -> Mapping[str, NamedPlace]:
 
 def _print(found: Budget) -> None:
     for line in found.lines:
-        where = f"  on space {line.space_version[:8]}" if line.space_version else ""
-        click.echo(f"{line.slot}{where}  {line.words}")
+        where = f"  on space {line.entry.space_version[:8]}" if line.entry.space_version else ""
+        click.echo(f"{line.entry.slot}{where}  {line.words}")
     if found.lines:
         click.echo()
     for words in found.words:
@@ -110,14 +110,13 @@ def _as_json(found: Budget) -> dict[str, object]:
         },
         "entries": [
             {
-                "slot": line.slot,
-                "space_version": line.space_version,
-                "kind": line.kind,
-                "epsilon_per_distance": (
-                    None if line.epsilon_per_distance is None else float(line.epsilon_per_distance)
-                ),
-                "epsilon_between_any_two": line.between_any_two,
-                "epsilon_per_km": float(line.epsilon_per_km),
+                "slot": line.entry.slot,
+                "space_version": line.entry.space_version,
+                "kind": line.entry.kind,
+                "epsilon_per_distance": line.entry.epsilon_per_distance
+                and float(line.entry.epsilon_per_distance),
+                "epsilon_between_any_two": float(line.entry.epsilon),
+                "epsilon_per_km": float(line.entry.epsilon_per_km),
             }
             for line in found.lines
         ],

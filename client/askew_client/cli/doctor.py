@@ -55,7 +55,7 @@ async def _findings(config: Config) -> list[Finding]:
 async def _server(config: Config) -> AsyncIterator[Finding]:
     from askew_client.device.doctor import Finding
     from askew_client.transport.grpc import GrpcTransport
-    from askew_client.views.problems import setback_of
+    from askew_client.views.problems import problem_of
 
     try:
         settings = config.settings
@@ -66,7 +66,7 @@ async def _server(config: Config) -> AsyncIterator[Finding]:
         for finding in await _space(network, config):
             yield finding
     except AskewError as error:
-        hint = f"{setback_of(error).hint} `askew-server serve --demo` starts one here."
+        hint = f"{problem_of(error).hint} `askew-server serve --demo` starts one here."
         yield Finding("server", "fail", f"{config.server}: {error}", hint)
 
 

@@ -145,9 +145,9 @@ def _in_words(error: Exception) -> str:
     hinted = TransportError | OtherKind | SecondSpace | QuoteVoid | BudgetExceeded
     if not isinstance(error, hinted):
         return str(error)
-    from askew_client.views.problems import setback_of
+    from askew_client.views.problems import problem_of
 
-    return f"{error}. {setback_of(error).hint}"
+    return f"{error}. {problem_of(error).hint}"
 
 
 def _exit_code(error: Exception) -> int:

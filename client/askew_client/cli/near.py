@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from askew_client.profile.named_place import Spot
     from askew_client.profile.store import ProfileStore
     from askew_client.settings.config import Config
-    from askew_client.views.quote import NearAnswer, NearResult, Quote
+    from askew_client.views.answers import NearAnswer, NearResult
+    from askew_client.views.quote import Quote
 
 _SECOND_SPACE = (
     "This month has a signal for another space already, and a second one tells more about you. "
@@ -143,26 +144,24 @@ async def _asked(  # what is asked, and from where
     second_space: bool,
 ) -> NearAnswer:
     """Say what the question costs, and ask it."""
-    from askew_client.opening import open_companion
-    from askew_client.views.problems import value_of
+    from askew_client.opening import open_device
 
-    opened = open_companion(
+    opened = open_device(
         config.settings, server=config.server, directory=config.data, profile=profile
     )
-    async with opened as companion:
-        nearby = companion.nearby
-        quote = value_of(await nearby.quote(collection, spot))
+    async with opened as device:
+        nearby = device.nearby
+        quote = await nearby.quote(collection, spot)
         for line in _quote_lines(quote):
             click.echo(line, err=True)
         if quote.fresh and quote.terms.handle and not quote.terms.space_version:
-            click.echo(nearby.allowance(), err=True)
+            click.echo(device.places.allowance(), err=True)
         if quote.second_space and not second_space and sys.stdin.isatty():
             click.confirm(_SECOND_SPACE, abort=True, err=True)
             second_space = True
-        asked = nearby.near(
+        return await nearby.ask(
             collection, spot, preferences=preferences, second_space=second_space, quoted=quote
         )
-        return value_of(await asked)
 
 
 def _preferences(source: Path | None) -> Preferences:
@@ -192,12 +191,11 @@ def _check_signal(spot: Spot, given: Mapping[str, object], *, named: bool) -> No
 
 
 async def _card(config: Config) -> MetricCard:
-    from askew_client.opening import open_companion
-    from askew_client.views.problems import value_of
+    from askew_client.opening import open_device
 
-    opened = open_companion(config.settings, server=config.server, directory=config.data)
-    async with opened as companion:
-        return value_of(await companion.nearby.connect())
+    opened = open_device(config.settings, server=config.server, directory=config.data)
+    async with opened as device:
+        return await device.nearby.connect()
 
 
 def _list(card: MetricCard, *, as_json: bool) -> None:
@@ -219,9 +217,9 @@ def _told(attribute: Attribute) -> str:
 
 def _quote_lines(quote: Quote) -> Iterator[str]:
     """What a fresh signal will cost; one that is sent again costs nothing, and needs no words."""
-    from askew_client.views.quote import AxesCost, PlaceCost
+    from askew_client.views.quote import Cost
 
-    if quote.fresh and isinstance(quote.cost, PlaceCost | AxesCost):
+    if quote.fresh and isinstance(quote.cost, Cost | Cost):
         yield "this question draws a fresh signal:"
         yield from quote.cost.words
 

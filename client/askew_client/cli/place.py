@@ -14,9 +14,10 @@ import click
 from askew_client.cli import options
 
 if TYPE_CHECKING:
-    from askew_client.near.places import PlaceDesk
+    from askew_client.near.places import PlaceService
     from askew_client.profile.named_place import Spot
-    from askew_client.views.quote import PlaceCost, PlaceView
+    from askew_client.views.answers import PlaceView
+    from askew_client.views.quote import Cost
 
 _LONGEST_COPY = 1 << 16  # characters; what is longer is no copy of a place
 
@@ -100,8 +101,10 @@ def list_places(context: click.Context, data: Path | None, as_json: bool) -> Non
         click.echo(f"{each.name}: {_numbers(each.axes, each.true)}")
         if each.cost is not None:
             click.echo(f"  every server gets {_numbers(each.axes, each.sent)}")
-            far, odds = each.cost.hidden_km, each.cost.odds
-            click.echo(f"  {far:.3g} km apart: odds change at most {odds:g} times")
+            from askew_client.views.quote import ODDS
+
+            far = each.cost.hidden_km
+            click.echo(f"  {far:.3g} km apart: odds change at most {ODDS:g} times")
 
 
 @place.command("forget")
@@ -149,15 +152,15 @@ def import_place(context: click.Context, file: Path, data: Path | None) -> None:
     _tell(f"{desk.take_in(text).name} is here, with the signal that it had there")
 
 
-def _desk(context: click.Context, **flags: object) -> PlaceDesk:
+def _desk(context: click.Context, **flags: object) -> PlaceService:
     from askew.noise.randomness import SystemBits
-    from askew_client.near.places import PlaceDesk
+    from askew_client.near.places import PlaceService
     from askew_client.settings.paths import places
     from askew_client.signals.store import SignalStore
 
     config = options.load(context, **flags)
     where = places(config.data)
-    return PlaceDesk(
+    return PlaceService(
         config.settings,
         profile=options.open_profile(config.data),
         signals=SignalStore(where.ledger, config.settings.caps, where.anchor),
@@ -166,8 +169,8 @@ def _desk(context: click.Context, **flags: object) -> PlaceDesk:
 
 
 def _typed(
-    context: click.Context, desk: PlaceDesk, region: str | None
-) -> tuple[Spot, PlaceCost | None]:
+    context: click.Context, desk: PlaceService, region: str | None
+) -> tuple[Spot, Cost | None]:
     """Where the place is, and what its noisy position will cost, said before it is drawn."""
     from askew_client.settings.regions import region_words
 
@@ -200,7 +203,7 @@ def _as_json(view: PlaceView) -> dict[str, object]:
         "axes": view.axes,
         "true": view.true,
         "sent": view.sent,
-        "epsilon_per_km": None if view.cost is None else float(view.cost.epsilon_per_km),
+        "epsilon_per_km": None if view.cost is None else float(view.cost.charge.epsilon_per_km),
     }
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from askew_client.profile.document import State
-    from askew_client.profile.editor import ProfileDesk
+    from askew_client.profile.editor import ProfileService
 
 _data = options.data
 _USUAL = 5  # where most scales end
@@ -206,10 +206,10 @@ def decrypt(context: click.Context, data: Path | None) -> None:
     _tell("the profile is kept in the clear, mode 0600")
 
 
-def _desk(context: click.Context, data: Path | None) -> ProfileDesk:
-    from askew_client.profile.editor import ProfileDesk
+def _desk(context: click.Context, data: Path | None) -> ProfileService:
+    from askew_client.profile.editor import ProfileService
 
-    return ProfileDesk(options.open_profile(options.load(context, data=data).data))
+    return ProfileService(options.open_profile(options.load(context, data=data).data))
 
 
 def _prompted_titles() -> list[str]:

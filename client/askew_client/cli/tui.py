@@ -11,7 +11,7 @@ import click
 from askew_client.cli import options
 
 if TYPE_CHECKING:
-    from askew_client.device.device import Companion
+    from askew_client.device.device import Device
     from askew_client.settings.config import Config
 
 
@@ -45,7 +45,7 @@ def tui(context: click.Context, /, demo: bool, web: bool, port: int, **flags: ob
     from askew_client.settings.config import ConfigFile
     from askew_client.tui.app import AskewApp
 
-    def opening() -> AbstractAsyncContextManager[Companion]:
+    def opening() -> AbstractAsyncContextManager[Device]:
         return _companion(config, demo=demo)
 
     error = AskewApp(
@@ -59,15 +59,15 @@ def tui(context: click.Context, /, demo: bool, web: bool, port: int, **flags: ob
         raise error
 
 
-def _companion(config: Config, *, demo: bool) -> AbstractAsyncContextManager[Companion]:
+def _companion(config: Config, *, demo: bool) -> AbstractAsyncContextManager[Device]:
     """The device. The app calls this once its first screen is shown, as the imports take long."""
     if demo:
-        from askew_client.tui.simulation import simulated_companion
+        from askew_client.tui.simulation import simulated_device
 
-        return simulated_companion(config.settings)
-    from askew_client.opening import open_companion
+        return simulated_device(config.settings)
+    from askew_client.opening import open_device
 
-    return open_companion(config.settings, server=config.server, directory=config.data)
+    return open_device(config.settings, server=config.server, directory=config.data)
 
 
 def _serve(context: click.Context, arguments: list[str], port: int) -> None:

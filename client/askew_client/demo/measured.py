@@ -20,7 +20,7 @@ from askew.spaces.map import MICRODEGREES
 from askew_client.demo.person import HOME, PREFERENCES
 from askew_client.demo.server import Rehearsal
 from askew_client.near.pick import Judged, judged
-from askew_client.near.sources import MapAsker
+from askew_client.near.sources import PendingPosition, great_circle
 from askew_client.settings.settings import ClientSettings
 
 Judge = Callable[[PlaceSlate], tuple[Judged, ...]]
@@ -86,17 +86,17 @@ class MeasuredDevice:
     def __init__(self, settings: ClientSettings, card: MetricCard, bits: RandomBits) -> None:
         self._card, self._k = card, settings.near_k
         self._attributes = card.collection(COLLECTION).attributes
-        self._asker = MapAsker(HOME, "", settings.map_noise, settings.plane, settings.near_k)
+        self._home = PendingPosition(HOME, "", settings.map_noise, settings.plane)
         self._bits, self._now = bits, datetime.datetime.now()
 
     def distance(self, coordinates: Sequence[float]) -> float:
         """Kilometers from home."""
-        return self._asker.distance(coordinates)
+        return great_circle((HOME.latitude, HOME.longitude), coordinates)
 
     async def comparison(self, others: Rehearsal) -> Comparison:
         """An empty comparison, but for the ways that no noise has a part in."""
         here = (round(HOME.latitude * MICRODEGREES), round(HOME.longitude * MICRODEGREES))
-        true = Signal(ANY_SPACE, self._asker.noise, here)
+        true = Signal(ANY_SPACE, self._home.noise, here)
         around, known, everybody = await others.answers(
             [
                 ("nearest", Query(true, _AROUND, COLLECTION)),
@@ -113,7 +113,7 @@ class MeasuredDevice:
 
     async def draw(self, others: Rehearsal, comparison: Comparison) -> None:
         """Draw the noise once more, and see what each way would answer to it."""
-        signal = self._asker.perturb(self._bits)
+        signal = self._home.perturb(self._bits)
         served, nearest, one = await others.answers(
             [
                 ("served", Query(signal, self._k, COLLECTION)),
@@ -127,5 +127,5 @@ class MeasuredDevice:
         comparison.add("one", one)
 
     def _judge(self, slate: PlaceSlate) -> tuple[Judged, ...]:
-        away = [self._asker.distance(each.coordinates) for each in slate.listings]
+        away = [self.distance(each.coordinates) for each in slate.listings]
         return judged(slate.listings, self._attributes, away, PREFERENCES, {}, self._now)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import signal
 import tempfile
-from typing import TypeVar
 
 from askew.noise.randomness import SystemBits
 from askew_client.catalog.cache import Shelf
@@ -13,7 +12,7 @@ from askew_client.demo.measured import COLLECTION, Comparison, MeasuredDevice
 from askew_client.demo.person import HOME, PLACE, PREFERENCES
 from askew_client.demo.screen import NearScreen
 from askew_client.demo.server import Rehearsal, demo_server, rehearsal, wait_until_healthy
-from askew_client.device.nearby import Nearby
+from askew_client.device.device import Device
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.paths import places
 from askew_client.settings.settings import ClientSettings
@@ -21,12 +20,9 @@ from askew_client.signals.store import SignalStore
 from askew_client.transport.grpc import GrpcTransport
 from askew_client.transport.held import KeptLibrary
 from askew_client.transport.shaped import ShapedTransport
-from askew_client.views.problems import Setback
-from askew_client.views.quote import NearAnswer
+from askew_client.views.answers import NearAnswer
 
 OTHER = "pharmacies"
-
-_Outcome = TypeVar("_Outcome")
 
 
 class TappedTransport(GrpcTransport):
@@ -57,7 +53,7 @@ async def play(settings: ClientSettings, draws: int, screen: NearScreen) -> None
                 await wait_until_healthy(network.channel)
             screen.listening(address)
             device = _device(directory, settings, network)
-            card = _value(await device.connect())
+            card = await device.nearby.connect()
             screen.person(card)
             measured = MeasuredDevice(settings, card, SystemBits())
             answer = await _ask(device, network, measured, screen)
@@ -68,35 +64,35 @@ async def play(settings: ClientSettings, draws: int, screen: NearScreen) -> None
     screen.closing()
 
 
-def _device(directory: str, settings: ClientSettings, network: TappedTransport) -> Nearby:
+def _device(directory: str, settings: ClientSettings, network: TappedTransport) -> Device:
     """A device with a profile and a ledger of its own."""
     files, bits = places(directory), SystemBits()
     signals = SignalStore(files.ledger, settings.caps, files.anchor)
     profile = ProfileStore(files.profile, bits)
     shaped = ShapedTransport(lambda: network, settings.interval)
     library = KeptLibrary.on(Shelf(files.held), shaped.source, settings.byte_budget, shaped)
-    return Nearby(shaped, settings, library=library, profile=profile, signals=signals, bits=bits)
+    return Device(shaped, settings, library=library, profile=profile, signals=signals, bits=bits)
 
 
 async def _ask(
-    device: Nearby, network: TappedTransport, measured: MeasuredDevice, screen: NearScreen
+    device: Device, network: TappedTransport, measured: MeasuredDevice, screen: NearScreen
 ) -> NearAnswer:
-    place = device.add(PLACE, HOME)
-    answer = _value(await device.near(COLLECTION, PLACE, preferences=PREFERENCES))
+    place = device.places.add(PLACE, HOME)
+    answer = await device.nearby.ask(COLLECTION, PLACE, preferences=PREFERENCES)
     screen.question(place, answer, network.sent[0], measured.distance(answer.sent))
     return answer
 
 
 async def _ask_again(
-    device: Nearby, network: TappedTransport, answer: NearAnswer, screen: NearScreen
+    device: Device, network: TappedTransport, answer: NearAnswer, screen: NearScreen
 ) -> None:
     """The same question without preferences, and one about another collection."""
-    again = _value(await device.near(COLLECTION, PLACE))
-    other = _value(await device.near(OTHER, PLACE))
+    again = await device.nearby.ask(COLLECTION, PLACE)
+    other = await device.nearby.ask(OTHER, PLACE)
     first, second, _ = network.sent
     same = first == second and again.sent == other.sent == answer.sent
-    cost = device.price()
-    screen.ledger(cost, OTHER, same=same, charged=cost.spent != cost.epsilon_per_km)
+    cost = device.places.price()
+    screen.ledger(cost, OTHER, same=same, charged=cost.spent != cost.epsilon)
 
 
 async def _measure(
@@ -108,13 +104,6 @@ async def _measure(
             await device.draw(others, comparison)
             step()
     return comparison
-
-
-def _value(outcome: _Outcome | Setback) -> _Outcome:
-    """What was asked for. Raises the error of a Setback."""
-    if isinstance(outcome, Setback):
-        raise outcome.error
-    return outcome
 
 
 def end_in_order_on(*numbers: signal.Signals) -> None:

@@ -15,8 +15,9 @@ from askew.protocol.metric_card import MetricCard
 from askew.spaces.map import MapNoise, Position
 from askew_client.demo.measured import Comparison
 from askew_client.demo.person import COUNTRY, HOME, PLACE, PREFERENCES, TOWN, TOWNS
+from askew_client.views.answers import NearAnswer, NearResult, PlaceView
 from askew_client.views.place_map import PlaceHeatMap, Scene, legend, lines, rank_sign
-from askew_client.views.quote import NearAnswer, NearResult, PlaceCost, PlaceView, at_most
+from askew_client.views.quote import Cost, at_most
 
 WIDTH = 80
 
@@ -136,14 +137,14 @@ class NearScreen(Page):
             rows.add_row(label, f"{row.nearest:.1f}", wished, f"{row.none:.0%}", style=style)
         self._console.print(rows)
 
-    def ledger(self, cost: PlaceCost, other: str, *, same: bool, charged: bool) -> None:
+    def ledger(self, cost: Cost, other: str, *, same: bool, charged: bool) -> None:
         """What it cost, that it costs nothing more, and what it means."""
         self._heading("5  What the budget ledger says")
         sent = "the same position" if same else "ANOTHER POSITION"
         price = "A NEW CHARGE" if charged else "no new charge"
         odds = [f"    {_odds(cost, km):<14}if they are {km} km apart" for km in (1, 5, 10, 100)]
         self._say(
-            f"  one noisy position of {PLACE}: epsilon {float(cost.epsilon_per_km):.4g} per km",
+            f"  one noisy position of {PLACE}: epsilon {float(cost.epsilon):.4g} per km",
             f"  spent {at_most(cost.spent, 3)} of a lifetime cap of {float(cost.cap):g}, "
             "all places together",
             f"  Asked again, and about {other}: {sent}, and {price}.",
@@ -194,7 +195,7 @@ def _degrees(position: Position) -> str:
     return f"{position.latitude:8.4f} north {position.longitude:8.4f} east"
 
 
-def _odds(cost: PlaceCost, km: float) -> str:
+def _odds(cost: Cost, km: float) -> str:
     """A factor of odds, rounded up; a large one as a power of ten."""
-    loss = float(cost.epsilon_per_km) * km
+    loss = float(cost.charge.epsilon_per_km) * km
     return cost.times_at(km) if loss < 10 else f"10^{ceil(loss / log(10))} times"

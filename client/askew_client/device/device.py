@@ -1,35 +1,114 @@
-"""All that a screen or a command does for a person, without a screen: the facade of the device.
+"""All that a screen or a command does for a person, without a screen: the device.
 
 Built from a transport, two stores, the settings, a source of randomness and a calendar, all
-arguments. What goes to the network is a coroutine and returns an outcome or a Setback; what stays
-on the device is a plain method, quick enough for a key press unless it says otherwise, and raises
-AskewError (`setback_of` turns that into something to show). Methods may be called from any thread.
+arguments. Everything raises AskewError; the command and the app turn an error into words
+(`views.problems`). What goes to the network is a coroutine; what stays on the device is a plain
+method, quick enough for a key press unless it says otherwise, which may be called from any thread.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import datetime
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from askew_client.device import present
-from askew_client.device.questions import QuestionDesk
+from askew.noise.randomness import RandomBits
+from askew_client.device.quoting import IN_PROCESS
+from askew_client.profile.document import ProfileDocument
+from askew_client.profile.editor import KnownTitles, ProfileService
 from askew_client.profile.named_place import NamedPlace
-from askew_client.profile.title_search import Matches
+from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings, slot_of
-from askew_client.taste.exchange import Exchange
-from askew_client.views.answers import Bar, Connection, Match, SignalPreview
+from askew_client.signals.store import SignalStore
+from askew_client.transport.protocol import Library, Network
 
 if TYPE_CHECKING:
-    from askew_client.near.places import PlaceDesk
-    from askew_client.views.quote import Budget
+    from askew_client.device.budget import Budget
+    from askew_client.device.nearby import NearService
+    from askew_client.device.queries import QueryService
+    from askew_client.near.places import PlaceService
 
 
-class Companion(QuestionDesk):
-    """One person's device, and one server."""
+class Device:
+    """One person's device, and one server.
 
-    # Settings
+    profile: ratings, past answers and their lock. titles: questions to a catalog. places: named
+    places. nearby: questions near them.
+    """
+
+    def __init__(  # noqa: PLR0913  # one parameter a collaborator
+        self,
+        network: Network,
+        settings: ClientSettings,
+        *,
+        profile: ProfileStore,
+        signals: SignalStore,
+        bits: RandomBits,
+        library: Library,
+        server: str = IN_PROCESS,
+        today: Callable[[], datetime.date] = datetime.date.today,
+    ) -> None:
+        """server: its address, as the person gave it.
+
+        `open_device` in `opening` builds one with a real network and real stores.
+        """
+        profile.apart_from(network.guard)
+        self.server = server
+        self._network, self._settings, self._library = network, settings, library
+        self._store, self._signals, self._bits, self._today = profile, signals, bits, today
+        self.profile = ProfileService(profile, self._known)
+
+    @cached_property
+    def titles(self) -> QueryService:
+        """Questions about titles; made, and loaded, when they are first used."""
+        from askew_client.device.queries import QueryService
+
+        return QueryService(
+            self._network,
+            self._settings,
+            profile=self._store,
+            signals=self._signals,
+            bits=self._bits,
+            library=self._library,
+            server=self.server,
+            today=self._today,
+        )
+
+    def _known(self, document: ProfileDocument) -> KnownTitles | None:
+        """What a connected catalog knows of titles; before a connection, None."""
+        return self.titles.knowing(document) if "titles" in vars(self) else None
+
+    @cached_property
+    def places(self) -> PlaceService:
+        """The named places; made, and loaded, when they are first used."""
+        from askew_client.near.places import PlaceService
+
+        return PlaceService(
+            self._settings,
+            profile=self._store,
+            signals=self._signals,
+            bits=self._bits,
+            today=self._today,
+        )
+
+    @cached_property
+    def nearby(self) -> NearService:
+        """Questions near a place; made, and loaded, for the first of these."""
+        from askew_client.device.nearby import NearService
+
+        return NearService(
+            self._network,
+            self._settings,
+            places=self.places,
+            profile=self._store,
+            signals=self._signals,
+            bits=self._bits,
+            library=self._library,
+            server=self.server,
+            today=self._today,
+        )
 
     @property
     def settings(self) -> ClientSettings:
@@ -40,66 +119,22 @@ class Companion(QuestionDesk):
         """Use other settings from now on, in this object only (`ConfigFile` keeps them)."""
         self._settings = settings
         self._signals = self._signals.with_caps(settings.caps)
-        self.nearby.configure(settings)
+        for name in ("titles", "places", "nearby"):
+            if name in vars(self):  # it was made; else it is made with these
+                getattr(self, name).configure(settings)
 
-    @property
-    def places(self) -> PlaceDesk:
-        """The named places, without the questions near them: nothing of it waits."""
-        from askew_client.near.places import PlaceDesk
-
-        return PlaceDesk(
-            self._settings,
-            profile=self._profile,
-            signals=self._signals,
-            bits=self._bits,
-            today=self._today,
-        )
-
-    # What a connected server's model makes of the profile
-
-    @property
-    def connection(self) -> Connection | None:
-        """What the server said of itself, or None before `connect`."""
-        return None if self._model is None else self._model.connection
-
-    def search(self, text: str, limit: int = 50) -> Sequence[Match]:
-        """Titles of the connected catalog that contain every word of `text`, best match first.
-
-        Stays on the device: the catalog is fetched whole. No text finds the first titles.
-        """
-        with self._network.guard.private():
-            document = self._profile.read()
-            model = self._with_met(self._connected(), document.met)
-            return Matches(model.catalog.items, model.search.places(text, limit), document)
-
-    def bars(self) -> tuple[Bar, ...]:
-        """The private profile, a bar for each number; empty when nothing of it is rated."""
-        with self._network.guard.private():
-            model, exchange = self._connected(), self._exchange()
-            return present.bars_of(exchange, model.ends) if exchange.ratings else ()
-
-    def preview(self, epsilon: Fraction, k: int) -> SignalPreview:
-        """What a fresh signal of epsilon and k would tell and give. Public; needs a connection.
-
-        Raises ParameterError for an epsilon or k out of range.
-        """
-        from askew_client.device.what_if import preview_of
-
-        return preview_of(self._connected(), replace(self._settings, epsilon=epsilon, k=k))
-
-    def _exchange(self) -> Exchange:
-        """This person with the connected model."""
-        return self._exchange_of(self._connected(), self._profile.read(), self._settings)
-
-    # The budget
+    async def quiet(self) -> None:
+        """Wait until no connection is open: what is private waits until then."""
+        await self._network.quiet()
 
     def budget(self) -> Budget:
         """The meter, every line of the ledger and what they mean in words."""
-        from askew_client.device.budget_view import budget_of
+        from askew_client.device.budget import budget_of
 
-        places: Mapping[str, NamedPlace] = {} if self.locked else self._profile.read().places
-        found = budget_of(self._signals, self._today(), places)
-        return replace(found, mode=self._mode())
+        store = self._store
+        places: Mapping[str, NamedPlace] = {} if store.locked else store.read().places
+        mode = self.titles.mode() if "titles" in vars(self) else None
+        return replace(budget_of(self._signals, self._today(), places), mode=mode)
 
     def unfreeze(self) -> Budget:
         """Accept the ledger as it is after a freeze, and book what was lost. The person's act."""

@@ -113,7 +113,7 @@ def check_ledger(store: SignalStore, path: Path) -> Finding:
     if account.spent_per_km + min(LEVELS.values()) > account.caps.places_lifetime:
         text = "The lifetime cap of places leaves no new one, at any level."
         return Finding("ledger", "warn", spent, text)
-    return Finding("ledger", "ok", f"{spent}, {len(account.charges)} entries, anchored")
+    return Finding("ledger", "ok", f"{spent}, {len(account.entries)} entries, anchored")
 
 
 def check_profile(store: ProfileStore) -> Finding:
@@ -136,16 +136,16 @@ def check_clock(store: SignalStore, path: Path, today: datetime.date) -> Finding
     if today.year < _EARLIEST_YEAR:
         return Finding("clock", "fail", f"it says {today}", "Set the clock.")
     try:
-        charges = store.charges() if path.exists() else ()
+        entries = store.entries() if path.exists() else ()
     except AskewError:
-        charges = ()
-    if charges:
-        ahead = months_between(charges[-1].slot, slot_of(today))
+        entries = ()
+    if entries:
+        ahead = months_between(entries[-1].slot, slot_of(today))
         if ahead < 0:
-            text = f"it says {today}, before the ledger's last entry of {charges[-1].slot}"
+            text = f"it says {today}, before the ledger's last entry of {entries[-1].slot}"
             return Finding("clock", "warn", text, "Set the clock; until then nothing is drawn.")
         if ahead > MAX_JUMP:
-            text = f"it says {today}, long after the ledger's last entry of {charges[-1].slot}"
+            text = f"it says {today}, long after the ledger's last entry of {entries[-1].slot}"
             hint = "If the date is right, accept it with `askew budget --unfreeze`."
             return Finding("clock", "warn", text, hint)
     return Finding("clock", "ok", f"it says {today}")

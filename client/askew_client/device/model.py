@@ -127,3 +127,22 @@ class Model:
         if place is None:
             raise LookupError("an item of an answer was not met")
         return place
+
+
+class ConnectedModel:
+    """What the connected server serves, and the same with what a profile has met."""
+
+    def __init__(self) -> None:
+        self.model: Model | None = None  # without the items that were met; None before a connection
+        self._met: tuple[Model, Met, Model] | None = None  # that model, with these, is this one
+
+    def with_met(self, model: Model, met: Met) -> Model:
+        """A model with the items that were met, made anew where they are others."""
+        known = self._met
+        if known is None or known[0] is not model or known[1] != met:
+            known = self._met = (model, met, model.with_met(met))
+        return known[2]
+
+    def knowing(self, document: ProfileDocument) -> Model | None:
+        """With the items that this profile has met; None before a connection."""
+        return None if self.model is None else self.with_met(self.model, document.met)

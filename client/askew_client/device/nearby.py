@@ -1,4 +1,4 @@
-"""Questions near a place: the other half of the device's facade, beside Companion.
+"""Questions near a place to one server, and the ranking of what came.
 
 A question is one connection: the card of the server is kept like a catalog, and a first contact
 fetches it before. Which calls are
@@ -16,10 +16,8 @@ import datetime
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from askew.errors import (
-    AskewError,
     Malformed,
     NotFound,
     ParameterError,
@@ -30,12 +28,12 @@ from askew.errors import (
 )
 from askew.noise.randomness import RandomBits
 from askew.protocol.metric_card import MetricCard, PlaceSlate
-from askew_client.device.quoting import IN_PROCESS, Quotes, covered
+from askew_client.device.quoting import Quotes, covered
 from askew_client.near.pick import Judged, by_other_preferences, judged, missing, stars
 from askew_client.near.place_forecast import PlaceForecast
-from askew_client.near.places import PlaceDesk
+from askew_client.near.places import PlaceService
 from askew_client.near.preferences import NO_PREFERENCES, Preferences
-from askew_client.near.sources import Errand, NearAsker, asker_on
+from askew_client.near.sources import NearSource, PendingRequest, bound
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.named_place import NamedPlace, Spot
 from askew_client.profile.store import ProfileStore
@@ -43,50 +41,53 @@ from askew_client.settings.settings import ClientSettings, Level, slot_of
 from askew_client.signals.asking import Question, ask
 from askew_client.signals.store import SignalStore
 from askew_client.transport.protocol import Library, Network
-from askew_client.views.answers import ModeView, Rated
-from askew_client.views.problems import Setback, setback_of
-from askew_client.views.quote import NearAnswer, NearResult, Quote, Terms
+from askew_client.views.answers import NearAnswer, NearResult, Rated
+from askew_client.views.quote import ModeView, Price, Quote, Terms
 
 _FRESH = "one signal is drawn and charged for this question"
 _STORED = "the signal of this place is sent again, for nothing"
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
-    """A question that is paid for and encoded, what asks it, and in which slot."""
+class _Prepared:
+    """A question that is paid for and encoded, and where it comes from."""
 
     card: MetricCard
-    asker: NearAsker = field(repr=False)
+    source: NearSource = field(repr=False)
     question: Question
-    slot: str
     request: bytes
 
 
-class Nearby(PlaceDesk):
-    """One person's places, and one server with a metric space."""
+class NearService:
+    """One person's questions near their places, to one server with a metric space.
+
+    Methods raise AskewError. What goes to the network is a coroutine; all else may be called from
+    any thread.
+    """
 
     def __init__(  # noqa: PLR0913  # one parameter a collaborator
         self,
         network: Network,
         settings: ClientSettings,
         *,
-        library: Library,
+        places: PlaceService,
         profile: ProfileStore,
         signals: SignalStore,
         bits: RandomBits,
-        server: str = IN_PROCESS,
-        today: Callable[[], datetime.date] = datetime.date.today,
+        library: Library,
+        server: str,
+        today: Callable[[], datetime.date],
         now: Callable[[], datetime.datetime] = datetime.datetime.now,
     ) -> None:
         """now: the device's clock, by which opening hours are read; it is never sent."""
-        super().__init__(settings, profile=profile, signals=signals, bits=bits, today=today)
-        profile.apart_from(network.guard)
-        self._network, self._library, self._now = network, library, now
+        self._network, self._settings = network, settings
+        self._places, self._profile, self._signals, self._bits = places, profile, signals, bits
+        self._library, self._today, self._now = library, today, now
         self._quotes = Quotes(server)
         self._card: MetricCard | None = None
 
     def configure(self, settings: ClientSettings) -> None:
-        """Use other settings from now on: of positions that are yet to be drawn."""
+        """Use other settings from now on."""
         self._settings = settings
         self._signals = self._signals.with_caps(settings.caps)
 
@@ -95,28 +96,22 @@ class Nearby(PlaceDesk):
         """What the server said of itself, or None before there was a call."""
         return self._card
 
-    async def connect(self) -> MetricCard | Setback:
+    async def connect(self) -> MetricCard:
         """Read the card that is kept, fetched first where none is. It names the collections; no
         item is downloaded.
         """
-        try:
-            async with self._network.turn():
-                return await self._fetch()
-        except AskewError as error:
-            return setback_of(error)
+        async with self._network.turn():
+            return await self._fetch()
 
-    async def quote(self, collection: str, place: str | Spot = "home") -> Quote | Setback:
+    async def quote(self, collection: str, place: str | Spot = "home") -> Quote:
         """What a question would cost now. Connects if need be; nothing is drawn or charged."""
-        try:
-            async with self._network.turn():
-                errand = await asyncio.to_thread(self.errand, place)
-                card = self._card or await self._fetch()
-                quote = partial(self._quote, card, collection, place, errand)
-                return self._quotes.show(await asyncio.to_thread(quote))
-        except AskewError as error:
-            return setback_of(error)
+        async with self._network.turn():
+            request = await asyncio.to_thread(self._request, place)
+            card = self._card or await self._fetch()
+            quote = await asyncio.to_thread(self._quote, card, collection, place, request)
+            return self._quotes.show(quote)
 
-    async def near(
+    async def ask(
         self,
         collection: str,
         place: str | Spot = "home",
@@ -124,42 +119,44 @@ class Nearby(PlaceDesk):
         preferences: Preferences = NO_PREFERENCES,
         second_space: bool = False,
         quoted: Quote | None = None,
-    ) -> NearAnswer | Setback:
+    ) -> NearAnswer:
         """k items of a collection near a place, ranked here.
 
         place: the name of one, or a spot: a position or values without a name, which is a fresh
         signal and a charge each time. What is wrong with a place is said before the first call.
         second_space: the person's yes to a second space within the month, on axes. quoted: what the
-        person was shown, as for `QuestionDesk.ask`.
+        person was shown, as for `QueryService.ask`.
         """
+        shown = self._quotes.use(quoted)
+        if not isinstance(preferences, Preferences):
+            raise ParameterError("preferences", type(preferences).__name__, "Preferences")
         try:
-            shown = self._quotes.use(quoted)
-            if not isinstance(preferences, Preferences):
-                raise ParameterError("preferences", type(preferences).__name__, "Preferences")
             async with self._network.turn():
                 handle = "" if shown is None else shown.handle
-                errand = await asyncio.to_thread(self.errand, place, handle)
+                request = await asyncio.to_thread(self._request, place, handle)
                 document = await asyncio.to_thread(self._profile.read)
                 card = self._card or await self._fetch(shown)
-                asker = _on(card, collection, errand, self._settings)
-                terms = self._terms(card, asker, place)
-                check = covered(terms, shown)
-                draw = partial(ask, asker, terms.slot, self._signals, self._bits, check=check)
-                draw = partial(draw, second_space=second_space)
-                prepare = partial(self._prepare, card, asker, place, terms.slot, draw)
-                prepared = await asyncio.to_thread(prepare)
+                source = _bound(card, collection, request, self._settings)
+                terms = self._terms(card, source, place)
+                prepared = await asyncio.to_thread(
+                    self._prepare,
+                    card,
+                    source,
+                    place,
+                    terms.slot,
+                    check=covered(terms, shown),
+                    second_space=second_space,
+                )
                 reply = await self._network.retrieve(prepared.request)
                 return await asyncio.to_thread(self._open, prepared, reply, document, preferences)
-        except WireError as error:
+        except WireError:
             self._card = None  # the next question fetches the card first: it may be another
             with suppress(ShelfError):  # it is tried again when that question is refused
                 await self._library.forget_metric_card()
-            return setback_of(error)
-        except AskewError as error:
-            return setback_of(error)
+            raise
 
     def forecast(self, level: Level, k: int) -> PlaceForecast:
-        """What a level and k would give at any place of the region: nothing is drawn.
+        """What a level and k would give at any place of the region: nothing is drawn or sent.
 
         Raises ParameterError where no region is set.
         """
@@ -184,53 +181,76 @@ class Nearby(PlaceDesk):
             self._card = await self._library.metric_card(self._today())
         return self._card
 
-    def errand(self, place: str | Spot, handle: str = "") -> Errand:
-        """As a desk does; where a charge for this very spot was not answered, by that signal."""
+    def _request(self, place: str | Spot, handle: str = "") -> PendingRequest:
+        """From a place; where a charge for this very spot was not answered, by that signal."""
         if not handle and not isinstance(place, str):
             waiting = self._profile.read().unanswered
             if waiting is not None and waiting.spot == place:
                 handle = waiting.handle
-        return super().errand(place, handle)
+        return self._places.request(place, handle)
 
-    def _terms(self, card: MetricCard, asker: NearAsker, place: str | Spot) -> Terms:
-        edition, slot = card.collection(asker.collection).version, slot_of(self._today())
-        return self._quotes.of_place(asker, self._settings, place, slot, edition)
-
-    def _quote(self, card: MetricCard, collection: str, place: str | Spot, errand: Errand) -> Quote:
-        asker = _on(card, collection, errand, self._settings)
-        terms = self._terms(card, asker, place)
-        price = self._signals.price(
-            asker.space_version, terms.slot, asker.charge, handle=asker.handle
+    def _terms(self, card: MetricCard, source: NearSource, place: str | Spot) -> Terms:
+        """A question, without what the ledger says of it."""
+        return Terms(
+            server=self._quotes.server,
+            authority=self._settings.authority,
+            mode="query",
+            space_version=source.space_version,
+            collection=source.collection,
+            slot=slot_of(self._today()),
+            edition=card.collection(source.collection).version,
+            k=source.k,
+            mechanism=source.mechanism,
+            place=place,
+            handle=source.handle,
+            region=self._settings.region,
         )
-        cost = asker.cost(price.stored, price.spent, price.lifetime_cap, fresh=price.fresh)
+
+    def _quote(
+        self, card: MetricCard, collection: str, place: str | Spot, request: PendingRequest
+    ) -> Quote:
+        source = _bound(card, collection, request, self._settings)
+        terms = self._terms(card, source, place)
+        price = self._signals.price(
+            source.space_version, terms.slot, source.charge, handle=source.handle
+        )
+        drawn_by = source.mechanism if price.stored is None else price.stored
+        cost = source.cost(drawn_by, price.spent, price.lifetime_cap, fresh=price.fresh)
         mode = ModeView("query", _FRESH if price.fresh else _STORED)
         return Quote(replace(terms, price=price), mode, cost)
 
-    def _prepare(
+    def _prepare(  # noqa: PLR0913  # all that a question is made of
         self,
         card: MetricCard,
-        asker: NearAsker,
+        source: NearSource,
         place: str | Spot,
         slot: str,
-        draw: Callable[[], Question],
-    ) -> Prepared:
+        *,
+        check: Callable[[Price], None] | None,
+        second_space: bool,
+    ) -> _Prepared:
         """All that is private of a question before its connection: charge and draw the signal,
         encode the request.
-        """
-        with self._network.guard.private():
-            question = draw() if isinstance(place, str) else self._awaited(asker, place, draw)
-        request = self._network.encoded(question.query)
-        return Prepared(card, asker, question, slot, request)
 
-    def _awaited(self, asker: NearAsker, spot: Spot, draw: Callable[[], Question]) -> Question:
-        """A signal of a spot without a name, which is kept until it is answered: what is charged
-        and does not arrive is sent the next time that the person asks from there.
+        A signal of a spot without a name is kept until it is answered: what is charged and does not
+        arrive is sent the next time that the person asks from there.
         """
+
+        def draw() -> Question:
+            return ask(
+                source, slot, self._signals, self._bits, second_space=second_space, check=check
+            )
+
+        with self._network.guard.private():
+            question = draw() if isinstance(place, str) else self._awaited(source, place, draw)
+        return _Prepared(card, source, question, self._network.encoded(question.query))
+
+    def _awaited(self, source: NearSource, spot: Spot, draw: Callable[[], Question]) -> Question:
         drawn: list[Question] = []
 
         def charged(document: ProfileDocument) -> ProfileDocument:
             drawn.append(draw())
-            return replace(document, unanswered=NamedPlace(asker.handle, spot))
+            return replace(document, unanswered=NamedPlace(source.handle, spot))
 
         self._profile.change(charged)
         return drawn[0]
@@ -242,7 +262,7 @@ class Nearby(PlaceDesk):
             self._profile.change(lambda document: replace(document, unanswered=None))
 
     def _open(
-        self, prepared: Prepared, reply: bytes, document: ProfileDocument, preferences: Preferences
+        self, prepared: _Prepared, reply: bytes, document: ProfileDocument, preferences: Preferences
     ) -> NearAnswer:
         """All that is private after it: read the reply, and rank. Raises a WireError for a hostile
         reply, which is not asked for again, and Malformed for an item that lies elsewhere than the
@@ -251,54 +271,55 @@ class Nearby(PlaceDesk):
         slate = self._network.decoded_places(reply, prepared.question.query, prepared.card)
         with self._network.guard.private():
             answer = self._answer(prepared, slate, document, preferences)
-            self._answered(prepared.asker.handle)
+            self._answered(prepared.source.handle)
             return answer
 
     def _answer(
         self,
-        prepared: Prepared,
+        prepared: _Prepared,
         slate: PlaceSlate,
         document: ProfileDocument,
         preferences: Preferences,
     ) -> NearAnswer:
-        card, asker = prepared.card, prepared.asker
-        if not all(asker.holds(each.coordinates) for each in slate.listings):
+        source, remembered = prepared.source, prepared.question.remembered
+        if not all(source.holds(each.coordinates) for each in slate.listings):
             raise Malformed("the answer has an item outside the server's own space")
-        asked = card.collection(asker.collection)
+        asked = prepared.card.collection(source.collection)
         order = judged(
             slate.listings,
             asked.attributes,
-            [asker.distance(each.coordinates) for each in slate.listings],
+            [source.distance(each.coordinates) for each in slate.listings],
             preferences,
             {key: stars(each) for key, each in document.likings().items()},
             self._now(),
         )
-        remembered = prepared.question.remembered
         names = tuple(each.name for each in asked.attributes)
         return NearAnswer(
             collection=asked.name,
             source=asked.source,
             simulated=asked.simulated,
-            k=asker.k,
+            k=source.k,
             results=tuple(_result(n, each, slate, names) for n, each in enumerate(order, 1)),
             none_passes=not any(each.passes for each in order),
-            sent=asker.sent(remembered.signal),
-            true=asker.true,
-            cost=asker.cost(
+            sent=source.sent(remembered.signal),
+            true=source.true,
+            cost=source.cost(
                 remembered.signal.mechanism,
                 remembered.spent,
                 remembered.cap,
                 fresh=remembered.fresh,
             ),
-            axes=asker.axes,
-            unit=asker.unit,
+            axes=source.axes,
+            unit=source.unit,
             missing=missing(asked.attributes, preferences),
             units=tuple(each.unit for each in asked.attributes),
         )
 
 
-def _on(card: MetricCard, collection: str, errand: Errand, settings: ClientSettings) -> NearAsker:
-    """The asker, checked against what the server says of itself: all of it is public."""
+def _bound(
+    card: MetricCard, collection: str, request: PendingRequest, settings: ClientSettings
+) -> NearSource:
+    """A place on this server, checked against what it says of itself: all of it is public."""
     try:
         most = card.largest_slate(collection)
     except NotFound:
@@ -308,7 +329,7 @@ def _on(card: MetricCard, collection: str, errand: Errand, settings: ClientSetti
     if settings.near_k > most:
         limit = f"at most what this server answers, {most}"
         raise ParameterError("k", settings.near_k, limit)
-    return asker_on(card, collection, errand, settings)
+    return bound(card, collection, request, settings)
 
 
 def _result(rank: int, each: Judged, slate: PlaceSlate, names: tuple[str, ...]) -> NearResult:

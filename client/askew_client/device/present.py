@@ -23,21 +23,12 @@ from askew.protocol.ranking import Ranking, Slate
 from askew.protocol.signal import TasteMechanism
 from askew.spaces.vectors import RatingScale
 from askew_client.profile.document import Liking
-from askew_client.settings.settings import ClientSettings
 from askew_client.signals.records import Remembered
 from askew_client.taste.choice import Taken
 from askew_client.taste.exchange import Exchange
 from askew_client.taste.words import in_words
-from askew_client.views.answers import (
-    Answer,
-    Bar,
-    Connection,
-    Cost,
-    Departure,
-    ModeView,
-    Result,
-)
-from askew_client.views.quote import Quote, Terms
+from askew_client.views.answers import Answer, Bar, Connection, Departure, Result
+from askew_client.views.quote import Cost, ModeView, Quote, Terms
 
 
 def connection_of(card: ModelCard, catalog: Catalog) -> Connection:
@@ -145,26 +136,10 @@ def departure_of(exchange: Exchange, remembered: Remembered, slot: str) -> Depar
     )
 
 
-def cost_of(
-    loss: SignalLoss, wanted: SignalLoss, spent: Fraction, settings: ClientSettings
-) -> Cost:
-    """What a signal costs, beside what the settings would draw now."""
-    return Cost(
-        epsilon=loss.epsilon_per_distance or loss.epsilon,
-        epsilon_per_distance=loss.epsilon_per_distance,
-        one_rating=float(loss.epsilon_per_rating),
-        between_any_two=float(loss.epsilon),
-        wanted=wanted.epsilon_per_distance or wanted.epsilon,
-        spent=spent,
-        cap=settings.lifetime_cap,
-    )
-
-
 def cost_after(asked: Exchange, remembered: Remembered) -> Cost:
     """What a question cost, beside what its settings would draw now."""
-    reach = asked.card.space.encoder.reach()
-    loss = remembered.signal.of_tastes.privacy_loss(reach)
-    return cost_of(loss, asked.loss, remembered.spent, asked.settings)
+    loss = remembered.signal.of_tastes.privacy_loss(asked.card.space.encoder.reach())
+    return _cost(loss, asked.loss, remembered.spent, remembered.cap, fresh=remembered.fresh)
 
 
 def loss_of(card: ModelCard, terms: Terms) -> SignalLoss:
@@ -180,9 +155,17 @@ def quote_of(terms: Terms, taken: Taken, card: ModelCard) -> Quote:
     if price is not None:
         drawn_by = terms.mechanism if price.stored is None else price.stored
         wanted = loss_of(card, terms)
-        now = loss_of(card, replace(terms, mechanism=drawn_by))
-        cost = cost_of(now, wanted, price.spent, taken.settings)
+        loss = loss_of(card, replace(terms, mechanism=drawn_by))
+        cost = _cost(loss, wanted, price.spent, price.lifetime_cap, fresh=price.fresh)
     return Quote(terms, in_words(taken, card), cost)
+
+
+def _cost(
+    loss: SignalLoss, wanted: SignalLoss, spent: Fraction, cap: Fraction, *, fresh: bool
+) -> Cost:
+    """What a signal costs, beside what the settings would draw now."""
+    epsilon = wanted.epsilon_per_distance or wanted.epsilon
+    return Cost(loss.charge, spent, cap, fresh, loss.epsilon_per_rating, epsilon)
 
 
 def results_of(

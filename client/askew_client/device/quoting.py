@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from weakref import WeakSet
 
 from askew.errors import ParameterError, QuoteVoid
-from askew_client.device.model import Model
-from askew_client.settings.settings import ClientSettings
-from askew_client.taste.choice import Taken, mechanism_for
 from askew_client.views.quote import Price, Quote, Terms
-
-if TYPE_CHECKING:
-    from askew_client.near.sources import NearAsker  # a question about a taste does without
 
 IN_PROCESS: Final = "in-process"  # the name of a server without an address
 _USED = "this quote was used already, or it is of another device or server"
@@ -62,44 +56,6 @@ class Quotes:
         if shown is None and sends and self._free:
             raise QuoteVoid(_FREE)
         self._free = not sends
-
-    def of_tastes(self, model: Model, taken: Taken, slot: str) -> Terms:
-        """A question to a catalog, without what the ledger says. Raises as `mechanism_for`."""
-        card, settings = model.card, taken.settings
-        terms = Terms(
-            server=self.server,
-            authority=settings.authority,
-            mode=str(taken.mode),
-            space_version=card.space.version,
-            collection="",
-            slot=slot,
-            edition=model.edition,
-            k=settings.k,
-        )
-        if not taken.asks:
-            return terms
-        mechanism = mechanism_for(card, settings)
-        loss = mechanism.privacy_loss(card.space.encoder.reach())
-        return replace(terms, mechanism=mechanism, one_rating=loss.epsilon_per_rating)
-
-    def of_place(
-        self, asker: NearAsker, settings: ClientSettings, place: object, slot: str, edition: str
-    ) -> Terms:
-        """A question near a place, but for what the ledger says of it."""
-        return Terms(
-            server=self.server,
-            authority=settings.authority,
-            mode="query",
-            space_version=asker.space_version,
-            collection=asker.collection,
-            slot=slot,
-            edition=edition,
-            k=asker.k,
-            mechanism=asker.mechanism,
-            place=place,
-            handle=asker.handle,
-            region=settings.region,
-        )
 
 
 def covered(terms: Terms, shown: Terms | None) -> Callable[[Price], None] | None:

@@ -21,8 +21,7 @@ from askew.catalog.listing import Attribute, AttributeKind, Listing, Value
 from askew.catalog.title_key import title_key
 from askew.errors import maybe
 from askew_client.near.preferences import Preferences
-from askew_client.views.answers import Rated
-from askew_client.views.quote import NearAnswer
+from askew_client.views.answers import NearAnswer, Rated
 
 _OPEN_FLAGS = frozenset({"open", "open now"})
 _MIDDLE = 3.0  # stars: what a rating of one's own that says nothing has

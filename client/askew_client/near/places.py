@@ -22,7 +22,13 @@ from askew.errors import AskewError, PlaceError
 from askew.limits import VERSION_BYTES
 from askew.noise.randomness import RandomBits
 from askew.protocol.signal import Signal
-from askew_client.near.sources import Errand, fresh_errand, named_errand, view_of
+from askew_client.near.sources import (
+    PendingPosition,
+    PendingRequest,
+    fresh_request,
+    stored_request,
+    view_of,
+)
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.named_place import NamedPlace, Spot, check_name, new_handle
 from askew_client.profile.store import ProfileStore
@@ -30,10 +36,11 @@ from askew_client.settings.settings import LEVELS, ClientSettings, slot_of
 from askew_client.signals.records import decode_signal, encode_signal
 from askew_client.signals.slots import check_slot
 from askew_client.signals.store import SignalStore
-from askew_client.views.quote import PlaceCost, PlaceView
+from askew_client.views.answers import PlaceView
+from askew_client.views.quote import Cost
 
 
-class PlaceDesk:
+class PlaceService:
     """The named places of one profile. Methods raise AskewError, which repeats no position; they
     may be called from any thread.
     """
@@ -50,12 +57,17 @@ class PlaceDesk:
         self._settings, self._profile = settings, profile
         self._signals, self._bits, self._today = signals, bits, today
 
+    def configure(self, settings: ClientSettings) -> None:
+        """Use other settings from now on: of positions that are yet to be drawn."""
+        self._settings = settings
+        self._signals = self._signals.with_caps(settings.caps)
+
     def places(self) -> tuple[PlaceView, ...]:
         """Every named place, with what every server gets of it, oldest first."""
         places = self._profile.read().places
         return tuple(self._view(name, place) for name, place in places.items())
 
-    def price(self) -> PlaceCost:
+    def price(self) -> Cost:
         """What a position that is added now would cost. Nothing is drawn or charged.
 
         Raises ParameterError where no region is set.
@@ -63,14 +75,17 @@ class PlaceDesk:
         account = self._signals.account()
         noise = self._settings.map_noise
         cap = self._settings.place_lifetime_cap
-        return PlaceCost.of(noise, account.spent_per_km, cap, fresh=True)
+        return Cost.of_place(noise, account.spent_per_km, cap, fresh=True)
 
-    def price_of(self, spot: Spot) -> PlaceCost | None:
+    def price_of(self, spot: Spot) -> Cost | None:
         """What naming this spot would cost now; None on axes, where it costs when it is asked from.
 
         Raises PlaceError for a position outside the region.
         """
-        return fresh_errand(spot, "", self._settings).price(self._signals.account())
+        request = fresh_request(spot, "", self._settings)
+        if not isinstance(request, PendingPosition):
+            return None
+        return request.price(self._signals.account())
 
     def allowance(self) -> str:
         """How many positions the caps allow, in words."""
@@ -86,7 +101,7 @@ class PlaceDesk:
         else:
             document.check_new(name)
 
-    def add(self, name: str, spot: Spot, shown: PlaceCost | None = None) -> PlaceView:
+    def add(self, name: str, spot: Spot, shown: Cost | None = None) -> PlaceView:
         """Name a place: checked, charged, drawn and then kept. shown: the price that was seen.
 
         Raises QuoteVoid where that is another one now, PlaceError for a name that is taken and for
@@ -98,7 +113,7 @@ class PlaceDesk:
         )
         return self._view(name, place)
 
-    def move(self, name: str, spot: Spot, shown: PlaceCost | None = None) -> PlaceView:
+    def move(self, name: str, spot: Spot, shown: Cost | None = None) -> PlaceView:
         """The place is elsewhere from now on: a new draw and a new charge, as by `add`. The old
         position is erased; what its signal has told stays told, and stays charged.
         """
@@ -140,24 +155,24 @@ class PlaceDesk:
         self._profile.change(lambda document: document.with_place(copy.name, copy.place))
         return self._view(copy.name, copy.place)
 
-    def errand(self, place: str | Spot, handle: str = "") -> Errand:
-        """Who asks from a named place, or from a spot without a name: a fresh signal and a charge
+    def request(self, place: str | Spot, handle: str = "") -> PendingRequest:
+        """A question from a named place, or from a spot without a name: a fresh signal and a charge
         each time, under the handle that a quote gave it. Raises AskewError before any call.
         """
         if not isinstance(place, str):
-            return fresh_errand(place, handle or new_handle(self._bits), self._settings)
+            return fresh_request(place, handle or new_handle(self._bits), self._settings)
         known = self._profile.read().place(place)
-        frozen = self._signals.account().frozen
-        return named_errand(known, self._stored(known), frozen, self._settings)
+        return stored_request(known, self._stored(known), self._signals.account().frozen)
 
     def _paid(
-        self, place: NamedPlace, document: ProfileDocument, shown: PlaceCost | None
+        self, place: NamedPlace, document: ProfileDocument, shown: Cost | None
     ) -> ProfileDocument:
         """The profile with a new place in it, whose signal is paid for and stored if it needs no
         server. Inside the profile's transaction, so that nobody else pays for the same name.
         """
-        errand = fresh_errand(place.spot, place.handle, self._settings)
-        errand.settle(slot_of(self._today()), self._signals, self._bits, shown)
+        request = fresh_request(place.spot, place.handle, self._settings)
+        if isinstance(request, PendingPosition):
+            request.settle(slot_of(self._today()), self._signals, self._bits, shown)
         return document
 
     def _stored(self, place: NamedPlace) -> Signal | None:

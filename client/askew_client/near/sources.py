@@ -1,17 +1,17 @@
 """Where a question near a place comes from: a position on a map, or values on a server's axes.
 
 A position needs no number of a server: its noise, its distances and its cost are the device's own.
-Values on axes are of a server's space, whose numbers this device checks and limits. Which of the
-two a place is, is decided here.
+Values on axes are of a server's space, whose numbers this device checks and limits. A place is a
+pending request until it is bound to a server; bound, it is the source of a signal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import asin, cos, radians, sin, sqrt
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from askew.dp.privacy import ANY_SPACE, SignalCharge
 from askew.errors import LedgerFrozen, OutOfRange, ParameterError, PlaceError, QuoteVoid
@@ -23,88 +23,37 @@ from askew.spaces.map import Area, MapNoise, MapSpace, Position, Region
 from askew_client.profile.named_place import AxisValues, NamedPlace, Spot
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.account import Account
-from askew_client.signals.asking import Asker, SignalMemory, ask
-from askew_client.views.quote import MAP_AXES, AxesCost, PlaceCost, PlaceView, Price
+from askew_client.signals.asking import SignalMemory
+from askew_client.views.answers import PlaceView
+from askew_client.views.quote import MAP_AXES, Cost, Price
 
 if TYPE_CHECKING:
     from askew.protocol.metric_card import MetricCard  # brings numpy
-
-
-class NearAsker(Asker, Protocol):
-    """An asker that is somewhere."""
-
-    @property
-    def axes(self) -> tuple[str, ...]:
-        """What each coordinate is, in words."""
-
-    @property
-    def unit(self) -> str:
-        """Of distances."""
-
-    @property
-    def true(self) -> tuple[float, ...]:
-        """Where it is. Private."""
-
-    def sent(self, signal: Signal) -> tuple[float, ...]:
-        """Where a signal of this asker points, in the coordinates of items."""
-
-    def distance(self, coordinates: Sequence[float]) -> float:
-        """From the true place to an item, for the device's own ranking. Private."""
-
-    def holds(self, coordinates: Sequence[float]) -> bool:
-        """Whether an item lies in the server's space."""
-
-    @property
-    def mechanism(self) -> LatticeLaplace | MapNoise:
-        """By which a fresh signal is drawn."""
-
-    def cost(
-        self, drawn_by: Mechanism | None, spent: Fraction, cap: Fraction, *, fresh: bool
-    ) -> PlaceCost | AxesCost:
-        """What its signal costs, beside what was spent: by the law that it was drawn by, or (None)
-        by the settings of today, which would draw it.
-        """
-
-
-class Errand(Protocol):
-    """A place to ask from, before a server is known."""
-
-    def settle(
-        self, slot: str, memory: SignalMemory, bits: RandomBits, shown: PlaceCost | None
-    ) -> None:
-        """Pay for and draw what needs no server: a position's signal, and nothing on axes.
-
-        Raises QuoteVoid where it costs something else than was shown.
-        """
-
-    def price(self, account: Account) -> PlaceCost | None:
-        """What `settle` would cost now."""
-
 
 EARTH_RADIUS: Final = 6371.0088  # kilometers, the mean radius
 _EDGE: Final = 1e-6  # degrees, for edges that a server computes in floats
 LOST: Final = "this place's signal is not in the ledger; `askew place move` draws a new one"
 
 
-@dataclass(frozen=True)
-class MapAsker:
-    """A position that asks a map, and before it knows one is its own errand.
+def great_circle(here: Sequence[float], there: Sequence[float]) -> float:
+    """Kilometers between two latitudes and longitudes on a sphere with the Earth's mean radius."""
+    (latitude, longitude), (other, east_of) = map(radians, here), map(radians, there)
+    north, east = sin((other - latitude) / 2), sin((east_of - longitude) / 2)
+    share = north**2 + cos(latitude) * cos(other) * east**2
+    return 2 * EARTH_RADIUS * asin(sqrt(min(1.0, share)))
 
-    region: whose plane a fresh signal is drawn in; None where the signal is stored. area: where a
-    server says that its items are; neither the noise nor its cost depends on it.
+
+@dataclass(frozen=True)
+class PendingPosition:
+    """A position to ask from, before a server is known.
+
+    region: whose plane a fresh signal is drawn in; None where the signal is stored.
     """
 
     position: Position = field(repr=False)
     handle: str = field(repr=False)
     noise: MapNoise
     region: Region | None
-    k: int
-    collection: str = ""
-    area: Area | None = None
-
-    axes = MAP_AXES
-    unit = "km"
-    space_version = ANY_SPACE
 
     @property
     def charge(self) -> SignalCharge:
@@ -113,31 +62,76 @@ class MapAsker:
         """
         return SignalCharge.of_place(self.noise.epsilon)
 
-    def settle(
-        self, slot: str, memory: SignalMemory, bits: RandomBits, shown: PlaceCost | None
-    ) -> None:
-        """Pay for and draw the noisy position, if that costs what was shown."""
+    def price(self, account: Account) -> Cost:
+        """What the noisy position will cost."""
+        spent, cap = account.spent_per_km, account.caps.places_lifetime
+        return Cost.of_place(self.noise, spent, cap, fresh=True)
+
+    def settle(self, slot: str, memory: SignalMemory, bits: RandomBits, shown: Cost | None) -> None:
+        """Pay for and draw the noisy position. Raises QuoteVoid where it costs something else than
+        was shown.
+        """
 
         def check(price: Price) -> None:
-            cost = self.cost(price.stored, price.spent, price.lifetime_cap, fresh=price.fresh)
+            drawn_by = self.noise if price.stored is None else price.stored
+            cost = Cost.of_place(drawn_by, price.spent, price.lifetime_cap, fresh=price.fresh)
             if shown not in (None, cost):
                 raise QuoteVoid("what a position costs, or what is spent, changed")
 
-        ask(self, slot, memory, bits, check=check)
-
-    def price(self, account: Account) -> PlaceCost:
-        """What the noisy position will cost."""
-        return self.cost(None, account.spent_per_km, account.caps.places_lifetime, fresh=True)
-
-    def on(self, area: Area, collection: str, k: int) -> MapAsker:
-        """This position, on a server whose items lie in an area."""
-        return replace(self, k=k, collection=collection, area=area)
+        memory.remember(
+            ANY_SPACE,
+            slot,
+            self.charge,
+            lambda: self.perturb(bits),
+            handle=self.handle,
+            check=check,
+        )
 
     def perturb(self, bits: RandomBits) -> Signal:
         """A fresh noisy position. Raises PlaceError for a stored one that the ledger has lost."""
         if self.region is None:
             raise PlaceError(LOST)
         return Signal(ANY_SPACE, self.noise, self.noise.perturb(self.position, self.region, bits))
+
+    def bind(self, area: Area, collection: str, k: int) -> MapSource:
+        """This position, on a server whose items lie in an area."""
+        return MapSource(self, area, collection, k)
+
+
+@dataclass(frozen=True)
+class MapSource:
+    """A position that asks a map about a collection.
+
+    area: where the server says that its items are; neither the noise nor its cost depends on it.
+    """
+
+    place: PendingPosition
+    area: Area
+    collection: str
+    k: int
+
+    axes = MAP_AXES
+    unit = "km"
+    space_version = ANY_SPACE
+
+    @property
+    def handle(self) -> str:
+        """Of the place."""
+        return self.place.handle
+
+    @property
+    def charge(self) -> SignalCharge:
+        """In the account of places."""
+        return self.place.charge
+
+    @property
+    def mechanism(self) -> MapNoise:
+        """The noise of a fresh position."""
+        return self.place.noise
+
+    def perturb(self, bits: RandomBits) -> Signal:
+        """A fresh noisy position."""
+        return self.place.perturb(bits)
 
     def check(self, signal: Signal) -> None:
         """Raises OutOfRange for the signal of something else."""
@@ -146,7 +140,7 @@ class MapAsker:
     @property
     def true(self) -> tuple[float, ...]:
         """The position."""
-        return self.position.latitude, self.position.longitude
+        return self.place.position.latitude, self.place.position.longitude
 
     def sent(self, signal: Signal) -> tuple[float, ...]:
         """The noisy position."""
@@ -154,51 +148,29 @@ class MapAsker:
         return noisy.latitude, noisy.longitude
 
     def distance(self, coordinates: Sequence[float]) -> float:
-        """Kilometers along the great circle of a sphere with the Earth's mean radius."""
-        here = radians(self.position.latitude), radians(self.position.longitude)
-        there = radians(coordinates[0]), radians(coordinates[1])
-        north, east = sin((there[0] - here[0]) / 2), sin((there[1] - here[1]) / 2)
-        share = north**2 + cos(here[0]) * cos(there[0]) * east**2
-        return 2 * EARTH_RADIUS * asin(sqrt(min(1.0, share)))
+        """Kilometers along the ground."""
+        return great_circle(self.true, coordinates)
 
     def holds(self, coordinates: Sequence[float]) -> bool:
         """Whether an item lies where the server says that its items are, by a microdegree."""
-        if self.area is None:
-            return False
         latitude, longitude = coordinates
         north = self.area.south - _EDGE <= latitude <= self.area.north + _EDGE
         east = (longitude - self.area.west + _EDGE) % 360
         return north and east <= float(self.area.width) + 2 * _EDGE
 
-    @property
-    def mechanism(self) -> MapNoise:
-        """The noise of a fresh position."""
-        return self.noise
-
-    def cost(
-        self, drawn_by: Mechanism | None, spent: Fraction, cap: Fraction, *, fresh: bool
-    ) -> PlaceCost:
-        """In the account of places."""
-        noise = drawn_by if isinstance(drawn_by, MapNoise) else self.noise
-        return PlaceCost.of(noise, spent, cap, fresh=fresh)
+    def cost(self, drawn_by: Mechanism, spent: Fraction, cap: Fraction, *, fresh: bool) -> Cost:
+        """What its signal costs by the law that it was drawn by, beside what was spent."""
+        return Cost.of_place(drawn_by, spent, cap, fresh=fresh)
 
 
 @dataclass(frozen=True)
-class AxisErrand:
-    """Values by the name of their axis."""
+class PendingValues:
+    """Values by the name of their axis, before a server is known."""
 
     spot: AxisValues = field(repr=False)
     handle: str = field(repr=False)
 
-    def settle(
-        self, slot: str, memory: SignalMemory, bits: RandomBits, shown: PlaceCost | None
-    ) -> None:
-        """Nothing: the space of a signal on axes is a server's."""
-
-    def price(self, account: Account) -> None:
-        """Nothing yet."""
-
-    def on(self, space: AxisSpace, collection: str, settings: ClientSettings) -> AxisAsker:
+    def bind(self, space: AxisSpace, collection: str, settings: ClientSettings) -> AxisSource:
         """These values, on a server with axes that they name and that this device enters.
 
         Which axes a value names is public, as the name of a place is; its numbers are not, so one
@@ -218,15 +190,15 @@ class AxisErrand:
             space.check_lattice(lattice)
         except OutOfRange as error:
             raise ParameterError("epsilon", settings.epsilon, f"one for which {error}") from None
-        return AxisAsker(space, lattice, point, self.handle, settings.near_k, collection)
+        return AxisSource(space, lattice, point, self.handle, settings.near_k, collection)
 
 
 @dataclass(frozen=True)
-class AxisAsker:
+class AxisSource:
     """A point on a server's axes, within their ends and exact, that asks about a collection."""
 
     space: AxisSpace
-    lattice: LatticeLaplace
+    mechanism: LatticeLaplace
     point: tuple[Fraction, ...] = field(repr=False)
     handle: str = field(repr=False)
     k: int
@@ -251,12 +223,12 @@ class AxisAsker:
     @property
     def charge(self) -> SignalCharge:
         """Plain epsilon: epsilon * diameter, by the numbers of the axes."""
-        return self.space.loss(self.lattice).charge
+        return self.space.loss(self.mechanism).charge
 
     def perturb(self, bits: RandomBits) -> Signal:
         """A fresh noisy point."""
-        drawn = self.space.perturb(self.point, self.lattice, bits)
-        return Signal(self.space_version, self.lattice, drawn)
+        drawn = self.space.perturb(self.point, self.mechanism, bits)
+        return Signal(self.space_version, self.mechanism, drawn)
 
     def check(self, signal: Signal) -> None:
         """Raises a WireError unless the signal fits the axes."""
@@ -278,68 +250,56 @@ class AxisAsker:
         pairs = zip(self.space.axes, coordinates, strict=True)
         return all(axis.low <= value <= axis.high for axis, value in pairs)
 
-    @property
-    def mechanism(self) -> LatticeLaplace:
-        """The noise of a fresh point."""
-        return self.lattice
-
-    def cost(
-        self, drawn_by: Mechanism | None, spent: Fraction, cap: Fraction, *, fresh: bool
-    ) -> AxesCost:
+    def cost(self, drawn_by: Mechanism, spent: Fraction, cap: Fraction, *, fresh: bool) -> Cost:
         """In the account of plain epsilon."""
-        lattice = drawn_by if isinstance(drawn_by, LatticeLaplace) else self.lattice
-        return AxesCost(
-            epsilon_per_distance=lattice.epsilon,
-            between_any_two=self.space.loss(lattice).charge.epsilon,
-            diameter=float(self.space.diameter),
-            spent=spent,
-            cap=cap,
-            fresh=fresh,
-        )
+        lattice = drawn_by if isinstance(drawn_by, LatticeLaplace) else self.mechanism
+        return Cost(self.space.loss(lattice).charge, spent, cap, fresh)
 
 
-def fresh_errand(spot: Spot, handle: str, settings: ClientSettings) -> Errand:
-    """What asks from a spot that has no signal yet.
+PendingRequest = PendingPosition | PendingValues
+NearSource = MapSource | AxisSource
+
+
+def fresh_request(spot: Spot, handle: str, settings: ClientSettings) -> PendingRequest:
+    """A spot that has no signal yet.
 
     Raises PlaceError, before any call, for a position outside the region, and ParameterError where
     no region is set or the spot has another type.
     """
     if isinstance(spot, AxisValues):
-        return AxisErrand(spot, handle)
+        return PendingValues(spot, handle)
     if not isinstance(spot, Position):
         raise ParameterError("place", type(spot).__name__, "a name, a Position or AxisValues")
     settings.plane.kilometers(spot)
-    return MapAsker(spot, handle, settings.map_noise, settings.plane, settings.near_k)
+    return PendingPosition(spot, handle, settings.map_noise, settings.plane)
 
 
-def named_errand(
-    place: NamedPlace, stored: Signal | None, frozen: str | None, settings: ClientSettings
-) -> Errand:
-    """What asks from a named place. stored: its noisy position, which is never drawn again.
+def stored_request(place: NamedPlace, stored: Signal | None, frozen: str | None) -> PendingRequest:
+    """A named place. stored: its noisy position, which is never drawn again.
 
     Raises PlaceError for a position whose signal the ledger has lost, and LedgerFrozen where it may
     have it and (frozen) is not trusted.
     """
     if isinstance(place.spot, AxisValues):
-        return AxisErrand(place.spot, place.handle)
+        return PendingValues(place.spot, place.handle)
     if stored is None and frozen:
         raise LedgerFrozen(f"this place's signal is not trusted: {frozen}")
     if stored is None:
         raise PlaceError(LOST)
-    return MapAsker(place.spot, place.handle, stored.map_noise, None, settings.near_k)
+    return PendingPosition(place.spot, place.handle, stored.map_noise, None)
 
 
-def asker_on(
-    card: MetricCard, collection: str, errand: Errand, settings: ClientSettings
-) -> NearAsker:
+def bound(
+    card: MetricCard, collection: str, request: PendingRequest, settings: ClientSettings
+) -> NearSource:
     """A place that asks this server. Raises PlaceError for a place of the other kind, and
     ParameterError for axes beyond this device's limits.
     """
-    match errand, card.space:
-        case MapAsker(), MapSpace(area):
-            return errand.on(area, collection, settings.near_k)
-        case AxisErrand(), AxisSpace() as space:
-            return errand.on(space, collection, settings)
+    match request, card.space:
+        case PendingPosition(), MapSpace(area):
+            return request.bind(area, collection, settings.near_k)
+        case PendingValues(), AxisSpace() as space:
+            return request.bind(space, collection, settings)
         case _, MapSpace():
             raise PlaceError("this server has a map, and the place is a value on axes")
         case _:
@@ -354,7 +314,7 @@ def view_of(name: str, place: NamedPlace, stored: Signal | None, account: Accoun
     true = spot.latitude, spot.longitude
     if stored is None:
         return PlaceView(name, MAP_AXES, true)
-    asker = MapAsker(spot, place.handle, stored.map_noise, None, 1)
     spent, cap = account.spent_per_km, account.caps.places_lifetime
-    cost = asker.cost(stored.mechanism, spent, cap, fresh=False)
-    return PlaceView(name, MAP_AXES, true, asker.sent(stored), cost)
+    cost = Cost.of_place(stored.mechanism, spent, cap, fresh=False)
+    noisy = stored.position()
+    return PlaceView(name, MAP_AXES, true, (noisy.latitude, noisy.longitude), cost)

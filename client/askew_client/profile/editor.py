@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from askew.catalog.item import Item
 from askew.catalog.title_key import title_key
 from askew_client.profile.document import ProfileDocument, State
 from askew_client.profile.store import ProfileStore
 from askew_client.views.answers import PastAnswer, Rated
 
 if TYPE_CHECKING:
+    from askew.catalog.catalog import Catalog
     from askew.catalog.titles import TitleIndex  # brings numpy
 
 
@@ -25,33 +25,48 @@ class Forgotten:
     answers: int
 
 
-class ProfileDesk:
+class KnownTitles(Protocol):
+    """The titles of a connected catalog, and how it writes them."""
+
+    @property
+    def index(self) -> TitleIndex:
+        """The items by the keys of their titles."""
+
+    @property
+    def catalog(self) -> Catalog:
+        """The items by their places."""
+
+
+class ProfileService:
     """One person's profile. Methods raise ProfileError and VaultError, which name no title.
 
     Each edit is one transaction, a few milliseconds; methods may be called from any thread.
     """
 
-    def __init__(self, profile: ProfileStore) -> None:
-        self._profile = profile
-        # What a connected catalog adds: the titles that it knows, and how it writes them.
-        self._known: TitleIndex | None = None
-        self._items: Sequence[Item] = ()
+    def __init__(
+        self,
+        profile: ProfileStore,
+        known: Callable[[ProfileDocument], KnownTitles | None] = lambda _: None,
+    ) -> None:
+        """known: what a connected catalog, with the items that a profile has met, knows; None
+        before a connection.
+        """
+        self._profile, self._known = profile, known
 
     def ratings(self) -> tuple[Rated, ...]:
         """Everything that the person rated or liked, newest first."""
         with self._profile.guard.private():
             document = self._profile.read()
-            self._recall(document)
+            known = self._known(document)
             return tuple(
-                Rated(label, liking, self._has(label))
+                Rated(label, liking, _has(known, label))
                 for label, liking in reversed([*document.ratings.items()])
             )
 
     def knows(self, label: str) -> bool:
         """Whether an item that is held or was met has a title; before a connection, all do."""
         with self._profile.guard.private():
-            self._recall(self._profile.read())
-            return self._has(label)
+            return _has(self._known(self._profile.read()), label)
 
     def unmatched(self) -> tuple[Rated, ...]:
         """What is rated and of no item that is held or was met, newest first."""
@@ -99,9 +114,9 @@ class ProfileDesk:
         found = [0]
 
         def edited(document: ProfileDocument) -> ProfileDocument:
-            self._recall(document)
-            kept = {self._identity(label): label for label in reversed([*document.ratings])}
-            spelled = {self._spelled(label, kept): state for label, state in changes.items()}
+            known = self._known(document)
+            kept = {_identity(known, label): label for label in reversed([*document.ratings])}
+            spelled = {_spelled(known, label, kept): state for label, state in changes.items()}
             found[0] = len(spelled.keys() & document.ratings.keys())
             return document.edited(spelled)
 
@@ -156,20 +171,23 @@ class ProfileDesk:
         """Forget the profile and the history for good. The ledger stays: it counts what left."""
         self._profile.wipe()
 
-    def _recall(self, document: ProfileDocument) -> None:
-        """Know the titles that this profile has met, where a catalog is connected."""
 
-    def _has(self, label: str) -> bool:
-        return self._known is None or title_key(label) in self._known
+def _has(known: KnownTitles | None, label: str) -> bool:
+    return known is None or title_key(label) in known.index
 
-    def _identity(self, label: str) -> int | str:
-        """The item that a title names, or for a stranger to the catalog its key."""
-        key = title_key(label)
-        item = None if self._known is None else self._known.get(key)
-        return key if item is None else item
 
-    def _spelled(self, label: str, kept: Mapping[int | str, str]) -> str:
-        """A typed title as the profile or the catalog already writes it."""
-        identity = self._identity(label)
-        known = self._items[identity].label if isinstance(identity, int) else label.strip()
-        return kept.get(identity, known)
+def _identity(known: KnownTitles | None, label: str) -> int | str:
+    """The item that a title names, or for a stranger to the catalog its key."""
+    key = title_key(label)
+    item = None if known is None else known.index.get(key)
+    return key if item is None else item
+
+
+def _spelled(known: KnownTitles | None, label: str, kept: Mapping[int | str, str]) -> str:
+    """A typed title as the profile or the catalog already writes it."""
+    identity = _identity(known, label)
+    if identity in kept:
+        return kept[identity]
+    if known is None or isinstance(identity, str):
+        return label.strip()
+    return known.catalog.items[identity].label

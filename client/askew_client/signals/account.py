@@ -7,7 +7,7 @@ places. The two never mix: a place claims no plain epsilon. Without I/O.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING
@@ -28,31 +28,12 @@ _NOTHING = Fraction(0)
 
 
 @dataclass(frozen=True)
-class Charge:
-    """One entry: when and where it was spent, and what: epsilon between any two people, and epsilon
-    per unit distance where the mechanism has one; or epsilon per straight-line kilometer for a
-    place.
-
-    kind is "signal" for a fresh signal, "copy" for one that another device paid for, "unfreeze" for
-    what the person accepted as lost. handle: of the place or value that it is about, or "".
-    """
-
-    space_version: str
-    slot: str
-    epsilon: Fraction
-    epsilon_per_distance: Fraction | None = None
-    kind: str = "signal"
-    epsilon_per_km: Fraction = _NOTHING
-    handle: str = field(repr=False, default="")
-
-
-@dataclass(frozen=True)
 class Account:
     """All that the ledger says at one moment. spent, spent_per_km: the sums of the two accounts.
     frozen: why nothing is spent, or None.
     """
 
-    charges: tuple[Charge, ...]
+    entries: tuple[Entry, ...]
     spent: Fraction
     caps: Caps
     frozen: str | None
@@ -60,14 +41,14 @@ class Account:
 
     def spent_in(self, slot: str) -> Fraction:
         """What the signals of one slot cost, in plain epsilon."""
-        return sum((c.epsilon for c in self.charges if is_signal_of(c, slot)), _NOTHING)
+        return sum((c.epsilon for c in self.entries if is_signal_of(c, slot)), _NOTHING)
 
     def spent_per_km_in(self, slot: str) -> Fraction:
         """What the places that were drawn in one slot cost, per straight-line kilometer."""
-        return sum((c.epsilon_per_km for c in self.charges if is_signal_of(c, slot)), _NOTHING)
+        return sum((c.epsilon_per_km for c in self.entries if is_signal_of(c, slot)), _NOTHING)
 
 
-def is_signal_of(entry: Entry | Charge, slot: str) -> bool:
+def is_signal_of(entry: Entry, slot: str) -> bool:
     """Whether it is a signal that was drawn in this slot."""
     return entry.kind == "signal" and entry.slot == slot
 

@@ -40,7 +40,7 @@ class SignalMemory(Protocol):
         """
 
 
-class Asker(Protocol):
+class SignalSource(Protocol):
     """What is private, and how it makes a signal. All else of a question is the same for all."""
 
     @property
@@ -67,7 +67,7 @@ class Asker(Protocol):
         """A fresh signal, neither charged nor stored."""
 
     def check(self, signal: Signal) -> None:
-        """Raises WireError for a stored signal that this asker would not send."""
+        """Raises WireError for a stored signal that this source would not send."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Question:
 
 
 def ask(  # noqa: PLR0913  # who asks, when, and on which terms
-    asker: Asker,
+    source: SignalSource,
     slot: str,
     memory: SignalMemory,
     bits: RandomBits,
@@ -95,16 +95,16 @@ def ask(  # noqa: PLR0913  # who asks, when, and on which terms
     what the ledger says as it is charged; it raises where the person was shown something else.
     """
     remembered = memory.remember(
-        asker.space_version,
+        source.space_version,
         slot,
-        asker.charge,
-        lambda: asker.perturb(bits),
-        handle=asker.handle,
+        source.charge,
+        lambda: source.perturb(bits),
+        handle=source.handle,
         second_space=second_space,
         check=check,
     )
     try:
-        asker.check(remembered.signal)
+        source.check(remembered.signal)
     except WireError:
         raise LedgerError("the stored signal does not fit its space; it is not sent") from None
-    return Question(Query(remembered.signal, asker.k, asker.collection), remembered)
+    return Question(Query(remembered.signal, source.k, source.collection), remembered)

@@ -21,7 +21,7 @@ import json
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
 from itertools import takewhile
@@ -62,9 +62,9 @@ class Entry:
     slot: str
     epsilon: Fraction
     epsilon_per_distance: Fraction | None
-    salt: str
-    signal: bytes | None = None
-    handle: str = ""
+    salt: str = field(repr=False)
+    signal: bytes | None = field(repr=False, default=None)
+    handle: str = field(repr=False, default="")
     epsilon_per_km: Fraction = Fraction(0)
 
     @property

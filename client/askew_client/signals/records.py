@@ -135,7 +135,7 @@ CREATE TABLE signals (
 _COLUMNS = "kind, space_version, slot, epsilon, epsilon_per_distance, salt, handle, epsilon_per_km"
 
 
-def entries(database: sqlite3.Connection) -> list[Entry]:
+def read_entries(database: sqlite3.Connection) -> list[Entry]:
     """Every entry, oldest first. Raises LedgerError when the chain does not hold, and for what this
     program never writes: an entry that gives budget back, a signal for nothing, other text.
     """
@@ -152,7 +152,7 @@ def entries(database: sqlite3.Connection) -> list[Entry]:
     return found
 
 
-def append(database: sqlite3.Connection, head: Head, entry: Entry) -> Head:
+def append_entry(database: sqlite3.Connection, head: Head, entry: Entry) -> Head:
     """Write one entry behind `head`, with its signal if it has one. Where the chain then ends."""
     epsilon_per_distance = (
         None if entry.epsilon_per_distance is None else str(entry.epsilon_per_distance)

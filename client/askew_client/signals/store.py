@@ -21,7 +21,7 @@ from askew.errors import LedgerError, LedgerFrozen, ParameterError, PlaceError, 
 from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Signal
 from askew_client.settings.settings import Caps
-from askew_client.signals.account import Account, Charge, check_caps, price_of
+from askew_client.signals.account import Account, check_caps, price_of
 from askew_client.signals.chain import (
     Anchor,
     Anchored,
@@ -37,25 +37,27 @@ from askew_client.signals.records import (
     SCHEMA,
     VERSION,
     Remembered,
-    append,
+    append_entry,
     clock,
     decode_signal,
-    entries,
     entry_of,
     find,
+    read_entries,
     stored,
 )
 from askew_client.signals.slots import check_slot, months_between
-from askew_client.storage.private_files import PrivateDatabase
+from askew_client.storage.private_database import PrivateDatabase
 from askew_client.views.quote import Price
 
 _ROUND = 2**20
 _FORMAT = (VERSION, SCHEMA)
 _SALT_BYTES = 32
+_COPY = SignalCharge(Fraction(0))
+MAX_JUMP = 12  # slots; a clock that jumps further is not believed
 
 
-class LedgerBook:
-    """The charges of one device and their anchor. Safe for several processes at once.
+class SignalStore:
+    """Signals and charges of one device, and their anchor. Safe for several processes at once.
 
     Every method raises LedgerError when the file cannot be read, trusted or written.
     """
@@ -69,21 +71,14 @@ class LedgerBook:
     def account(self) -> Account:
         """Every charge, oldest first, their sum, and whether spending is frozen."""
         with self._file.transaction() as database:
-            known = entries(database)
+            known = read_entries(database)
             _, frozen = self._compare(heads(known))
-        charges = tuple(
-            Charge(
-                *(e.space_version, e.slot, e.epsilon, e.epsilon_per_distance),
-                *(e.kind, e.epsilon_per_km, e.handle),
-            )
-            for e in known
-        )
         last = heads(known)[-1]
-        return Account(charges, last.spent, self._caps, frozen or None, last.spent_per_km)
+        return Account(tuple(known), last.spent, self._caps, frozen or None, last.spent_per_km)
 
-    def charges(self) -> tuple[Charge, ...]:
-        """Every charge, oldest first."""
-        return self.account().charges
+    def entries(self) -> tuple[Entry, ...]:
+        """Every entry, oldest first."""
+        return self.account().entries
 
     def spent(self) -> Fraction:
         """The sum of every charge, epsilon between any two people."""
@@ -98,7 +93,7 @@ class LedgerBook:
         """
         check_slot(slot)
         with self._file.transaction() as database:
-            found = heads(entries(database))
+            found = heads(read_entries(database))
             anchored, _ = self._settled(found)  # what is damaged remembers nothing
             known = anchored or kept(found)
             lost = _rounded_up(known.spent - found[-1].spent)
@@ -112,7 +107,7 @@ class LedgerBook:
         self, database: sqlite3.Connection, anchored: Anchored | None, head: Head, entry: Entry
     ) -> Head:
         """Write an entry and announce its link: the last step before the commit."""
-        following = append(database, head, entry)
+        following = append_entry(database, head, entry)
         self._anchor.write(replace(anchored or Anchored(), announced=following.link))
         return following
 
@@ -137,34 +132,9 @@ class LedgerBook:
     def _settle(self) -> None:
         """Bring the anchor up to date, under the lock, so that it never runs back."""
         with self._file.transaction() as database:
-            _, frozen = self._settled(heads(entries(database)))
+            _, frozen = self._settled(heads(read_entries(database)))
         if frozen:
             raise LedgerFrozen(refusal(frozen))
-
-
-def _rounded_up(lost: Fraction) -> Fraction:
-    return max(Fraction(0), Fraction(ceil(lost * _ROUND), _ROUND))
-
-
-def salt() -> str:
-    """What goes into an entry beside what it says, so that its link tells nothing of it."""
-    return SystemBits().read(_SALT_BYTES).hex()
-
-
-def refusal(reason: str) -> str:
-    """Why nothing is spent, in words."""
-    return f"spending is frozen: {reason}. Nothing was drawn and nothing was sent"
-
-
-MAX_JUMP = 12  # slots; a clock that jumps further is not believed
-_COPY = SignalCharge(Fraction(0))
-
-
-class SignalStore(LedgerBook):
-    """Signals and charges of one device. Safe for several processes at once.
-
-    Every method raises LedgerError when the file cannot be read, trusted or written.
-    """
 
     def with_caps(self, caps: Caps) -> SignalStore:
         """The same store under other caps."""
@@ -173,7 +143,7 @@ class SignalStore(LedgerBook):
     def find(self, space_version: str, slot: str, handle: str = "") -> tuple[str, Signal | None]:
         """The slot by the ledger's clock, and the signal that would be sent again, if any."""
         with self._file.transaction() as database:
-            known = entries(database)
+            known = read_entries(database)
             anchored, _ = self._compare(heads(known))
         return find(known[: trusted(heads(known), anchored)], space_version, slot, handle)
 
@@ -182,7 +152,7 @@ class SignalStore(LedgerBook):
     ) -> Price:
         """What `remember` would find and charge now. Nothing is drawn, charged or written."""
         with self._file.transaction() as database:
-            known = entries(database)
+            known = read_entries(database)
             anchored, _ = self._compare(heads(known))
         slot, signal = find(known[: trusted(heads(known), anchored)], space_version, slot, handle)
         return price_of(known, space_version, slot, charge, self._caps, signal)
@@ -216,7 +186,7 @@ class SignalStore(LedgerBook):
             raise ParameterError("charge", charge.epsilon, "positive, in the account it is of")
         check_slot(slot)
         with self._file.transaction() as database:
-            known = entries(database)
+            known = read_entries(database)
             found = heads(known)
             anchored, frozen = self._settled(found)
             slot, signal = find(known[: trusted(found, anchored)], space_version, slot, handle)
@@ -245,7 +215,7 @@ class SignalStore(LedgerBook):
         """
         check_slot(slot)
         with self._file.transaction() as database:
-            known = entries(database)
+            known = read_entries(database)
             found = heads(known)
             anchored, frozen = self._settled(found)
             record = stored(known, signal.space_version, handle, slot)
@@ -262,7 +232,7 @@ class SignalStore(LedgerBook):
     def signals_of(self, handle: str) -> tuple[tuple[str, Signal], ...]:
         """Every signal of a place or a named value that would be sent, with its slot."""
         with self._file.transaction() as database:
-            known = entries(database)
+            known = read_entries(database)
             anchored, _ = self._compare(heads(known))
         return tuple(
             (entry.slot, decode_signal(entry.space_version, entry.signal))
@@ -278,3 +248,17 @@ class SignalStore(LedgerBook):
             frozen = f"{jump}: more than {MAX_JUMP} months later"
         if frozen:
             raise LedgerFrozen(refusal(frozen))
+
+
+def _rounded_up(lost: Fraction) -> Fraction:
+    return max(Fraction(0), Fraction(ceil(lost * _ROUND), _ROUND))
+
+
+def salt() -> str:
+    """What goes into an entry beside what it says, so that its link tells nothing of it."""
+    return SystemBits().read(_SALT_BYTES).hex()
+
+
+def refusal(reason: str) -> str:
+    """Why nothing is spent, in words."""
+    return f"spending is frozen: {reason}. Nothing was drawn and nothing was sent"

@@ -38,7 +38,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final
 
 from askew.dp.privacy import Reach, SignalLoss
 from askew.errors import ParameterError
@@ -62,8 +62,8 @@ class Reason(Enum):
     NOT_PROPOSED = "the card proposes no signal"
     PROPOSED = "the card proposes it"
     CONSENTED = "the person consented to what the card proposes"
-    BEST_WITHOUT_YES = "the best that needs no yes"
-    NONE_WITHOUT_YES = "none that needs no yes"
+    BEST_WITHOUT_CONSENT = "the best that needs no consent"
+    NONE_WITHOUT_CONSENT = "none that needs no consent"
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ class Taken:
     """The mode in force, and why.
 
     settings: with the mechanism, epsilon and k of its signal. held: what is ranked here. offer:
-    the row of the card's table for this mode, where there is one. refused: the card's proposal,
-    where it needs a yes, or more than that.
+    the row of the card's table for this mode, where there is one. refusal: the card's proposal,
+    where it needs consent, or more than that.
     """
 
     mode: ServingMode
@@ -92,7 +92,7 @@ class Taken:
     settings: ClientSettings
     held: Held
     offer: ModeUtility | None = None
-    refused: Refused | None = None
+    refusal: Refusal | None = None
 
     @property
     def asks(self) -> bool:
@@ -117,7 +117,7 @@ def choose(
     if card.utility_table.proposal.mode is not ServingMode.QUERY:
         row = row_of(ServingMode.CACHED, settings, card, held)
         return Taken(ServingMode.CACHED, Reason.NOT_PROPOSED, settings, held, row)
-    return _bargained(Bargain(settings, card, server, slot), held, card.utility_table)
+    return _proposed(Proposals(settings, card, server, slot), held, card.utility_table)
 
 
 def _chosen(mode: ServingMode, settings: ClientSettings, card: ModelCard, held: Held) -> Taken:
@@ -130,21 +130,21 @@ def _chosen(mode: ServingMode, settings: ClientSettings, card: ModelCard, held: 
     return Taken(mode, Reason.CHOSEN, settings, held, row_of(mode, settings, card, held))
 
 
-def _bargained(bargain: Bargain, held: Held, table: UtilityTable) -> Taken:
+def _proposed(proposals: Proposals, held: Held, table: UtilityTable) -> Taken:
     """What a proposed signal comes to."""
-    settings, card, proposal = bargain.settings, bargain.card, table.proposal
+    settings, card, proposal = proposals.settings, proposals.card, table.proposal
     for reason, meant in (
-        (Reason.PROPOSED, bargain.without_yes(proposal)),
-        (Reason.CONSENTED, bargain.with_consent(proposal)),
+        (Reason.PROPOSED, proposals.without_consent(proposal)),
+        (Reason.CONSENTED, proposals.with_consent(proposal)),
     ):
         if meant is not None:
             return Taken(ServingMode.QUERY, reason, meant, held, proposal)
-    refused, best = bargain.refusal(proposal), bargain.best_without_yes(table.rows)
+    refusal, best = proposals.refusal(proposal), proposals.best_without_consent(table.rows)
     if best is None:
         row = row_of(ServingMode.CACHED, settings, card, held)
-        return Taken(ServingMode.CACHED, Reason.NONE_WITHOUT_YES, settings, held, row, refused)
+        return Taken(ServingMode.CACHED, Reason.NONE_WITHOUT_CONSENT, settings, held, row, refusal)
     offer, meant = best
-    return Taken(ServingMode.QUERY, Reason.BEST_WITHOUT_YES, meant, held, offer, refused)
+    return Taken(ServingMode.QUERY, Reason.BEST_WITHOUT_CONSENT, meant, held, offer, refusal)
 
 
 def row_of(
@@ -171,22 +171,22 @@ _STANDARD_ERRORS = 2
 
 
 @dataclass(frozen=True)
-class Refused:
-    """What a card proposes and the device does not do without a yes.
+class Refusal:
+    """What a card proposes and the device does not do without consent.
 
     cost: what it would be, beside the limit, the most that needs no consent; consent: that
     consent. Where none helps, cost and consent are None and obstacle says why.
     """
 
     offer: ModeUtility
-    limit: Charges
-    cost: Charges | None = None
+    limit: SignalLoss
+    cost: SignalLoss | None = None
     consent: Consent | None = None
     obstacle: str = ""
 
 
 @dataclass(frozen=True)
-class Bargain:
+class Proposals:
     """One device's settings and one server's card, the server's address as the person gave it, and
     the month. All are public.
     """
@@ -197,16 +197,16 @@ class Bargain:
     slot: str
 
     @property
-    def limit(self) -> Charges:
-        """The most that a signal may cost without a yes."""
+    def limit(self) -> SignalLoss:
+        """The most that a signal may cost without consent."""
         return limit_of(self.card, self.settings)
 
-    def without_yes(self, offer: ModeUtility) -> ClientSettings | None:
-        """The settings that an offer means, if it needs no yes."""
+    def without_consent(self, offer: ModeUtility) -> ClientSettings | None:
+        """The settings that an offer means, if it needs no consent."""
         meant = self._meant(offer)
         if meant is None or meant.k > self.settings.k:
             return None
-        return meant if charges_of(self.card, meant).within(self.limit) else None
+        return meant if _within(loss_of(self.card, meant), self.limit) else None
 
     def with_consent(self, offer: ModeUtility) -> ClientSettings | None:
         """The settings that an offer means, if the person consented to this very one, of this
@@ -221,45 +221,45 @@ class Bargain:
         for given in consents_of(self.settings.consent):
             same = (given.mechanism, given.epsilon, given.k) == _terms(offer)
             if same and given.is_of(wanted) and self.slot <= given.end:
-                allowed = charges_of(self.card, meant).within(charges_within(given))
+                allowed = _within(loss_of(self.card, meant), _allowed_by(given))
                 return meant if allowed else None
         return None
 
-    def best_without_yes(
+    def best_without_consent(
         self, offers: Iterable[ModeUtility]
     ) -> tuple[ModeUtility, ClientSettings] | None:
-        """The offer that gains most among those that need no yes, and what it means."""
-        return max(self._all_without_yes(offers), key=lambda each: each[0].gain, default=None)
+        """The offer that gains most among those that need no consent, and what it means."""
+        return max(self._all_without_consent(offers), key=lambda each: each[0].gain, default=None)
 
-    def refusal(self, offer: ModeUtility) -> Refused:
-        """Why an offer is not taken, and the yes that it would need."""
+    def refusal(self, offer: ModeUtility) -> Refusal:
+        """Why an offer is not taken, and the consent that it would need."""
         obstacle = self._obstacle(offer)
         if obstacle:
-            return Refused(offer, self.limit, obstacle=obstacle)
+            return Refusal(offer, self.limit, obstacle=obstacle)
         meant = _with_terms_of(offer, self.settings)
-        cost = charges_of(self.card, meant)
-        return Refused(offer, self.limit, cost, self._consent_to(offer, meant))
+        cost = loss_of(self.card, meant)
+        return Refusal(offer, self.limit, cost, self._consent_to(offer, meant))
 
     def _consent_to(self, offer: ModeUtility, meant: ClientSettings) -> Consent:
         """What a person would consent to with this offer now."""
         from askew_client.settings.consent import Consent, end_of
 
-        cost = charges_of(self.card, meant)
+        cost = loss_of(self.card, meant)
         return Consent(
             *_terms(offer),
-            cost.between_any_two,
-            cost.one_rating,
+            cost.epsilon,
+            cost.epsilon_per_rating,
             end_of(self.slot),
             self.card.space.version,
             self.server,
             self.settings.authority,
         )
 
-    def _all_without_yes(
+    def _all_without_consent(
         self, offers: Iterable[ModeUtility]
     ) -> Iterator[tuple[ModeUtility, ClientSettings]]:
         for offer in offers:
-            meant = self.without_yes(offer)
+            meant = self.without_consent(offer)
             if meant is not None:
                 yield offer, meant
 
@@ -267,7 +267,7 @@ class Bargain:
         return None if self._obstacle(offer) else _with_terms_of(offer, self.settings)
 
     def _obstacle(self, offer: ModeUtility) -> str:
-        """Why no yes helps, or ""."""
+        """Why no consent helps, or ""."""
         if offer.mechanism is None:
             return "it is no signal"
         if offer.epsilon not in EPSILONS or offer.k not in SIZES:
@@ -275,7 +275,7 @@ class Bargain:
         if offer.gain <= 0 or offer.gain < _STANDARD_ERRORS * offer.gain_error:
             return "its gain is not two standard errors"
         try:
-            charges_of(self.card, _with_terms_of(offer, self.settings))
+            loss_of(self.card, _with_terms_of(offer, self.settings))
         except ParameterError as error:
             return str(error)
         return ""
@@ -293,36 +293,25 @@ def _with_terms_of(offer: ModeUtility, settings: ClientSettings) -> ClientSettin
 _LEAST_BUCKETS = 2  # what a response costs does not depend on how many there are
 
 
-@dataclass(frozen=True)
-class Charges:
-    """A signal's charge in the three units."""
-
-    between_any_two: Fraction
-    one_rating: Fraction
-    unit_distance: Fraction
-
-    @classmethod
-    def of(cls, loss: SignalLoss) -> Self:
-        """By this device's own reckoning."""
-        per_distance = loss.epsilon_per_distance
-        unit = loss.epsilon if per_distance is None else per_distance
-        return cls(loss.epsilon, loss.epsilon_per_rating, unit)
-
-    def within(self, limit: Charges) -> bool:
-        """Whether no unit is dearer than the limit's."""
-        return (
-            self.between_any_two <= limit.between_any_two
-            and self.one_rating <= limit.one_rating
-            and self.unit_distance <= limit.unit_distance
-        )
+def _within(loss: SignalLoss, limit: SignalLoss) -> bool:
+    """Whether a signal costs no more than another in any of the three units."""
+    return all(
+        cost <= most for cost, most in zip(three_units(loss), three_units(limit), strict=True)
+    )
 
 
-def charges_of(card: ModelCard, settings: ClientSettings) -> Charges:
+def three_units(loss: SignalLoss) -> tuple[Fraction, Fraction, Fraction]:
+    """Between any two people, for one rating, and one unit of distance apart."""
+    unit = loss.epsilon if loss.epsilon_per_distance is None else loss.epsilon_per_distance
+    return loss.epsilon, loss.epsilon_per_rating, unit
+
+
+def loss_of(card: ModelCard, settings: ClientSettings) -> SignalLoss:
     """What a fresh signal of these settings costs at this server. Raises as `mechanism_for`."""
-    return Charges.of(mechanism_for(card, settings).privacy_loss(card.space.encoder.reach()))
+    return mechanism_for(card, settings).privacy_loss(card.space.encoder.reach())
 
 
-def limit_of(card: ModelCard, settings: ClientSettings) -> Charges:
+def limit_of(card: ModelCard, settings: ClientSettings) -> SignalLoss:
     """The most that a signal may cost without another word from the person.
 
     It is what the settings' own signal costs; in a space that they do not enter, what it would
@@ -330,18 +319,18 @@ def limit_of(card: ModelCard, settings: ClientSettings) -> Charges:
     """
     if settings.mechanism == "bucket_rr":
         response = RandomizedResponse.for_epsilon(_LEAST_BUCKETS, settings.epsilon)
-        return Charges.of(SignalLoss.uniform(response.epsilon))
+        return SignalLoss.uniform(response.epsilon)
     reach = card.space.encoder.reach()
     entered = Reach(
         min(reach.one_rating, Fraction(settings.max_one_rating)),
         min(reach.diameter, Fraction(settings.max_diameter)),
     )
-    return Charges.of(LatticeLaplace.for_epsilon(settings.epsilon).privacy_loss(entered))
+    return LatticeLaplace.for_epsilon(settings.epsilon).privacy_loss(entered)
 
 
-def charges_within(consent: Consent) -> Charges:
+def _allowed_by(consent: Consent) -> SignalLoss:
     """The most that a signal may cost by a consent."""
-    return Charges(consent.between_any_two, consent.one_rating, consent.epsilon)
+    return SignalLoss(consent.between_any_two, consent.one_rating, consent.epsilon)
 
 
 def mechanism_for(card: ModelCard, settings: ClientSettings) -> TasteMechanism:

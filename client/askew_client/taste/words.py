@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from askew.dp.privacy import SignalLoss
 from askew.protocol.model_card import ModelCard
 from askew.protocol.utility_table import ModeUtility, ServingMode
 from askew.spaces.buckets import Meanings
 from askew_client.settings.consent import MONTHS
 from askew_client.settings.settings import ClientSettings
-from askew_client.taste.choice import Charges, Held, Reason, Refused, Taken
-from askew_client.views.answers import ModeView
-from askew_client.views.quote import at_most
+from askew_client.taste.choice import Held, Reason, Refusal, Taken, three_units
+from askew_client.views.quote import ModeView, at_most
 
 _NOTHING = "nothing is drawn, charged or sent"
 _REASONS = {
@@ -24,8 +24,8 @@ _REASONS = {
     Reason.NOT_PROPOSED: "this server proposes no signal; --mode query asks all the same",
     Reason.PROPOSED: "as this server proposes",
     Reason.CONSENTED: "as this server proposes and you consented to",
-    Reason.BEST_WITHOUT_YES: "the best that costs no more than your settings",
-    Reason.NONE_WITHOUT_YES: "no signal that costs no more than your settings gains enough",
+    Reason.BEST_WITHOUT_CONSENT: "the best that costs no more than your settings",
+    Reason.NONE_WITHOUT_CONSENT: "no signal that costs no more than your settings gains enough",
 }
 
 
@@ -35,7 +35,7 @@ def in_words(taken: Taken, card: ModelCard) -> ModeView:
         name=str(taken.mode),
         reason=f"{_what(taken)}; {_REASONS[taken.reason]}",
         notes=(*_notes(taken, card),),
-        consent=str(taken.refused.consent or "") if taken.refused is not None else "",
+        consent=str(taken.refusal.consent or "") if taken.refusal is not None else "",
     )
 
 
@@ -53,8 +53,8 @@ def _notes(taken: Taken, card: ModelCard) -> Iterator[str]:
     """What else could be done, and at what price."""
     if taken.mode is not ServingMode.QUERY and isinstance(card.space.buckets, Meanings):
         yield "What items hold, such as articles, comes with an answer alone: --mode query asks."
-    if taken.refused is not None:
-        yield from _refusal(taken.refused)
+    if taken.refusal is not None:
+        yield from _refusal(taken.refusal)
     if taken.reason is not Reason.CHOSEN:
         return
     if taken.mode is not ServingMode.LOCAL and taken.held.is_whole(
@@ -70,15 +70,15 @@ def _notes(taken: Taken, card: ModelCard) -> Iterator[str]:
         yield f"This server proposes {_offer(card.utility_table.proposal)}."
 
 
-def _refusal(refused: Refused) -> Iterator[str]:
-    yield f"This server proposes {_offer(refused.offer)}."
-    if refused.cost is None:
-        yield f"This device does not take that: {refused.obstacle}."
+def _refusal(refusal: Refusal) -> Iterator[str]:
+    yield f"This server proposes {_offer(refusal.offer)}."
+    if refusal.cost is None:
+        yield f"This device does not take that: {refusal.obstacle}."
         return
     yield (
-        f"It would cost {_charges(refused.cost)}; by your settings at most "
-        f"{_charges(refused.limit)}. Your consent to it, of this server and space alone, for "
-        f"{MONTHS} months: --consent {refused.consent}"
+        f"It would cost {_charges(refusal.cost)}; by your settings at most "
+        f"{_charges(refusal.limit)}. Your consent to it, of this server and space alone, for "
+        f"{MONTHS} months: --consent {refusal.consent}"
     )
 
 
@@ -110,11 +110,10 @@ def _terms(settings: ClientSettings) -> str:
     return f"{settings.mechanism} at epsilon {settings.epsilon}, k {settings.k}"
 
 
-def _charges(charges: Charges) -> str:
+def _charges(loss: SignalLoss) -> str:
+    any_two, one_rating, unit = (at_most(each, 3) for each in three_units(loss))
     return (
-        f"{at_most(charges.between_any_two, 3)} between any two people, "
-        f"{at_most(charges.one_rating, 3)} for one rating, "
-        f"{at_most(charges.unit_distance, 3)} per unit distance"
+        f"{any_two} between any two people, {one_rating} for one rating, {unit} per unit distance"
     )
 
 

@@ -24,6 +24,7 @@ from textual.reactive import reactive
 from textual.screen import Screen
 
 from askew.errors import AskewError, OtherKind
+from askew_client.device.budget import Budget
 from askew_client.settings.config import NO_KEYS
 from askew_client.tui.desk import (
     BudgetRead,
@@ -33,6 +34,7 @@ from askew_client.tui.desk import (
     ProfileRead,
     ProfileView,
     Refused,
+    outcome_of,
 )
 from askew_client.tui.keeping import keep_theme
 from askew_client.tui.screens.ask import AskScreen
@@ -47,16 +49,15 @@ from askew_client.tui.themes import DARK, INKS, LIGHT
 from askew_client.tui.widgets.header import BentHeader
 from askew_client.tui.widgets.title_list import read_alt_and_digits
 from askew_client.views.answers import Connection
-from askew_client.views.problems import Setback, Trouble, setback_of
-from askew_client.views.quote import Budget
+from askew_client.views.problems import Problem, Trouble, problem_of
 
 if TYPE_CHECKING:
-    from askew_client.device.device import Companion
+    from askew_client.device.device import Device
     from askew_client.settings.config import ConfigFile
 
 REFRESH_EVERY = 15 * 60.0  # seconds between two looks at the calendar, which is no call
 _Value = TypeVar("_Value")
-Opening = Callable[[], AbstractAsyncContextManager["Companion"]]
+Opening = Callable[[], AbstractAsyncContextManager["Device"]]
 
 
 class AskewApp(App[AskewError | OSError]):
@@ -90,10 +91,10 @@ class AskewApp(App[AskewError | OSError]):
         *typed(Binding("r", "retry", "Connect again", show=False, id="retry")),
     ]
 
-    companion: reactive[Companion | None] = reactive(None)
-    connection: reactive[Connection | Setback | None] = reactive(None)
+    device: reactive[Device | None] = reactive(None)
+    connection: reactive[Connection | Problem | None] = reactive(None)
     profile: reactive[ProfileView] = reactive(ProfileView())
-    budget: reactive[Budget | Setback | None] = reactive(None)
+    budget: reactive[Budget | Problem | None] = reactive(None)
 
     def __init__(
         self,
@@ -138,9 +139,9 @@ class AskewApp(App[AskewError | OSError]):
         """Keep the device open until the app ends."""
         try:
             opened = await asyncio.to_thread(self._opening)
-            async with opened as companion:
-                locked = await asyncio.to_thread(lambda: companion.locked)
-                self.post_message(Opened(companion, locked))
+            async with opened as device:
+                locked = await asyncio.to_thread(lambda: device.profile.locked)
+                self.post_message(Opened(device, locked))
                 await asyncio.Event().wait()
         except (AskewError, OSError) as error:  # without its files there is nothing to show
             self.exit(error)
@@ -148,13 +149,13 @@ class AskewApp(App[AskewError | OSError]):
     @work(exclusive=True, group="connect")
     async def connect(self) -> None:
         """Ask the server who it is; one whose card is no catalog's is asked for its places."""
-        companion = self.companion
-        if companion is None:
+        device = self.device
+        if device is None:
             return
-        outcome = await companion.connect()
-        if isinstance(outcome, Setback) and isinstance(outcome.error, OtherKind):
-            places = await companion.nearby.connect()
-            outcome = outcome if isinstance(places, Setback) else places_only(outcome)
+        outcome: Connection | Problem = await outcome_of(device.titles.connect())
+        if isinstance(outcome, Problem) and isinstance(outcome.error, OtherKind):
+            places = await outcome_of(device.nearby.connect())
+            outcome = outcome if isinstance(places, Problem) else places_only(outcome)
         self.post_message(Connected(outcome))
 
     @work(exclusive=True, group="refresh")
@@ -162,18 +163,18 @@ class AskewApp(App[AskewError | OSError]):
         """Look for what is held where its turn has come. What goes wrong is tried the next time;
         until then, what is held serves.
         """
-        if self.companion is not None:
-            await self.companion.refresh()
+        if self.device is not None:
+            await outcome_of(self.device.titles.refresh())
 
     @work(group="edits")
-    async def edit(self, act: Callable[[Companion], object], said: str = "") -> None:
+    async def edit(self, act: Callable[[Device], object], said: str = "") -> None:
         """Change something on the device, say so, and bring the profile as it is then.
 
         What `act` returns is said in place of `said` if it is text. Edits happen in the order of
         the keys: the lock is fair.
         """
         outcome = await self.on_device(act)
-        if isinstance(outcome, Setback):
+        if isinstance(outcome, Problem):
             self.post_message(Refused(outcome))
         elif text := outcome if isinstance(outcome, str) else said:
             self.post_message(Done(text))
@@ -189,29 +190,26 @@ class AskewApp(App[AskewError | OSError]):
         """Bring the ledger."""
         self.post_message(BudgetRead(await self.on_device(lambda device: device.budget())))
 
-    async def on_device(self, act: Callable[[Companion], _Value]) -> _Value | Setback:
+    async def on_device(self, act: Callable[[Device], _Value]) -> _Value | Problem:
         """Run one thing on the device in a thread, one at a time and while no connection is open;
-        until then the screens show what is there. An error is a Setback.
+        until then the screens show what is there. An error is a Problem.
         """
-        device = self.companion
+        device = self.device
         if device is None:
-            return setback_of(AskewError("the device is still opening its files"))
+            return problem_of(AskewError("the device is still opening its files"))
         async with self._turn:
             await device.quiet()
-            try:
-                return await asyncio.to_thread(act, device)
-            except AskewError as error:
-                return setback_of(error)
+            return await outcome_of(asyncio.to_thread(act, device))
 
     async def _bring_profile(self) -> None:
         view = await self.on_device(ProfileView.of)
-        self.post_message(Refused(view) if isinstance(view, Setback) else ProfileRead(view))
+        self.post_message(Refused(view) if isinstance(view, Problem) else ProfileRead(view))
 
     # Messages
 
     def on_opened(self, message: Opened) -> None:
         """The device is open: unlock it if it must be, read it, connect."""
-        self.companion = message.companion
+        self.device = message.device
         self.connect()
         self.set_interval(REFRESH_EVERY, self.refresh_held)
         self.read_budget()
@@ -228,7 +226,7 @@ class AskewApp(App[AskewError | OSError]):
 
     def learn_connection(self) -> None:
         """A question connects by itself if it must: after a failure, or to a new space."""
-        found = None if self.companion is None else self.companion.connection
+        found = None if self.device is None else self.device.titles.connection
         if found is not None and found != self.connection:
             self.connection = found
             self.read_profile()
@@ -243,8 +241,8 @@ class AskewApp(App[AskewError | OSError]):
 
     def on_refused(self, message: Refused) -> None:
         """Say why, calmly."""
-        text = f"{message.setback.text}. {message.setback.hint}"
-        self.notify(text, title=message.setback.trouble.value, severity="warning", markup=False)
+        text = f"{message.problem.text}. {message.problem.hint}"
+        self.notify(text, title=message.problem.trouble.value, severity="warning", markup=False)
 
     def on_done(self, message: Done) -> None:
         """Say what was done."""
@@ -259,7 +257,7 @@ class AskewApp(App[AskewError | OSError]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """There is nothing to try again but a connection that failed."""
         if action == "retry":
-            return isinstance(self.connection, Setback)
+            return isinstance(self.connection, Problem)
         return super().check_action(action, parameters)
 
     def action_retry(self) -> None:
@@ -326,7 +324,7 @@ def check_terminal() -> None:
         )
 
 
-def places_only(setback: Setback) -> Setback:
+def places_only(problem: Problem) -> Problem:
     """What to say of a server that has places where a catalog was asked for."""
     text = "it has places, and no catalog of titles to rate"
-    return replace(setback, trouble=Trouble.STALE_SPACE, text=text, hint="Near (F7) asks it;")
+    return replace(problem, trouble=Trouble.STALE_SPACE, text=text, hint="Near (F7) asks it;")

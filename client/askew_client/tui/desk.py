@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from textual.message import Message
 
+from askew.errors import AskewError
+from askew_client.device.budget import Budget
 from askew_client.views.answers import (
     Answer,
     Bar,
@@ -21,12 +23,23 @@ from askew_client.views.answers import (
     Rated,
     SignalPreview,
 )
-from askew_client.views.problems import Setback
-from askew_client.views.quote import Budget, Quote
+from askew_client.views.problems import Problem, problem_of
+from askew_client.views.quote import Quote
 
 if TYPE_CHECKING:
-    from askew_client.device.device import Companion
+    from askew_client.device.device import Device
     from askew_client.settings.config import ConfigFile
+
+
+_Value = TypeVar("_Value")
+
+
+async def outcome_of(asked: Awaitable[_Value]) -> _Value | Problem:
+    """What was asked for, or its error with words: where the app catches what the device raises."""
+    try:
+        return await asked
+    except AskewError as error:
+        return problem_of(error)
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,34 +51,34 @@ class ProfileView:
     lock: str | None = "none"
 
     @classmethod
-    def of(cls, device: Companion) -> ProfileView:
+    def of(cls, device: Device) -> ProfileView:
         """What can be shown: nothing of a locked profile, and no bars without a catalog."""
-        if device.locked:
+        if device.profile.locked:
             return cls(lock=None)
-        bars = () if device.connection is None else device.bars()
-        return cls(device.ratings(), bars, device.lock)
+        bars = () if device.titles.connection is None else device.titles.bars()
+        return cls(device.profile.ratings(), bars, device.profile.lock)
 
 
 @dataclass(repr=False)
 class Opened(Message):
     """The device's files are open; a profile that is locked needs its passphrase."""
 
-    companion: Companion
+    device: Device
     locked: bool
 
 
 @dataclass(repr=False)
 class Unlocked(Message):
-    """A passphrase was tried; setback says why it does not fit."""
+    """A passphrase was tried; problem says why it does not fit."""
 
-    setback: Setback | None
+    problem: Problem | None
 
 
 @dataclass(repr=False)
 class Connected(Message):
     """The server said who it is, or it could not."""
 
-    outcome: Connection | Setback
+    outcome: Connection | Problem
 
 
 @dataclass(repr=False)
@@ -79,14 +92,14 @@ class ProfileRead(Message):
 class BudgetRead(Message):
     """The ledger, or why it cannot be read."""
 
-    outcome: Budget | Setback
+    outcome: Budget | Problem
 
 
 @dataclass(repr=False)
 class Refused(Message):
     """Something on the device was refused, such as an edit of the profile."""
 
-    setback: Setback
+    problem: Problem
 
 
 @dataclass(repr=False)
@@ -116,7 +129,7 @@ class Answered(Message):
     person did not want it at this price.
     """
 
-    outcome: Answer | Setback | None
+    outcome: Answer | Problem | None
     noise: NoisePicture | None = None
 
 
@@ -124,17 +137,14 @@ class Answered(Message):
 class Previewed(Message):
     """What a signal of other settings would tell and give."""
 
-    outcome: SignalPreview | Setback
+    outcome: SignalPreview | Problem
 
 
 @dataclass(repr=False)
 class HistoryRead(Message):
     """Past answers, newest first, or why they cannot be read."""
 
-    outcome: tuple[PastAnswer, ...] | Setback
-
-
-_Value = TypeVar("_Value")
+    outcome: tuple[PastAnswer, ...] | Problem
 
 
 class Desk(Protocol):
@@ -145,11 +155,11 @@ class Desk(Protocol):
     file: ConfigFile | None
 
     @property
-    def companion(self) -> Companion | None:
+    def device(self) -> Device | None:
         """The open device, or None while it opens."""
 
     @property
-    def connection(self) -> Connection | Setback | None:
+    def connection(self) -> Connection | Problem | None:
         """What the server said of itself, or why it could not."""
 
     @property
@@ -157,13 +167,13 @@ class Desk(Protocol):
         """The profile as it was read last."""
 
     @property
-    def budget(self) -> Budget | Setback | None:
+    def budget(self) -> Budget | Problem | None:
         """The ledger as it was read last."""
 
     def connect(self) -> object:
         """Ask the server who it is."""
 
-    def edit(self, act: Callable[[Companion], object], said: str = "") -> object:
+    def edit(self, act: Callable[[Device], object], said: str = "") -> object:
         """Change something on the device, and say so."""
 
     def read_profile(self) -> object:
@@ -172,8 +182,8 @@ class Desk(Protocol):
     def read_budget(self) -> object:
         """Bring the ledger."""
 
-    def on_device(self, act: Callable[[Companion], _Value]) -> Awaitable[_Value | Setback]:
-        """Run one thing on the device in a thread; an error is a Setback."""
+    def on_device(self, act: Callable[[Device], _Value]) -> Awaitable[_Value | Problem]:
+        """Run one thing on the device in a thread; an error is a Problem."""
 
     def learn_connection(self) -> None:
         """Look at the connection anew, which a question may have made."""

@@ -17,13 +17,13 @@ from askew.errors import ConfigError
 from askew_client.tui.widgets.bars import short_number
 
 if TYPE_CHECKING:
-    from askew_client.device.device import Companion
+    from askew_client.device.device import Device
     from askew_client.settings.config import ConfigFile
     from askew_client.settings.consent import Consent
     from askew_client.settings.settings import ClientSettings
 
 
-def use_settings(file: ConfigFile | None, device: Companion, *, typed: Mapping[str, str]) -> str:
+def use_settings(file: ConfigFile | None, device: Device, *, typed: Mapping[str, str]) -> str:
     """Use settings as they were typed, keep those that changed, and say so.
 
     Raises ParameterError, in which case nothing changed, or ConfigError.
@@ -39,7 +39,7 @@ def use_settings(file: ConfigFile | None, device: Companion, *, typed: Mapping[s
     )
 
 
-def give_consent(file: ConfigFile | None, device: Companion, *, given: str) -> str:
+def give_consent(file: ConfigFile | None, device: Device, *, given: str) -> str:
     """One more consent, beside those to other servers and spaces, kept like any setting."""
     from askew_client.settings.consent import with_consent
 
@@ -47,7 +47,7 @@ def give_consent(file: ConfigFile | None, device: Companion, *, given: str) -> s
     return use_settings(file, device, typed={"consent": text})
 
 
-def withdraw_consent(file: ConfigFile | None, device: Companion, *, consent: Consent) -> str:
+def withdraw_consent(file: ConfigFile | None, device: Device, *, consent: Consent) -> str:
     """The same without one of them."""
     from askew_client.settings.consent import without_consent
 
@@ -57,7 +57,7 @@ def withdraw_consent(file: ConfigFile | None, device: Companion, *, consent: Con
 
 
 def raised_cap(
-    file: ConfigFile | None, device: Companion, *, typed: Mapping[str, str]
+    file: ConfigFile | None, device: Device, *, typed: Mapping[str, str]
 ) -> tuple[Fraction, Fraction] | tuple[()]:
     """The lifetime cap of before and the higher one that was typed, or nothing.
 
@@ -71,13 +71,13 @@ def raised_cap(
     return (before, after) if after > before else ()
 
 
-def keep_theme(file: ConfigFile | None, _: Companion, *, dark: bool) -> None:
+def keep_theme(file: ConfigFile | None, _: Device, *, dark: bool) -> None:
     """Keep a theme. Raises ConfigError."""
     if file is not None:
         file.keep({"theme": "dark" if dark else "light"})
 
 
-def _typed(device: Companion, typed: Mapping[str, str]) -> ClientSettings:
+def _typed(device: Device, typed: Mapping[str, str]) -> ClientSettings:
     """The settings in force with these in place of theirs. Raises ParameterError."""
     values: dict[str, Any] = dict(typed)
     return replace(device.settings, **values)

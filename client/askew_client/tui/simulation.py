@@ -32,8 +32,8 @@ from askew.protocol.rule_kind import MetricRuleKind
 from askew.protocol.signal import Query
 from askew.spaces.map import MapSpace, Position, Region
 from askew.wire.held import held_from_body
-from askew_client.device.device import Companion
-from askew_client.opening import open_companion
+from askew_client.device.device import Device
+from askew_client.opening import open_device
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.regions import named_towns, region_of
@@ -68,18 +68,18 @@ class SimulatedServers(InProcess):
 
 
 @asynccontextmanager
-async def simulated_companion(settings: ClientSettings) -> AsyncIterator[Companion]:
+async def simulated_device(settings: ClientSettings) -> AsyncIterator[Device]:
     """A made-up person's device. Leaves no file behind, and touches none of the real ones."""
     transport = SimulatedServers(LocalTransport(*simulated_model()), simulated_places())
     with tempfile.TemporaryDirectory(prefix="askew-tui-") as directory:
-        async with open_companion(
+        async with open_device(
             replace(settings, region=settings.region or COUNTRY),
             directory=Path(directory),
             transport=transport,
             profile=PassingProfile(ProfileDocument(dict(FAVORITES))),
-        ) as companion:
-            companion.nearby.add("home", HOME)
-            yield companion
+        ) as device:
+            device.places.add("home", HOME)
+            yield device
 
 
 def simulated_model() -> tuple[ModelCard, Catalog]:

@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from askew.catalog.listing import Value
+from askew_client.views.quote import MAP_AXES, Cost, ModeView
+
 
 @dataclass(frozen=True)
 class Rated:
@@ -35,25 +38,6 @@ class PastAnswer:
     slot: str = field(repr=False)
     labels: tuple[str, ...] = field(repr=False)
     picked: str = field(repr=False)
-
-
-@dataclass(frozen=True)
-class ModeView:
-    """The mode taken: local, cached or query. Public: by settings, the card and the bytes held.
-
-    reason: what is done, and why. notes: what the server proposes instead, and what that
-    would cost. consent: the setting that would be the person's consent to it, or "".
-    """
-
-    name: str
-    reason: str
-    notes: tuple[str, ...] = ()
-    consent: str = ""
-
-    @property
-    def asks(self) -> bool:
-        """Whether a signal is sent."""
-        return self.name == "query"
 
 
 @dataclass(frozen=True)
@@ -134,28 +118,9 @@ class Departure:
 
 
 @dataclass(frozen=True)
-class Cost:
-    """What this slot's signal costs, and what this device has spent in all.
-
-    epsilon is in the unit of the settings: epsilon_per_distance where the mechanism has one, else
-    between any two people. between_any_two, the plain local epsilon, is what the budget adds: the
-    unit of spent and cap. one_rating bounds what one rating can show. wanted is the epsilon of the
-    settings, which counts from the next slot on if it is another.
-    """
-
-    epsilon: Fraction
-    epsilon_per_distance: Fraction | None
-    one_rating: float
-    between_any_two: float
-    wanted: Fraction
-    spent: Fraction
-    cap: Fraction
-
-
-@dataclass(frozen=True)
 class Result:
     """One result, as the device ranks it: place 1 is best. title: "Alien (1979)", text from outside
-    and never markup. why is words for the person.
+    and never markup; it alone shows in print, as the reply has it too. why: words for the person.
 
     came: the answer brought it; else this device held it, or met it before. payload: what the
     answer brought with it, such as an article, or None.
@@ -230,3 +195,62 @@ class SignalPreview:
     one_rating: Fraction
     figures: str
     noise: NoisePicture | None
+
+
+@dataclass(frozen=True)
+class PlaceView:
+    """A named place for the person's own eyes. axes: what its numbers are; unit-less on axes.
+
+    sent: the noisy position that every server gets, empty on axes, where it depends on the space.
+    cost: what its law promises; None on axes.
+    """
+
+    name: str
+    axes: tuple[str, ...]
+    true: tuple[float, ...] = field(repr=False)
+    sent: tuple[float, ...] = field(repr=False, default=())
+    cost: Cost | None = None
+
+
+@dataclass(frozen=True)
+class NearResult:
+    """One result. rank: 1 for the best. passes: whether it passes every filter. distance: from the
+    true place, in kilometers or in units of distance; private, as rank, passes and picked are. What
+    the reply has too shows when it is printed.
+    """
+
+    rank: int = field(repr=False)
+    title: str
+    coordinates: tuple[float, ...]
+    values: tuple[tuple[str, Value], ...]
+    distance: float = field(repr=False)
+    passes: bool = field(repr=False)
+    picked: bool = field(repr=False)
+
+
+@dataclass(frozen=True)
+class NearAnswer:
+    """The results of one question, best first. none_passes: no result passes the filters, which is
+    said and never asked about again. sent: the noisy coordinates that left. missing: what
+    preferences name and this collection does not have. axes: what coordinates are; unit: of
+    distances; units: of the values of a result, "" where one has none.
+    """
+
+    collection: str
+    source: str
+    simulated: bool
+    k: int
+    results: tuple[NearResult, ...] = field(repr=False)
+    none_passes: bool = field(repr=False)
+    sent: tuple[float, ...] = field(repr=False)
+    true: tuple[float, ...] = field(repr=False)
+    cost: Cost
+    axes: tuple[str, ...] = MAP_AXES
+    unit: str = "km"
+    missing: tuple[str, ...] = field(repr=False, default=())
+    units: tuple[str, ...] = ()
+
+    @property
+    def pick(self) -> NearResult | None:
+        """The best result that passes, if any does."""
+        return next((each for each in self.results if each.picked), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final, TypeVar
+from typing import Final
 
 from askew.errors import (
     AskewError,
@@ -30,8 +30,6 @@ from askew.errors import (
     WireError,
 )
 
-_Outcome = TypeVar("_Outcome")
-
 
 class Trouble(Enum):
     """Why something could not be done. Each is a calm state of a screen."""
@@ -53,11 +51,11 @@ class Trouble(Enum):
 
 
 @dataclass(frozen=True)
-class Setback:
-    """Something that could not be done. Nothing was sent and nothing was lost.
+class Problem:
+    """An error with its words: text says what happened, hint what the person can do.
 
-    text says what happened and hint what the person can do, both without a private value.
-    next_slot is the day from which a fresh signal could be drawn, for a refused budget.
+    Neither has a private value. next_slot is the day from which a fresh signal could be drawn, for
+    a refused budget.
     """
 
     trouble: Trouble
@@ -97,7 +95,7 @@ _PLACES: Final = (
 )
 
 
-def setback_of(error: AskewError) -> Setback:
+def problem_of(error: AskewError) -> Problem:
     """An error as something to show; the most specific row of the table decides."""
     trouble, hint = next((t, hint) for kind, t, hint in _TROUBLE if isinstance(error, kind))
     if isinstance(error, OtherKind) and error.places:
@@ -108,11 +106,4 @@ def setback_of(error: AskewError) -> Setback:
         hint = _PLACES
     next_slot = error.next_slot if isinstance(error, BudgetExceeded) else None
     day = None if next_slot is None else datetime.date.fromisoformat(next_slot)
-    return Setback(trouble, str(error), hint, error, day)
-
-
-def value_of(outcome: _Outcome | Setback) -> _Outcome:
-    """What was asked for. Raises the error of a Setback."""
-    if isinstance(outcome, Setback):
-        raise outcome.error
-    return outcome
+    return Problem(trouble, str(error), hint, error, day)

@@ -8,21 +8,17 @@ the device, or a smaller price, is asked again. A bound is rounded up: "at most 
 
 from __future__ import annotations
 
-import datetime
 from dataclasses import dataclass, field, fields
 from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from math import ceil, exp, log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from askew.catalog.listing import Value
 from askew.dp.privacy import SignalCharge
 from askew.errors import QuoteVoid
-from askew_client.views.answers import Cost, ModeView
 
 if TYPE_CHECKING:
     from askew.protocol.signal import Mechanism
-    from askew.spaces.map import MapNoise
 
 
 _SURE = 30  # an exponent beyond which the number says nothing more
@@ -41,6 +37,25 @@ def times(epsilon: Fraction | float) -> str:
         return "more than 10,000,000,000,000 times"
     odds = exp(epsilon)
     return f"{ceil(100 * odds) / 100:g} times" if odds < 10 else f"{ceil(odds):,} times"
+
+
+@dataclass(frozen=True)
+class ModeView:
+    """The mode taken: local, cached or query. Public: by settings, the card and the bytes held.
+
+    reason: what is done, and why. notes: what the server proposes instead, and what that
+    would cost. consent: the setting that would be the person's consent to it, or "".
+    """
+
+    name: str
+    reason: str
+    notes: tuple[str, ...] = ()
+    consent: str = ""
+
+    @property
+    def asks(self) -> bool:
+        """Whether a signal is sent."""
+        return self.name == "query"
 
 
 @dataclass(frozen=True)
@@ -134,7 +149,7 @@ class Quote:
 
     terms: Terms
     mode: ModeView
-    cost: Cost | PlaceCost | AxesCost | None
+    cost: Cost | None
 
     @property
     def slot(self) -> str:
@@ -157,174 +172,74 @@ class Quote:
         return self.terms.price is not None and self.terms.price.second_space
 
 
-MAP_AXES = ("latitude", "longitude")
+MAP_AXES: Final = ("latitude", "longitude")
+ODDS: Final = 4.0  # what a level hides two places within
 
 
 @dataclass(frozen=True)
-class PlaceCost:
-    """What a place's signal costs, per straight-line kilometer, beside what all signals have cost.
+class Cost:
+    """What one signal costs, beside what this device has spent in the account that it is of.
 
-    hidden_km: how far apart two places may be for the odds between them to change `odds` times at
-    most: what the level promises. fresh: whether it is drawn and charged for this, and not sent
-    again. spent: what all places together have cost, by then. cosine: of the plane whose kilometers
-    these are, in parts of 1/65536: a picture of what the signal tells needs it.
+    charge: plain epsilon for tastes and axes, epsilon per straight-line kilometer for a place.
+    spent and cap: of that account. fresh: drawn and charged for this, and not sent again.
+    one_rating: what it tells of one rating at most, and wanted: the epsilon of the settings, which
+    counts from the next slot on if it is another; both are of a question about titles.
+    cosine: of the plane whose kilometers these are, in parts of 1/65536, for a place.
     """
 
-    epsilon_per_km: Fraction
+    charge: SignalCharge
     spent: Fraction
     cap: Fraction
     fresh: bool
-    hidden_km: float
-    cosine: int
-    odds: float = 4.0
+    one_rating: Fraction = Fraction(0)
+    wanted: Fraction = Fraction(0)
+    cosine: int = 0
 
     @classmethod
-    def of(cls, noise: MapNoise, spent: Fraction, cap: Fraction, *, fresh: bool) -> PlaceCost:
-        """The cost of a signal with this noise."""
-        hidden = log(4.0) / float(noise.epsilon)
-        return cls(noise.epsilon, spent, cap, fresh, hidden, noise.cosine)
+    def of_place(cls, noise: Mechanism, spent: Fraction, cap: Fraction, *, fresh: bool) -> Cost:
+        """The cost of a position with this noise. Raises TypeError for noise of another kind."""
+        from askew.spaces.map import MapNoise
+
+        if not isinstance(noise, MapNoise):
+            raise TypeError
+        charge = SignalCharge.of_place(noise.epsilon)
+        return cls(charge, spent, cap, fresh, cosine=noise.cosine)
+
+    @property
+    def of_a_place(self) -> bool:
+        """Whether it is in the account of places, which claims no plain epsilon."""
+        return self.charge.epsilon_per_km > 0
+
+    @property
+    def epsilon(self) -> Fraction:
+        """In the mechanism's own unit: a kilometer, a unit of distance, or any two people."""
+        charge = self.charge
+        return charge.epsilon_per_km or charge.epsilon_per_distance or charge.epsilon
+
+    @property
+    def hidden_km(self) -> float:
+        """How far apart two places may be for the odds between them to change ODDS times at most:
+        what the level promises.
+        """
+        return log(ODDS) / float(self.charge.epsilon_per_km)
 
     def times_at(self, km: float) -> str:
         """How many times the odds between two places so far apart change at most."""
-        return times(float(self.epsilon_per_km) * km)
+        return times(float(self.charge.epsilon_per_km) * km)
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What it means, and what is left."""
-        promise = "; ".join(
-            f"{km} km apart: odds change at most {self.times_at(km)}" for km in (1, 10)
-        )
+        """What a question near a place costs, and what is left."""
+        if self.of_a_place:
+            unit, spent = "per km", f"{at_most(self.spent, 3)} of {float(self.cap):g} per km spent"
+            means = "; ".join(
+                f"{km} km apart: odds change at most {self.times_at(km)}" for km in (1, 10)
+            )
+        else:
+            unit, spent = "per unit distance", f"{at_most(self.spent)} of {float(self.cap):g} spent"
+            means = f"at most {at_most(self.charge.epsilon, 3)} between any two values"
+        who, mark = ("places", ";") if self.of_a_place else ("signals", ",")
         return (
-            f"epsilon {at_most(self.epsilon_per_km, 3)} per km; {promise}",
-            f"all places together: {at_most(self.spent, 3)} of {float(self.cap):g} per km spent",
+            f"epsilon {at_most(self.epsilon, 3)} {unit}{mark} {means}",
+            f"all {who} together: {spent}",
         )
-
-
-@dataclass(frozen=True)
-class AxesCost:
-    """What a signal on axes costs: plain epsilon, by this device's own reckoning, in the account of
-    tastes. diameter: the largest distance between two values, which the epsilon is multiplied by.
-    """
-
-    epsilon_per_distance: Fraction
-    between_any_two: Fraction
-    diameter: float
-    spent: Fraction
-    cap: Fraction
-    fresh: bool
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """What it means, and what is left."""
-        per_distance, plain = (
-            at_most(self.epsilon_per_distance, 3),
-            at_most(self.between_any_two, 3),
-        )
-        return (
-            f"epsilon {per_distance} per unit distance, at most {plain} between any two values",
-            f"all signals together: {at_most(self.spent)} of {float(self.cap):g} spent",
-        )
-
-
-@dataclass(frozen=True)
-class PlaceView:
-    """A named place for the person's own eyes. axes: what its numbers are; unit-less on axes.
-
-    sent: the noisy position that every server gets, empty on axes, where it depends on the space.
-    cost: what its law promises; None on axes.
-    """
-
-    name: str
-    axes: tuple[str, ...]
-    true: tuple[float, ...] = field(repr=False)
-    sent: tuple[float, ...] = field(repr=False, default=())
-    cost: PlaceCost | None = None
-
-
-@dataclass(frozen=True)
-class NearResult:
-    """One result. rank: 1 for the best. passes: whether it passes every filter. distance: from the
-    true place, in kilometers or in units of distance; private, as rank, passes and picked are.
-    """
-
-    rank: int = field(repr=False)
-    title: str = field(repr=False)
-    coordinates: tuple[float, ...] = field(repr=False)
-    values: tuple[tuple[str, Value], ...] = field(repr=False)
-    distance: float = field(repr=False)
-    passes: bool = field(repr=False)
-    picked: bool = field(repr=False)
-
-
-@dataclass(frozen=True)
-class NearAnswer:
-    """The results of one question, best first. none_passes: no result passes the filters, which is
-    said and never asked about again. sent: the noisy coordinates that left. missing: what
-    preferences name and this collection does not have. axes: what coordinates are; unit: of
-    distances; units: of the values of a result, "" where one has none.
-    """
-
-    collection: str
-    source: str
-    simulated: bool
-    k: int
-    results: tuple[NearResult, ...] = field(repr=False)
-    none_passes: bool = field(repr=False)
-    sent: tuple[float, ...] = field(repr=False)
-    true: tuple[float, ...] = field(repr=False)
-    cost: PlaceCost | AxesCost
-    axes: tuple[str, ...] = MAP_AXES
-    unit: str = "km"
-    missing: tuple[str, ...] = field(repr=False, default=())
-    units: tuple[str, ...] = ()
-
-    @property
-    def pick(self) -> NearResult | None:
-        """The best result that passes, if any does."""
-        return next((each for each in self.results if each.picked), None)
-
-
-@dataclass(frozen=True)
-class LedgerLine:
-    """One line of the ledger. kind: "signal"; "copy" for a signal that another device paid for;
-    "unfreeze" for what the person accepted.
-
-    The budget adds between_any_two; epsilon_per_distance stands beside it for a mechanism that has
-    this unit. The account of places adds epsilon_per_km.
-    """
-
-    slot: str
-    space_version: str
-    kind: str
-    epsilon_per_distance: Fraction | None
-    between_any_two: float
-    words: str
-    epsilon_per_km: Fraction = Fraction(0)
-
-
-@dataclass(frozen=True)
-class PlaceBudget:
-    """The account of places, as epsilon per straight-line kilometer: in all, and what this month's
-    positions cost.
-    """
-
-    spent: Fraction
-    cap: Fraction
-    this_month: Fraction
-    monthly_cap: Fraction
-
-
-@dataclass(frozen=True)
-class Budget:
-    """The ledger as a person reads it, in its two accounts. frozen says why nothing is spent, or is
-    None. mode: how a question would be answered now, once there is a connection.
-    """
-
-    spent: Fraction
-    cap: Fraction
-    next_slot: datetime.date
-    lines: tuple[LedgerLine, ...]
-    words: tuple[str, ...]
-    places: PlaceBudget
-    frozen: str | None = None
-    mode: ModeView | None = None

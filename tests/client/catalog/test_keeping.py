@@ -57,7 +57,7 @@ class Delays(RandomBits):
 
 
 @dataclass(frozen=True)
-class Device:
+class DeviceWorld:
     """A keeper, and the clock that it goes by."""
 
     keeper: Keeper
@@ -72,7 +72,7 @@ class Device:
         return await self.keeper.refresh(self.clock.now)
 
 
-Made = Callable[..., Device]
+Made = Callable[..., DeviceWorld]
 
 
 def _any_body(body: bytes) -> None:
@@ -83,8 +83,10 @@ def _any_body(body: bytes) -> None:
 def keeper(shelf: Shelf, clock: Clock) -> Made:
     """Makes what keeps the files of a source."""
 
-    def made(source: FakeSource, budget: int = BUDGET, bits: RandomBits | None = None) -> Device:
-        return Device(
+    def made(
+        source: FakeSource, budget: int = BUDGET, bits: RandomBits | None = None
+    ) -> DeviceWorld:
+        return DeviceWorld(
             Keeper(shelf, source, budget, bits or SystemBits(), check=_any_body, patience=0.0),
             clock,
         )

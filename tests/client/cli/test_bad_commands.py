@@ -21,9 +21,9 @@ import pytest
 from askew.dp.privacy import SignalCharge
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
-from askew_client.device.device import Companion
+from askew_client.device.queries import QueryService
 from askew_client.settings.settings import Caps, slot_of
-from askew_client.signals.account import Charge
+from askew_client.signals.chain import Entry
 from askew_client.signals.slots import day_after
 from askew_client.signals.store import SignalStore
 
@@ -197,20 +197,21 @@ def test_in_a_terminal_a_second_space_is_asked_about_and_no_sends_nothing(
     assert len(charges(data)) == 1
 
 
-def next_month(device: Companion, data: Path) -> None:
-    device._today = lambda: day_after(slot_of(datetime.date.today()))
+def next_month(service: QueryService, data: Path) -> None:
+    service._today = lambda: day_after(slot_of(datetime.date.today()))
 
 
-def other_settings(device: Companion, data: Path) -> None:
-    device.configure(replace(device.settings, monthly_cap=device.settings.monthly_cap + 1))
+def other_settings(service: QueryService, data: Path) -> None:
+    settings = service._settings
+    service.configure(replace(settings, monthly_cap=settings.monthly_cap + 1))
 
 
-def another_charge(device: Companion, data: Path) -> None:
+def another_charge(service: QueryService, data: Path) -> None:
     charge, bent = (
         SignalCharge(Fraction(1)),
         Signal(16 * "ab", LatticeLaplace.for_epsilon(Fraction(1)), (1, 2)),
     )
-    store = SignalStore(data / "signals.sqlite", device.settings.caps)
+    store = SignalStore(data / "signals.sqlite", service._settings.caps)
     month = slot_of(datetime.date.today())
     store.remember(16 * "ab", month, charge, lambda: bent, second_space=True)
 
@@ -222,21 +223,21 @@ def test_what_changes_after_the_price_was_said_is_not_charged(
     demo_address: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    change: Callable[[Companion, Path], None],
+    change: Callable[[QueryService, Path], None],
     asked_before: bool,
 ) -> None:
     """Planted bug: a command that says one price and pays another."""
     command = ("ask", "--ratings", "-", "--server", demo_address, "--data", tmp_path)
     if asked_before:
         assert askew(*command, stdin=RATINGS).code == 0
-    before, quote = len(charges(tmp_path)), Companion.quote
+    before, quote = len(charges(tmp_path)), QueryService.quote
 
-    async def then_it_changes(device: Companion) -> object:
-        found = await quote(device)
-        change(device, tmp_path)
+    async def then_it_changes(service: QueryService) -> object:
+        found = await quote(service)
+        change(service, tmp_path)
         return found
 
-    monkeypatch.setattr(Companion, "quote", then_it_changes)
+    monkeypatch.setattr(QueryService, "quote", then_it_changes)
     found = askew(*command, stdin=RATINGS)
     assert found.code == 3
     assert "no price that was shown covers this question" in found.err
@@ -251,9 +252,9 @@ def without_quote(found: Outcome) -> Outcome:
     return replace(found, err="\n".join(rest))
 
 
-def charges(data: Path) -> tuple[Charge, ...]:
+def charges(data: Path) -> tuple[Entry, ...]:
     path = data / "signals.sqlite"
-    return SignalStore(path, Caps(Fraction(192))).charges() if path.exists() else ()
+    return SignalStore(path, Caps(Fraction(192))).entries() if path.exists() else ()
 
 
 @pytest.mark.usefixtures("impatient")

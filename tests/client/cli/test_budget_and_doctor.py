@@ -20,7 +20,7 @@ from askew.dp.privacy import SignalCharge
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.signal import Signal
-from askew_client.device.budget_view import budget_of
+from askew_client.device.budget import budget_of
 from askew_client.device.doctor import check_clock, check_keyring, check_modes, check_space
 from askew_client.settings.paths import places
 from askew_client.settings.settings import Caps, ClientSettings, slot_of

@@ -16,7 +16,7 @@ import pytest
 from askew.noise.lattice import LatticeLaplace
 from askew_client.cli import main as cli
 from askew_client.settings.settings import Caps
-from askew_client.signals.account import Charge
+from askew_client.signals.chain import Entry
 from askew_client.signals.store import SignalStore
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-def charges(data: Path) -> tuple[Charge, ...]:
+def charges(data: Path) -> tuple[Entry, ...]:
     path = data / "signals.sqlite"
-    return SignalStore(path, Caps(Fraction(192))).charges() if path.exists() else ()
+    return SignalStore(path, Caps(Fraction(192))).entries() if path.exists() else ()
 
 
 def test_a_question_is_answered_from_a_file(
@@ -213,7 +213,7 @@ def test_options_come_from_the_environment_too_and_the_ledger_has_a_home(
     (anchor,) = home.rglob("signals.json")
     assert ledger.is_relative_to(home / "data")
     assert anchor.is_relative_to(home / "state")
-    assert len(SignalStore(ledger, Caps(Fraction(48)), anchor).charges()) == 1
+    assert len(SignalStore(ledger, Caps(Fraction(48)), anchor).entries()) == 1
 
 
 @pytest.mark.parametrize(

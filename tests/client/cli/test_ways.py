@@ -10,7 +10,8 @@ import pytest
 from click import ClickException
 
 from askew_client.cli import ask
-from askew_client.views.answers import Answer, ModeView, Result
+from askew_client.views.answers import Answer, Result
+from askew_client.views.quote import ModeView
 
 if TYPE_CHECKING:
     from client.conftest import Askew, Outcome

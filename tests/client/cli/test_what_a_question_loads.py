@@ -18,7 +18,7 @@ finally:
 """
 # What a question about a taste has no use for.
 USELESS = {
-    "askew_client.device.budget_view",
+    "askew_client.device.budget",
     "askew_client.device.nearby",
     "askew_client.near",
     "askew_client.tui",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from raised import raised
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.editions import PERIOD, edition_of
@@ -24,7 +25,7 @@ from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew_client.catalog.source import date_of
-from askew_client.device.device import Companion
+from askew_client.device.device import Device
 from askew_client.device.present import ratings_of
 from askew_client.profile.store import PassingProfile, ProfileStore
 from askew_client.settings.settings import Caps, ClientSettings
@@ -33,9 +34,9 @@ from askew_client.transport.held import FetchedAnew
 from askew_client.transport.in_process import LocalTransport
 from askew_client.transport.protocol import Holding, Library
 from askew_client.transport.shaped import ShapedTransport
-from askew_client.views.answers import Answer, Connection, Cost, Departure, Refreshed
-from askew_client.views.problems import Setback, Trouble
-from askew_client.views.quote import Quote, at_most
+from askew_client.views.answers import Answer, Connection, Departure, Refreshed
+from askew_client.views.problems import Problem, Trouble
+from askew_client.views.quote import Cost, Quote, at_most
 
 if TYPE_CHECKING:
     from client.conftest import Pair
@@ -80,7 +81,7 @@ class Network(LocalTransport):
         return await super().retrieve(query, card)
 
 
-class Device:
+class DeviceWorld:
     """A companion with all that it is made of, and a calendar that can be set."""
 
     def __init__(
@@ -93,7 +94,7 @@ class Device:
         self.network = Network(pair.card, pair.catalog)
         self.today = TODAY
         self.signals = SignalStore(directory / "signals.sqlite", settings.caps)
-        self.companion = Companion(
+        self.companion = Device(
             ShapedTransport(lambda: self.network),
             settings,
             library=library or FetchedAnew(self.network, settings.byte_budget),
@@ -104,14 +105,12 @@ class Device:
         )
 
     async def answer(self) -> Answer:
-        answer = await self.companion.ask()
+        answer = await self.companion.titles.ask()
         assert isinstance(answer, Answer)
         return answer
 
-    async def setback(self) -> Setback:
-        setback = await self.companion.ask()
-        assert isinstance(setback, Setback)
-        return setback
+    async def problem(self) -> Problem:
+        return await raised(self.companion.titles.ask())
 
 
 def left(answer: Answer) -> Departure:
@@ -125,36 +124,36 @@ def price(told: Answer | Quote) -> Cost:
 
 
 @pytest.fixture
-def device(pair: Pair, tmp_path: Path) -> Device:
-    return Device(pair, tmp_path)
+def device(pair: Pair, tmp_path: Path) -> DeviceWorld:
+    return DeviceWorld(pair, tmp_path)
 
 
 @pytest.fixture
-async def rated(device: Device) -> Device:
+async def rated(device: DeviceWorld) -> DeviceWorld:
     """A device whose person likes a film of one corner."""
-    await device.companion.connect()
-    device.companion.rate("Film 9 (1969)", 5)
+    await device.companion.titles.connect()
+    device.companion.profile.rate("Film 9 (1969)", 5)
     return device
 
 
-async def test_a_connection_says_what_the_server_says_of_itself(device: Device) -> None:
-    connection = await device.companion.connect()
+async def test_a_connection_says_what_the_server_says_of_itself(device: DeviceWorld) -> None:
+    connection = await device.companion.titles.connect()
     assert isinstance(connection, Connection)
     assert (connection.n_items, connection.dimension, connection.simulated) == (12, 2, True)
-    assert device.companion.connection == connection
+    assert device.companion.titles.connection == connection
 
 
-async def test_who_rated_nothing_asks_and_is_charged_like_anybody_else(device: Device) -> None:
+async def test_who_rated_nothing_asks_and_is_charged_like_anybody_else(device: DeviceWorld) -> None:
     """Planted bug: no question for an empty profile, which tells the server that it is empty."""
     answer = await device.answer()
     assert (answer.used, answer.unused) == (0, 0)
     assert len(answer.results) == 4
     assert answer.pick.place == 1
     assert device.network.calls == [*FETCHED, "retrieve"]
-    assert [charge.epsilon for charge in device.signals.charges()] == [Fraction(8)]
+    assert [charge.epsilon for charge in device.signals.entries()] == [Fraction(8)]
 
 
-async def test_an_answer_to_no_ratings_is_in_the_order_for_anybody(device: Device) -> None:
+async def test_an_answer_to_no_ratings_is_in_the_order_for_anybody(device: DeviceWorld) -> None:
     """Planted bug: by the number of the item, which says nothing at all."""
     answer = await device.answer()
     shared = ["Film 4 (1964)", "Film 9 (1969)", "Film 2 (1962)", "Film 7 (1967)", "Film 0 (1960)"]
@@ -167,93 +166,91 @@ async def test_an_answer_to_no_ratings_is_in_the_order_for_anybody(device: Devic
 
 @pytest.mark.parametrize("rates", [False, True], ids=["nothing rated", "one title rated"])
 async def test_a_quote_says_what_a_question_will_cost_and_spends_nothing(
-    device: Device, rates: bool
+    device: DeviceWorld, rates: bool
 ) -> None:
     """Planted bugs: a quote that depends on the profile, or that draws what it prices."""
     if rates:
-        device.companion.rate("Film 9 (1969)", 5)
-    quote = await device.companion.quote()
+        device.companion.profile.rate("Film 9 (1969)", 5)
+    quote = await device.companion.titles.quote()
     assert isinstance(quote, Quote)
     assert (quote.slot, quote.fresh, quote.second_space) == ("2026-11", True, False)
-    assert price(quote).between_any_two == 8
-    assert price(quote).epsilon == price(quote).epsilon_per_distance == Fraction(2)
+    assert price(quote).charge.epsilon == 8
+    assert price(quote).epsilon == price(quote).charge.epsilon_per_distance == Fraction(2)
     reach = device.network.card.space.encoder.reach()
     assert price(quote).one_rating == float(2 * reach.one_rating) < 8
     ledger = quote.terms.price
     assert ledger is not None
     assert price(quote).spent == ledger.spent == ledger.spent_this_slot == 0
     assert (ledger.lifetime_cap, ledger.monthly_cap) == (Fraction(16), Fraction(32))
-    assert (device.network.calls, device.signals.charges()) == (FETCHED, ())
+    assert (device.network.calls, device.signals.entries()) == (FETCHED, ())
 
 
 async def test_a_locked_profile_is_said_before_the_first_call(
-    device: Device, tmp_path: Path
+    device: DeviceWorld, tmp_path: Path
 ) -> None:
     """Planted bug: a quote connects first, and the question after it stops short of Retrieve."""
     store = ProfileStore(tmp_path / "profile.sqlite", SystemBits())
     store.change(lambda document: document.edited({"Film 9 (1969)": (5.0,)}))
     store.encrypt("correct horse battery")
-    for outcome in (await device.companion.quote(), await device.companion.ask()):
-        assert isinstance(outcome, Setback)
-        assert outcome.trouble is Trouble.LOCKED
+    for call in (device.companion.titles.quote(), device.companion.titles.ask()):
+        assert (await raised(call)).trouble is Trouble.LOCKED
     assert device.network.calls == []
 
 
-async def test_a_quote_that_says_sent_again_ends_with_its_month(rated: Device) -> None:
+async def test_a_quote_that_says_sent_again_ends_with_its_month(rated: DeviceWorld) -> None:
     """Planted bug: the question is of the day on which it leaves, and draws what was quoted as sent
     again.
     """
     await rated.answer()
-    quote = await rated.companion.quote()
+    quote = await rated.companion.titles.quote()
     assert isinstance(quote, Quote)
     assert not quote.fresh
     rated.today = datetime.date(2026, 12, 1)
-    outcome = await rated.companion.ask(quoted=quote)
-    assert isinstance(outcome, Setback)
+    outcome = await raised(rated.companion.titles.ask(quoted=quote))
     assert outcome.trouble is Trouble.QUOTE
     assert len(rated.network.asked) == 1
-    assert [charge.slot for charge in rated.signals.charges()] == ["2026-11"]
+    assert [charge.slot for charge in rated.signals.entries()] == ["2026-11"]
     assert left(await rated.answer()).slot == "2026-12"
 
 
-async def test_a_signal_that_is_sent_again_is_quoted_so(rated: Device) -> None:
+async def test_a_signal_that_is_sent_again_is_quoted_so(rated: DeviceWorld) -> None:
     await rated.answer()
-    quote = await rated.companion.quote()
+    quote = await rated.companion.titles.quote()
     assert isinstance(quote, Quote)
     assert (quote.fresh, quote.second_space) == (False, False)
     ledger = quote.terms.price
     assert ledger is not None
     assert (price(quote).spent, ledger.spent_this_slot) == (Fraction(8), Fraction(8))
     rated.companion.configure(replace(SETTINGS, epsilon=Fraction(1)))
-    again = await rated.companion.quote()
+    again = await rated.companion.titles.quote()
     assert isinstance(again, Quote)
     assert (price(again).epsilon, price(again).wanted) == (Fraction(2), Fraction(1))
 
 
 async def test_a_second_space_in_one_month_is_asked_about_before_it_is_drawn(
-    rated: Device, pair_in_a_space: Callable[..., Pair]
+    rated: DeviceWorld, pair_in_a_space: Callable[..., Pair]
 ) -> None:
     await rated.answer()
     other = pair_in_a_space(width=1.0)
     rated.network.become(other.card, other.catalog)
-    await rated.companion.connect()
-    quote = await rated.companion.quote()
+    await rated.companion.titles.connect()
+    quote = await rated.companion.titles.quote()
     assert isinstance(quote, Quote)
     assert (quote.fresh, quote.second_space) == (True, True)
-    assert (await rated.setback()).trouble is Trouble.SECOND_SPACE
-    assert (len(rated.network.asked), len(rated.signals.charges())) == (1, 1)
-    assert isinstance(await rated.companion.ask(second_space=True), Answer)
+    assert (await rated.problem()).trouble is Trouble.SECOND_SPACE
+    assert (len(rated.network.asked), len(rated.signals.entries())) == (1, 1)
+    assert isinstance(await rated.companion.titles.ask(second_space=True), Answer)
     assert left(await rated.answer()).fresh is False
-    assert len(rated.signals.charges()) == 2
+    assert len(rated.signals.entries()) == 2
 
 
 async def test_ratings_of_titles_that_the_catalog_lacks_are_kept_and_unused(
-    device: Device,
+    device: DeviceWorld,
 ) -> None:
-    device.companion.rate("Elsewhere (1999)", 5)
+    device.companion.profile.rate("Elsewhere (1999)", 5)
     answer = await device.answer()
     assert (answer.used, answer.unused) == (0, 1)
-    (kept,) = device.companion.ratings()
+    (kept,) = device.companion.profile.ratings()
     assert (kept.label, kept.rating, kept.known) == ("Elsewhere (1999)", 5, False)
 
 
@@ -263,14 +260,14 @@ async def test_a_number_beyond_the_servers_scale_counts_as_its_nearest_end(
     """Planted bugs: a rating of another scale that is refused, or is no like."""
     bars = []
     for best in (5, 100):
-        device = Device(pair, tmp_path / str(best))
-        device.companion.rate("Film 9 (1969)", best)  # before any scale is known
+        device = DeviceWorld(pair, tmp_path / str(best))
+        device.companion.profile.rate("Film 9 (1969)", best)  # before any scale is known
         assert (await device.answer()).used == 1
-        bars.append(device.companion.bars())
+        bars.append(device.companion.titles.bars())
     assert bars[0] == bars[1] != ()
 
 
-async def test_a_question_is_answered_ranked_and_paid_once(rated: Device) -> None:
+async def test_a_question_is_answered_ranked_and_paid_once(rated: DeviceWorld) -> None:
     first, again = await rated.answer(), await rated.answer()
     assert [result.place for result in first.results] == [1, 2, 3, 4]
     assert [result.picked for result in first.results].count(True) == 1
@@ -281,30 +278,30 @@ async def test_a_question_is_answered_ranked_and_paid_once(rated: Device) -> Non
     assert rated.network.asked[0] == rated.network.asked[1]
 
 
-async def test_the_answer_says_why_in_words_of_the_persons_own_ratings(rated: Device) -> None:
+async def test_the_answer_says_why_in_words_of_the_persons_own_ratings(rated: DeviceWorld) -> None:
     answer = await rated.answer()
     other = next(each for each in answer.results if each.score > 0 and not each.seen)
     assert "most of all because you like Film 9 (1969)" in other.why
 
 
-async def test_a_monthly_cap_that_is_set_in_the_app_counts_at_once(rated: Device) -> None:
+async def test_a_monthly_cap_that_is_set_in_the_app_counts_at_once(rated: DeviceWorld) -> None:
     """Planted bug: other settings keep the lifetime's cap alone."""
     rated.companion.configure(replace(SETTINGS, monthly_cap=Fraction(7)))
-    setback = await rated.setback()
-    assert (setback.trouble, "monthly cap 7" in setback.text) == (Trouble.BUDGET, True)
-    assert (rated.network.asked, rated.signals.charges()) == ([], ())
+    problem = await rated.problem()
+    assert (problem.trouble, "monthly cap 7" in problem.text) == (Trouble.BUDGET, True)
+    assert (rated.network.asked, rated.signals.entries()) == ([], ())
 
 
 async def test_a_refused_budget_says_what_is_left_and_when_the_next_slot_is(
-    rated: Device,
+    rated: DeviceWorld,
 ) -> None:
     for month in (11, 12):
         rated.today = datetime.date(2026, month, 1)
         await rated.answer()
     rated.today = datetime.date(2027, 1, 15)
-    setback = await rated.setback()
-    assert (setback.trouble, setback.next_slot) == (Trouble.BUDGET, datetime.date(2027, 2, 1))
-    assert "16 of the lifetime cap 16 is spent, 0 is left" in setback.text
+    problem = await rated.problem()
+    assert (problem.trouble, problem.next_slot) == (Trouble.BUDGET, datetime.date(2027, 2, 1))
+    assert "16 of the lifetime cap 16 is spent, 0 is left" in problem.text
     assert len(rated.network.asked) == 2
 
 
@@ -319,19 +316,19 @@ async def test_a_refused_budget_says_what_is_left_and_when_the_next_slot_is(
     ids=lambda each: type(each).__name__,
 )
 async def test_every_failure_of_the_network_is_a_calm_state(
-    rated: Device, failure: AskewError, trouble: Trouble
+    rated: DeviceWorld, failure: AskewError, trouble: Trouble
 ) -> None:
     rated.network.failure = failure
-    setback = await rated.setback()
-    assert (setback.trouble, setback.error) == (trouble, failure)
-    assert setback.hint
+    problem = await rated.problem()
+    assert (problem.trouble, problem.error) == (trouble, failure)
+    assert problem.hint
     rated.network.failure = None
     assert left(await rated.answer()).fresh is False
 
 
-async def test_a_stale_space_is_fetched_again_before_the_next_question(rated: Device) -> None:
+async def test_a_stale_space_is_fetched_again_before_the_next_question(rated: DeviceWorld) -> None:
     rated.network.failure = StaleSpace()
-    await rated.setback()
+    await rated.problem()
     rated.network.failure = None
     await rated.answer()
     assert rated.network.calls == [*FETCHED, "retrieve", *FETCHED, "retrieve"]
@@ -339,7 +336,7 @@ async def test_a_stale_space_is_fetched_again_before_the_next_question(rated: De
 
 @pytest.mark.parametrize(("day", "fetches"), [(2, 1), (3, 2)])
 async def test_a_program_that_runs_for_weeks_fetches_what_is_answered_no_more(
-    rated: Device, day: int, fetches: int
+    rated: DeviceWorld, day: int, fetches: int
 ) -> None:
     """An edition of November 16 is answered until December 2."""
     rated.today = datetime.date(2026, 12, day)
@@ -376,10 +373,10 @@ async def test_what_another_program_fetched_serves_from_the_next_refresh_on(
     """Such as a timer of the system's, beside an app that is open for weeks."""
     edition = edition_of((TODAY - date_of(0)).days)
     shelf = SharedShelf(Holding(pair.card, pair.catalog, edition, 1000))
-    device = Device(pair, tmp_path, library=shelf)
+    device = DeviceWorld(pair, tmp_path, library=shelf)
     await device.answer()
     shelf.held = replace(shelf.held, edition=edition + PERIOD)
-    await device.companion.refresh()
+    await device.companion.titles.refresh()
     await device.answer()
     assert [query.edition for query in device.network.asked] == [edition, edition + PERIOD]
 
@@ -387,29 +384,29 @@ async def test_what_another_program_fetched_serves_from_the_next_refresh_on(
 async def test_a_space_that_is_too_wide_is_refused_before_anything_is_drawn(
     pair: Pair, tmp_path: Path
 ) -> None:
-    device = Device(pair, tmp_path, replace(SETTINGS, max_diameter=1.0))
-    device.companion.rate("Film 9 (1969)", 5)
-    assert (await device.setback()).trouble is Trouble.SETTINGS
-    assert device.signals.charges() == ()
+    device = DeviceWorld(pair, tmp_path, replace(SETTINGS, max_diameter=1.0))
+    device.companion.profile.rate("Film 9 (1969)", 5)
+    assert (await device.problem()).trouble is Trouble.SETTINGS
+    assert device.signals.entries() == ()
 
 
-async def test_search_finds_words_in_any_order_and_shows_what_is_rated(rated: Device) -> None:
-    found = rated.companion.search("1969 film")
+async def test_search_finds_words_in_any_order_and_shows_what_is_rated(rated: DeviceWorld) -> None:
+    found = rated.companion.titles.search("1969 film")
     assert [(match.title, match.rated and match.rated.rating) for match in found] == [
         ("Film 9 (1969)", 5)
     ]
-    assert [match.title for match in rated.companion.search("film 1", limit=3)] == [
+    assert [match.title for match in rated.companion.titles.search("film 1", limit=3)] == [
         "Film 1 (1961)",
         "Film 10 (1970)",
         "Film 11 (1971)",
     ]
-    assert not rated.companion.search("nothing like it")
+    assert not rated.companion.titles.search("nothing like it")
 
 
-async def test_a_title_may_be_typed_in_any_case_and_without_its_year(rated: Device) -> None:
-    rated.companion.rate("film 3", 4)
-    rated.companion.rate("FILM 3 (1963)", 2)
-    assert [(each.label, each.rating) for each in rated.companion.ratings()] == [
+async def test_a_title_may_be_typed_in_any_case_and_without_its_year(rated: DeviceWorld) -> None:
+    rated.companion.profile.rate("film 3", 4)
+    rated.companion.profile.rate("FILM 3 (1963)", 2)
+    assert [(each.label, each.rating) for each in rated.companion.profile.ratings()] == [
         ("Film 3 (1963)", 2),
         ("Film 9 (1969)", 5),
     ]
@@ -424,34 +421,34 @@ def test_a_title_that_two_films_share_is_known_by_its_year_alone(pair: Pair) -> 
     assert ratings_of(by_key, known, pair.card.space.scale) == ({1: 2.0, 2: 5.0}, len(by_key) - 2)
 
 
-async def test_a_title_is_rated_once_however_it_is_typed(rated: Device) -> None:
+async def test_a_title_is_rated_once_however_it_is_typed(rated: DeviceWorld) -> None:
     for typed in ("the film 9 (1969)", "Film 9, The", "FILM 9"):
-        rated.companion.rate(typed, 3)
-    assert [(each.label, each.rating) for each in rated.companion.ratings()] == [
+        rated.companion.profile.rate(typed, 3)
+    assert [(each.label, each.rating) for each in rated.companion.profile.ratings()] == [
         ("Film 9 (1969)", 3)
     ]
 
 
 async def test_a_rating_off_the_servers_scale_is_kept_as_the_person_wrote_it(
-    rated: Device,
+    rated: DeviceWorld,
 ) -> None:
     """Planted bug: a refusal by the scale of a connected server. One that raises its lowest end
     would keep a program which rates, and then asks, from asking.
     """
-    rated.companion.rate("Film 3 (1963)", 6)
-    (newest, _) = rated.companion.ratings()
+    rated.companion.profile.rate("Film 3 (1963)", 6)
+    (newest, _) = rated.companion.profile.ratings()
     assert newest.rating == 6
     assert (await rated.answer()).used == 2
 
 
-async def test_edits_are_taken_back_one_by_one(rated: Device) -> None:
+async def test_edits_are_taken_back_one_by_one(rated: DeviceWorld) -> None:
     companion = rated.companion
-    companion.rate("Film 9 (1969)", 1)
-    companion.like("Film 5 (1965)")
-    companion.unrate("Film 9 (1969)")
-    states = [[(each.label, each.rating) for each in companion.ratings()]]
-    while companion.undo():
-        states.append([(each.label, each.rating) for each in companion.ratings()])
+    companion.profile.rate("Film 9 (1969)", 1)
+    companion.profile.like("Film 5 (1965)")
+    companion.profile.unrate("Film 9 (1969)")
+    states = [[(each.label, each.rating) for each in companion.profile.ratings()]]
+    while companion.profile.undo():
+        states.append([(each.label, each.rating) for each in companion.profile.ratings()])
     assert states == [
         [("Film 5 (1965)", None)],
         [("Film 9 (1969)", 1), ("Film 5 (1965)", None)],
@@ -461,15 +458,15 @@ async def test_edits_are_taken_back_one_by_one(rated: Device) -> None:
     ]
 
 
-async def test_the_bars_are_the_profile_and_none_without_ratings(rated: Device) -> None:
-    bars = rated.companion.bars()
+async def test_the_bars_are_the_profile_and_none_without_ratings(rated: DeviceWorld) -> None:
+    bars = rated.companion.titles.bars()
     assert [(bar.lowest, bar.highest, bar.value) for bar in bars] == [(0, 2, 1.5), (0, 2, 1.5)]
-    rated.companion.unrate("Film 9 (1969)")
-    assert rated.companion.bars() == ()
+    rated.companion.profile.unrate("Film 9 (1969)")
+    assert rated.companion.titles.bars() == ()
 
 
 async def test_a_bar_is_named_by_the_titles_furthest_apart_along_it_the_same_for_everybody(
-    rated: Device, pair: Pair
+    rated: DeviceWorld, pair: Pair
 ) -> None:
     """Planted bug: names from the person's own ratings, which a picture would give away."""
     directions = pair.card.space.encoder.directions
@@ -480,60 +477,60 @@ async def test_a_bar_is_named_by_the_titles_furthest_apart_along_it_the_same_for
         return labels[along.index(min(along))], labels[along.index(max(along))]
 
     def names() -> list[tuple[str, str]]:
-        return [(bar.toward_lowest, bar.toward_highest) for bar in rated.companion.bars()]
+        return [(bar.toward_lowest, bar.toward_highest) for bar in rated.companion.titles.bars()]
 
     expected = [ends(0), ends(1)]
     assert names() == expected
     assert all(low != high for low, high in expected)
     for label in labels:
-        rated.companion.rate(label, 5)
+        rated.companion.profile.rate(label, 5)
         assert names() == expected
 
 
-async def test_a_preview_sends_nothing_and_charges_nothing(rated: Device) -> None:
+async def test_a_preview_sends_nothing_and_charges_nothing(rated: DeviceWorld) -> None:
     """Its price is that of the question which follows."""
-    found = rated.companion.preview(Fraction(2), k=4)
+    found = rated.companion.titles.preview(Fraction(2), k=4)
     assert (found.epsilon, found.k, found.figures) == (Fraction(2), 4, "")
-    assert (rated.network.calls, rated.signals.charges()) == (FETCHED, ())
+    assert (rated.network.calls, rated.signals.entries()) == (FETCHED, ())
     cost = price(await rated.answer())
     told = (at_most(found.between_any_two), at_most(found.one_rating))
-    assert told == (at_most(cost.between_any_two), at_most(cost.one_rating))
+    assert told == (at_most(cost.charge.epsilon), at_most(cost.one_rating))
 
 
-async def test_the_noise_picture_integrates_to_one_and_has_k_offsets(rated: Device) -> None:
-    picture = rated.companion.preview(Fraction(2), k=4).noise
+async def test_the_noise_picture_integrates_to_one_and_has_k_offsets(rated: DeviceWorld) -> None:
+    picture = rated.companion.titles.preview(Fraction(2), k=4).noise
     assert picture is not None
     step = picture.reach[1] - picture.reach[0]
     assert 0.95 < sum(picture.density) * step < 1.02
     assert [len(offset) for offset in picture.offsets] == [2] * 4
 
 
-async def test_the_budget_is_told_in_words_and_in_both_units(rated: Device) -> None:
+async def test_the_budget_is_told_in_words_and_in_both_units(rated: DeviceWorld) -> None:
     await rated.answer()
     budget = rated.companion.budget()
     assert (budget.spent, budget.cap, budget.frozen) == (Fraction(8), Fraction(16), None)
     assert budget.next_slot == datetime.date(2026, 12, 1)
     (line,) = budget.lines
-    assert (line.slot, line.epsilon_per_distance, line.between_any_two) == (
+    assert (line.entry.slot, line.entry.epsilon_per_distance, line.entry.epsilon) == (
         "2026-11",
         Fraction(2),
-        8.0,
+        Fraction(8),
     )
     assert "e^(2 r) better than by guessing" in budget.words[1]
 
 
-async def test_past_answers_are_kept_once_and_can_be_forgotten(rated: Device) -> None:
+async def test_past_answers_are_kept_once_and_can_be_forgotten(rated: DeviceWorld) -> None:
     answer = await rated.answer()
     await rated.answer()
-    (past,) = rated.companion.history()
+    (past,) = rated.companion.profile.history()
     assert past.picked == answer.pick.title
     assert (past.when, past.slot, len(past.labels)) == (TODAY, "2026-11", 4)
-    rated.companion.forget_history()
-    assert rated.companion.history() == ()
-    assert len(rated.companion.ratings()) == 1
+    rated.companion.profile.forget_history()
+    assert rated.companion.profile.history() == ()
+    assert len(rated.companion.profile.ratings()) == 1
 
 
-async def test_other_settings_count_at_once_but_the_signal_stays(rated: Device) -> None:
+async def test_other_settings_count_at_once_but_the_signal_stays(rated: DeviceWorld) -> None:
     first = await rated.answer()
     rated.companion.configure(replace(SETTINGS, k=3, epsilon=Fraction(1)))
     second = await rated.answer()
@@ -545,13 +542,13 @@ async def test_other_settings_count_at_once_but_the_signal_stays(rated: Device) 
 @pytest.mark.parametrize(
     "local",
     [
-        lambda companion: companion.search("film"),
-        lambda companion: companion.bars(),
-        lambda companion: companion.preview(Fraction(1), 2),
+        lambda companion: companion.titles.search("film"),
+        lambda companion: companion.titles.bars(),
+        lambda companion: companion.titles.preview(Fraction(1), 2),
     ],
 )
 def test_what_needs_a_catalog_says_so_before_there_is_one(
-    device: Device, local: Callable[[Companion], object]
+    device: DeviceWorld, local: Callable[[Device], object]
 ) -> None:
     with pytest.raises(AskewError, match="connection must be made first"):
         local(device.companion)
@@ -563,7 +560,7 @@ def profiles(directory: Path) -> list[Path]:
 
 async def test_a_passing_profile_leaves_no_file(pair: Pair, tmp_path: Path) -> None:
     network = LocalTransport(pair.card, pair.catalog)
-    companion = Companion(
+    companion = Device(
         ShapedTransport(lambda: network),
         SETTINGS,
         library=FetchedAnew(network),
@@ -571,6 +568,6 @@ async def test_a_passing_profile_leaves_no_file(pair: Pair, tmp_path: Path) -> N
         signals=SignalStore(tmp_path / "signals.sqlite", Caps(Fraction(10))),
         bits=SystemBits(),
     )
-    companion.rate("Film 9 (1969)", 5)
-    assert isinstance(await companion.ask(), Answer)
+    companion.profile.rate("Film 9 (1969)", 5)
+    assert isinstance(await companion.titles.ask(), Answer)
     assert profiles(tmp_path) == []

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from client.device.test_ways import BUCKETS, DEAR, EDITION, POINT, SETTINGS, SHARED, Device
+from client.device.test_ways import BUCKETS, DEAR, EDITION, POINT, SETTINGS, SHARED, DeviceWorld
 from client.near.conftest import BERLIN, MUNICH
-from client.near.conftest import Device as PlaceDevice
+from client.near.conftest import DeviceWorld as PlaceDevice
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from hypothesis.strategies import booleans, integers, sampled_from
+from raised import raised
 
 from askew.dp.privacy import SignalCharge
 from askew.errors import AskewError, QuoteVoid
@@ -27,13 +28,13 @@ from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew.protocol.utility_table import ModeUtility
 from askew.spaces.map import Position
-from askew_client.device.nearby import Nearby
+from askew_client.device.nearby import NearService
 from askew_client.profile.named_place import Spot
 from askew_client.settings.settings import ModeName, slot_of
 from askew_client.signals.store import SignalStore
-from askew_client.views.answers import Answer
-from askew_client.views.problems import Setback, Trouble
-from askew_client.views.quote import NearAnswer, PlaceCost, Price, Quote, Terms
+from askew_client.views.answers import Answer, NearAnswer
+from askew_client.views.problems import Problem, Trouble, problem_of
+from askew_client.views.quote import Cost, Price, Quote, Terms
 
 
 def another(value: object) -> object:
@@ -54,19 +55,18 @@ def another(value: object) -> object:
     return None  # a mechanism: none
 
 
-async def shown(device: Device) -> Quote:
-    quote = await device.companion.quote()
+async def shown(device: DeviceWorld) -> Quote:
+    quote = await device.companion.titles.quote()
     assert isinstance(quote, Quote), quote
     return quote
 
 
-async def refused(device: Device, quote: Quote | None) -> Setback:
+async def refused(device: DeviceWorld, quote: Quote | None) -> Problem:
     """A question that is not asked, of which nothing is left."""
-    before = device.charges(), [*device.network.requests]
-    outcome = await device.companion.ask(quoted=quote)
-    assert isinstance(outcome, Setback), outcome
+    before = device.entries(), [*device.network.requests]
+    outcome = await raised(device.companion.titles.ask(quoted=quote))
     assert outcome.trouble is Trouble.QUOTE
-    assert (device.charges(), device.network.requests) == before
+    assert (device.entries(), device.network.requests) == before
     return outcome
 
 
@@ -97,11 +97,11 @@ async def test_every_part_of_a_quote_binds_a_question_about_titles(
     tmp_path: Path, part: str
 ) -> None:
     """Planted bugs: each part left out of the comparison, one at a time."""
-    device = Device(tmp_path, BUCKETS)
+    device = DeviceWorld(tmp_path, BUCKETS)
     quote = await shown(device)
     told_otherwise(quote, part)
     await refused(device, quote)
-    assert isinstance(await device.companion.ask(quoted=await shown(device)), Answer)
+    assert isinstance(await device.companion.titles.ask(quoted=await shown(device)), Answer)
 
 
 @pytest.mark.parametrize(
@@ -113,33 +113,32 @@ async def test_every_part_of_a_quote_binds_a_question_near_a_place(
     tmp_path: Path, part: str, place: str | Spot
 ) -> None:
     device = PlaceDevice(tmp_path)
-    device.nearby.add("home", BERLIN)
-    nearby, before = device.nearby, device.signals.charges()
+    device.places.add("home", BERLIN)
+    nearby, before = device.nearby, device.signals.entries()
     quote = await nearby.quote("places", place)
     assert isinstance(quote, Quote)
     told_otherwise(quote, part)
-    outcome = await nearby.near("places", place, quoted=quote)
-    assert isinstance(outcome, Setback)
+    outcome = await raised(nearby.ask("places", place, quoted=quote))
     assert outcome.trouble is Trouble.QUOTE
-    assert (device.signals.charges(), device.server.requests) == (before, [])
+    assert (device.signals.entries(), device.server.requests) == (before, [])
 
 
 async def test_a_free_quote_ends_when_a_new_edition_proposes_a_signal(tmp_path: Path) -> None:
     """Planted bug: a quote that binds its month alone. A timer fetches the edition, and what was
     shown as "nothing leaves this device" is a signal with a charge.
     """
-    device = Device(tmp_path, SHARED, BUCKETS)
+    device = DeviceWorld(tmp_path, SHARED, BUCKETS)
     quote = await shown(device)
     assert (quote.cost, quote.mode.name) == (None, "cached")
     device.offers(BUCKETS)
-    await device.companion.connect()
+    await device.companion.titles.connect()
     outcome = await refused(device, quote)
     assert outcome.text.startswith("the mode of asking changed: no price")
-    assert device.charges() == []
+    assert device.entries() == []
     anew = await shown(device)
     assert anew.fresh
-    assert isinstance(await device.companion.ask(quoted=anew), Answer)
-    assert len(device.charges()) == 1
+    assert isinstance(await device.companion.titles.ask(quoted=anew), Answer)
+    assert len(device.entries()) == 1
 
 
 async def test_a_question_without_a_quote_does_not_turn_from_free_to_charged(
@@ -148,10 +147,10 @@ async def test_a_question_without_a_quote_does_not_turn_from_free_to_charged(
     """A library's `ask()` goes by the settings; a signal where nothing left before is shown first.
     Planted bug: a loop of `ask()` that begins to send when an edition says so.
     """
-    device = Device(tmp_path, SHARED, BUCKETS)
+    device = DeviceWorld(tmp_path, SHARED, BUCKETS)
     assert (await device.answer()).cost is None
     device.offers(BUCKETS)
-    await device.companion.connect()
+    await device.companion.titles.connect()
     for _ in range(2):  # and not the next time either
         assert "nothing left this device before" in (await refused(device, None)).text
     assert (await shown(device)).fresh
@@ -159,25 +158,25 @@ async def test_a_question_without_a_quote_does_not_turn_from_free_to_charged(
 
 
 async def test_a_question_without_a_quote_goes_by_the_settings(tmp_path: Path) -> None:
-    device = Device(tmp_path, BUCKETS)
+    device = DeviceWorld(tmp_path, BUCKETS)
     assert (await device.answer()).cost is not None
     device.offers(POINT)
-    await device.companion.connect()
+    await device.companion.titles.connect()
     assert (await device.answer()).cost is not None
-    assert len(device.charges()) == 1
+    assert len(device.entries()) == 1
 
 
 async def test_a_quote_is_used_once(tmp_path: Path) -> None:
     """Planted bugs: a quote that lasts; one that a question which failed gives back."""
-    device = Device(tmp_path, SHARED)
+    device = DeviceWorld(tmp_path, SHARED)
     quote = await shown(device)
-    assert isinstance(await device.companion.ask(quoted=quote), Answer)
+    assert isinstance(await device.companion.titles.ask(quoted=quote), Answer)
     assert "this quote was used already" in (await refused(device, quote)).text
-    sent = Device(tmp_path / "other", BUCKETS)
+    sent = DeviceWorld(tmp_path / "other", BUCKETS)
     quote = await shown(sent)
     sent.network.answers = (8, 8)  # not an answer: it names an item twice
-    assert isinstance(await sent.companion.ask(quoted=quote), Setback)
-    charges = sent.charges()
+    await raised(sent.companion.titles.ask(quoted=quote))
+    charges = sent.entries()
     assert len(charges) == 1
     assert "this quote was used already" in (await refused(sent, quote)).text
     again = await shown(sent)
@@ -186,24 +185,24 @@ async def test_a_quote_is_used_once(tmp_path: Path) -> None:
 
 async def test_what_is_no_quote_is_a_wrong_argument(tmp_path: Path) -> None:
     """And nothing is charged. Planted bug: it is told to be a quote that was used."""
-    device = Device(tmp_path, BUCKETS)
+    device = DeviceWorld(tmp_path, BUCKETS)
     await shown(device)
-    found = await device.companion.ask(quoted=5)  # type: ignore[arg-type]
-    assert isinstance(found, Setback)
+    found = await raised(device.companion.titles.ask(quoted=5))  # type: ignore[arg-type]
     assert str(found.error) == "quoted must be a Quote, as `quote` returns it, got 'int'"
-    assert device.charges() == []
+    assert device.entries() == []
 
 
 async def test_two_questions_at_once_do_not_share_a_quote(tmp_path: Path) -> None:
-    device = Device(tmp_path, BUCKETS)
+    device = DeviceWorld(tmp_path, BUCKETS)
     quote = await shown(device)
-    both = await asyncio.gather(*[device.companion.ask(quoted=quote) for _ in range(2)])
-    assert [isinstance(each, Answer) for each in both] == [True, False]
+    asked = [device.companion.titles.ask(quoted=quote) for _ in range(2)]
+    first, second = await asyncio.gather(*asked, return_exceptions=True)
+    assert (type(first), type(second)) == (Answer, QuoteVoid)
     assert len(device.network.requests) == 1
 
 
 async def test_a_quote_of_another_device_or_server_counts_for_nothing(tmp_path: Path) -> None:
-    mine, other = Device(tmp_path / "1", BUCKETS), Device(tmp_path / "2", BUCKETS)
+    mine, other = DeviceWorld(tmp_path / "1", BUCKETS), DeviceWorld(tmp_path / "2", BUCKETS)
     await shown(mine)
     await refused(mine, await shown(other))
 
@@ -212,17 +211,17 @@ async def test_quotes_that_say_the_same_are_used_one_by_one(tmp_path: Path) -> N
     """Planted bug: quotes that are kept by what they say, so that the first takes the second with
     it when nobody holds it any more.
     """
-    device = Device(tmp_path, SHARED)
+    device = DeviceWorld(tmp_path, SHARED)
     first, second = await shown(device), await shown(device)
     assert first.terms == second.terms
     del first
     gc.collect()
-    assert isinstance(await device.companion.ask(quoted=second), Answer)
+    assert isinstance(await device.companion.titles.ask(quoted=second), Answer)
 
 
 async def test_nothing_is_fetched_between_showing_and_asking(tmp_path: Path) -> None:
     """Planted bug: a quote of an edition that is out of date by now fetches the next one."""
-    device = Device(tmp_path, BUCKETS)
+    device = DeviceWorld(tmp_path, BUCKETS)
     day = datetime.date(2026, 11, 21)
     device.companion._today = lambda: day
     quote = await shown(device)
@@ -232,7 +231,7 @@ async def test_nothing_is_fetched_between_showing_and_asking(tmp_path: Path) -> 
 
 async def test_another_programs_charge_in_between_voids_a_quote(tmp_path: Path) -> None:
     """Planted bug: what the ledger says is compared before the transaction that charges."""
-    device = Device(tmp_path, BUCKETS)
+    device = DeviceWorld(tmp_path, BUCKETS)
     quote = await shown(device)
     other = SignalStore(device.ledger, SETTINGS.caps)
     bent = Signal("ab" * 16, LatticeLaplace.for_epsilon(Fraction(1)), (1, 2))
@@ -241,7 +240,7 @@ async def test_another_programs_charge_in_between_voids_a_quote(tmp_path: Path) 
 
 
 async def test_settings_that_change_in_between_void_a_quote(tmp_path: Path) -> None:
-    device = Device(tmp_path, BUCKETS)
+    device = DeviceWorld(tmp_path, BUCKETS)
     changes: tuple[dict[str, Any], ...] = (
         {"lifetime_cap": Fraction(500)},
         {"monthly_cap": Fraction(33)},
@@ -254,25 +253,24 @@ async def test_settings_that_change_in_between_void_a_quote(tmp_path: Path) -> N
         quote = await shown(device)
         device.companion.configure(replace(SETTINGS, **change))
         await refused(device, quote)
-    assert device.charges() == []
+    assert device.entries() == []
 
 
 # Places
 
 
-async def quoted(nearby: Nearby, place: str | Spot) -> Quote:
+async def quoted(nearby: NearService, place: str | Spot) -> Quote:
     quote = await nearby.quote("places", place)
     assert isinstance(quote, Quote), quote
     return quote
 
 
-async def voided(device: PlaceDevice, nearby: Nearby, place: str | Spot, quote: Quote) -> None:
-    before = device.signals.charges(), [*device.server.requests]
-    outcome = await nearby.near("places", place, quoted=quote)
-    assert isinstance(outcome, Setback)
+async def voided(device: PlaceDevice, nearby: NearService, place: str | Spot, quote: Quote) -> None:
+    before = device.signals.entries(), [*device.server.requests]
+    outcome = await raised(nearby.ask("places", place, quoted=quote))
     assert outcome.trouble is Trouble.QUOTE
     assert "52.5" not in outcome.text
-    assert (device.signals.charges(), device.server.requests) == before
+    assert (device.signals.entries(), device.server.requests) == before
 
 
 async def test_a_quote_near_a_position_is_of_that_position_and_one_charge(tmp_path: Path) -> None:
@@ -282,17 +280,17 @@ async def test_a_quote_near_a_position_is_of_that_position_and_one_charge(tmp_pa
     quote = await quoted(nearby, BERLIN)
     await voided(device, nearby, MUNICH, quote)
     quote = await quoted(nearby, BERLIN)
-    assert isinstance(await nearby.near("places", BERLIN, quoted=quote), NearAnswer)
-    assert len(device.signals.charges()) == 1
+    assert isinstance(await nearby.ask("places", BERLIN, quoted=quote), NearAnswer)
+    assert len(device.signals.entries()) == 1
     await voided(device, nearby, BERLIN, quote)
 
 
 async def test_a_place_that_has_moved_is_not_the_one_that_was_quoted(tmp_path: Path) -> None:
     device = PlaceDevice(tmp_path)
     nearby = device.nearby
-    nearby.add("home", BERLIN)
+    device.places.add("home", BERLIN)
     quote = await quoted(nearby, "home")
-    nearby.move("home", MUNICH)
+    device.places.move("home", MUNICH)
     await voided(device, nearby, "home", quote)
 
 
@@ -301,13 +299,13 @@ async def test_a_price_that_was_shown_for_a_place_is_the_one_that_is_charged(
 ) -> None:
     """Planted bug: a price for one region or level, and a draw in another."""
     device = PlaceDevice(tmp_path)
-    nearby = device.nearby
-    price = nearby.price()
-    nearby.configure(replace(device.settings, level="district"))
+    places = device.places
+    price = places.price()
+    places.configure(replace(device.settings, level="district"))
     with pytest.raises(QuoteVoid, match="what a position costs"):
-        nearby.add("home", BERLIN, price)
-    assert (device.signals.charges(), nearby.places()) == ((), ())
-    assert isinstance(nearby.add("home", BERLIN, nearby.price()).cost, PlaceCost)
+        places.add("home", BERLIN, price)
+    assert (device.signals.entries(), places.places()) == ((), ())
+    assert isinstance(places.add("home", BERLIN, places.price()).cost, Cost)
 
 
 # Anything may change at any moment
@@ -323,9 +321,9 @@ class Changes(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.directory = tempfile.TemporaryDirectory()
-        self.device = Device(Path(self.directory.name), SHARED, BUCKETS)
+        self.device = DeviceWorld(Path(self.directory.name), SHARED, BUCKETS)
         self.day = datetime.date(2026, 11, 21)
-        self.device.companion._today = lambda: self.day
+        self.device.companion.titles._today = lambda: self.day
         self.quote: Quote | None = None
         self.free: bool | None = None  # what a caller without a quote has been told last
 
@@ -333,20 +331,23 @@ class Changes(RuleBasedStateMachine):
         self.directory.cleanup()
 
     def run(self, act: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run(act)
+        try:
+            return asyncio.run(act)
+        except AskewError as error:
+            return problem_of(error)
 
     def made(self) -> tuple[int, int]:
-        return len(self.device.charges()), len(self.device.network.requests)
+        return len(self.device.entries()), len(self.device.network.requests)
 
     @rule(offers=sampled_from([(SHARED, BUCKETS), (BUCKETS,), (POINT,), (DEAR, SHARED), (SHARED,)]))
     def an_edition_comes(self, offers: tuple[ModeUtility, ...]) -> None:
         self.device.offers(*offers)
-        self.run(self.device.companion.connect())
+        self.run(self.device.companion.titles.connect())
 
     @rule(days=integers(1, 3))
     def its_date_changes(self, days: int) -> None:
         self.device.shelf.holds = replace(self.device.shelf.holds, edition=EDITION + days)
-        self.run(self.device.companion.connect())
+        self.run(self.device.companion.titles.connect())
 
     @rule(
         k=sampled_from([4, 5]),
@@ -360,7 +361,7 @@ class Changes(RuleBasedStateMachine):
 
     @rule(server=sampled_from(["one:1", "two:2"]))
     def the_server_changes(self, server: str) -> None:
-        self.device.companion._quotes.server = server
+        self.device.companion.titles._quotes.server = server
 
     @rule(days=integers(1, 40))
     def time_passes(self, days: int) -> None:
@@ -378,16 +379,16 @@ class Changes(RuleBasedStateMachine):
 
     @rule()
     def look(self) -> None:
-        found = self.run(self.device.companion.quote())
+        found = self.run(self.device.companion.titles.quote())
         if isinstance(found, Quote):
             self.quote, self.free = found, found.cost is None
 
     @precondition(lambda self: self.quote is not None)
     @rule(again=booleans())
     def ask(self, again: bool) -> None:
-        quote, before, spent = self.quote, self.made(), sum(self.device.charges())
+        quote, before, spent = self.quote, self.made(), sum(self.device.entries())
         assert quote is not None
-        outcome = self.run(self.device.companion.ask(quoted=quote, second_space=True))
+        outcome = self.run(self.device.companion.titles.ask(quoted=quote, second_space=True))
         charges, requests = self.made()
         if isinstance(outcome, Answer):
             self.free = outcome.cost is None
@@ -396,20 +397,20 @@ class Changes(RuleBasedStateMachine):
             assert (requests - before[1]) == (quote.cost is not None)
             price = quote.terms.price
             if price is not None and outcome.departure is not None:
-                paid = sum(self.device.charges()) - spent
+                paid = sum(self.device.entries()) - spent
                 assert paid == (price.charge.epsilon if quote.fresh else 0)
                 assert (price.spent, price.slot) == (spent, outcome.departure.slot)
         elif outcome.trouble is Trouble.QUOTE:
             assert self.made() == before
         if again:
-            assert self.run(self.device.companion.ask(quoted=quote)).trouble is Trouble.QUOTE
+            assert self.run(self.device.companion.titles.ask(quoted=quote)).trouble is Trouble.QUOTE
             assert self.made() == (charges, requests)
         self.quote = None
 
     @rule()
     def ask_without_a_quote(self) -> None:
         before = self.made()
-        outcome = self.run(self.device.companion.ask(second_space=True))
+        outcome = self.run(self.device.companion.titles.ask(second_space=True))
         if self.free and isinstance(outcome, Answer):
             assert self.made() == before
             assert outcome.cost is None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import pytest
 from client.conftest import VECTORS, made_retriever, space_of_width
+from raised import raised
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.held_file import Part
@@ -23,7 +24,7 @@ from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew.protocol.utility_table import ModeUtility, ServingMode, UtilityTable
 from askew.wire.queries import query_to_bytes
-from askew_client.device.device import Companion
+from askew_client.device.device import Device
 from askew_client.profile.store import ProfileStore
 from askew_client.profile.title_search import TitleSearch
 from askew_client.settings.settings import ClientSettings
@@ -32,7 +33,7 @@ from askew_client.transport.in_process import LocalTransport
 from askew_client.transport.protocol import Holding
 from askew_client.transport.shaped import ShapedTransport
 from askew_client.views.answers import Answer, Refreshed
-from askew_client.views.problems import Setback, Trouble
+from askew_client.views.problems import Trouble
 from askew_client.views.quote import Quote
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class Shelf:
         pytest.fail("no question looks for what is held")
 
 
-class Device:
+class DeviceWorld:
     """A companion of a server with twelve films, of which it holds some."""
 
     def __init__(
@@ -111,7 +112,7 @@ class Device:
         self.shelf = Shelf(self.card, self.catalog, n_held)
         self.ledger = directory / "signals.sqlite"
         self.profile = ProfileStore(directory / "profile.sqlite", SystemBits())
-        self.companion = Companion(
+        self.companion = Device(
             ShapedTransport(lambda: self.network),
             own,
             profile=self.profile,
@@ -126,15 +127,15 @@ class Device:
         card = replace(self.card, utility_table=UtilityTable(offers, 0))
         self.shelf.holds = replace(self.shelf.holds, card=card)
 
-    def charges(self) -> list[Fraction]:
+    def entries(self) -> list[Fraction]:
         """What was charged; a ledger that was never made has charged nothing."""
         if not self.ledger.exists():
             return []
         store = SignalStore(self.ledger, SETTINGS.caps)
-        return [each.epsilon for each in store.charges()]
+        return [each.epsilon for each in store.entries()]
 
     async def answer(self) -> Answer:
-        answer = await self.companion.ask()
+        answer = await self.companion.titles.ask()
         assert isinstance(answer, Answer), answer
         return answer
 
@@ -153,9 +154,9 @@ async def test_what_is_held_whole_is_ranked_here_without_a_call_a_coin_or_a_ledg
     tmp_path: Path, silent_bits: SilentBits
 ) -> None:
     """Planted bugs: a question all the same; a ledger that is opened, and so made, for nothing."""
-    device = Device(tmp_path, BUCKETS, n_held=12, bits=silent_bits)
-    device.companion.rate("Film 8 (1968)", 5)
-    quote, answer = await device.companion.quote(), await device.answer()
+    device = DeviceWorld(tmp_path, BUCKETS, n_held=12, bits=silent_bits)
+    device.companion.profile.rate("Film 8 (1968)", 5)
+    quote, answer = await device.companion.titles.quote(), await device.answer()
     assert isinstance(quote, Quote)
     assert (quote.mode.name, quote.cost, quote.fresh) == ("local", None, False)
     assert films(answer) == best_of([*range(12)], (1, -1), {8}, 4)
@@ -169,8 +170,8 @@ async def test_what_is_held_whole_is_ranked_here_without_a_call_a_coin_or_a_ledg
 async def test_where_no_signal_is_proposed_the_items_of_everybody_are_ranked_for_nothing(
     tmp_path: Path, silent_bits: SilentBits, offers: tuple[ModeUtility, ...]
 ) -> None:
-    device = Device(tmp_path, *offers, bits=silent_bits)
-    device.companion.rate("Film 3 (1963)", 5)
+    device = DeviceWorld(tmp_path, *offers, bits=silent_bits)
+    device.companion.profile.rate("Film 3 (1963)", 5)
     answer = await device.answer()
     assert films(answer) == best_of([*range(STARTER)], VECTORS[3], {3}, 4)
     assert answer.mode.name == "cached"
@@ -183,41 +184,41 @@ async def test_a_proposed_signal_brings_items_that_are_ranked_beside_those_held(
     tmp_path: Path,
 ) -> None:
     """Planted bugs: a list of the answer alone; what came is not told from what was held."""
-    device = Device(tmp_path, BUCKETS)
+    device = DeviceWorld(tmp_path, BUCKETS)
     device.network.answers = (9, 10)
-    device.companion.rate("Film 5 (1965)", 5)  # held: (0, 1)
+    device.companion.profile.rate("Film 5 (1965)", 5)  # held: (0, 1)
     answer = await device.answer()
     assert films(answer) == best_of([*range(STARTER), 9, 10], (0, 1), {5}, 4) == [9, 1, 3, 0]
     assert [each.came for each in answer.results] == [True, False, False, False]
     assert answer.cost is not None
-    assert answer.cost.between_any_two <= 2
-    (charge,) = device.charges()
+    assert answer.cost.charge.epsilon <= 2
+    (charge,) = device.entries()
     assert charge <= 2
     assert len(device.network.requests) == 1
 
 
 async def test_an_item_met_is_kept_can_be_rated_and_counts_in_the_point(tmp_path: Path) -> None:
     """Planted bugs: forgotten with the answer; known, and without its vector."""
-    device = Device(tmp_path, BUCKETS)
+    device = DeviceWorld(tmp_path, BUCKETS)
     await device.answer()
-    assert [match.title for match in device.companion.search("film 8")] == ["Film 8 (1968)"]
-    device.companion.rate("film 8", 5)
-    assert device.companion.unmatched() == ()
-    bars = [bar.value for bar in device.companion.bars()]
+    assert [match.title for match in device.companion.titles.search("film 8")] == ["Film 8 (1968)"]
+    device.companion.profile.rate("film 8", 5)
+    assert device.companion.profile.unmatched() == ()
+    bars = [bar.value for bar in device.companion.titles.bars()]
     assert bars == [1.5, 0.5]  # ranks of (1, -1) in a box of width 2
     device.network.answers = (6, 7)
     again = await device.answer()
     assert films(again) == best_of([*range(STARTER), 6, 7, 8, 10], (1, -1), {8}, 4)
     assert (again.used, again.unused) == (1, 0)
-    other = Device(tmp_path, BUCKETS)  # another run of the same device
-    await other.companion.connect()
-    assert other.companion.unmatched() == ()
-    other.companion.rate("FILM 8 (1968)", 4)
-    assert [each.label for each in other.companion.ratings()] == ["Film 8 (1968)"]
+    other = DeviceWorld(tmp_path, BUCKETS)  # another run of the same device
+    await other.companion.titles.connect()
+    assert other.companion.profile.unmatched() == ()
+    other.companion.profile.rate("FILM 8 (1968)", 4)
+    assert [each.label for each in other.companion.profile.ratings()] == ["Film 8 (1968)"]
     assert (await other.answer()).used == 1
-    other.companion.wipe()
-    assert not other.companion.search("film 8")
-    assert not other.companion.knows("Film 8 (1968)")
+    other.companion.profile.wipe()
+    assert not other.companion.titles.search("film 8")
+    assert not other.companion.profile.knows("Film 8 (1968)")
 
 
 async def test_titles_are_made_to_be_searched_for_who_types_and_no_question(
@@ -233,25 +234,25 @@ async def test_titles_are_made_to_be_searched_for_who_types_and_no_question(
         return TitleSearch(items)
 
     monkeypatch.setattr("askew_client.device.model.TitleSearch", counted)
-    device = Device(tmp_path, BUCKETS)
+    device = DeviceWorld(tmp_path, BUCKETS)
     for _ in range(2):
         await device.answer()
     assert made == []
     for _ in range(2):
-        assert device.companion.search("film 8")
+        assert device.companion.titles.search("film 8")
     assert made == [STARTER]
 
 
 async def test_items_met_go_with_their_space(tmp_path: Path) -> None:
     """Planted bug: codes of one space that are read with the scales of another."""
-    device = Device(tmp_path, BUCKETS)
+    device = DeviceWorld(tmp_path, BUCKETS)
     await device.answer()
-    device.companion.rate("film 8", 5)
+    device.companion.profile.rate("film 8", 5)
     space = replace(device.card.space, scales=2 * device.card.space.scales)
     device.shelf.holds = replace(device.shelf.holds, card=replace(device.card, space=space))
-    await device.companion.connect()
-    assert not device.companion.search("film 8")
-    assert [each.label for each in device.companion.unmatched()] == ["Film 8 (1968)"]
+    await device.companion.titles.connect()
+    assert not device.companion.titles.search("film 8")
+    assert [each.label for each in device.companion.profile.unmatched()] == ["Film 8 (1968)"]
 
 
 @pytest.mark.parametrize("titles", [("Same", "same"), ("Same", "Same"), ("Film 4", "Film 4")])
@@ -259,20 +260,20 @@ async def test_titles_that_a_server_writes_twice_break_nothing(
     tmp_path: Path, titles: tuple[str, str]
 ) -> None:
     """Planted bug: an item that is looked up by its title, and was kept under another's."""
-    device = Device(tmp_path, BUCKETS)
+    device = DeviceWorld(tmp_path, BUCKETS)
     items = [*device.catalog.items]
     items[8], items[10] = (Item(title, 1964) for title in titles)
     device.network.catalog = replace(device.catalog, items=tuple(items))
-    device.companion.rate("Film 4 (1964)", 5)
+    device.companion.profile.rate("Film 4 (1964)", 5)
     for _ in range(2):
         assert len((await device.answer()).results) == 4
 
 
 async def test_payloads_are_of_what_came_and_reading_them_asks_nothing(tmp_path: Path) -> None:
     """Planted bug: a held item, of which nothing can be read, as the pick."""
-    device = Device(tmp_path, BUCKETS)
+    device = DeviceWorld(tmp_path, BUCKETS)
     device.network.answers, device.network.payloads = (6, 10), (b"six", b"ten")
-    device.companion.rate("Film 2 (1962)", 5)
+    device.companion.profile.rate("Film 2 (1962)", 5)
     answer = await device.answer()
     assert films(answer) == best_of([6, 10], VECTORS[2], set(), 2)
     assert answer.payloads == {"Film 6 (1966)": b"six", "Film 10 (1970)": b"ten"}
@@ -283,44 +284,45 @@ async def test_payloads_are_of_what_came_and_reading_them_asks_nothing(tmp_path:
 
 async def test_a_stored_signal_keeps_its_mechanism_until_its_month_ends(tmp_path: Path) -> None:
     """Planted bug: a second signal for a second proposal, which charges what was not asked for."""
-    device = Device(tmp_path, POINT)
+    device = DeviceWorld(tmp_path, POINT)
     first = await device.answer()
     device.offers(BUCKETS)
-    await device.companion.connect()
+    await device.companion.titles.connect()
     second = await device.answer()
     assert first.departure is not None
     assert second.departure is not None
     assert second.departure.values == first.departure.values
     assert (first.departure.fresh, second.departure.fresh) == (True, False)
     assert device.network.requests[0] == device.network.requests[1]
-    assert len(device.charges()) == 1
+    assert len(device.entries()) == 1
 
 
 async def test_a_dear_proposal_is_told_and_not_taken(
     tmp_path: Path, silent_bits: SilentBits
 ) -> None:
-    device = Device(tmp_path, DEAR, bits=silent_bits)
+    device = DeviceWorld(tmp_path, DEAR, bits=silent_bits)
     answer = await device.answer()
     assert answer.mode.name == "cached"
     assert answer.mode.consent.startswith("bucket_rr:16:2@2027-10@")
     assert f"--consent {answer.mode.consent}" in answer.mode.notes[1]
-    assert device.charges() == []
+    assert device.entries() == []
 
 
 async def test_a_yes_takes_the_dear_proposal_and_is_charged_what_it_said(tmp_path: Path) -> None:
-    device = Device(tmp_path, DEAR)
+    device = DeviceWorld(tmp_path, DEAR)
     consent = (await device.answer()).mode.consent
     device.companion.configure(replace(SETTINGS, consent=consent))
-    assert isinstance(await device.companion.quote(), Quote)  # free before, so it is shown first
+    assert isinstance(
+        await device.companion.titles.quote(), Quote
+    )  # free before, so it is shown first
     assert (await device.answer()).mode.name == "query"
-    (charge,) = device.charges()
+    (charge,) = device.entries()
     assert 15 < charge <= 16
 
 
 async def test_whole_is_refused_where_not_everything_is_held(tmp_path: Path) -> None:
-    device = Device(tmp_path, own=replace(SETTINGS, mode="local"))
-    refused = await device.companion.ask()
-    assert isinstance(refused, Setback)
+    device = DeviceWorld(tmp_path, own=replace(SETTINGS, mode="local"))
+    refused = await raised(device.companion.titles.ask())
     assert refused.trouble is Trouble.SETTINGS
     assert device.companion.budget().mode is not None
 
@@ -350,14 +352,14 @@ async def heard_of(
 ) -> tuple[list[int], list[Fraction], list[str]]:
     """What leaves, in size, what is charged, and the ways of a person who asks, rates and asks."""
     offers, n_held = CARDS[case]
-    device = Device(directory, *offers, n_held=n_held)
+    device = DeviceWorld(directory, *offers, n_held=n_held)
     ways = []
     for _ in range(2):
         for label, rating in ratings.items():
-            device.companion.rate(label, rating)
+            device.companion.profile.rate(label, rating)
         ways.append((await device.answer()).mode.reason)
-        device.companion.rate("Film 8 (1968)", 1 + len(ratings) % 5)
-    return [len(each) for each in device.network.requests], device.charges(), ways
+        device.companion.profile.rate("Film 8 (1968)", 1 + len(ratings) % 5)
+    return [len(each) for each in device.network.requests], device.entries(), ways
 
 
 @pytest.mark.parametrize("case", CARDS)

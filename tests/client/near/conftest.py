@@ -12,7 +12,9 @@ from small_map import GERMANY, NearServer, made_card
 
 from askew.noise.randomness import RandomBits, SystemBits
 from askew.spaces.map import MapSpace, Position
-from askew_client.device.nearby import Nearby
+from askew_client.device.nearby import NearService
+from askew_client.device.quoting import IN_PROCESS
+from askew_client.near.places import PlaceService
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
@@ -25,7 +27,7 @@ NOON = datetime.datetime(2026, 11, 23, 12)  # a Monday
 
 
 @dataclass
-class Device:
+class DeviceWorld:
     """One person's device, a server, and the day."""
 
     root: Path
@@ -39,27 +41,40 @@ class Device:
         self.signals = SignalStore(self.root / "signals.sqlite", self.settings.caps)
 
     @property
-    def nearby(self) -> Nearby:
-        """The facade, as it is after a start of the program."""
-        return Nearby(
-            ShapedTransport(lambda: self.server),
+    def places(self) -> PlaceService:
+        """The named places, as they are after a start of the program."""
+        return PlaceService(
             self.settings,
-            library=FetchedAnew(self.server),
             profile=self.profile,
             signals=self.signals,
             bits=self.bits,
+            today=lambda: self.day,
+        )
+
+    @property
+    def nearby(self) -> NearService:
+        """The questions, as they are after a start of the program."""
+        return NearService(
+            ShapedTransport(lambda: self.server),
+            self.settings,
+            places=self.places,
+            profile=self.profile,
+            signals=self.signals,
+            bits=self.bits,
+            library=FetchedAnew(self.server),
+            server=IN_PROCESS,
             today=lambda: self.day,
             now=lambda: NOON,
         )
 
 
 @pytest.fixture
-def device(tmp_path: Path) -> Device:
+def device(tmp_path: Path) -> DeviceWorld:
     """A device without a place."""
-    return Device(tmp_path / "mine")
+    return DeviceWorld(tmp_path / "mine")
 
 
 @pytest.fixture
-def another_device(tmp_path: Path) -> Callable[[str], Device]:
+def another_device(tmp_path: Path) -> Callable[[str], DeviceWorld]:
     """Makes one more device."""
-    return lambda name: Device(tmp_path / name)
+    return lambda name: DeviceWorld(tmp_path / name)

@@ -14,7 +14,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from client.near.conftest import BERLIN, MUNICH, SETTINGS, Device
+from client.near.conftest import BERLIN, MUNICH, SETTINGS, DeviceWorld
+from raised import raised
 
 from askew.dp.privacy import ANY_SPACE, SignalCharge
 from askew.errors import (
@@ -30,14 +31,13 @@ from askew.protocol.signal import Signal
 from askew.spaces.map import Position
 from askew_client.device.doctor import check_ledger
 from askew_client.near.places import Copy
-from askew_client.near.sources import MapAsker
+from askew_client.near.sources import PendingPosition
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.named_place import MAX_PLACES, AxisValues, NamedPlace
 from askew_client.signals import records as ledger_rows
 from askew_client.signals.chain import EMPTY
 from askew_client.signals.records import entry_of
-from askew_client.views.problems import Setback
-from askew_client.views.quote import NearAnswer
+from askew_client.views.answers import NearAnswer
 
 TOWN = Fraction(277, 1000)
 AXES_RECORD = "010c00000000040000a1210000"  # a signal with epsilon 4
@@ -72,23 +72,23 @@ class Counted(SystemBits):
         return self.read_so_far / one.read_so_far
 
 
-async def sent_by(device: Device, place: str = "home", collection: str = "places") -> bytes:
-    answer = await device.nearby.near(collection, place)
+async def sent_by(device: DeviceWorld, place: str = "home", collection: str = "places") -> bytes:
+    answer = await device.nearby.ask(collection, place)
     assert isinstance(answer, NearAnswer), answer
     return device.server.requests[-1]
 
 
-def test_a_place_is_charged_and_drawn_when_it_is_added(device: Device) -> None:
-    view = device.nearby.add("home", BERLIN)
-    (charge,) = device.signals.charges()
+def test_a_place_is_charged_and_drawn_when_it_is_added(device: DeviceWorld) -> None:
+    view = device.places.add("home", BERLIN)
+    (charge,) = device.signals.entries()
     assert 0 < TOWN - charge.epsilon_per_km < Fraction(1, 1000)
     assert view.cost is not None
     assert view.cost.spent == charge.epsilon_per_km
     assert view.true == (52.52, 13.405) != view.sent
-    assert device.nearby.places() == (view,)
+    assert device.places.places() == (view,)
 
 
-CHANGES: dict[str, Callable[[Device], None]] = {
+CHANGES: dict[str, Callable[[DeviceWorld], None]] = {
     "nothing": lambda device: None,
     "the level": lambda d: setattr(d, "settings", replace(d.settings, level="district")),
     "the level, more private": lambda d: setattr(
@@ -111,71 +111,71 @@ def void(_: object) -> None:
 
 
 @pytest.mark.parametrize("change", CHANGES)
-async def test_what_is_sent_of_a_place_never_changes(device: Device, change: str) -> None:
+async def test_what_is_sent_of_a_place_never_changes(device: DeviceWorld, change: str) -> None:
     """Planted bug: a redraw on a changed epsilon, level or region; a second question in another
     month that draws.
     """
-    device.nearby.add("home", BERLIN)
-    first, charges = await sent_by(device), device.signals.charges()
+    device.places.add("home", BERLIN)
+    first, charges = await sent_by(device), device.signals.entries()
     CHANGES[change](device)
     device.bits = Silent()
     assert await sent_by(device) == first
-    assert device.signals.charges() == charges
+    assert device.signals.entries() == charges
 
 
-async def test_every_collection_gets_the_same_position_for_nothing(device: Device) -> None:
+async def test_every_collection_gets_the_same_position_for_nothing(device: DeviceWorld) -> None:
     """Planted bug: a charge for each collection."""
-    device.nearby.add("home", BERLIN)
-    places = await device.nearby.near("places")
-    shops = await device.nearby.near("shops")
+    device.places.add("home", BERLIN)
+    places = await device.nearby.ask("places")
+    shops = await device.nearby.ask("shops")
     assert isinstance(places, NearAnswer)
     assert isinstance(shops, NearAnswer)
     assert places.sent == shops.sent
-    assert len(device.signals.charges()) == 1
+    assert len(device.signals.entries()) == 1
     first, second = device.server.requests
     assert second == first.replace(b"places", b"shops").replace(b"\x06shops", b"\x05shops")
 
 
-async def test_a_move_is_a_fresh_draw_and_a_charge(device: Device) -> None:
+async def test_a_move_is_a_fresh_draw_and_a_charge(device: DeviceWorld) -> None:
     """Planted bug: a moved place that keeps its signal."""
-    before = device.nearby.add("home", BERLIN)
-    after = device.nearby.move("home", MUNICH)
+    before = device.places.add("home", BERLIN)
+    after = device.places.move("home", MUNICH)
     assert after.sent != before.sent
     assert abs(after.sent[0] - MUNICH.latitude) < 3  # 332 km: noise goes so far once in e**92
-    assert len(device.signals.charges()) == 2
-    assert device.nearby.places() == (after,)
+    assert len(device.signals.entries()) == 2
+    assert device.places.places() == (after,)
 
 
-async def test_a_place_that_comes_back_to_where_it_was_is_drawn_anew(device: Device) -> None:
+async def test_a_place_that_comes_back_to_where_it_was_is_drawn_anew(device: DeviceWorld) -> None:
     """Planted bug: a signal reused by true position, which says that somebody is back."""
     device.bits = Counted()
-    device.nearby.add("home", BERLIN)
-    device.nearby.move("home", MUNICH)
-    device.nearby.move("home", BERLIN)
-    device.nearby.add("second home", BERLIN)
+    device.places.add("home", BERLIN)
+    device.places.move("home", MUNICH)
+    device.places.move("home", BERLIN)
+    device.places.add("second home", BERLIN)
     assert device.bits.draws() == 4
-    assert len(device.signals.charges()) == 4
+    assert len(device.signals.entries()) == 4
 
 
-async def test_an_unnamed_position_is_drawn_and_charged_each_time(device: Device) -> None:
+async def test_an_unnamed_position_is_drawn_and_charged_each_time(device: DeviceWorld) -> None:
     """Planted bug: an unnamed position that is not charged, or found again."""
     device.bits = Counted()
-    answers = [await device.nearby.near("places", BERLIN) for _ in range(3)]
+    answers = [await device.nearby.ask("places", BERLIN) for _ in range(3)]
     assert all(isinstance(each, NearAnswer) for each in answers)
     assert device.bits.draws() == 3
-    assert len(device.signals.charges()) == 3
-    assert device.nearby.places() == ()
+    assert len(device.signals.entries()) == 3
+    assert device.places.places() == ()
 
 
-def test_forgetting_refunds_nothing_and_leaves_no_position(device: Device) -> None:
-    device.nearby.add("home", BERLIN)
+def test_forgetting_refunds_nothing_and_leaves_no_position(device: DeviceWorld) -> None:
+    device.places.add("home", BERLIN)
     before = device.signals.account()
-    device.nearby.forget("home")
+    device.places.forget("home")
     assert device.signals.account() == before
-    assert device.nearby.places() == ()
+    assert device.places.places() == ()
     assert b"13.405" not in (device.root / "profile.sqlite").read_bytes()
     with pytest.raises(PlaceError, match="no place of this name"):
-        device.nearby.forget("home")
+        device.places.forget("home")
 
 
 @pytest.mark.parametrize(
@@ -186,14 +186,14 @@ def test_forgetting_refunds_nothing_and_leaves_no_position(device: Device) -> No
     ],
 )
 def test_a_position_outside_the_region_is_refused_before_anything_is_paid(
-    device: Device, position: Position, hint: str
+    device: DeviceWorld, position: Position, hint: str
 ) -> None:
     device.bits = Silent()
     with pytest.raises(PlaceError, match=hint) as refusal:
-        device.nearby.add("home", position)
+        device.places.add("home", position)
     assert not any(part in str(refusal.value) for part in ("40.7", "74", *PRIVATE))
-    assert device.signals.charges() == ()
-    assert device.nearby.places() == ()
+    assert device.signals.entries() == ()
+    assert device.places.places() == ()
 
 
 def test_a_position_that_falls_outside_the_region_or_into_the_sea_is_kept() -> None:
@@ -202,12 +202,12 @@ def test_a_position_that_falls_outside_the_region_or_into_the_sea_is_kept() -> N
     """
     region = SETTINGS.plane
     corner = Position(region.south, region.west)
-    asker = MapAsker(corner, "", SETTINGS.map_noise, region, 20)
-    drawn = [asker.perturb(SystemBits()).position() for _ in range(60)]
+    place = PendingPosition(corner, "", SETTINGS.map_noise, region)
+    drawn = [place.perturb(SystemBits()).position() for _ in range(60)]
     assert sum(not region.contains(each) for each in drawn) >= 20
 
 
-def test_every_position_has_the_same_law_and_price(device: Device) -> None:
+def test_every_position_has_the_same_law_and_price(device: DeviceWorld) -> None:
     """City, country and coast. Planted bug: a level by local density, whose epsilon would tell how
     many people live around.
     """
@@ -218,77 +218,77 @@ def test_every_position_has_the_same_law_and_price(device: Device) -> None:
     for number, latitude in enumerate((47.4, 48.137, 50.0, 52.52, 53.9, 55.0)):
         for longitude in (6.0, 8.3, 11.575, 13.405, 15.2):
             spot = Position(latitude, longitude)
-            price = device.nearby.price_of(spot)
+            price = device.places.price_of(spot)
             assert price is not None
-            view = device.nearby.add(f"{number} {longitude}", spot)
+            view = device.places.add(f"{number} {longitude}", spot)
             ((_, signal),) = device.signals.signals_of(
                 device.profile.read().place(view.name).handle
             )
-            laws.add((signal.mechanism, price.epsilon_per_km))
+            laws.add((signal.mechanism, price.charge.epsilon_per_km))
     noise = device.settings.map_noise
     assert laws == {(noise, noise.epsilon)}
-    assert {c.epsilon_per_km for c in device.signals.charges()} == {noise.epsilon}
+    assert {c.epsilon_per_km for c in device.signals.entries()} == {noise.epsilon}
 
 
-def test_without_a_region_no_position_is_drawn(device: Device) -> None:
+def test_without_a_region_no_position_is_drawn(device: DeviceWorld) -> None:
     device.settings = replace(device.settings, region="")
     with pytest.raises(ParameterError, match="region must be set first"):
-        device.nearby.add("home", BERLIN)
+        device.places.add("home", BERLIN)
 
 
 REFUSED = ["", " home", "-home", "a" * 41, "ho\nme", "home\x1b[31m"]
 
 
 @pytest.mark.parametrize("name", [*REFUSED, "home"])
-def test_a_name_that_is_none_or_taken_costs_nothing(device: Device, name: str) -> None:
-    device.nearby.add("home", BERLIN)
+def test_a_name_that_is_none_or_taken_costs_nothing(device: DeviceWorld, name: str) -> None:
+    device.places.add("home", BERLIN)
     with pytest.raises(PlaceError):
-        device.nearby.add(name, MUNICH)
-    assert len(device.signals.charges()) == 1
-    assert device.nearby.places()[0].true == (52.52, 13.405)
+        device.places.add(name, MUNICH)
+    assert len(device.signals.entries()) == 1
+    assert device.places.places()[0].true == (52.52, 13.405)
 
 
-def test_a_place_too_many_costs_nothing(device: Device) -> None:
+def test_a_place_too_many_costs_nothing(device: DeviceWorld) -> None:
     """Planted bug: the profile refuses it after the draw."""
     for number in range(MAX_PLACES):
         place = NamedPlace(f"{number:032x}", AxisValues({"hour": 1.0}))
         device.profile.change(partial(with_place, name=f"place {number}", place=place))
     with pytest.raises(PlaceError, match="at most 100"):
-        device.nearby.add("home", BERLIN)
-    assert device.signals.charges() == ()
+        device.places.add("home", BERLIN)
+    assert device.signals.entries() == ()
 
 
 def with_place(document: ProfileDocument, name: str, place: NamedPlace) -> ProfileDocument:
     return document.with_place(name, place)
 
 
-def test_one_place_added_many_times_at_once_is_drawn_once(device: Device) -> None:
+def test_one_place_added_many_times_at_once_is_drawn_once(device: DeviceWorld) -> None:
     """Planted bug: each looks for the name before it draws, and none finds it."""
 
     def add(_: int) -> bool:
         try:
-            device.nearby.add("home", BERLIN)
+            device.places.add("home", BERLIN)
         except PlaceError:
             return False
         return True
 
     with ThreadPoolExecutor(4) as pool:
         assert sum(pool.map(add, range(4))) == 1
-    assert len(device.signals.charges()) == 1
+    assert len(device.signals.entries()) == 1
 
 
-def test_a_cap_refuses_before_a_draw(device: Device) -> None:
-    device.nearby.add("home", BERLIN)
+def test_a_cap_refuses_before_a_draw(device: DeviceWorld) -> None:
+    device.places.add("home", BERLIN)
     caps = replace(device.settings.caps, places_monthly=Fraction(1, 2))
     device.signals = device.signals.with_caps(caps)
     device.bits = Silent()
     with pytest.raises(BudgetExceeded, match="epsilon per kilometer"):
-        device.nearby.add("work", MUNICH)
-    assert len(device.nearby.places()) == 1
+        device.places.add("work", MUNICH)
+    assert len(device.places.places()) == 1
 
 
 def test_a_crash_between_charge_and_profile_loses_budget_and_tells_nothing(
-    device: Device, monkeypatch: pytest.MonkeyPatch
+    device: DeviceWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Planted bug: the profile is written first, and a retry draws a second position of it."""
 
@@ -298,15 +298,15 @@ def test_a_crash_between_charge_and_profile_loses_budget_and_tells_nothing(
     with monkeypatch.context() as patch:
         patch.setattr(ProfileDocument, "to_bytes", crash)
         with pytest.raises(KeyboardInterrupt):
-            device.nearby.add("home", BERLIN)
-    assert len(device.signals.charges()) == 1
-    assert device.nearby.places() == ()
+            device.places.add("home", BERLIN)
+    assert len(device.signals.entries()) == 1
+    assert device.places.places() == ()
     assert device.server.requests == []
-    device.nearby.add("home", BERLIN)
-    assert len(device.signals.charges()) == 2
+    device.places.add("home", BERLIN)
+    assert len(device.signals.entries()) == 2
 
 
-def test_a_crash_in_the_draw_leaves_neither_charge_nor_place(device: Device) -> None:
+def test_a_crash_in_the_draw_leaves_neither_charge_nor_place(device: DeviceWorld) -> None:
     class Failing(RandomBits):
         def read(self, count: int) -> bytes:
             if count == 16:
@@ -315,69 +315,70 @@ def test_a_crash_in_the_draw_leaves_neither_charge_nor_place(device: Device) -> 
 
     device.bits = Failing()
     with pytest.raises(OSError):  # noqa: PT011  # any
-        device.nearby.add("home", BERLIN)
-    assert device.signals.charges() == ()
-    assert device.nearby.places() == ()
+        device.places.add("home", BERLIN)
+    assert device.signals.entries() == ()
+    assert device.places.places() == ()
 
 
-async def test_a_place_whose_ledger_was_lost_is_not_drawn_again_unasked(device: Device) -> None:
+async def test_a_place_whose_ledger_was_lost_is_not_drawn_again_unasked(
+    device: DeviceWorld,
+) -> None:
     """The person moves it, which draws and pays; a lost file must not."""
-    device.nearby.add("home", BERLIN)
+    device.places.add("home", BERLIN)
     for file in device.root.rglob("*signals*"):
         file.unlink()
-    outcome = await device.nearby.near("places")
-    assert "not in the ledger" in str(outcome)
+    outcome = await raised(device.nearby.ask("places"))
+    assert "not in the ledger" in outcome.text
     assert device.server.requests == []
-    (lost,) = device.nearby.places()
+    (lost,) = device.places.places()
     assert lost.sent == ()
-    device.nearby.move("home", BERLIN)
+    device.places.move("home", BERLIN)
     await sent_by(device)
 
 
 async def test_a_place_of_a_frozen_ledger_waits_for_the_person_and_is_not_drawn_again(
-    device: Device,
+    device: DeviceWorld,
 ) -> None:
     """Without its anchor no entry is trusted. Planted bug: advice to move the place, a second draw
     about one position where accepting the ledger brings the first one back.
     """
-    device.nearby.add("home", BERLIN)
+    device.places.add("home", BERLIN)
     first = await sent_by(device)
     (device.root / "anchor" / "signals.json").unlink()
-    outcome = await device.nearby.near("places")
-    assert isinstance(outcome, Setback)
+    outcome = await raised(device.nearby.ask("places"))
     assert isinstance(outcome.error, LedgerFrozen)
     assert "--unfreeze" in outcome.hint
     device.signals.unfreeze("2026-11")
     assert await sent_by(device) == first
-    assert [each.kind for each in device.signals.charges()] == ["signal", "unfreeze"]
+    assert [each.kind for each in device.signals.entries()] == ["signal", "unfreeze"]
 
 
 def test_a_copied_place_brings_its_position_without_a_draw(
-    device: Device, another_device: Callable[[str], Device]
+    device: DeviceWorld, another_device: Callable[[str], DeviceWorld]
 ) -> None:
     mine, yours = device, another_device("yours")
-    view = mine.nearby.add("home", BERLIN)
+    view = mine.places.add("home", BERLIN)
     yours.bits = Silent()
-    taken = yours.nearby.take_in(mine.nearby.export("home"))
+    taken = yours.places.take_in(mine.places.export("home"))
     assert (taken.true, taken.sent) == (view.true, view.sent)
     assert yours.signals.account().spent_per_km == 0
-    assert [each.kind for each in yours.signals.charges()] == ["copy"]
+    assert [each.kind for each in yours.signals.entries()] == ["copy"]
 
 
 async def test_a_copied_place_sends_the_same_bytes(
-    device: Device, another_device: Callable[[str], Device]
+    device: DeviceWorld, another_device: Callable[[str], DeviceWorld]
 ) -> None:
-    device.nearby.add("home", BERLIN)
+    device.places.add("home", BERLIN)
     yours = another_device("yours")
-    yours.nearby.take_in(device.nearby.export("home"))
+    yours.places.take_in(device.places.export("home"))
     assert await sent_by(yours) == await sent_by(device)
 
 
-def test_a_forged_position_is_not_exported(device: Device) -> None:
+def test_a_forged_position_is_not_exported(device: DeviceWorld) -> None:
     """Who writes the ledger, and not its anchor, sets what every device of the household sends.
     Planted bug: a copy of whatever is stored for the place.
     """
-    device.nearby.add("home", BERLIN)
+    device.places.add("home", BERLIN)
     handle = device.profile.read().places["home"].handle
     [(slot, mine)] = device.signals.signals_of(handle)
     forged = Signal(ANY_SPACE, mine.map_noise, (52_520_000, 13_405_000))
@@ -386,56 +387,56 @@ def test_a_forged_position_is_not_exported(device: Device) -> None:
         database.execute("DELETE FROM signals")
         database.execute("DELETE FROM charges")
         entry = entry_of("signal", forged, slot, charge, handle, "salt")
-        ledger_rows.append(database, EMPTY, entry)
+        ledger_rows.append_entry(database, EMPTY, entry)
     with pytest.raises(PlaceError, match="has one noisy position, and here it has not"):
-        device.nearby.export("home")
+        device.places.export("home")
 
 
 def test_a_copy_overwrites_no_place(
-    device: Device, another_device: Callable[[str], Device]
+    device: DeviceWorld, another_device: Callable[[str], DeviceWorld]
 ) -> None:
     yours = another_device("yours")
-    view = yours.nearby.add("home", MUNICH)
-    device.nearby.add("home", BERLIN)
+    view = yours.places.add("home", MUNICH)
+    device.places.add("home", BERLIN)
     with pytest.raises(PlaceError, match="nothing was overwritten"):
-        yours.nearby.take_in(device.nearby.export("home"))
-    assert yours.nearby.places() == (view,)
-    assert len(yours.signals.charges()) == 1
+        yours.places.take_in(device.places.export("home"))
+    assert yours.places.places() == (view,)
+    assert len(yours.signals.entries()) == 1
 
 
 def test_a_move_whose_old_position_cannot_be_erased_costs_nothing(
-    device: Device, monkeypatch: pytest.MonkeyPatch
+    device: DeviceWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another program reads the profile. Planted bug: a draw before the look."""
-    device.nearby.add("home", BERLIN)
-    before = device.nearby.places()
-    monkeypatch.setattr("askew_client.storage.private_files._PATIENCE", 0.01)
+    device.places.add("home", BERLIN)
+    before = device.places.places()
+    monkeypatch.setattr("askew_client.storage.private_database._PATIENCE", 0.01)
     with closing(sqlite3.connect(device.profile.path, isolation_level=None)) as reader:
         reader.execute("BEGIN")
         reader.execute("SELECT * FROM profile").fetchall()
         with pytest.raises(ProfileError, match="another program is reading"):
-            device.nearby.move("home", MUNICH)
-    assert len(device.signals.charges()) == 1
-    assert device.nearby.places() == before
+            device.places.move("home", MUNICH)
+    assert len(device.signals.entries()) == 1
+    assert device.places.places() == before
 
 
-def test_what_was_forgotten_can_be_taken_in_again(device: Device) -> None:
-    view = device.nearby.add("home", BERLIN)
-    text = device.nearby.export("home")
-    device.nearby.forget("home")
-    assert device.nearby.take_in(text).sent == view.sent
-    assert len(device.signals.charges()) == 1
+def test_what_was_forgotten_can_be_taken_in_again(device: DeviceWorld) -> None:
+    view = device.places.add("home", BERLIN)
+    text = device.places.export("home")
+    device.places.forget("home")
+    assert device.places.take_in(text).sent == view.sent
+    assert len(device.signals.entries()) == 1
 
 
 def test_a_position_finer_than_this_device_draws_is_not_taken_in(
-    device: Device, another_device: Callable[[str], Device]
+    device: DeviceWorld, another_device: Callable[[str], DeviceWorld]
 ) -> None:
-    device.nearby.add("home", BERLIN)
-    text, yours = device.nearby.export("home"), another_device("yours")
+    device.places.add("home", BERLIN)
+    text, yours = device.places.export("home"), another_device("yours")
     yours.settings = replace(yours.settings, place_draw_cap=Fraction(1, 5))
     with pytest.raises(PlaceError, match="larger epsilon"):
-        yours.nearby.take_in(text)
-    assert yours.signals.charges() == ()
+        yours.places.take_in(text)
+    assert yours.signals.entries() == ()
 
 
 @pytest.mark.parametrize(
@@ -451,9 +452,9 @@ def test_a_position_finer_than_this_device_draws_is_not_taken_in(
         "[" * 100_000,
     ],
 )
-def test_what_is_no_copy_of_a_place_is_refused(device: Device, text: str) -> None:
+def test_what_is_no_copy_of_a_place_is_refused(device: DeviceWorld, text: str) -> None:
     with pytest.raises(PlaceError, match="no copy of a place"):
-        device.nearby.take_in(text)
+        device.places.take_in(text)
 
 
 HUGE = 10**400
@@ -470,73 +471,75 @@ FORGED: dict[str, tuple[str, object]] = {
 
 
 @pytest.mark.parametrize("case", FORGED)
-def test_a_forged_copy_is_refused_and_leaves_the_ledger_whole(device: Device, case: str) -> None:
+def test_a_forged_copy_is_refused_and_leaves_the_ledger_whole(
+    device: DeviceWorld, case: str
+) -> None:
     """Planted bug: a space that SQLite keeps as another text than the one in the chain."""
     name, forged = FORGED[case]
     copy = {"askew place": 1, "name": "work", "signals": [], "handle": "0a" * 16}
     text = json.dumps({**copy, "values": {"hour": 8.5}, name: forged})
     with pytest.raises(PlaceError, match="no copy of a place"):
-        device.nearby.take_in(text)
-    assert device.signals.charges() == ()
-    device.nearby.add("home", BERLIN)
+        device.places.take_in(text)
+    assert device.signals.entries() == ()
+    device.places.add("home", BERLIN)
 
 
-def test_a_value_finer_than_this_device_draws_is_not_taken_in(device: Device) -> None:
+def test_a_value_finer_than_this_device_draws_is_not_taken_in(device: DeviceWorld) -> None:
     """A signal on axes with epsilon 1024, which shows the value."""
     copy = {"askew place": 1, "name": "work", "handle": "0a" * 16, "values": {"hour": 8.5}}
     fine = "0114000000" + "00040000" + "00002200"
     with pytest.raises(PlaceError, match="larger epsilon"):
-        device.nearby.take_in(json.dumps({**copy, "signals": [["ab" * 16, "2026-11", fine]]}))
-    device.nearby.take_in(json.dumps({**copy, "signals": [["ab" * 16, "2026-11", AXES_RECORD]]}))
-    assert [each.kind for each in device.signals.charges()] == ["copy"]
+        device.places.take_in(json.dumps({**copy, "signals": [["ab" * 16, "2026-11", fine]]}))
+    device.places.take_in(json.dumps({**copy, "signals": [["ab" * 16, "2026-11", AXES_RECORD]]}))
+    assert [each.kind for each in device.signals.entries()] == ["copy"]
 
 
-def test_a_copy_of_a_position_without_its_noisy_one_is_refused(device: Device) -> None:
-    device.nearby.add("home", BERLIN)
-    copy = Copy.from_text(device.nearby.export("home"))
+def test_a_copy_of_a_position_without_its_noisy_one_is_refused(device: DeviceWorld) -> None:
+    device.places.add("home", BERLIN)
+    copy = Copy.from_text(device.places.export("home"))
     bare = replace(copy, name="bare", signals=())
     with pytest.raises(PlaceError, match="one noisy position"):
-        device.nearby.take_in(bare.to_text())
+        device.places.take_in(bare.to_text())
 
 
-def test_places_are_encrypted_with_the_profile(device: Device) -> None:
-    device.nearby.add("home", BERLIN)
+def test_places_are_encrypted_with_the_profile(device: DeviceWorld) -> None:
+    device.places.add("home", BERLIN)
     device.profile.encrypt("a passphrase")
     assert b"13.405" not in b"".join(f.read_bytes() for f in device.root.rglob("*.sqlite*"))
-    locked = Device(device.root)
+    locked = DeviceWorld(device.root)
     locked.bits = Silent()
     for act in (
-        locked.nearby.places,
-        lambda: locked.nearby.add("work", MUNICH),
-        lambda: locked.nearby.move("home", MUNICH),
+        locked.places.places,
+        lambda: locked.places.add("work", MUNICH),
+        lambda: locked.places.move("home", MUNICH),
     ):
         with pytest.raises(VaultError):
             act()
-    assert len(device.signals.charges()) == 1
+    assert len(device.signals.entries()) == 1
 
 
-def test_edits_of_ratings_leave_places_alone(device: Device) -> None:
+def test_edits_of_ratings_leave_places_alone(device: DeviceWorld) -> None:
     """Planted bug: a forgotten title that takes the places along."""
-    device.nearby.add("home", BERLIN)
+    device.places.add("home", BERLIN)
     device.profile.change(lambda p: p.edited({"Alien (1979)": (5.0,)}))
     device.profile.change(lambda p: p.without(lambda label: label.startswith("A")))
     device.profile.change(lambda p: p.without_answers())
     device.profile.change(lambda p: ProfileDocument.from_bytes(p.to_bytes()))
-    assert [each.name for each in device.nearby.places()] == ["home"]
+    assert [each.name for each in device.places.places()] == ["home"]
 
 
-def test_nothing_of_a_place_shows_when_an_object_is_printed(device: Device) -> None:
-    view = device.nearby.add("home", BERLIN)
+def test_nothing_of_a_place_shows_when_an_object_is_printed(device: DeviceWorld) -> None:
+    view = device.places.add("home", BERLIN)
     place = device.profile.read().place("home")
-    shown = f"{view!r} {place!r} {device.profile.read()!r} {device.nearby.errand('home')!r}"
-    shown += repr(device.nearby.errand(BERLIN)) + repr(AxisValues({"hour": 13.405}))
+    shown = f"{view!r} {place!r} {device.profile.read()!r} {device.places.request('home')!r}"
+    shown += repr(device.places.request(BERLIN)) + repr(AxisValues({"hour": 13.405}))
     assert not any(part in shown for part in PRIVATE)
 
 
-def test_a_values_place_costs_nothing_until_it_is_asked_from(device: Device) -> None:
-    view = device.nearby.add("work", AxisValues({"hour": 8.5}))
+def test_a_values_place_costs_nothing_until_it_is_asked_from(device: DeviceWorld) -> None:
+    view = device.places.add("work", AxisValues({"hour": 8.5}))
     assert (view.sent, view.cost) == ((), None)
-    assert device.signals.charges() == ()
+    assert device.signals.entries() == ()
 
 
 def test_a_damaged_profile_of_places_is_said_and_not_repeated(tmp_path: Path) -> None:
@@ -551,10 +554,10 @@ def test_a_damaged_profile_of_places_is_said_and_not_repeated(tmp_path: Path) ->
     ids=["no level fits", "a county fits"],
 )
 def test_the_doctor_says_when_no_place_can_be_drawn_any_more(
-    device: Device, cap: Fraction, health: str
+    device: DeviceWorld, cap: Fraction, health: str
 ) -> None:
     """Planted bug: a look for a cap that is spent to its last digit, which none ever is."""
-    device.nearby.add("home", BERLIN)
+    device.places.add("home", BERLIN)
     store = device.signals.with_caps(replace(device.settings.caps, places_lifetime=cap))
     found = check_ledger(store, device.root / "signals.sqlite")
     assert found.health == health

@@ -8,9 +8,10 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from client.near.conftest import BERLIN, MUNICH, SETTINGS, Device
+from client.near.conftest import BERLIN, MUNICH, SETTINGS, DeviceWorld
 from hypothesis import given
 from hypothesis import strategies as st
+from raised import raised
 from small_map import DAY, ROAD, NearServer, made_card
 
 from askew.catalog.listing import Listing
@@ -28,50 +29,47 @@ from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import Position, Region
 from askew_client.device.doctor import check_metric_space
 from askew_client.near.preferences import NO_PREFERENCES, Preferences
-from askew_client.near.sources import EARTH_RADIUS, AxisErrand, MapAsker
+from askew_client.near.sources import EARTH_RADIUS, PendingPosition, PendingValues, great_circle
 from askew_client.profile.named_place import AxisValues, Spot
-from askew_client.views.problems import Setback
-from askew_client.views.quote import AxesCost, NearAnswer, PlaceCost, Quote
+from askew_client.views.answers import NearAnswer
+from askew_client.views.quote import Cost, Quote
 
 ITALIAN = Preferences(likes={"cuisine": {"italian": 30.0}})
 NOTHING_PASSES = Preferences(at_most={"price": -1.0})
 MORNING, EVENING = AxisValues({"hour": 8.5}), AxisValues({"hour": 20.0})
 
 
-async def asked(device: Device, place: str | Spot = "home", **named: object) -> NearAnswer:
-    outcome = await device.nearby.near("places", place, **named)  # type: ignore[arg-type]
+async def asked(device: DeviceWorld, place: str | Spot = "home", **named: object) -> NearAnswer:
+    outcome = await device.nearby.ask("places", place, **named)  # type: ignore[arg-type]
     assert isinstance(outcome, NearAnswer), outcome
     return outcome
 
 
-async def refused(device: Device, place: str | Spot = "home", **named: object) -> AskewError:
-    outcome = await device.nearby.near("places", place, **named)  # type: ignore[arg-type]
-    assert isinstance(outcome, Setback), outcome
+async def refused(device: DeviceWorld, place: str | Spot = "home", **named: object) -> AskewError:
+    outcome = await raised(device.nearby.ask("places", place, **named))  # type: ignore[arg-type]
     return outcome.error
 
 
-async def test_the_answer_is_ranked_by_the_true_place(device: Device) -> None:
+async def test_the_answer_is_ranked_by_the_true_place(device: DeviceWorld) -> None:
     """Planted bug: distances from the signal, which are the server's own order."""
-    device.nearby.add("home", BERLIN)
+    device.places.add("home", BERLIN)
     found = await asked(device)
-    asker = device.nearby.errand("home")
-    assert isinstance(asker, MapAsker)
     assert len(found.results) == found.k == 20
     distances = [each.distance for each in found.results]
-    assert distances == sorted(asker.distance(each.coordinates) for each in found.results)
+    assert distances == sorted(great_circle(found.true, each.coordinates) for each in found.results)
     assert found.pick == found.results[0]
     assert found.true == (52.52, 13.405)
-    assert found.sent == device.nearby.places()[0].sent
-    assert isinstance(found.cost, PlaceCost)
+    assert found.sent == device.places.places()[0].sent
+    assert isinstance(found.cost, Cost)
     assert not found.cost.fresh
 
 
 def test_distances_are_great_circles() -> None:
     """Berlin to Munich is 504.2 km on a sphere, and half a turn is half of its girth."""
-    asker = MapAsker(BERLIN, "", SETTINGS.map_noise, None, 1)
-    assert asker.distance((48.137, 11.575)) == pytest.approx(504.4, abs=0.3)
-    assert asker.distance((-52.52, 13.405 - 180)) == pytest.approx(3.14159265 * EARTH_RADIUS)
-    assert asker.distance((52.52, 13.405)) == 0
+    berlin = 52.52, 13.405
+    assert great_circle(berlin, (48.137, 11.575)) == pytest.approx(504.4, abs=0.3)
+    assert great_circle(berlin, (-52.52, 13.405 - 180)) == pytest.approx(3.14159265 * EARTH_RADIUS)
+    assert great_circle(berlin, berlin) == 0
 
 
 HIDDEN: dict[str, tuple[Position, Preferences, dict[str, float]]] = {
@@ -89,13 +87,15 @@ HIDDEN: dict[str, tuple[Position, Preferences, dict[str, float]]] = {
 
 
 @pytest.mark.parametrize("case", HIDDEN)
-async def test_which_calls_are_made_depends_on_nothing_private(device: Device, case: str) -> None:
+async def test_which_calls_are_made_depends_on_nothing_private(
+    device: DeviceWorld, case: str
+) -> None:
     """One card and one question, whatever came back. Planted bug: a second question with a larger
     k because results were far or none passed.
     """
     position, preferences, ratings = HIDDEN[case]
     device.profile.change(lambda p: p.edited({title: (r,) for title, r in ratings.items()}))
-    device.nearby.add("home", position)
+    device.places.add("home", position)
     found = await asked(device, preferences=preferences)
     assert (device.server.n_cards, len(device.server.requests)) == (1, 1)
     assert found.none_passes is (preferences.at_most == {"price": -1.0} or bool(preferences.only))
@@ -105,7 +105,7 @@ async def test_which_calls_are_made_depends_on_nothing_private(device: Device, c
 
 
 async def test_the_bytes_differ_in_the_noisy_position_alone(
-    another_device: Callable[[str], Device],
+    another_device: Callable[[str], DeviceWorld],
 ) -> None:
     """Two people, the same noise: same length, and the same bytes but for 2 x 4 of them. Planted
     bugs: filters that leave; a larger k for whoever has preferences.
@@ -113,7 +113,7 @@ async def test_the_bytes_differ_in_the_noisy_position_alone(
     sent = []
     for number, (position, preferences, _) in enumerate(HIDDEN.values()):
         device = another_device(str(number))
-        device.nearby.add("home", position)
+        device.places.add("home", position)
         await asked(device, preferences=preferences)
         sent.append(device.server.requests[0])
     assert len({len(each) for each in sent}) == 1
@@ -122,16 +122,18 @@ async def test_the_bytes_differ_in_the_noisy_position_alone(
     assert max(columns) - min(columns) < 8
 
 
-async def test_a_known_card_is_not_fetched_again_and_one_after_a_refusal_is(device: Device) -> None:
-    device.nearby.add("home", BERLIN)
+async def test_a_known_card_is_not_fetched_again_and_one_after_a_refusal_is(
+    device: DeviceWorld,
+) -> None:
+    device.places.add("home", BERLIN)
     nearby = device.nearby
-    assert isinstance(await nearby.near("places"), NearAnswer)
-    assert isinstance(await nearby.near("shops"), NearAnswer)
+    assert isinstance(await nearby.ask("places"), NearAnswer)
+    assert isinstance(await nearby.ask("shops"), NearAnswer)
     assert device.server.n_cards == 1
     device.server.spoil = lambda slate: replace(slate, catalog_version="cd" * 16)
-    assert isinstance(await nearby.near("shops"), Setback)
+    await raised(nearby.ask("shops"))
     device.server.spoil = lambda slate: slate
-    assert isinstance(await nearby.near("shops"), NearAnswer)
+    assert isinstance(await nearby.ask("shops"), NearAnswer)
     assert device.server.n_cards == 2
 
 
@@ -139,73 +141,75 @@ async def test_a_known_card_is_not_fetched_again_and_one_after_a_refusal_is(devi
     "spot", [Position(40.7, -74.0), Position(13.405, 52.52)], ids=["abroad", "swapped"]
 )
 async def test_an_unnamed_position_outside_the_region_makes_no_call(
-    device: Device, spot: Position
+    device: DeviceWorld, spot: Position
 ) -> None:
     """Planted bug: a refusal after the card, by which a server hears of it."""
     error = await refused(device, spot)
     assert isinstance(error, PlaceError)
     assert not any(part in str(error) for part in ("40.7", "74", "13.4", "52.5"))
     assert (device.server.n_cards, device.server.requests) == (0, [])
-    assert device.signals.charges() == ()
+    assert device.signals.entries() == ()
 
 
-async def test_a_place_that_is_not_named_makes_no_call(device: Device) -> None:
+async def test_a_place_that_is_not_named_makes_no_call(device: DeviceWorld) -> None:
     assert "no place of this name" in str(await refused(device, "hmoe"))
     assert device.server.n_cards == 0
 
 
 @pytest.mark.parametrize("spot", [3, (52.52, 13.405), None])
-async def test_a_place_of_a_wrong_type_is_said_before_any_call(device: Device, spot: Spot) -> None:
+async def test_a_place_of_a_wrong_type_is_said_before_any_call(
+    device: DeviceWorld, spot: Spot
+) -> None:
     """A pair of numbers is the likeliest mistake of a program."""
     assert isinstance(await refused(device, spot), ParameterError)
     with pytest.raises(ParameterError, match="place must be a name, a Position or AxisValues"):
-        device.nearby.add("home", spot)
-    assert (device.server.n_cards, device.signals.charges()) == (0, ())
+        device.places.add("home", spot)
+    assert (device.server.n_cards, device.signals.entries()) == (0, ())
 
 
-async def test_preferences_of_a_wrong_type_are_said_before_any_call(device: Device) -> None:
+async def test_preferences_of_a_wrong_type_are_said_before_any_call(device: DeviceWorld) -> None:
     """Planted bug: they break after the question, which was paid for."""
     error = await refused(device, BERLIN, preferences={"open_now": True})
     assert isinstance(error, ParameterError)
     assert "open_now" not in str(error)
-    assert (device.server.n_cards, device.signals.charges()) == (0, ())
+    assert (device.server.n_cards, device.signals.entries()) == (0, ())
 
 
-async def test_a_collection_that_is_not_there_costs_nothing(device: Device) -> None:
-    outcome = await device.nearby.near("banks", BERLIN)
-    assert isinstance(outcome, Setback)
+async def test_a_collection_that_is_not_there_costs_nothing(device: DeviceWorld) -> None:
+    outcome = await raised(device.nearby.ask("banks", BERLIN))
     assert "one of this server's: places, shops" in outcome.text
-    assert device.signals.charges() == ()
+    assert device.signals.entries() == ()
 
 
-async def test_more_than_a_server_answers_costs_nothing(device: Device) -> None:
+async def test_more_than_a_server_answers_costs_nothing(device: DeviceWorld) -> None:
     device.settings = replace(SETTINGS, near_k=51)
     assert isinstance(await refused(device, BERLIN), ParameterError)
-    assert device.signals.charges() == ()
+    assert device.signals.entries() == ()
 
 
-async def test_a_small_collection_lowers_k_for_nobody_else(device: Device) -> None:
+async def test_a_small_collection_lowers_k_for_nobody_else(device: DeviceWorld) -> None:
     """Planted bug: the smallest collection of a server is the most that any answers."""
     card = device.server.card
     few = replace(card.collections[1], n_items=7)
     device.server = NearServer(replace(card, collections=(card.collections[0], few)))
-    outcome = await device.nearby.near("shops", BERLIN)
-    assert isinstance(outcome, Setback)
+    outcome = await raised(device.nearby.ask("shops", BERLIN))
     assert "at most what this server answers, 7" in outcome.text
-    assert device.signals.charges() == ()
-    assert isinstance(await device.nearby.near("places", BERLIN), NearAnswer)
+    assert device.signals.entries() == ()
+    assert isinstance(await device.nearby.ask("places", BERLIN), NearAnswer)
     said = check_metric_space(device.server.card, device.settings).text
     assert said.endswith(f"places; of fewer items than near_k, {device.settings.near_k}: shops")
 
 
-async def test_a_quote_draws_nothing_and_says_what_the_question_will_cost(device: Device) -> None:
+async def test_a_quote_draws_nothing_and_says_what_the_question_will_cost(
+    device: DeviceWorld,
+) -> None:
     fresh = await device.nearby.quote("places", BERLIN)
     assert isinstance(fresh, Quote)
-    assert isinstance(fresh.cost, PlaceCost)
+    assert isinstance(fresh.cost, Cost)
     assert fresh.fresh
-    assert device.signals.charges() == ()
+    assert device.signals.entries() == ()
     assert "10 km apart: odds change at most 16 times" in fresh.cost.words[0]
-    device.nearby.add("home", BERLIN)
+    device.places.add("home", BERLIN)
     known = await device.nearby.quote("places")
     assert isinstance(known, Quote)
     assert not known.fresh
@@ -242,12 +246,11 @@ HOSTILE: dict[str, Callable[[PlaceSlate], PlaceSlate]] = {
 
 @pytest.mark.parametrize("case", HOSTILE)
 async def test_a_hostile_answer_is_refused_and_nothing_of_it_is_used(
-    device: Device, case: str
+    device: DeviceWorld, case: str
 ) -> None:
-    device.nearby.add("home", BERLIN)
+    device.places.add("home", BERLIN)
     device.server.spoil = HOSTILE[case]
-    outcome = await device.nearby.near("places")
-    assert isinstance(outcome, Setback)
+    outcome = await raised(device.nearby.ask("places"))
     assert isinstance(outcome.error, Malformed | OutOfRange | StaleSpace)
     assert len(device.server.requests) == 1
 
@@ -255,7 +258,7 @@ async def test_a_hostile_answer_is_refused_and_nothing_of_it_is_used(
 # Axes
 
 
-def on_axes(device: Device, *axes: Axis, epsilon: Fraction = Fraction(1)) -> Device:
+def on_axes(device: DeviceWorld, *axes: Axis, epsilon: Fraction = Fraction(1)) -> DeviceWorld:
     space = AxisSpace(axes) if axes else DAY
     device.server = NearServer(made_card(space))
     device.settings = replace(SETTINGS, epsilon=epsilon, region="")
@@ -263,16 +266,16 @@ def on_axes(device: Device, *axes: Axis, epsilon: Fraction = Fraction(1)) -> Dev
     return device
 
 
-async def test_a_named_value_is_charged_in_plain_epsilon_once_a_month(device: Device) -> None:
+async def test_a_named_value_is_charged_in_plain_epsilon_once_a_month(device: DeviceWorld) -> None:
     """A day at 8 hours a unit is 3 across."""
-    on_axes(device).nearby.add("work", MORNING)
+    on_axes(device).places.add("work", MORNING)
     first = await asked(device, "work")
     again = await asked(device, "work")
     assert first.sent == again.sent
-    (charge,) = device.signals.charges()
+    (charge,) = device.signals.entries()
     assert (charge.epsilon, charge.epsilon_per_distance) == (Fraction(3), Fraction(1))
     assert charge.epsilon_per_km == 0
-    assert isinstance(first.cost, AxesCost)
+    assert isinstance(first.cost, Cost)
     assert (first.cost.fresh, again.cost.fresh) == (True, False)
     assert first.unit == "units of distance"
     assert device.server.requests[0] == device.server.requests[1]
@@ -280,39 +283,39 @@ async def test_a_named_value_is_charged_in_plain_epsilon_once_a_month(device: De
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 4), Fraction(4)])
 async def test_what_a_stored_signal_on_axes_tells_is_said_by_its_own_law(
-    device: Device, epsilon: Fraction
+    device: DeviceWorld, epsilon: Fraction
 ) -> None:
     """Planted bug: the cost by the settings of today, for a signal that they did not draw."""
-    on_axes(device).nearby.add("work", MORNING)
+    on_axes(device).places.add("work", MORNING)
     first = await asked(device, "work")
     on_axes(device, epsilon=epsilon)
     again, quote = await asked(device, "work"), await device.nearby.quote("places", "work")
     assert isinstance(quote, Quote)
     assert again.sent == first.sent
     for cost in (again.cost, quote.cost):
-        assert isinstance(cost, AxesCost)
-        assert (cost.epsilon_per_distance, cost.between_any_two) == (Fraction(1), Fraction(3))
+        assert isinstance(cost, Cost)
+        assert (cost.charge.epsilon_per_distance, cost.charge.epsilon) == (Fraction(1), Fraction(3))
         assert not cost.fresh
 
 
-async def test_each_named_value_has_a_signal_of_its_own(device: Device) -> None:
+async def test_each_named_value_has_a_signal_of_its_own(device: DeviceWorld) -> None:
     """Planted bug: one signal for the space, which says that two values are the same."""
-    nearby = on_axes(device).nearby
-    nearby.add("work", MORNING)
-    nearby.add("night", EVENING)
+    places = on_axes(device).places
+    places.add("work", MORNING)
+    places.add("night", EVENING)
     assert (await asked(device, "work")).sent != (await asked(device, "night")).sent
-    assert len(device.signals.charges()) == 2
+    assert len(device.signals.entries()) == 2
 
 
-async def test_an_unnamed_value_is_charged_each_time(device: Device) -> None:
+async def test_an_unnamed_value_is_charged_each_time(device: DeviceWorld) -> None:
     on_axes(device)
     await asked(device, MORNING)
     await asked(device, MORNING)
-    assert len(device.signals.charges()) == 2
+    assert len(device.signals.entries()) == 2
 
 
-async def test_another_space_on_axes_within_a_month_wants_a_yes(device: Device) -> None:
-    on_axes(device).nearby.add("work", MORNING)
+async def test_another_space_on_axes_within_a_month_wants_a_yes(device: DeviceWorld) -> None:
+    on_axes(device).places.add("work", MORNING)
     await asked(device, "work")
     on_axes(device, Axis("hour", "h", 0.0, 24.0, 6.0))
     quote = await device.nearby.quote("places", "work")
@@ -331,31 +334,31 @@ TOO_WIDE = {
 
 @pytest.mark.parametrize("case", TOO_WIDE)
 async def test_axes_beyond_this_devices_limit_are_refused_undrawn(
-    device: Device, case: str
+    device: DeviceWorld, case: str
 ) -> None:
     on_axes(device, TOO_WIDE[case])
     error = await refused(device, AxisValues({"post": 3.0}))
     assert isinstance(error, ParameterError)
     assert error.name == "the diameter of the axes"
-    assert device.signals.charges() == ()
+    assert device.signals.entries() == ()
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1), Fraction(1000)])
-async def test_the_charge_is_by_the_axes_numbers(device: Device, epsilon: Fraction) -> None:
+async def test_the_charge_is_by_the_axes_numbers(device: DeviceWorld, epsilon: Fraction) -> None:
     on_axes(device, *ROAD.axes, epsilon=epsilon)
-    outcome = await device.nearby.near("places", AxisValues({"post": 3.0}))
+    question = device.nearby.ask("places", AxisValues({"post": 3.0}))
     if epsilon == 1:
-        assert device.signals.charges()[0].epsilon == 8
+        await question
+        assert device.signals.entries()[0].epsilon == 8
     else:
-        assert isinstance(outcome, Setback)
-        assert "7996.77 epsilon between any two people" in outcome.text
+        assert "7996.77 epsilon between any two people" in (await raised(question)).text
 
 
 VALUES = [-1e9, -0.5, 0.0, 3.0, 800.0, 801.0, 1e9]
 
 
 async def test_a_server_cannot_find_a_value_by_the_ends_of_its_axes(
-    another_device: Callable[[str], Device],
+    another_device: Callable[[str], DeviceWorld],
 ) -> None:
     """Every value asks alike, one beyond the axis too. Planted bug: a refusal, which finds it."""
     axis = Axis("post", "km", 0.0, 800.0, 100.0)
@@ -372,8 +375,8 @@ async def test_a_server_cannot_find_a_value_by_the_ends_of_its_axes(
 def test_a_value_is_the_drawn_one_to_its_last_digit(value: float) -> None:
     """Neighboring floats stay neighbors, or they would be told apart more than is promised."""
     line = AxisSpace((Axis("bearing", "degrees", -180.0, 180.0, 30.0),))
-    errand = AxisErrand(AxisValues({"bearing": value}), "")
-    assert errand.on(line, "places", SETTINGS).true == (value,)
+    values = PendingValues(AxisValues({"bearing": value}), "")
+    assert values.bind(line, "places", SETTINGS).true == (value,)
 
 
 @given(st.floats(-1e9, 1e9), st.integers(-(2**42), 2**42 - 24))
@@ -382,13 +385,13 @@ def test_a_value_is_clamped_exactly_whatever_ends_a_server_sets(hour: float, low
     told by eights.
     """
     axis = Axis("hour", "h", float(low), low + 24.0, 1.0)
-    errand = AxisErrand(AxisValues({"hour": hour}), "")
-    [exact] = errand.on(AxisSpace((axis,)), "places", SETTINGS).point
+    values = PendingValues(AxisValues({"hour": hour}), "")
+    [exact] = values.bind(AxisSpace((axis,)), "places", SETTINGS).point
     assert axis.low <= exact <= axis.high
     assert exact in {Fraction(hour), Fraction(axis.low), Fraction(axis.high)}
 
 
-async def test_a_place_of_the_other_kind_is_refused_and_costs_nothing(device: Device) -> None:
+async def test_a_place_of_the_other_kind_is_refused_and_costs_nothing(device: DeviceWorld) -> None:
     assert "this server has a map" in str(await refused(device, MORNING))
     on_axes(device)
     device.settings = replace(SETTINGS, epsilon=Fraction(1))
@@ -396,10 +399,10 @@ async def test_a_place_of_the_other_kind_is_refused_and_costs_nothing(device: De
     assert "no value on this server's axis hour" in str(
         await refused(device, AxisValues({"post": 1.0}))
     )
-    assert device.signals.charges() == ()
+    assert device.signals.entries() == ()
 
 
-async def test_on_axes_distances_add(device: Device) -> None:
+async def test_on_axes_distances_add(device: DeviceWorld) -> None:
     on_axes(device)
     found = await asked(device, AxisValues({"hour": 23.0}))
     for each in found.results:
@@ -426,13 +429,13 @@ def test_an_item_lies_in_a_region_also_across_180_degrees(
     coordinates: tuple[float, float],
 ) -> None:
     area = Region(47.0, 177.0, 49.0, -178.0)
-    asker = MapAsker(BERLIN, "", SETTINGS.map_noise, None, 1).on(area, "places", 20)
-    assert asker.holds(coordinates) is HELD[coordinates]
+    source = PendingPosition(BERLIN, "", SETTINGS.map_noise, None).bind(area, "places", 20)
+    assert source.holds(coordinates) is HELD[coordinates]
 
 
-async def test_two_questions_at_once_draw_one_signal(device: Device) -> None:
-    on_axes(device).nearby.add("work", MORNING)
+async def test_two_questions_at_once_draw_one_signal(device: DeviceWorld) -> None:
+    on_axes(device).places.add("work", MORNING)
     nearby = device.nearby
-    both = await asyncio.gather(nearby.near("places", "work"), nearby.near("shops", "work"))
+    both = await asyncio.gather(nearby.ask("places", "work"), nearby.ask("shops", "work"))
     assert all(isinstance(each, NearAnswer) for each in both), both
-    assert len(device.signals.charges()) == 1
+    assert len(device.signals.entries()) == 1

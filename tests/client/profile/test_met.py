@@ -12,7 +12,7 @@ from askew.catalog.item import Item
 from askew.errors import ProfileError
 from askew.noise.randomness import SystemBits
 from askew_client.profile.document import ProfileDocument
-from askew_client.profile.editor import ProfileDesk
+from askew_client.profile.editor import ProfileService
 from askew_client.profile.met import MAX_MET, Met, MetItem
 from askew_client.profile.store import ProfileStore
 from askew_client.views.answers import PastAnswer
@@ -71,7 +71,7 @@ def test_all_of_one_answer_is_kept_however_its_titles_are_written() -> None:
 def test_a_title_that_is_forgotten_for_good_is_not_met_either(tmp_path: Path) -> None:
     store = ProfileStore(tmp_path / "profile.sqlite", SystemBits())
     store.change(lambda document: document.meeting(HERE, met("Xanadu", "Brazil")))
-    ProfileDesk(store).forget(["xanadu (1999)"])
+    ProfileService(store).forget(["xanadu (1999)"])
     assert labels(store.read()) == ["Brazil (1999)"]
     assert not any(b"Xanadu" in path.read_bytes() for path in tmp_path.iterdir())
 

@@ -21,13 +21,13 @@ from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Signal
 from askew_client.profile import encryption as vault
-from askew_client.profile.editor import Forgotten, ProfileDesk
+from askew_client.profile.editor import Forgotten, ProfileService
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.paths import DeviceFiles, places
 from askew_client.settings.settings import Caps
 from askew_client.signals.store import SignalStore
-from askew_client.storage import private_files
-from askew_client.storage.private_files import PrivateDatabase
+from askew_client.storage import private_database
+from askew_client.storage.private_database import PrivateDatabase
 from askew_client.views.answers import PastAnswer
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ PASSPHRASE = "correct horse battery"
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys at once, and little patience with other programs."""
     monkeypatch.setattr(vault, "SCRYPT_N", 2**4)
-    monkeypatch.setattr(private_files, "_PATIENCE", 0.05)
+    monkeypatch.setattr(private_database, "_PATIENCE", 0.05)
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def path(tmp_path: Path) -> Path:
 def store(path: Path) -> ProfileStore:
     """The canary and another title."""
     store = ProfileStore(path, SystemBits())
-    desk = ProfileDesk(store)
+    desk = ProfileService(store)
     desk.edit({CANARY: (4.5,), OTHER: (None,)})
     return store
 
@@ -81,7 +81,7 @@ def test_an_edit_overwrites_what_it_removes(
     pages readable in the file.
     """
     monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=PlainSqlite))
-    desk = ProfileDesk(store)
+    desk = ProfileService(store)
     desk.edit({f"Title {n}": (3.0,) for n in range(2000)})
     assert b"Title 7" in on_disk(path)
     store.change(lambda document: document.without(lambda label: label.startswith("Title")))
@@ -96,7 +96,7 @@ def test_pages_are_overwritten_before_the_file_shrinks(
     """What a file loses at its end keeps its bytes on the disk. Planted bug: no checkpoint before
     the VACUUM, after which the freed pages are cut off as they were; a copy in a temporary file.
     """
-    desk = ProfileDesk(store)
+    desk = ProfileService(store)
     desk.edit({f"Title {n}": (3.0,) for n in range(2000)})
     before, seen, stores = path.stat().st_size, [], []
 
@@ -148,7 +148,7 @@ def another_program(path: Path) -> Iterator[None]:
 ACTS: dict[str, Callable[[ProfileStore], object]] = {
     "encrypt": lambda store: store.encrypt(PASSPHRASE),
     "wipe": lambda store: store.wipe(),
-    "forget": lambda store: ProfileDesk(store).forget([CANARY]),
+    "forget": lambda store: ProfileService(store).forget([CANARY]),
 }
 
 
@@ -163,7 +163,7 @@ def test_nothing_changes_while_another_program_reads(
     with closing(sqlite3.connect(path)) as idle:
         if log == "a log":
             idle.execute("SELECT body FROM profile").fetchone()  # a last one would empty it
-            ProfileDesk(store).rate(CANARY, 5.0)
+            ProfileService(store).rate(CANARY, 5.0)
         with another_program(path):
             with pytest.raises(ProfileError, match="another program is reading the profile"):
                 ACTS[act](store)
@@ -248,7 +248,7 @@ def test_past_answers_that_name_a_forgotten_title_are_forgotten_too(
     for slot, labels in slates:
         past = PastAnswer(day, slot, labels, labels[0])
         store.change(lambda document, past=past: document.answered(past))  # type: ignore[misc]
-    desk = ProfileDesk(store)
+    desk = ProfileService(store)
     assert desk.forget([f" {CANARY.upper()}  "]) == Forgotten(titles=1, answers=2)
     assert [each.slot for each in desk.history()] == ["2026-09"]
     assert [each.label for each in desk.ratings()] == [OTHER]
@@ -262,7 +262,7 @@ def test_forgetting_in_an_encrypted_profile_leaves_the_old_text_nowhere(
     with store._file.transaction() as database:
         (body,) = database.execute("SELECT body FROM profile").fetchone()
     assert body[:64] in on_disk(path)
-    ProfileDesk(store).forget([CANARY])
+    ProfileService(store).forget([CANARY])
     assert body[:64] not in on_disk(path)
     assert set(store.read().ratings) == {OTHER}
 

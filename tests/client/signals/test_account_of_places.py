@@ -160,12 +160,12 @@ def test_a_charge_is_positive_in_the_account_that_it_is_of(
 def test_a_copied_signal_is_kept_without_a_charge_and_sent_again(store: SignalStore) -> None:
     store.take_in(position(), "2026-03", HOME)
     account = store.account()
-    assert [each.kind for each in account.charges] == ["copy"]
+    assert [each.kind for each in account.entries] == ["copy"]
     assert account.spent == account.spent_per_km == 0
     assert remember(store, draw=never) == position()
     assert store.signals_of(HOME) == (("2026-03", position()),)
     store.take_in(position(), "2026-03", HOME)
-    assert len(store.charges()) == 1
+    assert len(store.entries()) == 1
 
 
 def test_a_copy_overwrites_no_signal(store: SignalStore) -> None:

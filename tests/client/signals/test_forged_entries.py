@@ -65,9 +65,9 @@ def forge(path: Path, *entries: Entry, after: int | None = None) -> list[Head]:
         if after is not None:
             database.execute("DELETE FROM signals WHERE charge > ?", (after,))
             database.execute("DELETE FROM charges WHERE id > ?", (after,))
-        found = heads(ledger_rows.entries(database))
+        found = heads(ledger_rows.read_entries(database))
         for entry in entries:
-            found.append(ledger_rows.append(database, found[-1], entry))
+            found.append(ledger_rows.append_entry(database, found[-1], entry))
     return found
 
 

@@ -136,7 +136,7 @@ def test_a_crash_before_the_commit_leaves_neither_signal_nor_charge(
 ) -> None:
     """Planted bugs: a commit between charge and signal, and no transaction at all."""
     path = tmp_path / "signals.sqlite"
-    SignalStore(path, Caps(Fraction(10))).charges()
+    SignalStore(path, Caps(Fraction(10))).entries()
     die_at(path, when, what)
     assert_nothing_is_left(path)
 
@@ -150,7 +150,7 @@ def test_a_crash_at_the_commit_leaves_neither_signal_nor_charge(tmp_path: Path) 
 def assert_nothing_is_left(path: Path) -> None:
     """And the next question draws once, and is charged once."""
     store = SignalStore(path, Caps(Fraction(10)))
-    assert store.charges() == ()
+    assert store.entries() == ()
     assert counts(path) == (0, 0)
     assert store.remember(SPACE, "2026-11", SignalCharge(Fraction(2)), drawn).signal == drawn()
     assert counts(path) == (1, 1)
@@ -160,13 +160,13 @@ def test_a_signal_and_its_charge_outlive_a_crash_after_the_commit(tmp_path: Path
     """Planted bug: writing the signal only once it was sent, so that a retry draws another."""
     path = tmp_path / "signals.sqlite"
     store = SignalStore(path, Caps(Fraction(10)))
-    store.charges()
+    store.entries()
     die_at(path, "after", "COMMIT", since="the draw")
     assert counts(path) == (1, 1)
     store.remember(
         SPACE, "2026-11", SignalCharge(Fraction(2)), lambda: pytest.fail("a signal was drawn")
     )
-    assert [charge.epsilon for charge in store.charges()] == [2]
+    assert [charge.epsilon for charge in store.entries()] == [2]
 
 
 @pytest.mark.parametrize(
@@ -319,6 +319,6 @@ def test_a_disk_that_is_full_sends_nothing_and_forgets_nothing(tmp_path: Path, l
     assert run.stdout == "LedgerError\n"
     account = store.account()
     assert account.frozen is None
-    assert counts(path)[0] == len(account.charges) <= 2
+    assert counts(path)[0] == len(account.entries) <= 2
     store.remember(SPACE, "2026-12", SignalCharge(Fraction(2)), drawn)
     assert store.spent() == account.spent + 2

@@ -129,7 +129,7 @@ def test_another_programs_database_is_left_as_it_was(tmp_path: Path) -> None:
     run(path, "CREATE TABLE photos (name TEXT)")
     before = path.read_bytes()
     with pytest.raises(LedgerError):
-        SignalStore(path, Caps(Fraction(10))).charges()
+        SignalStore(path, Caps(Fraction(10))).entries()
     assert tables(path) == {"photos"}
     assert path.read_bytes() == before
 
@@ -138,7 +138,7 @@ def test_a_directory_in_its_place_keeps_its_mode(path: Path) -> None:
     put_a_directory_in_its_place(path)
     path.chmod(0o755)
     with pytest.raises(LedgerError):
-        SignalStore(path, Caps(Fraction(10))).charges()
+        SignalStore(path, Caps(Fraction(10))).entries()
     assert stat.S_IMODE(path.stat().st_mode) == 0o755
 
 
@@ -223,4 +223,4 @@ def test_a_full_disk_sends_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) 
             SignalStore(path, Caps(Fraction(10))).remember(
                 SPACE, "2026-12", SignalCharge(Fraction(1)), lambda: long
             )
-    assert len(SignalStore(path, Caps(Fraction(10))).charges()) == 1
+    assert len(SignalStore(path, Caps(Fraction(10))).entries()) == 1

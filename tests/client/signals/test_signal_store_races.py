@@ -18,7 +18,7 @@ from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew_client.settings.settings import Caps
 from askew_client.signals.store import SignalStore
-from askew_client.storage.private_files import write_ahead
+from askew_client.storage.private_database import write_ahead
 
 SPACE = "0123456789abcdef" * 2
 LATTICE = LatticeLaplace(11, 1024)
@@ -94,7 +94,7 @@ def test_six_processes_that_ask_at_once_share_one_draw_and_one_charge(
     """Planted bugs: looking before the lock is held; making the tables without a lock."""
     path = tmp_path / "data" / "signals.sqlite"
     if not new:
-        SignalStore(path, Caps(Fraction(10))).charges()
+        SignalStore(path, Caps(Fraction(10))).entries()
     answers = race(path, cap=10, spaces=[SPACE] * 6)
     draws = [number for _, drawn_here in answers for number in drawn_here]
     assert len(draws) == 1
@@ -105,7 +105,7 @@ def test_six_processes_that_ask_at_once_share_one_draw_and_one_charge(
 def test_of_six_processes_at_once_the_cap_lets_three_through(tmp_path: Path) -> None:
     """Planted bug: a cap that is checked before the lock is held."""
     path = tmp_path / "signals.sqlite"
-    SignalStore(path, Caps(Fraction(10))).charges()
+    SignalStore(path, Caps(Fraction(10))).entries()
     answers = race(path, cap=3, spaces=[f"{n:032x}" for n in range(6)])
     refused = [(found, draws) for found, draws in answers if isinstance(found, str)]
     assert [found.partition(":")[0] for found, _ in refused] == ["BudgetExceeded"] * 3

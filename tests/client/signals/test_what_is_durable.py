@@ -15,7 +15,7 @@ from askew.dp.privacy import SignalCharge
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Signal
-from askew_client.profile.editor import ProfileDesk
+from askew_client.profile.editor import ProfileService
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.config import ConfigFile
 from askew_client.settings.settings import Caps
@@ -60,7 +60,7 @@ def test_an_edit_of_the_profile_is_on_the_disk(
     tmp_path: Path, commits: list[tuple[int, bool]]
 ) -> None:
     store = ProfileStore(tmp_path / "profile.sqlite", SystemBits())
-    ProfileDesk(store).rate("Alien (1979)", 4.5)
+    ProfileService(store).rate("Alien (1979)", 4.5)
     store.wipe()
     assert [level for level, changed in commits if changed] == [FULL, FULL]
 

@@ -140,9 +140,9 @@ def test_a_dearer_proposal_is_not_taken_without_a_yes(
     own: ClientSettings, offer: ModeUtility
 ) -> None:
     taken = choose(own, card_with(offer, SHARED), SOME)
-    assert (taken.mode, taken.reason) == (ServingMode.CACHED, Reason.NONE_WITHOUT_YES)
-    assert taken.refused is not None
-    assert taken.refused.offer == offer
+    assert (taken.mode, taken.reason) == (ServingMode.CACHED, Reason.NONE_WITHOUT_CONSENT)
+    assert taken.refusal is not None
+    assert taken.refusal.offer == offer
 
 
 def test_a_space_that_the_settings_do_not_enter_has_no_larger_limit() -> None:
@@ -168,7 +168,7 @@ def test_the_best_row_that_needs_no_yes_stands_in_for_a_dear_proposal() -> None:
     taken = choose(DEVICE, card_with(*table), SOME)
     assert (taken.mode, taken.reason, taken.offer) == (
         ServingMode.QUERY,
-        Reason.BEST_WITHOUT_YES,
+        Reason.BEST_WITHOUT_CONSENT,
         best,
     )
     assert terms(taken) == ("bucket_rr", Fraction(2), 8)
@@ -195,16 +195,16 @@ def test_what_does_not_gain_or_would_mark_a_device_is_not_taken_with_a_yes(
     said = consent(f"{offer.mechanism}:{offer.epsilon}:{offer.k}", card)
     taken = choose(replace(DEVICE, k=1000, consent=said), card, SOME)
     assert taken.mode is ServingMode.CACHED
-    assert taken.refused is not None
-    assert taken.refused.consent is None
+    assert taken.refusal is not None
+    assert taken.refusal.consent is None
 
 
 # A yes
 
 
 def the_yes_to(taken: Taken) -> str:
-    assert taken.refused is not None
-    return str(taken.refused.consent)
+    assert taken.refusal is not None
+    return str(taken.refusal.consent)
 
 
 def test_a_yes_takes_what_was_proposed_and_nothing_else() -> None:
@@ -214,7 +214,7 @@ def test_a_yes_takes_what_was_proposed_and_nothing_else() -> None:
     assert yes == consent("bucket_rr:4:20", card_with(offer))
     willing = replace(DEVICE, consent=yes)
     taken = choose(willing, card_with(offer), SOME)
-    assert (taken.mode, taken.reason, taken.refused) == (ServingMode.QUERY, Reason.CONSENTED, None)
+    assert (taken.mode, taken.reason, taken.refusal) == (ServingMode.QUERY, Reason.CONSENTED, None)
     assert terms(taken) == ("bucket_rr", Fraction(4), 20)
     for other in ("bucket_rr:8:20", "bucket_rr:4:16"):
         raised = signal("bucket_rr", other.split(":")[1], int(other.split(":")[2]))
@@ -262,7 +262,7 @@ def test_a_consent_is_to_one_server_in_one_space_and_ends(else_than: dict[str, A
     assert choose(replace(DEVICE, consent=str(given)), card, SOME).reason is Reason.CONSENTED
     of_another = replace(DEVICE, consent=str(replace(given, **else_than)))
     taken = choose(of_another, card, SOME)
-    assert (taken.mode, taken.reason) == (ServingMode.CACHED, Reason.NONE_WITHOUT_YES)
+    assert (taken.mode, taken.reason) == (ServingMode.CACHED, Reason.NONE_WITHOUT_CONSENT)
     both = replace(DEVICE, consent=f"{of_another.consent} {given}")
     assert choose(both, card, SOME).reason is Reason.CONSENTED
 

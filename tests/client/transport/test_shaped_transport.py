@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from raised import raised
 from small_map import GERMANY, NearServer, made_card
 from virtual_time import VirtualSelector, in_virtual_time
 
@@ -33,23 +35,21 @@ from askew_client.catalog.cache import Shelf
 from askew_client.catalog.source import date_of
 from askew_client.device import nearby as near
 from askew_client.device import present
-from askew_client.device.device import Companion
-from askew_client.device.nearby import Nearby
+from askew_client.device.device import Device
 from askew_client.near.preferences import NO_PREFERENCES
 from askew_client.profile import encryption
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.store import PassingProfile, ProfileStore
 from askew_client.profile.title_search import TitleSearch
-from askew_client.settings.settings import Caps, ClientSettings
+from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
-from askew_client.storage.private_files import PrivateDatabase
+from askew_client.storage.private_database import PrivateDatabase
 from askew_client.taste import exchange as exchanging
 from askew_client.transport.held import KeptLibrary
 from askew_client.transport.in_process import InProcess, LocalTransport
 from askew_client.transport.shaped import ShapedTransport
-from askew_client.views.answers import Answer
-from askew_client.views.problems import Setback
-from askew_client.views.quote import NearAnswer, PlaceCost, Quote
+from askew_client.views.answers import Answer, NearAnswer
+from askew_client.views.quote import Cost, Quote
 
 if TYPE_CHECKING:
     from client.conftest import Pair
@@ -108,10 +108,10 @@ def shaped(line: Line, files: Any = None) -> ShapedTransport:
 
 def companion(
     pair: Pair, line: Line, directory: Path, profile: ProfileStore | None = None
-) -> Companion:
+) -> Device:
     network = shaped(line)
     library = KeptLibrary.on(Shelf(directory / "held"), network.source, 10**6, network)
-    return Companion(
+    return Device(
         network,
         SETTINGS,
         library=library,
@@ -178,7 +178,7 @@ def test_two_questions_in_a_row_tell_nothing_of_the_work_between_them(  # noqa: 
 
     async def play() -> None:
         for _ in range(3):
-            assert isinstance(await device.ask(), Answer)
+            assert isinstance(await device.titles.ask(), Answer)
 
     in_virtual_time(play, clock)
     assert line.gaps() == [INTERVAL] * 3
@@ -198,7 +198,7 @@ def test_how_long_a_catalog_takes_to_read_is_public_and_the_ratings_add_nothing(
     device = companion(pair, line, tmp_path)
 
     async def play() -> None:
-        assert isinstance(await device.ask(), Answer)
+        assert isinstance(await device.titles.ask(), Answer)
 
     in_virtual_time(play, clock)
     whole = 1 + -(-public // INTERVAL)
@@ -216,10 +216,10 @@ def test_what_another_program_fetched_is_read_and_the_profile_before_it_adds_not
     device = companion(pair, line, tmp_path)
 
     async def play() -> None:
-        assert isinstance(await device.ask(), Answer)
-        device._model = None
+        assert isinstance(await device.titles.ask(), Answer)
+        device.titles._connected.model = None
         slow(PassingProfile, "read", private)
-        assert isinstance(await device.ask(), Answer)
+        assert isinstance(await device.titles.ask(), Answer)
 
     in_virtual_time(play, clock)
     assert line.gaps() == [2 * INTERVAL] * 2
@@ -230,20 +230,16 @@ def test_what_is_not_ready_by_its_moment_is_not_sent_and_the_next_that_is(
 ) -> None:
     """Planted bugs: a question that leaves late, by as much as it took; a second charge."""
     device = companion(pair, line, tmp_path)
-    outcomes: list[object] = []
 
     async def play() -> None:
-        await device.ask()
+        await device.titles.ask()
         slow(*BEFORE, 0.6)
-        outcomes.append(await device.ask())
+        late = await raised(device.titles.ask())
+        assert isinstance(late.error, NotReady)
         slow(*BEFORE, -0.6)
-        outcomes.append(await device.ask())
+        await device.titles.ask()
 
     in_virtual_time(play, clock)
-    late, then = outcomes
-    assert isinstance(late, Setback)
-    assert isinstance(late.error, NotReady)
-    assert isinstance(then, Answer)
     assert [gap % INTERVAL for gap in line.gaps()] == [0.0, 0.0]
     first, second = line.requests
     assert first == second
@@ -259,8 +255,7 @@ def test_a_reply_that_is_refused_is_asked_for_again_by_the_person_alone(
 
     async def play() -> None:
         for _ in range(2):
-            refused = await device.ask()
-            assert isinstance(refused, Setback)
+            refused = await raised(device.titles.ask())
             assert isinstance(refused.error, Malformed)
 
     in_virtual_time(play)
@@ -276,7 +271,7 @@ def test_who_asks_later_is_heard_in_whole_intervals(
 
     async def play() -> None:
         for own_work in (0.7, 0.9, 123.4, 0.0):
-            assert isinstance(await device.ask(), Answer)
+            assert isinstance(await device.titles.ask(), Answer)
             await asyncio.sleep(own_work)
 
     in_virtual_time(play, clock)
@@ -315,9 +310,9 @@ def test_a_look_at_the_calendar_fetches_at_the_moment(
     device = companion(pair, line, tmp_path)
 
     async def play() -> None:
-        await device.ask()
+        await device.titles.ask()
         await device._library.forget(edition_of((TODAY - date_of(0)).days))
-        assert not isinstance(await device.refresh(), Setback)
+        await device.titles.refresh()
 
     in_virtual_time(play, clock)
     assert line.gaps() == [INTERVAL] * 2
@@ -326,21 +321,21 @@ def test_a_look_at_the_calendar_fetches_at_the_moment(
 # Nothing private while a connection is open.
 
 
-def private_acts(device: Companion) -> dict[str, Callable[[], object]]:
-    model, guard = device._connected(), device._network.guard
-    exchange = device._exchange_of(model, device._profile.read(), SETTINGS)
+def private_acts(device: Device) -> dict[str, Callable[[], object]]:
+    model, guard = device.titles._model(), device._network.guard
+    exchange = device.titles._exchange_of(model, device._store.read(), SETTINGS)
     return {
-        "read the profile": device.ratings,
-        "change it": lambda: device.rate("Film 3 (1963)", 5),
-        "look at bars": device.bars,
-        "look whether it is locked": lambda: device.locked,
-        "look how": lambda: device.lock,
-        "unlock it": lambda: device.unlock(PASSPHRASE),
-        "encrypt it": lambda: device.encrypt(PASSPHRASE),
-        "decrypt it": device.decrypt,
-        "forget a title": lambda: device.forget(["Film 3 (1963)"]),
-        "forget it": device.wipe,
-        "search": lambda: device.search("film"),
+        "read the profile": device.profile.ratings,
+        "change it": lambda: device.profile.rate("Film 3 (1963)", 5),
+        "look at bars": device.titles.bars,
+        "look whether it is locked": lambda: device.profile.locked,
+        "look how": lambda: device.profile.lock,
+        "unlock it": lambda: device.profile.unlock(PASSPHRASE),
+        "encrypt it": lambda: device.profile.encrypt(PASSPHRASE),
+        "decrypt it": device.profile.decrypt,
+        "forget a title": lambda: device.profile.forget(["Film 3 (1963)"]),
+        "forget it": device.profile.wipe,
+        "search": lambda: device.titles.search("film"),
         "match and encode": lambda: model.exchange(ProfileDocument(), SETTINGS, guard),
         "draw": lambda: exchange.perturb(SystemBits()),
         "rank all": lambda: exchange.rank_all(4),
@@ -356,7 +351,7 @@ def test_nothing_private_is_worked_on_while_a_connection_is_open(
     refused: list[str] = []
 
     async def play() -> None:
-        await device.ask()
+        await device.titles.ask()
         acts = private_acts(device)
 
         def meanwhile() -> None:
@@ -366,7 +361,7 @@ def test_nothing_private_is_worked_on_while_a_connection_is_open(
                 refused.append(name)
 
         line.meanwhile = meanwhile
-        assert isinstance(await device.ask(), Answer)
+        assert isinstance(await device.titles.ask(), Answer)
         line.meanwhile = lambda: None
         for act in acts.values():
             act()
@@ -382,11 +377,11 @@ def test_no_connection_begins_beside_private_work(
     device = companion(pair, line, tmp_path, ProfileStore(tmp_path / "profile", SystemBits()))
 
     async def play() -> None:
-        await device.ask()
+        await device.titles.ask()
 
     in_virtual_time(play)
-    device.rate("Film 3 (1963)", 5)
-    device.encrypt(PASSPHRASE)
+    device.profile.rate("Film 3 (1963)", 5)
+    device.profile.encrypt(PASSPHRASE)
     listing = answer_near()
     device.nearby._card = made_card(MapSpace(GERMANY))
     kept: list[str] = []
@@ -404,19 +399,19 @@ def test_no_connection_begins_beside_private_work(
             patch.setattr(where, name, watching)
             act()
 
-    watched(encryption, "passphrase_key", lambda: device.unlock(PASSPHRASE))
-    watched(encryption, "new_passphrase_key", lambda: device.encrypt(PASSPHRASE))
-    watched(present, "bars_of", device.bars)
-    watched(TitleSearch, "places", lambda: device.search("film"))
+    watched(encryption, "passphrase_key", lambda: device.profile.unlock(PASSPHRASE))
+    watched(encryption, "new_passphrase_key", lambda: device.profile.encrypt(PASSPHRASE))
+    watched(present, "bars_of", device.titles.bars)
+    watched(TitleSearch, "places", lambda: device.titles.search("film"))
     again = partial(device.nearby.by_other_preferences, listing, NO_PREFERENCES, ())
     watched(near, "by_other_preferences", again)
-    watched(PrivateDatabase, "purge", lambda: device.forget(["Film 3 (1963)"]))
-    watched(PrivateDatabase, "purge", device.wipe)
+    watched(PrivateDatabase, "purge", lambda: device.profile.forget(["Film 3 (1963)"]))
+    watched(PrivateDatabase, "purge", device.profile.wipe)
     assert len(kept) == 7
 
 
 def answer_near() -> NearAnswer:
-    cost = PlaceCost.of(SETTINGS.map_noise, Fraction(0), Fraction(0), fresh=False)
+    cost = Cost.of_place(SETTINGS.map_noise, Fraction(0), Fraction(0), fresh=False)
     here = BERLIN.latitude, BERLIN.longitude
     return NearAnswer(
         collection="places",
@@ -455,9 +450,9 @@ def test_a_question_does_nothing_private_between_connect_and_close(
     device = companion(pair, line, tmp_path)
 
     async def play() -> None:
-        await device.ask()
+        await device.titles.ask()
         line.happened.clear()
-        await device.ask()
+        await device.titles.ask()
 
     in_virtual_time(play)
     assert [event for event, _ in line.happened] == [
@@ -481,10 +476,10 @@ def test_private_work_under_way_keeps_a_connection_from_beginning(line: Line) ->
 
 def nearby(
     server: NearServer, line: Line, directory: Path, profile: ProfileStore | None = None
-) -> Nearby:
+) -> Device:
     network = shaped(line)
     library = KeptLibrary.on(Shelf(directory / "held"), network.source, 10**6, network)
-    return Nearby(
+    return Device(
         network,
         SETTINGS,
         library=library,
@@ -516,11 +511,11 @@ def test_near_a_place_the_choice_of_the_pick_is_not_heard_and_the_card_is_kept(
 
     async def play() -> None:
         device = nearby(places, line, tmp_path)
-        await asyncio.to_thread(device.add, "home", BERLIN)
+        await asyncio.to_thread(device.places.add, "home", BERLIN)
         for _ in range(3):
-            assert isinstance(await device.near("places"), NearAnswer)
+            assert isinstance(await device.nearby.ask("places"), NearAnswer)
         again = nearby(places, line, tmp_path)  # another start
-        assert isinstance(await again.near("places", BERLIN), NearAnswer)
+        assert isinstance(await again.nearby.ask("places", BERLIN), NearAnswer)
 
     in_virtual_time(play, clock)
     assert line.gaps()[:3] == [INTERVAL] * 3
@@ -537,12 +532,11 @@ def test_a_card_that_does_not_fit_the_answers_is_forgotten_and_not_asked_for_by_
 
     async def play() -> None:
         device = nearby(places, line, tmp_path)
-        await asyncio.to_thread(device.add, "home", BERLIN)
-        refused = await device.near("places")
-        assert isinstance(refused, Setback)
+        await asyncio.to_thread(device.places.add, "home", BERLIN)
+        refused = await raised(device.nearby.ask("places"))
         assert isinstance(refused.error, Malformed)
         line.spoil = lambda reply: reply
-        assert isinstance(await device.near("places"), NearAnswer)
+        assert isinstance(await device.nearby.ask("places"), NearAnswer)
 
     in_virtual_time(play)
     calls = [event for event, _ in line.happened if event not in {"connect", "close"}]
@@ -574,24 +568,24 @@ def test_what_was_charged_for_an_unnamed_spot_and_not_answered_is_sent_the_next_
 
     async def play() -> None:
         device = nearby(places, line, tmp_path, profile)
-        await device.connect()
+        await device.nearby.connect()
         line.meanwhile = fails
         for _ in range(2):
-            assert isinstance(await device.near("places", BERLIN), Setback)
+            await raised(device.nearby.ask("places", BERLIN))
         line.meanwhile = lambda: None
         assert profile.read().unanswered is not None
         assert told_by(files) != []
         if other_program:
             device = nearby(places, line, tmp_path, ProfileStore(profile.path, SystemBits()))
-        quote = await device.quote("places", BERLIN)
+        quote = await device.nearby.quote("places", BERLIN)
         assert isinstance(quote, Quote)
         assert not quote.fresh
-        assert isinstance(await device.near("places", BERLIN), NearAnswer)
-        assert len(device._signals.charges()) == 1
+        assert isinstance(await device.nearby.ask("places", BERLIN), NearAnswer)
+        assert len(device._signals.entries()) == 1
         assert profile.read().unanswered is None
         assert told_by(files) == []
-        assert isinstance(await device.near("places", BERLIN), NearAnswer)
-        assert len(device._signals.charges()) == 2
+        assert isinstance(await device.nearby.ask("places", BERLIN), NearAnswer)
+        assert len(device._signals.entries()) == 2
 
     in_virtual_time(play)
     assert len(set(line.requests)) == 2
@@ -607,11 +601,10 @@ def test_an_unnamed_spot_that_waits_is_not_lost_by_a_question_that_is_refused(
 
     async def play() -> None:
         device = nearby(places, line, tmp_path, profile)
-        assert isinstance(await device.near("places", BERLIN), Setback)
+        await raised(device.nearby.ask("places", BERLIN))
         kept = profile.read().unanswered
-        device._signals = device._signals.with_caps(Caps(Fraction(1), places_lifetime=Fraction(0)))
-        refused = await device.near("places", Position(48.1, 11.6))
-        assert isinstance(refused, Setback)
+        device.configure(replace(SETTINGS, place_lifetime_cap=Fraction(1, 100)))
+        refused = await raised(device.nearby.ask("places", Position(48.1, 11.6)))
         assert isinstance(refused.error, BudgetExceeded)
         assert profile.read().unanswered == kept is not None
 
@@ -621,7 +614,7 @@ def test_an_unnamed_spot_that_waits_is_not_lost_by_a_question_that_is_refused(
 def test_what_was_refused_is_said_though_another_program_keeps_it_from_being_forgotten(
     pair: Pair, line: Line, places: NearServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Planted bug: an error of the shelf that ends the program in place of the setback."""
+    """Planted bug: an error of the shelf that ends the program in place of the problem."""
 
     async def busy(*_: object) -> None:
         raise ShelfError("another program is fetching what this device holds; wait")
@@ -631,18 +624,18 @@ def test_what_was_refused_is_said_though_another_program_keeps_it_from_being_for
 
     async def play() -> None:
         device = companion(pair, line, tmp_path)
-        await device.ask()
+        await device.titles.ask()
         line.spoil = lambda reply: reply.replace(
             bytes.fromhex(pair.card.catalog_version), bytes(16)
         )
         for _ in range(2):
-            stale = await device.ask()
-            assert isinstance(stale, Setback)
+            stale = await raised(device.titles.ask())
             assert isinstance(stale.error, StaleSpace)
         map_line = Line(places)
         map_line.spoil = lambda reply: reply if b"Item" not in reply else b"\xff"
-        refused = await nearby(places, map_line, tmp_path / "map").near("places", BERLIN)
-        assert isinstance(refused, Setback)
+        refused = await raised(
+            nearby(places, map_line, tmp_path / "map").nearby.ask("places", BERLIN)
+        )
         assert isinstance(refused.error, Malformed)
 
     in_virtual_time(play)

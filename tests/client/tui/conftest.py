@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from client.tui.person import Device
+from client.tui.person import DeviceWorld
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 from textual.notifications import Notification
@@ -44,13 +44,13 @@ def notices_stay(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def device(pair: Pair, tmp_path: Path) -> Device:
+def device(pair: Pair, tmp_path: Path) -> DeviceWorld:
     """Nothing rated, nothing spent."""
-    return Device(pair.card, pair.catalog, tmp_path)
+    return DeviceWorld(pair.card, pair.catalog, tmp_path)
 
 
 @pytest.fixture
-async def rated(device: Device) -> Device:
+async def rated(device: DeviceWorld) -> DeviceWorld:
     """Three films are rated: a liking for the lower left of the map."""
     await device.rated(film_2=5, film_6=4, film_11=1)
     return device

@@ -26,7 +26,7 @@ from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew.protocol.utility_table import UtilityTable
 from askew.wire.held import held_files
-from askew_client.device.device import Companion
+from askew_client.device.device import Device
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.config import ConfigFile, configured, read_file
 from askew_client.settings.settings import ClientSettings
@@ -91,7 +91,7 @@ class Network(LocalTransport):
         return await super().retrieve(query, card)
 
 
-class Device:
+class DeviceWorld:
     """Everything of one person that outlives the app: the stores, the server, the calendar."""
 
     def __init__(self, card: ModelCard, catalog: Catalog, directory: Path) -> None:
@@ -104,9 +104,9 @@ class Device:
         self.file = ConfigFile(directory / "config.toml")
         self.profile = ProfileStore(directory / "profile.sqlite", SystemBits())
 
-    def companion(self) -> Companion:
+    def companion(self) -> Device:
         """A companion of this device, as the app or a test opens one."""
-        return Companion(
+        return Device(
             ShapedTransport(lambda: self.network),
             self.settings,
             library=FetchedAnew(self.network, self.settings.byte_budget),
@@ -119,9 +119,9 @@ class Device:
     async def rated(self, **stars: float) -> None:
         """Rate films by their number: film_4=5."""
         companion = self.companion()
-        await companion.connect()
+        await companion.titles.connect()
         for name, rating in stars.items():
-            companion.rate(f"Film {name.removeprefix('film_')}", rating)
+            companion.profile.rate(f"Film {name.removeprefix('film_')}", rating)
 
     @asynccontextmanager
     async def opened(
@@ -130,7 +130,7 @@ class Device:
         """The app of this device, with a person before it."""
 
         @asynccontextmanager
-        async def companion() -> AsyncIterator[Companion]:
+        async def companion() -> AsyncIterator[Device]:
             yield self.companion()
 
         keys = configured({}, {}, read_file(self.file.path)).keys
@@ -185,7 +185,7 @@ class Person:
 
     def _ends(self, worker: Worker[object]) -> bool:
         """What is private waits, too, while a connection is open."""
-        device = self.app.companion
+        device = self.app.device
         connected = device is not None and device._network.guard.connected
         asks = isinstance(self.app.screen, ConfirmScreen) and worker.group == "ask"
         silent = asks or (self.network.silent and (connected or worker.group == "ask"))

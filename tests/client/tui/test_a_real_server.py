@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from client.tui.person import Network, Person
 
-from askew_client.device.device import Companion
-from askew_client.opening import open_companion
+from askew_client.device.device import Device
+from askew_client.opening import open_device
 from askew_client.settings.settings import ClientSettings
 from askew_client.transport import grpc as grpc_transport
 from askew_client.tui.app import AskewApp
@@ -25,9 +25,9 @@ async def test_somebody_rates_and_asks_a_real_server_or_is_told_that_there_is_no
     monkeypatch.setattr(grpc_transport, "PATIENCE", 0.3)
 
     @asynccontextmanager
-    async def opened() -> AsyncIterator[Companion]:
+    async def opened() -> AsyncIterator[Device]:
         settings = ClientSettings(mode="query")
-        async with open_companion(settings, server=address, directory=tmp_path) as companion:
+        async with open_device(settings, server=address, directory=tmp_path) as companion:
             yield companion
 
     app = AskewApp(opened)

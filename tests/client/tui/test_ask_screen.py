@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from client.tui.person import SETTINGS, Device, Person
+from client.tui.person import SETTINGS, DeviceWorld, Person
 from textual.widgets import Static
 
 from askew.errors import (
@@ -39,7 +39,7 @@ def waiting(person: Person) -> bool:
     return person.app.get_screen_stack("ask")[0].has_class("-waiting")
 
 
-async def test_one_key_asks_and_everything_that_happened_can_be_seen(rated: Device) -> None:
+async def test_one_key_asks_and_everything_that_happened_can_be_seen(rated: DeviceWorld) -> None:
     async with rated.opened() as person:
         await person.press("f3")
         person.reads("Nothing has left yet", "your pick", "never sent")
@@ -52,10 +52,10 @@ async def test_one_key_asks_and_everything_that_happened_can_be_seen(rated: Devi
         person.reads("SIMULATED")
     (query,) = rated.network.asked
     assert query.k == len(ranking) == 4
-    assert [charge.epsilon for charge in rated.signals.charges()] == [8]
+    assert [charge.epsilon for charge in rated.signals.entries()] == [8]
 
 
-async def test_the_signal_stands_beside_the_truth_on_every_coordinate(rated: Device) -> None:
+async def test_the_signal_stands_beside_the_truth_on_every_coordinate(rated: DeviceWorld) -> None:
     async with rated.opened() as person:
         await person.press("f3", "a")
         departure = person.app.screen.query_one(NumberLines).departure
@@ -68,7 +68,9 @@ async def test_the_signal_stands_beside_the_truth_on_every_coordinate(rated: Dev
     assert departure.values == signal.values
 
 
-async def test_asking_again_sends_the_same_signal_and_costs_nothing_more(rated: Device) -> None:
+async def test_asking_again_sends_the_same_signal_and_costs_nothing_more(
+    rated: DeviceWorld,
+) -> None:
     async with rated.opened() as person:
         await person.press("f3", "enter")
         await person.press("a")
@@ -78,7 +80,7 @@ async def test_asking_again_sends_the_same_signal_and_costs_nothing_more(rated: 
 
 
 async def test_results_arrive_in_an_order_that_says_nothing_and_are_ranked_then(
-    rated: Device,
+    rated: DeviceWorld,
 ) -> None:
     async with rated.opened() as person:
         await person.press("f3", "a")
@@ -93,7 +95,7 @@ async def test_results_arrive_in_an_order_that_says_nothing_and_are_ranked_then(
         person.reads("◀ your pick")
 
 
-async def test_with_animation_the_results_come_one_after_the_other(rated: Device) -> None:
+async def test_with_animation_the_results_come_one_after_the_other(rated: DeviceWorld) -> None:
     async with rated.opened() as person:
         person.app.animation_level = "full"
         await person.press("f3", "a")
@@ -104,23 +106,23 @@ async def test_with_animation_the_results_come_one_after_the_other(rated: Device
         assert max(seen) == 4
 
 
-async def test_who_rated_nothing_asks_like_anybody_else_and_is_told_so(device: Device) -> None:
+async def test_who_rated_nothing_asks_like_anybody_else_and_is_told_so(device: DeviceWorld) -> None:
     """Planted bug: an app that falls silent, by which a server learns that nothing is rated."""
     async with device.opened() as person:
         await person.press("f3", "a")
         person.reads("You have rated nothing", "anybody", "◀ your pick", "Spent 8 of 48")
     assert len(device.network.asked) == 1
-    assert [charge.epsilon for charge in device.signals.charges()] == [8]
+    assert [charge.epsilon for charge in device.signals.entries()] == [8]
 
 
-async def test_the_price_is_shown_before_anything_is_sent(rated: Device) -> None:
+async def test_the_price_is_shown_before_anything_is_sent(rated: DeviceWorld) -> None:
     async with rated.opened(size=(120, 40)) as person:
         await person.press("f3")
         person.reads(
             "Asking draws the signal of 2026-11", "8 between any two", "Spent before it: 0"
         )
         assert rated.network.asked == []
-        assert rated.signals.charges() == ()
+        assert rated.signals.entries() == ()
         await person.press("a")
     async with rated.opened(size=(120, 40)) as person:
         await person.press("f3")
@@ -137,27 +139,27 @@ async def asks_first(person: Person) -> None:
 @pytest.mark.parametrize("answered", [False, True], ids=["price on the screen", "answer over it"])
 @pytest.mark.parametrize("yes", [True, False], ids=["yes", "no"])
 async def test_a_month_that_ends_after_the_price_was_shown_is_charged_on_a_yes_alone(
-    rated: Device, yes: bool, answered: bool
+    rated: DeviceWorld, yes: bool, answered: bool
 ) -> None:
     """Planted bugs: a question that is not of its quote's month; a price of another month that is
     taken in silence, behind the answer that hides it.
     """
     async with rated.opened(size=(120, 40)) as person:
         await person.press("f3", *("a" if answered else ""))
-        before = [charge.slot for charge in rated.signals.charges()]
+        before = [charge.slot for charge in rated.signals.entries()]
         rated.today = datetime.date(2026, 12, 1)
         await asks_first(person)
         person.reads("Asking draws the signal of 2026-12 and costs", "8 between any two people")
         assert person.shows("not what was shown before") is not answered
-        assert [charge.slot for charge in rated.signals.charges()] == before
+        assert [charge.slot for charge in rated.signals.entries()] == before
         await person.press("y" if yes else "n")
         person.reads("Drawn just now" if yes else "not asked: nothing was drawn, charged or sent")
-    charged = [charge.slot for charge in rated.signals.charges()]
+    charged = [charge.slot for charge in rated.signals.entries()]
     assert charged == [*before, *(["2026-12"] if yes else [])]
 
 
 async def test_an_edition_that_turns_a_free_answer_into_a_signal_is_shown_first(
-    rated: Device,
+    rated: DeviceWorld,
 ) -> None:
     """The app said "Nothing leaves this device", a timer fetched an edition, and one key charged.
     Planted bug: a price that is asked for and taken with the same key.
@@ -166,19 +168,19 @@ async def test_an_edition_that_turns_a_free_answer_into_a_signal_is_shown_first(
     async with rated.opened(size=(120, 40)) as person:
         await person.press("f3")
         person.reads("Nothing leaves this device when you ask.")
-        device = person.app.companion
+        device = person.app.device
         assert device is not None
         device.configure(SETTINGS)  # as if a new card proposed a signal by these very settings
         await asks_first(person)
         person.reads("not what was shown before", "Asking draws the signal of 2026-11")
-        assert (rated.network.asked, rated.signals.charges()) == ([], ())
+        assert (rated.network.asked, rated.signals.entries()) == ([], ())
         await person.press("n")
-        assert (rated.network.asked, rated.signals.charges()) == ([], ())
+        assert (rated.network.asked, rated.signals.entries()) == ([], ())
 
 
 @pytest.mark.parametrize(("yes", "asked"), [(True, 2), (False, 1)], ids=["yes", "no"])
 async def test_a_second_space_in_one_month_is_asked_about_first(
-    rated: Device, pair_in_a_space: Callable[..., Pair], yes: bool, asked: int
+    rated: DeviceWorld, pair_in_a_space: Callable[..., Pair], yes: bool, asked: int
 ) -> None:
     """Planted bug: one key that pays for every space that a server thinks of."""
     async with rated.opened() as person:
@@ -190,10 +192,10 @@ async def test_a_second_space_in_one_month_is_asked_about_first(
         person.reads("second space")
         await asks_first(person)
         person.reads("another feature space already")
-        assert len(rated.signals.charges()) == 1
+        assert len(rated.signals.entries()) == 1
         await person.press("y" if yes else "n")
         assert person.shows("◀ your pick") == yes
-    assert len(rated.network.asked) == len(rated.signals.charges()) == asked
+    assert len(rated.network.asked) == len(rated.signals.entries()) == asked
 
 
 # What happened, in words, and what to do.
@@ -209,7 +211,7 @@ FAILURES = [
 
 @pytest.mark.parametrize(("failure", "words"), FAILURES, ids=lambda each: type(each).__name__)
 async def test_every_failure_is_calm_says_what_to_do_and_the_next_question_works(
-    rated: Device, failure: AskewError, words: tuple[str, ...]
+    rated: DeviceWorld, failure: AskewError, words: tuple[str, ...]
 ) -> None:
     async with rated.opened() as person:
         rated.network.failure = failure
@@ -219,11 +221,11 @@ async def test_every_failure_is_calm_says_what_to_do_and_the_next_question_works
         await person.press("a")
         assert not person.app.screen.query_one(Notice).display
         person.reads("◀ your pick", "Sent again")
-    assert len(rated.signals.charges()) == 1
+    assert len(rated.signals.entries()) == 1
 
 
 async def test_a_refused_budget_says_why_and_names_the_day_of_the_next_slot(
-    rated: Device,
+    rated: DeviceWorld,
 ) -> None:
     rated.settings = replace(SETTINGS, lifetime_cap=Fraction(12))
     rated.signals = rated.signals.with_caps(rated.settings.caps)
@@ -238,7 +240,7 @@ async def test_a_refused_budget_says_why_and_names_the_day_of_the_next_slot(
     assert len(rated.network.asked) == 1
 
 
-async def test_without_a_server_the_profile_is_still_there_to_be_seen(rated: Device) -> None:
+async def test_without_a_server_the_profile_is_still_there_to_be_seen(rated: DeviceWorld) -> None:
     rated.network.unreachable = Unreachable("no connection to the server")
     async with rated.opened() as person:
         person.reads("The server cannot be reached", "3 titles rated", "these are your")
@@ -251,7 +253,7 @@ async def test_without_a_server_the_profile_is_still_there_to_be_seen(rated: Dev
 
 
 async def test_a_question_that_finds_the_server_back_brings_the_catalog_too(
-    rated: Device,
+    rated: DeviceWorld,
 ) -> None:
     rated.network.unreachable = Unreachable("no connection to the server")
     async with rated.opened() as person:
@@ -265,7 +267,7 @@ async def test_a_question_that_finds_the_server_back_brings_the_catalog_too(
         person.reads("12 found", "◂", "▸")
 
 
-async def test_a_server_that_never_answers_leaves_everything_else_alive(rated: Device) -> None:
+async def test_a_server_that_never_answers_leaves_everything_else_alive(rated: DeviceWorld) -> None:
     """Planted bug: awaiting the network in the handler of the key."""
     rated.network.silent = True
     async with rated.opened() as person:
@@ -284,10 +286,10 @@ async def test_a_server_that_never_answers_leaves_everything_else_alive(rated: D
         await person.press("a")
         person.reads("◀ your pick")
     assert rated.network.asked[0] == rated.network.asked[1]
-    assert len(rated.signals.charges()) == 1
+    assert len(rated.signals.entries()) == 1
 
 
-async def test_asking_again_stops_the_question_before(rated: Device) -> None:
+async def test_asking_again_stops_the_question_before(rated: DeviceWorld) -> None:
     rated.network.silent = True
     async with rated.opened() as person:
         await person.press("f3")
@@ -297,7 +299,7 @@ async def test_asking_again_stops_the_question_before(rated: Device) -> None:
     assert rated.network.stopped == 3
 
 
-async def test_going_to_another_screen_stops_the_question(rated: Device) -> None:
+async def test_going_to_another_screen_stops_the_question(rated: DeviceWorld) -> None:
     rated.network.silent = True
     async with rated.opened() as person:
         await person.press("f3")
@@ -310,7 +312,7 @@ async def test_going_to_another_screen_stops_the_question(rated: Device) -> None
         person.reads("stopped")
 
 
-async def test_leaving_the_app_while_it_waits_leaves_nothing_running(rated: Device) -> None:
+async def test_leaving_the_app_while_it_waits_leaves_nothing_running(rated: DeviceWorld) -> None:
     rated.network.silent = True
     async with rated.opened() as person:
         await person.press("f3")
@@ -320,7 +322,7 @@ async def test_leaving_the_app_while_it_waits_leaves_nothing_running(rated: Devi
     assert person.app.return_code == 0
 
 
-async def test_an_answer_that_comes_too_late_is_not_shown(rated: Device) -> None:
+async def test_an_answer_that_comes_too_late_is_not_shown(rated: DeviceWorld) -> None:
     async with rated.opened() as person:
         await person.press("f3", "a")
         shown = results(person).results
@@ -335,7 +337,7 @@ async def test_on_a_cold_start_the_person_reads_which_release_the_list_is_from(
 ) -> None:
     """Planted bug: a line of one row, which ends before the release."""
     source = "well-known films with SIMULATED ratings; newcomers see release 1 of clicks first"
-    device = Device(replace(pair.card, source=source), pair.catalog, tmp_path)
+    device = DeviceWorld(replace(pair.card, source=source), pair.catalog, tmp_path)
     async with device.opened() as person:
         await person.press("f3", "a")
         person.reads(source, "You have rated nothing")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from client.tui.person import TODAY, Device
+from client.tui.person import TODAY, DeviceWorld
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -41,22 +41,22 @@ HOSTILE = (
 
 
 @pytest.fixture
-async def hostile(pair: Pair, tmp_path: Path) -> Device:
+async def hostile(pair: Pair, tmp_path: Path) -> DeviceWorld:
     """Every title of the catalog is hostile; three are rated."""
     items = tuple(Item(title, None, (title[:40],)) for title in HOSTILE)
     catalog = replace(pair.catalog, items=items)
     card = replace(pair.card, catalog_version=catalog.version, source="[@click=app.quit]x[/]")
-    device = Device(card, catalog, tmp_path)
+    device = DeviceWorld(card, catalog, tmp_path)
     companion = device.companion()
-    await companion.connect()
+    await companion.titles.connect()
     for title, rating in zip(HOSTILE, (5, 4, 5, 1), strict=False):
-        companion.rate(title, rating)
+        companion.profile.rate(title, rating)
     return device
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=str)
 async def test_every_screen_shows_hostile_titles_as_they_are(
-    hostile: Device, size: tuple[int, int]
+    hostile: DeviceWorld, size: tuple[int, int]
 ) -> None:
     """Planted bug: one Static or OptionList that parses markup; "[/]" alone would end the app."""
     async with hostile.opened(size=size) as person:
@@ -64,7 +64,7 @@ async def test_every_screen_shows_hostile_titles_as_they_are(
         await person.press("f3")
         await person.press("a")
         person.reads("[@click=app.quit]x[/]")
-        answer = hostile.companion().history()[0]
+        answer = hostile.companion().profile.history()[0]
         person.reads(*(fitted(label, 20)[:8].rstrip() for label in answer.labels))
         await person.press("f4")
         await person.press("f5")
@@ -75,7 +75,9 @@ async def test_every_screen_shows_hostile_titles_as_they_are(
     assert person.app.return_code is None
 
 
-async def test_past_answers_with_hostile_titles_are_listed_and_looked_at(hostile: Device) -> None:
+async def test_past_answers_with_hostile_titles_are_listed_and_looked_at(
+    hostile: DeviceWorld,
+) -> None:
     def answered(document: ProfileDocument) -> ProfileDocument:
         for title in HOSTILE:
             document = document.answered(PastAnswer(TODAY, "2026-11", HOSTILE, title))
@@ -90,7 +92,7 @@ async def test_past_answers_with_hostile_titles_are_listed_and_looked_at(hostile
         person.reads("1 [@click=app.quit]click me[/] ◀ your pick")
 
 
-async def test_a_click_on_a_title_only_chooses_it(hostile: Device) -> None:
+async def test_a_click_on_a_title_only_chooses_it(hostile: DeviceWorld) -> None:
     async with hostile.opened() as person:
         titles = person.app.screen.query_one(TitleList)
         for row in range(len(HOSTILE)):
@@ -99,7 +101,7 @@ async def test_a_click_on_a_title_only_chooses_it(hostile: Device) -> None:
         assert person.app.is_running
 
 
-async def test_every_line_keeps_its_stars_in_their_column(hostile: Device) -> None:
+async def test_every_line_keeps_its_stars_in_their_column(hostile: DeviceWorld) -> None:
     """A wide or an endless title moves no stars, so that a click rates what it seems to rate."""
     async with hostile.opened() as person:
         titles = person.app.screen.query_one(TitleList)
@@ -110,7 +112,7 @@ async def test_every_line_keeps_its_stars_in_their_column(hostile: Device) -> No
             assert line.crop(width - 7, width - 2).text in {"·····", "★★★★★", "★★★★·", "★····"}
 
 
-async def test_hostile_titles_can_be_searched_rated_and_undone(hostile: Device) -> None:
+async def test_hostile_titles_can_be_searched_rated_and_undone(hostile: DeviceWorld) -> None:
     async with hostile.opened() as person:
         await person.press("down", "5", "down", "l", "down", "x", "u", "u", "u")
         await person.press("slash", "left_square_bracket", "slash")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from client.tui.person import Device
+from client.tui.person import DeviceWorld
 from textual.widgets import Button, Input, OptionList
 
 from askew_client.tui.screens.frame import TABS, FrameScreen
@@ -16,7 +16,7 @@ MODES = [tab.mode for tab in TABS]
 
 @pytest.mark.parametrize("tab", TABS, ids=lambda tab: tab.mode)
 async def test_every_screen_has_a_key_a_help_and_a_place_in_the_header(
-    device: Device, tab: object
+    device: DeviceWorld, tab: object
 ) -> None:
     assert isinstance(tab, type(TABS[0]))
     async with device.opened() as person:
@@ -32,7 +32,7 @@ async def test_every_screen_has_a_key_a_help_and_a_place_in_the_header(
         assert person.app.screen is screen
 
 
-async def test_the_header_is_clicked(device: Device) -> None:
+async def test_the_header_is_clicked(device: DeviceWorld) -> None:
     async with device.opened() as person:
         row = person.sees().splitlines()[0]
         for tab in TABS[::-1]:
@@ -40,7 +40,9 @@ async def test_the_header_is_clicked(device: Device) -> None:
             assert person.app.current_mode == tab.mode
 
 
-async def test_the_line_of_the_header_is_bent_under_the_screen_that_shows(device: Device) -> None:
+async def test_the_line_of_the_header_is_bent_under_the_screen_that_shows(
+    device: DeviceWorld,
+) -> None:
     async with device.opened() as person:
         for tab in TABS:
             person.app.action_go(tab.mode)
@@ -51,7 +53,7 @@ async def test_the_line_of_the_header_is_bent_under_the_screen_that_shows(device
             assert len(line) == 80
 
 
-async def test_brackets_step_through_the_screens_and_around(device: Device) -> None:
+async def test_brackets_step_through_the_screens_and_around(device: DeviceWorld) -> None:
     async with device.opened() as person:
         await person.press("escape")
         seen = []
@@ -64,7 +66,7 @@ async def test_brackets_step_through_the_screens_and_around(device: Device) -> N
         assert person.app.current_mode == MODES[-1]
 
 
-async def test_tab_alone_reaches_every_part_of_every_screen(rated: Device) -> None:
+async def test_tab_alone_reaches_every_part_of_every_screen(rated: DeviceWorld) -> None:
     """Planted bug: a part that takes the mouse but no focus."""
     parts = (Button, Input, OptionList, Slider, TitleList)
     async with rated.opened(size=(120, 40)) as person:
@@ -83,7 +85,7 @@ async def test_tab_alone_reaches_every_part_of_every_screen(rated: Device) -> No
             assert wanted <= reached, mode
 
 
-async def test_an_answer_and_its_cost_without_a_mouse(device: Device) -> None:
+async def test_an_answer_and_its_cost_without_a_mouse(device: DeviceWorld) -> None:
     async with device.opened() as person:
         await person.write("film 4")
         await person.press("enter", "5")
@@ -100,7 +102,9 @@ async def test_an_answer_and_its_cost_without_a_mouse(device: Device) -> None:
     ("words", "mode"),
     [("go to privacy", "privacy"), ("go to history", "history"), ("go to settings", "settings")],
 )
-async def test_the_command_palette_goes_to_a_screen(device: Device, words: str, mode: str) -> None:
+async def test_the_command_palette_goes_to_a_screen(
+    device: DeviceWorld, words: str, mode: str
+) -> None:
     async with device.opened() as person:
         await person.press("ctrl+p")
         await person.write(words)
@@ -111,7 +115,7 @@ async def test_the_command_palette_goes_to_a_screen(device: Device, words: str, 
             await person.pilot.pause()
 
 
-async def test_every_screen_adds_its_own_commands_to_the_palette(device: Device) -> None:
+async def test_every_screen_adds_its_own_commands_to_the_palette(device: DeviceWorld) -> None:
     async with device.opened() as person:
         offered = {}
         for mode in MODES:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from client.tui.person import Device
+from client.tui.person import DeviceWorld
 from textual._xterm_parser import XTermParser
 from textual.binding import Binding
 from textual.events import Key
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from client.conftest import Askew
 
 
-def stars(device: Device) -> dict[str, float | None]:
-    return {rated.label: rated.rating for rated in device.companion().ratings()}
+def stars(device: DeviceWorld) -> dict[str, float | None]:
+    return {rated.label: rated.rating for rated in device.companion().profile.ratings()}
 
 
 async def test_every_key_of_the_titles_works_with_alt_while_a_search_is_typed(
-    device: Device,
+    device: DeviceWorld,
 ) -> None:
     async with device.opened() as person:
         await person.write("film 4")
@@ -49,7 +49,9 @@ async def test_every_key_of_the_titles_works_with_alt_while_a_search_is_typed(
         person.reads("1 rated")
 
 
-async def test_a_letter_that_a_terminal_sends_along_with_alt_is_not_typed(device: Device) -> None:
+async def test_a_letter_that_a_terminal_sends_along_with_alt_is_not_typed(
+    device: DeviceWorld,
+) -> None:
     """Planted bug: Textual's own field, which types the 5 of Alt+5 and never sees the key."""
     async with device.opened() as person:
         search = person.app.screen.query_one(Input)
@@ -60,7 +62,7 @@ async def test_a_letter_that_a_terminal_sends_along_with_alt_is_not_typed(device
 
 
 async def test_what_a_terminal_sends_for_alt_and_a_digit_is_that_key_and_a_pound_is_text(
-    device: Device, monkeypatch: pytest.MonkeyPatch
+    device: DeviceWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Planted bug: Textual's table, by which Alt+3 is a British keyboard's pound sign."""
     monkeypatch.setattr("textual.constants.ESCAPE_DELAY", 0.0)
@@ -74,7 +76,7 @@ async def test_what_a_terminal_sends_for_alt_and_a_digit_is_that_key_and_a_pound
         assert [each.character for each in typed if isinstance(each, Key)] == ["£"]
 
 
-async def test_the_footer_names_only_keys_that_do_what_it_says(device: Device) -> None:
+async def test_the_footer_names_only_keys_that_do_what_it_says(device: DeviceWorld) -> None:
     """Planted bug: "? Help" below a search, in which a question mark is text."""
     async with device.opened() as person:
         footer = person.app.screen.query_one(Footer)
@@ -87,7 +89,7 @@ async def test_the_footer_names_only_keys_that_do_what_it_says(device: Device) -
         assert all(part in row for part in (" 1-5 Rate", " x Unrate", "? Help"))
 
 
-async def test_r_connects_again_after_a_failure_and_only_then(device: Device) -> None:
+async def test_r_connects_again_after_a_failure_and_only_then(device: DeviceWorld) -> None:
     device.network.unreachable = Unreachable("nobody answers at 127.0.0.1:7571")
     async with device.opened() as person:
         person.reads("The server cannot be reached.", "r tries again")
@@ -102,7 +104,7 @@ async def test_r_connects_again_after_a_failure_and_only_then(device: Device) ->
 
 
 async def test_alt_r_connects_again_from_the_search_and_says_so_if_it_fails(
-    device: Device,
+    device: DeviceWorld,
 ) -> None:
     device.network.unreachable = Unreachable("nobody answers at 127.0.0.1:7571")
     async with device.opened() as person:
@@ -113,7 +115,7 @@ async def test_alt_r_connects_again_from_the_search_and_says_so_if_it_fails(
         person.reads("12 found")
 
 
-async def test_a_key_of_ones_own_takes_the_place_of_the_default(device: Device) -> None:
+async def test_a_key_of_ones_own_takes_the_place_of_the_default(device: DeviceWorld) -> None:
     device.file.path.write_text('[keys]\nlike = "f7"\nonly-rated = "ctrl+o,g"\n')
     async with device.opened() as person:
         await person.press("f7")
@@ -127,7 +129,7 @@ async def test_a_key_of_ones_own_takes_the_place_of_the_default(device: Device) 
 
 
 def test_the_command_gives_the_app_the_keys_of_the_configuration(
-    device: Device, askew: Askew, monkeypatch: pytest.MonkeyPatch
+    device: DeviceWorld, askew: Askew, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     device.file.path.write_text('[keys]\nlike = "f7"\n')
     given: list[object] = []

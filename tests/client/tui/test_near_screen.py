@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pytest
-from client.tui.person import SETTINGS, Device, Network, Person
+from client.tui.person import SETTINGS, DeviceWorld, Network, Person
 from mechanisms.streams import ShakeBits
 from textual.widgets import Button, Input
 
@@ -21,7 +21,7 @@ from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew.spaces.map import Position
-from askew_client.device.device import Companion
+from askew_client.device.device import Device
 from askew_client.transport.in_process import LocalPlaces
 from askew_client.tui.screens.near_work import (
     Looked,
@@ -36,7 +36,7 @@ from askew_client.tui.simulation import simulated_places
 from askew_client.tui.widgets.controls import Choice
 from askew_client.tui.widgets.place_map import PlaceMap, PlacePicker
 from askew_client.tui.widgets.results import NearList
-from askew_client.views.quote import NearAnswer
+from askew_client.views.answers import NearAnswer
 
 if TYPE_CHECKING:
     from client.conftest import Pair
@@ -82,11 +82,11 @@ class Town(Network):
 class Near:
     """A device with a region, and a server of places."""
 
-    device: Device
+    device: DeviceWorld
     network: Town
 
     @property
-    def companion(self) -> Companion:
+    def companion(self) -> Device:
         return self.device.companion()
 
     @asynccontextmanager
@@ -105,7 +105,7 @@ def simulated() -> LocalPlaces:
 @pytest.fixture
 def near(pair: Pair, tmp_path: Path, simulated: LocalPlaces) -> Near:
     """Nothing named, nothing spent."""
-    device = Device(pair.card, pair.catalog, tmp_path)
+    device = DeviceWorld(pair.card, pair.catalog, tmp_path)
     network = Town(pair.card, pair.catalog, simulated)
     device.network, device.settings = network, replace(SETTINGS, region="DE", near_k=5)
     device.bits = ShakeBits("near")  # other noise may point to another town
@@ -115,7 +115,7 @@ def near(pair: Pair, tmp_path: Path, simulated: LocalPlaces) -> Near:
 @pytest.fixture
 def at_home(near: Near) -> Near:
     """A place is named."""
-    near.companion.nearby.add("home", HOME)
+    near.companion.places.add("home", HOME)
     return near
 
 
@@ -147,7 +147,7 @@ async def test_one_key_asks_and_the_results_stand_in_the_persons_own_order(at_ho
             result.coordinates for result in answer.results
         ]
     (query,) = at_home.network.asked
-    (place,) = at_home.companion.nearby.places()
+    (place,) = at_home.companion.places.places()
     sent = query.signal.position()
     assert (query.k, (sent.latitude, sent.longitude)) == (5, place.sent)
     assert spent(at_home) == before
@@ -190,11 +190,11 @@ async def test_a_level_and_a_k_are_played_here_before_anything_is_sent(at_home: 
         person.reads("With k = 64 the nearest query point")
         assert at_home.network.asked == []
         assert spent(at_home) == before
-        assert person.app.companion is not None
-        assert person.app.companion.settings == at_home.device.settings
+        assert person.app.device is not None
+        assert person.app.device.settings == at_home.device.settings
         await person.press("w")
         person.reads("From now on: level county", "64 results")
-        settings = person.app.companion.settings
+        settings = person.app.device.settings
         assert (settings.level, settings.near_k) == ("county", 64)
     assert spent(at_home) == before
     assert 'level = "county"' in at_home.device.file.path.read_text()
@@ -227,9 +227,9 @@ async def test_a_place_is_typed_or_picked_on_the_map_and_charged_when_the_person
         assert spent(near) == 0
         await person.click("#keep")
         person.reads("Drawn and charged", "home")
-    (place,) = near.companion.nearby.places()
+    (place,) = near.companion.places.places()
     assert place.true == pytest.approx((cursor.latitude, cursor.longitude), abs=1e-4)
-    assert spent(near) == place.cost.epsilon_per_km  # type: ignore[union-attr]
+    assert spent(near) == place.cost.epsilon  # type: ignore[union-attr]
 
 
 async def test_a_town_is_a_position_and_what_an_unclear_one_may_mean_is_listed(
@@ -250,7 +250,7 @@ async def test_a_town_is_a_position_and_what_an_unclear_one_may_mean_is_listed(
         assert cursor is not None
         assert (cursor.latitude, cursor.longitude) == pytest.approx((50.93, 6.95), abs=1e-6)
         await person.click("#keep")
-    (place,) = near.companion.nearby.places()
+    (place,) = near.companion.places.places()
     assert place.true == (50.93, 6.95)
 
 
@@ -265,10 +265,10 @@ async def test_a_place_moves_with_a_new_charge_and_is_forgotten_without_a_refund
         await person.click("#keep")
         assert spent(at_home) == 2 * once
         await person.press("f", "n")
-        assert len(at_home.companion.nearby.places()) == 1
+        assert len(at_home.companion.places.places()) == 1
         await person.press("f", "y")
         person.reads("Add a place with n")
-    assert at_home.companion.nearby.places() == ()
+    assert at_home.companion.places.places() == ()
     assert spent(at_home) == 2 * once
 
 
@@ -334,7 +334,7 @@ def test_what_is_private_does_not_show_in_messages(at_home: Near) -> None:
     device = at_home.companion
     outlook = outlook_of(device, "home", "town", 5, what_if=False)
     answer = NearAnswer("food", "s", True, 1, (), True, (51.0, 7.0), (50.9375, 6.9603), None)  # type: ignore[arg-type]
-    draft = PlaceDraft("home", HOME, "DE", device.nearby.price())
+    draft = PlaceDraft("home", HOME, "DE", device.places.price())
     for value in (
         Looked(outlook),
         outlook,
@@ -349,7 +349,7 @@ def test_what_is_private_does_not_show_in_messages(at_home: Near) -> None:
 
 def test_an_outlook_is_a_picture_of_the_stored_signal_unless_it_is_what_if(at_home: Near) -> None:
     device = at_home.companion
-    (place,) = device.nearby.places()
+    (place,) = device.places.places()
     stored = outlook_of(device, "home", "town", 5, what_if=False)
     assert stored.scene.heat_map is not None
     assert (
@@ -361,7 +361,7 @@ def test_an_outlook_is_a_picture_of_the_stored_signal_unless_it_is_what_if(at_ho
     assert isinstance(other, Outlook)
     assert other.scene.heat_map is not None
     assert other.scene.heat_map.signal == HOME
-    assert spent(at_home) == place.cost.epsilon_per_km  # type: ignore[union-attr]
+    assert spent(at_home) == place.cost.epsilon  # type: ignore[union-attr]
 
 
 def test_a_typed_position_is_two_numbers_and_no_message_repeats_it() -> None:
@@ -412,7 +412,7 @@ async def test_a_place_is_added_at_the_price_that_stands_beside_it_and_at_no_oth
         screen.query_one("#name", Input).value = "second"
         screen.query_one("#position", Input).value = "48.1, 11.6"
         near.device.settings = replace(near.device.settings, region="DE")
-        near.companion.nearby.add("third", HOME)  # another program: the price is another one now
+        near.companion.places.add("third", HOME)  # another program: the price is another one now
         await person.settled()
         await person.click("#keep")
         person.reads("price that was shown is void")

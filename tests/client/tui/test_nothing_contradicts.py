@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from client.tui.person import Device
+from client.tui.person import DeviceWorld
 
 from askew.catalog.item import Item
 from askew.errors import Unreachable
@@ -14,7 +14,7 @@ def nobody() -> Unreachable:
     return Unreachable("nobody answers at 127.0.0.1:7571")
 
 
-async def test_an_offline_profile_does_not_say_that_nothing_is_rated(rated: Device) -> None:
+async def test_an_offline_profile_does_not_say_that_nothing_is_rated(rated: DeviceWorld) -> None:
     rated.network.unreachable = nobody()
     async with rated.opened() as person:
         person.reads("3 titles rated", "these are your ratings", "Bars need the catalog")
@@ -26,7 +26,7 @@ async def test_an_offline_profile_does_not_say_that_nothing_is_rated(rated: Devi
 
 
 async def test_an_offline_profile_without_ratings_asks_for_none_that_it_cannot_take(
-    device: Device,
+    device: DeviceWorld,
 ) -> None:
     device.network.unreachable = nobody()
     async with device.opened() as person:
@@ -35,7 +35,7 @@ async def test_an_offline_profile_without_ratings_asks_for_none_that_it_cannot_t
         assert not person.shows("titles that you know")
 
 
-async def test_ratings_that_this_catalog_lacks_are_ratings_all_the_same(rated: Device) -> None:
+async def test_ratings_that_this_catalog_lacks_are_ratings_all_the_same(rated: DeviceWorld) -> None:
     items = tuple(Item(f"Other {n}") for n in range(12))
     catalog = replace(rated.network._catalog, items=items)
     card = replace(rated.network._card, catalog_version=catalog.version)
@@ -46,7 +46,7 @@ async def test_ratings_that_this_catalog_lacks_are_ratings_all_the_same(rated: D
 
 
 async def test_a_removed_rating_is_kept_by_undo_and_forgotten_for_good_on_a_second_key(
-    rated: Device,
+    rated: DeviceWorld,
 ) -> None:
     async with rated.opened() as person:
         await person.press("f3", "a", "f2", "escape", "o")
@@ -66,5 +66,5 @@ async def test_a_removed_rating_is_kept_by_undo_and_forgotten_for_good_on_a_seco
     assert len(rated.network.asked) == 1
 
 
-def labels(device: Device) -> set[str]:
-    return {rated.label for rated in device.companion().ratings()}
+def labels(device: DeviceWorld) -> set[str]:
+    return {rated.label for rated in device.companion().profile.ratings()}

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
-from client.tui.person import Device, Network, Person
+from client.tui.person import DeviceWorld, Network, Person
 from client.tui.test_pictures import SteadyBits
 
 from askew.catalog.item import Item
@@ -15,7 +15,7 @@ from askew.errors import Unreachable
 from askew_client.settings.settings import ClientSettings
 from askew_client.tui.app import AskewApp
 from askew_client.tui.screens.frame import TABS
-from askew_client.tui.simulation import simulated_companion
+from askew_client.tui.simulation import simulated_device
 from askew_client.tui.widgets.header import Window
 from askew_client.tui.widgets.results import ResultList
 from askew_client.tui.widgets.title_list import TitleList
@@ -30,7 +30,7 @@ async def demo(
     """The demo's person, with ten ratings, two directions and eight results."""
     monkeypatch.setattr("askew_client.opening.SystemBits", SteadyBits)
     size, mode = request.param
-    app = AskewApp(lambda: simulated_companion(ClientSettings(mode=mode)), note="demo")
+    app = AskewApp(lambda: simulated_device(ClientSettings(mode=mode)), note="demo")
     app.animation_level = "none"
     async with app.run_test(size=size, notifications=False) as pilot:
         person = Person(app, pilot, Network.__new__(Network))
@@ -55,7 +55,7 @@ async def test_the_screens_of_the_demo_show_all_that_they_say(demo: Person) -> N
             assert demo.shows("this month") != demo.shows("Nothing leaves this device")
 
 
-async def test_what_a_notice_pushes_out_is_reached_by_keys(rated: Device) -> None:
+async def test_what_a_notice_pushes_out_is_reached_by_keys(rated: DeviceWorld) -> None:
     """Planted bug: a column that scrolls for the mouse alone."""
     rated.network.unreachable = Unreachable("nobody answers at 127.0.0.1:7571, " * 19)
     async with rated.opened() as person:
@@ -69,7 +69,7 @@ async def test_what_a_notice_pushes_out_is_reached_by_keys(rated: Device) -> Non
         person.reads("the same size for everybody.")
 
 
-async def test_a_long_title_and_its_note_are_both_whole(rated: Device) -> None:
+async def test_a_long_title_and_its_note_are_both_whole(rated: DeviceWorld) -> None:
     """Planted bug: a pick that is cut to make room for the words that it is the pick."""
     items = tuple(Item(f"The One Film With a Longer Name, {n}") for n in range(12))
     catalog = replace(rated.network._catalog, items=items)

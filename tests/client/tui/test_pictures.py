@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 
 import pytest
-from client.tui.person import Device
+from client.tui.person import DeviceWorld
 
 from askew.noise.randomness import RandomBits
 
@@ -46,7 +46,9 @@ def compare(name: str, seen: str) -> None:
         ("help", ("f3", "f1")),
     ],
 )
-async def test_a_screen_looks_as_it_did(rated: Device, name: str, keys: tuple[str, ...]) -> None:
+async def test_a_screen_looks_as_it_did(
+    rated: DeviceWorld, name: str, keys: tuple[str, ...]
+) -> None:
     rated.bits = SteadyBits()
     async with rated.opened() as person:
         for key in keys:

@@ -9,14 +9,14 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from client.tui.person import Device, Person
+from client.tui.person import DeviceWorld, Person
 from small_world import made_card, made_catalog, made_encoder, made_space
 from textual.containers import VerticalScroll
 
 from askew.protocol.model_card import ServingRule
 from askew.protocol.rule_kind import RuleKind
 from askew.protocol.utility_table import ModeUtility, ServingMode, UtilityTable
-from askew_client.device.device import Companion
+from askew_client.device.queries import QueryService
 from askew_client.tui.widgets.bars import BudgetMeter, NumberLines
 from askew_client.tui.widgets.controls import Slider
 from askew_client.tui.widgets.heat_map import HeatMap
@@ -33,13 +33,15 @@ def slider(person: Person, name: str) -> Slider:
     return person.app.screen.query_one(f"#{name}", Slider)
 
 
-async def test_before_the_first_question_nothing_is_spent_and_it_says_so(rated: Device) -> None:
+async def test_before_the_first_question_nothing_is_spent_and_it_says_so(
+    rated: DeviceWorld,
+) -> None:
     async with rated.opened() as person:
         await person.press("f4")
         person.reads("spent 0", "next 8", "of 48", "No signal has ever left this device.")
 
 
-async def test_what_a_question_cost_is_read_in_words_and_in_both_units(rated: Device) -> None:
+async def test_what_a_question_cost_is_read_in_words_and_in_both_units(rated: DeviceWorld) -> None:
     async with rated.opened(size=(120, 40)) as person:
         await person.press("f3", "a")
         await person.press("f4")
@@ -48,7 +50,9 @@ async def test_what_a_question_cost_is_read_in_words_and_in_both_units(rated: De
         person.reads("e^(2 r) better than by guessing", "The next slot begins on 1 December 2026.")
 
 
-async def test_moving_a_slider_shows_what_it_would_tell_and_sends_nothing(rated: Device) -> None:
+async def test_moving_a_slider_shows_what_it_would_tell_and_sends_nothing(
+    rated: DeviceWorld,
+) -> None:
     """Planted bug: a preview that draws through the ledger, or asks the server."""
     async with rated.opened() as person:
         await person.press("f4")
@@ -59,11 +63,11 @@ async def test_moving_a_slider_shows_what_it_would_tell_and_sends_nothing(rated:
         assert looked_at(person) == (Fraction(1), 6, Fraction(4))
         person.reads("at most ε 4 between any two people", "next 4")
     assert rated.network.asked == []
-    assert rated.signals.charges() == ()
+    assert rated.signals.entries() == ()
 
 
 async def test_the_servers_own_figures_stand_beside_the_settings_they_are_of(
-    rated: Device,
+    rated: DeviceWorld,
 ) -> None:
     """Planted bug: the figures of its proposal, whatever the sliders say."""
     proposal = ModeUtility(
@@ -77,7 +81,7 @@ async def test_the_servers_own_figures_stand_beside_the_settings_they_are_of(
         person.reads("0.91 of the best score, +0.30 over as many items for everybody")
 
 
-async def test_a_slider_follows_the_mouse(rated: Device) -> None:
+async def test_a_slider_follows_the_mouse(rated: DeviceWorld) -> None:
     async with rated.opened() as person:
         await person.press("f4")
         chosen = slider(person, "epsilon")
@@ -87,7 +91,9 @@ async def test_a_slider_follows_the_mouse(rated: Device) -> None:
         assert chosen.value == chosen.values[-1]
 
 
-async def test_the_noise_is_drawn_with_k_offsets_and_moves_with_the_sliders(rated: Device) -> None:
+async def test_the_noise_is_drawn_with_k_offsets_and_moves_with_the_sliders(
+    rated: DeviceWorld,
+) -> None:
     async with rated.opened(size=(120, 40)) as person:
         await person.press("f4")
         heat_map = person.app.screen.query_one(HeatMap)
@@ -98,22 +104,24 @@ async def test_the_noise_is_drawn_with_k_offsets_and_moves_with_the_sliders(rate
         assert len(heat_map.marks) == 3
 
 
-async def test_chosen_settings_count_from_now_on_and_are_kept(rated: Device) -> None:
+async def test_chosen_settings_count_from_now_on_and_are_kept(rated: DeviceWorld) -> None:
     async with rated.opened() as person:
         await person.press("f4", "left", "tab", "left", "w")
-        assert person.app.companion is not None
-        settings = person.app.companion.settings
+        assert person.app.device is not None
+        settings = person.app.device.settings
         assert (settings.epsilon, settings.k) == (Fraction(3, 2), 3)
         assert rated.file.path.read_text() == 'epsilon = "3/2"\nk = 3\n'
         await person.press("right", "b")
         assert slider(person, "size").value == 3
         await person.press("f3", "a")
-    (charge,) = rated.signals.charges()
+    (charge,) = rated.signals.entries()
     assert charge.epsilon <= 4 * Fraction(3, 2)  # times the diameter
     assert rated.network.asked[0].k == 3
 
 
-async def test_settings_between_those_offered_are_shown_and_used_as_they_are(rated: Device) -> None:
+async def test_settings_between_those_offered_are_shown_and_used_as_they_are(
+    rated: DeviceWorld,
+) -> None:
     """Planted bug: sliders at the nearest value, so that using what is in force raises epsilon."""
     rated.settings = replace(rated.settings, epsilon=Fraction(1, 10), k=5)
     async with rated.opened() as person:
@@ -121,26 +129,26 @@ async def test_settings_between_those_offered_are_shown_and_used_as_they_are(rat
         shown = [slider(person, name).value for name in ("epsilon", "size")]
         assert shown == [Fraction(1, 10), 5]
         await person.press("w")
-        assert person.app.companion is not None
-        assert person.app.companion.settings == rated.settings
+        assert person.app.device is not None
+        assert person.app.device.settings == rated.settings
         await person.press("right", "b")
         assert slider(person, "epsilon").value == Fraction(1, 10)
 
 
 async def test_a_slow_preview_freezes_nothing(
-    rated: Device, monkeypatch: pytest.MonkeyPatch
+    rated: DeviceWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Planted bug: the preview in the handler of the slider, not in a thread."""
     begun, release = threading.Event(), threading.Event()
-    real = Companion.preview
+    real = QueryService.preview
 
-    def slow(self: Companion, epsilon: Fraction, k: int) -> SignalPreview:
+    def slow(self: QueryService, epsilon: Fraction, k: int) -> SignalPreview:
         begun.set()
         assert release.wait(20)
         return real(self, epsilon, k)
 
     async with rated.opened() as person:
-        monkeypatch.setattr(Companion, "preview", slow)
+        monkeypatch.setattr(QueryService, "preview", slow)
         await person.pilot.press("f4")
         while not begun.is_set():
             await person.pilot.pause()
@@ -153,14 +161,14 @@ async def test_a_slow_preview_freezes_nothing(
         assert 5 < looked_at(person)[2] <= 6  # 4 times 3/2, on the lattice
 
 
-async def test_settings_that_no_signal_may_have_say_why(rated: Device) -> None:
+async def test_settings_that_no_signal_may_have_say_why(rated: DeviceWorld) -> None:
     async with rated.opened() as person:
         await person.press("f4", "tab", "end", *["right"] * 12)
         person.reads("No signal: k must be at most what this server answers")
 
 
 async def test_a_frozen_ledger_says_why_and_goes_on_when_the_person_accepts_it(
-    rated: Device,
+    rated: DeviceWorld,
 ) -> None:
     async with rated.opened() as person:
         await person.press("f3", "a")
@@ -181,7 +189,7 @@ async def test_a_frozen_ledger_says_why_and_goes_on_when_the_person_accepts_it(
     assert len(rated.network.asked) == 2
 
 
-async def test_a_long_ledger_scrolls_by_keyboard(rated: Device) -> None:
+async def test_a_long_ledger_scrolls_by_keyboard(rated: DeviceWorld) -> None:
     async with rated.opened() as person:
         await person.press("f3", "a")
         await person.press("f4")
@@ -191,7 +199,7 @@ async def test_a_long_ledger_scrolls_by_keyboard(rated: Device) -> None:
         person.reads("The next slot begins on 1 December 2026.")
 
 
-async def test_who_names_buckets_sees_no_noise_on_a_point(rated: Device) -> None:
+async def test_who_names_buckets_sees_no_noise_on_a_point(rated: DeviceWorld) -> None:
     """Planted bug: the map of a mechanism that is not in force."""
     rated.settings = replace(rated.settings, mechanism="bucket_rr")
     async with rated.opened(size=(120, 40)) as person:
@@ -208,7 +216,7 @@ async def test_a_map_says_which_two_of_more_directions_it_shows(tmp_path: Path) 
     films = [tuple(s * (-1.0) ** (i // (j + 1)) for j, s in enumerate(spread)) for i in range(12)]
     catalog = made_catalog(films, (4, 9, 2, 7, 0, 10))
     space = made_space(made_encoder(d=4, ranking=4))
-    device = Device(made_card(space, catalog, 6), catalog, tmp_path)
+    device = DeviceWorld(made_card(space, catalog, 6), catalog, tmp_path)
     await device.rated(film_3=5)
     async with device.opened(size=(120, 40)) as person:
         await person.press("f4")
@@ -225,7 +233,7 @@ async def test_a_map_says_which_two_of_more_directions_it_shows(tmp_path: Path) 
         assert heat_map.marks[1].at == (away[0], away[2])
 
 
-async def test_a_rule_without_offsets_has_none_drawn(rated: Device) -> None:
+async def test_a_rule_without_offsets_has_none_drawn(rated: DeviceWorld) -> None:
     """Planted bug: the codebook's offsets, whatever the server does."""
     rated.network.serve(
         ServingRule(RuleKind.POSTERIOR, 2.0, 4, prior="published ratings of 9 people")
@@ -238,7 +246,7 @@ async def test_a_rule_without_offsets_has_none_drawn(rated: Device) -> None:
         person.reads("this server's rule has no offsets")
 
 
-async def test_a_lost_ledger_does_not_say_that_no_signal_has_left(rated: Device) -> None:
+async def test_a_lost_ledger_does_not_say_that_no_signal_has_left(rated: DeviceWorld) -> None:
     """Planted bug: an empty ledger is an unspent one, whatever its anchor says."""
     async with rated.opened() as person:
         await person.press("f3", "a")

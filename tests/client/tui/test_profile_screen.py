@@ -6,12 +6,12 @@ import threading
 from typing import Any
 
 import pytest
-from client.tui.person import Device, Person
+from client.tui.person import DeviceWorld, Person
 from textual.screen import Screen
 from textual.strip import Strip
 from textual.widgets import Input
 
-from askew_client.device.device import Companion
+from askew_client.profile.editor import ProfileService
 from askew_client.profile.title_search import Matches
 from askew_client.tui.widgets.bars import ProfileBars
 from askew_client.tui.widgets.title_list import SearchField, Stars, TitleList
@@ -21,11 +21,11 @@ def bars(person: Person) -> list[float]:
     return [bar.value for bar in person.app.screen.query_one(ProfileBars).bars]
 
 
-def stars(device: Device) -> dict[str, float | None]:
-    return {rated.label: rated.rating for rated in device.companion().ratings()}
+def stars(device: DeviceWorld) -> dict[str, float | None]:
+    return {rated.label: rated.rating for rated in device.companion().profile.ratings()}
 
 
-async def test_somebody_rates_three_films_and_sees_the_bars_move(device: Device) -> None:
+async def test_somebody_rates_three_films_and_sees_the_bars_move(device: DeviceWorld) -> None:
     async with device.opened() as person:
         person.reads("Nothing is rated yet.", "12 found")
         seen = [bars(person)]
@@ -39,7 +39,7 @@ async def test_somebody_rates_three_films_and_sees_the_bars_move(device: Device)
     assert sorted(str(each) for each in stars(device).values()) == ["4.0", "5.0", "5.0"]
 
 
-async def test_titles_are_found_as_the_words_are_typed(device: Device) -> None:
+async def test_titles_are_found_as_the_words_are_typed(device: DeviceWorld) -> None:
     async with device.opened() as person:
         await person.write("196")
         person.reads("10 found", "Film 0 (1960)", "Film 9 (1969)")
@@ -51,7 +51,7 @@ async def test_titles_are_found_as_the_words_are_typed(device: Device) -> None:
 
 
 async def test_a_key_lays_out_the_field_alone_and_long_text_scrolls_as_elsewhere(
-    device: Device, monkeypatch: pytest.MonkeyPatch
+    device: DeviceWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Planted bug: the whole screen laid out again with every letter."""
     async with device.opened() as person:
@@ -76,7 +76,7 @@ async def test_a_key_lays_out_the_field_alone_and_long_text_scrolls_as_elsewhere
 
 
 async def test_titles_that_are_not_shown_are_not_compared_while_the_first_is_marked(
-    device: Device, monkeypatch: pytest.MonkeyPatch
+    device: DeviceWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Planted bug: all that is listed made twice with every key press that finds the same."""
     looked_at: list[int] = []
@@ -99,7 +99,7 @@ async def test_titles_that_are_not_shown_are_not_compared_while_the_first_is_mar
         assert titles.cursor == 0
 
 
-async def test_digits_in_the_search_are_text_and_rate_nothing(device: Device) -> None:
+async def test_digits_in_the_search_are_text_and_rate_nothing(device: DeviceWorld) -> None:
     """Planted bug: rating keys that are caught before the search gets them."""
     async with device.opened() as person:
         await person.write("1964")
@@ -108,7 +108,7 @@ async def test_digits_in_the_search_are_text_and_rate_nothing(device: Device) ->
     assert stars(device) == {"Film 4 (1964)": 5}
 
 
-async def test_a_click_on_the_third_star_is_three_stars(device: Device) -> None:
+async def test_a_click_on_the_third_star_is_three_stars(device: DeviceWorld) -> None:
     async with device.opened() as person:
         titles = person.app.screen.query_one(TitleList)
         first_star = titles.scrollable_content_region.width - 2 - 5
@@ -119,7 +119,7 @@ async def test_a_click_on_the_third_star_is_three_stars(device: Device) -> None:
     assert list(stars(device).values()) == [3]
 
 
-async def test_arrows_give_and_take_half_a_star(device: Device) -> None:
+async def test_arrows_give_and_take_half_a_star(device: DeviceWorld) -> None:
     async with device.opened() as person:
         await person.press("enter", "5", "left")
         assert list(stars(device).values()) == [4.5]
@@ -128,7 +128,7 @@ async def test_arrows_give_and_take_half_a_star(device: Device) -> None:
         assert list(stars(device).values()) == [5]
 
 
-async def test_a_like_an_unrate_and_an_undo(device: Device) -> None:
+async def test_a_like_an_unrate_and_an_undo(device: DeviceWorld) -> None:
     async with device.opened() as person:
         await person.press("enter", "l")
         assert list(stars(device).values()) == [None]
@@ -142,7 +142,7 @@ async def test_a_like_an_unrate_and_an_undo(device: Device) -> None:
     assert stars(device) == {}
 
 
-async def test_only_the_rated_titles_when_asked_for(rated: Device) -> None:
+async def test_only_the_rated_titles_when_asked_for(rated: DeviceWorld) -> None:
     async with rated.opened() as person:
         await person.press("escape", "o")
         person.reads("3 rated")
@@ -152,20 +152,20 @@ async def test_only_the_rated_titles_when_asked_for(rated: Device) -> None:
 
 
 async def test_fast_keys_are_edits_in_the_order_of_the_keys(
-    device: Device, monkeypatch: pytest.MonkeyPatch
+    device: DeviceWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Planted bug: an edit a thread without a queue; the slower one, not the later one, stays."""
     begun, release = threading.Event(), threading.Event()
-    rate, order = Companion.rate, list[float]()
+    rate, order = ProfileService.rate, list[float]()
 
-    def slow_at_first(self: Companion, label: str, rating: float) -> None:
+    def slow_at_first(self: ProfileService, label: str, rating: float) -> None:
         if not begun.is_set():
             begun.set()
             assert release.wait(20)
         order.append(rating)
         rate(self, label, rating)
 
-    monkeypatch.setattr(Companion, "rate", slow_at_first)
+    monkeypatch.setattr(ProfileService, "rate", slow_at_first)
     async with device.opened() as person:
         await person.press("enter")
         await person.pilot.press("1")
@@ -179,7 +179,7 @@ async def test_fast_keys_are_edits_in_the_order_of_the_keys(
     assert list(stars(device).values()) == [3]
 
 
-async def test_ratings_are_there_again_tomorrow(device: Device) -> None:
+async def test_ratings_are_there_again_tomorrow(device: DeviceWorld) -> None:
     async with device.opened() as person:
         await person.press("enter", "5")
     async with device.opened() as person:
@@ -187,17 +187,17 @@ async def test_ratings_are_there_again_tomorrow(device: Device) -> None:
         assert len(bars(person)) == 2
 
 
-async def test_rating_and_searching_send_nothing(device: Device) -> None:
+async def test_rating_and_searching_send_nothing(device: DeviceWorld) -> None:
     async with device.opened() as person:
         await person.write("film")
         await person.press("down", "5", "down", "1", "u")
     assert device.network.asked == []
-    assert device.signals.charges() == ()
+    assert device.signals.entries() == ()
 
 
 @pytest.mark.parametrize("keys", [("tab",), ("down",), ("escape",), ("enter",)])
 async def test_every_way_from_the_search_to_the_titles(
-    device: Device, keys: tuple[str, ...]
+    device: DeviceWorld, keys: tuple[str, ...]
 ) -> None:
     async with device.opened() as person:
         await person.press(*keys)
@@ -206,7 +206,7 @@ async def test_every_way_from_the_search_to_the_titles(
         assert isinstance(person.app.focused, Input)
 
 
-async def test_a_long_list_scrolls_with_the_cursor(device: Device) -> None:
+async def test_a_long_list_scrolls_with_the_cursor(device: DeviceWorld) -> None:
     async with device.opened(size=(80, 12)) as person:
         await person.press("enter", "end")
         titles = person.app.screen.query_one(TitleList)

@@ -5,28 +5,28 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from client.tui.person import Device
+from client.tui.person import DeviceWorld
 
 from askew.errors import Unreachable
-from askew_client.device.device import Companion
+from askew_client.device.queries import QueryService
 from askew_client.tui import app
-from askew_client.views.problems import Setback, setback_of
+from askew_client.views.answers import Refreshed
 
 
 async def test_a_timer_looks_and_a_failure_is_tried_the_next_time(
-    device: Device, monkeypatch: pytest.MonkeyPatch
+    device: DeviceWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Planted bug: a timer that ends with the first failure."""
     looked = asyncio.Event()
-    times: list[Companion] = []
+    times: list[QueryService] = []
 
-    async def refresh(companion: Companion) -> Setback:
-        times.append(companion)
+    async def refresh(service: QueryService) -> Refreshed:
+        times.append(service)
         if len(times) > 1:
             looked.set()
-        return setback_of(Unreachable("no connection"))
+        raise Unreachable("no connection")
 
-    monkeypatch.setattr(Companion, "refresh", refresh)
+    monkeypatch.setattr(QueryService, "refresh", refresh)
     monkeypatch.setattr(app, "REFRESH_EVERY", 0.01)
     async with device.opened():
         async with asyncio.timeout(20):
@@ -34,12 +34,12 @@ async def test_a_timer_looks_and_a_failure_is_tried_the_next_time(
 
 
 async def test_nothing_that_a_person_does_looks(
-    rated: Device, monkeypatch: pytest.MonkeyPatch
+    rated: DeviceWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def refresh(_: Companion) -> Setback:
+    async def refresh(_: QueryService) -> Refreshed:
         pytest.fail("a key looked for what is held")
 
-    monkeypatch.setattr(Companion, "refresh", refresh)
+    monkeypatch.setattr(QueryService, "refresh", refresh)
     async with rated.opened() as person:
         for key in ("2", "3", "4", "1"):
             await person.press(key)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from client.tui.person import Device, Person
+from client.tui.person import DeviceWorld, Person
 from textual.widgets import Input
 
 from askew_client.settings.config import ConfigFile
@@ -25,7 +25,7 @@ async def fill(person: Person, name: str, text: str) -> None:
     await person.write(text)
 
 
-async def test_typed_settings_count_from_now_on(rated: Device) -> None:
+async def test_typed_settings_count_from_now_on(rated: DeviceWorld) -> None:
     async with rated.opened() as person:
         await person.press("f6")
         await fill(person, "epsilon", "0.5")
@@ -33,8 +33,8 @@ async def test_typed_settings_count_from_now_on(rated: Device) -> None:
         await fill(person, "cap", "7")
         await person.press("enter")
         person.reads("From now on: ε 0.5, k 3.")
-        assert person.app.companion is not None
-        settings = person.app.companion.settings
+        assert person.app.device is not None
+        settings = person.app.device.settings
         assert (settings.epsilon, settings.k, settings.lifetime_cap) == (
             Fraction(1, 2),
             3,
@@ -44,7 +44,7 @@ async def test_typed_settings_count_from_now_on(rated: Device) -> None:
         person.reads("of 7")
 
 
-async def test_what_was_used_is_kept_and_nothing_else_is(rated: Device) -> None:
+async def test_what_was_used_is_kept_and_nothing_else_is(rated: DeviceWorld) -> None:
     """Planted bug: a flag of this run, here the cap of 48, gets into the file by itself."""
     rated.file.path.write_text('# mine\nserver = "a:1"\n')
     async with rated.opened() as person:
@@ -56,7 +56,7 @@ async def test_what_was_used_is_kept_and_nothing_else_is(rated: Device) -> None:
     assert rated.file.path.read_text() == '# mine\nserver = "a:1"\nepsilon = "1/2"\nk = 3\n'
 
 
-async def test_using_what_is_in_force_writes_nothing(rated: Device) -> None:
+async def test_using_what_is_in_force_writes_nothing(rated: DeviceWorld) -> None:
     async with rated.opened() as person:
         await person.press("f6")
         await person.click("#use")
@@ -64,7 +64,7 @@ async def test_using_what_is_in_force_writes_nothing(rated: Device) -> None:
     assert not rated.file.path.exists()
 
 
-async def test_a_lower_cap_is_kept_without_a_question(rated: Device) -> None:
+async def test_a_lower_cap_is_kept_without_a_question(rated: DeviceWorld) -> None:
     async with rated.opened() as person:
         await person.press("f6")
         await fill(person, "cap", "7")
@@ -74,7 +74,7 @@ async def test_a_lower_cap_is_kept_without_a_question(rated: Device) -> None:
 
 
 @pytest.mark.parametrize("no", ["escape", "n", "enter"])
-async def test_a_higher_cap_needs_a_second_yes(rated: Device, no: str) -> None:
+async def test_a_higher_cap_needs_a_second_yes(rated: DeviceWorld, no: str) -> None:
     """Planted bugs: raised by the Enter of another field; a dialog whose first button raises."""
     async with rated.opened() as person:
         await person.press("f6")
@@ -82,26 +82,26 @@ async def test_a_higher_cap_needs_a_second_yes(rated: Device, no: str) -> None:
         await person.press("enter")
         person.reads("Raise the lifetime cap from 48 to 100, for good?")
         await person.press(no)
-        assert person.app.companion is not None
-        assert person.app.companion.settings == rated.settings
+        assert person.app.device is not None
+        assert person.app.device.settings == rated.settings
         assert person.app.screen.query_one("#cap", Input).value == "48"
     assert not rated.file.path.exists()
 
 
-async def test_a_cap_is_raised_and_kept_by_who_says_so(rated: Device) -> None:
+async def test_a_cap_is_raised_and_kept_by_who_says_so(rated: DeviceWorld) -> None:
     async with rated.opened() as person:
         await person.press("f6")
         await fill(person, "cap", "100")
         await person.press("enter", "y")
         person.reads("From now on: ε 2, k 4.")
-        assert person.app.companion is not None
-        assert person.app.companion.settings.lifetime_cap == 100
+        assert person.app.device is not None
+        assert person.app.device.settings.lifetime_cap == 100
         await person.press("f4")
         person.reads("of 100")
     assert rated.file.lifetime_cap() == 100
 
 
-async def test_a_cap_above_that_of_the_file_needs_a_second_yes_too(rated: Device) -> None:
+async def test_a_cap_above_that_of_the_file_needs_a_second_yes_too(rated: DeviceWorld) -> None:
     """Planted bug: under a flag of 48, 40 looks lower, and raises the file's 10."""
     rated.file.path.write_text("lifetime_cap = 10\n")
     async with rated.opened() as person:
@@ -117,7 +117,7 @@ async def test_a_cap_above_that_of_the_file_needs_a_second_yes_too(rated: Device
     ("text", "says"), [("k = = 3\n", "was left alone"), (None, "cannot be written")]
 )
 async def test_where_nothing_can_be_kept_it_says_so_and_the_settings_count(
-    rated: Device, text: str | None, says: str
+    rated: DeviceWorld, text: str | None, says: str
 ) -> None:
     """Planted bugs: a file that is damaged is written anew; a crash of the worker."""
     path = rated.file.path
@@ -130,8 +130,8 @@ async def test_where_nothing_can_be_kept_it_says_so_and_the_settings_count(
         await fill(person, "k", "3")
         await person.press("enter")
         person.reads("a file cannot be used", says, "it is not kept")
-        assert person.app.companion is not None
-        assert person.app.companion.settings == replace(rated.settings, k=3)
+        assert person.app.device is not None
+        assert person.app.device.settings == replace(rated.settings, k=3)
     assert path.is_dir() if text is None else path.read_text() == text
 
 
@@ -160,19 +160,19 @@ async def test_the_demo_keeps_no_setting(
     ],
 )
 async def test_a_setting_that_cannot_be_is_refused_in_words_and_changes_nothing(
-    rated: Device, name: str, text: str
+    rated: DeviceWorld, name: str, text: str
 ) -> None:
     async with rated.opened(size=(120, 40)) as person:
         await person.press("f6")
         await fill(person, name, text)
         await person.press("enter")
         person.reads("a setting does not allow it")
-        assert person.app.companion is not None
-        assert person.app.companion.settings == rated.settings
+        assert person.app.device is not None
+        assert person.app.device.settings == rated.settings
 
 
 async def test_the_theme_changes_by_button_and_by_key_and_is_kept(
-    device: Device, askew: Askew, monkeypatch: pytest.MonkeyPatch
+    device: DeviceWorld, askew: Askew, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with device.opened() as person:
         await person.press("f6")
@@ -189,12 +189,12 @@ async def test_the_theme_changes_by_button_and_by_key_and_is_kept(
     assert themes == ["askew-light"]
 
 
-async def test_the_app_can_begin_with_the_light_theme(device: Device) -> None:
+async def test_the_app_can_begin_with_the_light_theme(device: DeviceWorld) -> None:
     async with device.opened(light=True) as person:
         assert person.app.theme == "askew-light"
 
 
-async def test_the_profile_is_encrypted_and_its_passphrase_is_asked_for(rated: Device) -> None:
+async def test_the_profile_is_encrypted_and_its_passphrase_is_asked_for(rated: DeviceWorld) -> None:
     passphrase = "open it gently"
     async with rated.opened() as person:
         await person.press("f6")
@@ -218,7 +218,7 @@ async def test_the_profile_is_encrypted_and_its_passphrase_is_asked_for(rated: D
         person.reads("Kept in the clear")
 
 
-async def test_two_passphrases_that_differ_encrypt_nothing(rated: Device) -> None:
+async def test_two_passphrases_that_differ_encrypt_nothing(rated: DeviceWorld) -> None:
     async with rated.opened() as person:
         await person.press("f6")
         await fill(person, "passphrase", "open it gently")
@@ -228,7 +228,7 @@ async def test_two_passphrases_that_differ_encrypt_nothing(rated: Device) -> Non
     assert rated.profile.lock == "none"
 
 
-async def test_without_the_passphrase_the_rest_still_works(rated: Device) -> None:
+async def test_without_the_passphrase_the_rest_still_works(rated: DeviceWorld) -> None:
     rated.profile.encrypt("open it gently")
     rated.profile = type(rated.profile)(rated.directory / "profile.sqlite", rated.bits)
     async with rated.opened() as person:
@@ -239,7 +239,7 @@ async def test_without_the_passphrase_the_rest_still_works(rated: Device) -> Non
     assert rated.network.asked == []
 
 
-async def test_forgetting_the_profile_keeps_the_ledger(rated: Device) -> None:
+async def test_forgetting_the_profile_keeps_the_ledger(rated: DeviceWorld) -> None:
     async with rated.opened() as person:
         await person.press("f3", "a")
         await person.press("f6")
@@ -251,5 +251,5 @@ async def test_forgetting_the_profile_keeps_the_ledger(rated: Device) -> None:
         person.reads("Nothing is rated yet.")
         await person.press("f4")
         person.reads("spent 8")
-    assert rated.companion().ratings() == ()
-    assert len(rated.signals.charges()) == 1
+    assert rated.companion().profile.ratings() == ()
+    assert len(rated.signals.entries()) == 1

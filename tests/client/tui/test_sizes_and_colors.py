@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from client.tui.person import Device
+from client.tui.person import DeviceWorld
 from textual.color import Color
 
 from askew_client.tui.themes import DARK, LIGHT
@@ -12,7 +12,9 @@ SIZES = [(80, 24), (120, 40), (200, 50)]
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
-async def test_what_matters_can_be_read_at_every_size(rated: Device, size: tuple[int, int]) -> None:
+async def test_what_matters_can_be_read_at_every_size(
+    rated: DeviceWorld, size: tuple[int, int]
+) -> None:
     async with rated.opened(size=size) as person:
         lines = person.sees().splitlines()
         assert len(lines) == size[1]
@@ -35,7 +37,7 @@ async def test_what_matters_can_be_read_at_every_size(rated: Device, size: tuple
         person.reads("Settings", "On this screen", "Everywhere")
 
 
-async def test_a_tiny_terminal_is_no_error(rated: Device) -> None:
+async def test_a_tiny_terminal_is_no_error(rated: DeviceWorld) -> None:
     async with rated.opened(size=(20, 6)) as person:
         for key in ("f3", "a", "f4", "f5", "f6", "f1", "escape", "f2"):
             await person.press(key)
@@ -73,7 +75,7 @@ def test_every_ink_can_be_read_on_every_paper(theme: object) -> None:
 
 
 async def test_without_color_the_truth_and_the_signal_differ_by_shape(
-    rated: Device, monkeypatch: pytest.MonkeyPatch
+    rated: DeviceWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     async with rated.opened() as person:
@@ -84,7 +86,7 @@ async def test_without_color_the_truth_and_the_signal_differ_by_shape(
 
 
 @pytest.mark.parametrize("theme", ["dracula", "textual-light", "ansi-dark"])
-async def test_themes_of_others_work_too(rated: Device, theme: str) -> None:
+async def test_themes_of_others_work_too(rated: DeviceWorld, theme: str) -> None:
     async with rated.opened() as person:
         person.app.theme = theme
         for key in ("f3", "a", "f4", "f5", "f6"):

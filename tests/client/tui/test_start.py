@@ -9,15 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from client.tui.person import Device
+from client.tui.person import DeviceWorld
 from rich.console import RenderableType
 from textual.worker import WorkerState
 
 from askew.errors import LedgerError
-from askew_client.device.device import Companion
+from askew_client.device.device import Device
 from askew_client.settings.settings import ClientSettings
 from askew_client.tui.app import AskewApp
-from askew_client.tui.simulation import simulated_companion, simulated_model
+from askew_client.tui.simulation import simulated_device, simulated_model
 from askew_server.demo.simulation import demo_model
 
 # Prints the modules that were loaded when the first screen was painted, and the time is not ours.
@@ -80,12 +80,12 @@ def files_in(directory: Path) -> list[Path]:
 async def test_the_demo_has_a_person_a_catalog_and_an_answer_and_leaves_no_file(
     home: Path,
 ) -> None:
-    async with simulated_companion(ClientSettings(mode="query")) as companion:
-        connection = await companion.connect()
+    async with simulated_device(ClientSettings(mode="query")) as companion:
+        connection = await companion.titles.connect()
         assert getattr(connection, "simulated", None) is True
-        assert len(companion.ratings()) == 10
-        assert all(rated.known for rated in companion.ratings())
-        assert getattr(await companion.ask(), "simulated", None) is True
+        assert len(companion.profile.ratings()) == 10
+        assert all(rated.known for rated in companion.profile.ratings())
+        assert getattr(await companion.titles.ask(), "simulated", None) is True
         assert len(companion.budget().lines) == 2  # home, and the question
     assert files_in(home) == []
 
@@ -105,7 +105,7 @@ def test_the_simulated_model_is_what_the_demo_server_serves() -> None:
     "error", [LedgerError("the ledger is no ledger"), PermissionError(13, "no"), OSError(5, "io")]
 )
 async def test_files_that_cannot_be_opened_end_the_app_with_their_error(
-    device: Device, error: LedgerError | OSError
+    device: DeviceWorld, error: LedgerError | OSError
 ) -> None:
     """Planted bug: only our own errors are expected, and a directory that is closed is a crash."""
 
@@ -119,11 +119,11 @@ async def test_files_that_cannot_be_opened_end_the_app_with_their_error(
     assert app.return_value is error
 
 
-async def test_a_crash_report_has_no_private_value(rated: Device) -> None:
+async def test_a_crash_report_has_no_private_value(rated: DeviceWorld) -> None:
     """Planted bug: Textual's own report, which prints the local variables of every frame."""
 
-    def act(companion: Companion) -> None:
-        canary = f"{'Xanadu'} {companion.ratings()[0].rating}"
+    def act(companion: Device) -> None:
+        canary = f"{'Xanadu'} {companion.profile.ratings()[0].rating}"
         raise ZeroDivisionError(len(canary))
 
     async with rated.opened() as person:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from client.tui.person import SETTINGS, Device
+from client.tui.person import SETTINGS, DeviceWorld
 from textual.widgets import Input
 
 from askew.catalog.held_file import Part
@@ -26,25 +26,25 @@ DEAR = ModeUtility(ServingMode.QUERY, 4, 900, 0.9, 0.2, 0.01, "bucket_rr", Fract
 
 
 @pytest.fixture
-def whole(device: Device) -> Device:
+def whole(device: DeviceWorld) -> DeviceWorld:
     """It goes by itself, and holds everything."""
     device.settings = replace(SETTINGS, mode="auto")
     return device
 
 
 @pytest.fixture
-def thin(pair: Pair, tmp_path: Path) -> Device:
+def thin(pair: Pair, tmp_path: Path) -> DeviceWorld:
     """It goes by itself, holds four of twelve films, and its server proposes what is dear."""
     catalog = replace(pair.catalog, shared_slate=tuple(range(6)))
     table = UtilityTable((DEAR,), 0)
     card = replace(pair.card, catalog_version=catalog.version, n_starter=4, utility_table=table)
-    device = Device(card, catalog, tmp_path)
+    device = DeviceWorld(card, catalog, tmp_path)
     room = len(held_files(card, catalog)[Part.STARTER])
     device.settings = replace(SETTINGS, mode="auto", byte_budget=room)
     return device
 
 
-async def test_a_device_that_holds_everything_says_that_nothing_leaves(whole: Device) -> None:
+async def test_a_device_that_holds_everything_says_that_nothing_leaves(whole: DeviceWorld) -> None:
     """Planted bug: a price, or words of a signal, where none is sent."""
     async with whole.opened() as person:
         await person.press("f3")
@@ -56,10 +56,10 @@ async def test_a_device_that_holds_everything_says_that_nothing_leaves(whole: De
         await person.press("f4")
         person.reads("local: all 12 items")
     assert whole.network.asked == []
-    assert whole.signals.charges() == ()
+    assert whole.signals.entries() == ()
 
 
-async def test_the_way_is_chosen_in_the_settings_and_kept(whole: Device) -> None:
+async def test_the_way_is_chosen_in_the_settings_and_kept(whole: DeviceWorld) -> None:
     async with whole.opened() as person:
         await person.press("f6")
         field = person.app.screen.query_one("#mode", Input)
@@ -75,7 +75,7 @@ async def test_the_way_is_chosen_in_the_settings_and_kept(whole: Device) -> None
     assert len(whole.network.asked) == 1
 
 
-async def test_a_dear_proposal_is_told_and_waits_for_a_second_yes(thin: Device) -> None:
+async def test_a_dear_proposal_is_told_and_waits_for_a_second_yes(thin: DeviceWorld) -> None:
     """Planted bug: one key that accepts what a server thinks of."""
     async with thin.opened(size=(120, 40)) as person:
         await person.press("f3")
@@ -93,11 +93,11 @@ async def test_a_dear_proposal_is_told_and_waits_for_a_second_yes(thin: Device) 
         person.reads("query: one signal, bucket_rr at epsilon 16, k 2")
     (consent,) = consents_of(read_file(thin.file.path)["consent"])
     assert (str(consent.epsilon), consent.server) == ("16", IN_PROCESS)
-    assert thin.signals.charges() == ()
+    assert thin.signals.entries() == ()
 
 
 async def test_the_settings_show_the_server_and_consents_which_are_withdrawn_there(
-    thin: Device,
+    thin: DeviceWorld,
 ) -> None:
     """Planted bugs: a consent that nobody can see, or that stays in the file; one that another
     server's withdrawal takes along.
@@ -114,7 +114,7 @@ async def test_the_settings_show_the_server_and_consents_which_are_withdrawn_the
         await person.settled()
         await person.press("y")
         given = read_file(thin.file.path)["consent"]
-        device = person.app.companion
+        device = person.app.device
         assert device is not None
         device.configure(replace(device.settings, consent=f"{given} {elsewhere}"))
         await person.press("f6")
@@ -127,4 +127,4 @@ async def test_the_settings_show_the_server_and_consents_which_are_withdrawn_the
         assert read_file(thin.file.path)["consent"] == elsewhere
         await person.press("f3")
         person.reads("cached: the 4 items")
-    assert thin.signals.charges() == ()
+    assert thin.signals.entries() == ()

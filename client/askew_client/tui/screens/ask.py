@@ -17,7 +17,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Button, Static
 
-from askew_client.tui.desk import Answered, Quoted, Refused
+from askew_client.tui.desk import Answered, Quoted, Refused, outcome_of
 from askew_client.tui.keeping import give_consent
 from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
@@ -25,9 +25,9 @@ from askew_client.tui.widgets.bars import SENT, TRUE, NumberLines, short_number
 from askew_client.tui.widgets.header import Notice, Window
 from askew_client.tui.widgets.heat_map import HeatMap, Mark, axes_words
 from askew_client.tui.widgets.results import ResultList
-from askew_client.views.answers import Answer, Connection, Cost, Departure, ModeView, NoisePicture
-from askew_client.views.problems import Setback, Trouble
-from askew_client.views.quote import Quote, at_most
+from askew_client.views.answers import Answer, Connection, Departure, NoisePicture
+from askew_client.views.problems import Problem, Trouble
+from askew_client.views.quote import Cost, ModeView, Quote, at_most
 
 BEFORE_ASKING: Final = "or press a: one question, one answer"
 WHAT_LEAVES: Final = (
@@ -93,10 +93,8 @@ class AskScreen(FrameScreen):
 
     def on_mount(self) -> None:
         """Everything is about to happen."""
-        companion = self.desk.companion
-        self.query_one("#flow", Static).update(
-            flow_picture(companion.settings.k if companion else 8)
-        )
+        device = self.desk.device
+        self.query_one("#flow", Static).update(flow_picture(device.settings.k if device else 8))
         self.query_one("#pick").display = False
         self.query_one(Button).focus()
 
@@ -111,15 +109,15 @@ class AskScreen(FrameScreen):
         where (sends) none left before, is shown first; and so is whatever took the place of a price
         that is void.
         """
-        companion = self.desk.companion
-        if companion is None:
+        device = self.desk.device
+        if device is None:
             return
-        outcome: Answer | Setback | None = None
+        outcome: Answer | Problem | None = None
         if shown is not None and not shown.second_space:
-            outcome = await companion.ask(quoted=shown)
+            outcome = await outcome_of(device.titles.ask(quoted=shown))
         while outcome is None or _is_void(outcome):
-            quote = await companion.quote()
-            if isinstance(quote, Setback):
+            quote = await outcome_of(device.titles.quote())
+            if isinstance(quote, Problem):
                 outcome = quote
                 break
             self.post_message(Quoted(quote))
@@ -128,20 +126,22 @@ class AskScreen(FrameScreen):
                 if not await self.app.push_screen_wait(ConfirmScreen(words, "Ask")):
                     self.post_message(Answered(None))
                     return
-            outcome = await companion.ask(second_space=quote.second_space, quoted=quote)
+            outcome = await outcome_of(
+                device.titles.ask(second_space=quote.second_space, quoted=quote)
+            )
         noise: NoisePicture | None = None
         if isinstance(outcome, Answer) and outcome.cost is not None:
             epsilon, k = outcome.cost.epsilon, len(outcome.results)
-            preview = await self.desk.on_device(lambda device: device.preview(epsilon, k))
-            noise = None if isinstance(preview, Setback) else preview.noise
+            preview = await self.desk.on_device(lambda device: device.titles.preview(epsilon, k))
+            noise = None if isinstance(preview, Problem) else preview.noise
         self.post_message(Answered(outcome, noise))
 
     @work(exclusive=True, group="quote")
     async def quote(self) -> None:
         """Bring what a question would cost, once it is known."""
-        companion = self.desk.companion
-        if companion is not None and isinstance(self.desk.connection, Connection):
-            quote = await companion.quote()
+        device = self.desk.device
+        if device is not None and isinstance(self.desk.connection, Connection):
+            quote = await outcome_of(device.titles.quote())
             if isinstance(quote, Quote):
                 self.post_message(Quoted(quote))
 
@@ -149,7 +149,7 @@ class AskScreen(FrameScreen):
     async def consent(self, given: str) -> None:
         """Keep a consent to what the server proposes, and bring what a question would cost then."""
         kept = await self.desk.on_device(partial(give_consent, self.desk.file, given=given))
-        if isinstance(kept, Setback):
+        if isinstance(kept, Problem):
             self.post_message(Refused(kept))
         self.quote()
 
@@ -166,18 +166,18 @@ class AskScreen(FrameScreen):
         if price.display and not self.has_class("-waiting"):
             self._shown, self._sends = quote, quote.cost is not None
 
-    def _show_connection(self, connection: Connection | Setback | None) -> None:
+    def _show_connection(self, connection: Connection | Problem | None) -> None:
         super()._show_connection(connection)
         self.quote()
 
     def on_quoted(self, message: Quoted) -> None:
         """Show the price before anything is sent, or that nothing would be."""
-        quote, companion = message.quote, self.desk.companion
+        quote, device = message.quote, self.desk.device
         self._mode = quote.mode
         self._show_price(quote)
         self.query_one("#mode", Static).update(mode_text(quote.mode))
-        if companion is not None:
-            asks, k = quote.mode.asks, companion.settings.k
+        if device is not None:
+            asks, k = quote.mode.asks, device.settings.k
             before = WHAT_LEAVES if asks else NOTHING_LEAVES
             self.query_one("#before", Static).update(before)
             flow = flow_picture(k) if asks else flow_picture_here(k)
@@ -189,7 +189,7 @@ class AskScreen(FrameScreen):
 
     def action_ask(self) -> None:
         """Ask."""
-        if self.desk.companion is None:
+        if self.desk.device is None:
             self._say("one moment: the device is opening its files")
             return
         self.query_one(Notice).hush()
@@ -234,8 +234,8 @@ class AskScreen(FrameScreen):
                 self._sends = answer.cost is not None
                 self._show_answer(answer)
                 self._show_heat_map(message.noise, answer.departure)
-            case Setback() as setback:
-                self._show_setback(setback)
+            case Problem() as problem:
+                self._show_problem(problem)
         self.desk.learn_connection()
         self.desk.read_budget()
         self.quote()
@@ -263,8 +263,8 @@ class AskScreen(FrameScreen):
             heat_map.show(None, ())
             caption.update("")
 
-    def _show_setback(self, setback: Setback) -> None:
-        self.query_one(Notice).tell(setback)
+    def _show_problem(self, problem: Problem) -> None:
+        self.query_one(Notice).tell(problem)
         self._say("no answer this time")
 
     def _show_pick(self, text: Text) -> None:
@@ -284,9 +284,9 @@ class AskScreen(FrameScreen):
         yield SystemCommand("Consent to the proposal", consent, self.action_consent)
 
 
-def _is_void(outcome: Answer | Setback) -> bool:
+def _is_void(outcome: Answer | Problem) -> bool:
     """Whether something else was shown than would be asked now, and so nothing was."""
-    return isinstance(outcome, Setback) and outcome.trouble is Trouble.QUOTE
+    return isinstance(outcome, Problem) and outcome.trouble is Trouble.QUOTE
 
 
 def _marks(
@@ -397,10 +397,11 @@ def departure_text(left: Departure, cost: Cost) -> Text:
 
 def _append_loss(text: Text, cost: Cost) -> None:
     """A loss in its three units."""
-    unit = "between any two people" if cost.epsilon_per_distance is None else "per unit of distance"
+    metric = cost.charge.epsilon_per_distance is not None
+    unit = "per unit of distance" if metric else "between any two people"
     text.append(f"ε {short_number(cost.epsilon)} {unit}, at most ")
     text.append(f"{at_most(cost.one_rating)} for one rating and ")
-    text.append(f"{at_most(cost.between_any_two)} between any two people.\n")
+    text.append(f"{at_most(cost.charge.epsilon)} between any two people.\n")
 
 
 def pick_text(answer: Answer) -> Text:

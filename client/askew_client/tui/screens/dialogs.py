@@ -16,7 +16,7 @@ from textual.widgets import Button, Input, Static
 
 from askew_client.tui.desk import Desk, Unlocked
 from askew_client.tui.widgets.header import Notice
-from askew_client.views.problems import Setback
+from askew_client.views.problems import Problem
 
 _EVERYWHERE = (
     ("F2 … F7", "the six screens; [ and ] step through them"),
@@ -130,13 +130,13 @@ class UnlockScreen(ModalScreen[None]):
     async def unlock(self, passphrase: str) -> None:
         """Try a passphrase in a thread."""
         desk = cast("Desk", self.app)
-        outcome = await desk.on_device(lambda device: device.unlock(passphrase))
-        self.post_message(Unlocked(outcome if isinstance(outcome, Setback) else None))
+        outcome = await desk.on_device(lambda device: device.profile.unlock(passphrase))
+        self.post_message(Unlocked(outcome if isinstance(outcome, Problem) else None))
 
     def on_unlocked(self, message: Unlocked) -> None:
         """A wrong passphrase changes nothing; the right one opens the profile."""
-        if message.setback is not None:
-            self.query_one(Notice).tell(message.setback)
+        if message.problem is not None:
+            self.query_one(Notice).tell(message.problem)
         else:
             cast("Desk", self.app).read_profile()
             self.dismiss()

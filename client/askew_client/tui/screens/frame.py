@@ -15,7 +15,7 @@ from askew_client.tui.desk import Desk
 from askew_client.tui.screens.dialogs import HelpScreen
 from askew_client.tui.widgets.header import BentHeader, Notice, Tab
 from askew_client.views.answers import Connection
-from askew_client.views.problems import Setback
+from askew_client.views.problems import Problem
 
 TABS: Final = (
     Tab("profile", "F2", "Profile", "Search the catalog, rate, see your profile"),
@@ -82,11 +82,11 @@ class FrameScreen(Screen[None]):
         """What went wrong here is said here: who comes back finds the connection's state alone."""
         self._tell(self.desk.connection)
 
-    def _show_connection(self, connection: Connection | Setback | None) -> None:
+    def _show_connection(self, connection: Connection | Problem | None) -> None:
         self._tell(connection)
 
-    def _tell(self, connection: Connection | Setback | None) -> None:
-        if isinstance(connection, Setback):
+    def _tell(self, connection: Connection | Problem | None) -> None:
+        if isinstance(connection, Problem):
             again = f"{connection.hint.removesuffix('.')}{_AGAIN}"
             self.query_one(Notice).tell(replace(connection, hint=again))
         else:

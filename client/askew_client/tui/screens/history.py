@@ -16,7 +16,7 @@ from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
 from askew_client.tui.widgets.header import Notice, Window
 from askew_client.views.answers import PastAnswer
-from askew_client.views.problems import Setback
+from askew_client.views.problems import Problem
 
 
 class HistoryScreen(FrameScreen):
@@ -56,11 +56,13 @@ class HistoryScreen(FrameScreen):
     @work(exclusive=True, group="history")
     async def read(self) -> None:
         """Bring the past answers."""
-        self.post_message(HistoryRead(await self.desk.on_device(lambda device: device.history())))
+        self.post_message(
+            HistoryRead(await self.desk.on_device(lambda device: device.profile.history()))
+        )
 
     def on_history_read(self, message: HistoryRead) -> None:
         """List them."""
-        if isinstance(message.outcome, Setback):
+        if isinstance(message.outcome, Problem):
             self.query_one(Notice).tell(message.outcome)
             return
         self._past = message.outcome
@@ -86,7 +88,9 @@ class HistoryScreen(FrameScreen):
 
     def _forget(self, sure: bool | None) -> None:
         if sure:
-            self.desk.edit(lambda device: device.forget_history(), "Past answers are forgotten.")
+            self.desk.edit(
+                lambda device: device.profile.forget_history(), "Past answers are forgotten."
+            )
             self.read()
 
     def commands(self) -> Iterable[SystemCommand]:

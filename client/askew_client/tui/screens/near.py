@@ -19,7 +19,7 @@ from askew.spaces.map import Position
 from askew_client.near.preferences import EXAMPLE, preferences_of
 from askew_client.settings.regions import named_towns
 from askew_client.settings.settings import LEVELS
-from askew_client.tui.desk import Refused
+from askew_client.tui.desk import Refused, outcome_of
 from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
 from askew_client.tui.screens.place import PlaceScreen
@@ -27,17 +27,17 @@ from askew_client.tui.widgets.controls import Choice, Slider
 from askew_client.tui.widgets.header import Notice, Window
 from askew_client.tui.widgets.place_map import PlaceMap
 from askew_client.tui.widgets.results import NearList, distance
-from askew_client.views.answers import Connection
+from askew_client.views.answers import Connection, NearAnswer, PlaceView
 from askew_client.views.place_map import (
     Scene,
     legend,
 )
-from askew_client.views.problems import Setback, setback_of
-from askew_client.views.quote import NearAnswer, PlaceView, Quote
+from askew_client.views.problems import Problem, problem_of
+from askew_client.views.quote import Quote
 
 if TYPE_CHECKING:
     from askew.protocol.metric_card import CollectionCard
-    from askew_client.device.device import Companion
+    from askew_client.device.device import Device
     from askew_client.near.preferences import Preferences
 
 
@@ -152,10 +152,10 @@ class NearScreen(FrameScreen):
         self.post_message(PlacesRead(await self.desk.on_device(places_on_map)))
 
     @work(exclusive=True, group="meet")
-    async def meet(self, companion: Companion) -> None:
+    async def meet(self, device: Device) -> None:
         """Bring the collections of the server."""
-        found = await companion.nearby.connect()
-        self.post_message(Met(found if isinstance(found, Setback) else found.collections))
+        found = await outcome_of(device.nearby.connect())
+        self.post_message(Met(found if isinstance(found, Problem) else found.collections))
 
     @work(exclusive=True, group="look")
     async def look(self, name: str, level: str, k: int, *, what_if: bool) -> None:
@@ -165,20 +165,20 @@ class NearScreen(FrameScreen):
 
     @work(exclusive=True, group="ask")
     async def ask(
-        self, companion: Companion, collection: str, place: str, preferences: Preferences
+        self, device: Device, collection: str, place: str, preferences: Preferences
     ) -> None:
         """Ask, and bring the answer in the person's order. Asking again stops the one before."""
-        answer: NearAnswer | Setback
-        quote = await companion.nearby.quote(collection, place)
+        answer: NearAnswer | Problem
+        quote = await outcome_of(device.nearby.quote(collection, place))
         if isinstance(quote, Quote) and not quote.fresh:  # as it says: sent again, for nothing
-            answer = await companion.nearby.near(
-                collection, place, preferences=preferences, quoted=quote
+            answer = await outcome_of(
+                device.nearby.ask(collection, place, preferences=preferences, quoted=quote)
             )
         elif isinstance(quote, Quote):
-            answer = setback_of(QuoteVoid("this place's signal would be drawn anew"))
+            answer = problem_of(QuoteVoid("this place's signal would be drawn anew"))
         else:
             answer = quote
-        if isinstance(answer, Setback):
+        if isinstance(answer, Problem):
             self.post_message(Ordered(answer))
         else:
             act = partial(ranked_answer, answer=answer)
@@ -196,7 +196,7 @@ class NearScreen(FrameScreen):
         self.post_message(Priced(await self.desk.on_device(prices_now), moves))
 
     @work(group="keep")
-    async def keep(self, act: Callable[[Companion], str], name: str = "") -> None:
+    async def keep(self, act: Callable[[Device], str], name: str = "") -> None:
         """Add, move or forget a place, or use other settings, and say so. name: of a place that is
         drawn.
         """
@@ -210,28 +210,28 @@ class NearScreen(FrameScreen):
 
     def catch_up(self) -> None:
         """Bring settings and places as they are, and the collections once the server is there."""
-        companion = self.desk.companion
-        if companion is None or not self.is_current:
+        device = self.desk.device
+        if device is None or not self.is_current:
             return
-        self.query_one("#level", Choice).offer(tuple(LEVELS), companion.settings.level)
-        self.query_one("#size", Slider).set_value(Fraction(companion.settings.near_k))
+        self.query_one("#level", Choice).offer(tuple(LEVELS), device.settings.level)
+        self.query_one("#size", Slider).set_value(Fraction(device.settings.near_k))
         self.read()
-        if companion.nearby.card is None:
-            self.meet(companion)
+        if device.nearby.card is None:
+            self.meet(device)
         else:
-            self._offer(companion.nearby.card.collections)
+            self._offer(device.nearby.card.collections)
 
-    def _tell(self, connection: Connection | Setback | None) -> None:
+    def _tell(self, connection: Connection | Problem | None) -> None:
         """What is wrong with a catalog is told on the screens that need one."""
         self.query_one(Notice).hush()
 
-    def _show_connection(self, connection: Connection | Setback | None) -> None:
+    def _show_connection(self, connection: Connection | Problem | None) -> None:
         """A catalog is no matter here, but a new try to connect is one for this screen too."""
         self.catch_up()
 
     def on_met(self, message: Met) -> None:
         """Offer the collections."""
-        if isinstance(message.outcome, Setback):
+        if isinstance(message.outcome, Problem):
             self.query_one(Notice).tell(message.outcome)
         else:
             self.query_one(Notice).hush()
@@ -242,7 +242,7 @@ class NearScreen(FrameScreen):
 
     def on_places_read(self, message: PlacesRead) -> None:
         """Offer the places, and look at the chosen one."""
-        if isinstance(message.outcome, Setback):
+        if isinstance(message.outcome, Problem):
             self.query_one(Notice).tell(message.outcome)
             return
         self.places = message.outcome
@@ -255,8 +255,8 @@ class NearScreen(FrameScreen):
     def on_looked(self, message: Looked) -> None:
         """Show what is known before a question, in place of an answer."""
         match message.outcome:
-            case Setback() as setback:
-                self.query_one(Notice).tell(setback)
+            case Problem() as problem:
+                self.query_one(Notice).tell(problem)
             case Outlook(scene, words):
                 self.show_answer(None)
                 self.show_scene(scene, words)
@@ -267,8 +267,8 @@ class NearScreen(FrameScreen):
             return
         self.set_class(False, "-waiting")
         match message.outcome:
-            case Setback() as setback:
-                self.query_one(Notice).tell(setback)
+            case Problem() as problem:
+                self.query_one(Notice).tell(problem)
                 self.say("no answer this time")
             case Ranked(answer, scene, words) as ranked:
                 self.show_answer(ranked)
@@ -298,15 +298,15 @@ class NearScreen(FrameScreen):
 
     def on_priced(self, message: Priced) -> None:
         """Open the dialog, which says what it will cost."""
-        companion = self.desk.companion
-        if isinstance(message.outcome, Setback):
+        device = self.desk.device
+        if isinstance(message.outcome, Problem):
             self.post_message(Refused(message.outcome))
-        elif companion is not None:
+        elif device is not None:
             moved = self.place if message.moves else None
             dialog = PlaceScreen(
                 name=None if moved is None else moved.name,
                 start=None if moved is None else Position(*moved.true),
-                region=companion.settings.region,
+                region=device.settings.region,
                 prices=message.outcome,
                 towns=named_towns(),
             )
@@ -314,7 +314,7 @@ class NearScreen(FrameScreen):
 
     def on_kept(self, message: Kept) -> None:
         """Places or settings are others now."""
-        if isinstance(message.outcome, Setback):
+        if isinstance(message.outcome, Problem):
             self.post_message(Refused(message.outcome))
         else:
             self.notify(message.outcome, markup=False)
@@ -328,16 +328,16 @@ class NearScreen(FrameScreen):
 
     def action_ask(self) -> None:
         """Ask from the chosen place, for the settings' number of results."""
-        companion, preferences = self.desk.companion, self._preferences()
+        device, preferences = self.desk.device, self._preferences()
         place = self.place
         collection = self.query_one("#collection", Choice).name_chosen
-        if companion is None or place is None or collection is None or preferences is None:
+        if device is None or place is None or collection is None or preferences is None:
             self.say("add a place first: n" if place is None else "no collection to ask yet")
             return
         self.query_one(Notice).hush()
         self.say("asking ...  Esc stops")
         self.set_class(True, "-waiting")
-        self.ask(companion, collection, place.name, preferences)
+        self.ask(device, collection, place.name, preferences)
 
     def action_stop(self) -> None:
         """Stop waiting."""
@@ -422,7 +422,7 @@ class NearScreen(FrameScreen):
         try:
             return preferences_of(self.query_one("#preferences", Input).value)
         except AskewError as error:
-            self.post_message(Refused(setback_of(error)))
+            self.post_message(Refused(problem_of(error)))
             return None
 
     def commands(self) -> Iterable[SystemCommand]:

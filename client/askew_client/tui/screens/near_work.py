@@ -20,6 +20,7 @@ from askew_client.settings.regions import named_towns, region_of
 from askew_client.settings.settings import LEVELS
 from askew_client.tui.keeping import use_settings
 from askew_client.tui.widgets.results import distance
+from askew_client.views.answers import NearAnswer, PlaceView
 from askew_client.views.place_map import (
     PlaceHeatMap,
     Scene,
@@ -28,12 +29,12 @@ from askew_client.views.place_map import (
     people_within,
     points_around,
 )
-from askew_client.views.problems import Setback
-from askew_client.views.quote import NearAnswer, PlaceCost, PlaceView
+from askew_client.views.problems import Problem
+from askew_client.views.quote import Cost
 
 if TYPE_CHECKING:
     from askew.protocol.metric_card import CollectionCard
-    from askew_client.device.device import Companion
+    from askew_client.device.device import Device
     from askew_client.near.preferences import Preferences
     from askew_client.settings.config import ConfigFile
     from askew_client.settings.settings import Level
@@ -54,7 +55,7 @@ class PlaceDraft:
     name: str
     position: Position
     region: str
-    shown: PlaceCost
+    shown: Cost
 
 
 @dataclass(frozen=True)
@@ -69,10 +70,10 @@ class PlacePrices:
     cap: Fraction
     allowance: str
 
-    def in_region(self, text: str) -> PlaceCost:
+    def in_region(self, text: str) -> Cost:
         """The price. Raises ParameterError for what is no region."""
         noise = MapNoise.in_region(self.epsilon_per_km, region_of(text))
-        return PlaceCost.of(noise, self.spent, self.cap, fresh=True)
+        return Cost.of_place(noise, self.spent, self.cap, fresh=True)
 
 
 @dataclass(frozen=True, repr=False)
@@ -94,12 +95,12 @@ class Ranked:
     words: str
 
 
-def places_on_map(device: Companion) -> tuple[PlaceView, ...]:
+def places_on_map(device: Device) -> tuple[PlaceView, ...]:
     """The named places that are on a map, and have their signal. Raises AskewError."""
-    return tuple(each for each in device.nearby.places() if each.sent)
+    return tuple(each for each in device.places.places() if each.sent)
 
 
-def outlook_of(device: Companion, name: str, level: str, k: int, *, what_if: bool) -> Outlook:
+def outlook_of(device: Device, name: str, level: str, k: int, *, what_if: bool) -> Outlook:
     """A named place, and what a level and k would give there. Nothing is sent or charged.
 
     what_if: show where a fresh signal might land, and not the one that the place has.
@@ -107,7 +108,7 @@ def outlook_of(device: Companion, name: str, level: str, k: int, *, what_if: boo
     """
     place = next(each for each in places_on_map(device) if each.name == name)
     true, towns = Position(*place.true), named_towns()
-    heat_map = _heat_map_of(place.sent, cast("PlaceCost", place.cost))
+    heat_map = _heat_map_of(place.sent, cast("Cost", place.cost))
     scene = Scene(true, heat_map, _probes(heat_map, k), towns=towns)
     words = f"{place_words(place)}\n\n{guess_words(heat_map, towns)}"
     try:
@@ -120,7 +121,7 @@ def outlook_of(device: Companion, name: str, level: str, k: int, *, what_if: boo
     return Outlook(scene, f"{words}\n\n{forecast_words(forecast, level)}")
 
 
-def prices_now(device: Companion) -> PlacePrices:
+def prices_now(device: Device) -> PlacePrices:
     """What a position that is drawn now would cost. Raises AskewError."""
     from askew_client.near.places import allowance
 
@@ -129,35 +130,33 @@ def prices_now(device: Companion) -> PlacePrices:
     return PlacePrices(level, spent, settings.place_lifetime_cap, allowance(settings))
 
 
-def keep_place(
-    device: Companion, draft: PlaceDraft, file: ConfigFile | None, *, moves: bool
-) -> str:
+def keep_place(device: Device, draft: PlaceDraft, file: ConfigFile | None, *, moves: bool) -> str:
     """Draw, charge and keep a place, and say so. Raises AskewError, in which case nothing was.
 
     Where the person named another region, that is a setting from now on.
     """
     if draft.region != device.settings.region:
         use_settings(file, device, typed={"region": draft.region})
-    act = device.nearby.move if moves else device.nearby.add
+    act = device.places.move if moves else device.places.add
     act(draft.name, draft.position, draft.shown)
     return "Drawn and charged; every server will get this one position."
 
 
-def forget_place(device: Companion, name: str) -> str:
+def forget_place(device: Device, name: str) -> str:
     """Erase a place, and say so. Raises AskewError."""
-    device.nearby.forget(name)
+    device.places.forget(name)
     return "Forgotten here; what its signal has told stays told."
 
 
-def use_level(device: Companion, file: ConfigFile | None, typed: Mapping[str, str]) -> str:
+def use_level(device: Device, file: ConfigFile | None, typed: Mapping[str, str]) -> str:
     """Use other settings from now on, and say so. Raises AskewError."""
     use_settings(file, device, typed=typed)
     return in_force_words(device.settings.level, device.settings.near_k)
 
 
-def ranked_answer(_: Companion, answer: NearAnswer) -> Ranked:
+def ranked_answer(_: Device, answer: NearAnswer) -> Ranked:
     """An answer with its picture. Raises AskewError."""
-    heat_map = _heat_map_of(answer.sent, cast("PlaceCost", answer.cost))
+    heat_map = _heat_map_of(answer.sent, answer.cost)
     results = tuple(Position(*result.coordinates) for result in answer.results)
     picked = next((n for n, result in enumerate(answer.results) if result.picked), None)
     probes = _probes(heat_map, answer.k)
@@ -167,10 +166,10 @@ def ranked_answer(_: Companion, answer: NearAnswer) -> Ranked:
     return Ranked(answer, scene, words)
 
 
-def ranked_again(device: Companion, answer: NearAnswer, preferences: Preferences) -> Ranked:
+def ranked_again(device: Device, answer: NearAnswer, preferences: Preferences) -> Ranked:
     """The same answer by other preferences: nothing is sent. Raises AskewError."""
     return ranked_answer(
-        device, device.nearby.by_other_preferences(answer, preferences, device.ratings())
+        device, device.nearby.by_other_preferences(answer, preferences, device.profile.ratings())
     )
 
 
@@ -180,29 +179,29 @@ def _probes(heat_map: PlaceHeatMap, k: int) -> tuple[Position, ...]:
     return points_around(heat_map, place_on_map(heat_map.epsilon, k).offsets.tolist())
 
 
-def _heat_map_of(sent: tuple[float, ...], cost: PlaceCost) -> PlaceHeatMap:
-    return PlaceHeatMap(Position(*sent), float(cost.epsilon_per_km), cost.cosine)
+def _heat_map_of(sent: tuple[float, ...], cost: Cost) -> PlaceHeatMap:
+    return PlaceHeatMap(Position(*sent), float(cost.charge.epsilon_per_km), cost.cosine)
 
 
 @dataclass(repr=False)
 class PlacesRead(Message):
     """The named places of a map, or why they cannot be read."""
 
-    outcome: tuple[PlaceView, ...] | Setback
+    outcome: tuple[PlaceView, ...] | Problem
 
 
 @dataclass(repr=False)
 class Met(Message):
     """The collections of the server, or why there are none."""
 
-    outcome: tuple[CollectionCard, ...] | Setback
+    outcome: tuple[CollectionCard, ...] | Problem
 
 
 @dataclass(repr=False)
 class Looked(Message):
     """What can be known before a question."""
 
-    outcome: Outlook | Setback
+    outcome: Outlook | Problem
 
 
 @dataclass(repr=False)
@@ -211,7 +210,7 @@ class Ordered(Message):
     nothing was sent.
     """
 
-    outcome: Ranked | Setback
+    outcome: Ranked | Problem
     again: bool = False
 
 
@@ -219,7 +218,7 @@ class Ordered(Message):
 class Priced(Message):
     """What drawing a position would cost. moves: it is for a place that there is."""
 
-    outcome: PlacePrices | Setback
+    outcome: PlacePrices | Problem
     moves: bool
 
 
@@ -229,7 +228,7 @@ class Kept(Message):
     name: of the place to look at from now on, or "".
     """
 
-    outcome: str | Setback
+    outcome: str | Problem
     name: str = ""
 
 
@@ -242,12 +241,12 @@ def place_words(view: PlaceView) -> str:
     return f"Asking sends this place's one noisy position again, for nothing. {words}"
 
 
-def price_words(cost: PlaceCost, allowance: str) -> str:
+def price_words(cost: Cost, allowance: str) -> str:
     """What drawing one more position costs."""
     return f"A position is drawn once and charged. {_sentences(cost)} {allowance}"
 
 
-def _sentences(cost: PlaceCost) -> str:
+def _sentences(cost: Cost) -> str:
     return " ".join(f"{each[:1].upper()}{each[1:]}." for each in cost.words)
 
 
@@ -278,7 +277,7 @@ def guess_words(heat_map: PlaceHeatMap, towns: Sequence[Town]) -> str:
 def told_words(answer: NearAnswer) -> str:
     """What the signal of an answer tells and has cost."""
     cost = answer.cost
-    return _sentences(cost) if isinstance(cost, PlaceCost) else ""
+    return _sentences(cost) if isinstance(cost, Cost) else ""
 
 
 def in_force_words(level: str, k: int) -> str:

@@ -23,8 +23,8 @@ from askew_client.tui.screens.near_work import NO_REGION, PlaceDraft, PlacePrice
 from askew_client.tui.widgets.header import Notice
 from askew_client.tui.widgets.place_map import PlacePicker
 from askew_client.views.place_map import Scene, Town
-from askew_client.views.problems import setback_of
-from askew_client.views.quote import PlaceCost
+from askew_client.views.problems import problem_of
+from askew_client.views.quote import Cost
 
 EXAMPLE: Final = "50.94, 6.96"
 
@@ -69,7 +69,7 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
         super().__init__()
         self._moved, self._start, self._region = name, start, region
         self._prices, self._towns = prices, tuple(towns)
-        self._shown: PlaceCost | None = None  # the price that stands on the screen
+        self._shown: Cost | None = None  # the price that stands on the screen
 
     def compose(self) -> ComposeResult:
         """Fields above the map, the cost and the two buttons below it."""
@@ -160,7 +160,7 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
                 return  # no price has been seen yet
             self.dismiss(PlaceDraft(name, position_typed(position, region), region, shown))
         except AskewError as error:
-            problem = setback_of(error)
+            problem = problem_of(error)
             if isinstance(error, UnclearTown):
                 problem = replace(problem, hint=" · ".join(error.choices))
             self.query_one(Notice).tell(problem)

@@ -14,6 +14,7 @@ from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Static
 
+from askew_client.device.budget import Budget
 from askew_client.tui.desk import Previewed
 from askew_client.tui.keeping import use_settings
 from askew_client.tui.screens.frame import FrameScreen
@@ -22,8 +23,8 @@ from askew_client.tui.widgets.controls import Slider
 from askew_client.tui.widgets.header import Notice
 from askew_client.tui.widgets.heat_map import HeatMap, Mark, axes_words
 from askew_client.views.answers import Connection, NoisePicture, SignalPreview
-from askew_client.views.problems import Setback
-from askew_client.views.quote import Budget, at_most
+from askew_client.views.problems import Problem
+from askew_client.views.quote import at_most
 
 EPSILONS: Final = tuple(
     Fraction(each)
@@ -82,7 +83,7 @@ class PrivacyScreen(FrameScreen):
     @work(exclusive=True, group="preview")
     async def preview(self, epsilon: Fraction, k: int) -> None:
         """Bring what other settings mean. A newer choice takes the place of an older one."""
-        outcome = await self.desk.on_device(lambda device: device.preview(epsilon, k))
+        outcome = await self.desk.on_device(lambda device: device.titles.preview(epsilon, k))
         self.post_message(Previewed(outcome))
 
     # Messages and state
@@ -113,13 +114,13 @@ class PrivacyScreen(FrameScreen):
         heat_map.show(noise, [Mark(at, "◆", "public") for at in shown])
         caption.update(noise_caption(noise, connection))
 
-    def _show_connection(self, connection: Connection | Setback | None) -> None:
+    def _show_connection(self, connection: Connection | Problem | None) -> None:
         super()._show_connection(connection)
         self._look()
 
-    def _show_budget(self, budget: Budget | Setback | None) -> None:
+    def _show_budget(self, budget: Budget | Problem | None) -> None:
         meter, ledger = self.query_one(BudgetMeter), self.query_one("#ledger", Static)
-        if isinstance(budget, Setback):
+        if isinstance(budget, Problem):
             self.query_one(Notice).tell(budget)
             ledger.update("")
         elif budget is not None:
@@ -139,8 +140,8 @@ class PrivacyScreen(FrameScreen):
 
     def action_back(self) -> None:
         """Move the sliders to the settings in force."""
-        if self.desk.companion is not None:
-            settings = self.desk.companion.settings
+        if self.desk.device is not None:
+            settings = self.desk.device.settings
             for name, offered, mine in (
                 ("#epsilon", EPSILONS, settings.epsilon),
                 ("#size", SIZES, Fraction(settings.k)),
@@ -182,8 +183,8 @@ def ledger_text(budget: Budget) -> Text:
         text.append(f"{budget.mode.name}: ", "bold")
         text.append(f"{budget.mode.reason}.\n\n")
     for line in reversed(budget.lines):
-        text.append(f"{line.slot}  ", "bold")
-        space = f" (space {line.space_version[:8]})" if line.space_version else ""
+        text.append(f"{line.entry.slot}  ", "bold")
+        space = f" (space {line.entry.space_version[:8]})" if line.entry.space_version else ""
         text.append(f"{line.words}{space}\n\n")
     if not budget.lines and budget.frozen is None:
         text.append("No signal has ever left this device.\n\n", "bold")
@@ -203,6 +204,6 @@ def preview_text(found: SignalPreview) -> str:
     return f"{told}\n{gives}"
 
 
-def no_preview_text(setback: Setback) -> str:
+def no_preview_text(problem: Problem) -> str:
     """Why these settings cannot be used here."""
-    return f"No signal: {setback.text}. {setback.hint}"
+    return f"No signal: {problem.text}. {problem.hint}"

@@ -21,10 +21,10 @@ from askew_client.tui.widgets.bars import ProfileBars
 from askew_client.tui.widgets.header import Window
 from askew_client.tui.widgets.title_list import STARS, SearchField, Stars, TitleList
 from askew_client.views.answers import Connection, Match, Rated
-from askew_client.views.problems import Setback
+from askew_client.views.problems import Problem
 
 if TYPE_CHECKING:
-    from askew_client.device.device import Companion
+    from askew_client.device.device import Device
     from askew_client.profile.editor import Forgotten
 
 
@@ -77,7 +77,7 @@ def _rated(ratings: tuple[Rated, ...]) -> str:
 
 def listed_text(
     profile: ProfileView,
-    connection: Connection | Setback | None,
+    connection: Connection | Problem | None,
     count: int,
     *,
     only_rated: bool,
@@ -119,23 +119,23 @@ def forgotten_text(gone: Forgotten) -> str:
     return f"Forgotten for good, and {answers} with it."
 
 
-def found_titles(device: Companion, text: str, *, only_rated: bool) -> Sequence[Match]:
+def found_titles(device: Device, text: str, *, only_rated: bool) -> Sequence[Match]:
     """Matches of the catalog; without a catalog, or on request, what the person rated."""
-    if device.locked:
+    if device.profile.locked:
         return ()
-    if device.connection is not None and not only_rated:
-        return device.search(text, LIMIT)
+    if device.titles.connection is not None and not only_rated:
+        return device.titles.search(text, LIMIT)
     words = text.casefold().split() if not only_rated else ()
     return tuple(
         Match(rated.label, rated=rated)
-        for rated in device.ratings()
+        for rated in device.profile.ratings()
         if all(word in rated.label.casefold() for word in words)
     )
 
 
-def undo_edit(device: Companion) -> str:
+def undo_edit(device: Device) -> str:
     """Take the last edit back, and say so."""
-    changed = device.undo()
+    changed = device.profile.undo()
     return "Undone." if changed else "There is nothing to undo."
 
 
@@ -212,7 +212,7 @@ class ProfileScreen(FrameScreen):
         outcome = await self.desk.on_device(
             lambda device: found_titles(device, text, only_rated=only_rated)
         )
-        self.post_message(Refused(outcome) if isinstance(outcome, Setback) else Found(outcome))
+        self.post_message(Refused(outcome) if isinstance(outcome, Problem) else Found(outcome))
 
     # Messages
 
@@ -240,14 +240,14 @@ class ProfileScreen(FrameScreen):
         label, rating = message.label, message.rating
         self._removed = label if rating is None else None
         if rating is None:
-            self.desk.edit(lambda device: device.unrate(label), REMOVED)
+            self.desk.edit(lambda device: device.profile.unrate(label), REMOVED)
         else:
-            self.desk.edit(lambda device: device.rate(label, rating))
+            self.desk.edit(lambda device: device.profile.rate(label, rating))
 
     def on_title_list_liked(self, message: TitleList.Liked) -> None:
         """Like."""
         self._removed = None
-        self.desk.edit(lambda device: device.like(message.label))
+        self.desk.edit(lambda device: device.profile.like(message.label))
 
     def on_key(self, event: Key) -> None:
         """The down arrow leaves the search for what it found."""
@@ -256,13 +256,13 @@ class ProfileScreen(FrameScreen):
 
     # State
 
-    def _show_connection(self, connection: Connection | Setback | None) -> None:
+    def _show_connection(self, connection: Connection | Problem | None) -> None:
         super()._show_connection(connection)
         if isinstance(connection, Connection):
             scale = Stars(connection.lowest_rating, connection.highest_rating)
             self.query_one(TitleList).stars = scale
             self.query_one(Input).placeholder = f"search {connection.n_items} titles"
-        elif isinstance(connection, Setback):
+        elif isinstance(connection, Problem):
             self.query_one(Input).placeholder = "search your ratings"
         self._show_profile(self.desk.profile)
 
@@ -276,7 +276,7 @@ class ProfileScreen(FrameScreen):
         self._search_again()
 
     def _search_again(self) -> None:
-        if self.desk.companion is not None:
+        if self.desk.device is not None:
             self.search(self.query_one(Input).value, only_rated=self._only_rated)
 
     # Actions
@@ -307,7 +307,7 @@ class ProfileScreen(FrameScreen):
     def _forget_if(self, label: str, sure: bool | None) -> None:
         if sure:
             self._removed = None
-            self.desk.edit(lambda device: forgotten_text(device.forget([label])))
+            self.desk.edit(lambda device: forgotten_text(device.profile.forget([label])))
 
     def action_search(self) -> None:
         """Type a search."""

@@ -14,6 +14,7 @@ from textual.containers import Grid, Horizontal, VerticalGroup
 from textual.widget import Widget
 from textual.widgets import Button, Input, Label, Static
 
+from askew_client.device.budget import Budget
 from askew_client.settings.consent import Consent, consents_of
 from askew_client.tui.desk import ProfileView, Refused
 from askew_client.tui.keeping import raised_cap, use_settings, withdraw_consent
@@ -21,11 +22,10 @@ from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
 from askew_client.tui.widgets.bars import short_number
 from askew_client.tui.widgets.header import Window
-from askew_client.views.problems import Setback
-from askew_client.views.quote import Budget
+from askew_client.views.problems import Problem
 
 if TYPE_CHECKING:
-    from askew_client.device.device import Companion
+    from askew_client.device.device import Device
 
 
 FROZEN: Final = (
@@ -97,18 +97,18 @@ class SettingsScreen(FrameScreen):
     def on_mount(self) -> None:
         """Show what is in force."""
         self._consents: tuple[Consent, ...] = ()
-        self.watch(self.app, "companion", self._show_settings)
+        self.watch(self.app, "device", self._show_settings)
         self.watch(self.app, "budget", self._show_budget)
         self.watch(self.app, "profile", self._show_lock)
 
     def on_screen_resume(self) -> None:
         """Another screen may have changed the settings."""
-        self._show_settings(self.desk.companion)
+        self._show_settings(self.desk.device)
 
-    def _show_settings(self, companion: Companion | None) -> None:
-        if companion is None:
+    def _show_settings(self, device: Device | None) -> None:
+        if device is None:
             return
-        settings = companion.settings
+        settings = device.settings
         values = {
             "mode": settings.mode,
             "epsilon": settings.epsilon,
@@ -118,7 +118,7 @@ class SettingsScreen(FrameScreen):
         for name, value in values.items():
             self.query_one(f"#{name}", Input).value = str(value)
         vouched = f", vouched for by {settings.authority}" if settings.authority else ""
-        asks = f"How the device asks {companion.server}{vouched}"
+        asks = f"How the device asks {device.server}{vouched}"
         self.query(".heading").first(Static).update(Text(asks))
         self._consents = consents_of(settings.consent)
         given = "\n".join(f"You consented to {each.words}." for each in self._consents)
@@ -126,7 +126,7 @@ class SettingsScreen(FrameScreen):
         for part in ("#consents", "#withdraw"):
             self.query_one(part).display = bool(self._consents)
 
-    def _show_budget(self, budget: Budget | Setback | None) -> None:
+    def _show_budget(self, budget: Budget | Problem | None) -> None:
         frozen = isinstance(budget, Budget) and budget.frozen is not None
         self.query_one("#unfreeze", Button).display = frozen
         if frozen:
@@ -169,7 +169,7 @@ class SettingsScreen(FrameScreen):
         """Use what was typed, and keep it; a lifetime cap that rises needs a second yes."""
         file = self.desk.file
         raised = await self.desk.on_device(partial(raised_cap, file, typed=typed))
-        if isinstance(raised, Setback):
+        if isinstance(raised, Problem):
             self.post_message(Refused(raised))
         elif raised:
             question = raise_cap(*raised, kept=file is not None)
@@ -182,7 +182,7 @@ class SettingsScreen(FrameScreen):
             self.desk.edit(partial(use_settings, self.desk.file, typed=typed))
             self.desk.read_budget()
         else:
-            self._show_settings(self.desk.companion)
+            self._show_settings(self.desk.device)
 
     def _withdraw(self) -> None:
         """One after the other, the oldest first."""
@@ -201,11 +201,11 @@ class SettingsScreen(FrameScreen):
         """Ask that server on the settings' own terms from now on."""
         act = partial(withdraw_consent, self.desk.file, consent=consent)
         outcome = await self.desk.on_device(act)
-        if isinstance(outcome, Setback):
+        if isinstance(outcome, Problem):
             self.post_message(Refused(outcome))
         else:
             self.notify(outcome, markup=False)
-        self._show_settings(self.desk.companion)
+        self._show_settings(self.desk.device)
 
     def _dark(self) -> None:
         self.desk.use_theme(dark=True)
@@ -221,10 +221,12 @@ class SettingsScreen(FrameScreen):
         if not first or first != second:
             self.notify("Type the same passphrase twice.", severity="warning", markup=False)
             return
-        self.desk.edit(lambda device: device.encrypt(first), "Your profile is encrypted.")
+        self.desk.edit(lambda device: device.profile.encrypt(first), "Your profile is encrypted.")
 
     def _decrypt(self) -> None:
-        self.desk.edit(lambda device: device.decrypt(), "Your profile is kept in the clear.")
+        self.desk.edit(
+            lambda device: device.profile.decrypt(), "Your profile is kept in the clear."
+        )
 
     def _wipe(self) -> None:
         question = "Forget your profile and every past answer, for good?"
@@ -232,7 +234,7 @@ class SettingsScreen(FrameScreen):
 
     def _wipe_if(self, sure: bool | None) -> None:
         if sure:
-            self.desk.edit(lambda device: device.wipe(), "Your profile is forgotten.")
+            self.desk.edit(lambda device: device.profile.wipe(), "Your profile is forgotten.")
 
     def _unfreeze(self) -> None:
         self.desk.edit(lambda device: device.unfreeze(), "The ledger is accepted as it is.")

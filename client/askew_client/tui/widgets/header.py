@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static
 
-from askew_client.views.problems import Setback, Trouble
+from askew_client.views.problems import Problem, Trouble
 
 _NAME = " ask╱ew "
 
@@ -108,31 +108,31 @@ _MARKS = {
 
 
 class Notice(Static):
-    """Says a setback in words; takes no room when there is none."""
+    """Says a problem in words; takes no room when there is none."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__("", markup=False, id=id)
         self.display = False
-        self.setback: Setback | None = None
+        self.problem: Problem | None = None
 
-    def tell(self, setback: Setback) -> None:
-        """Show a setback until it is hushed."""
-        self.setback = setback
-        self.update(words(setback))
+    def tell(self, problem: Problem) -> None:
+        """Show a problem until it is hushed."""
+        self.problem = problem
+        self.update(words(problem))
         self.display = True
 
     def hush(self) -> None:
         """All is well."""
-        self.setback = None
+        self.problem = None
         self.display = False
 
 
-def words(setback: Setback) -> Text:
-    """A setback as a heading, what happened, and what to do."""
+def words(problem: Problem) -> Text:
+    """A problem as a heading, what happened, and what to do."""
     text = Text()
-    text.append(f"{_MARKS.get(setback.trouble, '•')} {_capital(setback.trouble.value)}. ", "bold")
-    text.append(f"{_sentence(setback.text)} ")
-    text.append(_sentence(setback.hint), "italic")
+    text.append(f"{_MARKS.get(problem.trouble, '•')} {_capital(problem.trouble.value)}. ", "bold")
+    text.append(f"{_sentence(problem.text)} ")
+    text.append(_sentence(problem.hint), "italic")
     return text
 
 

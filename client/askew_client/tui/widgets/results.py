@@ -12,9 +12,8 @@ from textual.widget import Widget
 
 from askew.catalog.listing import Value
 from askew_client.tui.widgets.plain_text import fitted, wrapped
-from askew_client.views.answers import Result
+from askew_client.views.answers import NearAnswer, NearResult, Result
 from askew_client.views.place_map import Ink, rank_sign
-from askew_client.views.quote import NearAnswer, NearResult
 
 _PLACE = 5  # cells before a title
 _BEAT = 0.05  # seconds between two arrivals; the ranking takes three more beats

@@ -137,7 +137,7 @@ def test_a_device_with_a_stored_signal_pays_nothing_for_a_new_catalog(
     before = ask(model, store)
     assert ask(updated, store) == before
     assert before[1] == SETTINGS.k
-    assert len(store.charges()) == 1
+    assert len(store.entries()) == 1
 
 
 @pytest.mark.parametrize(

@@ -4,23 +4,63 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, exp
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from askew_client.profile.named_place import NamedPlace
 from askew_client.settings.settings import slot_of
-from askew_client.signals.account import Account, Charge
+from askew_client.signals.account import Account
+from askew_client.signals.chain import Entry
 from askew_client.signals.slots import day_after
-from askew_client.signals.store import LedgerBook
-from askew_client.views.quote import Budget, LedgerLine, PlaceBudget, at_most, times
+from askew_client.views.quote import ModeView, at_most, times
+
+if TYPE_CHECKING:
+    from askew_client.signals.store import SignalStore
 
 NO_PLACES: Final[Mapping[str, NamedPlace]] = MappingProxyType({})
 
 
+@dataclass(frozen=True)
+class LedgerLine:
+    """One line of the ledger, and what it means."""
+
+    entry: Entry
+    words: str
+
+
+@dataclass(frozen=True)
+class PlaceBudget:
+    """The account of places, as epsilon per straight-line kilometer: in all, and what this month's
+    positions cost.
+    """
+
+    spent: Fraction
+    cap: Fraction
+    this_month: Fraction
+    monthly_cap: Fraction
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The ledger as a person reads it, in its two accounts. frozen says why nothing is spent, or is
+    None. mode: how a question would be answered now, once there is a connection.
+    """
+
+    spent: Fraction
+    cap: Fraction
+    next_slot: datetime.date
+    lines: tuple[LedgerLine, ...]
+    words: tuple[str, ...]
+    places: PlaceBudget
+    frozen: str | None = None
+    mode: ModeView | None = None
+
+
 def budget_of(
-    store: LedgerBook, today: datetime.date, places: Mapping[str, NamedPlace] = NO_PLACES
+    store: SignalStore, today: datetime.date, places: Mapping[str, NamedPlace] = NO_PLACES
 ) -> Budget:
     """The ledger as a person reads it. places: those of the profile, by which lines are named."""
     account = store.account()
@@ -29,7 +69,7 @@ def budget_of(
         spent=account.spent,
         cap=account.caps.lifetime,
         next_slot=day_after(slot_of(today)),
-        lines=tuple(_line(charge, names) for charge in account.charges),
+        lines=tuple(_line(entry, names) for entry in account.entries),
         words=(*_words(account), *_words_of_places(account)),
         places=PlaceBudget(
             spent=account.spent_per_km,
@@ -41,17 +81,17 @@ def budget_of(
     )
 
 
-def _line(charge: Charge, names: Mapping[str, str]) -> LedgerLine:
-    epsilon_per_distance, far = charge.epsilon_per_distance, float(charge.epsilon)
-    if charge.kind == "unfreeze":
+def _line(entry: Entry, names: Mapping[str, str]) -> LedgerLine:
+    epsilon_per_distance, far = entry.epsilon_per_distance, float(entry.epsilon)
+    if entry.kind == "unfreeze":
         words = (
-            f"accepted by you; {at_most(far)}{_and_per_km(charge)} was booked for what the ledger "
+            f"accepted by you; {at_most(far)}{_and_per_km(entry)} was booked for what the ledger "
             "had lost, as far as its anchor knew"
         )
-    elif charge.kind == "copy":
+    elif entry.kind == "copy":
         words = "one signal that another device drew and paid for"
-    elif charge.epsilon_per_km:
-        per_km = charge.epsilon_per_km
+    elif entry.epsilon_per_km:
+        per_km = entry.epsilon_per_km
         words = (
             f"one noisy position, epsilon {at_most(per_km)} per km: the odds between two places "
             f"10 km apart change at most {times(10 * per_km)}"
@@ -63,17 +103,9 @@ def _line(charge: Charge, names: Mapping[str, str]) -> LedgerLine:
             f"one signal, epsilon {float(epsilon_per_distance):g} per unit distance, times the "
             f"diameter: at most {at_most(far)} between any two people"
         )
-    if charge.handle:
-        words = f"{names.get(charge.handle, 'a place without a name now')}: {words}"
-    return LedgerLine(
-        slot=charge.slot,
-        space_version=charge.space_version,
-        kind=charge.kind,
-        epsilon_per_distance=epsilon_per_distance,
-        between_any_two=far,
-        words=words,
-        epsilon_per_km=charge.epsilon_per_km,
-    )
+    if entry.handle:
+        words = f"{names.get(entry.handle, 'a place without a name now')}: {words}"
+    return LedgerLine(entry, words)
 
 
 def _words(account: Account) -> Iterator[str]:
@@ -81,13 +113,13 @@ def _words(account: Account) -> Iterator[str]:
     yield f"Spent {spent:.4g} of a lifetime cap of {cap:g}; {max(cap - spent, 0):.4g} is left."
     if account.frozen:
         yield "More may have left this device, and been spent, than this ledger knows."
-    elif not account.charges:
+    elif not account.entries:
         yield "Nothing that depends on you has left this device."
     if not spent:
         return
-    for space in dict.fromkeys(c.space_version for c in account.charges if c.space_version):
-        yield from _words_of_space(space, [c for c in account.charges if c.space_version == space])
-    metric = any(charge.epsilon_per_distance is not None for charge in account.charges)
+    for space in dict.fromkeys(c.space_version for c in account.entries if c.space_version):
+        yield from _words_of_space(space, [c for c in account.entries if c.space_version == space])
+    metric = any(entry.epsilon_per_distance is not None for entry in account.entries)
     yield (
         f"From anybody at all, however far away, at most e^{at_most(account.spent)}: "
         f"{_odds(spent)}." + (" You hide best among people like you." if metric else "")
@@ -105,14 +137,14 @@ def _words_of_places(account: Account) -> Iterator[str]:
         )
 
 
-def _and_per_km(charge: Charge) -> str:
-    return f", and {at_most(charge.epsilon_per_km)} per km," if charge.epsilon_per_km else ""
+def _and_per_km(entry: Entry) -> str:
+    return f", and {at_most(entry.epsilon_per_km)} per km," if entry.epsilon_per_km else ""
 
 
-def _words_of_space(space: str, charges: list[Charge]) -> Iterator[str]:
+def _words_of_space(space: str, entries: list[Entry]) -> Iterator[str]:
     """What the signals of one space say together about near people."""
-    per_distance = sum((c.epsilon_per_distance or Fraction(0) for c in charges), Fraction(0))
-    flat = sum((c.epsilon for c in charges if c.epsilon_per_distance is None), Fraction(0))
+    per_distance = sum((c.epsilon_per_distance or Fraction(0) for c in entries), Fraction(0))
+    flat = sum((c.epsilon for c in entries if c.epsilon_per_distance is None), Fraction(0))
     if per_distance:
         exponent = f"{at_most(per_distance, 6)} r" + (f" + {at_most(flat)}" if flat else "")
         yield (

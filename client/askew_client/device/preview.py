@@ -9,7 +9,7 @@ from askew.protocol.utility_table import ServingMode
 from askew.retrieval import offsets_of
 from askew_client.device.model import Model
 from askew_client.settings.settings import ClientSettings
-from askew_client.taste.choice import charges_of, row_of
+from askew_client.taste.choice import loss_of, row_of
 from askew_client.taste.words import figures_of
 from askew_client.views.answers import NoisePicture, SignalPreview
 
@@ -18,13 +18,13 @@ _PICTURE = 121  # points of a density, so that a wide terminal has one for each 
 
 def preview_of(model: Model, settings: ClientSettings) -> SignalPreview:
     """A fresh signal of these settings at this server. Raises ParameterError as `mechanism_for`."""
-    charges = charges_of(model.card, settings)
+    loss = loss_of(model.card, settings)
     row = row_of(ServingMode.QUERY, settings, model.card, model.held)
     return SignalPreview(
         epsilon=settings.epsilon,
         k=settings.k,
-        between_any_two=charges.between_any_two,
-        one_rating=charges.one_rating,
+        between_any_two=loss.epsilon,
+        one_rating=loss.epsilon_per_rating,
         figures="" if row is None else figures_of(row),
         noise=_noise(model, settings) if settings.mechanism == "geo_laplace" else None,
     )
