@@ -49,11 +49,11 @@ def make(count: int, folder: Path) -> None:
     from benchmarks.thin_device import made_model
 
     from askew.catalog.title_key import plain_text
-    from askew.wire.held import held_to_bytes
+    from askew.wire.catalog_file import catalog_to_bytes
 
     card, catalog = made_model(count)
-    card = replace(card, n_starter=count)
-    (folder / "held").write_bytes(held_to_bytes(card, catalog))
+    card = replace(card, n_default=count)
+    (folder / "held").write_bytes(catalog_to_bytes(card, catalog))
     folded = [plain_text(item.label) for item in catalog.items]
     (folder / "folded").write_text("\n".join(folded), "utf-8")
 
@@ -64,8 +64,8 @@ class OneFile:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    async def held(self, edition: int, part: object, start: int) -> bytes:  # noqa: ARG002
-        from askew.catalog.held_file import HEAD_BYTES
+    async def piece(self, catalog_date: int, part: object, start: int) -> bytes:  # noqa: ARG002
+        from askew.catalog.catalog_file import HEAD_BYTES
 
         with self._path.open("rb") as file:
             file.seek(start)

@@ -26,7 +26,7 @@ from pathlib import Path
 import grpc
 import grpc.aio
 
-from askew.catalog.editions import edition_of
+from askew.catalog.calendar import catalog_date_of
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Query, Signal
@@ -187,7 +187,7 @@ def saved(model: ItemModel, place: Path) -> Path:
 def question(model: ItemModel) -> bytes:
     space, noise = model.card.space, LatticeLaplace.for_epsilon(Fraction(4))
     signal_ = Signal(space.version, noise, (0,) * space.dimension)
-    return query_to_bytes(Query(signal_, 4, edition=edition_of(today())))
+    return query_to_bytes(Query(signal_, 4, catalog_date=catalog_date_of(today())))
 
 
 async def main() -> int:

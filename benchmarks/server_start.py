@@ -40,7 +40,7 @@ def save_model(directory: Path, rule: str, count: int) -> None:
     from askew.spaces.item_codes import rounded, scales_of
     from askew_server.taste.model import artifact
     from askew_server.taste.model.item_model import ItemModel, card_of
-    from askew_server.taste.model.shared_slate import starter_size
+    from askew_server.taste.model.shared_slate import default_size
     from askew_server.taste.training.options import TrainingOptions
 
     rng = np.random.default_rng(0)
@@ -53,8 +53,8 @@ def save_model(directory: Path, rule: str, count: int) -> None:
         Item(f"{words[a]} {words[b]} {words[c]}", int(year), lists[a % 300])
         for (a, b, c), year in zip(picked.tolist(), years, strict=True)
     )
-    n_starter = starter_size(None, items, FACTORS)
-    held = n_starter if n_starter < count else 0
+    n_default = default_size(None, items, FACTORS)
+    held = n_default if n_default < count else 0
     catalog = Catalog(
         items, rounded(vectors, scales), np.ones(count, "f4"), tuple(range(held, held + 64))
     )
@@ -62,7 +62,7 @@ def save_model(directory: Path, rule: str, count: int) -> None:
     origin = "none" if prior is None else prior.origin
     served = ServingRule(RuleKind(rule), 2.0, 8, origin)
     space = made_space(scales, catalog, rng, buckets=rule == "buckets")
-    card = card_of(space, catalog, served, "SIMULATED items", n_starter, simulated=True)
+    card = card_of(space, catalog, served, "SIMULATED items", n_default, simulated=True)
     keys = tuple(map(str, range(count)))
     counts = {"people": PEOPLE, "ratings": 1_000_000, "likes": 500_000}
     options = TrainingOptions(epsilon=2.0, rule=rule, dimension=DIMENSION)

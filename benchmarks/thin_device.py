@@ -22,11 +22,11 @@ from pathlib import Path
 
 import numpy as np
 
-from askew.protocol.utility_table import STARTER_BYTES
+from askew.protocol.utility_table import DEFAULT_BYTES
 
 USUAL, FACTORS, DIMENSION, K, RATED = 1_000_000, 32, 2, 32, 100
 WORDS, GENRES = 30_000, 18
-MEASURED = 20_000  # items whose packed size says how many the starter has
+MEASURED = 20_000  # items whose packed size says how many the default items has
 LIMITS = {
     "first fetch, bytes": 3_000_000,
     "refresh where nothing changed, bytes": 1_000,
@@ -110,7 +110,7 @@ def made_model(count: int):  # type: ignore[no-untyped-def]  # its types are hea
     from askew.spaces.encoder import KNOTS, Encoder
     from askew.spaces.item_codes import rounded, scales_of
     from askew.spaces.vectors import FeatureSpace, RatingScale
-    from askew.wire.held import held_to_bytes
+    from askew.wire.catalog_file import catalog_to_bytes
 
     rng = np.random.default_rng(0)
     vectors = (rng.normal(size=(count, FACTORS)) / np.sqrt(count)).astype(np.float32)
@@ -131,8 +131,8 @@ def made_model(count: int):  # type: ignore[no-untyped-def]  # its types are hea
     rule = ServingRule(RuleKind.CODEBOOK, 1.0, K)
     card = ModelCard(space, catalog.version, count, 64, "SIMULATED", True, rule, count)
     some = min(MEASURED, count)
-    each = len(held_to_bytes(card, catalog.first(some))) / some
-    return replace(card, n_starter=min(count, int(STARTER_BYTES / each))), catalog
+    each = len(catalog_to_bytes(card, catalog.first(some))) / some
+    return replace(card, n_default=min(count, int(DEFAULT_BYTES / each))), catalog
 
 
 class Relay:
@@ -195,7 +195,7 @@ async def measured(count: int) -> dict[str, int]:
         await process.wait()
     listening.close()
     await server.stop(grace=0)
-    print(f"{count:,} SIMULATED items, {card.n_starter:,} of them starter items, k = {K}")
+    print(f"{count:,} SIMULATED items, {card.n_default:,} of them default items, k = {K}")
     assert said["results"] == K
     return {
         "first fetch, bytes": counts[0],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from pathlib import Path
 
-from askew.wire.held import held_to_bytes
+from askew.wire.catalog_file import catalog_to_bytes
 from askew_server.demo.simulation import demo_model
 
 PATH = Path(__file__).parents[1] / "client/askew_client/tui/simulated_model.txt"
@@ -14,7 +14,7 @@ PATH = Path(__file__).parents[1] / "client/askew_client/tui/simulated_model.txt"
 def text() -> str:
     """The held file, in base64."""
     model = demo_model()
-    return base64.encodebytes(held_to_bytes(model.card, model.catalog)).decode("ascii")
+    return base64.encodebytes(catalog_to_bytes(model.card, model.catalog)).decode("ascii")
 
 
 if __name__ == "__main__":

@@ -14,12 +14,12 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from askew.catalog.editions import LONGEST_DELAY, PERIOD
-from askew.catalog.held_file import HEAD_BYTES, PIECE_BYTES
+from askew.catalog.calendar import LONGEST_DELAY, PERIOD
+from askew.catalog.catalog_file import HEAD_BYTES, PIECE_BYTES
 
 DAY = 86_400
 DEVICES = (10**6, 10**7, 10**8, 10**9)
-STARTER, WHOLE = 800_000, 4_000_000  # bytes of the files that a device holds by default
+DEFAULT, WHOLE = 800_000, 4_000_000  # bytes of the files that a device holds by default
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +83,7 @@ def table(habits: Habits) -> Iterator[str]:
     """The lines of docs/operations.md."""
     yield (
         "| Devices | questions/s | cores for them | looks/s | unchanged, Gbit/s "
-        "| starter, Gbit/s | whole, Gbit/s | whole, pieces/s |"
+        "| default items, Gbit/s | whole, Gbit/s | whole, pieces/s |"
     )
     yield "|---|---|---|---|---|---|---|---|"
     for devices in DEVICES:
@@ -93,7 +93,7 @@ def table(habits: Habits) -> Iterator[str]:
             load.cores,
             load.looks,
             load.file_bits(HEAD_BYTES) / 1e9,
-            load.file_bits(STARTER) / 1e9,
+            load.file_bits(DEFAULT) / 1e9,
             load.file_bits(WHOLE) / 1e9,
             load.pieces(WHOLE),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from askew.catalog.held_file import Part
+from askew.catalog.catalog_file import Part
 from askew.catalog.listing import Attribute, AttributeKind, Listing, Value
 from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule, PlaceSlate
 from askew.protocol.model_card import Card
@@ -84,7 +84,7 @@ class NearServer(InProcess):
     def __post_init__(self) -> None:
         self.items = self.items or made_items(self.card.space)
 
-    async def held(self, edition: int, part: Part, start: int) -> bytes:
+    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:
         """Never of use here."""
         raise NotImplementedError
 

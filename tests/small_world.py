@@ -14,7 +14,7 @@ from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
 from askew.protocol.model_card import ModelCard, ServingRule
 from askew.protocol.rule_kind import RuleKind
-from askew.spaces.buckets import Buckets, Meanings
+from askew.spaces.buckets import Buckets, SlateCodebook
 from askew.spaces.encoder import KNOTS, Encoder
 from askew.spaces.vectors import FeatureSpace, RatingScale
 
@@ -48,17 +48,19 @@ def made_buckets(n_buckets: int = 4, ranking: int = 3) -> Buckets:
     return Buckets(np.array(rows, dtype=np.float32), np.zeros(n_buckets, dtype=np.float32))
 
 
-def made_meanings(
+def made_codebook(
     slates: Sequence[Sequence[tuple[float, ...]]], boosts: Sequence[Sequence[float]] | None = None
-) -> Meanings:
+) -> SlateCodebook:
     """Slates of these item vectors."""
     vectors = np.array(slates, dtype=np.float32)
     ones = np.ones(vectors.shape[:2])
-    return Meanings(vectors, np.array(boosts or ones.tolist(), dtype=np.float32))
+    return SlateCodebook(vectors, np.array(boosts or ones.tolist(), dtype=np.float32))
 
 
 def made_space(
-    encoder: Encoder | None = None, buckets: Buckets | Meanings | None = None, step: float = 0.25
+    encoder: Encoder | None = None,
+    buckets: Buckets | SlateCodebook | None = None,
+    step: float = 0.25,
 ) -> FeatureSpace:
     """A space with ratings from 1 to 5, of which 4 and 5 are likes. Item codes say multiples of the
     step, from -8 to 7 of it.
@@ -89,5 +91,5 @@ def made_card(space: FeatureSpace, catalog: Catalog, max_slate_size: int) -> Mod
         source=SOURCE,
         simulated=True,
         rule=RULE,
-        n_starter=len(catalog),
+        n_default=len(catalog),
     )

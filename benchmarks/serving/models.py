@@ -10,8 +10,8 @@ from fractions import Fraction
 import numpy as np
 from scipy.sparse import csr_array
 
+from askew.catalog.calendar import catalog_date_of
 from askew.catalog.catalog import Catalog
-from askew.catalog.editions import edition_of
 from askew.catalog.item import Item
 from askew.dp.privacy import ANY_SPACE
 from askew.noise.lattice import LatticeLaplace
@@ -141,8 +141,8 @@ def questions(
     else:
         signals = _named(card, epsilon) if bucket else _in_the_box(card, epsilon)
     name = card.collections[0].name if isinstance(card, MetricCard) else ""
-    edition = edition_of(int(time.time() // 86_400)) if isinstance(card, ModelCard) else 0
-    return [query_to_bytes(Query(each, k, name, edition)) for each in signals]
+    catalog_date = catalog_date_of(int(time.time() // 86_400)) if isinstance(card, ModelCard) else 0
+    return [query_to_bytes(Query(each, k, name, catalog_date)) for each in signals]
 
 
 def _in_the_box(card: ModelCard, epsilon: Fraction) -> list[Signal]:

@@ -178,8 +178,8 @@ class AskewClient(_Client):
         return await self._device.titles.ask(second_space=second_space, quoted=quoted)
 
     async def refresh(self: _Client) -> Refreshed:
-        """Look for the current edition of what is held, if its turn has come: for a timer, a few
-        times a day. No question does that while what is held is still answered.
+        """Look for the current catalog date of what is held, if its turn has come: for a timer, a
+        few times a day. No question does that while what is held is still answered.
         """
         return await self._device.titles.refresh()
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from askew.noise.randomness import SystemBits
-from askew_client.catalog.cache import Shelf
-from askew_client.catalog.source import HeldSource
+from askew_client.catalog.cache import CatalogCache
+from askew_client.catalog.source import CatalogSource
 from askew_client.device.device import Device
 from askew_client.device.quoting import IN_PROCESS
 from askew_client.profile.store import ProfileStore
@@ -62,7 +62,7 @@ async def open_library(
     directory: str | Path | None = None,
     transport: Transport | None = None,
 ) -> AsyncIterator[tuple[ShapedTransport, KeptLibrary]]:
-    """A network, and what this device holds of its server, on a shelf of the directory. Nothing is
+    """A network, and what this device holds of its server, in a cache in the directory. Nothing is
     sent before it is used.
     """
     from askew_client.transport.held import KeptLibrary  # with protobuf
@@ -75,14 +75,14 @@ async def open_library(
 
         return GrpcTransport(server, settings.timeout, settings.authority)
 
-    shelf = Shelf.of(paths.places(directory).held, server)
+    cache = CatalogCache.of(paths.places(directory).held, server)
     interval = settings.interval if _has_sockets(transport) else None
     network = ShapedTransport(made, interval, _files(settings))
     # A file that is no use is named before anything is asked. After a static host's reply the
     # question has a moment to keep, which loading gRPC would miss.
     if settings.authority or settings.held_from:
         network.load()
-    yield network, KeptLibrary.on(shelf, network.source, settings.byte_budget, network)
+    yield network, KeptLibrary.on(cache, network.source, settings.byte_budget, network)
 
 
 def _has_sockets(transport: Transport | None) -> bool:
@@ -93,7 +93,7 @@ def _has_sockets(transport: Transport | None) -> bool:
     return not isinstance(transport, InProcess)
 
 
-def _files(settings: ClientSettings) -> HeldSource | None:
+def _files(settings: ClientSettings) -> CatalogSource | None:
     """The static host of the settings, if they name one."""
     if not settings.held_from:
         return None

@@ -16,7 +16,7 @@ AskewError
 │   └── ChargePending         a charge that is spent and has no release, or not yet
 ├── VaultError                an encrypted profile cannot be opened
 ├── ConfigError               a configuration cannot be read, or does not hold together
-├── ShelfError                what a device holds of a catalog cannot be kept
+├── CacheError                what a device holds of a catalog cannot be kept
 ├── NotReady                  private work was late for its connection: nothing was sent
 ├── ConnectionOpen            private work waits until this device's connection is closed
 ├── DataError                 a file of ratings or items cannot be read
@@ -203,7 +203,7 @@ class ConfigError(AskewError):
     """A configuration cannot be read or written, or does not hold together; it is as it was."""
 
 
-class ShelfError(AskewError):
+class CacheError(AskewError):
     """What a device holds of a catalog cannot be kept, or another program is fetching it."""
 
 

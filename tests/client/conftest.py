@@ -18,14 +18,14 @@ import pytest
 from hurried import hurry
 from small_world import made_buckets, made_card, made_catalog, made_encoder, made_space
 
-from askew.catalog.held_file import HEAD_BYTES
+from askew.catalog.catalog_file import HEAD_BYTES
 from askew.dp.privacy import SignalCharge
 from askew.errors import BudgetExceeded, SecondSpace
 from askew.noise.randomness import RandomBits, ReplayBits
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
 from askew.spaces.vectors import FeatureSpace
-from askew.wire.held import held_from_body, held_to_bytes
+from askew.wire.catalog_file import catalog_from_body, catalog_to_bytes
 from askew.wire.queries import query_from_bytes, query_to_bytes
 from askew.wire.tastes import slate_from_bytes, slate_to_bytes
 from askew_client.cli import main as cli
@@ -67,8 +67,8 @@ class Pair:
     def __init__(self, retriever: Retriever) -> None:
         self._retriever = retriever
         self.requests: list[bytes] = []
-        file = held_to_bytes(retriever.card, retriever.catalog)
-        self.card, self.catalog = held_from_body(file[HEAD_BYTES:])
+        file = catalog_to_bytes(retriever.card, retriever.catalog)
+        self.card, self.catalog = catalog_from_body(file[HEAD_BYTES:])
 
     def exchange(
         self, ratings: dict[int, float], settings: ClientSettings | None = None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from askew.catalog.editions import FIRST
+from askew.catalog.calendar import FIRST
 from askew.dp.privacy import SignalCharge
 from askew.errors import (
     AskewError,
@@ -56,7 +56,7 @@ def test_asking_gives_a_query_whose_signal_is_in_the_memory(
 ) -> None:
     exchange = pair.exchange(FAN)
     query = exchange.ask(SLOT, memory, replay("first")).query
-    assert query == Query(memory.signals[pair.card.space.version, SLOT], k=4, edition=FIRST)
+    assert query == Query(memory.signals[pair.card.space.version, SLOT], k=4, catalog_date=FIRST)
     assert query.signal.mechanism == LatticeLaplace.for_epsilon(K4.epsilon)
     drawn = query.signal.lattice.perturb(exchange.profile.point, replay("first"))
     assert query.signal.values == drawn
@@ -98,7 +98,7 @@ def test_asking_again_sends_the_stored_signal_whatever_has_changed(
     """Planted bug: drawing again because the profile or a setting is another."""
     first = pair.exchange(FAN).ask(SLOT, memory, replay("first")).query
     again = pair.exchange(ratings, settings).ask(SLOT, memory, replay("again")).query
-    assert again == Query(first.signal, settings.k, edition=FIRST)
+    assert again == Query(first.signal, settings.k, catalog_date=FIRST)
     assert memory.charges == [SignalCharge(Fraction(8), Fraction(2))]
 
 

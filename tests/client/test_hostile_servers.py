@@ -19,10 +19,10 @@ import grpc
 import grpc.aio
 import pytest
 
-from askew.catalog.held_file import HEAD_BYTES, file_of, piece_of
+from askew.catalog.catalog_file import HEAD_BYTES, file_of, piece_of
 from askew.catalog.item import Item
 from askew.errors import Malformed, NotFound, ParameterError, StaleSpace, TransportError
-from askew.wire.held import held_to_bytes
+from askew.wire.catalog_file import catalog_to_bytes
 from askew.wire.queries import query_from_bytes
 from askew.wire.tastes import slate_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
@@ -56,13 +56,13 @@ class Server:
     def __init__(self, pair: Pair) -> None:
         self._pair = pair
         self.requests: list[bytes] = []
-        self.file = held_to_bytes(pair.card, pair.catalog)
+        self.file = catalog_to_bytes(pair.card, pair.catalog)
         self.pieces: Callable[[int], bytes] = lambda start: piece_of(self.file, start)
         self.spoil: Callable[[bytes], bytes] = lambda answer: answer
 
     async def _held(self, request: bytes, _: Context) -> bytes:
-        start = pb.GetHeldRequest.FromString(request).start
-        return pb.GetHeldResponse(data=self.pieces(start)).SerializeToString()
+        start = pb.GetCatalogFileRequest.FromString(request).start
+        return pb.GetCatalogFileResponse(data=self.pieces(start)).SerializeToString()
 
     async def _retrieve(self, request: bytes, _: Context) -> bytes:
         self.requests.append(request)
@@ -73,7 +73,7 @@ class Server:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[str]:
         methods: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
-            "GetHeld": grpc.unary_unary_rpc_method_handler(self._held),
+            "GetCatalogFile": grpc.unary_unary_rpc_method_handler(self._held),
             "Retrieve": grpc.unary_unary_rpc_method_handler(self._retrieve),
         }
         server = grpc.aio.server()
@@ -132,15 +132,15 @@ async def test_the_honest_server_answers(server: Server, ledger: Path) -> None:
     assert len(charges(ledger)) == len(server.requests) == 1
 
 
-def spoiled(spoil: Callable[[pb.HeldCatalog], None], file: bytes) -> bytes:
+def spoiled(spoil: Callable[[pb.CatalogFile], None], file: bytes) -> bytes:
     """The file of a spoiled body, with a head that fits it."""
-    body = pb.HeldCatalog.FromString(file[HEAD_BYTES:])
+    body = pb.CatalogFile.FromString(file[HEAD_BYTES:])
     spoil(body)
     return file_of(body.SerializeToString())
 
 
 def spoiled_card(**fields: Any) -> Callable[[bytes], bytes]:
-    def spoil(body: pb.HeldCatalog) -> None:
+    def spoil(body: pb.CatalogFile) -> None:
         card = body.card
         for name, value in fields.items():
             where = card.space if hasattr(card.space, name) else card
@@ -197,7 +197,7 @@ async def test_a_bad_card_is_refused_before_anything_is_drawn(
 
 def words_of(items: Iterable[Item]) -> bytes:
     rows = [*items]
-    words = pb.HeldWords(
+    words = pb.ItemWords(
         titles="\n".join(each.title for each in rows),
         years=[each.year or 0 for each in rows],
         lists=[pb.Genres(names=["Drama"])],
@@ -207,25 +207,25 @@ def words_of(items: Iterable[Item]) -> bytes:
 
 
 def spoiled_body(**fields: bytes) -> Callable[[bytes], bytes]:
-    def spoil(body: pb.HeldCatalog) -> None:
+    def spoil(body: pb.CatalogFile) -> None:
         for name, value in fields.items():
             setattr(body, name, value)
 
     return partial(spoiled, spoil)
 
 
-def steer_the_terminal(body: pb.HeldCatalog) -> None:
-    words = pb.HeldWords.FromString(zlib.decompress(body.words))
+def steer_the_terminal(body: pb.CatalogFile) -> None:
+    words = pb.ItemWords.FromString(zlib.decompress(body.words))
     words.titles = words.titles.replace("Film 3", "\x1b]0;mine\x07")
     body.words = zlib.compress(words.SerializeToString())
 
 
-def fewer_items(body: pb.HeldCatalog) -> None:
+def fewer_items(body: pb.CatalogFile) -> None:
     body.words = words_of(Item(f"Film {n}", 1960 + n) for n in range(11))
     body.boosts, body.codes = body.boosts[:11], body.codes[:11]
 
 
-def another_shared_slate(body: pb.HeldCatalog) -> None:
+def another_shared_slate(body: pb.CatalogFile) -> None:
     del body.shared_slate[:]
     body.shared_slate.extend(range(6))
 

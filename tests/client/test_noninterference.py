@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from askew.catalog.editions import FIRST
-from askew.catalog.held_file import Part
+from askew.catalog.calendar import FIRST
+from askew.catalog.catalog_file import Part
 from askew.dp.privacy import SignalCharge
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import RandomBits, ReplayBits
@@ -127,7 +127,7 @@ def _seen_from_outside(
 ) -> tuple[list[bytes], list[tuple[str, str, SignalCharge]], list[str]]:
     """Requests, memory calls and other I/O of one play whose noise is drawn already."""
     # The server, which is in this process too, reads its codebook.
-    pair.retrieve(Query(_frozen(pair), 4, edition=FIRST))
+    pair.retrieve(Query(_frozen(pair), 4, catalog_date=FIRST))
     pair.requests.clear()
     memory.calls.clear()
     memory.signals = {(pair.card.space.version, SLOT): _frozen(pair)}
@@ -175,9 +175,9 @@ class Recorder(LocalTransport):
         super().__init__(pair.card, pair.catalog)
         self.calls: list[bytes | str] = []
 
-    async def held(self, edition: int, part: Part, start: int) -> bytes:
-        self.calls.append(f"{part} of {edition} from {start}")
-        return await super().held(edition, part, start)
+    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:
+        self.calls.append(f"{part} of {catalog_date} from {start}")
+        return await super().piece(catalog_date, part, start)
 
     async def retrieve(self, query: Query, card: Card) -> Slate:
         self.calls.append(query_to_bytes(query))

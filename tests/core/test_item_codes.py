@@ -17,11 +17,11 @@ from askew.spaces.item_codes import (
     MAX_SCALE,
     CodedVectors,
     check_scales,
+    coded_vectors,
     decode,
     decode_boosts,
     encode,
     encode_boosts,
-    held_vectors,
     rounded,
     rounded_boosts,
     scales_of,
@@ -173,7 +173,7 @@ def test_a_joined_catalog_is_the_whole_one() -> None:
     scales = scales_of(vectors)
     plain = rounded(vectors, scales)
     boosts = rng.uniform(1, 2, 10).astype(np.float32)
-    coded = held_vectors(encode(plain[:7], scales).tobytes(), scales, 7)
+    coded = coded_vectors(encode(plain[:7], scales).tobytes(), scales, 7)
     held = Catalog(ItemColumns.of(items[:7]), coded, boosts[:7], (2, 0))
     catalog = held.joined(Catalog(items[7:], plain[7:], boosts[7:], ()))
     whole = Catalog(items, plain, boosts, (2, 0))
@@ -184,6 +184,6 @@ def test_a_joined_catalog_is_the_whole_one() -> None:
 @pytest.mark.parametrize("data", [b"", bytes(5), bytes(7), b"\x00\x00\x10\x00\x00\x00"])
 def test_codes_of_another_size_are_refused_as_they_are_where_all_are_made(data: bytes) -> None:
     scales = np.ones(5, np.float32)
-    for reading in (decode, held_vectors):
+    for reading in (decode, coded_vectors):
         with pytest.raises(Malformed):
             reading(data, scales, 2)

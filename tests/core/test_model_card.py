@@ -112,7 +112,7 @@ def test_a_card_promises_no_more_results_than_there_are_items(largest: int) -> N
             "a test",
             simulated=True,
             rule=RULE,
-            n_starter=3,
+            n_default=3,
         )
 
 

@@ -16,8 +16,8 @@ import grpc.aio
 import pytest
 from deploy.proxy import CALLER, Proxy, proxying, require_nginx
 
-from askew.catalog.editions import FIRST
-from askew.catalog.held_file import Part
+from askew.catalog.calendar import FIRST
+from askew.catalog.catalog_file import Part
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client import AskewClient, ClientSettings
 from askew_client.transport.grpc import GrpcTransport
@@ -29,8 +29,8 @@ PATIENCE = 20  # seconds; only ever waited for by a proxy that does not do what 
 MANY = 16  # connections, of which all go to one server once in 32,768 times
 HEALTH = "/grpc.health.v1.Health/Check"
 RETRIEVE = "/askew.wire.v1.Retrieval/Retrieve"
-HELD = "/askew.wire.v1.Retrieval/GetHeld"
-PIECE = pb.GetHeldRequest(edition=FIRST, part=Part.WHOLE, start=48).SerializeToString()
+HELD = "/askew.wire.v1.Retrieval/GetCatalogFile"
+PIECE = pb.GetCatalogFileRequest(catalog_date=FIRST, part=Part.WHOLE, start=48).SerializeToString()
 Server = tuple[str, "subprocess.Popen[str]"]
 
 
@@ -90,9 +90,9 @@ async def test_a_held_file_comes_through_it_as_from_the_server(
 ) -> None:
     await ready(proxy)
     async with device_of(proxy) as network:
-        pieces = [await network.held(FIRST, Part.WHOLE, start) for start in (0, 48, 4096)]
+        pieces = [await network.piece(FIRST, Part.WHOLE, start) for start in (0, 48, 4096)]
     async with GrpcTransport(servers[0][0], PATIENCE) as network:
-        assert [await network.held(FIRST, Part.WHOLE, start) for start in (0, 48, 4096)] == pieces
+        assert [await network.piece(FIRST, Part.WHOLE, start) for start in (0, 48, 4096)] == pieces
     assert all(pieces)
 
 
@@ -121,7 +121,7 @@ async def asking(proxy: Proxy, busy: asyncio.Event, stopped: asyncio.Event) -> i
     async with device_of(proxy) as network:
         left = 20  # after the server has gone
         while left:
-            await network.held(FIRST, Part.WHOLE, 48)
+            await network.piece(FIRST, Part.WHOLE, 48)
             answered += 1
             left -= stopped.is_set()
             if answered == 50:
@@ -155,7 +155,7 @@ async def test_a_call_that_dies_with_its_server_is_one_to_make_again(
         with proxying([f"{host}:{port}", servers[0][0]], tmp_path) as proxy:
             for _ in range(MANY):
                 async with device_of(proxy) as network:
-                    assert await network.held(FIRST, Part.WHOLE, 48)
+                    assert await network.piece(FIRST, Part.WHOLE, 48)
             codes = await codes_of_many(proxy)
     assert died
     assert codes <= {Code.OK, Code.UNAVAILABLE}

@@ -22,7 +22,7 @@ import pytest
 from deploy.proxy import SHIPPED, Proxy, proxying, require_nginx
 from prometheus_client.parser import text_string_to_metric_families
 
-from askew.catalog.editions import PERIOD, edition_of
+from askew.catalog.calendar import PERIOD, catalog_date_of
 from askew.errors import StaleSpace
 from askew_client import AskewClient, ClientSettings
 from askew_client.transport.held import KeptLibrary
@@ -30,14 +30,14 @@ from askew_server.demo.simulation import demo_model, films, simulate
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.taste.model import artifact
 from askew_server.taste.model.item_model import ItemModel, update
-from askew_server.taste.model.mondays import text_of_edition, today
+from askew_server.taste.model.mondays import text_of_date, today
 
 require_nginx()
 
 PATIENCE = 60.0  # seconds; only ever waited for by what does not do what it should
 DAY = 86_400
-THIS = edition_of(today())
-MONDAYS = [text_of_edition(THIS + each * PERIOD) for each in range(4)]
+THIS = catalog_date_of(today())
+MONDAYS = [text_of_date(THIS + each * PERIOD) for each in range(4)]
 # `askew-server`, with a clock that is as many seconds ahead as a file says.
 CLOCKED = """
 import pathlib, sys, time
@@ -84,9 +84,9 @@ class Clock:
     def now(self) -> float:
         return self._really() + self._ahead
 
-    def set(self, edition: int, days: float) -> None:
-        """So many days after an edition began."""
-        self._ahead = (edition + days) * DAY - self._really()
+    def set(self, catalog_date: int, days: float) -> None:
+        """So many days after a catalog date began."""
+        self._ahead = (catalog_date + days) * DAY - self._really()
         new = self.path.with_suffix(".new")
         new.write_text(str(self._ahead))
         new.replace(self.path)
@@ -236,7 +236,7 @@ class Device:
 
     async def refreshes(self) -> str:
         async with self._open() as client:
-            return (await client.refresh()).edition.isoformat()
+            return (await client.refresh()).catalog_date.isoformat()
 
 
 @pytest.fixture

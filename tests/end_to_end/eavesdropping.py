@@ -15,7 +15,7 @@ import numpy as np
 from small_world import made_buckets, made_card, made_catalog, made_encoder
 
 from askew.catalog.catalog import Catalog
-from askew.catalog.held_file import Part, piece_of
+from askew.catalog.catalog_file import Part, piece_of
 from askew.catalog.item import Item
 from askew.errors import AskewError, StaleSpace
 from askew.protocol.model_card import ModelCard
@@ -23,7 +23,7 @@ from askew.protocol.utility_table import ModeUtility, ServingMode, UtilityTable
 from askew.spaces.item_codes import rounded, rounded_boosts, scales_of
 from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew.wire import status
-from askew.wire.held import held_files
+from askew.wire.catalog_file import catalog_files
 from askew.wire.queries import query_from_bytes
 from askew.wire.tastes import slate_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
@@ -51,7 +51,7 @@ class HostileServer:
     def methods(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
         """What it serves, as raw bytes."""
         return {
-            "GetHeld": grpc.unary_unary_rpc_method_handler(self._held),
+            "GetCatalogFile": grpc.unary_unary_rpc_method_handler(self._held),
             "Retrieve": grpc.unary_unary_rpc_method_handler(self._retrieve),
         }
 
@@ -60,11 +60,11 @@ class HostileServer:
         self.heard.append((method, request, metadata))
 
     def _held(self, request: bytes, context: grpc.ServicerContext) -> bytes:
-        wanted = pb.GetHeldRequest.FromString(request)
+        wanted = pb.GetCatalogFileRequest.FromString(request)
         self._note("held", request, context)
-        file = held_files(self.card, self.catalog).get(Part(wanted.part), b"")
+        file = catalog_files(self.card, self.catalog).get(Part(wanted.part), b"")
         piece = piece_of(file, wanted.start)
-        return pb.GetHeldResponse(data=piece).SerializeToString()
+        return pb.GetCatalogFileResponse(data=piece).SerializeToString()
 
     def _retrieve(self, request: bytes, context: grpc.ServicerContext) -> bytes:
         message = pb.RetrieveRequest.FromString(request)
@@ -163,12 +163,12 @@ def _world(
     space = FeatureSpace(RatingScale(*scale), encoding, scales, buckets)
     card = made_card(space, catalog, most)
     if offers:
-        card = replace(card, n_starter=FILMS, utility_table=UtilityTable(tuple(offers), 0))
+        card = replace(card, n_default=FILMS, utility_table=UtilityTable(tuple(offers), 0))
     return HostileServer(card, catalog, spoil)
 
 
 def servers_with_tables() -> dict[str, Callable[[], HostileServer]]:
-    """Cards that propose, of catalogs of which a device with `starter_budget` holds the films."""
+    """Cards that propose, of catalogs of which a device with `default_budget` holds the films."""
     shared = ModeUtility(ServingMode.CACHED, FILMS, 1000, 0.5)
     cheap = ModeUtility(
         ServingMode.QUERY,
@@ -195,9 +195,9 @@ def servers_with_tables() -> dict[str, Callable[[], HostileServer]]:
     }
 
 
-def starter_budget(server: HostileServer) -> int:
-    """The bytes that a device gives which holds the starter items, and not all."""
-    return len(held_files(server.card, server.catalog)[Part.STARTER])
+def default_budget(server: HostileServer) -> int:
+    """The bytes that a device gives which holds the default items, and not all."""
+    return len(catalog_files(server.card, server.catalog)[Part.DEFAULT])
 
 
 def _film_or_stranger(i: int) -> Item:

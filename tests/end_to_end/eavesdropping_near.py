@@ -159,7 +159,7 @@ def _one_less(message: pb.RetrieveResponse) -> None:
 
 
 def _other_values(message: pb.RetrieveResponse) -> None:
-    message.listings[3].values[1].text = "dear"
+    message.listings[3].values[1].text = "has_payloads"
 
 
 def _other_collection() -> HostileMap:

@@ -14,8 +14,8 @@ import pytest
 from small_collections import DAY, cafes, keys_of, posts, small_map
 from small_world import made_card, made_catalog, made_space
 
-from askew.catalog.editions import FIRST
-from askew.catalog.held_file import Part
+from askew.catalog.calendar import FIRST
+from askew.catalog.catalog_file import Part
 from askew.dp.privacy import ANY_SPACE
 from askew.errors import NotFound, OtherKind, StaleSpace
 from askew.noise.hexagonal import HexagonalLattice
@@ -166,7 +166,7 @@ async def test_a_position_gets_a_clear_code_from_a_server_of_tastes() -> None:
 async def test_each_kind_of_card_is_told_from_the_other() -> None:
     async with serving(small_map()) as transport:
         with pytest.raises(OtherKind, match="no items for devices to hold"):
-            await transport.held(FIRST, Part.WHOLE, 0)
+            await transport.piece(FIRST, Part.WHOLE, 0)
     async with running(SnapshotHolder(tastes())) as transport:
         with pytest.raises(OtherKind, match="has a catalog of titles"):
             await transport.metric_card()

@@ -1,4 +1,6 @@
-"""Dear items over a real socket: a device names a slate, and its payloads come with the reply."""
+"""Items with payloads over a real socket: a device names a slate, and its payloads come with the
+reply.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +12,16 @@ import pytest
 from scipy.sparse import csr_array
 from small_world import made_card, made_encoder, made_space
 
+from askew.catalog.calendar import FIRST
 from askew.catalog.catalog import Catalog
-from askew.catalog.editions import FIRST
-from askew.catalog.held_file import HEAD_BYTES
+from askew.catalog.catalog_file import HEAD_BYTES
 from askew.catalog.item import Item
 from askew.noise.randomized_response import RandomizedResponse
 from askew.noise.randomness import SystemBits
 from askew.protocol.model_card import MAX_PAYLOAD, ModelCard
 from askew.protocol.signal import Query
-from askew.spaces.buckets import Meanings
-from askew.wire.held import held_from_body, held_to_bytes
+from askew.spaces.buckets import SlateCodebook
+from askew.wire.catalog_file import catalog_from_body, catalog_to_bytes
 from askew_client.settings.settings import ClientSettings
 from askew_client.taste.exchange import Exchange
 from askew_client.transport.grpc import GrpcTransport
@@ -40,7 +42,7 @@ def world() -> tuple[ModelCard, Catalog, PriorPeople]:
     vectors = np.column_stack([along * east, along * ~east]).astype(np.float32)
     items = tuple(Item(f"Article {i}") for i in range(40))
     catalog = Catalog(items, vectors, np.ones(40, np.float32), tuple(range(K)))
-    slates = Meanings(vectors[[[0, 2, 4], [1, 3, 5]]], np.ones((2, 3), np.float32))
+    slates = SlateCodebook(vectors[[[0, 2, 4], [1, 3, 5]]], np.ones((2, 3), np.float32))
     card = made_card(made_space(made_encoder(ranking=2), slates), catalog, K)
     tastes, nothing = np.eye(2, dtype=np.float32), csr_array((2, 40))
     people = PriorPeople(tastes, np.ones((2, 2)), nothing, np.ones(2), "two people")
@@ -59,12 +61,12 @@ async def test_a_device_names_a_slate_and_reads_its_pick_without_another_questio
     await server.start()
     try:
         # what the device holds tells it which slate suits it; epsilon 20, so that it says so
-        own_card, held = held_from_body(held_to_bytes(card, catalog)[HEAD_BYTES:])
+        own_card, held = catalog_from_body(catalog_to_bytes(card, catalog)[HEAD_BYTES:])
         settings = ClientSettings(k=K, mechanism="bucket_rr", epsilon=Fraction(20))
         exchange = Exchange(own_card, held, settings, {6 + side: 5.0, 8 + side: 5.0})
         assert exchange.mechanism == RandomizedResponse.for_epsilon(2, Fraction(20))
         assert exchange.profile.bucket == side
-        query = Query(exchange.perturb(SystemBits()), K, edition=FIRST)
+        query = Query(exchange.perturb(SystemBits()), K, catalog_date=FIRST)
         async with GrpcTransport(f"127.0.0.1:{server.port}", PATIENCE) as transport:
             slate = await transport.retrieve(query, own_card)
     finally:

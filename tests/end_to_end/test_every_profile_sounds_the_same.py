@@ -22,11 +22,11 @@ from end_to_end.eavesdropping import (
     Heard,
     HostileServer,
     Ratings,
+    default_budget,
     hostile_servers,
     people,
     servers_with_tables,
     serving,
-    starter_budget,
 )
 
 from askew.errors import AskewError, ProfileError
@@ -115,7 +115,7 @@ async def test_whether_a_device_asks_by_itself_is_the_same_for_all_profiles(
 ) -> None:
     """Caught here: no question where the best item is held, or was met; one because it is not."""
     server = TABLES[table]()
-    settings = replace(SETTINGS, mode="auto", byte_budget=starter_budget(server))
+    settings = replace(SETTINGS, mode="auto", byte_budget=default_budget(server))
     assert len(await in_the_library(server, 6, tmp_path, settings)) == 1
     assert server.n_questions == 6 * QUESTIONS.get(table, 0)
 

@@ -41,7 +41,7 @@ from grpc_health.v1 import health_pb2
 from prometheus_client.parser import text_string_to_metric_families
 
 from askew import __version__
-from askew.catalog.editions import FIRST
+from askew.catalog.calendar import FIRST
 from askew.dp.analyst import TopKQuestion
 from askew.wire.releases import (
     budget_request_to_bytes,
@@ -151,7 +151,12 @@ class Asked:
 
     def retrieve(self, k: int, timeout: float = PATIENCE, **fields: object) -> grpc.StatusCode:
         noise = pb.LatticeNoise(step_exponent=10, inverse_rate=1024)
-        wanted: dict[str, object] = {"edition": FIRST, "k": k, "lattice": noise, "values": SIGNAL}
+        wanted: dict[str, object] = {
+            "catalog_date": FIRST,
+            "k": k,
+            "lattice": noise,
+            "values": SIGNAL,
+        }
         message = pb.RetrieveRequest(**{**wanted, **fields})  # type: ignore[arg-type]
         return self.call(f"{RETRIEVAL}/Retrieve", message.SerializeToString(), timeout=timeout)
 
@@ -164,12 +169,12 @@ Code = grpc.StatusCode
 
 def ask_devices_questions(asked: Asked) -> set[grpc.StatusCode]:
     """Questions that are answered, refused, too late, too many, and that break the server."""
-    part = pb.GetHeldRequest(edition=FIRST, part=PART)
+    part = pb.GetCatalogFileRequest(catalog_date=FIRST, part=PART)
     codes = {
         asked.retrieve(ANSWERS),
         asked.retrieve(EXPLODES),
         asked.retrieve(STRAYS),
-        asked.retrieve(ANSWERS, edition=FIRST + 7 * 5000),
+        asked.retrieve(ANSWERS, catalog_date=FIRST + 7 * 5000),
         asked.retrieve(60),
         asked.retrieve(ANSWERS, values=[*SIGNAL, *SIGNAL]),
         asked.call(f"{RETRIEVAL}/Retrieve", GARBAGE),
@@ -177,7 +182,7 @@ def ask_devices_questions(asked: Asked) -> set[grpc.StatusCode]:
         asked.call(f"{RETRIEVAL}/{PART}", GARBAGE),
         asked.call(f"{RETRIEVAL}/Retrieve", GARBAGE, ("x-long", HEADER * 500)),
         asked.call(f"{RETRIEVAL}/GetModelCard", GARBAGE),
-        asked.call(f"{RETRIEVAL}/GetHeld", part.SerializeToString()),
+        asked.call(f"{RETRIEVAL}/GetCatalogFile", part.SerializeToString()),
         asked.retrieve(DAWDLES, timeout=0.2),
     }
     with ThreadPoolExecutor(6) as several:
@@ -373,7 +378,7 @@ def labels_of(told: Told) -> dict[str, set[str]]:
 METHODS = {
     "Retrieve",
     "GetModelCard",
-    "GetHeld",
+    "GetCatalogFile",
     "GetRelease",
     "ListReleases",
     "TopK",
@@ -383,7 +388,7 @@ METHODS = {
 
 
 def test_metrics_are_split_by_what_is_the_same_for_all_and_by_nothing_else(quiet: Life) -> None:
-    """A count by k, noise, edition or cell would tell what the one caller of an hour asked."""
+    """A count by k, noise, catalog date or cell would tell what the one caller of an hour asked."""
     found = labels_of(quiet.told)
     assert found.pop("le") == {*map(str, BOUNDS), "+Inf"}
     assert found == {

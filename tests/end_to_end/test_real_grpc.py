@@ -18,9 +18,9 @@ from google.protobuf.message import Message
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from small_world import RULE, made_buckets, made_encoder, made_space
 
+from askew.catalog.calendar import FIRST, PERIOD
 from askew.catalog.catalog import Catalog
-from askew.catalog.editions import FIRST, PERIOD
-from askew.catalog.held_file import HEAD_BYTES, PIECE_BYTES, Head, Part
+from askew.catalog.catalog_file import HEAD_BYTES, PIECE_BYTES, Head, Part
 from askew.catalog.item import Item
 from askew.errors import AskewError, OtherKind, TransportError, WireError
 from askew.noise.lattice import LatticeLaplace
@@ -30,7 +30,7 @@ from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
 from askew.spaces.item_codes import encode, encode_boosts, rounded
 from askew.wire import status
-from askew.wire.held import held_files, held_from_body
+from askew.wire.catalog_file import catalog_files, catalog_from_body
 from askew.wire.tastes import card_from_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew.wire.v1.retrieval_pb2_grpc import RetrievalStub
@@ -67,7 +67,7 @@ def retriever_of(n_items: int) -> Retriever:
         "a spiral",
         simulated=True,
         rule=RULE,
-        n_starter=n_items,
+        n_default=n_items,
     )
     return Retriever(card, catalog)
 
@@ -75,7 +75,7 @@ def retriever_of(n_items: int) -> Retriever:
 def request_to(**fields: object) -> pb.RetrieveRequest:
     """A request as another implementation would make it, field by field from the .proto."""
     message = pb.RetrieveRequest(
-        edition=FIRST,
+        catalog_date=FIRST,
         k=3,
         lattice=pb.LatticeNoise(step_exponent=10, inverse_rate=1024),
         values=[-700, 1300],
@@ -181,13 +181,13 @@ async def test_what_devices_hold_comes_in_pieces(n_items: int) -> None:
         stub, pieces = RetrievalStub(wired.channel), list[bytes]()
         while not pieces or pieces[-1]:
             start = sum(map(len, pieces))
-            wanted = pb.GetHeldRequest(edition=FIRST, part="whole", start=start)
-            pieces.append((await stub.GetHeld(wanted, timeout=PATIENCE)).data)
+            wanted = pb.GetCatalogFileRequest(catalog_date=FIRST, part="whole", start=start)
+            pieces.append((await stub.GetCatalogFile(wanted, timeout=PATIENCE)).data)
     file = b"".join(pieces)
     assert len(pieces[0]) == HEAD_BYTES  # all that who holds this version already fetches
     assert len(pieces) - 2 == -(-(len(file) - HEAD_BYTES) // PIECE_BYTES)
     Head.of(file).check(file[HEAD_BYTES:])
-    card, catalog = held_from_body(file[HEAD_BYTES:])
+    card, catalog = catalog_from_body(file[HEAD_BYTES:])
     assert (card, catalog.version) == (retriever.card, retriever.catalog.version)
 
 
@@ -197,33 +197,33 @@ def test_every_version_is_encoded_before_the_first_call(monkeypatch: pytest.Monk
 
     def noted(card: ModelCard, catalog: Catalog) -> dict[Part, bytes]:
         encoded.append(catalog)
-        return held_files(card, catalog)
+        return catalog_files(card, catalog)
 
-    monkeypatch.setattr("askew_server.serving.retrieval.held_files", noted)
+    monkeypatch.setattr("askew_server.serving.retrieval.catalog_files", noted)
     old = retriever_of(40).snapshot
     RetrievalService(SnapshotHolder(old, replace(retriever_of(41).snapshot, since=FIRST + PERIOD)))
     assert [len(catalog) for catalog in encoded] == [40, 41]
 
 
 @pytest.mark.parametrize(
-    ("edition", "part", "code"),
+    ("catalog_date", "part", "code"),
     [
-        (FIRST, "starter", Code.NOT_FOUND),
+        (FIRST, "default", Code.NOT_FOUND),
         (FIRST, "", Code.NOT_FOUND),
         (FIRST + 1, "whole", Code.FAILED_PRECONDITION),
         (0, "whole", Code.FAILED_PRECONDITION),
     ],
 )
 async def test_what_nobody_can_hold_is_refused(
-    wired: Wired, edition: int, part: str, code: grpc.StatusCode
+    wired: Wired, catalog_date: int, part: str, code: grpc.StatusCode
 ) -> None:
-    wanted = pb.GetHeldRequest(edition=edition, part=part)
-    assert code is (await refusal(RetrievalStub(wired.channel).GetHeld(wanted)))[0]
+    wanted = pb.GetCatalogFileRequest(catalog_date=catalog_date, part=part)
+    assert code is (await refusal(RetrievalStub(wired.channel).GetCatalogFile(wanted)))[0]
 
 
 async def test_the_devices_own_transport_gets_the_same_answer(wired: Wired) -> None:
     signal = Signal(wired.retriever.card.space.version, LatticeLaplace(10, 1024), (-700, 1300))
-    query = Query(signal, 3, edition=FIRST)
+    query = Query(signal, 3, catalog_date=FIRST)
     async with GrpcTransport(f"127.0.0.1:{wired.server.port}", PATIENCE) as transport:
         slate = await transport.retrieve(query, wired.retriever.card)
     assert wired.retriever.answer(query).item_ids == slate.item_ids
@@ -247,7 +247,7 @@ REFUSALS: dict[str, tuple[dict[str, object], grpc.StatusCode, str]] = {
         "this server does not answer for that space, or not for that Monday",
     ),
     "a day that is no Monday": (
-        {"edition": FIRST + 1},
+        {"catalog_date": FIRST + 1},
         Code.FAILED_PRECONDITION,
         "this server does not answer for that space, or not for that Monday",
     ),
@@ -417,14 +417,14 @@ async def test_no_text_of_the_server_is_shown_to_the_device(
         await context.abort(code, HOSTILE_TEXT)
 
     handlers: dict[str, grpc.RpcMethodHandler[bytes, bytes]]
-    handlers = {"GetHeld": grpc.unary_unary_rpc_method_handler(abort)}
+    handlers = {"GetCatalogFile": grpc.unary_unary_rpc_method_handler(abort)}
     server = grpc.aio.server()
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     async with GrpcTransport(f"127.0.0.1:{port}", PATIENCE) as transport:
         with pytest.raises((WireError, TransportError)) as caught:
-            await transport.held(FIRST, Part.WHOLE, 0)
+            await transport.piece(FIRST, Part.WHOLE, 0)
     await server.stop(0)
     error: AskewError = caught.value
     expected = OtherKind() if code is Code.NOT_FOUND else status.error_of(code)  # of what is held

@@ -19,12 +19,12 @@ import grpc
 import pytest
 from server.ledger.scenes import releases_of
 
-from askew.catalog.editions import FIRST
-from askew.catalog.held_file import HEAD_BYTES, Part
+from askew.catalog.calendar import FIRST
+from askew.catalog.catalog_file import HEAD_BYTES, Part
 from askew.dp.analyst import TopKQuestion
 from askew.dp.release import release_from_bytes
 from askew.wire import releases
-from askew.wire.held import held_from_body
+from askew.wire.catalog_file import catalog_from_body
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.cli.options import DEFAULT_LEDGER, Workplace
 from askew_server.demo.simulation import write_events
@@ -328,9 +328,9 @@ def test_a_release_is_what_a_device_sees_on_a_cold_start(
     plain, popular = start(copy, "serve", "--demo"), start(copy, "serve", "--demo", *options)
     cards, slates = {}, {}
     for port in (plain, popular):
-        wanted = pb.GetHeldRequest(edition=FIRST, part=Part.WHOLE, start=HEAD_BYTES)
-        reply = call(port, "Retrieval/GetHeld", wanted.SerializeToString())
-        cards[port], catalog = held_from_body(pb.GetHeldResponse.FromString(reply).data)
+        wanted = pb.GetCatalogFileRequest(catalog_date=FIRST, part=Part.WHOLE, start=HEAD_BYTES)
+        reply = call(port, "Retrieval/GetCatalogFile", wanted.SerializeToString())
+        cards[port], catalog = catalog_from_body(pb.GetCatalogFileResponse.FromString(reply).data)
         slates[port] = [catalog.items[item].label for item in catalog.shared_slate]
     assert slates[popular][:20] == [*release.items]
     assert slates[plain][:20] != [*release.items]

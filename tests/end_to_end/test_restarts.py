@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from askew.catalog.editions import PERIOD, edition_of
-from askew.catalog.held_file import Part
+from askew.catalog.calendar import PERIOD, catalog_date_of
+from askew.catalog.catalog_file import Part
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Query, Signal
 from askew_client.demo.server import wait_until_healthy
@@ -26,7 +26,7 @@ from askew_server.demo.simulation import demo_model
 from askew_server.serving.supervisor import BEAT, SILENT
 from askew_server.taste.model import artifact
 from askew_server.taste.model.item_model import ItemModel
-from askew_server.taste.model.mondays import text_of_edition, today
+from askew_server.taste.model.mondays import text_of_date, today
 
 PATIENCE = 60.0  # seconds; only ever waited for by what does not do what it should
 DEVICES = 2
@@ -112,7 +112,7 @@ class Devices:
         noise = LatticeLaplace.for_epsilon(Fraction(4))
         zeros = (0,) * model.card.space.dimension
         signal_ = Signal(model.card.space.version, noise, zeros)
-        self._query = Query(signal_, 4, edition=edition_of(today()))
+        self._query = Query(signal_, 4, catalog_date=catalog_date_of(today()))
         self._answers, self._more = 0, asyncio.Condition()
         self._tasks = [asyncio.create_task(self._ask()) for _ in range(DEVICES)]
 
@@ -167,7 +167,7 @@ async def test_processes_that_reload_die_or_are_replaced_lose_no_question(
         asking(server.port, model) as devices,
     ):
         first = server.children
-        coming = folder / text_of_edition(edition_of(today()) + PERIOD)
+        coming = folder / text_of_date(catalog_date_of(today()) + PERIOD)
         coming.mkdir()
         server.process.send_signal(signal.SIGHUP)
         for _ in first:
@@ -225,7 +225,7 @@ async def test_output_that_goes_nowhere_ends_nothing(
                 await wait_until_healthy(network.channel, patience=PATIENCE)
                 for _ in range(3):
                     process.send_signal(signal.SIGHUP)  # lines for nobody
-                    assert await network.held(edition_of(today()), Part.WHOLE, 0)
+                    assert await network.piece(catalog_date_of(today()), Part.WHOLE, 0)
         finally:
             process.terminate()
         assert await asyncio.wait_for(process.wait(), PATIENCE) == 0

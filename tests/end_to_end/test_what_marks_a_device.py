@@ -16,13 +16,13 @@ from typing import Any, get_args
 import grpc
 import numpy as np
 import pytest
+from catalog_files import MONDAY, FakeSource, body_of
 from end_to_end.eavesdropping import serving
-from held_files import MONDAY, FakeSource, body_of
 from small_world import made_buckets, made_card, made_catalog, made_encoder
 
+from askew.catalog.calendar import LONGEST_DELAY, PERIOD
 from askew.catalog.catalog import Catalog
-from askew.catalog.editions import LONGEST_DELAY, PERIOD
-from askew.catalog.held_file import Part, piece_of
+from askew.catalog.catalog_file import Part, piece_of
 from askew.catalog.item import Item
 from askew.errors import OutOfRange, ServerFailed
 from askew.limits import MAX_DIMENSION
@@ -30,10 +30,10 @@ from askew.noise.randomness import SystemBits
 from askew.protocol.model_card import ModelCard, ServingRule
 from askew.protocol.rule_kind import RuleKind
 from askew.spaces.vectors import BUCKET_COUNTS, FeatureSpace, RatingScale
-from askew.wire.held import held_files
+from askew.wire.catalog_file import catalog_files
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew_client.catalog.cache import DAY, Shelf, usable
-from askew_client.catalog.keeper import Keeper
+from askew_client.catalog.cache import DAY, CatalogCache, usable
+from askew_client.catalog.sync import CatalogSync
 from askew_client.opening import open_device
 from askew_client.profile.document import Liking, ProfileDocument
 from askew_client.profile.store import PassingProfile
@@ -55,9 +55,9 @@ FIELDS = {
         "map",
         "values",
         "collection",
-        "edition",
+        "catalog_date",
     },
-    "GetHeldRequest": {"edition", "part", "start"},
+    "GetCatalogFileRequest": {"catalog_date", "part", "start"},
     "GetModelCardRequest": set(),
 }
 
@@ -117,7 +117,7 @@ class PersonalServer:
     def methods(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
         """What it serves, as raw bytes."""
         return {
-            "GetHeld": grpc.unary_unary_rpc_method_handler(self._held),
+            "GetCatalogFile": grpc.unary_unary_rpc_method_handler(self._held),
             "Retrieve": grpc.unary_unary_rpc_method_handler(self._retrieve),
         }
 
@@ -126,15 +126,15 @@ class PersonalServer:
         self.heard.append({"method": method, "metadata": metadata, **said})
 
     def _held(self, request: bytes, context: grpc.ServicerContext) -> bytes:
-        wanted = pb.GetHeldRequest.FromString(request)
-        edition, part, start = wanted.edition, wanted.part, wanted.start
-        alone = pb.GetHeldRequest(edition=edition, part=part, start=start)
+        wanted = pb.GetCatalogFileRequest.FromString(request)
+        catalog_date, part, start = wanted.catalog_date, wanted.part, wanted.start
+        alone = pb.GetCatalogFileRequest(catalog_date=catalog_date, part=part, start=start)
         assert alone.SerializeToString() == request  # nothing but this
-        self._note("held", {"edition": edition, "part": part, "start": start}, context)
-        file = held_files(self.world.card, self.world.catalog).get(Part(wanted.part))
+        self._note("held", {"catalog_date": catalog_date, "part": part, "start": start}, context)
+        file = catalog_files(self.world.card, self.world.catalog).get(Part(wanted.part))
         if file is None:
             context.abort(grpc.StatusCode.NOT_FOUND, "")
-        return pb.GetHeldResponse(data=piece_of(file, wanted.start)).SerializeToString()
+        return pb.GetCatalogFileResponse(data=piece_of(file, wanted.start)).SerializeToString()
 
     def _retrieve(self, request: bytes, context: grpc.ServicerContext) -> bytes:
         """The values are what was charged; how many they are is not."""
@@ -245,13 +245,13 @@ async def test_what_marks_a_device_is_the_number_of_values_or_buckets(
 async def test_a_file_that_is_too_long_for_a_device_is_seen_to_be(tmp_path: Path) -> None:
     """Which part is fetched tells on which side of a length the byte budget is: a setting."""
     plain = world()
-    card = replace(plain.card, n_starter=6)
-    whole = held_files(card, plain.catalog)[Part.WHOLE]
+    card = replace(plain.card, n_default=6)
+    whole = catalog_files(card, plain.catalog)[Part.WHOLE]
     heard = await heard_of(World(card, plain.catalog), tmp_path, budget=len(whole) - 1)
     assert [(each["part"], each["start"]) for each in heard[:3]] == [
         ("whole", 0),
-        ("starter", 0),
-        ("starter", 48),
+        ("default", 0),
+        ("default", 48),
     ]
 
 
@@ -271,11 +271,11 @@ def test_no_request_has_a_field_that_is_not_accounted_for() -> None:
     assert found == FIELDS
 
 
-def most_editions() -> int:
+def most_versions() -> int:
     """How many Mondays a question can name on one day, by a clock that is right."""
     days = range(MONDAY, MONDAY + PERIOD)
     past = range(MONDAY - 9 * PERIOD, MONDAY + 1, PERIOD)
-    return max(sum(usable(edition, day) for edition in past) for day in days)
+    return max(sum(usable(catalog_date, day) for catalog_date in past) for day in days)
 
 
 async def test_a_server_that_withholds_a_file_hears_an_older_monday(tmp_path: Path) -> None:
@@ -283,13 +283,13 @@ async def test_a_server_that_withholds_a_file_hears_an_older_monday(tmp_path: Pa
     heard = []
     for name, withheld in (("withheld", True), ("served", False)):
         source = FakeSource.of(body_of("old"))
-        shelf = Shelf.of(tmp_path / name, "example.org:443")
-        keeper = Keeper(shelf, source, 10**6, SystemBits(), check=lambda body: None)
-        await keeper.held(MONDAY)
+        cache = CatalogCache.of(tmp_path / name, "example.org:443")
+        sync = CatalogSync(cache, source, 10**6, SystemBits(), check=lambda body: None)
+        await sync.cached(MONDAY)
         source.troubles = [ServerFailed("not now")] * withheld
         with contextlib.suppress(ServerFailed):
-            await keeper.refresh((MONDAY + PERIOD + LONGEST_DELAY) * DAY)
-        heard.append((await keeper.held(MONDAY + PERIOD + LONGEST_DELAY)).version.edition)
+            await sync.refresh((MONDAY + PERIOD + LONGEST_DELAY) * DAY)
+        heard.append((await sync.cached(MONDAY + PERIOD + LONGEST_DELAY)).version.catalog_date)
     assert heard == [MONDAY, MONDAY + PERIOD]
     assert "the Monday that a question names" in GUARANTEES.read_text(encoding="utf-8")
 
@@ -301,6 +301,6 @@ def test_the_page_of_guarantees_has_the_numbers_of_today() -> None:
     assert f"one of {len(BUCKET_COUNTS)} numbers of buckets" in page
     assert f"one of {MAX_DIMENSION} numbers of coordinates" in page
     assert f"{len(choice.EPSILONS)} epsilons and {len(choice.SIZES)} numbers of results" in page
-    most = terms * (len(BUCKET_COUNTS) + MAX_DIMENSION) * most_editions()
-    assert most_editions() == 3  # "at most three are answered"
+    most = terms * (len(BUCKET_COUNTS) + MAX_DIMENSION) * most_versions()
+    assert most_versions() == 3  # "at most three are answered"
     assert f"{most:,} kinds of question, {ceil(10 * log2(most)) / 10} bits" in page

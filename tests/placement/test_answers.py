@@ -250,7 +250,7 @@ def test_an_exact_placement_says_so(noise: Laplace, h: Disutility, k: int) -> No
 
 
 class Shelves:
-    """OPT as an index: the result is the shelf in which a position falls."""
+    """OPT as an index: the result is the cache in which a position falls."""
 
     def best(self, position: NDArray[np.float64]) -> int:
         """Shelves are a tenth wide."""
@@ -259,15 +259,15 @@ class Shelves:
 
 @pytest.mark.parametrize("k", [1, 2, 5])
 def test_results_that_are_no_positions_cost_no_more_than_the_placement(k: int) -> None:
-    """Theorem 25. A person loses, on shelf r, the distance to the nearest position whose best
+    """Theorem 25. A person loses, on cache r, the distance to the nearest position whose best
     result is r. 20,000 draws: the tolerance is five standard errors.
     """
     placement = place(Laplace(1.0), Identity(), k)
     draws = np.random.default_rng(3).laplace(size=(20_000, 1))
     person = np.array([0.37])
 
-    def loss(person: NDArray[np.float64], shelf: int) -> float:
-        return max(0.0, shelf / 10 - float(person[0]), float(person[0]) - (shelf + 1) / 10)
+    def loss(person: NDArray[np.float64], cache: int) -> float:
+        return max(0.0, cache / 10 - float(person[0]), float(person[0]) - (cache + 1) / 10)
 
     cost = expected_disutility(person, draws, placement, Shelves(), loss)
     assert cost <= placement.cost * (1 + 5 / np.sqrt(20_000))

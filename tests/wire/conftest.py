@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from small_world import RULE, made_buckets, made_encoder, made_space
 
+from askew.catalog.calendar import FIRST
 from askew.catalog.catalog import Catalog
-from askew.catalog.editions import FIRST
 from askew.catalog.item import Item
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
-from askew.wire.held import held_to_bytes
+from askew.wire.catalog_file import catalog_to_bytes
 from askew.wire.queries import query_to_bytes
 from askew.wire.tastes import card_to_bytes, slate_to_bytes
 
@@ -51,7 +51,7 @@ def world() -> Callable[[int, int], tuple[ModelCard, Catalog]]:
             source="ratings of 1,234 people",
             simulated=True,
             rule=RULE,
-            n_starter=n_items,
+            n_default=n_items,
         )
         return card, catalog
 
@@ -74,14 +74,14 @@ def catalog(world: Callable[[int, int], tuple[ModelCard, Catalog]]) -> Catalog:
 def request_bytes(card: ModelCard) -> bytes:
     """A proper request for three items."""
     signal = Signal(card.space.version, LatticeLaplace(10, 1024), (1500, -300))
-    return query_to_bytes(Query(signal, 3, edition=FIRST))
+    return query_to_bytes(Query(signal, 3, catalog_date=FIRST))
 
 
 @pytest.fixture(scope="session")
 def bucket_request_bytes(card: ModelCard) -> bytes:
     """A proper request for three items, by bucket."""
     signal = Signal(card.space.version, RandomizedResponse(4, Fraction(9)), (0,))
-    return query_to_bytes(Query(signal, 3, edition=FIRST))
+    return query_to_bytes(Query(signal, 3, catalog_date=FIRST))
 
 
 @pytest.fixture(scope="session")
@@ -97,6 +97,6 @@ def card_bytes(card: ModelCard) -> bytes:
 
 
 @pytest.fixture(scope="session")
-def held_file(card: ModelCard, catalog: Catalog) -> bytes:
+def catalog_file(card: ModelCard, catalog: Catalog) -> bytes:
     """What devices hold of five items: all of them."""
-    return held_to_bytes(card, catalog)
+    return catalog_to_bytes(card, catalog)

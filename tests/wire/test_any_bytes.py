@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from askew.catalog.held_file import HEAD_BYTES
+from askew.catalog.catalog_file import HEAD_BYTES
 from askew.errors import WireError
 from askew.protocol.model_card import ModelCard
-from askew.wire.held import held_from_body
+from askew.wire.catalog_file import catalog_from_body
 from askew.wire.queries import query_from_bytes, query_to_bytes
 from askew.wire.tastes import card_from_bytes, card_to_message, slate_from_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
@@ -28,7 +28,7 @@ PARSERS: dict[str, Parser] = {
     "query by bucket": query_from_bytes,
     "slate": lambda data, card: slate_from_bytes(data, card, K),
     "card": lambda data, _: card_from_bytes(data),
-    "held": lambda data, _: held_from_body(data),
+    "held": lambda data, _: catalog_from_body(data),
 }
 every_parser = pytest.mark.parametrize("name", PARSERS)
 # The same examples on every run.
@@ -41,14 +41,14 @@ def valid(
     bucket_request_bytes: bytes,
     reply_bytes: bytes,
     card_bytes: bytes,
-    held_file: bytes,
+    catalog_file: bytes,
 ) -> dict[str, bytes]:
     return {
         "query": request_bytes,
         "query by bucket": bucket_request_bytes,
         "slate": reply_bytes,
         "card": card_bytes,
-        "held": held_file[HEAD_BYTES:],
+        "held": catalog_file[HEAD_BYTES:],
     }
 
 
@@ -97,7 +97,7 @@ responses = st.builds(
 
 
 @given(
-    edition=words | st.just(4),
+    catalog_date=words | st.just(4),
     mechanism=lattices | responses | st.none(),
     k=words | st.integers(0, 7),
     values=st.lists(st.integers(-(2**31), 2**31 - 1) | st.integers(0, 4), max_size=3),
@@ -106,13 +106,13 @@ responses = st.builds(
 def test_a_request_of_any_numbers_parses_or_is_refused(
     *,
     card: ModelCard,
-    edition: int,
+    catalog_date: int,
     mechanism: pb.LatticeNoise | pb.RandomizedResponse | None,
     k: int,
     values: list[int],
 ) -> None:
     message = pb.RetrieveRequest(
-        edition=edition,
+        catalog_date=catalog_date,
         k=k,
         values=values,
     )
@@ -182,8 +182,8 @@ def test_a_card_of_any_numbers_parses_or_is_refused(  # noqa: PLR0917
         assert source == card_from_bytes(message.SerializeToString()).source
 
 
-held_words = st.builds(
-    pb.HeldWords,
+item_words = st.builds(
+    pb.ItemWords,
     titles=texts | st.just("A"),
     years=st.lists(words, max_size=2) | st.just([1]),
     lists=st.lists(st.builds(pb.Genres, names=st.lists(texts, max_size=2)), max_size=2),
@@ -192,17 +192,17 @@ held_words = st.builds(
 
 
 @given(
-    unpacked=held_words,
+    unpacked=item_words,
     boosts=st.binary(max_size=2),
     codes=st.binary(max_size=4),
     shared_slate=st.lists(words | st.integers(0, 5), max_size=4),
 )
 @fuzz
 def test_a_held_file_of_anything_parses_or_is_refused(
-    card: ModelCard, unpacked: pb.HeldWords, boosts: bytes, codes: bytes, shared_slate: list[int]
+    card: ModelCard, unpacked: pb.ItemWords, boosts: bytes, codes: bytes, shared_slate: list[int]
 ) -> None:
-    one = replace(card, n_items=1, max_slate_size=1, n_starter=1)
-    message = pb.HeldCatalog(
+    one = replace(card, n_items=1, max_slate_size=1, n_default=1)
+    message = pb.CatalogFile(
         card=card_to_message(one),
         words=zlib.compress(unpacked.SerializeToString()),
         boosts=boosts,
@@ -210,7 +210,7 @@ def test_a_held_file_of_anything_parses_or_is_refused(
         shared_slate=shared_slate,
     )
     with contextlib.suppress(WireError):
-        held_from_body(message.SerializeToString())
+        catalog_from_body(message.SerializeToString())
 
 
 @given(

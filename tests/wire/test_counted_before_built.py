@@ -24,7 +24,7 @@ from askew.catalog.item import Item
 from askew.errors import Malformed, WireError
 from askew.protocol.model_card import ModelCard
 from askew.protocol.utility_table import DEVICE_BYTES
-from askew.wire.held import held_from_body, held_to_bytes, piece_from_bytes
+from askew.wire.catalog_file import catalog_from_body, catalog_to_bytes, piece_from_bytes
 from askew.wire.messages import check_count, varint
 from askew.wire.places import metric_card_from_bytes, places_from_bytes
 from askew.wire.tastes import card_from_bytes, card_to_message
@@ -81,9 +81,9 @@ def test_a_card_of_too_many_parts_is_refused_before_it_is_parsed(name: str) -> N
     for parse in (card_from_bytes, metric_card_from_bytes):
         with pytest.raises(Malformed, match="more fields than any answer"):
             parse(data)
-    held = pb.HeldCatalog(card=CARDS[name]()).SerializeToString()
+    held = pb.CatalogFile(card=CARDS[name]()).SerializeToString()
     with pytest.raises(Malformed, match="more fields than any answer"):
-        held_from_body(held)
+        catalog_from_body(held)
 
 
 def test_numbers_one_by_one_and_fields_that_nobody_knows_count_too() -> None:
@@ -91,14 +91,14 @@ def test_numbers_one_by_one_and_fields_that_nobody_knows_count_too() -> None:
         with pytest.raises(Malformed, match="more fields than any answer"):
             card_from_bytes(data)
     with pytest.raises(Malformed, match="more fields than any answer"):
-        piece_from_bytes(pb.GetHeldResponse(data=b"x").SerializeToString() * 2)
+        piece_from_bytes(pb.GetCatalogFileResponse(data=b"x").SerializeToString() * 2)
 
 
 def test_a_piece_that_is_too_large_is_refused() -> None:
-    data = pb.GetHeldResponse(data=bytes(2**18)).SerializeToString()
+    data = pb.GetCatalogFileResponse(data=bytes(2**18)).SerializeToString()
     assert piece_from_bytes(data) == bytes(2**18)
     with pytest.raises(Malformed, match="too large"):
-        piece_from_bytes(pb.GetHeldResponse(data=bytes(2**18 + 1)).SerializeToString())
+        piece_from_bytes(pb.GetCatalogFileResponse(data=bytes(2**18 + 1)).SerializeToString())
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def columns(n: int, genres: Callable[[int], int] = lambda _: 0) -> bytes:
     """Years and numbers of lists, as a server writes them."""
     parts = (range(at, min(at + 4096, n)) for at in range(0, n, 4096))
     return b"".join(
-        pb.HeldWords(years=[1990] * len(part), genres=map(genres, part)).SerializeToString()
+        pb.ItemWords(years=[1990] * len(part), genres=map(genres, part)).SerializeToString()
         for part in parts
     )
 
@@ -153,8 +153,8 @@ def file(n: int, titles: str, rest: bytes, dimension: int = 2) -> bytes:
     """The largest that a device takes by default has such words, of n items."""
     space = made_space(made_encoder(d=1, ranking=dimension, width=np.e))
     card = ModelCard(space, "00" * 16, n, min(n, 64), "anybody", True, RULE, n)
-    words = zlib.compress(pb.HeldWords(titles=titles).SerializeToString() + rest, 6)
-    return pb.HeldCatalog(
+    words = zlib.compress(pb.ItemWords(titles=titles).SerializeToString() + rest, 6)
+    return pb.CatalogFile(
         card=card_to_message(card),
         words=words,
         boosts=bytes([192]) * n,
@@ -222,7 +222,7 @@ FILES: dict[str, tuple[Callable[[], bytes], str]] = {
     ),
     "cards": (lambda: file(9, "a", b"") * 4000, "more fields than any answer"),
     "a shared slate": (
-        lambda: file(9, "a", b"") + pb.HeldCatalog(shared_slate=[1] * 900_000).SerializeToString(),
+        lambda: file(9, "a", b"") + pb.CatalogFile(shared_slate=[1] * 900_000).SerializeToString(),
         "more items than the catalog",
     ),
 }  # fmt: skip
@@ -259,4 +259,4 @@ def test_a_catalog_whose_genres_no_device_reads_is_no_file() -> None:
     space = made_space(made_encoder(d=1, ranking=2, width=np.e))
     card = ModelCard(space, "00" * 16, len(items), 1, "anybody", True, RULE, len(items))
     with pytest.raises(WireError, match="the genres of a catalog must be at most 131072"):
-        held_to_bytes(card, catalog)
+        catalog_to_bytes(card, catalog)

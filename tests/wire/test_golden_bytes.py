@@ -34,7 +34,7 @@ REQUEST = bytes.fromhex(
     "00000000"  # 0 takes its four bytes too
     "ffffffff"  # -1, two's complement
     "ffffff7f"  # 2**31 - 1
-    "45 0b000000"  # field 8, fixed32: the edition, the second Monday of 1970
+    "45 0b000000"  # field 8, fixed32: the catalog date, the second Monday of 1970
 )
 
 BUCKET_REQUEST = bytes.fromhex(
@@ -44,7 +44,7 @@ BUCKET_REQUEST = bytes.fromhex(
     "11 0000008002000000"  # odds of 2.5, times 2**32
     "2a 04"  # field 5, packed: one sfixed32
     "00000000"  # bucket 0 takes its four bytes too
-    "45 0b000000"  # the edition
+    "45 0b000000"  # the catalog date
 )
 
 REPLY = bytes.fromhex(
@@ -94,24 +94,24 @@ CARD = bytes.fromhex(
     "11 0000000000001040"  # for epsilon 4.0
     "1d 08000000"  # for k = 8
     "22 04 6e6f6e65"  # prior "none"
-    "55 0c000000"  # field 10, fixed32: 12 starter items
+    "55 0c000000"  # field 10, fixed32: 12 default items
 )
 
 ENCODER = made_encoder(d=1, ranking=2, width=1.0, clip=0.5, least_likes=20, unit=1.5)
 SPACE = made_space(ENCODER, made_buckets(2, ranking=2))
 RULE = ServingRule(RuleKind.NONE, 4.0, 8)
-THE_CARD = ModelCard(SPACE, VERSION, 300, 64, "notte", simulated=True, rule=RULE, n_starter=12)
+THE_CARD = ModelCard(SPACE, VERSION, 300, 64, "notte", simulated=True, rule=RULE, n_default=12)
 REPLYING = replace(THE_CARD, space=made_space(made_encoder(d=1, ranking=3)))
 
 
 def test_a_request_is_these_bytes() -> None:
-    query = Query(Signal(VERSION, LatticeLaplace(5, 1024), (0, -1, 2**31 - 1)), 7, edition=11)
+    query = Query(Signal(VERSION, LatticeLaplace(5, 1024), (0, -1, 2**31 - 1)), 7, catalog_date=11)
     expected = REQUEST
     assert expected == query_to_bytes(query)
 
 
 def test_a_request_by_bucket_is_these_bytes() -> None:
-    query = Query(Signal(VERSION, RandomizedResponse(16, Fraction(5, 2)), (0,)), 7, edition=11)
+    query = Query(Signal(VERSION, RandomizedResponse(16, Fraction(5, 2)), (0,)), 7, catalog_date=11)
     expected = BUCKET_REQUEST
     assert expected == query_to_bytes(query)
 

@@ -15,7 +15,7 @@ import pytest
 from wire.hostility import HOSTILE_TEXTS, Case, accepted_parts, altered
 
 from askew.catalog.catalog import Catalog
-from askew.catalog.held_file import HEAD_BYTES, Head
+from askew.catalog.catalog_file import HEAD_BYTES, Head
 from askew.errors import (
     AskewError,
     DimensionMismatch,
@@ -28,7 +28,7 @@ from askew.errors import (
 from askew.protocol.model_card import ModelCard
 from askew.spaces.item_codes import decode, decode_boosts
 from askew.spaces.vectors import fold_in
-from askew.wire.held import held_from_body
+from askew.wire.catalog_file import catalog_from_body
 from askew.wire.queries import query_from_bytes
 from askew.wire.tastes import card_from_bytes, card_from_message, slate_from_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
@@ -46,7 +46,7 @@ REQUESTS: dict[str, Case] = {
     "a coordinate below the limit": ("values", [0, -(2**31)], OutOfRange),
     "a space version": ("space_version", bytes(16), StaleSpace),
     "a space version cut short": ("space_version", bytes(15), StaleSpace),
-    "no edition": ("edition", 0, StaleSpace),
+    "no catalog date": ("catalog_date", 0, StaleSpace),
     "k = 0": ("k", 0, OutOfRange),
     "k = 6 of 5 items": ("k", 6, OutOfRange),
     "the largest k of 32 bits": ("k", 2**32 - 1, OutOfRange),
@@ -219,8 +219,8 @@ CARDS: dict[str, Case] = {
     "a scale of zero": ("space.scales", scales(1, 0, 1), OutOfRange),
     "a NaN scale": ("space.scales", scales(NAN, 1, 1), OutOfRange),
     "a scale that overflows": ("space.scales", scales(1, 1, 3e38), OutOfRange),
-    "no starter items": ("n_starter", 0, OutOfRange),
-    "more starter items than items": ("n_starter", 6, OutOfRange),
+    "no default items": ("n_default", 0, OutOfRange),
+    "more default items than items": ("n_default", 6, OutOfRange),
     "a scale of one rating": ("space.lowest_rating", 5.0, OutOfRange),
     "a reversed scale": ("space.lowest_rating", 6.0, OutOfRange),
     "a scale from NaN": ("space.lowest_rating", NAN, OutOfRange),
@@ -334,15 +334,15 @@ def test_a_space_that_is_accepted_makes_a_profile_of_any_ratings(
 
 
 @pytest.fixture
-def held(held_file: bytes) -> pb.HeldCatalog:
-    return pb.HeldCatalog.FromString(held_file[HEAD_BYTES:])
+def held(catalog_file: bytes) -> pb.CatalogFile:
+    return pb.CatalogFile.FromString(catalog_file[HEAD_BYTES:])
 
 
-def words_of(held: pb.HeldCatalog) -> pb.HeldWords:
-    return pb.HeldWords.FromString(zlib.decompress(held.words))
+def words_of(held: pb.CatalogFile) -> pb.ItemWords:
+    return pb.ItemWords.FromString(zlib.decompress(held.words))
 
 
-def with_words(held: pb.HeldCatalog, words: pb.HeldWords) -> bytes:
+def with_words(held: pb.CatalogFile, words: pb.ItemWords) -> bytes:
     """A file with other words, and a card that names them, as a hostile server's card would."""
     held.words = zlib.compress(words.SerializeToString())
     lists = [tuple(each.names) for each in words.lists]
@@ -357,9 +357,9 @@ def with_words(held: pb.HeldCatalog, words: pb.HeldWords) -> bytes:
     return held.SerializeToString()
 
 
-def test_the_card_that_names_a_proper_catalog_is_its_card(held: pb.HeldCatalog) -> None:
+def test_the_card_that_names_a_proper_catalog_is_its_card(held: pb.CatalogFile) -> None:
     """Or a hostile catalog below could be refused for its name alone."""
-    card, catalog = held_from_body(with_words(held, words_of(held)))
+    card, catalog = catalog_from_body(with_words(held, words_of(held)))
     assert catalog.version == card.catalog_version
 
 
@@ -382,50 +382,50 @@ HELD: dict[str, Case] = {
 
 @pytest.mark.parametrize(("path", "value", "kind"), HELD.values(), ids=HELD)
 def test_a_bad_held_file_is_refused(
-    held: pb.HeldCatalog, path: str, value: object, kind: type[AskewError]
+    held: pb.CatalogFile, path: str, value: object, kind: type[AskewError]
 ) -> None:
     with pytest.raises(kind):
-        held_from_body(altered(held, path, value))
+        catalog_from_body(altered(held, path, value))
 
 
-def test_words_that_unpack_to_far_more_than_words_do_are_refused(held: pb.HeldCatalog) -> None:
+def test_words_that_unpack_to_far_more_than_words_do_are_refused(held: pb.CatalogFile) -> None:
     """A megabyte that unpacks to a gigabyte. Planted bug: no limit on what is unpacked."""
     bomb = zlib.compress(bytes(1 << 26), 9)
     with pytest.raises(Malformed, match="cut short, or too large"):
-        held_from_body(altered(held, "words", bomb))
+        catalog_from_body(altered(held, "words", bomb))
 
 
-def test_words_that_unpack_to_more_than_words_do_are_refused(held: pb.HeldCatalog) -> None:
+def test_words_that_unpack_to_more_than_words_do_are_refused(held: pb.CatalogFile) -> None:
     """Empty lists take 16 times as much memory again: 3 MB filled 3.4 GB by a factor of 64."""
     noise = random.Random(1).randbytes(1 << 18)
-    bomb = zlib.compress(noise + pb.HeldWords(lists=[pb.Genres()] * (5 << 19)).SerializeToString())
+    bomb = zlib.compress(noise + pb.ItemWords(lists=[pb.Genres()] * (5 << 19)).SerializeToString())
     assert len(bomb) < len(noise) + (1 << 14)
     with pytest.raises(Malformed, match="cut short, or too large"):
-        held_from_body(altered(held, "words", bomb))
+        catalog_from_body(altered(held, "words", bomb))
 
 
 @pytest.mark.parametrize("field", ["titles", "years", "genres"])
-def test_words_of_another_number_of_items_are_refused(held: pb.HeldCatalog, field: str) -> None:
+def test_words_of_another_number_of_items_are_refused(held: pb.CatalogFile, field: str) -> None:
     words = words_of(held)
     value = getattr(words, field)
     fewer = value.rpartition("\n")[0] if field == "titles" else list(value)[:-1]
     held.words = zlib.compress(altered(words, field, fewer))
     with pytest.raises(Malformed, match="words of another number of items"):
-        held_from_body(held.SerializeToString())
+        catalog_from_body(held.SerializeToString())
 
 
-def test_a_genre_that_is_in_no_list_is_refused(held: pb.HeldCatalog) -> None:
+def test_a_genre_that_is_in_no_list_is_refused(held: pb.CatalogFile) -> None:
     words = words_of(held)
     words.genres[1] = len(words.lists)
     held.words = zlib.compress(words.SerializeToString())
     with pytest.raises(OutOfRange, match="the genres of an item"):
-        held_from_body(held.SerializeToString())
+        catalog_from_body(held.SerializeToString())
 
 
 @pytest.mark.parametrize("text", HOSTILE_TEXTS.values(), ids=HOSTILE_TEXTS)
 @pytest.mark.parametrize("field", ["title", "genres"])
 def test_text_that_could_steer_a_terminal_is_refused(
-    held: pb.HeldCatalog, field: str, text: str
+    held: pb.CatalogFile, field: str, text: str
 ) -> None:
     words = words_of(held)
     if field == "title" and "\n" in text:
@@ -436,30 +436,30 @@ def test_text_that_could_steer_a_terminal_is_refused(
         words.lists[0].names[0] = text
     said = "must be printable text of 1 to 500 characters|cut short, or too large"
     with pytest.raises(WireError, match=said):
-        held_from_body(with_words(held, words))
+        catalog_from_body(with_words(held, words))
 
 
 @pytest.mark.parametrize("year", [10_000, 2**32 - 1])
-def test_a_year_that_no_film_has_is_refused(held: pb.HeldCatalog, year: int) -> None:
+def test_a_year_that_no_film_has_is_refused(held: pb.CatalogFile, year: int) -> None:
     words = words_of(held)
     words.years[0] = year
     with pytest.raises(OutOfRange, match="a year must be from 1 to 9999"):
-        held_from_body(with_words(held, words))
+        catalog_from_body(with_words(held, words))
 
 
-def test_every_part_of_a_held_file_is_refused(held_file: bytes) -> None:
-    assert not accepted_parts(held_file[HEAD_BYTES:], held_from_body)
+def test_every_part_of_a_held_file_is_refused(catalog_file: bytes) -> None:
+    assert not accepted_parts(catalog_file[HEAD_BYTES:], catalog_from_body)
 
 
 @pytest.mark.parametrize("changed", [0, 8, 20, HEAD_BYTES, -1])
-def test_a_head_that_does_not_fit_its_body_is_refused(held_file: bytes, changed: int) -> None:
+def test_a_head_that_does_not_fit_its_body_is_refused(catalog_file: bytes, changed: int) -> None:
     """A byte of the name, the length, the digest, or the body."""
-    bad = bytearray(held_file)
+    bad = bytearray(catalog_file)
     bad[changed] ^= 1
     with pytest.raises(Malformed):
         Head.of(bytes(bad)).check(bytes(bad[HEAD_BYTES:]))
     with pytest.raises(Malformed, match="not the beginning"):
-        Head.of(held_file[: HEAD_BYTES - 1])
+        Head.of(catalog_file[: HEAD_BYTES - 1])
 
 
 # -- text -----------------------------------------------------------------------------------------

@@ -256,6 +256,6 @@ def test_k_ends_where_the_collection_that_is_asked_ends(collection: str, most: i
 
 
 def test_a_question_of_tastes_is_of_another_space_to_a_server_of_places() -> None:
-    tastes = replace(place_query(), edition=20780)
+    tastes = replace(place_query(), catalog_date=20780)
     with pytest.raises(StaleSpace):
         query_from_bytes(query_to_bytes(tastes), MAP_CARD)

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from small_world import made_card, made_encoder, made_space
 
+from askew.catalog.calendar import FIRST, LAST
 from askew.catalog.catalog import Catalog
-from askew.catalog.editions import FIRST, LAST
-from askew.catalog.held_file import HEAD_BYTES, Head, Part
+from askew.catalog.catalog_file import HEAD_BYTES, Head, Part
 from askew.catalog.item import Item
 from askew.errors import Malformed, OutOfRange
 from askew.noise.lattice import LatticeLaplace
@@ -22,7 +22,7 @@ from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
 from askew.spaces.vectors import RatingScale
-from askew.wire.held import held_files, held_from_body, held_to_bytes
+from askew.wire.catalog_file import catalog_files, catalog_from_body, catalog_to_bytes
 from askew.wire.queries import query_from_bytes, query_to_bytes
 from askew.wire.tastes import card_from_bytes, card_to_bytes, slate_from_bytes, slate_to_bytes
 
@@ -35,7 +35,7 @@ COORDINATES = (0, 1, -1, 63, -64, 64, 127, 128, -129, 2**14, -(2**21), LIMIT, -L
 
 def query_of(card: ModelCard, coordinates: tuple[int, ...], k: int = 3) -> Query:
     return Query(
-        Signal(card.space.version, LatticeLaplace(10, 1024), coordinates), k, edition=FIRST
+        Signal(card.space.version, LatticeLaplace(10, 1024), coordinates), k, catalog_date=FIRST
     )
 
 
@@ -46,7 +46,7 @@ def query_of(card: ModelCard, coordinates: tuple[int, ...], k: int = 3) -> Query
 def test_a_query_survives_the_wire(world: World, dimension: int, lattice: LatticeLaplace) -> None:
     card, _ = world(dimension, 20)
     coordinates = tuple(itertools.islice(itertools.cycle(COORDINATES), dimension))
-    query = Query(Signal(card.space.version, lattice, coordinates), 20, edition=FIRST)
+    query = Query(Signal(card.space.version, lattice, coordinates), 20, catalog_date=FIRST)
     assert query == query_from_bytes(query_to_bytes(query), card)
 
 
@@ -81,7 +81,7 @@ def test_a_space_without_buckets_survives_the_wire(card: ModelCard) -> None:
 @pytest.mark.parametrize("bucket", range(4))
 def test_a_bucket_survives_the_wire(card: ModelCard, bucket: int) -> None:
     response = RandomizedResponse.for_epsilon(4, Fraction(20))
-    query = Query(Signal(card.space.version, response, (bucket,)), 2, edition=FIRST)
+    query = Query(Signal(card.space.version, response, (bucket,)), 2, catalog_date=FIRST)
     assert query == query_from_bytes(query_to_bytes(query), card)
 
 
@@ -101,36 +101,36 @@ def test_a_slate_survives_the_wire(
 def received_from(file: bytes) -> tuple[ModelCard, Catalog]:
     head, body = Head.of(file), file[HEAD_BYTES:]
     head.check(body)
-    return held_from_body(body)
+    return catalog_from_body(body)
 
 
 @pytest.mark.parametrize("n_items", [1, 2, 5, 999, 2500])
 def test_what_devices_hold_survives_the_wire(world: World, n_items: int) -> None:
     card, catalog = world(2, n_items)
-    held_card, held = received_from(held_to_bytes(card, catalog))
+    held_card, held = received_from(catalog_to_bytes(card, catalog))
     assert (held_card, held.items, held.shared_slate) == (card, catalog.items, catalog.shared_slate)
     np.testing.assert_array_equal(catalog.vectors, held.vectors, strict=True)
     np.testing.assert_array_equal(catalog.boosts, held.boosts, strict=True)
     assert catalog.version == held.version
 
 
-def test_the_starter_items_are_the_first_ones(world: World) -> None:
+def test_the_default_items_are_the_first_ones(world: World) -> None:
     """And the shared slate that goes with them names no other. Planted bug: all items in both."""
     card, catalog = world(2, 100)
-    card = replace(card, n_starter=70)
-    files = held_files(card, catalog)
-    assert files.keys() == {Part.WHOLE, Part.STARTER}
-    held_card, held = received_from(files[Part.STARTER])
+    card = replace(card, n_default=70)
+    files = catalog_files(card, catalog)
+    assert files.keys() == {Part.WHOLE, Part.DEFAULT}
+    held_card, held = received_from(files[Part.DEFAULT])
     assert (held_card, held.items) == (card, catalog.items[:70])
     assert held.shared_slate == tuple(item for item in catalog.shared_slate if item < 70)
     assert len(received_from(files[Part.WHOLE])[1]) == 100
-    assert held_files(replace(card, n_starter=100), catalog).keys() == {Part.WHOLE}
+    assert catalog_files(replace(card, n_default=100), catalog).keys() == {Part.WHOLE}
 
 
 def test_a_vector_that_codes_cannot_say_is_held_by_nobody(world: World) -> None:
     card, catalog = world(2, 5)
     with pytest.raises(OutOfRange, match="4-bit codes"):
-        held_to_bytes(card, replace(catalog, vectors=catalog.vectors + np.float32(0.1)))
+        catalog_to_bytes(card, replace(catalog, vectors=catalog.vectors + np.float32(0.1)))
 
 
 def test_words_that_pack_better_than_devices_unpack_are_held_like_any_others(world: World) -> None:
@@ -139,7 +139,7 @@ def test_words_that_pack_better_than_devices_unpack_are_held_like_any_others(wor
     items = tuple([Item(f"{'The same words ' * 30}{i % 7}") for i in range(1000)])
     catalog = replace(catalog, items=items)
     card = replace(card, catalog_version=catalog.version)
-    assert received_from(held_to_bytes(card, catalog))[1].items == items
+    assert received_from(catalog_to_bytes(card, catalog))[1].items == items
 
 
 @pytest.mark.parametrize("length", [0, 63])
@@ -151,7 +151,7 @@ def test_a_slate_for_anybody_that_is_too_short_to_compare_with_is_refused(
     cut = replace(catalog, shared_slate=catalog.shared_slate[:length])
     card = replace(card, catalog_version=cut.version)
     with pytest.raises(Malformed, match="shared slate is shorter"):
-        received_from(held_to_bytes(card, cut))
+        received_from(catalog_to_bytes(card, cut))
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_the_version_of_a_catalog_covers_every_word_of_it(catalog: Catalog, othe
 @pytest.mark.parametrize(
     ("dimension", "expected"),
     [
-        # 5 k + 12 lattice + 2 tag and length + 4 a coordinate + 5 edition
+        # 5 k + 12 lattice + 2 tag and length + 4 a coordinate + 5 catalog date
         (1, 28),
         (2, 32),
         (3, 36),
@@ -202,7 +202,7 @@ def test_the_size_of_a_request_in_the_plane_is_one_for_all_pairs(card: ModelCard
 def test_the_size_of_a_request_is_one_for_all_epsilons(epsilon: str) -> None:
     """Planted bug: a lattice of step 1, whose exponent 0 vanishes from the message."""
     signal = Signal("00" * 16, LatticeLaplace.for_epsilon(Fraction(epsilon)), (0, 0))
-    assert len(query_to_bytes(Query(signal, 3, edition=FIRST))) == 32
+    assert len(query_to_bytes(Query(signal, 3, catalog_date=FIRST))) == 32
 
 
 @pytest.mark.parametrize("buckets", [2, 24, 4096])
@@ -213,15 +213,15 @@ def test_the_size_of_a_request_by_bucket_is_one_for_all_buckets(
     """Planted bug: the bucket as a plain number, which vanishes from the message when it is 0."""
     response = RandomizedResponse.for_epsilon(buckets, epsilon)
     signals = (Signal("00" * 16, response, (bucket,)) for bucket in range(buckets))
-    queries = (Query(signal, 3, edition=FIRST) for signal in signals)
-    # 5 k + 16 response + 6 bucket + 5 edition
+    queries = (Query(signal, 3, catalog_date=FIRST) for signal in signals)
+    # 5 k + 16 response + 6 bucket + 5 catalog date
     assert {32} == {len(query_to_bytes(query)) for query in queries}
 
 
 def test_the_size_of_a_request_is_one_for_all_editions(card: ModelCard) -> None:
     """Planted bug: the day as a plain number, which grows with time."""
     signal = query_of(card, (0, 0)).signal
-    sizes = {len(query_to_bytes(Query(signal, 3, edition=day))) for day in (4, 20_000, LAST)}
+    sizes = {len(query_to_bytes(Query(signal, 3, catalog_date=day))) for day in (4, 20_000, LAST)}
     assert sizes == {32}
 
 

@@ -31,7 +31,7 @@ CODES = {
     "BudgetExceeded": Code.INTERNAL,
     "SecondSpace": Code.INTERNAL,
     "QuoteVoid": Code.INTERNAL,
-    "ShelfError": Code.INTERNAL,
+    "CacheError": Code.INTERNAL,
     "NotReady": Code.INTERNAL,
     "ConnectionOpen": Code.INTERNAL,
     "LedgerError": Code.INTERNAL,

@@ -13,13 +13,13 @@ from askew.catalog.catalog import Catalog
 from askew.errors import Malformed, OutOfRange, WireError
 from askew.protocol.model_card import ModelCard
 from askew.protocol.utility_table import (
-    MAX_HELD_BYTES,
+    MAX_FILE_BYTES,
     MAX_ROWS,
     ModeUtility,
     ServingMode,
     UtilityTable,
 )
-from askew.wire.held import held_to_bytes
+from askew.wire.catalog_file import catalog_to_bytes
 from askew.wire.messages import parse
 from askew.wire.tastes import (
     card_from_bytes,
@@ -91,7 +91,7 @@ def test_a_card_brings_its_table(card: ModelCard, table: UtilityTable | None) ->
     assert told == card_from_bytes(card_to_bytes(told))
 
 
-@pytest.mark.parametrize("size", [1, 127, 128, 2**21, MAX_HELD_BYTES])
+@pytest.mark.parametrize("size", [1, 127, 128, 2**21, MAX_FILE_BYTES])
 def test_a_file_is_as_long_whatever_size_it_tells(
     world: Callable[[int, int], tuple[ModelCard, Catalog]], size: int
 ) -> None:
@@ -100,7 +100,7 @@ def test_a_file_is_as_long_whatever_size_it_tells(
     offers = (replace(TABLE.rows[0], size=size), *TABLE.rows[1:])
     one = replace(card, utility_table=TABLE)
     other = replace(card, utility_table=replace(TABLE, rows=offers))
-    assert len(held_to_bytes(one, catalog)) == len(held_to_bytes(other, catalog))
+    assert len(catalog_to_bytes(one, catalog)) == len(catalog_to_bytes(other, catalog))
 
 
 OFFERS: dict[str, tuple[str, object, type[WireError]]] = {
@@ -119,7 +119,7 @@ OFFERS: dict[str, tuple[str, object, type[WireError]]] = {
     "no results": ("k", 0, OutOfRange),
     "too many results": ("k", 1025, OutOfRange),
     "more items than there are": ("held", 6, OutOfRange),
-    "a huge file": ("size", MAX_HELD_BYTES + 1, OutOfRange),
+    "a huge file": ("size", MAX_FILE_BYTES + 1, OutOfRange),
     "a ratio of NaN": ("ratio", NAN, OutOfRange),
     "an infinite gain": ("gain", INF, OutOfRange),
     "a huge gain": ("gain", 2.5, OutOfRange),

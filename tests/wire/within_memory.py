@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from askew.errors import WireError
-from askew.wire.held import held_from_body
+from askew.wire.catalog_file import catalog_from_body
 
 
 def main(path: str, mebibytes: int) -> None:
@@ -16,7 +16,7 @@ def main(path: str, mebibytes: int) -> None:
     limit = pages * resource.getpagesize() + (mebibytes << 20)
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     try:
-        held_from_body(body)
+        catalog_from_body(body)
     except WireError as error:
         said = str(error)
     else:

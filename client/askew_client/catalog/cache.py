@@ -24,9 +24,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from askew.catalog.editions import LONGEST_DELAY, PERIOD, last_day
-from askew.catalog.held_file import Head, Part
-from askew.errors import Malformed, ShelfError
+from askew.catalog.calendar import LONGEST_DELAY, PERIOD, last_day
+from askew.catalog.catalog_file import Head, Part
+from askew.errors import CacheError, Malformed
 from askew.noise.randomness import RandomBits
 from askew_client.catalog.source import Draft
 from askew_client.storage.private_files import check_own, make_directory, replace_file
@@ -35,29 +35,29 @@ DAY = 86_400  # seconds
 
 
 @dataclass(frozen=True)
-class Turn:
-    """When a device looks for one edition: so many seconds after it came into force."""
+class RefreshTime:
+    """When a device looks for one catalog date: so many seconds after it came into force."""
 
-    edition: int
+    catalog_date: int
     delay: int
 
     @property
     def time(self) -> int:
         """Seconds since 1970-01-01."""
-        return self.edition * DAY + self.delay
+        return self.catalog_date * DAY + self.delay
 
 
-def draw_turn(edition: int, bits: RandomBits) -> Turn:
+def draw_refresh_time(catalog_date: int, bits: RandomBits) -> RefreshTime:
     """A uniform delay of whole seconds, shorter than the longest."""
-    return Turn(edition, bits.below(LONGEST_DELAY * DAY))
+    return RefreshTime(catalog_date, bits.below(LONGEST_DELAY * DAY))
 
 
-def usable(edition: int, day: int) -> bool:
-    """Whether questions that name an edition are still answered: the next one comes into force a
-    period later at the earliest. One of a Monday to come was fetched by a clock that ran ahead; by
-    a day it may, since days begin elsewhere first.
+def usable(catalog_date: int, day: int) -> bool:
+    """Whether questions that name a catalog date are still answered: the next one comes into force
+    a period later at the earliest. One of a Monday to come was fetched by a clock that ran ahead;
+    by a day it may, since days begin elsewhere first.
     """
-    return edition - 1 <= day <= last_day(edition + PERIOD)
+    return catalog_date - 1 <= day <= last_day(catalog_date + PERIOD)
 
 
 _RECORD, _LOCK, _CARD = "record.json", "lock", "card"
@@ -68,9 +68,9 @@ _WAIT = 0.05  # seconds between two looks at a lock
 
 @dataclass(frozen=True)
 class Version:
-    """A file of an edition, by its head."""
+    """A file of a catalog date, by its head."""
 
-    edition: int
+    catalog_date: int
     part: Part
     head: Head
 
@@ -79,40 +79,40 @@ class Version:
 class Record:
     """What a device remembers.
 
-    held: what lies on the shelf. looked: the last edition that was looked for to the end, well or
-    not. turn: when the next one is looked for. announced: a head that was seen, and whose body
+    held: what lies in the cache. looked: the last catalog date that was looked for to the end, well
+    or not. turn: when the next one is looked for. announced: a head that was seen, and whose body
     has not come whole.
     """
 
     held: Version | None = None
     looked: int | None = None
-    turn: Turn | None = None
+    refresh_time: RefreshTime | None = None
     announced: Version | None = None
 
 
 @dataclass(frozen=True)
-class Shelf:
+class CatalogCache:
     """The files of one server. Who writes holds the lock."""
 
     directory: Path
 
     @classmethod
-    def of(cls, directory: Path, server: str) -> Shelf:
-        """The shelf of a server's address, in a directory of shelves."""
+    def of(cls, directory: Path, server: str) -> CatalogCache:
+        """The cache of a server's address, in a directory of caches."""
         return cls(directory / hashlib.sha256(server.encode()).hexdigest()[:32])
 
     def record(self) -> Record:
-        """What is remembered. Raises ShelfError where others may write it."""
+        """What is remembered. Raises CacheError where others may write it."""
         path = self.directory / _RECORD
         try:
-            check_own(path, "record of what is held", ShelfError)
+            check_own(path, "record of what is held", CacheError)
             with path.open("rb") as file:
                 return _decode(file.read(_LARGEST_RECORD))
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return Record()
 
     def remember(self, record: Record) -> None:
-        """Replace the record. Raises ShelfError."""
+        """Replace the record. Raises CacheError."""
         try:
             replace_file(self.directory / _RECORD, json.dumps(asdict(record), default=bytes.hex))
         except OSError as error:
@@ -134,24 +134,24 @@ class Shelf:
         return body
 
     def metric_card(self) -> tuple[int, bytes] | None:
-        """The Monday of a card of places that lies there, and its bytes. Raises ShelfError."""
+        """The Monday of a card of places that lies there, and its bytes. Raises CacheError."""
         path = self.directory / _CARD
-        check_own(path, "card of what is held", ShelfError)
+        check_own(path, "card of what is held", CacheError)
         try:
             data = path.read_bytes()
         except OSError:
             return None
         return int.from_bytes(data[:_DAY_BYTES], "big"), data[_DAY_BYTES:]
 
-    def keep_metric_card(self, edition: int, card: bytes) -> None:
-        """Replace it. Raises ShelfError."""
+    def keep_metric_card(self, catalog_date: int, card: bytes) -> None:
+        """Replace it. Raises CacheError."""
         try:
-            replace_file(self.directory / _CARD, edition.to_bytes(_DAY_BYTES, "big") + card)
+            replace_file(self.directory / _CARD, catalog_date.to_bytes(_DAY_BYTES, "big") + card)
         except OSError as error:
             raise self._unusable(error) from None
 
     def forget_metric_card(self) -> None:
-        """Remove it. Raises ShelfError."""
+        """Remove it. Raises CacheError."""
         try:
             (self.directory / _CARD).unlink(missing_ok=True)
         except OSError as error:
@@ -162,14 +162,14 @@ class Shelf:
         return Draft(self.directory / f"{head.digest.hex()}.part")
 
     def finish(self, head: Head, check: Callable[[bytes], object]) -> bytes:
-        """A whole draft in its place, after both checks. Raises Malformed, ShelfError."""
+        """A whole draft in its place, after both checks. Raises Malformed, CacheError."""
         try:
             return self.draft(head).finish(head, check, self._path(head))
         except OSError as error:
             raise self._unusable(error) from None
 
     def tidy(self, *kept: Version) -> None:
-        """Remove every body and draft but those of these holdings. Raises ShelfError."""
+        """Remove every body and draft but those of these holdings. Raises CacheError."""
         names = {each.head.digest.hex() for each in kept}
         try:
             for path in self.directory.iterdir():
@@ -184,14 +184,14 @@ class Shelf:
     async def locked(self, patience: float) -> AsyncIterator[None]:
         """The right to write, alone among all programs; waits so many seconds for it.
 
-        Raises ShelfError. A program that ends, however it ends, gives it back.
+        Raises CacheError. A program that ends, however it ends, gives it back.
         """
         handle = await asyncio.to_thread(self._open_lock)
         try:
             waited = 0.0
             while not _try_to_lock(handle):
                 if (waited := waited + _WAIT) > patience:
-                    raise ShelfError("another program is fetching what this device holds; wait")
+                    raise CacheError("another program is fetching what this device holds; wait")
                 await asyncio.sleep(_WAIT)
             yield
         finally:
@@ -207,8 +207,8 @@ class Shelf:
     def _path(self, head: Head) -> Path:
         return self.directory / head.digest.hex()
 
-    def _unusable(self, error: OSError) -> ShelfError:
-        return ShelfError(f"the directory {self.directory} cannot be used: {error.strerror}")
+    def _unusable(self, error: OSError) -> CacheError:
+        return CacheError(f"the directory {self.directory} cannot be used: {error.strerror}")
 
 
 def _try_to_lock(handle: int) -> bool:
@@ -227,11 +227,13 @@ def _try_to_lock(handle: int) -> bool:
 def _decode(text: bytes) -> Record:
     """Raises ValueError, KeyError, TypeError and RecursionError for anything else."""
     value = json.loads(text)
-    looked, turn = value["looked"], value["turn"]
+    looked, refresh_time = value["looked"], value["refresh_time"]
     return Record(
         held=_holding(value["held"]),
         looked=None if looked is None else _number(looked),
-        turn=None if turn is None else Turn(_number(turn["edition"]), _number(turn["delay"])),
+        refresh_time=None
+        if refresh_time is None
+        else RefreshTime(_number(refresh_time["catalog_date"]), _number(refresh_time["delay"])),
         announced=_holding(value["announced"]),
     )
 
@@ -242,7 +244,7 @@ def _holding(value: Any) -> Version | None:
     digest, length = bytes.fromhex(value["head"]["digest"]), _number(value["head"]["length"])
     if len(digest) != 32:
         raise ValueError
-    return Version(_number(value["edition"]), Part(value["part"]), Head(length, digest))
+    return Version(_number(value["catalog_date"]), Part(value["part"]), Head(length, digest))
 
 
 def _number(value: object) -> int:

@@ -1,4 +1,4 @@
-"""A static HTTPS host as a source: files called 2026-11-23.whole and 2026-11-23.starter.
+"""A static HTTPS host as a source: files called 2026-11-23.whole and 2026-11-23.default.
 
 A request says Host, Accept-Encoding: identity, Range, and a User-Agent that is the same for all.
 The device sends nothing again that the host said before: no cookie, ETag, Last-Modified or TLS
@@ -18,7 +18,7 @@ from http.client import HTTPException, IncompleteRead
 from types import TracebackType
 from typing import Self
 
-from askew.catalog.held_file import HEAD_BYTES, PIECE_BYTES, Part
+from askew.catalog.catalog_file import HEAD_BYTES, PIECE_BYTES, Part
 from askew.errors import AskewError, Malformed, NotFound, ServerFailed, TooSlow, Unreachable
 from askew_client.catalog.source import name_of
 from askew_client.settings.paths import StaticHost
@@ -110,7 +110,7 @@ def _check(response: http.client.HTTPResponse) -> None:
     """Raises NotFound, Malformed or ServerFailed for anything but a file, whole or in part."""
     status = response.status
     if status in {http.client.NOT_FOUND, http.client.GONE}:
-        raise NotFound("edition on this host")
+        raise NotFound("catalog date on this host")
     if 300 <= status < 400:
         raise Malformed("the host sends devices elsewhere, which is not followed")
     if status not in {http.client.OK, http.client.PARTIAL_CONTENT}:
@@ -137,7 +137,8 @@ _SLOWEST = 1 << 13  # bytes a second, below which a host is given up
 
 
 class HttpsSource:
-    """Files of one host. Implements HeldSource. An async context manager, for one call at a time.
+    """Files of one host. Implements CatalogSource. An async context manager, for one call at a
+    time.
 
     timeout: seconds for an answer to begin and to go on. trust: whose certificates are believed, by
     default those that the system trusts.
@@ -158,9 +159,9 @@ class HttpsSource:
     ) -> None:
         self._close()
 
-    async def held(self, edition: int, part: Part, start: int) -> bytes:
+    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:
         """A piece of a file. Raises TransportError or WireError."""
-        path = f"{self._host.path}/{name_of(edition, part)}"
+        path = f"{self._host.path}/{name_of(catalog_date, part)}"
         size = HEAD_BYTES - start if start < HEAD_BYTES else PIECE_BYTES
         # The header alone, or all the rest: one request, however many pieces a body has.
         last = HEAD_BYTES - 1 if start < HEAD_BYTES else None

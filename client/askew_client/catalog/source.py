@@ -16,13 +16,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from askew.catalog.held_file import HEAD_BYTES, Head, Part
+from askew.catalog.catalog_file import HEAD_BYTES, Head, Part
 from askew.errors import Malformed, NotFound
 
 _EPOCH = datetime.date(1970, 1, 1)
 
 
-class HeldSource(Protocol):
+class CatalogSource(Protocol):
     """A way to the files of one server: entered, it is a connection, which is closed when it is
     left. It is told a date and a place in a file, and no more.
     """
@@ -36,21 +36,21 @@ class HeldSource(Protocol):
         trace: TracebackType | None,
     ) -> None: ...
 
-    async def held(self, edition: int, part: Part, start: int) -> bytes:
+    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:
         """A piece of a file from byte `start` on, at most PIECE_BYTES: the head alone from 0,
         nothing at the end. Raises TransportError or WireError; NotFound or OtherKind
         where there is no such file.
         """
 
 
-def date_of(edition: int) -> datetime.date:
-    """The Monday that names an edition."""
-    return _EPOCH + datetime.timedelta(days=edition)
+def date_of(catalog_date: int) -> datetime.date:
+    """The Monday that names a catalog date."""
+    return _EPOCH + datetime.timedelta(days=catalog_date)
 
 
-def name_of(edition: int, part: Part) -> str:
+def name_of(catalog_date: int, part: Part) -> str:
     """What a file is called on a static host: "2026-11-23.whole"."""
-    return f"{date_of(edition).isoformat()}.{part}"
+    return f"{date_of(catalog_date).isoformat()}.{part}"
 
 
 @dataclass(frozen=True)
@@ -87,9 +87,9 @@ class Draft:
         self.path.unlink(missing_ok=True)
 
 
-async def look(source: HeldSource, edition: int, part: Part) -> Head:
+async def look(source: CatalogSource, catalog_date: int, part: Part) -> Head:
     """The head of a file. Raises TransportError or WireError."""
-    beginning = await source.held(edition, part, 0)
+    beginning = await source.piece(catalog_date, part, 0)
     if not beginning:
         raise NotFound("file to hold")
     if len(beginning) != HEAD_BYTES:
@@ -97,7 +97,9 @@ async def look(source: HeldSource, edition: int, part: Part) -> Head:
     return Head.of(beginning)
 
 
-async def fetch(source: HeldSource, edition: int, part: Part, head: Head, draft: Draft) -> int:
+async def fetch(
+    source: CatalogSource, catalog_date: int, part: Part, head: Head, draft: Draft
+) -> int:
     """Complete a draft of the body that a head announces; returns how many bytes were fetched.
 
     After a TransportError the draft keeps what came, for the next attempt. Raises Malformed for a
@@ -105,7 +107,7 @@ async def fetch(source: HeldSource, edition: int, part: Part, head: Head, draft:
     """
     start = have = await asyncio.to_thread(lambda: draft.length)
     while have < head.length:
-        piece = await source.held(edition, part, HEAD_BYTES + have)
+        piece = await source.piece(catalog_date, part, HEAD_BYTES + have)
         _check_piece(piece, head.length - have)
         await asyncio.to_thread(draft.append, piece)
         have += len(piece)

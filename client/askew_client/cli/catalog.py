@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @options.all_of(options.server, options.as_json)
 @click.pass_context
 def catalog(context: click.Context, server: str | None, as_json: bool) -> None:
-    """List the titles that this device holds: the whole catalog, or the starter items.
+    """List the titles that this device holds: the whole catalog, or the default items.
 
     What is held is the same for everybody, so that it says nothing of whom it is for.
 
@@ -52,7 +52,7 @@ def refresh(context: click.Context, server: str | None, data: Path | None, as_js
     if as_json:
         options.print_json(_as_json(found))
         return
-    click.echo(f"held       {found.edition}, {found.part}, {found.size:,} bytes")
+    click.echo(f"held       {found.catalog_date}, {found.part}, {found.size:,} bytes")
     click.echo(f"fetched    {found.fetched:,} bytes")
     click.echo(f"next look  {found.next_look:%Y-%m-%d %H:%M} UTC")
 
@@ -67,7 +67,7 @@ async def _refreshed(config: Config) -> Refreshed:
 
 def _as_json(found: Refreshed) -> dict[str, object]:
     return {
-        "edition": found.edition.isoformat(),
+        "catalog_date": found.catalog_date.isoformat(),
         "part": found.part,
         "size": found.size,
         "fetched": found.fetched,
@@ -82,5 +82,5 @@ async def _titles(config: Config) -> list[tuple[str, tuple[str, ...]]]:
 
     opened = open_library(config.settings, server=config.server, directory=config.data)
     async with opened as (_, library):
-        held = await library.holding(datetime.date.today())
+        held = await library.cached(datetime.date.today())
     return [(item.label, item.genres) for item in held.catalog.items]

@@ -75,21 +75,21 @@ async def _space(network: GrpcTransport, config: Config) -> tuple[Finding, ...]:
     import datetime
 
     from askew.errors import OtherKind
-    from askew_client.catalog.cache import Shelf
+    from askew_client.catalog.cache import CatalogCache
     from askew_client.device.doctor import check_metric_space, check_mode, check_space
     from askew_client.settings.paths import places
     from askew_client.settings.settings import slot_of
-    from askew_client.taste.choice import Held
+    from askew_client.taste.choice import CachedItems
     from askew_client.transport.held import FetchedAnew, KeptLibrary
 
     settings, today = config.settings, datetime.date.today()
-    shelf = Shelf.of(places(config.data).held, config.server)
+    cache = CatalogCache.of(places(config.data).held, config.server)
     try:
-        found = await KeptLibrary.on(shelf, network, settings.byte_budget).kept(today)
-        found = found or await FetchedAnew(network, settings.byte_budget).holding(today)
+        found = await KeptLibrary.on(cache, network, settings.byte_budget).kept(today)
+        found = found or await FetchedAnew(network, settings.byte_budget).cached(today)
     except OtherKind:
         return (check_metric_space(await network.metric_card(), settings),)
-    held = Held(len(found.catalog), found.size)
+    held = CachedItems(len(found.catalog), found.size)
     mode = check_mode(found.card, settings, held, server=config.server, slot=slot_of(today))
     return check_space(found.card, settings), mode
 

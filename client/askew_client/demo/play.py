@@ -7,7 +7,7 @@ import signal
 import tempfile
 
 from askew.noise.randomness import SystemBits
-from askew_client.catalog.cache import Shelf
+from askew_client.catalog.cache import CatalogCache
 from askew_client.demo.measured import COLLECTION, Comparison, MeasuredDevice
 from askew_client.demo.person import HOME, PLACE, PREFERENCES
 from askew_client.demo.screen import NearScreen
@@ -70,7 +70,7 @@ def _device(directory: str, settings: ClientSettings, network: TappedTransport) 
     signals = SignalStore(files.ledger, settings.caps, files.anchor)
     profile = ProfileStore(files.profile, bits)
     shaped = ShapedTransport(lambda: network, settings.interval)
-    library = KeptLibrary.on(Shelf(files.held), shaped.source, settings.byte_budget, shaped)
+    library = KeptLibrary.on(CatalogCache(files.held), shaped.source, settings.byte_budget, shaped)
     return Device(shaped, settings, library=library, profile=profile, signals=signals, bits=bits)
 
 

@@ -18,7 +18,7 @@ from askew_client.settings.paths import DeviceFiles
 from askew_client.settings.settings import LEVELS, ClientSettings, slot_of
 from askew_client.signals.slots import months_between
 from askew_client.signals.store import MAX_JUMP, SignalStore
-from askew_client.taste.choice import Held, choose, mechanism_for
+from askew_client.taste.choice import CachedItems, choose, mechanism_for
 from askew_client.taste.words import in_words
 
 Health = Literal["ok", "warn", "fail"]
@@ -49,7 +49,7 @@ def check_space(card: ModelCard, settings: ClientSettings) -> Finding:
 
 
 def check_mode(
-    card: ModelCard, settings: ClientSettings, held: Held, *, server: str, slot: str
+    card: ModelCard, settings: ClientSettings, held: CachedItems, *, server: str, slot: str
 ) -> Finding:
     """How `askew ask` would be answered, and why."""
     try:

@@ -17,20 +17,20 @@ from askew.protocol.ranking import Slate
 from askew.spaces.item_codes import decode, decode_boosts, encode, encode_boosts
 from askew_client.device import present
 from askew_client.profile.document import ProfileDocument
-from askew_client.profile.met import Met, MetItem
+from askew_client.profile.received import ReceivedItem, ReceivedItems
 from askew_client.profile.title_search import TitleSearch
 from askew_client.settings.settings import ClientSettings
 from askew_client.storage.guard import Guard
-from askew_client.taste.choice import Held
+from askew_client.taste.choice import CachedItems
 from askew_client.taste.exchange import Exchange
-from askew_client.transport.protocol import Holding
+from askew_client.transport.protocol import CachedCatalog
 from askew_client.views.answers import Connection
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A card and what the device knows of its catalog, and each item's part of a point. edition:
-    the version that is held. held: how many items those are, the first ones, and their bytes;
+    """A card and what the device knows of its catalog, and each item's part of a point. catalog
+    date: the version that is held. held: how many items those are, the first ones, and their bytes;
     behind them stand items that were met in answers, and `alone` is the model without those. An
     item with the label of one that is held is taken for it. Public.
     """
@@ -40,12 +40,12 @@ class Model:
     connection: Connection
     index: TitleIndex = field(repr=False)
     contributions: NDArray[np.float64] = field(repr=False)
-    edition: int
-    held: Held
+    catalog_date: int
+    held: CachedItems
     alone: Model | None = None
 
     @classmethod
-    def of(cls, held: Holding) -> Self:
+    def of(cls, held: CachedCatalog) -> Self:
         """What a server said, prepared for any profile."""
         card, catalog = held.card, held.catalog
         return cls(
@@ -54,8 +54,8 @@ class Model:
             present.connection_of(card, catalog),
             TitleIndex(catalog.items),
             card.space.encoder.contributions(catalog.vectors),
-            held.edition,
-            Held(len(catalog), held.size),
+            held.catalog_date,
+            CachedItems(len(catalog), held.size),
         )
 
     @cached_property
@@ -72,12 +72,12 @@ class Model:
             return TitleSearch(self.catalog.items)
         return self.alone.search.with_more(self.catalog.items[len(self.alone.catalog) :])
 
-    def with_met(self, met: Met) -> Model:
+    def with_received(self, received: ReceivedItems) -> Model:
         """With the items met in this space that the device does not hold. Nothing is made again of
         what is held: its columns are copied, a few bytes an item.
         """
-        new = [each for each in met.items if self.index.of_label(each.item.label) is None]
-        if met.space_version != self.card.space.version or not new:
+        new = [each for each in received.items if self.index.of_label(each.item.label) is None]
+        if received.space_version != self.card.space.version or not new:
             return self
         space = self.card.space
         vectors = decode(b"".join([each.codes for each in new]), space.scales, len(new))
@@ -104,16 +104,18 @@ class Model:
             )
         catalog, parts, n_held = self.catalog, self.contributions, self.held.n_items
         return Exchange(
-            self.card, catalog, settings, ratings, parts, self.edition, n_held, unused, guard
+            self.card, catalog, settings, ratings, parts, self.catalog_date, n_held, unused, guard
         )
 
-    def met_in(self, slate: Slate) -> tuple[MetItem, ...]:
+    def received_in(self, slate: Slate) -> tuple[ReceivedItem, ...]:
         """The items of an answer that the device does not hold."""
         new = [at for at, item in enumerate(slate.item_ids) if item >= self.held.n_items]
         codes = encode(slate.vectors[new], self.card.space.scales)
         boosts = encode_boosts(slate.boosts[new])
         rows = zip(new, codes, boosts, strict=True)
-        return tuple(MetItem(slate.items[at], code.tobytes(), boost) for at, code, boost in rows)
+        return tuple(
+            ReceivedItem(slate.items[at], code.tobytes(), boost) for at, code, boost in rows
+        )
 
     def places_of(self, slate: Slate) -> tuple[int, ...]:
         """Where the items of an answer are in this catalog, which has met them."""
@@ -134,15 +136,17 @@ class ConnectedModel:
 
     def __init__(self) -> None:
         self.model: Model | None = None  # without the items that were met; None before a connection
-        self._met: tuple[Model, Met, Model] | None = None  # that model, with these, is this one
+        self._received: tuple[Model, ReceivedItems, Model] | None = (
+            None  # that model, with these, is this one
+        )
 
-    def with_met(self, model: Model, met: Met) -> Model:
+    def with_received(self, model: Model, received: ReceivedItems) -> Model:
         """A model with the items that were met, made anew where they are others."""
-        known = self._met
-        if known is None or known[0] is not model or known[1] != met:
-            known = self._met = (model, met, model.with_met(met))
+        known = self._received
+        if known is None or known[0] is not model or known[1] != received:
+            known = self._received = (model, received, model.with_received(received))
         return known[2]
 
     def knowing(self, document: ProfileDocument) -> Model | None:
         """With the items that this profile has met; None before a connection."""
-        return None if self.model is None else self.with_met(self.model, document.met)
+        return None if self.model is None else self.with_received(self.model, document.received)

@@ -18,11 +18,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from askew.errors import (
+    CacheError,
     Malformed,
     NotFound,
     ParameterError,
     QuoteVoid,
-    ShelfError,
     WireError,
     maybe,
 )
@@ -151,7 +151,7 @@ class NearService:
                 return await asyncio.to_thread(self._open, prepared, reply, document, preferences)
         except WireError:
             self._card = None  # the next question fetches the card first: it may be another
-            with suppress(ShelfError):  # it is tried again when that question is refused
+            with suppress(CacheError):  # it is tried again when that question is refused
                 await self._library.forget_metric_card()
             raise
 
@@ -198,7 +198,7 @@ class NearService:
             space_version=source.space_version,
             collection=source.collection,
             slot=slot_of(self._today()),
-            edition=card.collection(source.collection).version,
+            catalog_date=card.collection(source.collection).version,
             k=source.k,
             mechanism=source.mechanism,
             place=place,

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from askew.errors import ParameterError, QuoteVoid, ShelfError, StaleSpace
+from askew.errors import CacheError, ParameterError, QuoteVoid, StaleSpace
 from askew.noise.randomness import RandomBits
 from askew.protocol.ranking import Slate
 from askew_client.catalog.cache import usable
@@ -91,7 +91,7 @@ class QueryService:
             return (await self._fetch()).connection
 
     async def refresh(self) -> Refreshed:
-        """Look for the current edition of what is held, if its turn has come by the calendar.
+        """Look for the current catalog date of what is held, if its turn has come by the calendar.
 
         For a timer. Nothing that a person does takes part in when it looks; what is found serves
         from the next question on.
@@ -100,7 +100,9 @@ class QueryService:
             found = await self._library.refresh()
             model = self._connected.model
             # Another program may have fetched it for this one.
-            if model is not None and (found.fetched or date_of(model.edition) != found.edition):
+            if model is not None and (
+                found.fetched or date_of(model.catalog_date) != found.catalog_date
+            ):
                 await self._fetch()
             return found
 
@@ -134,8 +136,8 @@ class QueryService:
         except StaleSpace:
             model, self._connected.model = self._connected.model, None
             if model is not None:  # the next question is a first contact
-                with suppress(ShelfError):  # it is tried again when that question is refused
-                    await self._library.forget(model.edition)
+                with suppress(CacheError):  # it is tried again when that question is refused
+                    await self._library.forget(model.catalog_date)
             raise
 
     async def _asked(self, shown: Terms | None, *, second_space: bool) -> Answer:
@@ -194,7 +196,7 @@ class QueryService:
         slate = self._network.decoded(reply, prepared.question.query, exchange.card)
         exchange.check_slate(slate)
         document = self._meet(model, slate)
-        whole = self._connected.with_met(model, document.met)
+        whole = self._connected.with_received(model, document.received)
         same = document.ratings == prepared.document.ratings
         if exchange.catalog is not whole.catalog or not same:
             exchange = self._exchange_of(model, document, exchange.settings)
@@ -217,10 +219,10 @@ class QueryService:
 
     def _meet(self, model: Model, slate: Slate) -> ProfileDocument:
         """Keep the items of an answer that this device does not hold."""
-        new, version = model.met_in(slate), model.card.space.version
+        new, version = model.received_in(slate), model.card.space.version
         if not new:
             return self._profile.read()
-        return self._profile.change(lambda document: document.meeting(version, new))
+        return self._profile.change(lambda document: document.receiving(version, new))
 
     def _kept(self, answer: Answer) -> Answer:
         """Remember an answer, on this device alone."""
@@ -249,7 +251,7 @@ class QueryService:
         """
         with self._network.guard.private():
             document = self._profile.read()
-            model = self._connected.with_met(self._model(), document.met)
+            model = self._connected.with_received(self._model(), document.received)
             return Matches(model.catalog.items, model.search.places(text, limit), document)
 
     def bars(self) -> tuple[Bar, ...]:
@@ -287,7 +289,7 @@ class QueryService:
     def _exchange_of(
         self, model: Model, document: ProfileDocument, settings: ClientSettings
     ) -> Exchange:
-        whole = self._connected.with_met(model, document.met)
+        whole = self._connected.with_received(model, document.received)
         return whole.exchange(document, settings, self._network.guard)
 
     # What is held
@@ -300,16 +302,16 @@ class QueryService:
         return model
 
     async def _current(self) -> Model:
-        """What is held. A program that runs for weeks outlives an edition."""
+        """What is held. A program that runs for weeks outlives a catalog date."""
         model = self._connected.model
         return model if model is not None and self._is_usable(model) else await self._fetch()
 
     def _is_usable(self, model: Model) -> bool:
-        return usable(model.edition, (self._today() - date_of(0)).days)
+        return usable(model.catalog_date, (self._today() - date_of(0)).days)
 
     async def _fetch(self) -> Model:
         with self._network.public_work():
-            self._connected.model = Model.of(await self._library.holding(self._today()))
+            self._connected.model = Model.of(await self._library.cached(self._today()))
         return self._connected.model
 
     # What a question is
@@ -328,7 +330,7 @@ class QueryService:
             space_version=card.space.version,
             collection="",
             slot=slot_of(self._today()),
-            edition=model.edition,
+            catalog_date=model.catalog_date,
             k=settings.k,
         )
         if not taken.asks:

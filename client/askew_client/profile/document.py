@@ -16,8 +16,8 @@ from math import isfinite
 from askew.catalog.title_key import title_key
 from askew.errors import AskewError, PlaceError, ProfileError
 from askew.limits import FEW_MARKS, MAX_RATING, MAX_TEXT, check_text, has_few_marks
-from askew_client.profile.met import Met, MetItem
 from askew_client.profile.named_place import MAX_PLACES, NamedPlace, check_name
+from askew_client.profile.received import ReceivedItem, ReceivedItems
 from askew_client.views.answers import PastAnswer
 
 Liking = float | None  # None is a like without a number
@@ -40,7 +40,7 @@ class ProfileDocument:
     edits: tuple[Mapping[str, State], ...] = field(default=(), repr=False)
     answers: tuple[PastAnswer, ...] = field(default=(), repr=False)
     places: Mapping[str, NamedPlace] = field(default_factory=dict, repr=False)
-    met: Met = field(default_factory=Met, repr=False)
+    received: ReceivedItems = field(default_factory=ReceivedItems, repr=False)
     unanswered: NamedPlace | None = field(default=None, repr=False)
 
     def edited(self, changes: Mapping[str, State]) -> ProfileDocument:
@@ -84,13 +84,13 @@ class ProfileDocument:
             ratings={label: liking for label, liking in self.ratings.items() if not named(label)},
             edits=tuple(each for each in edits if each),
             answers=tuple(a for a in self.answers if not any(map(named, (*a.labels, a.picked)))),
-            met=self.met.only(lambda label: not named(label)),
+            received=self.received.only(lambda label: not named(label)),
         )
 
     def without_answers(self) -> ProfileDocument:
         """The same ratings, and no past: of what answers brought, what is rated."""
-        met = self.met.only(lambda label: title_key(label) in self.rated)
-        return replace(self, answers=(), met=met, unanswered=None)
+        received = self.received.only(lambda label: title_key(label) in self.rated)
+        return replace(self, answers=(), received=received, unanswered=None)
 
     def with_place(self, name: str, place: NamedPlace) -> ProfileDocument:
         """The profile with one more place. Raises PlaceError for a name that is taken or none."""
@@ -128,9 +128,9 @@ class ProfileDocument:
         """What is liked, by the key of its title."""
         return {key: self.ratings[label] for key, label in self.rated.items()}
 
-    def meeting(self, space_version: str, items: Sequence[MetItem]) -> ProfileDocument:
+    def receiving(self, space_version: str, items: Sequence[ReceivedItem]) -> ProfileDocument:
         """The profile with items that an answer brought."""
-        return replace(self, met=self.met.joined(space_version, items))
+        return replace(self, received=self.received.joined(space_version, items))
 
     def to_bytes(self) -> bytes:
         """The profile as text."""
@@ -141,7 +141,7 @@ class ProfileDocument:
             "edits": self.edits,
             "answers": answers,
             "places": places,
-            "met": self.met.to_json(),
+            "received": self.received.to_json(),
             "unanswered": self.unanswered and self.unanswered.to_json(),
         }
         return json.dumps(value, ensure_ascii=False, default=dict).encode()
@@ -159,11 +159,11 @@ class ProfileDocument:
                 for when, slot, labels, picked in value["answers"]
             )
             places = {name: NamedPlace.from_json(each) for name, each in value["places"].items()}
-            met, waiting = Met.from_json(value["met"]), value["unanswered"]
+            received, waiting = ReceivedItems.from_json(value["received"]), value["unanswered"]
             unanswered = None if waiting is None else NamedPlace.from_json(waiting)
         except (AskewError, ValueError, KeyError, TypeError, AttributeError, OverflowError):
             raise ProfileError("the stored profile is damaged") from None
-        return cls(value["ratings"], edits, answers, places, met, unanswered)
+        return cls(value["ratings"], edits, answers, places, received, unanswered)
 
 
 def _latest(edits: Sequence[Mapping[str, State]]) -> tuple[Mapping[str, State], ...]:

@@ -4,7 +4,8 @@ All three are public, so the mode says nothing of the person, and neither does w
 made. A card proposes; it can lower what a signal costs, or make that none is sent. Without the
 person's consent (`settings.consent`), no unit is charged with more than the settings' own signal:
 
-1. What is held whole is ranked here, for nothing, whatever the card says; but where items are dear,
+1. What is held whole is ranked here, for nothing, whatever the card says; but where items have
+payloads,
    what is held cannot be read, and an answer brings it.
 2. Where the card has no table, or proposes no signal, none is drawn.
 3. A proposed signal is taken if it needs no consent, or if the person gave it.
@@ -67,7 +68,7 @@ class Reason(Enum):
 
 
 @dataclass(frozen=True)
-class Held:
+class CachedItems:
     """What this device holds of a catalog, by its own count: items, and the bytes they take."""
 
     n_items: int
@@ -90,7 +91,7 @@ class Taken:
     mode: ServingMode
     reason: Reason
     settings: ClientSettings
-    held: Held
+    held: CachedItems
     offer: ModeUtility | None = None
     refusal: Refusal | None = None
 
@@ -101,7 +102,7 @@ class Taken:
 
 
 def choose(
-    settings: ClientSettings, card: ModelCard, held: Held, *, server: str, slot: str
+    settings: ClientSettings, card: ModelCard, held: CachedItems, *, server: str, slot: str
 ) -> Taken:
     """The mode that this device takes at this server, by its address, in this month.
 
@@ -109,7 +110,7 @@ def choose(
     """
     if settings.mode != "auto":
         return _chosen(ServingMode(settings.mode), settings, card, held)
-    if held.is_whole(card, settings.byte_budget) and not card.dear:
+    if held.is_whole(card, settings.byte_budget) and not card.has_payloads:
         row = row_of(ServingMode.LOCAL, settings, card, held)
         return Taken(ServingMode.LOCAL, Reason.HELD, settings, held, row)
     if card.utility_table is None:
@@ -120,7 +121,9 @@ def choose(
     return _proposed(Proposals(settings, card, server, slot), held, card.utility_table)
 
 
-def _chosen(mode: ServingMode, settings: ClientSettings, card: ModelCard, held: Held) -> Taken:
+def _chosen(
+    mode: ServingMode, settings: ClientSettings, card: ModelCard, held: CachedItems
+) -> Taken:
     """The person's own mode, with the person's own mechanism, epsilon and k."""
     if mode is ServingMode.LOCAL and not held.is_whole(card, settings.byte_budget):
         limit = (
@@ -130,7 +133,7 @@ def _chosen(mode: ServingMode, settings: ClientSettings, card: ModelCard, held: 
     return Taken(mode, Reason.CHOSEN, settings, held, row_of(mode, settings, card, held))
 
 
-def _proposed(proposals: Proposals, held: Held, table: UtilityTable) -> Taken:
+def _proposed(proposals: Proposals, held: CachedItems, table: UtilityTable) -> Taken:
     """What a proposed signal comes to."""
     settings, card, proposal = proposals.settings, proposals.card, table.proposal
     for reason, meant in (
@@ -148,7 +151,7 @@ def _proposed(proposals: Proposals, held: Held, table: UtilityTable) -> Taken:
 
 
 def row_of(
-    mode: ServingMode, settings: ClientSettings, card: ModelCard, held: Held
+    mode: ServingMode, settings: ClientSettings, card: ModelCard, held: CachedItems
 ) -> ModeUtility | None:
     """The row of a mode in the card's table: for no more items than are held, and of a signal the
     row of these very settings.

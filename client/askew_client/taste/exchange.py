@@ -12,8 +12,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from askew.catalog.calendar import FIRST
 from askew.catalog.catalog import Catalog
-from askew.catalog.editions import FIRST
 from askew.dp.privacy import SignalCharge, SignalLoss
 from askew.errors import Malformed
 from askew.noise.lattice import LatticeLaplace
@@ -37,9 +37,9 @@ class Exchange:
     settings alone: any ratings of the catalog's items on its scale make a profile, and so does an
     empty set of ratings. catalog: what the device holds, and behind that what it met. n_held: how
     many it holds, all by default; contributions: the encoder's, of all of the catalog, where they
-    were made before; both public. edition: the version that is held. unused: ratings of titles that
-    are not known here. guard: keeps what is private apart from open connections; each method that
-    reads the profile raises ConnectionOpen while there is one.
+    were made before; both public. catalog_date: the version that is held. unused: ratings of titles
+    that are not known here. guard: keeps what is private apart from open connections; each method
+    that reads the profile raises ConnectionOpen while there is one.
     """
 
     card: ModelCard
@@ -47,7 +47,7 @@ class Exchange:
     settings: ClientSettings
     ratings: Mapping[int, float] = field(repr=False)
     contributions: NDArray[np.float64] | None = field(default=None, repr=False)
-    edition: int = FIRST
+    catalog_date: int = FIRST
     n_held: int | None = None
     unused: int = field(default=0, repr=False)
     guard: Guard = field(default_factory=Guard, repr=False)
@@ -81,7 +81,7 @@ class Exchange:
     ) -> Question:
         """The question of this slot: `ask` of this module, about the version that is held."""
         question = ask(self, slot, memory, bits, second_space=second_space, check=check)
-        return replace(question, query=replace(question.query, edition=self.edition))
+        return replace(question, query=replace(question.query, catalog_date=self.catalog_date))
 
     @property
     def space_version(self) -> str:

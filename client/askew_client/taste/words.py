@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from askew.dp.privacy import SignalLoss
 from askew.protocol.model_card import ModelCard
 from askew.protocol.utility_table import ModeUtility, ServingMode
-from askew.spaces.buckets import Meanings
+from askew.spaces.buckets import SlateCodebook
 from askew_client.settings.consent import MONTHS
 from askew_client.settings.settings import ClientSettings
-from askew_client.taste.choice import Held, Reason, Refusal, Taken, three_units
+from askew_client.taste.choice import CachedItems, Reason, Refusal, Taken, three_units
 from askew_client.views.quote import ModeView, at_most
 
 _NOTHING = "nothing is drawn, charged or sent"
@@ -51,7 +51,7 @@ def _what(taken: Taken) -> str:
 
 def _notes(taken: Taken, card: ModelCard) -> Iterator[str]:
     """What else could be done, and at what price."""
-    if taken.mode is not ServingMode.QUERY and isinstance(card.space.buckets, Meanings):
+    if taken.mode is not ServingMode.QUERY and isinstance(card.space.buckets, SlateCodebook):
         yield "What items hold, such as articles, comes with an answer alone: --mode query asks."
     if taken.refusal is not None:
         yield from _refusal(taken.refusal)
@@ -117,7 +117,7 @@ def _charges(loss: SignalLoss) -> str:
     )
 
 
-def _holding(held: Held) -> str:
+def _holding(held: CachedItems) -> str:
     return f"{held.n_items:,} items ({_bytes(held.size)})"
 
 

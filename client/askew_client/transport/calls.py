@@ -8,13 +8,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TypeVar
 
-from askew.catalog.held_file import Part
+from askew.catalog.catalog_file import Part
 from askew.errors import AskewError, Malformed, NotFound, OtherKind, StaleSpace
 from askew.protocol.metric_card import MetricCard, PlaceSlate
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
-from askew.wire.held import piece_from_bytes
+from askew.wire.catalog_file import piece_from_bytes
 from askew.wire.places import metric_card_from_bytes, places_from_bytes
 from askew.wire.queries import query_to_bytes
 from askew.wire.tastes import slate_from_bytes
@@ -30,15 +30,15 @@ class Calls(ABC):
     async def call(self, method: str, request: bytes) -> bytes:
         """The reply to one call. Raises a TransportError or a WireError."""
 
-    async def held(self, edition: int, part: Part, start: int) -> bytes:
+    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:
         """A piece of what a server lets devices hold: of a version and a part, from byte `start`.
 
         The head alone from 0, empty beyond the end. The version is named by its Monday. Raises
         OtherKind where there is no such file.
         """
-        request = pb.GetHeldRequest(edition=edition, part=part, start=start)
+        request = pb.GetCatalogFileRequest(catalog_date=catalog_date, part=part, start=start)
         try:
-            data = await self.call("GetHeld", request.SerializeToString())
+            data = await self.call("GetCatalogFile", request.SerializeToString())
         except NotFound:
             raise OtherKind("this server has no items for devices to hold", places=True) from None
         return _checked(lambda: piece_from_bytes(data))

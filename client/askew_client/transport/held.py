@@ -12,19 +12,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol
 
+from askew.catalog.calendar import catalog_date_of
 from askew.catalog.catalog import Catalog
-from askew.catalog.editions import edition_of
 from askew.errors import AskewError, Malformed, OtherKind, WireError
 from askew.noise.randomness import SystemBits
 from askew.protocol.metric_card import MetricCard
 from askew.protocol.model_card import ModelCard
 from askew.protocol.utility_table import DEVICE_BYTES
-from askew.wire.held import held_from_body
-from askew_client.catalog.cache import Shelf, usable
-from askew_client.catalog.keeper import HeldFile, Keeper
-from askew_client.catalog.source import HeldSource
+from askew.wire.catalog_file import catalog_from_body
+from askew_client.catalog.cache import CatalogCache, usable
+from askew_client.catalog.source import CatalogSource
+from askew_client.catalog.sync import CachedFile, CatalogSync
 from askew_client.transport.calls import METRIC_CARD, metric_card_of
-from askew_client.transport.protocol import Holding, Transport
+from askew_client.transport.protocol import CachedCatalog, Transport
 from askew_client.views.answers import Refreshed
 
 _EPOCH = datetime.date(1970, 1, 1)
@@ -39,40 +39,44 @@ class Calling(Protocol):
 
 @dataclass(frozen=True)
 class KeptLibrary:
-    """What lies on the shelf of a server. Implements Library. now: in seconds since 1970-01-01."""
+    """What lies in the cache of a server. Implements Library. now: in seconds since 1970-01-01."""
 
-    shelf: Shelf
-    keeper: Keeper
+    cache: CatalogCache
+    sync: CatalogSync
     reader: _Reader = field(repr=False)
     network: Calling | None = None
     now: Callable[[], float] = time.time
 
     @classmethod
     def on(
-        cls, shelf: Shelf, source: HeldSource, byte_budget: int, network: Calling | None = None
+        cls,
+        cache: CatalogCache,
+        source: CatalogSource,
+        byte_budget: int,
+        network: Calling | None = None,
     ) -> KeptLibrary:
-        """The library of a shelf, its catalog from a source, its card from a server of places."""
+        """The library of a cache, its catalog from a source, its card from a server of places."""
         reader = _Reader()
-        keeper = Keeper(shelf, source, byte_budget, SystemBits(), check=reader.check)
-        return cls(shelf, keeper, reader, network)
+        sync = CatalogSync(cache, source, byte_budget, SystemBits(), check=reader.check)
+        return cls(cache, sync, reader, network)
 
-    async def holding(self, day: datetime.date) -> Holding:
+    async def cached(self, day: datetime.date) -> CachedCatalog:
         """What is held; fetched where nothing is whose questions are still answered."""
-        file = await self.keeper.held((day - _EPOCH).days)
-        return await asyncio.to_thread(self.reader.holding, file)
+        file = await self.sync.cached((day - _EPOCH).days)
+        return await asyncio.to_thread(self.reader.cached, file)
 
-    async def kept(self, day: datetime.date) -> Holding | None:
+    async def kept(self, day: datetime.date) -> CachedCatalog | None:
         """What is held, where its questions are still answered; nothing is fetched."""
-        file = await asyncio.to_thread(self.keeper.usable, (day - _EPOCH).days)
-        return None if file is None else await asyncio.to_thread(self.reader.holding, file)
+        file = await asyncio.to_thread(self.sync.usable, (day - _EPOCH).days)
+        return None if file is None else await asyncio.to_thread(self.reader.cached, file)
 
-    async def forget(self, edition: int) -> None:
-        """Hold this edition no more."""
-        await self.keeper.forget(edition)
+    async def forget(self, catalog_date: int) -> None:
+        """Hold this catalog date no more."""
+        await self.sync.forget(catalog_date)
 
     async def refresh(self) -> Refreshed:
-        """Look for the current edition if its turn has come."""
-        return await self.keeper.refresh(int(self.now()))
+        """Look for the current catalog date if its turn has come."""
+        return await self.sync.refresh(int(self.now()))
 
     async def metric_card(self, day: datetime.date) -> MetricCard:
         """The card that is kept, for as long as a catalog of its week would be; else a new one,
@@ -86,15 +90,15 @@ class KeptLibrary:
             raise OtherKind("here are no collections of places")
         reply = await self.network.call("GetModelCard", METRIC_CARD)
         card = await asyncio.to_thread(metric_card_of, reply)
-        await asyncio.to_thread(self.shelf.keep_metric_card, edition_of(today), reply)
+        await asyncio.to_thread(self.cache.keep_metric_card, catalog_date_of(today), reply)
         return card
 
     async def forget_metric_card(self) -> None:
         """The next question fetches it."""
-        await asyncio.to_thread(self.shelf.forget_metric_card)
+        await asyncio.to_thread(self.cache.forget_metric_card)
 
     def _kept_card(self, today: int) -> MetricCard | None:
-        found = self.shelf.metric_card()
+        found = self.cache.metric_card()
         if found is None or not usable(found[0], today):
             return None
         try:
@@ -110,10 +114,10 @@ class FetchedAnew:
     network: Transport
     byte_budget: int = DEVICE_BYTES
 
-    async def holding(self, day: datetime.date) -> Holding:
+    async def cached(self, day: datetime.date) -> CachedCatalog:
         """All that the server lets devices hold within the budget."""
         with self._passing() as library:
-            return await library.holding(day)
+            return await library.cached(day)
 
     async def forget(self, _: int) -> None:
         """There is nothing to forget."""
@@ -133,7 +137,7 @@ class FetchedAnew:
     @contextmanager
     def _passing(self) -> Iterator[KeptLibrary]:
         with TemporaryDirectory(prefix="askew-held-") as directory:
-            yield KeptLibrary.on(Shelf(Path(directory)), self.network, self.byte_budget)
+            yield KeptLibrary.on(CatalogCache(Path(directory)), self.network, self.byte_budget)
 
 
 class _Reader:
@@ -146,18 +150,18 @@ class _Reader:
         """Raises Malformed for a body that is of no use."""
         self._checked = (body, _read(body))
 
-    def holding(self, file: HeldFile) -> Holding:
+    def cached(self, file: CachedFile) -> CachedCatalog:
         """What a file says."""
         checked, self._checked = self._checked, None
         if checked is None or checked[0] is not file.body:
             checked = (file.body, _read(file.body))
         card, catalog = checked[1]
-        return Holding(card, catalog, file.version.edition, file.version.head.size)
+        return CachedCatalog(card, catalog, file.version.catalog_date, file.version.head.size)
 
 
 def _read(body: bytes) -> tuple[ModelCard, Catalog]:
     """The card and the items of a body. Raises Malformed for any other."""
     try:
-        return held_from_body(body)
+        return catalog_from_body(body)
     except AskewError as error:
         raise Malformed(f"what this server wants to be held was refused: {error}") from None

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.catalog.catalog import Catalog
-from askew.catalog.held_file import Part, piece_of
+from askew.catalog.catalog_file import Part, piece_of
 from askew.catalog.listing import Listing
 from askew.errors import OtherKind, StaleSpace
 from askew.placement.hexagonal import place_on_map
@@ -21,7 +21,7 @@ from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew.retrieval import rule_of
 from askew.spaces.map import COSINE_PARTS, KM_OF_LATITUDE, KM_OF_LONGITUDE
-from askew.wire.held import held_files
+from askew.wire.catalog_file import catalog_files
 from askew.wire.messages import parse
 from askew.wire.places import metric_card_to_bytes, places_to_bytes
 from askew.wire.queries import query_from_message
@@ -48,7 +48,7 @@ class InProcess(ABC):
         """The card that a question is read by."""
 
     @abstractmethod
-    async def held(self, edition: int, part: Part, start: int) -> bytes:
+    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:
         """A piece of what devices hold."""
 
     @abstractmethod
@@ -83,13 +83,13 @@ class LocalTransport(InProcess):
     def __init__(self, card: ModelCard, catalog: Catalog) -> None:
         self._card, self._catalog = card, catalog.decoded()
         self._rule = rule_of(card.rule.kind, card.space.encoder, self._catalog)
-        self._files = held_files(card, catalog)
+        self._files = catalog_files(card, catalog)
 
     def card_for(self, collection: str) -> Card:  # noqa: ARG002
         """The card: there is one catalog."""
         return self._card
 
-    async def held(self, edition: int, part: Part, start: int) -> bytes:  # noqa: ARG002
+    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:  # noqa: ARG002
         """A piece of its only version."""
         return piece_of(self._files.get(part, b""), start)
 
@@ -124,7 +124,7 @@ class LocalPlaces(InProcess):
         """The card: there is one."""
         return self.card
 
-    async def held(self, edition: int, part: Part, start: int) -> bytes:  # noqa: ARG002
+    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:  # noqa: ARG002
         """Refused: this is a server of places."""
         raise OtherKind(
             "this server has collections of places, and no catalog of titles", places=True

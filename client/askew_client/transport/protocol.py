@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from askew.protocol.metric_card import PlaceSlate
-from askew_client.catalog.source import HeldSource
+from askew_client.catalog.source import CatalogSource
 
 if TYPE_CHECKING:
     from askew.catalog.catalog import Catalog
@@ -21,31 +21,31 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Holding:
+class CachedCatalog:
     """What a device holds of a server: its card, items, all of them or the first, the Monday of
     their version, and the bytes that they take, by the device's own count.
     """
 
     card: ModelCard
     catalog: Catalog
-    edition: int
+    catalog_date: int
     size: int
 
 
 class Library(Protocol):
     """Where a device has what it holds: a catalog, or the card of a server of places.
 
-    Methods raise as a Transport, and ShelfError.
+    Methods raise as a Transport, and CacheError.
     """
 
-    async def holding(self, day: datetime.date) -> Holding:
+    async def cached(self, day: datetime.date) -> CachedCatalog:
         """What is held on this day; fetched, where it has to be."""
 
-    async def forget(self, edition: int) -> None:
-        """Hold this edition no more: the server answers about other items."""
+    async def forget(self, catalog_date: int) -> None:
+        """Hold this catalog date no more: the server answers about other items."""
 
     async def refresh(self) -> Refreshed:
-        """Look for the current edition if its turn has come. No question does."""
+        """Look for the current catalog date if its turn has come. No question does."""
 
     async def metric_card(self, day: datetime.date) -> MetricCard:
         """The public card of a server of places, as it is kept; fetched, where it has to be."""
@@ -54,7 +54,7 @@ class Library(Protocol):
         """Keep it no longer: the server's answers do not fit it."""
 
 
-class Transport(HeldSource, Protocol):
+class Transport(CatalogSource, Protocol):
     """A way to one server: entered, it is a connection, which is closed when it is left."""
 
     async def call(self, method: str, request: bytes) -> bytes:

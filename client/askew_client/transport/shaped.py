@@ -20,14 +20,14 @@ from math import ceil
 from types import TracebackType
 from typing import Any, Self
 
-from askew.catalog.held_file import Part
+from askew.catalog.catalog_file import Part
 from askew.errors import NotReady
 from askew.protocol.metric_card import MetricCard, PlaceSlate
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew.wire.queries import query_to_bytes
-from askew_client.catalog.source import HeldSource
+from askew_client.catalog.source import CatalogSource
 from askew_client.storage.guard import Guard
 from askew_client.transport.calls import places_of, slate_of
 from askew_client.transport.protocol import Transport
@@ -44,7 +44,7 @@ class ShapedTransport:
         self,
         network: Callable[[], Transport],
         interval: float | None = None,
-        files: HeldSource | None = None,
+        files: CatalogSource | None = None,
     ) -> None:
         self._make, self._interval, self._files = network, interval, files
         self._network: Transport | None = None
@@ -61,12 +61,12 @@ class ShapedTransport:
         return self._network
 
     @property
-    def files(self) -> HeldSource:
+    def files(self) -> CatalogSource:
         """Where what is held comes from, without a shape."""
         return self._files or self.load()
 
     @property
-    def source(self) -> HeldSource:
+    def source(self) -> CatalogSource:
         """Where what is held comes from, connected to in the same way."""
         return _ShapedSource(self)
 
@@ -152,7 +152,7 @@ class ShapedTransport:
 
 
 class _ShapedSource:
-    """Files of a shaped network. Implements HeldSource."""
+    """Files of a shaped network. Implements CatalogSource."""
 
     def __init__(self, shaped: ShapedTransport) -> None:
         self._shaped, self._left = shaped, AsyncExitStack()
@@ -169,6 +169,6 @@ class _ShapedSource:
     ) -> None:
         await self._left.aclose()
 
-    async def held(self, edition: int, part: Part, start: int) -> bytes:
+    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:
         """A piece of a file, by the connection that is open."""
-        return await self._shaped.files.held(edition, part, start)
+        return await self._shaped.files.piece(catalog_date, part, start)

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.catalog.catalog import Catalog
-from askew.catalog.held_file import HEAD_BYTES, Head, Part
+from askew.catalog.catalog_file import HEAD_BYTES, Head, Part
 from askew.catalog.listing import Attribute, AttributeKind, Listing
 from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule, PlaceSlate
 from askew.protocol.model_card import Card, ModelCard
@@ -31,7 +31,7 @@ from askew.protocol.ranking import Slate
 from askew.protocol.rule_kind import MetricRuleKind
 from askew.protocol.signal import Query
 from askew.spaces.map import MapSpace, Position, Region
-from askew.wire.held import held_from_body
+from askew.wire.catalog_file import catalog_from_body
 from askew_client.device.device import Device
 from askew_client.opening import open_device
 from askew_client.profile.document import ProfileDocument
@@ -53,9 +53,9 @@ class SimulatedServers(InProcess):
         """Only places have collections."""
         return (self._places if collection else self._tastes).card_for(collection)
 
-    async def held(self, edition: int, part: Part, start: int) -> bytes:
+    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:
         """Of the tastes; places have nothing to hold."""
-        return await self._tastes.held(edition, part, start)
+        return await self._tastes.piece(catalog_date, part, start)
 
     async def metric_card(self) -> MetricCard:
         """That of the places."""
@@ -89,7 +89,7 @@ def simulated_model() -> tuple[ModelCard, Catalog]:
     text = resources.files("askew_client.tui").joinpath("simulated_model.txt").read_text("ascii")
     file = base64.b64decode(text)
     Head.of(file).check(file[HEAD_BYTES:])
-    return held_from_body(file[HEAD_BYTES:])
+    return catalog_from_body(file[HEAD_BYTES:])
 
 
 COUNTRY: Final = "DE"

@@ -63,11 +63,11 @@ class Connection:
 class Refreshed:
     """What a device holds of a catalog after a refresh. Public.
 
-    edition: its Monday. part: whole or starter. size: its bytes. fetched: bytes just now, 48 where
-    it was looked for and nothing had changed, 0 where it was not its turn. next_look: in UTC.
+    catalog_date: its Monday. part: whole or default. size: its bytes. fetched: bytes just now, 48
+    where it was looked for and nothing had changed, 0 where it was not its turn. next_look: in UTC.
     """
 
-    edition: datetime.date
+    catalog_date: datetime.date
     part: str
     size: int
     fetched: int

@@ -87,10 +87,10 @@ class Price:
 class Terms:
     """All that one question is, and what it costs. Public, but for the place.
 
-    edition: the date of what is held, or the version of a collection. mechanism: by which a fresh
-    signal is drawn; None where none is. one_rating: what it tells of one rating at most. place: the
-    name, or the spot itself, and handle is its version. region: where a fresh position is drawn.
-    price: None where nothing is sent, and so no ledger is looked at.
+    catalog_date: the date of what is held, or the version of a collection. mechanism: by which a
+    fresh signal is drawn; None where none is. one_rating: what it tells of one rating at most.
+    place: the name, or the spot itself, and handle is its version. region: where a fresh position
+    is drawn. price: None where nothing is sent, and so no ledger is looked at.
     """
 
     server: str
@@ -99,7 +99,7 @@ class Terms:
     space_version: str
     collection: str
     slot: str
-    edition: int | str
+    catalog_date: int | str
     k: int
     mechanism: Mechanism | None = None
     one_rating: Fraction = Fraction(0)

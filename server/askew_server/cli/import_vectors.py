@@ -14,9 +14,9 @@ from askew_server.cli.progress import Steps
 from askew_server.cli.training_data import (
     bytes_held,
     check_new,
+    default_items_option,
     report,
     show_rejects,
-    starter_option,
 )
 from askew_server.taste.training.options import RULES
 
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     type=click.Choice(RULES),
     help="How to answer a signal; auto takes what did best for histories held out.",
 )
-@starter_option
+@default_items_option
 @click.option("--seed", default=0, show_default=True, help="Seed of the simulated histories.")
 def import_vectors(
     item_vectors: Path,
@@ -77,7 +77,7 @@ def import_vectors(
     k: int,
     least_likes: int,
     rule: str,
-    starter: int | None,
+    default_items: int | None,
     seed: int,
 ) -> None:
     """Make a model of vectors that another model has: embeddings, factors.
@@ -113,7 +113,7 @@ def import_vectors(
             rule=rule,
             learned=True,
             seed=seed,
-            starter=starter,
+            default_items=default_items,
         ),
         _scale(scale, like_from),
     )

@@ -8,13 +8,13 @@ import click
 
 from askew.errors import ArtifactError
 from askew_server.cli.saved_model import load, of_tastes
-from askew_server.taste.model.mondays import edition_of_text, text_of_edition
+from askew_server.taste.model.mondays import date_of_text, text_of_date
 
 
 @click.command()
 @click.option("--model", required=True, type=click.Path(path_type=Path), help="Model directory.")
 @click.option(
-    "--edition",
+    "--catalog-date",
     required=True,
     metavar="MONDAY",
     help="The Monday from which on devices look for it, as 2026-11-23.",
@@ -22,23 +22,23 @@ from askew_server.taste.model.mondays import edition_of_text, text_of_edition
 @click.option(
     "--out", required=True, type=click.Path(path_type=Path), help="Directory of the static host."
 )
-def publish(model: Path, edition: str, out: Path) -> None:
+def publish(model: Path, catalog_date: str, out: Path) -> None:
     """Write what devices hold of a model, for any static HTTPS host.
 
-    Devices look once a week for DATE.whole, or DATE.starter where that is too long for them. So a
+    Devices look once a week for DATE.whole, or DATE.default where that is too long for them. So a
     host needs files for every Monday, also where nothing changed: then devices fetch 48 bytes.
-    Keep those of the last three Mondays. An edition never changes: a file that is there already
+    Keep those of the last three Mondays. A catalog date never changes: a file that is there already
     with other bytes is an error.
 
     \b
     Example:
-      askew-server publish --model model --edition 2026-11-23 --out site
+      askew-server publish --model model --catalog-date 2026-11-23 --out site
     """
-    from askew.wire.held import held_files
+    from askew.wire.catalog_file import catalog_files
 
-    name = text_of_edition(edition_of_text("edition", edition))
+    name = text_of_date(date_of_text("catalog_date", catalog_date))
     found = of_tastes(load(model))
-    for part, file in held_files(found.card, found.catalog).items():
+    for part, file in catalog_files(found.card, found.catalog).items():
         path = out / f"{name}.{part}"
         new = _write_once(path, file)
         click.echo(f"{path}  {len(file):,} bytes{'' if new else ', as it was'}")
@@ -52,7 +52,9 @@ def _write_once(path: Path, file: bytes) -> bool:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
             if path.read_bytes() != file:
-                raise ArtifactError(f"{path} is there with other bytes: an edition never changes")
+                raise ArtifactError(
+                    f"{path} is there with other bytes: a catalog date never changes"
+                )
             return False
         draft = path.with_name(f".{path.name}.new")
         write_durably(draft, file)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from askew.catalog.editions import FIRST
+from askew.catalog.calendar import FIRST
 from askew.errors import ArtifactError
 from askew_server.cli.configured import CommandSettings
 from askew_server.cli.options import SERVE_PORT, existing
@@ -21,7 +21,7 @@ from askew_server.cli.saved_model import load, of_tastes
 from askew_server.serving.event_log import write_line
 from askew_server.serving.settings import Configuration
 from askew_server.serving.settings import Models as Chosen
-from askew_server.taste.model.mondays import dated, text_of_edition, today, versions_in
+from askew_server.taste.model.mondays import dated, text_of_date, today, versions_in
 
 if TYPE_CHECKING:
     from askew_server.cli.saved_model import Model
@@ -167,7 +167,7 @@ def named(models: Sequence[str]) -> Find:
     found: dict[int, Path] = {}
     for directory, day in map(dated, models):
         if day in found:
-            when = "always" if day == FIRST else f"from {text_of_edition(day)} on"
+            when = "always" if day == FIRST else f"from {text_of_date(day)} on"
             raise ArtifactError(
                 f"a server answers from one model at a time, and {found[day]} and {directory} are "
                 f"both in force {when}: name a version by its Monday ({directory}@2026-11-30), and "
@@ -243,7 +243,7 @@ class ModelReader:
 def warn_of_silence(holder: SnapshotHolder) -> None:
     """Say so where the first version is still to come."""
     if not holder.in_force:
-        first = text_of_edition(holder.versions[0].since)
+        first = text_of_date(holder.versions[0].since)
         words = f"no model is in force before {first}; until then every device is refused"
         write_line(sys.stderr, f"askew-server: {words}")
 

@@ -17,10 +17,10 @@ from askew_server.cli.progress import Steps
 from askew_server.cli.saved_model import load, of_tastes
 from askew_server.cli.training_data import (
     bytes_held,
+    default_items_option,
     report,
     show_left_out,
     source_of,
-    starter_option,
     training_data,
 )
 from askew_server.taste.training.options import RULES
@@ -171,7 +171,7 @@ def prior_options(command: Callable[..., Any]) -> Callable[..., Any]:
     help="How to answer a signal; auto takes what did best for people held out.",
 )
 @click.option(
-    "--dear",
+    "--has-payloads",
     is_flag=True,
     help="Items have large payloads: devices hold the vectors of slates, and name one.",
 )
@@ -186,7 +186,7 @@ def prior_options(command: Callable[..., Any]) -> Callable[..., Any]:
     type=click.Path(path_type=Path),
     help="Take items, vectors and rating scale from this model, which these people are not in.",
 )
-@starter_option
+@default_items_option
 @click.option("--seed", default=0, show_default=True, help="Seed of the decomposition.")
 def train(
     ratings: Path,
@@ -201,10 +201,10 @@ def train(
     like_from: float | None,
     counts: bool,
     rule: str,
-    dear: bool,
+    has_payloads: bool,
     payloads: Path | None,
     vectors_from: Path | None,
-    starter: int | None,
+    default_items: int | None,
     seed: int,
     prior: PriorOptions,
 ) -> None:
@@ -238,9 +238,9 @@ def train(
         counts=_least_count(like_from) if counts else None,
         rule=rule,
         learned=True,
-        dear=dear,
+        has_payloads=has_payloads,
         seed=seed,
-        starter=starter,
+        default_items=default_items,
     )
     seen = prior.look(ratings)
     table, rows = training_data(ratings, items, out, options.counts)

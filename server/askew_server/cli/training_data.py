@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from askew_server.taste.model.item_model import ItemModel  # brings scipy
 
 
-starter_option = click.option(
-    "--starter",
+default_items_option = click.option(
+    "--default-items",
     type=click.IntRange(1),
     help="Items that a device holds which does not hold all.  [default: as many as 800 kB hold]",
 )
@@ -92,14 +92,14 @@ def check_new(out: Path) -> None:
 
 def bytes_held(card: ModelCard, catalog: Catalog) -> int:
     """How many bytes the file has that a device holds, of these items."""
-    from askew.wire.held import held_to_bytes
+    from askew.wire.catalog_file import catalog_to_bytes
 
-    return len(held_to_bytes(card, catalog))
+    return len(catalog_to_bytes(card, catalog))
 
 
 def report(model: ItemModel, table: RatingTable, out: Path, made_of_people: str) -> None:
     """What the operator reads. The first line is exact, and is not part of the model."""
-    from askew.spaces.buckets import Meanings
+    from askew.spaces.buckets import SlateCodebook
     from askew_server.taste.training.options import what_it_tells
 
     space, rule = model.card.space, model.card.rule
@@ -129,7 +129,7 @@ def report(model: ItemModel, table: RatingTable, out: Path, made_of_people: str)
     for name, figure in model.figures.items():
         gain = f", {figure.gain:+.2f} ± {figure.gain_error:.2f}" if name != RuleKind.NONE else ""
         click.echo(f"  {name:<10} {figure.ratio:.2f} of the best possible score{gain}")
-    if isinstance(space.buckets, Meanings):
+    if isinstance(space.buckets, SlateCodebook):
         slates, k = space.buckets.boosts.shape
         click.echo(f"slates     {slates} of {k} items, whose vectors devices hold")
     if model.payloads is not None:

@@ -24,7 +24,7 @@ def with_popularity(
     of the release it does not have.
 
     An item matches by its label, "Alien (1979)", or its title, where no other item has that name;
-    articles, case and accents do not matter (`askew.catalog.titles`). Starter items are left out:
+    articles, case and accents do not matter (`askew.catalog.titles`). Default items are left out:
     every device has them.
     The items of the former slate fill it up to the length that it had. The card's source names the
     release, so that a device can say what it shows before anything is rated.

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from askew.catalog.calendar import FIRST, answered, is_catalog_date, last_day
 from askew.catalog.catalog import Catalog
-from askew.catalog.editions import FIRST, answered, is_edition, last_day
 from askew.errors import ParameterError, StaleSpace
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.metric_card import PlaceSlate
@@ -105,14 +105,14 @@ class SnapshotHolder:
         """Whether any is; else what comes first is still to come."""
         return self._all[0].since <= self._today()
 
-    def at(self, edition: int) -> Snapshot:
+    def at(self, catalog_date: int) -> Snapshot:
         """What was in force on a Monday. Raises StaleSpace where that is answered no more, or is no
         Monday that has come.
         """
         today, versions = self._today(), self._all  # taken once: a swap may come in between
-        after = bisect_right(versions, edition, key=lambda each: each.since)
+        after = bisect_right(versions, catalog_date, key=lambda each: each.since)
         retired = any(today > last_day(each.since) for each in versions[after : after + 1])
-        if not after or retired or not is_edition(edition) or edition > today + 1:
+        if not after or retired or not is_catalog_date(catalog_date) or catalog_date > today + 1:
             raise StaleSpace
         return versions[after - 1]
 
@@ -141,7 +141,7 @@ class Retriever:
 
     The card names the rule that did best. A signal of the other mechanism, which is the device's to
     choose, gets the best that there is for it: with a prior, `posterior` or `buckets`; without one,
-    `codebook` or the shared slate. No answer names a starter item: it is chosen for what it adds to
+    `codebook` or the shared slate. No answer names a default item: it is chosen for what it adds to
     those.
     """
 

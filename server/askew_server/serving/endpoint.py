@@ -7,7 +7,7 @@ An observer's counts as Prometheus metrics, made when they are asked for.
 
 What is published is a public choice, in this one place: how often each method was called, with
 which status and how long it took; how full the server is; which version it serves; what the process
-uses. Nothing is split by what a call brought: by k, noise, edition, cell, caller or address.
+uses. Nothing is split by what a call brought: by k, noise, catalog date, cell, caller or address.
 """
 
 from __future__ import annotations

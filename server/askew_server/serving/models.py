@@ -21,11 +21,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol
 
-from askew.catalog.editions import PERIOD, answered, edition_of
+from askew.catalog.calendar import PERIOD, answered, catalog_date_of
 from askew.errors import AskewError
 from askew_server.collections.artifact import LIVE
 from askew_server.retrieval.snapshot import Serving, Snapshot, SnapshotHolder
-from askew_server.taste.model.mondays import text_of_edition
+from askew_server.taste.model.mondays import text_of_date
 
 Mark = tuple[tuple[str, int, int, int], ...]
 """What changes with the files of a model: of each its name, time, size and place on the disk."""
@@ -212,7 +212,7 @@ class ModelWatch:
         before = [each for each in self._holder.versions if each.since <= day]
         if day > today or not before or self._make_ready(before[-1]) == files:
             return None
-        coming = text_of_edition(edition_of(today) + PERIOD)
+        coming = text_of_date(catalog_date_of(today) + PERIOD)
         return f"devices hold other items since that Monday; name it by a Monday to come, {coming}"
 
     def _withdraw(self, day: int) -> None:

@@ -13,13 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from weakref import WeakKeyDictionary
 
-from askew.catalog.held_file import Head, Part, piece_of
+from askew.catalog.catalog_file import Head, Part, piece_of
 from askew.errors import NotFound, StaleSpace
 from askew.protocol.metric_card import MetricCard, PlaceSlate
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
-from askew.wire.held import held_files
+from askew.wire.catalog_file import catalog_files
 from askew.wire.messages import parse
 from askew.wire.places import metric_card_to_bytes, places_to_bytes
 from askew.wire.queries import query_from_message
@@ -57,7 +57,7 @@ class TabulatedReplies:
         """The reply to a request; None where it has to be made, or refused. O(d)."""
         lattice = message.lattice
         table = self._tables.get((lattice.step_exponent, lattice.inverse_rate, message.k))
-        if table is None or message.space_version or message.collection or not message.edition:
+        if table is None or message.space_version or message.collection or not message.catalog_date:
             return None
         find, replies = table
         cell = find(message.values)
@@ -81,7 +81,7 @@ class RetrievalService:
         return {
             "Retrieve": self._retrieve,
             "GetModelCard": self._model_card,
-            "GetHeld": self._held,
+            "GetCatalogFile": self._held,
         }
 
     def check(self) -> None:
@@ -106,8 +106,8 @@ class RetrievalService:
 
     def _retrieve(self, request: bytes, _: Caller) -> bytes | Job:
         message = parse(pb.RetrieveRequest(), request)
-        edition = message.edition
-        snapshot = self._holder.at(edition) if edition else self._holder.current
+        catalog_date = message.catalog_date
+        snapshot = self._holder.at(catalog_date) if catalog_date else self._holder.current
         reply = self._encoded_of(snapshot).tabulated.find(message)
         if reply is not None:
             return reply
@@ -123,13 +123,13 @@ class RetrievalService:
         return self._encoded_of(self._holder.current).card
 
     def _held(self, request: bytes, _: Caller) -> bytes:
-        wanted = parse(pb.GetHeldRequest(), request)
-        encoded = self._encoded_of(self._holder.at(wanted.edition))
+        wanted = parse(pb.GetCatalogFileRequest(), request)
+        encoded = self._encoded_of(self._holder.at(wanted.catalog_date))
         file = encoded.files.get(wanted.part)
         if file is None:
             raise NotFound("held file")
         piece = piece_of(file, wanted.start)
-        return pb.GetHeldResponse(data=piece).SerializeToString()
+        return pb.GetCatalogFileResponse(data=piece).SerializeToString()
 
     def _reply(self, snapshot: Snapshot, query: Query) -> bytes:
         slate = snapshot.answers.answer(query)
@@ -156,7 +156,7 @@ class _Encoded:
         else:
             self.card = card_to_bytes(self._card)
         if catalog is not None and isinstance(self._card, ModelCard):
-            files = held_files(self._card, catalog)
+            files = catalog_files(self._card, catalog)
             self.files = {str(part): file for part, file in files.items()}
             self.tabulated = TabulatedReplies(
                 snapshot.tables, lambda items: self.reply(Slate.of_catalog(catalog, items))

@@ -393,8 +393,8 @@ class Several:
         if WITH_PARENT in os.environ:
             await when_input_closes(stop)
         command = [*_PYTHON, "-m", "askew_server", *self.command, "--port", str(port)]
-        keeper = Supervisor(command, self.processes, self.grace + _MARGIN, _say)
-        return await keeper.run(lambda line: write_line(sys.stdout, line), stop)
+        sync = Supervisor(command, self.processes, self.grace + _MARGIN, _say)
+        return await sync.run(lambda line: write_line(sys.stdout, line), stop)
 
 
 def main(words: Sequence[str]) -> int:

@@ -29,7 +29,7 @@ class Catalog:
     in with. boosts: (n_items,) float32, positive; a score is boost_i * <taste, v_i>.
     shared_slate: item ids in the order in which somebody who knows nothing of the person would
     show them; its first k are the zero-information slate, next to which every figure belongs. Where
-    there are starter items, it is of the other items, for what they add to those.
+    there are default items, it is of the other items, for what they add to those.
     Raises OutOfRange or DimensionMismatch for a catalog that does not fit together.
     """
 
@@ -72,7 +72,7 @@ class Catalog:
 
     def first(self, n: int) -> Catalog:
         """The first n items, as a catalog of their own. Its shared slate is as long as this one, or
-        as there are items: starter items come best first, and this slate is of the others.
+        as there are items: default items come best first, and this slate is of the others.
         """
         if n == len(self):
             return self

@@ -10,7 +10,7 @@ from askew.protocol.metric_card import MetricCard
 from askew.protocol.rule_kind import SERVED, RuleKind
 from askew.protocol.signal import Query
 from askew.protocol.utility_table import UtilityTable
-from askew.spaces.buckets import Meanings
+from askew.spaces.buckets import SlateCodebook
 from askew.spaces.vectors import FeatureSpace
 
 MAX_PAYLOAD = 1 << 18  # bytes of an item
@@ -46,8 +46,8 @@ class ModelCard:
     """What a device must know before it asks.
 
     source says in words where the ratings came from; simulated is set when no person gave them.
-    max_slate_size is the largest k that the server answers. n_starter: the first so many items are
-    the starter items, which a device holds that does not hold all; n_items where there is no such.
+    max_slate_size is the largest k that the server answers. n_default: the first so many items are
+    the default items, which a device holds that does not hold all; n_items where there is no such.
     utility_table: if the server has one. The guarantee covers `COVERS`.
     """
 
@@ -58,14 +58,14 @@ class ModelCard:
     source: str
     simulated: bool
     rule: ServingRule
-    n_starter: int
+    n_default: int
     utility_table: UtilityTable | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= self.max_slate_size <= self.n_items:
             raise OutOfRange("max_slate_size", "from 1 to the number of items")
-        if not 1 <= self.n_starter <= self.n_items:
-            raise OutOfRange("the number of starter items", "from 1 to the number of items")
+        if not 1 <= self.n_default <= self.n_items:
+            raise OutOfRange("the number of default items", "from 1 to the number of items")
         table = self.utility_table
         if table is not None and any(each.held > self.n_items for each in table.rows):
             raise OutOfRange("the items that a row holds", "at most the number of items")
@@ -74,14 +74,14 @@ class ModelCard:
     @property
     def n_held(self) -> int:
         """How many items, the first ones, no answer needs to name, since whoever asks has them: the
-        starter items, or none where a catalog has no others.
+        default items, or none where a catalog has no others.
         """
-        return self.n_starter if self.n_starter < self.n_items else 0
+        return self.n_default if self.n_default < self.n_items else 0
 
     @property
-    def dear(self) -> bool:
+    def has_payloads(self) -> bool:
         """Whether payloads come with answers alone: who holds every vector still has to ask."""
-        return isinstance(self.space.buckets, Meanings)
+        return isinstance(self.space.buckets, SlateCodebook)
 
     def check(self, query: Query) -> None:
         """Raises StaleSpace, OutOfRange, DimensionMismatch or NotFound: it cannot answer."""

@@ -90,13 +90,14 @@ class Signal:
 @dataclass(frozen=True)
 class Query:
     """One question: a signal, k, a public setting of the device, the collection that the person
-    chose where a server has several, and the edition of what the device holds, 0 in a metric space.
+    chose where a server has several, and the catalog date of what the device holds, 0 in a metric
+    space.
     """
 
     signal: Signal
     k: int
     collection: str = ""
-    edition: int = 0
+    catalog_date: int = 0
 
 
 def _on_earth(latitude: int, longitude: int) -> bool:

@@ -21,11 +21,11 @@ from askew.errors import OutOfRange
 MechanismName = Literal["geo_laplace", "bucket_rr"]
 MECHANISMS: tuple[MechanismName, ...] = get_args(MechanismName)
 MAX_ROWS = 256
-MAX_HELD_BYTES = 1 << 40
+MAX_FILE_BYTES = 1 << 40
 DEVICE_BYTES: Final = 4_000_000
 """The largest file that a device holds by default: what is whole within it needs no signal."""
-STARTER_BYTES: Final = 800_000
-"""The file of the starter items, where the whole is larger than that: a device holds and ranks as
+DEFAULT_BYTES: Final = 800_000
+"""The file of the default items, where the whole is larger than that: a device holds and ranks as
 many within 100 MB of memory (`make bench NAME=thin`).
 """
 
@@ -45,7 +45,7 @@ class ModeUtility:
     mechanism, epsilon, k: of the signal, epsilon being the mechanism's own parameter (per distance
     for geo_laplace); None, 0 and 0 where nothing is sent. held: how many items the device holds.
     size: the bytes of those, which everybody fetches alike. ratio: the mean score of the picks over
-    the best possible. gain: its paired difference to `cached` with the starter items, and its
+    the best possible. gain: its paired difference to `cached` with the default items, and its
     standard error; all three in hundredths. equivalent_items: how many items for everybody, beyond
     those held, would give as much as the signal; 0 where nothing is sent, or where none of those
     tried did. Raises OutOfRange for anything that cannot be so.
@@ -74,7 +74,7 @@ class ModeUtility:
             raise OutOfRange(
                 "a row without a signal", "without epsilon, k, gain and equivalent items"
             )
-        if self.held < 0 or self.equivalent_items < 0 or not 0 <= self.size <= MAX_HELD_BYTES:
+        if self.held < 0 or self.equivalent_items < 0 or not 0 <= self.size <= MAX_FILE_BYTES:
             raise OutOfRange("the sizes of a row", "at least 0")
         figures = (self.ratio, self.gain, self.gain_error)
         if not all(isfinite(x) and abs(x) <= 2 for x in figures) or self.gain_error < 0:

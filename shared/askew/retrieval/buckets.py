@@ -40,7 +40,7 @@ from askew.retrieval.posterior import (
     response_log_odds,
     systematic,
 )
-from askew.spaces.buckets import Buckets, Meanings
+from askew.spaces.buckets import Buckets, SlateCodebook
 
 Array = NDArray[np.float64]
 
@@ -174,14 +174,14 @@ def slates_of(
 
 
 def labels_of(
-    buckets: Buckets | Meanings,
+    buckets: Buckets | SlateCodebook,
     tastes: NDArray[np.float64],
     seen: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.int64]:
-    """The bucket of each taste (m, D), (m,), as `Buckets.of` or `Meanings.of` says. seen: which of
-    the items of meanings each person knows, (m, M, k), or None where nobody knows any.
+    """The bucket of each taste (m, D), (m,), as `Buckets.of` or `SlateCodebook.of` says. seen:
+    which of the items of meanings each person knows, (m, M, k), or None where nobody knows any.
     """
-    if isinstance(buckets, Meanings):
+    if isinstance(buckets, SlateCodebook):
         return buckets.of_each(tastes, seen)
     labels: NDArray[np.int64] = (tastes @ buckets.directions.T + buckets.biases).argmax(axis=1)
     return labels

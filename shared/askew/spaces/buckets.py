@@ -69,13 +69,13 @@ class Buckets:
         return int(np.argmax(self.directions @ taste + self.biases))
 
 
-MAX_MEANINGS = 4096  # items of all slates together
+MAX_CODEBOOK_ITEMS = 4096  # items of all slates together
 
 Vectors = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
-class Meanings:
+class SlateCodebook:
     """vectors: (M, k, D) float32. boosts: (M, k) float32, positive. Everything in it is public.
 
     Raises OutOfRange outside the limits.
@@ -90,8 +90,8 @@ class Meanings:
         if self.vectors.ndim != 3 or not 2 <= len(self.vectors) <= MAX_BUCKETS:
             raise OutOfRange("the number of slates", f"from 2 to {MAX_BUCKETS}")
         slates, k, dimension = self.vectors.shape
-        if not 1 <= k * slates <= MAX_MEANINGS:
-            raise OutOfRange("the items of all slates", f"from 1 a slate to {MAX_MEANINGS}")
+        if not 1 <= k * slates <= MAX_CODEBOOK_ITEMS:
+            raise OutOfRange("the items of all slates", f"from 1 a slate to {MAX_CODEBOOK_ITEMS}")
         if not 1 <= dimension <= MAX_RANKING_DIMENSION:
             raise OutOfRange("the ranking dimension", f"from 1 to {MAX_RANKING_DIMENSION}")
         if not is_small(self.vectors):

@@ -205,7 +205,7 @@ class CodedVectors:
         return (self[at : at + _ROWS] for at in range(0, len(self), _ROWS))
 
 
-def held_vectors(data: bytes, scales: Vectors, n: int) -> Vectors:
+def coded_vectors(data: bytes, scales: Vectors, n: int) -> Vectors:
     """The vectors (n, D) of codes, for a catalog. Raises Malformed for codes of another size."""
     return cast("Vectors", CodedVectors(check_codes(data, len(scales), n), scales))
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from askew.dp.privacy import Metric
 from askew.errors import DimensionMismatch, OutOfRange, ProfileError
 from askew.limits import MAX_BUCKETS, MAX_RATING, VERSION_BYTES
-from askew.spaces.buckets import Buckets, Meanings
+from askew.spaces.buckets import Buckets, SlateCodebook
 from askew.spaces.encoder import Encoder
 from askew.spaces.item_codes import check_scales
 
@@ -70,7 +70,7 @@ class FeatureSpace:
     scale: RatingScale
     encoder: Encoder
     scales: NDArray[np.float32] = field(repr=False)
-    buckets: Buckets | Meanings | None = None
+    buckets: Buckets | SlateCodebook | None = None
     metric: Metric = "l1"
 
     def __post_init__(self) -> None:
@@ -168,8 +168,8 @@ class Profile:
         as the taste. 0 in a space without buckets.
         """
         match self.space.buckets:
-            case Meanings() as meanings:
-                return meanings.of(self.taste, self.seen)
+            case SlateCodebook() as codebook:
+                return codebook.of(self.taste, self.seen)
             case Buckets() as buckets:
                 return buckets.of(self.taste)
             case None:

@@ -30,9 +30,12 @@ def query_to_bytes(query: Query) -> bytes:
     """
     signal = query.signal
     message = pb.RetrieveRequest(
-        k=query.k, values=signal.values, collection=query.collection, edition=query.edition
+        k=query.k,
+        values=signal.values,
+        collection=query.collection,
+        catalog_date=query.catalog_date,
     )
-    if not query.edition:
+    if not query.catalog_date:
         message.space_version = bytes.fromhex(signal.space_version)
     _write_mechanism(signal.mechanism, message)
     return message.SerializeToString()
@@ -44,20 +47,20 @@ def query_from_bytes(data: bytes, card: Card) -> Query:
 
 
 def query_from_message(message: pb.RetrieveRequest, card: Card) -> Query:
-    """The same of a message, whose edition says which model is to answer."""
+    """The same of a message, whose catalog date says which model is to answer."""
     mechanism, version, space = _read_mechanism(message), message.space_version, ANY_SPACE
-    # A question of tastes names an edition, and no space. The other kind of question is of a device
-    # that knew this address by another server: it must look anew, as after any other model.
+    # A question of tastes names a catalog date, and no space. The other kind of question is of a
+    # device that knew this address by another server: it must look anew, as after any other model.
     if not isinstance(card, MetricCard):
-        if version or not message.edition:
+        if version or not message.catalog_date:
             raise StaleSpace
         space = card.space.version
-    elif message.edition:
+    elif message.catalog_date:
         raise StaleSpace
     elif version or not isinstance(mechanism, MapNoise):
         space = version_from_bytes(version)
     signal = Signal(space, mechanism, tuple(message.values))
-    query = Query(signal, message.k, message.collection, message.edition)
+    query = Query(signal, message.k, message.collection, message.catalog_date)
     card.check(query)
     return query
 

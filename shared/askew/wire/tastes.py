@@ -26,7 +26,7 @@ from askew.protocol.utility_table import (
     ServingMode,
     UtilityTable,
 )
-from askew.spaces.buckets import MAX_MEANINGS, Buckets, Meanings
+from askew.spaces.buckets import MAX_CODEBOOK_ITEMS, Buckets, SlateCodebook
 from askew.spaces.encoder import KNOTS, Encoder
 from askew.spaces.item_codes import check_scales, decode, decode_boosts, encode, encode_boosts
 from askew.spaces.vectors import FeatureSpace, RatingScale
@@ -88,7 +88,7 @@ def card_to_message(card: ModelCard) -> pb.GetModelCardResponse:
         source=card.source,
         simulated=card.simulated,
         rule=pb.ServingRule(name=rule.kind, epsilon=rule.epsilon, k=rule.k, prior=rule.prior),
-        n_starter=card.n_starter,
+        n_default=card.n_default,
         utility_table=None if table is None else utility_table_to_message(table),
     )
 
@@ -117,7 +117,7 @@ def card_from_message(message: pb.GetModelCardResponse) -> ModelCard:
         source=message.source,
         simulated=message.simulated,
         rule=ServingRule(RuleKind(rule.name), rule.epsilon, rule.k, rule.prior),
-        n_starter=message.n_starter,
+        n_default=message.n_default,
         utility_table=(
             utility_table_from_message(message.utility_table)
             if message.HasField("utility_table")
@@ -145,7 +145,7 @@ def space_to_message(space: FeatureSpace) -> pb.FeatureSpace:
         case Buckets() as buckets:
             message.bucket_directions = _floats_to_bytes(buckets.directions)
             message.bucket_biases = _floats_to_bytes(buckets.biases)
-        case Meanings() as slates:
+        case SlateCodebook() as slates:
             items = slates.vectors.reshape(-1, space.ranking_dimension)
             message.slate_codes = encode(items, space.scales).tobytes()
             message.slate_boosts = encode_boosts(slates.boosts)
@@ -179,7 +179,7 @@ def space_from_message(message: pb.FeatureSpace) -> FeatureSpace:
     return FeatureSpace(scale, encoder, scales, _buckets(message, scales))
 
 
-def _buckets(message: pb.FeatureSpace, scales: _Floats) -> Buckets | Meanings | None:
+def _buckets(message: pb.FeatureSpace, scales: _Floats) -> Buckets | SlateCodebook | None:
     linear = message.bucket_directions or message.bucket_biases
     slates = message.slate_codes or message.slate_boosts or message.slate_size
     if linear and slates:
@@ -190,18 +190,18 @@ def _buckets(message: pb.FeatureSpace, scales: _Floats) -> Buckets | Meanings | 
             _floats_from_bytes("bucket directions", message.bucket_directions, shape),
             _floats_from_bytes("bucket biases", message.bucket_biases, shape[:1]),
         )
-    return _meanings(message, scales) if slates else None
+    return _slate_codebook(message, scales) if slates else None
 
 
-def _meanings(message: pb.FeatureSpace, scales: _Floats) -> Meanings:
+def _slate_codebook(message: pb.FeatureSpace, scales: _Floats) -> SlateCodebook:
     n, size = len(message.slate_boosts), message.slate_size
     if not size or n % size:
         raise Malformed("the slates of a feature space are not whole")
-    if n > MAX_MEANINGS:
-        raise OutOfRange("the items of all slates", f"at most {MAX_MEANINGS}")
+    if n > MAX_CODEBOOK_ITEMS:
+        raise OutOfRange("the items of all slates", f"at most {MAX_CODEBOOK_ITEMS}")
     vectors = decode(message.slate_codes, scales, n)
     boosts = decode_boosts(message.slate_boosts)
-    return Meanings(vectors.reshape(-1, size, len(scales)), boosts.reshape(-1, size))
+    return SlateCodebook(vectors.reshape(-1, size, len(scales)), boosts.reshape(-1, size))
 
 
 def utility_table_to_message(table: UtilityTable) -> pb.UtilityTable:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 import static_host
-from held_files import MONDAY, body_of
+from catalog_files import MONDAY, body_of
 from static_host import head, ranged, unranged
 
-from askew.catalog.editions import PERIOD
-from askew.catalog.held_file import HEAD_BYTES, PIECE_BYTES, Part, file_of
+from askew.catalog.calendar import PERIOD
+from askew.catalog.catalog_file import HEAD_BYTES, PIECE_BYTES, Part, file_of
 from askew.errors import (
     Malformed,
     NotFound,
@@ -24,9 +24,9 @@ from askew.errors import (
 )
 from askew.noise.randomness import SystemBits
 from askew_client.catalog import https
-from askew_client.catalog.cache import Shelf
+from askew_client.catalog.cache import CatalogCache
 from askew_client.catalog.https import HttpsSource
-from askew_client.catalog.keeper import HeldFile, Keeper
+from askew_client.catalog.sync import CachedFile, CatalogSync
 from askew_client.settings.paths import StaticHost
 
 BODY = body_of("body")
@@ -34,11 +34,11 @@ FILE = file_of(BODY)
 FILES = {"/askew/2026-11-23.whole": FILE}
 
 
-async def fetched(host: static_host.StaticHost, directory: Path, day: int = MONDAY) -> HeldFile:
+async def fetched(host: static_host.StaticHost, directory: Path, day: int = MONDAY) -> CachedFile:
     """What a device holds after a fetch."""
     async with HttpsSource(f"{host.base}/askew/", 5.0, static_host.trust()) as source:
-        shelf = Shelf.of(directory, "server:1")
-        return await Keeper(shelf, source, 4_000_000, SystemBits(), check=len).held(day)
+        cache = CatalogCache.of(directory, "server:1")
+        return await CatalogSync(cache, source, 4_000_000, SystemBits(), check=len).cached(day)
 
 
 @pytest.mark.parametrize("answer", [ranged, unranged], ids=["ranges", "no ranges"])
@@ -187,7 +187,7 @@ async def test_nobody_waits_for_a_host_that_says_nothing(tmp_path: Path) -> None
         base = f"https://127.0.0.1:{silent.getsockname()[1]}"
         async with HttpsSource(base, 0.05) as source:
             with pytest.raises(TooSlow):
-                await source.held(MONDAY, Part.WHOLE, 0)
+                await source.piece(MONDAY, Part.WHOLE, 0)
 
 
 async def test_nobody_waits_for_a_host_that_drips(
@@ -199,7 +199,7 @@ async def test_nobody_waits_for_a_host_that_drips(
         base = f"http://127.0.0.1:{server.getsockname()[1]}"
         async with HttpsSource(base, 0.2) as source:
             with pytest.raises(TooSlow):
-                await source.held(MONDAY, Part.WHOLE, 0)
+                await source.piece(MONDAY, Part.WHOLE, 0)
             assert not over.is_set()
 
 
@@ -233,7 +233,7 @@ async def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path: Path) 
     with static_host.serving(FILES) as host:
         async with HttpsSource(f"{host.base}/askew", 5.0) as source:
             with pytest.raises(Unreachable, match="that can be trusted"):
-                await source.held(MONDAY, Part.WHOLE, 0)
+                await source.piece(MONDAY, Part.WHOLE, 0)
     assert host.heard == []
 
 
@@ -242,7 +242,7 @@ async def test_a_host_that_is_not_there_is_said_to_be_unreachable() -> None:
         port = free.getsockname()[1]
     async with HttpsSource(f"http://127.0.0.1:{port}", 5.0) as source:
         with pytest.raises(Unreachable):
-            await source.held(MONDAY, Part.WHOLE, 0)
+            await source.piece(MONDAY, Part.WHOLE, 0)
 
 
 @pytest.fixture
@@ -266,7 +266,7 @@ async def test_the_end_of_a_file_is_an_empty_piece(tmp_path: Path) -> None:
     for answer in (ranged, unranged):
         with static_host.serving(FILES, answer) as host:
             async with HttpsSource(f"{host.base}/askew", 5.0, static_host.trust()) as source:
-                assert await source.held(MONDAY, Part.WHOLE, len(FILE)) == b""
+                assert await source.piece(MONDAY, Part.WHOLE, len(FILE)) == b""
 
 
 @pytest.mark.parametrize(

@@ -9,23 +9,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from held_files import DAY, MONDAY, Clock, FakeSource, body_of
+from catalog_files import DAY, MONDAY, Clock, FakeSource, body_of
 
-from askew.catalog.editions import LONGEST_DELAY, PERIOD
-from askew.catalog.held_file import HEAD_BYTES, PIECE_BYTES, Part, file_of
+from askew.catalog.calendar import LONGEST_DELAY, PERIOD
+from askew.catalog.catalog_file import HEAD_BYTES, PIECE_BYTES, Part, file_of
 from askew.errors import (
+    CacheError,
     Malformed,
     NotFound,
     ParameterError,
     ServerFailed,
-    ShelfError,
     TransportError,
     Unreachable,
 )
 from askew.noise.randomness import RandomBits, ReplayBits, SystemBits
-from askew_client.catalog.cache import Record, Shelf, Turn, draw_turn
-from askew_client.catalog.keeper import HeldFile, Keeper
+from askew_client.catalog.cache import CatalogCache, Record, RefreshTime, draw_refresh_time
 from askew_client.catalog.source import date_of
+from askew_client.catalog.sync import CachedFile, CatalogSync
 from askew_client.views.answers import Refreshed
 
 BUDGET = 4_000_000
@@ -34,8 +34,8 @@ NEXT = MONDAY + PERIOD
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> Shelf:
-    return Shelf.of(tmp_path / "held", "example.org:443")
+def cache(tmp_path: Path) -> CatalogCache:
+    return CatalogCache.of(tmp_path / "held", "example.org:443")
 
 
 @pytest.fixture
@@ -60,16 +60,16 @@ class Delays(RandomBits):
 class DeviceWorld:
     """A keeper, and the clock that it goes by."""
 
-    keeper: Keeper
+    sync: CatalogSync
     clock: Clock
 
-    async def held(self) -> HeldFile:
+    async def cached(self) -> CachedFile:
         """What a question works with now."""
-        return await self.keeper.held(self.clock.day)
+        return await self.sync.cached(self.clock.day)
 
     async def refresh(self) -> Refreshed:
         """What a refresh does now."""
-        return await self.keeper.refresh(self.clock.now)
+        return await self.sync.refresh(self.clock.now)
 
 
 Made = Callable[..., DeviceWorld]
@@ -80,22 +80,22 @@ def _any_body(body: bytes) -> None:
 
 
 @pytest.fixture
-def keeper(shelf: Shelf, clock: Clock) -> Made:
+def sync(cache: CatalogCache, clock: Clock) -> Made:
     """Makes what keeps the files of a source."""
 
     def made(
         source: FakeSource, budget: int = BUDGET, bits: RandomBits | None = None
     ) -> DeviceWorld:
         return DeviceWorld(
-            Keeper(shelf, source, budget, bits or SystemBits(), check=_any_body, patience=0.0),
+            CatalogSync(cache, source, budget, bits or SystemBits(), check=_any_body, patience=0.0),
             clock,
         )
 
     return made
 
 
-def names(shelf: Shelf) -> set[str]:
-    return {path.name for path in shelf.directory.iterdir()} - {"record.json", "lock"}
+def names(cache: CatalogCache) -> set[str]:
+    return {path.name for path in cache.directory.iterdir()} - {"record.json", "lock"}
 
 
 def digest(body: bytes) -> str:
@@ -103,196 +103,196 @@ def digest(body: bytes) -> str:
 
 
 async def test_the_first_contact_fetches_at_once_and_what_is_held_is_then_used_without_a_call(
-    keeper: Made, shelf: Shelf
+    sync: Made, cache: CatalogCache
 ) -> None:
     source = FakeSource.of(OLD)
-    first = await keeper(source).held()
+    first = await sync(source).cached()
     assert (first.body, first.fetched) == (OLD, HEAD_BYTES + len(OLD))
-    assert (first.version.edition, first.version.part) == (MONDAY, Part.WHOLE)
+    assert (first.version.catalog_date, first.version.part) == (MONDAY, Part.WHOLE)
     starts = [0, *range(HEAD_BYTES, HEAD_BYTES + len(OLD), PIECE_BYTES)]
     assert source.heard == [(MONDAY, Part.WHOLE, start) for start in starts]
-    assert names(shelf) == {digest(OLD)}
-    again = await keeper(FakeSource({})).held()
+    assert names(cache) == {digest(OLD)}
+    again = await sync(FakeSource({})).cached()
     assert (again.body, again.fetched, again.version) == (OLD, 0, first.version)
 
 
 async def test_what_is_forgotten_leaves_nothing_that_the_next_look_could_tell(
-    keeper: Made, shelf: Shelf
+    sync: Made, cache: CatalogCache
 ) -> None:
     """Where a server answers about other items. The next look takes a head and a whole body, also
     where they are those from before. Planted bug: a body that stays, and is not fetched again.
     """
-    device = keeper(FakeSource.of(OLD))
-    await device.held()
-    await device.keeper.forget(MONDAY)
-    assert (names(shelf), shelf.record()) == (set(), Record())
+    device = sync(FakeSource.of(OLD))
+    await device.cached()
+    await device.sync.forget(MONDAY)
+    assert (names(cache), cache.record()) == (set(), Record())
     source = FakeSource.of(OLD)
-    again = await keeper(source).held()
+    again = await sync(source).cached()
     assert again.fetched == HEAD_BYTES + len(OLD)
-    await device.keeper.forget(MONDAY - PERIOD)  # another program fetched a newer one meanwhile
-    assert (await keeper(FakeSource({})).held()).version == again.version
+    await device.sync.forget(MONDAY - PERIOD)  # another program fetched a newer one meanwhile
+    assert (await sync(FakeSource({})).cached()).version == again.version
 
 
 async def test_only_this_account_can_read_and_write_what_is_held(
-    keeper: Made, shelf: Shelf
+    sync: Made, cache: CatalogCache
 ) -> None:
     """Which server a device uses is its own business."""
-    await keeper(FakeSource.of(OLD)).held()
-    files = [shelf.directory, *shelf.directory.iterdir()]
+    await sync(FakeSource.of(OLD)).cached()
+    files = [cache.directory, *cache.directory.iterdir()]
     assert [path.stat().st_mode & 0o077 for path in files] == [0] * len(files)
-    (shelf.directory / "record.json").chmod(0o666)
-    with pytest.raises(ShelfError, match="others may write it"):
-        await keeper(FakeSource.of(OLD)).held()
+    (cache.directory / "record.json").chmod(0o666)
+    with pytest.raises(CacheError, match="others may write it"):
+        await sync(FakeSource.of(OLD)).cached()
 
 
 async def test_where_nothing_changed_a_refresh_fetches_the_head_alone(
-    keeper: Made, clock: Clock, shelf: Shelf
+    sync: Made, clock: Clock, cache: CatalogCache
 ) -> None:
-    await keeper(FakeSource.of(OLD)).held()
+    await sync(FakeSource.of(OLD)).cached()
     clock.set(NEXT + LONGEST_DELAY)
     source = FakeSource.of(OLD)
-    found = await keeper(source).refresh()
+    found = await sync(source).refresh()
     assert found.fetched == HEAD_BYTES
     assert source.heard == [(NEXT, Part.WHOLE, 0)]
-    assert found.edition == date_of(NEXT)
-    assert (await keeper(FakeSource({})).held()).body == OLD
-    assert names(shelf) == {digest(OLD)}
+    assert found.catalog_date == date_of(NEXT)
+    assert (await sync(FakeSource({})).cached()).body == OLD
+    assert names(cache) == {digest(OLD)}
 
 
 async def test_another_edition_takes_the_place_of_the_old_one(
-    keeper: Made, clock: Clock, shelf: Shelf
+    sync: Made, clock: Clock, cache: CatalogCache
 ) -> None:
-    await keeper(FakeSource.of(OLD)).held()
+    await sync(FakeSource.of(OLD)).cached()
     clock.set(NEXT + LONGEST_DELAY)
-    found = await keeper(FakeSource.of(NEW)).refresh()
+    found = await sync(FakeSource.of(NEW)).refresh()
     assert found.fetched == HEAD_BYTES + len(NEW)
-    assert (await keeper(FakeSource({})).held()).body == NEW
-    assert names(shelf) == {digest(NEW)}
+    assert (await sync(FakeSource({})).cached()).body == NEW
+    assert names(cache) == {digest(NEW)}
 
 
 async def test_no_question_makes_a_device_look_while_what_it_holds_is_answered(
-    keeper: Made, clock: Clock
+    sync: Made, clock: Clock
 ) -> None:
     """Questions on sixteen days ask the source nothing; then they must."""
-    await keeper(FakeSource.of(OLD)).held()
+    await sync(FakeSource.of(OLD)).cached()
     last = MONDAY + 2 * PERIOD + LONGEST_DELAY
     silent = FakeSource.of(NEW)
     for day in range(MONDAY, last + 1):
         clock.set(day)
-        assert (await keeper(silent).held()).body == OLD
+        assert (await sync(silent).cached()).body == OLD
     assert silent.heard == []
     clock.set(last + 1)
-    assert (await keeper(silent).held()).body == NEW
-    assert {edition for edition, _, _ in silent.heard} == {MONDAY + 2 * PERIOD}
+    assert (await sync(silent).cached()).body == NEW
+    assert {catalog_date for catalog_date, _, _ in silent.heard} == {MONDAY + 2 * PERIOD}
 
 
 async def test_a_clock_that_ran_ahead_does_not_make_an_edition_of_the_future_usable(
-    keeper: Made, clock: Clock
+    sync: Made, clock: Clock
 ) -> None:
-    await keeper(FakeSource.of(NEW)).held()
+    await sync(FakeSource.of(NEW)).cached()
     clock.set(MONDAY - 1)
-    assert (await keeper(FakeSource({})).held()).body == NEW  # elsewhere it is Monday already
+    assert (await sync(FakeSource({})).cached()).body == NEW  # elsewhere it is Monday already
     clock.set(MONDAY - 2)
     source = FakeSource.of(OLD)
-    assert (await keeper(source).held()).body == OLD
+    assert (await sync(source).cached()).body == OLD
     assert source.heard[0] == (MONDAY - PERIOD, Part.WHOLE, 0)
 
 
 async def test_a_refresh_waits_for_its_turn_and_draws_it_once_however_often_it_is_run(
-    keeper: Made, clock: Clock
+    sync: Made, clock: Clock
 ) -> None:
     """Planted bug: a delay drawn at every run, the least of which counts."""
     delay = 100_000
-    await keeper(FakeSource.of(OLD), bits=Delays(delay)).refresh()
+    await sync(FakeSource.of(OLD), bits=Delays(delay)).refresh()
     source = FakeSource.of(NEW)
     for seconds in range(0, delay, 9_999):
         clock.set(NEXT, seconds)
-        found = await keeper(source, bits=Delays()).refresh()
+        found = await sync(source, bits=Delays()).refresh()
         assert (found.fetched, found.next_look.timestamp()) == (0, NEXT * DAY + delay)
     assert source.heard == []
     clock.set(NEXT, delay)
-    assert (await keeper(source, bits=Delays(7)).refresh()).fetched
+    assert (await sync(source, bits=Delays(7)).refresh()).fetched
     clock.set(NEXT + 6, DAY - 1)
-    found = await keeper(source, bits=Delays()).refresh()
+    found = await sync(source, bits=Delays()).refresh()
     assert found.next_look.timestamp() == (NEXT + PERIOD) * DAY + 7
 
 
 async def test_a_device_that_was_off_for_weeks_and_is_answered_still_waits_for_a_turn(
-    keeper: Made, clock: Clock
+    sync: Made, clock: Clock
 ) -> None:
     """Or the first of all refreshes would tell when it was switched on."""
-    await keeper(FakeSource.of(OLD), bits=Delays(5)).refresh()
+    await sync(FakeSource.of(OLD), bits=Delays(5)).refresh()
     clock.set(NEXT + PERIOD, 10)
     source = FakeSource.of(NEW)
-    assert (await keeper(source, bits=Delays(11)).refresh()).fetched == 0
+    assert (await sync(source, bits=Delays(11)).refresh()).fetched == 0
     clock.set(NEXT + PERIOD, 11)
-    assert (await keeper(source, bits=Delays(0)).refresh()).edition == date_of(NEXT + PERIOD)
+    assert (await sync(source, bits=Delays(0)).refresh()).catalog_date == date_of(NEXT + PERIOD)
 
 
 def test_a_turn_is_uniform_over_every_second_of_the_longest_delay() -> None:
     """By the bytes that it is made of: 18 bits of three bytes, those beyond the end drawn again."""
     longest = LONGEST_DELAY * DAY
     for delay in (0, 1, 65_537, longest - 1):
-        assert draw_turn(MONDAY, Delays(delay)) == Turn(MONDAY, delay)
-    assert draw_turn(MONDAY, Delays(longest, (1 << 18) - 1, 3)) == Turn(MONDAY, 3)
+        assert draw_refresh_time(MONDAY, Delays(delay)) == RefreshTime(MONDAY, delay)
+    assert draw_refresh_time(MONDAY, Delays(longest, (1 << 18) - 1, 3)) == RefreshTime(MONDAY, 3)
     with pytest.raises(EOFError):
-        draw_turn(MONDAY, ReplayBits(b"\0\0"))
+        draw_refresh_time(MONDAY, ReplayBits(b"\0\0"))
 
 
 async def test_a_fetch_goes_on_where_it_broke_off_without_another_look(
-    keeper: Made, shelf: Shelf
+    sync: Made, cache: CatalogCache
 ) -> None:
     """Another head would be another guess of which device this is."""
     source = FakeSource.of(OLD)
     source.troubles = [None, None, Unreachable("gone")]
     with pytest.raises(Unreachable):
-        await keeper(source).held()
-    assert (await keeper(source).held()).fetched == len(OLD) - PIECE_BYTES
+        await sync(source).cached()
+    assert (await sync(source).cached()).fetched == len(OLD) - PIECE_BYTES
     assert [start for _, _, start in source.heard[2:4]] == [HEAD_BYTES + PIECE_BYTES] * 2
     assert source.looks == 1
-    assert names(shelf) == {digest(OLD)}
+    assert names(cache) == {digest(OLD)}
 
 
 async def test_what_is_held_stays_in_use_while_its_successor_breaks_off(
-    keeper: Made, clock: Clock
+    sync: Made, clock: Clock
 ) -> None:
-    await keeper(FakeSource.of(OLD)).held()
+    await sync(FakeSource.of(OLD)).cached()
     clock.set(NEXT + LONGEST_DELAY)
     source = FakeSource.of(NEW)
     source.troubles = [None, None, ServerFailed("it failed")]
     with pytest.raises(TransportError):
-        await keeper(source).refresh()
+        await sync(source).refresh()
     silent = FakeSource({})
-    found = await keeper(silent).held()
-    assert (found.body, found.version.edition, silent.heard) == (OLD, MONDAY, [])
-    await keeper(source).refresh()
-    assert ((await keeper(silent).held()).body, source.looks) == (NEW, 1)
+    found = await sync(silent).cached()
+    assert (found.body, found.version.catalog_date, silent.heard) == (OLD, MONDAY, [])
+    await sync(source).refresh()
+    assert ((await sync(silent).cached()).body, source.looks) == (NEW, 1)
 
 
 async def test_a_piece_left_over_from_another_edition_is_dropped(
-    keeper: Made, clock: Clock, shelf: Shelf
+    sync: Made, clock: Clock, cache: CatalogCache
 ) -> None:
     source = FakeSource.of(OLD)
     source.troubles = [None, None, Unreachable("gone")]
     with pytest.raises(Unreachable):
-        await keeper(source).held()
-    assert names(shelf) == {f"{digest(OLD)}.part"}
+        await sync(source).cached()
+    assert names(cache) == {f"{digest(OLD)}.part"}
     clock.set(NEXT)
-    assert (await keeper(FakeSource.of(NEW)).held()).fetched == HEAD_BYTES + len(NEW)
-    assert names(shelf) == {digest(NEW)}
+    assert (await sync(FakeSource.of(NEW)).cached()).fetched == HEAD_BYTES + len(NEW)
+    assert names(cache) == {digest(NEW)}
 
 
 async def test_where_a_body_broke_off_is_forgotten_with_its_edition(
-    keeper: Made, clock: Clock
+    sync: Made, clock: Clock
 ) -> None:
     """A server chooses that byte: gone on from for weeks, it would be a name for the device."""
-    await keeper(FakeSource.of(OLD)).held()
-    for edition in (NEXT, NEXT + PERIOD):
-        clock.set(edition + LONGEST_DELAY)
+    await sync(FakeSource.of(OLD)).cached()
+    for catalog_date in (NEXT, NEXT + PERIOD):
+        clock.set(catalog_date + LONGEST_DELAY)
         source = FakeSource.of(NEW)
         source.troubles = [None, None, Unreachable("gone")]
         with pytest.raises(Unreachable):
-            await keeper(source).refresh()
+            await sync(source).refresh()
         assert [start for _, _, start in source.heard[:2]] == [0, HEAD_BYTES]
 
 
@@ -307,22 +307,22 @@ LIES = {
 
 @pytest.mark.parametrize("lie", LIES)
 async def test_a_body_that_is_not_what_its_head_says_is_removed_and_never_used(
-    keeper: Made, shelf: Shelf, lie: str
+    sync: Made, cache: CatalogCache, lie: str
 ) -> None:
     source = FakeSource.of(OLD)
     source.spoil = LIES[lie]
     with pytest.raises(Malformed, match=lie):
-        await keeper(source).held()
-    assert names(shelf) == set()
+        await sync(source).cached()
+    assert names(cache) == set()
     assert (
         len(source.heard) <= 2 + len(OLD) // PIECE_BYTES + 1
     )  # an endless one is not read to an end
     source.spoil = lambda piece, start: piece
-    assert (await keeper(source).held()).body == OLD
+    assert (await sync(source).cached()).body == OLD
 
 
 async def test_a_body_that_is_of_no_use_is_removed_like_another_one(
-    shelf: Shelf, keeper: Made
+    cache: CatalogCache, sync: Made
 ) -> None:
     """Before what was held is removed for it."""
 
@@ -331,44 +331,44 @@ async def test_a_body_that_is_of_no_use_is_removed_like_another_one(
 
     source = FakeSource.of(OLD)
     with pytest.raises(Malformed, match="of no use"):
-        await Keeper(shelf, source, BUDGET, SystemBits(), check=refuse).held(MONDAY)
-    assert names(shelf) == set()
+        await CatalogSync(cache, source, BUDGET, SystemBits(), check=refuse).cached(MONDAY)
+    assert names(cache) == set()
 
 
 @pytest.mark.parametrize("lie", LIES)
 async def test_a_refused_file_is_not_asked_for_again_in_its_edition_while_another_is_held(
-    keeper: Made, clock: Clock, lie: str
+    sync: Made, clock: Clock, lie: str
 ) -> None:
-    """Each look is one guess of which device this is, so there is one an edition."""
-    await keeper(FakeSource.of(NEW)).held()
+    """Each look is one guess of which device this is, so there is one a catalog date."""
+    await sync(FakeSource.of(NEW)).cached()
     clock.set(NEXT + LONGEST_DELAY)
     source = FakeSource.of(OLD)
     source.spoil = LIES[lie]
     with pytest.raises(Malformed):
-        await keeper(source).refresh()
+        await sync(source).refresh()
     heard = len(source.heard)
     for _ in range(3):
-        assert (await keeper(source).refresh()).fetched == 0
-        assert (await keeper(source).held()).body == NEW
+        assert (await sync(source).refresh()).fetched == 0
+        assert (await sync(source).cached()).body == NEW
     assert (len(source.heard), source.looks) == (heard, 1)
     source.spoil = lambda piece, start: piece
     clock.set(NEXT + PERIOD + LONGEST_DELAY)
-    assert (await keeper(source).refresh()).edition == date_of(NEXT + PERIOD)
+    assert (await sync(source).refresh()).catalog_date == date_of(NEXT + PERIOD)
 
 
 async def test_a_server_gets_one_guess_of_what_an_outdated_device_held(
-    keeper: Made, clock: Clock
+    sync: Made, clock: Clock
 ) -> None:
     """Nothing usable is held, so a question looks; once refused, nothing is left to be guessed."""
-    await keeper(FakeSource.of(OLD)).held()
+    await sync(FakeSource.of(OLD)).cached()
     clock.set(MONDAY + 10 * PERIOD)
     wrong = FakeSource.of(NEW)
     wrong.spoil = LIES["not what its head says"]
     wrong.files[None, Part.WHOLE] = file_of(body_of("wrong"))
     with pytest.raises(Malformed):
-        await keeper(wrong).held()
+        await sync(wrong).cached()
     right = FakeSource.of(OLD)
-    assert (await keeper(right).held()).fetched == HEAD_BYTES + len(OLD)
+    assert (await sync(right).cached()).fetched == HEAD_BYTES + len(OLD)
 
 
 HEADS = {
@@ -380,53 +380,53 @@ HEADS = {
 
 
 @pytest.mark.parametrize("head", HEADS)
-async def test_a_head_that_is_none_is_refused(keeper: Made, shelf: Shelf, head: str) -> None:
+async def test_a_head_that_is_none_is_refused(sync: Made, cache: CatalogCache, head: str) -> None:
     source = FakeSource.of(OLD)
     source.spoil = lambda piece, start: HEADS[head]
     with pytest.raises(Malformed):
-        await keeper(source).held()
-    assert names(shelf) == set()
+        await sync(source).cached()
+    assert names(cache) == set()
 
 
-async def test_a_whole_file_beyond_the_budget_is_left_for_the_starter(keeper: Made) -> None:
+async def test_a_whole_file_beyond_the_budget_is_left_for_the_default_items(sync: Made) -> None:
     """The budget counts every byte of the file; its head tells how long it is."""
-    source = FakeSource.of(OLD, starter=NEW[:1000])
+    source = FakeSource.of(OLD, default_items=NEW[:1000])
     size = HEAD_BYTES + len(OLD)
-    assert (await keeper(source, budget=size - 1).held()).body == NEW[:1000]
+    assert (await sync(source, budget=size - 1).cached()).body == NEW[:1000]
     assert source.heard == [
         (MONDAY, Part.WHOLE, 0),
-        (MONDAY, Part.STARTER, 0),
-        (MONDAY, Part.STARTER, HEAD_BYTES),
+        (MONDAY, Part.DEFAULT, 0),
+        (MONDAY, Part.DEFAULT, HEAD_BYTES),
     ]
 
 
-async def test_a_whole_file_of_just_the_budget_is_held(keeper: Made) -> None:
-    found = await keeper(FakeSource.of(OLD, starter=NEW), budget=HEAD_BYTES + len(OLD)).held()
+async def test_a_whole_file_of_just_the_budget_is_held(sync: Made) -> None:
+    found = await sync(FakeSource.of(OLD, default_items=NEW), budget=HEAD_BYTES + len(OLD)).cached()
     assert (found.body, found.version.part) == (OLD, Part.WHOLE)
 
 
-async def test_a_server_may_offer_the_starter_alone(keeper: Made) -> None:
-    source = FakeSource({(None, Part.STARTER): file_of(NEW)})
-    assert (await keeper(source).held()).version.part is Part.STARTER
+async def test_a_server_may_offer_the_default_items_alone(sync: Made) -> None:
+    source = FakeSource({(None, Part.DEFAULT): file_of(NEW)})
+    assert (await sync(source).cached()).version.part is Part.DEFAULT
 
 
 async def test_a_server_without_this_edition_is_asked_for_it_again_later(
-    keeper: Made, clock: Clock
+    sync: Made, clock: Clock
 ) -> None:
-    await keeper(FakeSource.of(OLD)).held()
+    await sync(FakeSource.of(OLD)).cached()
     clock.set(NEXT + LONGEST_DELAY)
     for _ in range(2):
         with pytest.raises(NotFound):
-            await keeper(FakeSource({})).refresh()
-    assert (await keeper(FakeSource.of(NEW)).refresh()).edition == date_of(NEXT)
+            await sync(FakeSource({})).refresh()
+    assert (await sync(FakeSource.of(NEW)).refresh()).catalog_date == date_of(NEXT)
 
 
-async def test_more_than_the_budget_is_never_fetched(keeper: Made) -> None:
+async def test_more_than_the_budget_is_never_fetched(sync: Made) -> None:
     """However long a head says that its body is."""
     endless = b"askewhld" + b"\xff" * 8 + bytes(32)
     source = FakeSource({(None, part): endless + bytes(PIECE_BYTES) for part in Part})
     with pytest.raises(ParameterError, match=f"byte_budget must be at least {2**64 + 47}"):
-        await keeper(source).held()
+        await sync(source).cached()
     assert source.heard == [(MONDAY, part, 0) for part in Part]
 
 
@@ -439,97 +439,103 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("damage", DAMAGE)
 async def test_damage_is_seen_before_use_and_fetched_again(
-    keeper: Made, shelf: Shelf, damage: str
+    sync: Made, cache: CatalogCache, damage: str
 ) -> None:
-    await keeper(FakeSource.of(OLD)).held()
-    DAMAGE[damage](shelf.directory / digest(OLD))
-    found = await keeper(FakeSource.of(OLD)).held()
+    await sync(FakeSource.of(OLD)).cached()
+    DAMAGE[damage](cache.directory / digest(OLD))
+    found = await sync(FakeSource.of(OLD)).cached()
     assert (found.body, found.fetched) == (OLD, HEAD_BYTES + len(OLD))
-    assert names(shelf) == {digest(OLD)}
+    assert names(cache) == {digest(OLD)}
 
 
 @pytest.mark.parametrize(
     "text",
     ["", "{", "[]", '{"held": null}', "[" * 100_000, '{"held":{"head":{"digest":"../x"}}}'],
 )
-async def test_a_record_that_cannot_be_read_is_none(keeper: Made, shelf: Shelf, text: str) -> None:
-    await keeper(FakeSource.of(OLD)).held()
-    (shelf.directory / "record.json").write_text(text)
-    assert shelf.record() == Record()
-    found = await keeper(FakeSource.of(OLD)).held()
+async def test_a_record_that_cannot_be_read_is_none(
+    sync: Made, cache: CatalogCache, text: str
+) -> None:
+    await sync(FakeSource.of(OLD)).cached()
+    (cache.directory / "record.json").write_text(text)
+    assert cache.record() == Record()
+    found = await sync(FakeSource.of(OLD)).cached()
     assert (found.body, found.fetched) == (OLD, HEAD_BYTES)  # the file itself is as it was
 
 
-async def test_a_record_survives_being_written(keeper: Made, shelf: Shelf) -> None:
-    await keeper(FakeSource.of(OLD), bits=Delays(77)).refresh()
-    record = shelf.record()
+async def test_a_record_survives_being_written(sync: Made, cache: CatalogCache) -> None:
+    await sync(FakeSource.of(OLD), bits=Delays(77)).refresh()
+    record = cache.record()
     assert record.held is not None
-    assert (record.looked, record.turn) == (MONDAY, Turn(NEXT, 77))
+    assert (record.looked, record.refresh_time) == (MONDAY, RefreshTime(NEXT, 77))
     full = replace(record, announced=record.held)
-    shelf.remember(full)
-    assert shelf.record() == full
+    cache.remember(full)
+    assert cache.record() == full
 
 
 async def test_of_two_that_fetch_at_once_one_fetches_and_the_other_waits_for_it(
-    shelf: Shelf,
+    cache: CatalogCache,
 ) -> None:
     """Planted bug: without the lock both append to one draft."""
     source = FakeSource.of(OLD)
-    both = [Keeper(shelf, source, BUDGET, SystemBits(), check=_any_body) for _ in range(2)]
-    found = await asyncio.gather(*(each.held(MONDAY) for each in both))
+    both = [CatalogSync(cache, source, BUDGET, SystemBits(), check=_any_body) for _ in range(2)]
+    found = await asyncio.gather(*(each.cached(MONDAY) for each in both))
     assert [each.body for each in found] == [OLD, OLD]
     assert sorted(each.fetched for each in found) == [0, HEAD_BYTES + len(OLD)]
     assert source.looks == 1
 
 
 async def test_one_that_fetches_for_too_long_is_named_as_the_reason(
-    keeper: Made, shelf: Shelf
+    sync: Made, cache: CatalogCache
 ) -> None:
-    async with shelf.locked(0.0):
-        with pytest.raises(ShelfError, match="another program is fetching"):
-            await keeper(FakeSource.of(OLD)).held()
-    assert (await keeper(FakeSource.of(OLD)).held()).body == OLD
+    async with cache.locked(0.0):
+        with pytest.raises(CacheError, match="another program is fetching"):
+            await sync(FakeSource.of(OLD)).cached()
+    assert (await sync(FakeSource.of(OLD)).cached()).body == OLD
 
 
 async def test_each_server_has_a_shelf_of_its_own(tmp_path: Path) -> None:
     """Of one address the same, of others others."""
-    shelves = {Shelf.of(tmp_path, server).directory for server in ("a:1", "a:1", "b:1", "a:11")}
+    shelves = {
+        CatalogCache.of(tmp_path, server).directory for server in ("a:1", "a:1", "b:1", "a:11")
+    }
     assert len(shelves) == 3
     for server, body in (("a.example:1", OLD), ("b.example:1", NEW)):
-        shelf = Shelf.of(tmp_path, server)
-        found = await Keeper(
-            shelf, FakeSource.of(body), BUDGET, SystemBits(), check=_any_body
-        ).held(MONDAY)
+        cache = CatalogCache.of(tmp_path, server)
+        found = await CatalogSync(
+            cache, FakeSource.of(body), BUDGET, SystemBits(), check=_any_body
+        ).cached(MONDAY)
         assert found.body == body
 
 
 async def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "held").write_text("a file")
-    shelf = Shelf.of(tmp_path / "held", "a.example:1")
-    with pytest.raises(ShelfError, match="cannot be used"):
-        await Keeper(shelf, FakeSource.of(OLD), BUDGET, SystemBits(), check=_any_body).held(MONDAY)
+    cache = CatalogCache.of(tmp_path / "held", "a.example:1")
+    with pytest.raises(CacheError, match="cannot be used"):
+        await CatalogSync(cache, FakeSource.of(OLD), BUDGET, SystemBits(), check=_any_body).cached(
+            MONDAY
+        )
 
 
 async def test_damage_that_cannot_be_removed_is_named_too(
-    keeper: Made, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+    sync: Made, cache: CatalogCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A directory that became one to be read alone."""
-    await keeper(FakeSource.of(OLD)).held()
-    (shelf.directory / digest(OLD)).write_bytes(b"damaged")
+    await sync(FakeSource.of(OLD)).cached()
+    (cache.directory / digest(OLD)).write_bytes(b"damaged")
 
     def refuse(path: Path, missing_ok: bool = False) -> None:
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "unlink", refuse)
-    with pytest.raises(ShelfError, match="Permission denied"):
-        await keeper(FakeSource.of(OLD)).held()
+    with pytest.raises(CacheError, match="Permission denied"):
+        await sync(FakeSource.of(OLD)).cached()
 
 
 @pytest.mark.parametrize("part", Part)
 async def test_a_server_with_one_file_that_is_beyond_the_budget_says_how_long_it_is(
-    keeper: Made, part: Part
+    sync: Made, part: Part
 ) -> None:
     """Or a device would be told that there is nothing to hold."""
     source = FakeSource({(None, part): file_of(OLD)})
     with pytest.raises(ParameterError, match=f"at least {HEAD_BYTES + len(OLD)}, the bytes"):
-        await keeper(source, budget=100).held()
+        await sync(source, budget=100).cached()

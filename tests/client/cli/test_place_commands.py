@@ -53,7 +53,7 @@ def _serving(space: MetricSpace) -> Iterator[str]:
         context.abort(*status_of(NotFound("held file")))
 
     handlers: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
-        "GetHeld": grpc.unary_unary_rpc_method_handler(held),
+        "GetCatalogFile": grpc.unary_unary_rpc_method_handler(held),
         "GetModelCard": grpc.unary_unary_rpc_method_handler(
             lambda _, __: metric_card_to_bytes(card)
         ),

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 from static_host import serving as static_host
 
-from askew.catalog.editions import edition_of
-from askew.catalog.held_file import HEAD_BYTES
-from askew.wire.held import held_files
+from askew.catalog.calendar import catalog_date_of
+from askew.catalog.catalog_file import HEAD_BYTES
+from askew.wire.catalog_file import catalog_files
 from askew_client.catalog.source import date_of
 from askew_client.opening import open_library
 from askew_client.settings.settings import ClientSettings
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def monday() -> datetime.date:
     """This week's."""
     today = (datetime.datetime.now(datetime.UTC).date() - datetime.date(1970, 1, 1)).days
-    return date_of(edition_of(today))
+    return date_of(catalog_date_of(today))
 
 
 def test_a_refresh_fetches_once_and_then_says_when_it_looks_again(
@@ -36,13 +36,13 @@ def test_a_refresh_fetches_once_and_then_says_when_it_looks_again(
     first, second = askew(*command, "--json"), askew(*command)
     found = json.loads(first.out)
     assert (first.code, found["part"]) == (0, "whole")
-    assert found["edition"] == monday().isoformat()
+    assert found["catalog_date"] == monday().isoformat()
     assert found["fetched"] == found["size"] > 5_000
     next_look = datetime.datetime.fromisoformat(found["next_look"])
     later = next_look.date() - monday()
     assert datetime.timedelta(7) <= later < datetime.timedelta(9)
     held, fetched, again = second.out.splitlines()
-    assert held == f"held       {found['edition']}, whole, {found['size']:,} bytes"
+    assert held == f"held       {found['catalog_date']}, whole, {found['size']:,} bytes"
     assert fetched == "fetched    0 bytes"
     assert again == f"next look  {next_look:%Y-%m-%d %H:%M} UTC"
 
@@ -59,7 +59,7 @@ def test_a_refresh_that_fails_says_so_apart_from_its_output(
 def test_what_is_held_answers_without_a_call(
     askew: Askew, demo_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The titles of a server that went away, until its edition is too old."""
+    """The titles of a server that went away, until its catalog date is too old."""
     monkeypatch.setenv("ASKEW_DATA", str(tmp_path))
     titles = askew("catalog", "--server", demo_address).out
     assert titles.count("\n") > 100
@@ -75,7 +75,7 @@ def test_what_is_held_answers_without_a_call(
 def test_a_static_host_needs_no_server_at_all(
     askew: Askew, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files = held_files(*simulated_model())
+    files = catalog_files(*simulated_model())
     names = {f"/{monday()}.{part}": file for part, file in files.items()}
     with static_host(names, secret=False) as host:
         monkeypatch.setenv("ASKEW_HELD_FROM", host.base)
@@ -108,7 +108,7 @@ async def test_a_timer_that_looks_by_the_calendar_fetches_48_bytes_where_nothing
     tmp_path: Path,
 ) -> None:
     """Before its turn nothing; by a clock that is held still."""
-    files = held_files(*simulated_model())
+    files = catalog_files(*simulated_model())
     days = [monday() + datetime.timedelta(7 * week) for week in range(2)]
     names = {f"/{day}.{part}": file for day in days for part, file in files.items()}
     with static_host(names, secret=False) as host:
@@ -119,5 +119,5 @@ async def test_a_timer_that_looks_by_the_calendar_fetches_48_bytes_where_nothing
             before = await replace(library, now=lambda: due - 1).refresh()
             second = await replace(library, now=lambda: due).refresh()
     assert (before.fetched, before.next_look) == (0, first.next_look)
-    assert (second.fetched, second.edition) == (HEAD_BYTES, days[1])
+    assert (second.fetched, second.catalog_date) == (HEAD_BYTES, days[1])
     assert len(host.heard) == 3

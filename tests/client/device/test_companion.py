@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 from raised import raised
 
+from askew.catalog.calendar import PERIOD, catalog_date_of
 from askew.catalog.catalog import Catalog
-from askew.catalog.editions import PERIOD, edition_of
-from askew.catalog.held_file import Part
+from askew.catalog.catalog_file import Part
 from askew.catalog.item import Item
 from askew.catalog.title_key import title_key
 from askew.catalog.titles import TitleIndex
@@ -32,7 +32,7 @@ from askew_client.settings.settings import Caps, ClientSettings
 from askew_client.signals.store import SignalStore
 from askew_client.transport.held import FetchedAnew
 from askew_client.transport.in_process import LocalTransport
-from askew_client.transport.protocol import Holding, Library
+from askew_client.transport.protocol import CachedCatalog, Library
 from askew_client.transport.shaped import ShapedTransport
 from askew_client.views.answers import Answer, Connection, Departure, Refreshed
 from askew_client.views.problems import Problem, Trouble
@@ -68,10 +68,10 @@ class Network(LocalTransport):
         """Serve another model from now on."""
         super().__init__(card, catalog)
 
-    async def held(self, edition: int, part: Part, start: int) -> bytes:
+    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:
         if start == 0:
             self.calls.append("held")
-        return await super().held(edition, part, start)
+        return await super().piece(catalog_date, part, start)
 
     async def retrieve(self, query: Query, card: Card) -> Slate:
         self.calls.append("retrieve")
@@ -338,19 +338,19 @@ async def test_a_stale_space_is_fetched_again_before_the_next_question(rated: De
 async def test_a_program_that_runs_for_weeks_fetches_what_is_answered_no_more(
     rated: DeviceWorld, day: int, fetches: int
 ) -> None:
-    """An edition of November 16 is answered until December 2."""
+    """A catalog date of November 16 is answered until December 2."""
     rated.today = datetime.date(2026, 12, day)
     await rated.answer()
     assert rated.network.calls.count("held") == fetches
 
 
 @dataclass
-class SharedShelf:
+class SharedCache:
     """A library that another program fills, too. Implements Library."""
 
-    held: Holding
+    held: CachedCatalog
 
-    async def holding(self, _: datetime.date) -> Holding:
+    async def cached(self, _: datetime.date) -> CachedCatalog:
         return self.held
 
     async def metric_card(self, _: datetime.date) -> MetricCard:
@@ -359,26 +359,29 @@ class SharedShelf:
     async def forget_metric_card(self) -> None:
         raise NotImplementedError
 
-    async def forget(self, edition: int) -> None:
+    async def forget(self, catalog_date: int) -> None:
         raise NotImplementedError
 
     async def refresh(self) -> Refreshed:
         now = datetime.datetime.now(datetime.UTC)
-        return Refreshed(date_of(self.held.edition), "whole", self.held.size, 0, now)
+        return Refreshed(date_of(self.held.catalog_date), "whole", self.held.size, 0, now)
 
 
 async def test_what_another_program_fetched_serves_from_the_next_refresh_on(
     pair: Pair, tmp_path: Path
 ) -> None:
     """Such as a timer of the system's, beside an app that is open for weeks."""
-    edition = edition_of((TODAY - date_of(0)).days)
-    shelf = SharedShelf(Holding(pair.card, pair.catalog, edition, 1000))
-    device = DeviceWorld(pair, tmp_path, library=shelf)
+    catalog_date = catalog_date_of((TODAY - date_of(0)).days)
+    cache = SharedCache(CachedCatalog(pair.card, pair.catalog, catalog_date, 1000))
+    device = DeviceWorld(pair, tmp_path, library=cache)
     await device.answer()
-    shelf.held = replace(shelf.held, edition=edition + PERIOD)
+    cache.held = replace(cache.held, catalog_date=catalog_date + PERIOD)
     await device.companion.titles.refresh()
     await device.answer()
-    assert [query.edition for query in device.network.asked] == [edition, edition + PERIOD]
+    assert [query.catalog_date for query in device.network.asked] == [
+        catalog_date,
+        catalog_date + PERIOD,
+    ]
 
 
 async def test_a_space_that_is_too_wide_is_refused_before_anything_is_drawn(

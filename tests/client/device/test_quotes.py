@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from client.device.test_ways import BUCKETS, DEAR, EDITION, POINT, SETTINGS, SHARED, DeviceWorld
+from client.device.test_ways import BUCKETS, DATE, DEAR, POINT, SETTINGS, SHARED, DeviceWorld
 from client.near.conftest import BERLIN, MUNICH
 from client.near.conftest import DeviceWorld as PlaceDevice
 from hypothesis import settings
@@ -124,8 +124,8 @@ async def test_every_part_of_a_quote_binds_a_question_near_a_place(
 
 
 async def test_a_free_quote_ends_when_a_new_edition_proposes_a_signal(tmp_path: Path) -> None:
-    """Planted bug: a quote that binds its month alone. A timer fetches the edition, and what was
-    shown as "nothing leaves this device" is a signal with a charge.
+    """Planted bug: a quote that binds its month alone. A timer fetches the catalog date, and what
+    was shown as "nothing leaves this device" is a signal with a charge.
     """
     device = DeviceWorld(tmp_path, SHARED, BUCKETS)
     quote = await shown(device)
@@ -145,7 +145,7 @@ async def test_a_question_without_a_quote_does_not_turn_from_free_to_charged(
     tmp_path: Path,
 ) -> None:
     """A library's `ask()` goes by the settings; a signal where nothing left before is shown first.
-    Planted bug: a loop of `ask()` that begins to send when an edition says so.
+    Planted bug: a loop of `ask()` that begins to send when a catalog date says so.
     """
     device = DeviceWorld(tmp_path, SHARED, BUCKETS)
     assert (await device.answer()).cost is None
@@ -220,7 +220,7 @@ async def test_quotes_that_say_the_same_are_used_one_by_one(tmp_path: Path) -> N
 
 
 async def test_nothing_is_fetched_between_showing_and_asking(tmp_path: Path) -> None:
-    """Planted bug: a quote of an edition that is out of date by now fetches the next one."""
+    """Planted bug: a quote of a catalog date that is out of date by now fetches the next one."""
     device = DeviceWorld(tmp_path, BUCKETS)
     day = datetime.date(2026, 11, 21)
     device.companion._today = lambda: day
@@ -340,13 +340,13 @@ class Changes(RuleBasedStateMachine):
         return len(self.device.entries()), len(self.device.network.requests)
 
     @rule(offers=sampled_from([(SHARED, BUCKETS), (BUCKETS,), (POINT,), (DEAR, SHARED), (SHARED,)]))
-    def an_edition_comes(self, offers: tuple[ModeUtility, ...]) -> None:
+    def a_version_comes(self, offers: tuple[ModeUtility, ...]) -> None:
         self.device.offers(*offers)
         self.run(self.device.companion.titles.connect())
 
     @rule(days=integers(1, 3))
     def its_date_changes(self, days: int) -> None:
-        self.device.shelf.holds = replace(self.device.shelf.holds, edition=EDITION + days)
+        self.device.cache.holds = replace(self.device.cache.holds, catalog_date=DATE + days)
         self.run(self.device.companion.titles.connect())
 
     @rule(

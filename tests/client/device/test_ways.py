@@ -15,7 +15,7 @@ from client.conftest import VECTORS, made_retriever, space_of_width
 from raised import raised
 
 from askew.catalog.catalog import Catalog
-from askew.catalog.held_file import Part
+from askew.catalog.catalog_file import Part
 from askew.catalog.item import Item
 from askew.noise.randomness import RandomBits, SystemBits
 from askew.protocol.metric_card import MetricCard
@@ -30,7 +30,7 @@ from askew_client.profile.title_search import TitleSearch
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
 from askew_client.transport.in_process import LocalTransport
-from askew_client.transport.protocol import Holding
+from askew_client.transport.protocol import CachedCatalog
 from askew_client.transport.shaped import ShapedTransport
 from askew_client.views.answers import Answer, Refreshed
 from askew_client.views.problems import Trouble
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
     from client.conftest import SilentBits
 
 TODAY = datetime.date(2026, 11, 21)
-EDITION = 20773
+DATE = 20773
 SETTINGS = ClientSettings(k=4, max_diameter=32.0, max_one_rating=32.0)
-STARTER = 6
-SHARED = ModeUtility(ServingMode.CACHED, STARTER, 300, 0.7)
+DEFAULT = 6
+SHARED = ModeUtility(ServingMode.CACHED, DEFAULT, 300, 0.7)
 BUCKETS = ModeUtility(
-    ServingMode.QUERY, STARTER, 300, 0.9, 0.2, 0.01, mechanism="bucket_rr", epsilon=Fraction(2), k=2
+    ServingMode.QUERY, DEFAULT, 300, 0.9, 0.2, 0.01, mechanism="bucket_rr", epsilon=Fraction(2), k=2
 )
 POINT = replace(BUCKETS, mechanism="geo_laplace", epsilon=Fraction(4))
 DEAR = replace(BUCKETS, epsilon=Fraction(16))
@@ -61,7 +61,7 @@ class Network(LocalTransport):
         self.answers: tuple[int, ...] = (8, 10)
         self.payloads: tuple[bytes, ...] = ()
 
-    async def held(self, edition: int, part: Part, start: int) -> bytes:
+    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:
         pytest.fail("the library has what is held")
 
     async def retrieve(self, query: Query, card: Card) -> Slate:
@@ -71,13 +71,13 @@ class Network(LocalTransport):
         return replace(slate, catalog_version=cast("ModelCard", card).catalog_version)
 
 
-class Shelf:
+class CatalogCache:
     """A library with the first items of a catalog. Implements Library."""
 
     def __init__(self, card: ModelCard, catalog: Catalog, n_held: int) -> None:
-        self.holds = Holding(card, catalog.first(n_held), EDITION, 40 * n_held)
+        self.holds = CachedCatalog(card, catalog.first(n_held), DATE, 40 * n_held)
 
-    async def holding(self, _: datetime.date) -> Holding:
+    async def cached(self, _: datetime.date) -> CachedCatalog:
         return self.holds
 
     async def metric_card(self, day: datetime.date) -> MetricCard:
@@ -86,7 +86,7 @@ class Shelf:
     async def forget_metric_card(self) -> None:
         raise NotImplementedError
 
-    async def forget(self, edition: int) -> None:
+    async def forget(self, catalog_date: int) -> None:
         raise NotImplementedError
 
     async def refresh(self) -> Refreshed:
@@ -100,16 +100,16 @@ class DeviceWorld:
         self,
         directory: Path,
         *offers: ModeUtility,
-        n_held: int = STARTER,
+        n_held: int = DEFAULT,
         own: ClientSettings = SETTINGS,
         bits: RandomBits | None = None,
     ) -> None:
         made = made_retriever(space_of_width(), VECTORS)
         table = UtilityTable(offers, 0) if offers else None
-        self.card = replace(made.card, n_starter=STARTER, utility_table=table)
+        self.card = replace(made.card, n_default=DEFAULT, utility_table=table)
         self.catalog = made.catalog
         self.network = Network(self.card, self.catalog)
-        self.shelf = Shelf(self.card, self.catalog, n_held)
+        self.cache = CatalogCache(self.card, self.catalog, n_held)
         self.ledger = directory / "signals.sqlite"
         self.profile = ProfileStore(directory / "profile.sqlite", SystemBits())
         self.companion = Device(
@@ -118,14 +118,14 @@ class DeviceWorld:
             profile=self.profile,
             signals=SignalStore(self.ledger, own.caps),
             bits=bits or SystemBits(),
-            library=self.shelf,
+            library=self.cache,
             today=lambda: TODAY,
         )
 
     def offers(self, *offers: ModeUtility) -> None:
         """Another card from now on, for who connects again."""
         card = replace(self.card, utility_table=UtilityTable(offers, 0))
-        self.shelf.holds = replace(self.shelf.holds, card=card)
+        self.cache.holds = replace(self.cache.holds, card=card)
 
     def entries(self) -> list[Fraction]:
         """What was charged; a ledger that was never made has charged nothing."""
@@ -173,7 +173,7 @@ async def test_where_no_signal_is_proposed_the_items_of_everybody_are_ranked_for
     device = DeviceWorld(tmp_path, *offers, bits=silent_bits)
     device.companion.profile.rate("Film 3 (1963)", 5)
     answer = await device.answer()
-    assert films(answer) == best_of([*range(STARTER)], VECTORS[3], {3}, 4)
+    assert films(answer) == best_of([*range(DEFAULT)], VECTORS[3], {3}, 4)
     assert answer.mode.name == "cached"
     assert "nothing is drawn, charged or sent" in answer.mode.reason
     assert device.network.requests == []
@@ -188,7 +188,7 @@ async def test_a_proposed_signal_brings_items_that_are_ranked_beside_those_held(
     device.network.answers = (9, 10)
     device.companion.profile.rate("Film 5 (1965)", 5)  # held: (0, 1)
     answer = await device.answer()
-    assert films(answer) == best_of([*range(STARTER), 9, 10], (0, 1), {5}, 4) == [9, 1, 3, 0]
+    assert films(answer) == best_of([*range(DEFAULT), 9, 10], (0, 1), {5}, 4) == [9, 1, 3, 0]
     assert [each.came for each in answer.results] == [True, False, False, False]
     assert answer.cost is not None
     assert answer.cost.charge.epsilon <= 2
@@ -208,7 +208,7 @@ async def test_an_item_met_is_kept_can_be_rated_and_counts_in_the_point(tmp_path
     assert bars == [1.5, 0.5]  # ranks of (1, -1) in a box of width 2
     device.network.answers = (6, 7)
     again = await device.answer()
-    assert films(again) == best_of([*range(STARTER), 6, 7, 8, 10], (1, -1), {8}, 4)
+    assert films(again) == best_of([*range(DEFAULT), 6, 7, 8, 10], (1, -1), {8}, 4)
     assert (again.used, again.unused) == (1, 0)
     other = DeviceWorld(tmp_path, BUCKETS)  # another run of the same device
     await other.companion.titles.connect()
@@ -240,7 +240,7 @@ async def test_titles_are_made_to_be_searched_for_who_types_and_no_question(
     assert made == []
     for _ in range(2):
         assert device.companion.titles.search("film 8")
-    assert made == [STARTER]
+    assert made == [DEFAULT]
 
 
 async def test_items_met_go_with_their_space(tmp_path: Path) -> None:
@@ -249,7 +249,7 @@ async def test_items_met_go_with_their_space(tmp_path: Path) -> None:
     await device.answer()
     device.companion.profile.rate("film 8", 5)
     space = replace(device.card.space, scales=2 * device.card.space.scales)
-    device.shelf.holds = replace(device.shelf.holds, card=replace(device.card, space=space))
+    device.cache.holds = replace(device.cache.holds, card=replace(device.card, space=space))
     await device.companion.titles.connect()
     assert not device.companion.titles.search("film 8")
     assert [each.label for each in device.companion.profile.unmatched()] == ["Film 8 (1968)"]
@@ -339,11 +339,11 @@ PEOPLE: list[dict[str, float]] = [
 ]
 CARDS: dict[str, tuple[tuple[ModeUtility, ...], int]] = {
     "held whole": ((BUCKETS,), 12),
-    "no table": ((), STARTER),
-    "no signal proposed": ((SHARED, BUCKETS), STARTER),
-    "a signal proposed": ((BUCKETS, SHARED), STARTER),
-    "a dear signal proposed": ((DEAR, SHARED), STARTER),
-    "a dear signal proposed, and a lesser one": ((DEAR, BUCKETS), STARTER),
+    "no table": ((), DEFAULT),
+    "no signal proposed": ((SHARED, BUCKETS), DEFAULT),
+    "a signal proposed": ((BUCKETS, SHARED), DEFAULT),
+    "a dear signal proposed": ((DEAR, SHARED), DEFAULT),
+    "a dear signal proposed, and a lesser one": ((DEAR, BUCKETS), DEFAULT),
 }
 
 

@@ -238,7 +238,7 @@ HOSTILE: dict[str, Callable[[PlaceSlate], PlaceSlate]] = {
     "an item with one coordinate": lambda slate: moved(slate, 50.0),
     "fewer items": without_one,
     "values that are missing": lambda slate: with_values(slate, "thai"),
-    "a price that is text": lambda slate: with_values(slate, "thai", "dear", "24/7"),
+    "a price that is text": lambda slate: with_values(slate, "thai", "has_payloads", "24/7"),
     "a price that is no number": lambda slate: with_values(slate, "thai", float("nan"), "24/7"),
     "another version": lambda slate: replace(slate, catalog_version="cd" * 16),
 }

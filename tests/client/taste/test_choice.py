@@ -11,8 +11,8 @@ from small_world import (
     made_buckets,
     made_card,
     made_catalog,
+    made_codebook,
     made_encoder,
-    made_meanings,
     made_space,
 )
 
@@ -21,27 +21,27 @@ from askew.protocol.model_card import ModelCard
 from askew.protocol.utility_table import MechanismName, ModeUtility, ServingMode, UtilityTable
 from askew_client.settings.consent import Consent
 from askew_client.settings.settings import ClientSettings, ModeName
-from askew_client.taste.choice import Held, Reason, Taken
+from askew_client.taste.choice import CachedItems, Reason, Taken
 from askew_client.taste.choice import choose as choose_at
 from askew_client.taste.words import in_words
 
-ITEMS, STARTER = 24, 6
-ALL = Held(ITEMS, 900)
-SOME = Held(STARTER, 300)
+ITEMS, DEFAULT = 24, 6
+ALL = CachedItems(ITEMS, 900)
+SOME = CachedItems(DEFAULT, 300)
 DEVICE = ClientSettings(max_diameter=32.0, max_one_rating=32.0)  # geo_laplace at 4, k 8
 BUCKETS = replace(DEVICE, mechanism="bucket_rr", epsilon=Fraction(3))
 
 SERVER, MONTH, END = "films.example:443", "2026-11", "2027-10"
 
 WHOLE = ModeUtility(ServingMode.LOCAL, ITEMS, 900, 1.0)
-SHARED = ModeUtility(ServingMode.CACHED, STARTER, 300, 0.7)
+SHARED = ModeUtility(ServingMode.CACHED, DEFAULT, 300, 0.7)
 
 
 def signal(
     mechanism: MechanismName, epsilon: str, k: int, gain: float = 0.1, error: float = 0.01
 ) -> ModeUtility:
     return ModeUtility(
-        ServingMode.QUERY, STARTER, 300, 0.7 + gain, gain, error, mechanism, Fraction(epsilon), k
+        ServingMode.QUERY, DEFAULT, 300, 0.7 + gain, gain, error, mechanism, Fraction(epsilon), k
     )
 
 
@@ -56,7 +56,7 @@ def card_with(*offers: ModeUtility, proposed: int = 0) -> ModelCard:
 def choose(
     settings: ClientSettings,
     card: ModelCard,
-    held: Held,
+    held: CachedItems,
     *,
     server: str = SERVER,
     slot: str = MONTH,
@@ -79,20 +79,20 @@ def test_what_is_held_whole_is_ranked_here_whatever_the_card_says() -> None:
 
 def test_dear_items_are_asked_for_though_their_vectors_are_held() -> None:
     """Planted bug: a device that ranks what it cannot read, and never asks."""
-    slates = made_meanings([[(0.0, 0.25)], [(0.25, 0.0)], [(0.5, 0.0)], [(0.75, 0.0)]])
+    slates = made_codebook([[(0.0, 0.25)], [(0.25, 0.0)], [(0.5, 0.0)], [(0.75, 0.0)]])
     offer = signal("bucket_rr", "2", 5)
     card = card_with(WHOLE, offer, proposed=1)
     dear = replace(card, space=replace(card.space, buckets=slates))
-    assert (card.dear, dear.dear) == (False, True)
+    assert (card.has_payloads, dear.has_payloads) == (False, True)
     assert choose(DEVICE, card, ALL).mode is ServingMode.LOCAL
     taken = choose(DEVICE, dear, ALL)
     assert (taken.mode, taken.reason, taken.offer) == (ServingMode.QUERY, Reason.PROPOSED, offer)
 
 
 @pytest.mark.parametrize(
-    ("held", "budget"), [(Held(ITEMS - 1, 900), 4_000_000), (Held(ITEMS, 901), 900)]
+    ("held", "budget"), [(CachedItems(ITEMS - 1, 900), 4_000_000), (CachedItems(ITEMS, 901), 900)]
 )
-def test_the_device_counts_items_and_bytes_itself(held: Held, budget: int) -> None:
+def test_the_device_counts_items_and_bytes_itself(held: CachedItems, budget: int) -> None:
     """Planted bugs: believing the size that the card says; taking part of a catalog for all."""
     taken = choose(replace(DEVICE, byte_budget=budget), card_with(WHOLE), held)
     assert (taken.mode, taken.reason) == (ServingMode.CACHED, Reason.NOT_PROPOSED)
@@ -297,7 +297,7 @@ def test_a_yes_does_not_ask_where_the_card_proposes_no_signal() -> None:
 @pytest.mark.parametrize("held", [ALL, SOME])
 @pytest.mark.parametrize("table", [(), (WHOLE,), (signal("bucket_rr", "1", 5),)])
 def test_a_way_that_the_person_chose_is_taken_at_the_persons_own_terms(
-    held: Held, table: tuple[ModeUtility, ...]
+    held: CachedItems, table: tuple[ModeUtility, ...]
 ) -> None:
     chosen: tuple[tuple[ModeName, ServingMode], ...] = (
         ("cached", ServingMode.CACHED),
@@ -350,7 +350,7 @@ def test_a_way_that_the_card_does_not_propose_is_told_what_the_card_does() -> No
 def test_where_items_are_dear_a_way_that_sends_nothing_says_what_it_lacks() -> None:
     """Their slates have meanings: what the items hold comes with an answer alone."""
     card = card_with()
-    dear = replace(card, space=replace(card.space, buckets=made_meanings([[(1.0, 0.0)]] * 2)))
+    dear = replace(card, space=replace(card.space, buckets=made_codebook([[(1.0, 0.0)]] * 2)))
     for held in (ALL, SOME):
         note = in_words(choose(DEVICE, dear, held), dear).notes[0]
         assert "comes with an answer alone: --mode query asks" in note

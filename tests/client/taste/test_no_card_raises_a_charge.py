@@ -14,10 +14,10 @@ from askew.protocol.utility_table import MECHANISMS as MECHANISM_NAMES
 from askew.protocol.utility_table import MechanismName, ModeUtility, ServingMode, UtilityTable
 from askew.spaces.vectors import FeatureSpace
 from askew_client.settings.settings import ClientSettings
-from askew_client.taste.choice import EPSILONS, SIZES, Held, choose, mechanism_for
+from askew_client.taste.choice import EPSILONS, SIZES, CachedItems, choose, mechanism_for
 
 CATALOG = made_catalog([(n / 8, -n / 8) for n in range(120)])
-SOME = Held(6, 300)
+SOME = CachedItems(6, 300)
 MECHANISMS: st.SearchStrategy[MechanismName] = st.sampled_from(MECHANISM_NAMES)
 NUMBERS = st.fractions(min_value=Fraction(1, 8), max_value=16, max_denominator=64)
 
@@ -125,7 +125,9 @@ def test_no_card_makes_a_device_ask_that_was_told_not_to(card: ModelCard) -> Non
         is ServingMode.CACHED
     )
     assert (
-        choose(ClientSettings(), card, Held(card.n_items, 900), server="", slot="2026-11").mode
+        choose(
+            ClientSettings(), card, CachedItems(card.n_items, 900), server="", slot="2026-11"
+        ).mode
         is ServingMode.LOCAL
     )
 

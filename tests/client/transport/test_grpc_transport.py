@@ -13,8 +13,8 @@ import grpc.aio
 import pytest
 
 from askew.address import is_loopback
-from askew.catalog.editions import FIRST
-from askew.catalog.held_file import PIECE_BYTES, Part
+from askew.catalog.calendar import FIRST
+from askew.catalog.catalog_file import PIECE_BYTES, Part
 from askew.errors import AskewError, Malformed, ParameterError, ServerFailed, TooSlow, Unreachable
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import SystemBits
@@ -77,7 +77,9 @@ async def is_too_slow(answer: Awaitable[object]) -> None:
 @pytest.fixture
 def query(pair: Pair) -> Query:
     return Query(
-        Signal(pair.card.space.version, LatticeLaplace(11, 1024), (-1200, 300)), 4, edition=FIRST
+        Signal(pair.card.space.version, LatticeLaplace(11, 1024), (-1200, 300)),
+        4,
+        catalog_date=FIRST,
     )
 
 
@@ -151,7 +153,7 @@ def test_a_target_that_is_not_host_and_port_is_refused(target: str) -> None:
 
 async def test_no_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted bug: letting gRPC obey http_proxy, whose owner would see when the device asks."""
-    piece = pb.GetHeldResponse(data=b"a piece").SerializeToString()
+    piece = pb.GetCatalogFileResponse(data=b"a piece").SerializeToString()
 
     async def answer(_: bytes, __: Context) -> bytes:
         return piece
@@ -161,10 +163,10 @@ async def test_no_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPat
         monkeypatch.setenv("http_proxy", f"http://{proxy}")
         handler: grpc.RpcMethodHandler[Any, Any] = grpc.unary_unary_rpc_method_handler(answer)
         async with (
-            serving(GetHeld=handler) as address,
+            serving(GetCatalogFile=handler) as address,
             GrpcTransport(address, LONG) as transport,
         ):
-            assert await transport.held(FIRST, Part.WHOLE, 0) == b"a piece"
+            assert await transport.piece(FIRST, Part.WHOLE, 0) == b"a piece"
 
 
 async def test_success_without_a_message_is_a_bad_answer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,24 +220,24 @@ async def test_an_answer_that_never_comes_is_too_slow(pair: Pair, query: Query) 
 
 async def test_a_piece_that_never_comes_is_too_slow() -> None:
     async with (
-        serving(GetHeld=grpc.unary_unary_rpc_method_handler(never)) as target,
+        serving(GetCatalogFile=grpc.unary_unary_rpc_method_handler(never)) as target,
         GrpcTransport(target, SOON) as network,
     ):
-        await is_too_slow(network.held(FIRST, Part.WHOLE, 0))
+        await is_too_slow(network.piece(FIRST, Part.WHOLE, 0))
 
 
 async def test_a_piece_larger_than_any_is_refused() -> None:
     """Planted bug: keeping whatever one reply brings."""
 
     async def endless(_: bytes, __: Context) -> bytes:
-        return pb.GetHeldResponse(data=bytes(PIECE_BYTES + 1)).SerializeToString()
+        return pb.GetCatalogFileResponse(data=bytes(PIECE_BYTES + 1)).SerializeToString()
 
     async with (
-        serving(GetHeld=grpc.unary_unary_rpc_method_handler(endless)) as target,
+        serving(GetCatalogFile=grpc.unary_unary_rpc_method_handler(endless)) as target,
         GrpcTransport(target, LONG) as network,
     ):
         with pytest.raises(Malformed, match="too large"):
-            await network.held(FIRST, Part.WHOLE, 0)
+            await network.piece(FIRST, Part.WHOLE, 0)
 
 
 class Flaky:
@@ -300,7 +302,7 @@ async def test_a_retry_says_no_more_of_the_device_than_the_first_call(
 
 
 CALLS: dict[str, Callable[[GrpcTransport], Awaitable[object]]] = {
-    "GetHeld": lambda network: network.held(FIRST, Part.WHOLE, 0),
+    "GetCatalogFile": lambda network: network.piece(FIRST, Part.WHOLE, 0),
     "GetModelCard": lambda network: network.metric_card(),
 }
 

@@ -1,4 +1,4 @@
-"""What a device holds is read from its shelf, and what was just checked is not read again."""
+"""What a device holds is read from its cache, and what was just checked is not read again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from askew.protocol.utility_table import DEVICE_BYTES
-from askew_client.catalog.cache import Shelf
+from askew_client.catalog.cache import CatalogCache
 from askew_client.transport import held
 from askew_client.transport.held import KeptLibrary
 from askew_client.transport.in_process import LocalTransport
@@ -33,10 +33,10 @@ async def test_a_body_is_read_once_when_it_is_fetched_and_once_when_it_is_found(
 
     monkeypatch.setattr(held, "_read", counted)
     source = LocalTransport(pair.card, pair.catalog)
-    library = KeptLibrary.on(Shelf(tmp_path), source, DEVICE_BYTES)
-    first = await library.holding(TODAY)
+    library = KeptLibrary.on(CatalogCache(tmp_path), source, DEVICE_BYTES)
+    first = await library.cached(TODAY)
     assert len(bodies) == 1
-    again = await library.holding(TODAY)
+    again = await library.cached(TODAY)
     assert len(bodies) == 2
     assert again.catalog is not first.catalog  # nothing of it is kept here
     assert again.catalog.version == first.catalog.version

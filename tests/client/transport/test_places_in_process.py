@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from askew.catalog.editions import FIRST
-from askew.catalog.held_file import Part
+from askew.catalog.calendar import FIRST
+from askew.catalog.catalog_file import Part
 from askew.catalog.listing import Listing
 from askew.errors import NotFound, OtherKind, OutOfRange
 from askew.noise.randomness import SystemBits
@@ -84,7 +84,7 @@ async def test_what_the_card_does_not_allow_is_refused(server: LocalPlaces) -> N
     with pytest.raises(NotFound):
         await server.retrieve(question(5, "casinos"), server.card)
     with pytest.raises(OtherKind):
-        await server.held(FIRST, Part.WHOLE, 0)
+        await server.piece(FIRST, Part.WHOLE, 0)
 
 
 def test_the_map_names_large_towns_of_every_continent() -> None:

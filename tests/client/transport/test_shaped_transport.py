@@ -19,19 +19,19 @@ from raised import raised
 from small_map import GERMANY, NearServer, made_card
 from virtual_time import VirtualSelector, in_virtual_time
 
-from askew.catalog.editions import edition_of
+from askew.catalog.calendar import catalog_date_of
 from askew.errors import (
     BudgetExceeded,
+    CacheError,
     ConnectionOpen,
     Malformed,
     NotReady,
-    ShelfError,
     StaleSpace,
     Unreachable,
 )
 from askew.noise.randomness import SystemBits
 from askew.spaces.map import MapSpace, Position
-from askew_client.catalog.cache import Shelf
+from askew_client.catalog.cache import CatalogCache
 from askew_client.catalog.source import date_of
 from askew_client.device import nearby as near
 from askew_client.device import present
@@ -91,9 +91,9 @@ class Line:
         self.meanwhile()
         return self.spoil(await self.server.call(method, request))
 
-    async def held(self, edition: int, part: Any, start: int) -> bytes:
+    async def piece(self, catalog_date: int, part: Any, start: int) -> bytes:
         self.note("held")
-        return await self.server.held(edition, part, start)
+        return await self.server.piece(catalog_date, part, start)
 
     def gaps(self) -> list[float]:
         """From the end of each connection to the start of the next."""
@@ -110,7 +110,7 @@ def companion(
     pair: Pair, line: Line, directory: Path, profile: ProfileStore | None = None
 ) -> Device:
     network = shaped(line)
-    library = KeptLibrary.on(Shelf(directory / "held"), network.source, 10**6, network)
+    library = KeptLibrary.on(CatalogCache(directory / "held"), network.source, 10**6, network)
     return Device(
         network,
         SETTINGS,
@@ -290,7 +290,7 @@ def test_files_are_fetched_at_the_moment_too_whoever_has_them(pair: Pair, line: 
                 await asyncio.sleep(work)
                 async with network.source as source:
                     began.append(asyncio.get_running_loop().time())
-                    await source.held(4, "whole", 0)  # type: ignore[arg-type]
+                    await source.piece(4, "whole", 0)  # type: ignore[arg-type]
             async with network.turn():
                 await asyncio.sleep(work)
                 async with network.connected(line):
@@ -311,7 +311,7 @@ def test_a_look_at_the_calendar_fetches_at_the_moment(
 
     async def play() -> None:
         await device.titles.ask()
-        await device._library.forget(edition_of((TODAY - date_of(0)).days))
+        await device._library.forget(catalog_date_of((TODAY - date_of(0)).days))
         await device.titles.refresh()
 
     in_virtual_time(play, clock)
@@ -478,7 +478,7 @@ def nearby(
     server: NearServer, line: Line, directory: Path, profile: ProfileStore | None = None
 ) -> Device:
     network = shaped(line)
-    library = KeptLibrary.on(Shelf(directory / "held"), network.source, 10**6, network)
+    library = KeptLibrary.on(CatalogCache(directory / "held"), network.source, 10**6, network)
     return Device(
         network,
         SETTINGS,
@@ -614,10 +614,10 @@ def test_an_unnamed_spot_that_waits_is_not_lost_by_a_question_that_is_refused(
 def test_what_was_refused_is_said_though_another_program_keeps_it_from_being_forgotten(
     pair: Pair, line: Line, places: NearServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Planted bug: an error of the shelf that ends the program in place of the problem."""
+    """Planted bug: an error of the cache that ends the program in place of the problem."""
 
     async def busy(*_: object) -> None:
-        raise ShelfError("another program is fetching what this device holds; wait")
+        raise CacheError("another program is fetching what this device holds; wait")
 
     monkeypatch.setattr(KeptLibrary, "forget", busy)
     monkeypatch.setattr(KeptLibrary, "forget_metric_card", busy)

@@ -18,14 +18,14 @@ from textual.widget import Widget
 from textual.worker import Worker
 
 from askew.catalog.catalog import Catalog
-from askew.catalog.held_file import Part
+from askew.catalog.catalog_file import Part
 from askew.errors import AskewError
 from askew.noise.randomness import RandomBits, SystemBits
 from askew.protocol.model_card import Card, ModelCard, ServingRule
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew.protocol.utility_table import UtilityTable
-from askew.wire.held import held_files
+from askew.wire.catalog_file import catalog_files
 from askew_client.device.device import Device
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.config import ConfigFile, configured, read_file
@@ -66,17 +66,17 @@ class Network(LocalTransport):
     def serve(self, rule: ServingRule) -> None:
         """Name another rule in the card; answers stay those of the rule of before."""
         self._card = replace(self._card, rule=rule)
-        self._files = held_files(self._card, self._catalog)
+        self._files = catalog_files(self._card, self._catalog)
 
     def propose(self, table: UtilityTable) -> None:
         """Have another table in the card."""
         self.become(replace(self._card, utility_table=table), self._catalog)
 
-    async def held(self, edition: int, part: Part, start: int) -> bytes:
+    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:
         """What is held, unless nobody is there."""
         if self.unreachable is not None:
             raise self.unreachable
-        return await super().held(edition, part, start)
+        return await super().piece(catalog_date, part, start)
 
     async def retrieve(self, query: Query, card: Card) -> Slate:
         """The answer, a failure, or silence for ever."""

@@ -161,8 +161,8 @@ async def test_a_month_that_ends_after_the_price_was_shown_is_charged_on_a_yes_a
 async def test_an_edition_that_turns_a_free_answer_into_a_signal_is_shown_first(
     rated: DeviceWorld,
 ) -> None:
-    """The app said "Nothing leaves this device", a timer fetched an edition, and one key charged.
-    Planted bug: a price that is asked for and taken with the same key.
+    """The app said "Nothing leaves this device", a timer fetched a catalog date, and one key
+    charged. Planted bug: a price that is asked for and taken with the same key.
     """
     rated.settings = replace(SETTINGS, mode="auto")
     async with rated.opened(size=(120, 40)) as person:

@@ -57,7 +57,7 @@ class Town(Network):
 
     def __init__(self, card: ModelCard, catalog: Catalog, places: LocalPlaces) -> None:
         super().__init__(card, catalog)
-        self.places, self.met = places, 0
+        self.places, self.received = places, 0
 
     def card_for(self, collection: str) -> Card:
         """Only places have collections."""
@@ -65,7 +65,7 @@ class Town(Network):
 
     async def metric_card(self) -> MetricCard:
         """The card of the places, unless nobody is there."""
-        self.met += 1
+        self.received += 1
         if self.unreachable is not None:
             raise self.unreachable
         return self.places.card
@@ -151,7 +151,7 @@ async def test_one_key_asks_and_the_results_stand_in_the_persons_own_order(at_ho
     sent = query.signal.position()
     assert (query.k, (sent.latitude, sent.longitude)) == (5, place.sent)
     assert spent(at_home) == before
-    assert at_home.network.met == 1
+    assert at_home.network.received == 1
 
 
 async def test_other_preferences_rank_anew_and_nothing_is_sent_for_them(at_home: Near) -> None:
@@ -298,7 +298,7 @@ async def test_who_is_not_there_is_said_and_a_question_under_way_stops(at_home: 
 async def test_a_server_of_places_alone_is_called_that_and_not_hostile(at_home: Near) -> None:
     """Planted bug: "the server's answer was refused", of a server that Near can ask."""
 
-    at_home.network.held = at_home.network.places.held  # type: ignore[method-assign]
+    at_home.network.piece = at_home.network.places.piece  # type: ignore[method-assign]
     async with at_home.opened() as person:
         assert not person.shows("refused")
         await person.press("a")

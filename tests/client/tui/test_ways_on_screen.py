@@ -11,9 +11,9 @@ import pytest
 from client.tui.person import SETTINGS, DeviceWorld
 from textual.widgets import Input
 
-from askew.catalog.held_file import Part
+from askew.catalog.catalog_file import Part
 from askew.protocol.utility_table import ModeUtility, ServingMode, UtilityTable
-from askew.wire.held import held_files
+from askew.wire.catalog_file import catalog_files
 from askew_client.device.quoting import IN_PROCESS
 from askew_client.settings.config import read_file
 from askew_client.settings.consent import consents_of
@@ -34,12 +34,12 @@ def whole(device: DeviceWorld) -> DeviceWorld:
 
 @pytest.fixture
 def thin(pair: Pair, tmp_path: Path) -> DeviceWorld:
-    """It goes by itself, holds four of twelve films, and its server proposes what is dear."""
+    """It goes by itself, holds four of twelve films, and its server proposes payloads."""
     catalog = replace(pair.catalog, shared_slate=tuple(range(6)))
     table = UtilityTable((DEAR,), 0)
-    card = replace(pair.card, catalog_version=catalog.version, n_starter=4, utility_table=table)
+    card = replace(pair.card, catalog_version=catalog.version, n_default=4, utility_table=table)
     device = DeviceWorld(card, catalog, tmp_path)
-    room = len(held_files(card, catalog)[Part.STARTER])
+    room = len(catalog_files(card, catalog)[Part.DEFAULT])
     device.settings = replace(SETTINGS, mode="auto", byte_budget=room)
     return device
 

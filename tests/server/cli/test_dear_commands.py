@@ -1,4 +1,6 @@
-"""Dear items, as an operator makes them: slates by their vectors, and a folder of payloads."""
+"""Items with payloads, as an operator makes them: slates by their vectors, and a folder of
+payloads.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ import numpy as np
 import pytest
 
 from askew.protocol.utility_table import ServingMode
-from askew.spaces.buckets import Meanings
+from askew.spaces.buckets import SlateCodebook
 from askew_server.taste.model import artifact, item_model
 
 Run = Callable[..., int]
@@ -47,11 +49,11 @@ def train(run: Run, ratings: Path, out: Path, *more: object) -> int:
 def test_a_model_of_articles_is_trained_and_updated(
     tmp_path: Path, run: Run, ratings: Path, pages: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    dear = ("--dear", "--prior-cohort", "readers", "--payloads", pages)
+    dear = ("--has-payloads", "--prior-cohort", "readers", "--payloads", pages)
     assert train(run, ratings, tmp_path / "m1", *dear) == 0
     shown = capsys.readouterr().out
     model = artifact.load(tmp_path / "m1")
-    assert isinstance(slates := model.card.space.buckets, Meanings)
+    assert isinstance(slates := model.card.space.buckets, SlateCodebook)
     assert f"slates     {len(slates)} of 2 items, whose vectors devices hold" in shown
     assert model.card.utility_table is not None
     assert (
@@ -74,7 +76,7 @@ def test_a_model_of_articles_is_trained_and_updated(
 def test_without_a_prior_there_is_nobody_to_choose_slates_for(
     tmp_path: Path, run: Run, ratings: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert train(run, ratings, tmp_path / "m1", "--dear") == 2
+    assert train(run, ratings, tmp_path / "m1", "--has-payloads") == 2
     assert "slates are chosen for its people" in capsys.readouterr().err
     assert not (tmp_path / "m1").exists()
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import static_host
 
-from askew.catalog.held_file import HEAD_BYTES, Part
-from askew.wire.held import held_files
-from askew_client.catalog.cache import Shelf
+from askew.catalog.catalog_file import HEAD_BYTES, Part
+from askew.wire.catalog_file import catalog_files
+from askew_client.catalog.cache import CatalogCache
 from askew_client.catalog.https import HttpsSource
 from askew_client.transport.held import KeptLibrary
 from askew_server.taste.model import artifact
@@ -26,7 +26,7 @@ def bytes_of(site: Path) -> dict[str, bytes]:
 
 
 def expected(model: ItemModel, day: str) -> dict[str, bytes]:
-    files = held_files(model.card, model.catalog)
+    files = catalog_files(model.card, model.catalog)
     return {f"{day}.{part}": file for part, file in files.items()}
 
 
@@ -34,15 +34,15 @@ async def test_what_is_published_is_what_a_device_holds(
     tmp_path: Path, directory: Path, run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
     site, model = tmp_path / "site", artifact.load(directory)
-    assert run("publish", "--model", directory, "--edition", "2026-11-23", "--out", site) == 0
+    assert run("publish", "--model", directory, "--catalog-date", "2026-11-23", "--out", site) == 0
     shown = capsys.readouterr().out
     files = bytes_of(site)
     assert files == expected(model, "2026-11-23")
     assert all(f"{name}  {len(file):,} bytes\n" in shown for name, file in files.items())
     with static_host.serving({f"/{name}": file for name, file in files.items()}) as host:
         async with HttpsSource(host.base, 5.0, static_host.trust()) as source:
-            shelf = Shelf.of(tmp_path / "held", "server:1")
-            held = await KeptLibrary.on(shelf, source, 10**6).holding(MONDAY)
+            cache = CatalogCache.of(tmp_path / "held", "server:1")
+            held = await KeptLibrary.on(cache, source, 10**6).cached(MONDAY)
     assert held.card == model.card
     assert held.catalog.version == model.catalog.version
     assert held.size == len(files[f"2026-11-23.{Part.WHOLE}"])
@@ -53,7 +53,7 @@ def test_an_edition_is_written_again_as_it_was_and_never_changed(
 ) -> None:
     """Devices that fetched half of it would get another half."""
     site = tmp_path / "site"
-    command = ("publish", "--model", directory, "--edition", "2026-11-23", "--out", site)
+    command = ("publish", "--model", directory, "--catalog-date", "2026-11-23", "--out", site)
     assert run(*command) == 0
     before = bytes_of(site)
     assert run(*command) == 0
@@ -61,7 +61,7 @@ def test_an_edition_is_written_again_as_it_was_and_never_changed(
     path = site / "2026-11-23.whole"
     path.write_bytes(before[path.name][:-1])
     assert run(*command) == 1
-    assert "an edition never changes" in capsys.readouterr().err
+    assert "a catalog date never changes" in capsys.readouterr().err
     assert len(path.read_bytes()) == len(before[path.name]) - 1
 
 
@@ -70,7 +70,7 @@ def test_the_next_edition_lies_beside_the_last_one(
 ) -> None:
     site, model = tmp_path / "site", artifact.load(directory)
     for day in ("2026-11-23", "2026-11-30"):
-        assert run("publish", "--model", directory, "--edition", day, "--out", site) == 0
+        assert run("publish", "--model", directory, "--catalog-date", day, "--out", site) == 0
     assert bytes_of(site) == expected(model, "2026-11-23") | expected(model, "2026-11-30")
 
 
@@ -80,7 +80,7 @@ def test_a_day_that_is_no_monday_is_refused_before_the_model_is_read(
 ) -> None:
     """Nobody would ever look for it."""
     nowhere = tmp_path / "nowhere"
-    command = ("publish", "--model", nowhere, "--edition", day, "--out", tmp_path / "site")
+    command = ("publish", "--model", nowhere, "--catalog-date", day, "--out", tmp_path / "site")
     assert run(*command) != 0
     assert "a Monday" in capsys.readouterr().err
     assert not (tmp_path / "site").exists()
@@ -90,7 +90,7 @@ def test_a_site_that_cannot_be_written_is_named(
     tmp_path: Path, directory: Path, run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "site").write_text("a file")
-    command = ("publish", "--model", directory, "--edition", "2026-11-23")
+    command = ("publish", "--model", directory, "--catalog-date", "2026-11-23")
     assert run(*command, "--out", tmp_path / "site") == 1
     assert "cannot be written" in capsys.readouterr().err
 
@@ -98,6 +98,6 @@ def test_a_site_that_cannot_be_written_is_named(
 def test_a_head_is_the_first_piece_of_every_file(directory: Path) -> None:
     """Static hosts send it by a range."""
     model = artifact.load(directory)
-    for file in held_files(model.card, model.catalog).values():
+    for file in catalog_files(model.card, model.catalog).values():
         assert file[:8] == b"askewhld"
         assert int.from_bytes(file[8:16], "little") == len(file) - HEAD_BYTES

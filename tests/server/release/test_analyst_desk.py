@@ -197,11 +197,11 @@ def test_one_question_is_counted_at_a_time(ledger: Ledger) -> None:
 
     Whoever counts waits for a second one to come, who without the lock does.
     """
-    meeting, met = Barrier(2), []
+    receiving, met = Barrier(2), []
 
     def count(_: CountingTask) -> TopCounts:
         with suppress(BrokenBarrierError):
-            meeting.wait(timeout=0.3)
+            receiving.wait(timeout=0.3)
             met.append("two at a time")
         return COUNTS
 

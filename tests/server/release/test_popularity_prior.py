@@ -59,8 +59,8 @@ def test_released_items_come_first_and_the_former_slate_fills_up(
 
 
 def test_what_every_device_holds_already_is_not_shown_again() -> None:
-    """Planted bug: starter items in a slate that is for what they lack."""
-    card, lacking = replace(CARD, n_starter=2), replace(CATALOG, shared_slate=(5, 3, 2))
+    """Planted bug: default items in a slate that is for what they lack."""
+    card, lacking = replace(CARD, n_default=2), replace(CATALOG, shared_slate=(5, 3, 2))
     _, catalog, missed = with_popularity(card, lacking, release("Heat", "Solaris (1972)"))
     assert (catalog.shared_slate, missed) == ((2, 5, 3), 0)
 

@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 from small_collections import small_map
 
-from askew.catalog.editions import FIRST, LONGEST_DELAY, PERIOD, edition_of, is_edition, last_day
+from askew.catalog.calendar import (
+    FIRST,
+    LONGEST_DELAY,
+    PERIOD,
+    catalog_date_of,
+    is_catalog_date,
+    last_day,
+)
 from askew.errors import ParameterError, StaleSpace
 from askew_server.retrieval.served import serving_of
 from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
@@ -26,22 +33,24 @@ def holder(today: int, *days: int) -> tuple[SnapshotHolder, list[Snapshot]]:
     return SnapshotHolder(*versions, today=lambda: today), versions
 
 
-def found(today: int, edition: int, *days: int) -> int | None:
+def found(today: int, catalog_date: int, *days: int) -> int | None:
     held, versions = holder(today, *days)
     try:
-        return versions.index(held.at(edition))
+        return versions.index(held.at(catalog_date))
     except StaleSpace:
         return None
 
 
 def test_days_belong_to_their_monday() -> None:
-    assert [edition_of(MONDAY + day) for day in range(-1, 8)] == [
+    assert [catalog_date_of(MONDAY + day) for day in range(-1, 8)] == [
         MONDAY - PERIOD,
         *[MONDAY] * 7,
         MONDAY + PERIOD,
     ]
-    assert [edition_of(day) for day in (-1, 0, FIRST)] == [FIRST] * 3  # a clock that was never set
-    assert [is_edition(day) for day in (0, FIRST - PERIOD, FIRST, FIRST + 1)] == [
+    assert [catalog_date_of(day) for day in (-1, 0, FIRST)] == [
+        FIRST
+    ] * 3  # a clock that was never set
+    assert [is_catalog_date(day) for day in (0, FIRST - PERIOD, FIRST, FIRST + 1)] == [
         False,
         False,
         True,
@@ -71,12 +80,12 @@ def test_an_old_version_is_answered_for_a_week_and_the_longest_delay_more() -> N
 
 
 @pytest.mark.parametrize(
-    "edition",
+    "catalog_date",
     [0, FIRST - PERIOD, MONDAY + 1, MONDAY + PERIOD, 2**32 - 4],
     ids=["none", "before the calendar", "no monday", "to come", "far away"],
 )
-def test_a_day_that_names_no_version_is_stale(edition: int) -> None:
-    assert found(MONDAY + 3, edition, FIRST) is None
+def test_a_day_that_names_no_version_is_stale(catalog_date: int) -> None:
+    assert found(MONDAY + 3, catalog_date, FIRST) is None
 
 
 def test_a_clock_that_is_hours_ahead_is_let_be() -> None:

@@ -15,7 +15,7 @@ from small_world import made_buckets, made_card, made_catalog, made_encoder, mad
 from wire.hostility import altered
 from wire.test_hostile_bytes import BUCKET_REQUESTS, REQUESTS
 
-from askew.catalog.editions import FIRST, PERIOD
+from askew.catalog.calendar import FIRST, PERIOD
 from askew.errors import NotFound, OutOfRange, StaleSpace, WireError
 from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
 from askew.noise.randomized_response import ODDS_BITS, RandomizedResponse
@@ -105,7 +105,7 @@ def in_full(asking: RetrievalService, request: bytes) -> bytes | type[WireError]
 
 def request_of(mechanism: Mechanism, values: tuple[int, ...], k: int = K) -> bytes:
     signal = Signal(PLAIN.card.space.version, mechanism, values)
-    return query_to_bytes(Query(signal, k, edition=FIRST))
+    return query_to_bytes(Query(signal, k, catalog_date=FIRST))
 
 
 def at_its_center(request: bytes) -> bytes:
@@ -167,9 +167,9 @@ HOSTILE: dict[str, Hostile] = {
     **{name: (BY_POINT, *case) for name, case in REQUESTS.items()},
     **{f"{name}, by bucket": (BY_BUCKET, *case) for name, case in BUCKET_REQUESTS.items()},
     "a collection": (BY_POINT, "collection", "elsewhere", NotFound),
-    "a Tuesday": (BY_POINT, "edition", FIRST + 1, StaleSpace),
-    "a Monday that has not come": (BY_POINT, "edition", TODAY + 2 * PERIOD, StaleSpace),
-    "no edition, by bucket": (BY_BUCKET, "edition", 0, StaleSpace),
+    "a Tuesday": (BY_POINT, "catalog_date", FIRST + 1, StaleSpace),
+    "a Monday that has not come": (BY_POINT, "catalog_date", TODAY + 2 * PERIOD, StaleSpace),
+    "no catalog date, by bucket": (BY_BUCKET, "catalog_date", 0, StaleSpace),
     "k = 21 of 20": (BY_POINT, "k", 21, OutOfRange),
 }
 del HOSTILE["k = 6 of 5 items"]  # here are forty
@@ -196,7 +196,7 @@ requests = st.builds(
     ),
     values=st.lists(st.one_of(near, numbers), min_size=1, max_size=3),
     collection=st.sampled_from(["", "", "", "elsewhere"]),
-    edition=st.sampled_from([FIRST, FIRST, FIRST, TODAY, 0, 5, 2**32 - 1]),
+    catalog_date=st.sampled_from([FIRST, FIRST, FIRST, TODAY, 0, 5, 2**32 - 1]),
 )
 by_bucket = st.builds(
     pb.RetrieveRequest,
@@ -207,7 +207,7 @@ by_bucket = st.builds(
         odds=st.sampled_from([int(BUCKETS.odds * 2**ODDS_BITS)] * 2 + [0, 2**33, 2**64 - 1]),
     ),
     values=st.lists(st.integers(-1, 5), min_size=0, max_size=2),
-    edition=st.sampled_from([FIRST, FIRST, 0]),
+    catalog_date=st.sampled_from([FIRST, FIRST, 0]),
 )
 
 
@@ -243,12 +243,14 @@ def test_each_version_answers_from_its_own_tables() -> None:
     )
     request = request_of(POINTS, (300, 300))
     replies = {
-        edition: asked(both, altered(pb.RetrieveRequest.FromString(request), "edition", edition))
-        for edition in (FIRST, monday)
+        catalog_date: asked(
+            both, altered(pb.RetrieveRequest.FromString(request), "catalog_date", catalog_date)
+        )
+        for catalog_date in (FIRST, monday)
     }
     versions = {
-        edition: pb.RetrieveResponse.FromString(reply).catalog_version.hex()
-        for edition, reply in replies.items()
+        catalog_date: pb.RetrieveResponse.FromString(reply).catalog_version.hex()
+        for catalog_date, reply in replies.items()
         if isinstance(reply, bytes)
     }
     assert versions == {FIRST: RETRIEVER.catalog.version, monday: later.version}

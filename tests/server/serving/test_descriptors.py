@@ -14,8 +14,8 @@ from contextlib import asynccontextmanager, contextmanager
 
 import pytest
 
-from askew.catalog.editions import FIRST
-from askew.catalog.held_file import Part
+from askew.catalog.calendar import FIRST
+from askew.catalog.catalog_file import Part
 from askew.errors import Unreachable
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.transport import grpc as grpc_transport
@@ -48,8 +48,8 @@ class Pieces:
 
     @property
     def methods(self) -> Mapping[str, Answer]:
-        piece = pb.GetHeldResponse(data=b"a piece").SerializeToString()
-        return {"GetHeld": lambda _, __: piece}
+        piece = pb.GetCatalogFileResponse(data=b"a piece").SerializeToString()
+        return {"GetCatalogFile": lambda _, __: piece}
 
 
 @asynccontextmanager
@@ -105,7 +105,7 @@ def ends(connection: socket.socket) -> bool:
 
 async def piece_of(port: int) -> bytes:
     async with GrpcTransport(f"127.0.0.1:{port}", PATIENCE) as network:
-        return await network.held(FIRST, Part.WHOLE, 0)
+        return await network.piece(FIRST, Part.WHOLE, 0)
 
 
 async def test_one_address_with_all_connections_does_not_shut_others_out() -> None:

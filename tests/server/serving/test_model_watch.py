@@ -16,7 +16,7 @@ import grpc.aio
 import pytest
 from small_collections import small_map
 
-from askew.catalog.editions import FIRST, LONGEST_DELAY, PERIOD, last_day
+from askew.catalog.calendar import FIRST, LONGEST_DELAY, PERIOD, last_day
 from askew.errors import ArtifactError, StaleSpace
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.model_card import ModelCard
@@ -32,7 +32,7 @@ from askew_server.serving.retrieval import RetrievalService
 from askew_server.serving.settings import ServerConfig
 from askew_server.taste.model import artifact
 from askew_server.taste.model.item_model import ItemModel
-from askew_server.taste.model.mondays import text_of_edition, versions_in
+from askew_server.taste.model.mondays import text_of_date, versions_in
 
 Call = grpc.aio.UnaryUnaryMultiCallable[bytes, bytes]
 PATIENCE = 30  # seconds; only ever waited for by a server that does not do what it should
@@ -86,10 +86,10 @@ class Shop:
     def look(self, *, at_once: bool = True) -> None:
         self.watch.look(at_once)
 
-    def serves(self, edition: int) -> str:
+    def serves(self, catalog_date: int) -> str:
         """The source of what answers a Monday; nothing where it is refused."""
         try:
-            return source_of(self.holder.at(edition))
+            return source_of(self.holder.at(catalog_date))
         except StaleSpace:
             return ""
 
@@ -106,7 +106,7 @@ def put(model: ItemModel, place: Path, source: str = "", payload: bytes = b"") -
 
 
 def name(day: int) -> str:
-    return text_of_edition(day)
+    return text_of_date(day)
 
 
 @pytest.fixture
@@ -351,7 +351,7 @@ async def test_no_call_fails_while_models_are_swapped_and_no_reply_mixes_two(
     shop = Shop(folder)
     noise = LatticeLaplace.for_epsilon(Fraction(4))
     signal = Signal(model.card.space.version, noise, (0,) * model.card.space.dimension)
-    request = query_to_bytes(Query(signal, 4, edition=MONDAY))
+    request = query_to_bytes(Query(signal, 4, catalog_date=MONDAY))
     server, seen = RunningServer([shop.service], ServerConfig()), set[bytes]()
     done = asyncio.Event()
 

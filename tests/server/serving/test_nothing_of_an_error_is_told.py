@@ -108,7 +108,9 @@ def services_of(kind: Callable[[], Exception], folder: Path) -> list[Service]:
 REQUESTS: dict[str, bytes] = {
     "Retrieval/Retrieve": retrieval_pb2.RetrieveRequest(k=3).SerializeToString(),
     "Retrieval/GetModelCard": b"",
-    "Retrieval/GetHeld": retrieval_pb2.GetHeldRequest(edition=20780).SerializeToString(),
+    "Retrieval/GetCatalogFile": retrieval_pb2.GetCatalogFileRequest(
+        catalog_date=20780
+    ).SerializeToString(),
     "Popularity/GetRelease": popular.charge_to_bytes(1),
     "Popularity/ListReleases": popular.page_request_to_bytes("films"),
     "Analyst/TopK": popular.question_to_bytes(TopKQuestion("films", 1, "key")),

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from askew.catalog.editions import PERIOD, edition_of
+from askew.catalog.calendar import PERIOD, catalog_date_of
 from askew.errors import ParameterError
 from askew_server.serving import process
 from askew_server.serving.grpc_server import RunningServer
 from askew_server.serving.process import serve
 from askew_server.serving.settings import Metrics, ServerConfig
-from askew_server.taste.model.mondays import text_of_edition, today
+from askew_server.taste.model.mondays import text_of_date, today
 
 Run = Callable[..., int]
 PATIENCE = 30  # seconds; only ever waited for by a server that does not do what it should
@@ -106,7 +106,7 @@ def test_an_operator_is_warned_where_every_device_will_be_refused(
     run: Run, directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Planted bug: a version to come that is served alone, without a word."""
-    now, coming = (text_of_edition(edition_of(today()) + each) for each in (0, PERIOD))
+    now, coming = (text_of_date(catalog_date_of(today()) + each) for each in (0, PERIOD))
     assert run("serve", "--model", f"{directory}@{coming}") == 0
     assert capsys.readouterr().err == (
         f"askew-server: no model is in force before {coming}; until then every device is refused\n"

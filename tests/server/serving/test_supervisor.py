@@ -65,8 +65,8 @@ class Stage:
         self._told.bind(str(folder / "told"))
 
         command = [sys.executable, "-I", "-S", "-c", PLAYED, str(folder)]
-        keeper = Supervisor(command, processes, grace, self.said.put_nowait, lambda _: 0.0)
-        self.running = asyncio.create_task(keeper.run(self.announced.put_nowait, self.stop))
+        sync = Supervisor(command, processes, grace, self.said.put_nowait, lambda _: 0.0)
+        self.running = asyncio.create_task(sync.run(self.announced.put_nowait, self.stop))
 
     async def told(self) -> tuple[str, int, int]:
         """What the next process says, its number and its id."""

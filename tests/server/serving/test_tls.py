@@ -19,8 +19,8 @@ import grpc
 import pytest
 from cryptography import x509
 
-from askew.catalog.editions import FIRST
-from askew.catalog.held_file import Part
+from askew.catalog.calendar import FIRST
+from askew.catalog.catalog_file import Part
 from askew.errors import AccessError, ParameterError, Unreachable
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.demo.server import wait_until_healthy
@@ -58,8 +58,8 @@ class Pieces:
 
     @property
     def methods(self) -> Mapping[str, Answer]:
-        piece = pb.GetHeldResponse(data=b"a piece").SerializeToString()
-        return {"GetHeld": lambda _, __: piece}
+        piece = pb.GetCatalogFileResponse(data=b"a piece").SerializeToString()
+        return {"GetCatalogFile": lambda _, __: piece}
 
 
 @asynccontextmanager
@@ -74,7 +74,7 @@ async def serving(tls: Tls | None, told: io.StringIO | None = None) -> AsyncIter
 
 
 async def piece_of(network: GrpcTransport) -> bytes:
-    return await network.held(FIRST, Part.WHOLE, 0)
+    return await network.piece(FIRST, Part.WHOLE, 0)
 
 
 async def one_line_of(call: Awaitable[object]) -> str:

@@ -44,13 +44,13 @@ if TYPE_CHECKING:
 from askew_client.tui.screens.near_work import (
     Kept,
     Looked,
-    Met,
     Ordered,
     Outlook,
     PlaceDraft,
     PlacesRead,
     Priced,
     Ranked,
+    ReceivedItems,
     forget_place,
     keep_place,
     outlook_of,
@@ -155,7 +155,7 @@ class NearScreen(FrameScreen):
     async def meet(self, device: Device) -> None:
         """Bring the collections of the server."""
         found = await outcome_of(device.nearby.connect())
-        self.post_message(Met(found if isinstance(found, Problem) else found.collections))
+        self.post_message(ReceivedItems(found if isinstance(found, Problem) else found.collections))
 
     @work(exclusive=True, group="look")
     async def look(self, name: str, level: str, k: int, *, what_if: bool) -> None:
@@ -229,7 +229,7 @@ class NearScreen(FrameScreen):
         """A catalog is no matter here, but a new try to connect is one for this screen too."""
         self.catch_up()
 
-    def on_met(self, message: Met) -> None:
+    def on_met(self, message: ReceivedItems) -> None:
         """Offer the collections."""
         if isinstance(message.outcome, Problem):
             self.query_one(Notice).tell(message.outcome)

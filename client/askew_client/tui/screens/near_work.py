@@ -191,7 +191,7 @@ class PlacesRead(Message):
 
 
 @dataclass(repr=False)
-class Met(Message):
+class ReceivedItems(Message):
     """The collections of the server, or why there are none."""
 
     outcome: tuple[CollectionCard, ...] | Problem

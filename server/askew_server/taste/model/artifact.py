@@ -30,7 +30,7 @@ from askew.catalog.item import Item
 from askew.errors import ArtifactError, WireError
 from askew.protocol.model_card import COVERS, ModelCard, ServingRule
 from askew.protocol.utility_table import UtilityTable
-from askew.spaces.buckets import Buckets, Meanings
+from askew.spaces.buckets import Buckets, SlateCodebook
 from askew.spaces.encoder import Encoder
 from askew.spaces.item_codes import encode, encode_boosts
 from askew.spaces.vectors import FeatureSpace, RatingScale
@@ -101,7 +101,7 @@ class SpaceFields(Strict, frozen=True):
         slates = [arrays[n] for n in ("slate_vectors", "slate_boosts") if n in arrays]
         if 1 in {len(linear), len(slates)} or (linear and slates):
             raise ArtifactError("buckets need directions and biases, or slates vectors and boosts")
-        buckets = Meanings(*slates) if slates else Buckets(*linear) if linear else None
+        buckets = SlateCodebook(*slates) if slates else Buckets(*linear) if linear else None
         return FeatureSpace(
             RatingScale(*self.rating_scale), encoder, arrays["scales"], buckets, self.metric
         )
@@ -117,7 +117,7 @@ class CardFields(SignedCard, frozen=True, kw_only=True):
     source: str
     simulated: bool
     max_slate_size: Count
-    n_starter: Count
+    n_default: Count
     guarantee_covers: str
     rule: ServingRule
     shapes: dict[str, list[Count]]
@@ -141,7 +141,7 @@ class CardFields(SignedCard, frozen=True, kw_only=True):
         if catalog.vectors.shape[1] != space.ranking_dimension:
             raise ArtifactError("the catalog has another ranking dimension than the space")
         encode(catalog.vectors, space.scales), encode_boosts(catalog.boosts)  # devices hold codes
-        if isinstance(slates := space.buckets, Meanings):
+        if isinstance(slates := space.buckets, SlateCodebook):
             encode(slates.vectors.reshape(-1, space.ranking_dimension), space.scales)
             encode_boosts(slates.boosts)
         return ModelCard(
@@ -152,7 +152,7 @@ class CardFields(SignedCard, frozen=True, kw_only=True):
             source=self.source,
             simulated=self.simulated,
             rule=self.rule,
-            n_starter=self.n_starter,
+            n_default=self.n_default,
             utility_table=self.utility_table,
         )
 
@@ -175,7 +175,7 @@ def card_of(
         source=card.source,
         simulated=card.simulated,
         max_slate_size=card.max_slate_size,
-        n_starter=card.n_starter,
+        n_default=card.n_default,
         guarantee_covers=COVERS,
         rule=card.rule,
         shapes=shapes,

@@ -39,7 +39,7 @@ from askew.retrieval.posterior import (
     lattice_log_likelihood,
     response_log_odds,
 )
-from askew.spaces.buckets import Buckets, Meanings
+from askew.spaces.buckets import Buckets, SlateCodebook
 from askew.spaces.encoder import Encoder
 from askew_server.taste.prior.people import PriorPeople, as_they_are, names_of
 from askew_server.taste.training.factors import Tastes
@@ -245,7 +245,7 @@ def by_point(  # noqa: PLR0913
 def by_bucket(  # noqa: PLR0913, PLR0917
     people: HeldOutGroup,
     rule: RetrievalRule,
-    buckets: Buckets | Meanings,
+    buckets: Buckets | SlateCodebook,
     response: RandomizedResponse,
     sizes: Sequence[int],
     catalog: Catalog,

@@ -42,9 +42,9 @@ from askew_server.taste.model.rule_choice import RuleChoice, RuleQuestion, Serve
 from askew_server.taste.model.shared_slate import (
     SLATE_LIMIT,
     boosts_of,
+    default_first,
     items_of,
     shared_slate,
-    starter_first,
 )
 from askew_server.taste.model.utility_table import FileSize, of_catalog, sized, with_table
 from askew_server.taste.prior.people import PriorPeople, served_slates
@@ -132,13 +132,15 @@ def train(  # noqa: PLR0913 - what a model is made of
     step is told each part of the work as it begins. file_size: measures the files that devices
     hold; where there is none, the card has no utility table.
 
-    Raises ParameterError for a rule, or for dear items, that need a prior where there is none, and
-    DataError when too few people, items or ratings are left to make d dimensions, or when what they
-    make is no space that a device would enter.
+    Raises ParameterError for a rule, or for items with payloads, that need a prior where there is
+    none, and DataError when too few people, items or ratings are left to make d dimensions, or when
+    what they make is no space that a device would enter.
     """
     check_needs(options.kind, prior)
-    if options.dear and prior is None:
-        raise ParameterError("dear", True, "a model with a prior: slates are chosen for its people")
+    if options.has_payloads and prior is None:
+        raise ParameterError(
+            "has_payloads", True, "a model with a prior: slates are chosen for its people"
+        )
     try:
         return _fit(
             table,
@@ -168,8 +170,8 @@ def _fit(  # noqa: PLR0913, PLR0917 - as train
     simulated: bool,
 ) -> ItemModel:
     step("item vectors")
-    told, n_starter = starter_first(vectors.express(table, options), rows)
-    held = 0 if n_starter == len(told.keys) else n_starter
+    told, n_default = default_first(vectors.express(table, options), rows)
+    held = 0 if n_default == len(told.keys) else n_default
     options, people = told.options, told.people
     rng = np.random.default_rng(options.seed)  # choices about public figures: protects nobody
     tastes = fold_in_people(snapshot(people, options.seed), told.vectors, options.least_likes)
@@ -200,7 +202,7 @@ def _fit(  # noqa: PLR0913, PLR0917 - as train
     )
     space = replace(space, buckets=choice.buckets)
     known = known and known.naming(choice.buckets, catalog)
-    card = card_of(space, catalog, rule, source, n_starter, simulated=simulated)
+    card = card_of(space, catalog, rule, source, n_default, simulated=simulated)
     if file_size is not None:
         step("the utility table")
         signals = ServedSignals.of_choice(choice, question, space.encoder, catalog, groups)
@@ -234,7 +236,9 @@ def _directions(
 def _question(options: TrainingOptions, catalog: Catalog) -> RuleQuestion:
     candidates = SERVED if options.kind is None else (options.kind,)
     k = min(options.k, len(catalog.shared_slate))
-    return RuleQuestion(Fraction(options.epsilon), k, candidates, options.seed, options.dear)
+    return RuleQuestion(
+        Fraction(options.epsilon), k, candidates, options.seed, options.has_payloads
+    )
 
 
 def _choice(
@@ -255,7 +259,7 @@ def card_of(  # noqa: PLR0913
     catalog: Catalog,
     rule: ServingRule,
     source: str,
-    n_starter: int,
+    n_default: int,
     *,
     simulated: bool,
 ) -> ModelCard:
@@ -268,7 +272,7 @@ def card_of(  # noqa: PLR0913
         source=source,
         simulated=simulated,
         rule=rule,
-        n_starter=n_starter,
+        n_default=n_default,
     )
 
 
@@ -365,16 +369,16 @@ def _update(
     model: ItemModel, table: RatingTable, rows: Mapping[str, ItemRow], source: str
 ) -> ItemModel:
     space, options = model.card.space, model.training
-    told, n_starter = starter_first(_expressed(model, table), rows)
+    told, n_default = default_first(_expressed(model, table), rows)
     keys, vectors, people = told.keys, told.vectors, told.people
     rng = np.random.default_rng(options.seed)
     tastes = fold_in_people(snapshot(people, options.seed), vectors, space.encoder.least_likes)
     boosts = boosts_of(people.likes, options.boost_exponent)
-    held = n_starter if n_starter < len(keys) else 0
+    held = n_default if n_default < len(keys) else 0
     slate = shared_slate(tastes, vectors * boosts[:, None], rng, held)
     catalog = Catalog(items_of(keys, rows), vectors, boosts, slate)
     card = card_of(
-        space, catalog, model.card.rule, source, n_starter, simulated=model.card.simulated
+        space, catalog, model.card.rule, source, n_default, simulated=model.card.simulated
     )
     known, old = _known(keys, model.keys)
     prior = model.prior and model.prior.with_items(known, old, len(keys))

@@ -7,7 +7,7 @@ import re
 import time
 from pathlib import Path
 
-from askew.catalog.editions import FIRST, is_edition
+from askew.catalog.calendar import FIRST, is_catalog_date
 from askew.errors import ArtifactError, ParameterError
 
 _EPOCH = datetime.date(1970, 1, 1)
@@ -19,20 +19,20 @@ def today() -> int:
     return int(time.time() // 86_400)
 
 
-def edition_of_text(name: str, text: str) -> int:
+def date_of_text(name: str, text: str) -> int:
     """The number of a Monday, 2026-11-23. Raises ParameterError for another day."""
     try:
         day = (datetime.date.fromisoformat(text) - _EPOCH).days
     except ValueError:
         raise ParameterError(name, text, "a Monday, such as 2026-11-23") from None
-    if not is_edition(day):
+    if not is_catalog_date(day):
         raise ParameterError(name, text, "a Monday: that is when devices look for a new version")
     return day
 
 
-def text_of_edition(edition: int) -> str:
+def text_of_date(catalog_date: int) -> str:
     """The Monday as text: 2026-11-23."""
-    return (_EPOCH + datetime.timedelta(days=edition)).isoformat()
+    return (_EPOCH + datetime.timedelta(days=catalog_date)).isoformat()
 
 
 def dated(text: str) -> tuple[Path, int]:
@@ -43,7 +43,7 @@ def dated(text: str) -> tuple[Path, int]:
     directory, _, day = text.rpartition("@")
     if not directory or Path(text).exists():
         return Path(text), FIRST
-    return Path(directory), edition_of_text("model", day)
+    return Path(directory), date_of_text("model", day)
 
 
 def versions_in(folder: Path) -> dict[int, Path]:
@@ -56,4 +56,4 @@ def versions_in(folder: Path) -> dict[int, Path]:
         names = sorted(path.name for path in folder.iterdir() if _DATE.fullmatch(path.name))
     except OSError as error:
         raise ArtifactError(f"{folder} cannot be read: {error.strerror}") from None
-    return {edition_of_text("the name of a model", name): folder / name for name in names}
+    return {date_of_text("the name of a model", name): folder / name for name in names}

@@ -39,7 +39,7 @@ from askew.protocol.utility_table import MechanismName
 from askew.retrieval import RetrievalRule, rule_of
 from askew.retrieval.buckets import BucketRule
 from askew.retrieval.posterior import PosteriorRule, Prior
-from askew.spaces.buckets import Buckets, Meanings
+from askew.spaces.buckets import Buckets, SlateCodebook
 from askew.spaces.encoder import Encoder
 from askew_server.taste.model.held_out import (
     LIMIT,
@@ -55,10 +55,10 @@ from askew_server.taste.model.held_out import (
 from askew_server.taste.prior.people import PriorPeople, bucket_rule_of, names_of
 from askew_server.taste.training.buckets import (
     SIZES,
+    codebook_of,
     design_buckets,
     design_slates,
     enough_of,
-    meanings_of,
 )
 
 _STANDARD_ERRORS = 2
@@ -71,7 +71,7 @@ class RuleChoice:
     """
 
     rule: RuleKind
-    buckets: Buckets | Meanings | None
+    buckets: Buckets | SlateCodebook | None
     figures: Mapping[str, Figure]
 
 
@@ -85,7 +85,7 @@ class RuleQuestion:
     k: int
     candidates: tuple[RuleKind, ...]
     seed: int
-    dear: bool = False
+    has_payloads: bool = False
 
 
 def is_clear(gain: Estimate, n: int) -> bool:
@@ -106,9 +106,11 @@ def choose(
     Raises DataError where buckets are wanted and the prior has too few people for any.
     """
     played = _ComparedRules.of(question, encoder, catalog, groups)
-    wanted = question.dear or question.candidates == (RuleKind.BUCKETS,)
+    wanted = question.has_payloads or question.candidates == (RuleKind.BUCKETS,)
     if wanted and played.design is None:
-        raise DataError("buckets, and slates of dear items, need a prior of two people or more")
+        raise DataError(
+            "buckets, and slates of items with payloads, need a prior of two people or more"
+        )
     first, second = groups.choosing, groups.testing
     nothing = second.served(catalog.shared_slate[: question.k])
     figures: dict[str, Figure] = {}
@@ -139,7 +141,7 @@ def _best(
 class _Design:
     """Buckets with a slate of items for each."""
 
-    buckets: Buckets | Meanings
+    buckets: Buckets | SlateCodebook
     slates: list[list[int]]
     response: RandomizedResponse
     catalog: Catalog
@@ -202,9 +204,9 @@ def _designs(
     tastes, scores = people.tastes[some].astype(np.float64), np.take(prior.scores, some, axis=1)
     for size in (size for size in SIZES if size <= len(some)):
         response = RandomizedResponse.for_epsilon(size, question.epsilon)
-        if question.dear:
+        if question.has_payloads:
             slates = prior.items[design_slates(tastes, scores, response, k, seed=seed).slates]
-            yield _Design(meanings_of(catalog, slates), slates.tolist(), response, catalog)
+            yield _Design(codebook_of(catalog, slates), slates.tolist(), response, catalog)
         else:
             made = design_buckets(tastes, scores, response, k, seed=seed)
             yield _Design(made.buckets, prior.items[made.slates].tolist(), response, catalog)
@@ -248,7 +250,7 @@ class ServedSignals:
     encoder: Encoder
     catalog: Catalog
     groups: Groups = field(repr=False)
-    buckets: Buckets | Meanings | None = field(repr=False)
+    buckets: Buckets | SlateCodebook | None = field(repr=False)
     by_bucket: BucketRule | None = field(repr=False)
     question: RuleQuestion
 

@@ -6,7 +6,7 @@ everybody has some items already, that is the best of those and of what is chose
 
 What a catalog says of its items beside their vectors: words, and boosts by coarse likes.
 
-The starter items: what a device holds that does not hold all, the same for everybody.
+The default items: what a device holds that does not hold all, the same for everybody.
 
 First the items that one would show to anybody, in greedy order, then the most liked: by classes of
 likes, since a model does not tell exact counts (`training.options`), and within a class by the
@@ -24,7 +24,7 @@ from scipy.sparse import csr_array
 
 from askew.catalog.item import MAX_GENRES, Item
 from askew.limits import has_few_marks, is_mark
-from askew.protocol.utility_table import DEVICE_BYTES, STARTER_BYTES
+from askew.protocol.utility_table import DEFAULT_BYTES, DEVICE_BYTES
 from askew.retrieval.posterior import cover, gains
 from askew.spaces.item_codes import rounded_boosts
 from askew_server.ratings import ItemRow
@@ -111,13 +111,13 @@ _HEAD = 1 << 16  # bytes left for the card and the shared slate
 _SAMPLE = 10_000  # items whose words are measured
 
 
-def starter_first(told: Expressed, rows: Mapping[str, ItemRow]) -> tuple[Expressed, int]:
-    """The items in the order in which devices hold them, and how many are starter items; as they
+def default_first(told: Expressed, rows: Mapping[str, ItemRow]) -> tuple[Expressed, int]:
+    """The items in the order in which devices hold them, and how many are default items; as they
     are where devices hold all.
     """
     options = told.options
     items, likes = items_of(told.keys, rows), told.people.likes
-    size = starter_size(options.starter, items, told.vectors.shape[1])
+    size = default_size(options.default_items, items, told.vectors.shape[1])
     if size == len(items):
         return told, size
     profiles = snapshot(told.people, options.seed)
@@ -125,11 +125,11 @@ def starter_first(told: Expressed, rows: Mapping[str, ItemRow]) -> tuple[Express
     scoring = told.vectors * boosts_of(likes, options.boost_exponent)[:, None]
     rng = np.random.default_rng([options.seed, 13])
     first = shared_slate(tastes, scoring, rng, most=_FIRST)
-    order = starter_order(first, likes.sum(axis=0), scoring)
+    order = default_order(first, likes.sum(axis=0), scoring)
     return told.in_order(order), size
 
 
-def starter_order(
+def default_order(
     first: Sequence[int], likes: NDArray[np.number], scoring: NDArray[np.float32]
 ) -> NDArray[np.int64]:
     """All items (n_items,), those that devices should hold first. first: the greedy order of some,
@@ -140,8 +140,8 @@ def starter_order(
     return np.concatenate([np.array(first, dtype=np.int64), rest])
 
 
-def starter_size(wanted: int | None, items: Sequence[Item], ranking_dimension: int) -> int:
-    """How many of these items, in their order, are starter items: all, where a device holds all;
+def default_size(wanted: int | None, items: Sequence[Item], ranking_dimension: int) -> int:
+    """How many of these items, in their order, are default items: all, where a device holds all;
     else as many as were asked for, or as fit. Their exact file is made later.
     """
     if wanted is not None:
@@ -149,7 +149,7 @@ def starter_size(wanted: int | None, items: Sequence[Item], ranking_dimension: i
     each = bytes_of_an_item(items, ranking_dimension)
     if _HEAD + each * len(items) <= DEVICE_BYTES:
         return len(items)
-    return max(int((STARTER_BYTES - _HEAD) / each), 1)
+    return max(int((DEFAULT_BYTES - _HEAD) / each), 1)
 
 
 def bytes_of_an_item(items: Sequence[Item], ranking_dimension: int) -> float:

@@ -8,9 +8,9 @@
 
 Every figure is of people who chose nothing (`model.kept_aside`). Where a device can hold all, the
 signals are measured for one that holds nothing, and the table proposes `whole`. Else, and where
-items are dear, so that nothing held can be read, it proposes one signal if that gains: at the k
-that was trained for, by the mechanism that the first group prefers of those whose plain epsilon is
-at most the one that was trained for. The second group's gain must be clear (`rule_choice`), and
+items have payloads, so that nothing held can be read, it proposes one signal if that gains: at the
+k that was trained for, by the mechanism that the first group prefers of those whose plain epsilon
+is at most the one that was trained for. The second group's gain must be clear (`rule_choice`), and
 above twice its standard error in hundredths too, by which devices reckon. That is one test, so what
 gains nothing is proposed with a chance of 2.3 %; of at most twice that where those people have
 refused a rule for points before, which leaves buckets. Otherwise the table proposes `shared`.
@@ -64,7 +64,7 @@ class ModeComparison:
         offers = [ModeUtility(ServingMode.LOCAL, n, _UNMEASURED, 1.0)]
         offers += [self._shared(size) for size in sizes if size <= len(self.order)]
         proposed = next((at for at, each in enumerate(offers) if each.held == held), 0)
-        if self.signals.question.dear and not proposed:  # nobody holds what is dear
+        if self.signals.question.has_payloads and not proposed:  # nobody holds payloads
             proposed = min(1, len(offers) - 1)
         candidate = self._candidate()
         for terms in self.signals.rows():
@@ -152,7 +152,7 @@ def of_catalog(table: UtilityTable, old: ModelCard, new: ModelCard) -> UtilityTa
 
     Where the whole was proposed and no file of it is small any more, a new training is due.
     """
-    held = {old.n_starter: new.n_starter, old.n_items: new.n_items}
+    held = {old.n_default: new.n_default, old.n_items: new.n_items}
     rows = [replace(each, held=held.get(each.held, each.held)) for each in table.rows]
     kept = [at for at, each in enumerate(rows) if each.held <= new.n_items]
     return UtilityTable(tuple([rows[at] for at in kept]), kept.index(table.proposed))
@@ -166,7 +166,7 @@ def sized(card: ModelCard, catalog: Catalog, file_size: FileSize) -> ModelCard:
     if table is None:
         return card
     whole = file_size(card, catalog)
-    if whole + _SLACK <= DEVICE_BYTES and table.proposed and not card.dear:
+    if whole + _SLACK <= DEVICE_BYTES and table.proposed and not card.has_payloads:
         table = replace(table, proposed=0)
         card = replace(card, utility_table=table)
         whole = file_size(card, catalog)

@@ -32,7 +32,7 @@ from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.model_card import ModelCard
 from askew.retrieval.buckets import BucketRule, bucket_rule, labels_of
 from askew.retrieval.posterior import Prior, gains
-from askew.spaces.buckets import Buckets, Meanings
+from askew.spaces.buckets import Buckets, SlateCodebook
 from askew.spaces.encoder import Encoder
 from askew_server.taste.training.buckets import enough_of, favorites, pool_of
 from askew_server.taste.training.factors import Tastes, divisors
@@ -86,9 +86,9 @@ class PriorPeople:
             pool=None,
         )
 
-    def naming(self, buckets: Buckets | Meanings | None, catalog: Catalog) -> PriorPeople:
+    def naming(self, buckets: Buckets | SlateCodebook | None, catalog: Catalog) -> PriorPeople:
         """The same people, who have named slates where buckets are slates that mean something."""
-        if not isinstance(buckets, Meanings):
+        if not isinstance(buckets, SlateCodebook):
             return self
         tastes = self.tastes.astype(np.float64)
         return replace(self, named=names_of(buckets, tastes, self.seen, catalog))
@@ -156,7 +156,7 @@ class PriorPeople:
 
 
 def names_of(
-    buckets: Buckets | Meanings, tastes: NDArray[np.float64], seen: csr_array, catalog: Catalog
+    buckets: Buckets | SlateCodebook, tastes: NDArray[np.float64], seen: csr_array, catalog: Catalog
 ) -> NDArray[np.int64]:
     """The bucket that the device of each person of these tastes (n, D) names, (n,); seen: sparse,
     (n, n_items), which slates that mean something are named by.
@@ -197,7 +197,7 @@ EPSILONS = tuple(map(Fraction, ("1/2", "1", "2", "3", "4", "6", "8")))
 def bucket_rule_of(
     people: PriorPeople,
     prior: Prior,
-    buckets: Buckets | Meanings,
+    buckets: Buckets | SlateCodebook,
     epsilon: Fraction,
     shared: Sequence[int],
 ) -> BucketRule:

@@ -35,7 +35,7 @@ from askew.noise.randomness import RandomBits
 from askew.protocol.model_card import ModelCard
 from askew.protocol.rule_kind import RuleKind
 from askew.retrieval.buckets import BucketRule
-from askew.spaces.buckets import Meanings
+from askew.spaces.buckets import SlateCodebook
 from askew.spaces.vectors import FeatureSpace
 from askew_server.ledger import Charge, ChargeRequest, EventDigests, Ledger
 from askew_server.ratings import RatingTable
@@ -96,7 +96,7 @@ def prior_of_arrays(arrays: Arrays, card: ModelCard) -> PriorPeople | None:
     _check_pool(pool, arrays["shared_slate"], card)
     seen = csr_array((np.ones(len(items)), items, starts), shape=(m, card.n_items))
     named = arrays.get(NAMED)
-    if (named is not None) != isinstance(card.space.buckets, Meanings):
+    if (named is not None) != isinstance(card.space.buckets, SlateCodebook):
         raise ArtifactError("a prior names slates where the space means some, and nowhere else")
     if named is not None and (len(named) != m or not _below(named, card.space.n_buckets)):
         raise ArtifactError("a prior names slates that the space does not have")

@@ -47,7 +47,7 @@ from askew.errors import ParameterError
 from askew.noise.randomized_response import RandomizedResponse
 from askew.retrieval.buckets import labels_of, slates_of
 from askew.retrieval.posterior import response_log_odds
-from askew.spaces.buckets import Buckets, Meanings
+from askew.spaces.buckets import Buckets, SlateCodebook
 
 POOL = 500
 _BEST_OF_EACH = 10
@@ -213,9 +213,9 @@ def design_slates(
     return max(found, key=lambda design: design.value)
 
 
-def meanings_of(catalog: Catalog, slates: NDArray[np.int64]) -> Meanings:
+def codebook_of(catalog: Catalog, slates: NDArray[np.int64]) -> SlateCodebook:
     """What slates of item ids (M, k) mean: the vectors and boosts of their items."""
-    return Meanings(catalog.vectors[slates], catalog.boosts[slates])
+    return SlateCodebook(catalog.vectors[slates], catalog.boosts[slates])
 
 
 def served(scores: NDArray[np.float32], slates: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -3,7 +3,7 @@
 What a model tells about the people it was trained on, and how coarsely.
 
     how many people, ratings, likes    one digit: 6,040 is about 6,000; fewer than 100 are 100
-    an item's likes n (long tail, and the order of starter items)
+    an item's likes n (long tail, and the order of default items)
                                        the power of four that starts its class: 4**j <= n < 4**(j+1)
     figures of people held out       hundredths, and how many items a signal is worth
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # commands show their help without numpy
 AUTO = "auto"
 RULES = (AUTO, *(kind.value for kind in SERVED))
 BOOST_EXPONENTS = (0.0, 0.5)
-_MOST = {"min_ratings": 10_000, "least_likes": 10_000, "starter": 1_000_000_000}
+_MOST = {"min_ratings": 10_000, "least_likes": 10_000, "default_items": 1_000_000_000}
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ class TrainingOptions:
     for the upper quarter of the scale. counts: the least count that is a like, where files hold
     counts, such as plays; None for ratings. least_likes: see `askew.spaces.encoder`. rule: how to
     answer, or auto for what does best for people held out. learned: signal directions learned for
-    epsilon and k, not principal axes. starter: how many items a device holds that does not hold
-    all, or None for as many as make a small file. dear: items whose payloads nobody downloads all
-    of, so that devices name a slate by the vectors of all slates (`askew.spaces.buckets`).
+    epsilon and k, not principal axes. default_items: how many items a device holds that does not
+    hold all, or None for as many as make a small file. dear: items whose payloads nobody downloads
+    all of, so that devices name a slate by the vectors of all slates (`askew.spaces.buckets`).
     Raises ParameterError for a value out of range.
     """
 
@@ -67,9 +67,9 @@ class TrainingOptions:
     counts: float | None = None
     rule: str = RuleKind.CODEBOOK.value
     learned: bool = False
-    dear: bool = False
+    has_payloads: bool = False
     seed: int = 0
-    starter: int | None = None
+    default_items: int | None = None
 
     def __post_init__(self) -> None:
         from askew.protocol.model_card import (
@@ -117,12 +117,12 @@ def dimension_for(epsilon: float) -> int:
 
 _SMALLEST = 100
 
-_SPACE = "signal directions, ranks, clip, unit, buckets, shared slate, starter items"
+_SPACE = "signal directions, ranks, clip, unit, buckets, shared slate, default items"
 LEARNED = f"which items are rated often enough, item vectors, {_SPACE}"
 FIXED = f"{_SPACE}; items and vectors are given"
 GIVEN = f"item vectors as given, to 4 bits a number, {_SPACE}"
 UPDATED = (
-    "which items are rated often enough, vectors of new items, shared slate, starter items; "
+    "which items are rated often enough, vectors of new items, shared slate, default items; "
     "the rest stays"
 )
 

@@ -35,7 +35,7 @@ class RetrieveRequest(google.protobuf.message.Message):
     MAP_FIELD_NUMBER: builtins.int
     VALUES_FIELD_NUMBER: builtins.int
     COLLECTION_FIELD_NUMBER: builtins.int
-    EDITION_FIELD_NUMBER: builtins.int
+    CATALOG_DATE_FIELD_NUMBER: builtins.int
     space_version: builtins.bytes
     """The axes in which the signal was made: 16 bytes. None for tastes, and none for a map, whose
     signal is no server's.
@@ -44,7 +44,7 @@ class RetrieveRequest(google.protobuf.message.Message):
     """How many items to return; a setting of the device that never depends on the person."""
     collection: builtins.str
     """The collection that is asked, where a server has several."""
-    edition: builtins.int
+    catalog_date: builtins.int
     """For tastes: the version that the device holds, by the Monday that it was looked for, in days
     since 1970-01-01 of the device's own clock.
     """
@@ -76,10 +76,10 @@ class RetrieveRequest(google.protobuf.message.Message):
         map: Global___MapNoise | None = ...,
         values: collections.abc.Iterable[builtins.int] | None = ...,
         collection: builtins.str = ...,
-        edition: builtins.int = ...,
+        catalog_date: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["lattice", b"lattice", "map", b"map", "mechanism", b"mechanism", "randomized_response", b"randomized_response"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["collection", b"collection", "edition", b"edition", "k", b"k", "lattice", b"lattice", "map", b"map", "mechanism", b"mechanism", "randomized_response", b"randomized_response", "space_version", b"space_version", "values", b"values"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["catalog_date", b"catalog_date", "collection", b"collection", "k", b"k", "lattice", b"lattice", "map", b"map", "mechanism", b"mechanism", "randomized_response", b"randomized_response", "space_version", b"space_version", "values", b"values"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["mechanism", b"mechanism"]) -> typing.Literal["lattice", "randomized_response", "map"] | None: ...
 
 Global___RetrieveRequest: typing_extensions.TypeAlias = RetrieveRequest
@@ -297,7 +297,7 @@ class GetModelCardResponse(google.protobuf.message.Message):
     SIMULATED_FIELD_NUMBER: builtins.int
     RULE_FIELD_NUMBER: builtins.int
     COLLECTIONS_FIELD_NUMBER: builtins.int
-    N_STARTER_FIELD_NUMBER: builtins.int
+    N_DEFAULT_FIELD_NUMBER: builtins.int
     UTILITY_TABLE_FIELD_NUMBER: builtins.int
     catalog_version: builtins.bytes
     """The catalog that is served: 16 bytes."""
@@ -309,7 +309,7 @@ class GetModelCardResponse(google.protobuf.message.Message):
     """Where the ratings came from, in words."""
     simulated: builtins.bool
     """Set when no person gave the ratings."""
-    n_starter: builtins.int
+    n_default: builtins.int
     """The first so many items are those that devices hold which do not hold all."""
     @property
     def space(self) -> Global___FeatureSpace:
@@ -343,11 +343,11 @@ class GetModelCardResponse(google.protobuf.message.Message):
         simulated: builtins.bool = ...,
         rule: Global___ServingRule | None = ...,
         collections: collections.abc.Iterable[Global___Collection] | None = ...,
-        n_starter: builtins.int = ...,
+        n_default: builtins.int = ...,
         utility_table: Global___UtilityTable | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["kind", b"kind", "metric_space", b"metric_space", "rule", b"rule", "space", b"space", "utility_table", b"utility_table"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["catalog_version", b"catalog_version", "collections", b"collections", "kind", b"kind", "max_slate_size", b"max_slate_size", "metric_space", b"metric_space", "n_items", b"n_items", "n_starter", b"n_starter", "rule", b"rule", "simulated", b"simulated", "source", b"source", "space", b"space", "utility_table", b"utility_table"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["catalog_version", b"catalog_version", "collections", b"collections", "kind", b"kind", "max_slate_size", b"max_slate_size", "metric_space", b"metric_space", "n_default", b"n_default", "n_items", b"n_items", "rule", b"rule", "simulated", b"simulated", "source", b"source", "space", b"space", "utility_table", b"utility_table"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["space", "metric_space"] | None: ...
 
 Global___GetModelCardResponse: typing_extensions.TypeAlias = GetModelCardResponse
@@ -733,33 +733,33 @@ class FeatureSpace(google.protobuf.message.Message):
 Global___FeatureSpace: typing_extensions.TypeAlias = FeatureSpace
 
 @typing.final
-class GetHeldRequest(google.protobuf.message.Message):
+class GetCatalogFileRequest(google.protobuf.message.Message):
     """Asks for a piece of a file that devices hold."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    EDITION_FIELD_NUMBER: builtins.int
+    CATALOG_DATE_FIELD_NUMBER: builtins.int
     PART_FIELD_NUMBER: builtins.int
     START_FIELD_NUMBER: builtins.int
-    edition: builtins.int
+    catalog_date: builtins.int
     """The Monday whose version is asked for, in days since 1970-01-01."""
     part: builtins.str
-    """One of: whole, starter."""
+    """One of: whole, default."""
     start: builtins.int
     """The place in the file from which on."""
     def __init__(
         self,
         *,
-        edition: builtins.int = ...,
+        catalog_date: builtins.int = ...,
         part: builtins.str = ...,
         start: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["edition", b"edition", "part", b"part", "start", b"start"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["catalog_date", b"catalog_date", "part", b"part", "start", b"start"]) -> None: ...
 
-Global___GetHeldRequest: typing_extensions.TypeAlias = GetHeldRequest
+Global___GetCatalogFileRequest: typing_extensions.TypeAlias = GetCatalogFileRequest
 
 @typing.final
-class GetHeldResponse(google.protobuf.message.Message):
+class GetCatalogFileResponse(google.protobuf.message.Message):
     """A piece of a file that devices hold; empty beyond its end."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -774,10 +774,10 @@ class GetHeldResponse(google.protobuf.message.Message):
     ) -> None: ...
     def ClearField(self, field_name: typing.Literal["data", b"data"]) -> None: ...
 
-Global___GetHeldResponse: typing_extensions.TypeAlias = GetHeldResponse
+Global___GetCatalogFileResponse: typing_extensions.TypeAlias = GetCatalogFileResponse
 
 @typing.final
-class HeldCatalog(google.protobuf.message.Message):
+class CatalogFile(google.protobuf.message.Message):
     """What a held file holds, behind its head of 48 bytes."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -813,10 +813,10 @@ class HeldCatalog(google.protobuf.message.Message):
     def HasField(self, field_name: typing.Literal["card", b"card"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["boosts", b"boosts", "card", b"card", "codes", b"codes", "shared_slate", b"shared_slate", "words", b"words"]) -> None: ...
 
-Global___HeldCatalog: typing_extensions.TypeAlias = HeldCatalog
+Global___CatalogFile: typing_extensions.TypeAlias = CatalogFile
 
 @typing.final
-class HeldWords(google.protobuf.message.Message):
+class ItemWords(google.protobuf.message.Message):
     """The words of items, in order of item id."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -849,7 +849,7 @@ class HeldWords(google.protobuf.message.Message):
     ) -> None: ...
     def ClearField(self, field_name: typing.Literal["genres", b"genres", "lists", b"lists", "titles", b"titles", "years", b"years"]) -> None: ...
 
-Global___HeldWords: typing_extensions.TypeAlias = HeldWords
+Global___ItemWords: typing_extensions.TypeAlias = ItemWords
 
 @typing.final
 class Genres(google.protobuf.message.Message):

@@ -45,10 +45,10 @@ class RetrievalStub(object):
                 request_serializer=askew_dot_wire_dot_v1_dot_retrieval__pb2.GetModelCardRequest.SerializeToString,
                 response_deserializer=askew_dot_wire_dot_v1_dot_retrieval__pb2.GetModelCardResponse.FromString,
                 _registered_method=True)
-        self.GetHeld = channel.unary_unary(
-                '/askew.wire.v1.Retrieval/GetHeld',
-                request_serializer=askew_dot_wire_dot_v1_dot_retrieval__pb2.GetHeldRequest.SerializeToString,
-                response_deserializer=askew_dot_wire_dot_v1_dot_retrieval__pb2.GetHeldResponse.FromString,
+        self.GetCatalogFile = channel.unary_unary(
+                '/askew.wire.v1.Retrieval/GetCatalogFile',
+                request_serializer=askew_dot_wire_dot_v1_dot_retrieval__pb2.GetCatalogFileRequest.SerializeToString,
+                response_deserializer=askew_dot_wire_dot_v1_dot_retrieval__pb2.GetCatalogFileResponse.FromString,
                 _registered_method=True)
 
 
@@ -70,7 +70,7 @@ class RetrievalServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def GetHeld(self, request, context):
+    def GetCatalogFile(self, request, context):
         """A piece of a file that everybody may hold: the card and the items. Nothing is asked for one by
         one.
         """
@@ -91,10 +91,10 @@ def add_RetrievalServicer_to_server(servicer, server):
                     request_deserializer=askew_dot_wire_dot_v1_dot_retrieval__pb2.GetModelCardRequest.FromString,
                     response_serializer=askew_dot_wire_dot_v1_dot_retrieval__pb2.GetModelCardResponse.SerializeToString,
             ),
-            'GetHeld': grpc.unary_unary_rpc_method_handler(
-                    servicer.GetHeld,
-                    request_deserializer=askew_dot_wire_dot_v1_dot_retrieval__pb2.GetHeldRequest.FromString,
-                    response_serializer=askew_dot_wire_dot_v1_dot_retrieval__pb2.GetHeldResponse.SerializeToString,
+            'GetCatalogFile': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetCatalogFile,
+                    request_deserializer=askew_dot_wire_dot_v1_dot_retrieval__pb2.GetCatalogFileRequest.FromString,
+                    response_serializer=askew_dot_wire_dot_v1_dot_retrieval__pb2.GetCatalogFileResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -163,7 +163,7 @@ class Retrieval(object):
             _registered_method=True)
 
     @staticmethod
-    def GetHeld(request,
+    def GetCatalogFile(request,
             target,
             options=(),
             channel_credentials=None,
@@ -176,9 +176,9 @@ class Retrieval(object):
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/askew.wire.v1.Retrieval/GetHeld',
-            askew_dot_wire_dot_v1_dot_retrieval__pb2.GetHeldRequest.SerializeToString,
-            askew_dot_wire_dot_v1_dot_retrieval__pb2.GetHeldResponse.FromString,
+            '/askew.wire.v1.Retrieval/GetCatalogFile',
+            askew_dot_wire_dot_v1_dot_retrieval__pb2.GetCatalogFileRequest.SerializeToString,
+            askew_dot_wire_dot_v1_dot_retrieval__pb2.GetCatalogFileResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -61,23 +61,23 @@ _RetrievalGetModelCardType = typing_extensions.TypeVar(
     ],
 )
 
-_RetrievalGetHeldType = typing_extensions.TypeVar(
-    '_RetrievalGetHeldType',
+_RetrievalGetCatalogFileType = typing_extensions.TypeVar(
+    '_RetrievalGetCatalogFileType',
     grpc.UnaryUnaryMultiCallable[
-        askew.wire.v1.retrieval_pb2.GetHeldRequest,
-        askew.wire.v1.retrieval_pb2.GetHeldResponse,
+        askew.wire.v1.retrieval_pb2.GetCatalogFileRequest,
+        askew.wire.v1.retrieval_pb2.GetCatalogFileResponse,
     ],
     grpc.aio.UnaryUnaryMultiCallable[
-        askew.wire.v1.retrieval_pb2.GetHeldRequest,
-        askew.wire.v1.retrieval_pb2.GetHeldResponse,
+        askew.wire.v1.retrieval_pb2.GetCatalogFileRequest,
+        askew.wire.v1.retrieval_pb2.GetCatalogFileResponse,
     ],
     default=grpc.UnaryUnaryMultiCallable[
-        askew.wire.v1.retrieval_pb2.GetHeldRequest,
-        askew.wire.v1.retrieval_pb2.GetHeldResponse,
+        askew.wire.v1.retrieval_pb2.GetCatalogFileRequest,
+        askew.wire.v1.retrieval_pb2.GetCatalogFileResponse,
     ],
 )
 
-class RetrievalStub(typing.Generic[_RetrievalRetrieveType, _RetrievalGetModelCardType, _RetrievalGetHeldType]):
+class RetrievalStub(typing.Generic[_RetrievalRetrieveType, _RetrievalGetModelCardType, _RetrievalGetCatalogFileType]):
     """Answers noisy signals with items, and publishes what a device needs to make one."""
 
     @typing.overload
@@ -91,8 +91,8 @@ class RetrievalStub(typing.Generic[_RetrievalRetrieveType, _RetrievalGetModelCar
             askew.wire.v1.retrieval_pb2.GetModelCardResponse,
         ],
         grpc.UnaryUnaryMultiCallable[
-            askew.wire.v1.retrieval_pb2.GetHeldRequest,
-            askew.wire.v1.retrieval_pb2.GetHeldResponse,
+            askew.wire.v1.retrieval_pb2.GetCatalogFileRequest,
+            askew.wire.v1.retrieval_pb2.GetCatalogFileResponse,
         ],
     ], channel: grpc.Channel) -> None: ...
 
@@ -107,8 +107,8 @@ class RetrievalStub(typing.Generic[_RetrievalRetrieveType, _RetrievalGetModelCar
             askew.wire.v1.retrieval_pb2.GetModelCardResponse,
         ],
         grpc.aio.UnaryUnaryMultiCallable[
-            askew.wire.v1.retrieval_pb2.GetHeldRequest,
-            askew.wire.v1.retrieval_pb2.GetHeldResponse,
+            askew.wire.v1.retrieval_pb2.GetCatalogFileRequest,
+            askew.wire.v1.retrieval_pb2.GetCatalogFileResponse,
         ],
     ], channel: grpc.aio.Channel) -> None: ...
 
@@ -118,7 +118,7 @@ class RetrievalStub(typing.Generic[_RetrievalRetrieveType, _RetrievalGetModelCar
     GetModelCard: _RetrievalGetModelCardType
     """The public description of the model that serves."""
 
-    GetHeld: _RetrievalGetHeldType
+    GetCatalogFile: _RetrievalGetCatalogFileType
     """A piece of a file that everybody may hold: the card and the items. Nothing is asked for one by
     one.
     """
@@ -133,8 +133,8 @@ RetrievalAsyncStub: typing_extensions.TypeAlias = RetrievalStub[
         askew.wire.v1.retrieval_pb2.GetModelCardResponse,
     ],
     grpc.aio.UnaryUnaryMultiCallable[
-        askew.wire.v1.retrieval_pb2.GetHeldRequest,
-        askew.wire.v1.retrieval_pb2.GetHeldResponse,
+        askew.wire.v1.retrieval_pb2.GetCatalogFileRequest,
+        askew.wire.v1.retrieval_pb2.GetCatalogFileResponse,
     ],
 ]
 
@@ -158,11 +158,11 @@ class RetrievalServicer(metaclass=abc.ABCMeta):
         """The public description of the model that serves."""
 
     @abc.abstractmethod
-    def GetHeld(
+    def GetCatalogFile(
         self,
-        request: askew.wire.v1.retrieval_pb2.GetHeldRequest,
+        request: askew.wire.v1.retrieval_pb2.GetCatalogFileRequest,
         context: _ServicerContext,
-    ) -> typing.Union[askew.wire.v1.retrieval_pb2.GetHeldResponse, collections.abc.Awaitable[askew.wire.v1.retrieval_pb2.GetHeldResponse]]:
+    ) -> typing.Union[askew.wire.v1.retrieval_pb2.GetCatalogFileResponse, collections.abc.Awaitable[askew.wire.v1.retrieval_pb2.GetCatalogFileResponse]]:
         """A piece of a file that everybody may hold: the card and the items. Nothing is asked for one by
         one.
         """

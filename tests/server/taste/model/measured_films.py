@@ -15,7 +15,7 @@ from askew.protocol.model_card import ModelCard
 from askew.protocol.utility_table import UtilityTable
 from askew.spaces.buckets import Buckets
 from askew.spaces.vectors import RatingScale
-from askew.wire.held import held_to_bytes
+from askew.wire.catalog_file import catalog_to_bytes
 from askew_server.demo.simulation import films, simulate
 from askew_server.ratings import RatingTable
 from askew_server.taste.model.item_model import ItemModel, train
@@ -45,7 +45,7 @@ def small_table(n_people: int = N_PEOPLE, seed: int = 1) -> RatingTable:
 
 
 def file_size(card: ModelCard, catalog: Catalog) -> int:
-    return len(held_to_bytes(card, catalog))
+    return len(catalog_to_bytes(card, catalog))
 
 
 def too_large(card: ModelCard, catalog: Catalog) -> int:
@@ -69,11 +69,11 @@ def tastes_of(model: ItemModel) -> Tastes:
 
 @cache
 def measured(
-    starter: int | None = None, size: Callable[[ModelCard, Catalog], int] = file_size
+    default_items: int | None = None, size: Callable[[ModelCard, Catalog], int] = file_size
 ) -> ItemModel:
-    options = replace(OPTIONS, starter=starter)
-    prior = known_people() if starter is None else None
-    rule = "auto" if starter is None else "codebook"
+    options = replace(OPTIONS, default_items=default_items)
+    prior = known_people() if default_items is None else None
+    rule = "auto" if default_items is None else "codebook"
     return train(
         small_table(), {}, replace(options, rule=rule), source="s", prior=prior, file_size=size
     )

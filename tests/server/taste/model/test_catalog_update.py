@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from askew.catalog.held_file import HEAD_BYTES
+from askew.catalog.catalog_file import HEAD_BYTES
 from askew.errors import DataError
 from askew.noise.randomness import SystemBits
-from askew.wire.held import held_from_body, held_to_bytes
+from askew.wire.catalog_file import catalog_from_body, catalog_to_bytes
 from askew.wire.queries import query_from_bytes, query_to_bytes
 from askew.wire.tastes import slate_from_bytes, slate_to_bytes
 from askew_client.settings.settings import ClientSettings
@@ -121,7 +121,7 @@ def test_an_updated_model_is_saved_and_loaded(tmp_path: Path, updated: ItemModel
 
 def ask(model: ItemModel, store: SignalStore) -> tuple[bytes, int]:
     """A device's question of a month, as bytes, and how many items it gets."""
-    card, catalog = held_from_body(held_to_bytes(model.card, model.catalog)[HEAD_BYTES:])
+    card, catalog = catalog_from_body(catalog_to_bytes(model.card, model.catalog)[HEAD_BYTES:])
     exchange = Exchange(card, catalog, SETTINGS, {0: 5.0, 4: 5.0, 9: 1.0})
     request = query_to_bytes(exchange.ask("2026-11", store, SystemBits()).query)
     slate = Retriever(model.card, model.catalog).answer(query_from_bytes(request, card))

@@ -1,4 +1,4 @@
-"""Models of dear items: slates by their vectors, kept from catalog to catalog."""
+"""Models of items with payloads: slates by their vectors, kept from catalog to catalog."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from askew.errors import DataError, ParameterError
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.signal import Query, Signal
 from askew.retrieval.buckets import bucket_rule
-from askew.spaces.buckets import Meanings
+from askew.spaces.buckets import SlateCodebook
 from askew_server.demo.simulation import films, simulate
 from askew_server.ratings import RatingTable
 from askew_server.retrieval.snapshot import Retriever
@@ -29,7 +29,13 @@ from askew_server.taste.prior.source import Cohort, PublishedRatings
 from askew_server.taste.training.options import TrainingOptions
 
 OPTIONS = TrainingOptions(
-    epsilon=4.0, k=3, dimension=2, ranking_dimension=6, min_ratings=5, rule="buckets", dear=True
+    epsilon=4.0,
+    k=3,
+    dimension=2,
+    ranking_dimension=6,
+    min_ratings=5,
+    rule="buckets",
+    has_payloads=True,
 )
 Forge = Callable[..., None]
 Refusal = Callable[[Path], str]
@@ -43,18 +49,18 @@ def small_table() -> RatingTable:
 
 
 @cache
-def dear_model() -> ItemModel:
+def payload_model() -> ItemModel:
     return train(small_table(), {}, OPTIONS, source="simulated", prior=Cohort("volunteers"))
 
 
 @pytest.fixture
 def saved(tmp_path: Path) -> Path:
-    artifact.save(dear_model(), tmp_path / "dear")
-    return tmp_path / "dear"
+    artifact.save(payload_model(), tmp_path / "has_payloads")
+    return tmp_path / "has_payloads"
 
 
-def slates_meant(model: ItemModel) -> Meanings:
-    assert isinstance(model.card.space.buckets, Meanings)
+def slates_meant(model: ItemModel) -> SlateCodebook:
+    assert isinstance(model.card.space.buckets, SlateCodebook)
     return model.card.space.buckets
 
 
@@ -76,7 +82,7 @@ def later(gone: list[int]) -> ItemModel:
     fewer = replace(
         table, person=table.person[stays], item=table.item[stays], rating=table.rating[stays]
     )
-    return update(dear_model(), fewer, {}, source="later")
+    return update(payload_model(), fewer, {}, source="later")
 
 
 def served(model: ItemModel, slate: int, k: int = 3) -> tuple[int, ...]:
@@ -90,7 +96,7 @@ def served(model: ItemModel, slate: int, k: int = 3) -> tuple[int, ...]:
 
 
 def test_a_model_of_dear_items_means_slates_by_items_of_its_catalog() -> None:
-    slates, catalog = slates_meant(dear_model()), dear_model().catalog
+    slates, catalog = slates_meant(payload_model()), payload_model().catalog
     assert slates.boosts.shape[1] == 3
     items = slates.found_in(catalog.vectors)
     assert (items >= 0).all()
@@ -100,7 +106,7 @@ def test_a_model_of_dear_items_means_slates_by_items_of_its_catalog() -> None:
 
 def test_the_server_reckons_with_the_slates_that_devices_name() -> None:
     """Planted bug: people's names without what they have seen, which their devices know."""
-    model = dear_model()
+    model = payload_model()
     slates, people = slates_meant(model), people_of(model)
     assert len(set(names(model).tolist())) == len(slates)
     by_device = [
@@ -115,9 +121,13 @@ def test_the_server_reckons_with_the_slates_that_devices_name() -> None:
 def test_slates_by_their_vectors_beat_the_linear_encoder() -> None:
     """Same people, same k, same plain epsilon; figures are of people held out."""
     linear = train(
-        small_table(), {}, replace(OPTIONS, dear=False), source="simulated", prior=Cohort("same")
+        small_table(),
+        {},
+        replace(OPTIONS, has_payloads=False),
+        source="simulated",
+        prior=Cohort("same"),
     )
-    dear, other = (model.figures["buckets"] for model in (dear_model(), linear))
+    dear, other = (model.figures["buckets"] for model in (payload_model(), linear))
     assert dear.ratio > other.ratio
 
 
@@ -126,7 +136,7 @@ def test_dear_items_without_a_prior_are_refused() -> None:
         train(small_table(), {}, replace(OPTIONS, rule="codebook"), source="simulated")
 
 
-@pytest.mark.parametrize("wanted", [{"rule": "auto"}, {"dear": False}])
+@pytest.mark.parametrize("wanted", [{"rule": "auto"}, {"has_payloads": False}])
 def test_a_prior_of_one_person_makes_no_slates_and_says_so(wanted: dict[str, Any]) -> None:
     """Planted bug: a model whose items are not dear after all, and no word of it."""
     table = small_table()
@@ -149,11 +159,11 @@ def test_a_prior_of_one_person_makes_no_slates_and_says_so(wanted: dict[str, Any
 
 def test_a_new_catalog_fills_each_slate_for_those_who_name_it() -> None:
     """Planted bugs: all alike whoever names a slate; names by the items that are left."""
-    meant = np.unique(slates_meant(dear_model()).found_in(dear_model().catalog.vectors))
-    gone = [small_table().item_keys.index(dear_model().keys[item]) for item in meant[::2]]
+    meant = np.unique(slates_meant(payload_model()).found_in(payload_model().catalog.vectors))
+    gone = [small_table().item_keys.index(payload_model().keys[item]) for item in meant[::2]]
     model = later(gone)
-    assert model.card.space == dear_model().card.space
-    assert names(model).tolist() == names(dear_model()).tolist()
+    assert model.card.space == payload_model().card.space
+    assert names(model).tolist() == names(payload_model()).tolist()
     prior = people_of(model).prior(model.catalog, model.card.n_held)
     odds = [
         RandomizedResponse.for_epsilon(2, each).odds for each in sorted({*EPSILONS, Fraction(4)})
@@ -172,8 +182,8 @@ def test_a_new_catalog_fills_each_slate_for_those_who_name_it() -> None:
 
 def test_names_are_kept_with_the_people_who_gave_them(saved: Path) -> None:
     loaded = artifact.load(saved)
-    assert loaded.card == dear_model().card
-    assert names(loaded).tolist() == names(dear_model()).tolist()
+    assert loaded.card == payload_model().card
+    assert names(loaded).tolist() == names(payload_model()).tolist()
     some = np.array([5, 2])
     expected = names(loaded)[some]
     np.testing.assert_array_equal(people_of(loaded).only(some).named, expected)

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 from scipy.stats import norm
 
-from askew.catalog.held_file import HEAD_BYTES
+from askew.catalog.catalog_file import HEAD_BYTES
 from askew.catalog.item import Item
 from askew.errors import DataError, ParameterError
 from askew.protocol.model_card import ServingRule
 from askew.protocol.ranking import best, scores
 from askew.protocol.rule_kind import RuleKind
 from askew.spaces.vectors import Profile, RatingScale, fold_in
-from askew.wire.held import held_from_body, held_to_bytes
+from askew.wire.catalog_file import catalog_from_body, catalog_to_bytes
 from askew_server.ratings import ItemRow, RatingTable, read_items, titled
 from askew_server.taste.model import shared_slate as slates
 from askew_server.taste.model.item_model import ItemModel, train
@@ -383,7 +383,7 @@ def test_a_title_that_the_loader_accepts_is_one_that_the_device_accepts(
     path.write_text(f"item,title,genres\nkey 0,{title},Drama\nkey 1,Plain,Drama\n")
     rows, _ = read_items(path)
     model = train(table, rows, PLANE, source="titles")
-    _, received = held_from_body(held_to_bytes(model.card, model.catalog)[HEAD_BYTES:])
+    _, received = catalog_from_body(catalog_to_bytes(model.card, model.catalog)[HEAD_BYTES:])
     assert expected == received.items[0]
 
 

@@ -22,7 +22,7 @@ from server.taste.model.measured_films import (
 from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
 from askew.protocol.rule_kind import SERVED, RuleKind
-from askew.protocol.utility_table import DEVICE_BYTES, STARTER_BYTES, ModeUtility, ServingMode
+from askew.protocol.utility_table import DEFAULT_BYTES, DEVICE_BYTES, ModeUtility, ServingMode
 from askew_server.taste.model.held_out import Gains, HeldOutGroup, groups_of, ratio_of
 from askew_server.taste.model.rule_choice import (
     EPSILONS,
@@ -33,7 +33,7 @@ from askew_server.taste.model.rule_choice import (
     choose,
     is_clear,
 )
-from askew_server.taste.model.shared_slate import starter_order, starter_size
+from askew_server.taste.model.shared_slate import default_order, default_size
 from askew_server.taste.model.utility_table import ModeComparison, sized
 from askew_server.taste.prior.people import as_they_are
 from askew_server.taste.training.factors import (
@@ -255,39 +255,39 @@ def test_what_is_proposed_whole_fits_a_device(size: int, proposed: int) -> None:
     assert found.utility_table.proposed == proposed
 
 
-# -- starter items ---------------------------------------------------------------------------------
+# -- default items ---------------------------------------------------------------------------------
 
 
-def test_starter_items_tell_no_exact_counts() -> None:
+def test_default_items_tell_no_exact_counts() -> None:
     """Within a class of likes the public vectors decide. Planted bug: by likes alone."""
     scoring = np.diag([1.0, 2.0, 3.0, 4.0, 9.0]).astype(np.float32)
     likes = np.array([63, 16, 62, 70, 1])  # classes 16, 16, 16, 64 and 1
-    assert starter_order([2], likes, scoring).tolist() == [2, 3, 1, 0, 4]
+    assert default_order([2], likes, scoring).tolist() == [2, 3, 1, 0, 4]
 
 
-def test_a_catalog_that_devices_hold_has_no_starter() -> None:
+def test_a_catalog_that_devices_hold_has_no_default_items() -> None:
     films = [Item(f"item {i}") for i in range(1000)]
-    assert starter_size(None, films, 32) == 1000
-    assert starter_size(20, films, 32) == 20
-    assert starter_size(5000, films, 32) == 1000
+    assert default_size(None, films, 32) == 1000
+    assert default_size(20, films, 32) == 20
+    assert default_size(5000, films, 32) == 1000
 
 
-def test_the_default_starter_fits_its_bytes() -> None:
+def test_the_default_number_fits_its_bytes() -> None:
     """With words that pack badly, so that the whole is far beyond what a device takes."""
     rng = np.random.default_rng(0)
     words = rng.integers(97, 123, (300_000, 12), dtype=np.uint8)
     many = [Item(bytes(row).decode()) for row in words]
-    size = starter_size(None, many, 32)
+    size = default_size(None, many, 32)
     assert 24_000 < size < 40_000
-    assert size * (16 + 1 + 7.5) < STARTER_BYTES < DEVICE_BYTES
+    assert size * (16 + 1 + 7.5) < DEFAULT_BYTES < DEVICE_BYTES
 
 
-def test_a_starter_is_measured_by_words_from_everywhere() -> None:
+def test_a_default_items_is_measured_by_words_from_everywhere() -> None:
     """Planted bug: by the first items, whose words may be the shortest."""
     rng = np.random.default_rng(1)
     words = rng.integers(97, 123, (200_000, 60), dtype=np.uint8)
     many = [Item(bytes(row[: 2 if at < 20_000 else 60]).decode()) for at, row in enumerate(words)]
-    assert 12_000 < starter_size(None, many, 32) < STARTER_BYTES / (16 + 1 + 32)
+    assert 12_000 < default_size(None, many, 32) < DEFAULT_BYTES / (16 + 1 + 32)
 
 
 def test_the_first_items_are_what_anybody_would_be_shown() -> None:

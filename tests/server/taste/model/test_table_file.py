@@ -24,14 +24,14 @@ from askew_server.taste.training.options import TrainingOptions
 Arrays = dict[str, NDArray[Any]]
 Forge = Callable[..., None]
 Refusal = Callable[[Path], str]
-N_ITEMS, N_STARTER = 24, 4
+N_ITEMS, N_DEFAULT = 24, 4
 
 
 @pytest.fixture(scope="module")
 def tabulated(table: RatingTable, rows: dict[str, ItemRow]) -> ItemModel:
-    """A model with a prior, buckets and starter items."""
+    """A model with a prior, buckets and default items."""
     options = TrainingOptions(
-        min_ratings=5, least_likes=4, rule="posterior", starter=N_STARTER, k=3, epsilon=2.0
+        min_ratings=5, least_likes=4, rule="posterior", default_items=N_DEFAULT, k=3, epsilon=2.0
     )
     prior = Cohort("friends")
     model = train(table, rows, options, source="s", prior=prior, file_size=bytes_held)
@@ -66,10 +66,10 @@ def test_tables_are_read_back_as_they_were(saved: Path, tabulated: ItemModel) ->
     assert loaded.fits(tabulated.card)
 
 
-def test_no_tabulated_answer_names_a_starter_item(tabulated: ItemModel) -> None:
+def test_no_tabulated_answer_names_a_default_item(tabulated: ItemModel) -> None:
     assert tabulated.tables is not None
-    assert tabulated.card.n_held == N_STARTER
-    assert all(each.slates.min() >= N_STARTER for each in tabulated.tables.tables)
+    assert tabulated.card.n_held == N_DEFAULT
+    assert all(each.slates.min() >= N_DEFAULT for each in tabulated.tables.tables)
 
 
 def test_a_model_without_tables_has_no_file_of_them(tmp_path: Path, tabulated: ItemModel) -> None:
@@ -110,7 +110,7 @@ FORGED: dict[str, Callable[[Arrays], Arrays]] = {
     "an item beyond the catalog": on("S", lambda s: np.where(s == s[0, -1], N_ITEMS, s)),
     "the largest item": set_at("S", 2**31 - 1, at=2),
     "a negative item": set_at("S", -1),
-    "a starter item": set_at("S", N_STARTER - 1),
+    "a default item": set_at("S", N_DEFAULT - 1),
     "an item twice": on("S", lambda s: np.concatenate([s[:, :1], s[:, :-1]], axis=1)),
     "descending items": on("S", lambda s: s[:, ::-1]),
     "items of 64 bits": on("S", lambda s: s.astype(np.int64)),

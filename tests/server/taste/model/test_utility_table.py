@@ -22,14 +22,14 @@ from server.taste.model.measured_films import (
     who_is_told,
 )
 
-from askew.catalog.held_file import HEAD_BYTES, Part
+from askew.catalog.catalog_file import HEAD_BYTES, Part
 from askew.dp.privacy import Reach
 from askew.errors import ArtifactError
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.signal import Query, Signal
 from askew.protocol.utility_table import ModeUtility, ServingMode, UtilityTable
-from askew.wire.held import held_files, held_from_body
+from askew.wire.catalog_file import catalog_files, catalog_from_body
 from askew_server.cli.main import cli
 from askew_server.cli.training_data import lines_of
 from askew_server.retrieval.snapshot import Retriever
@@ -128,11 +128,11 @@ def test_a_signal_is_worth_the_fewest_items_that_give_as_much() -> None:
 
 def test_what_is_held_counts_in_every_row_and_is_not_sent_again() -> None:
     model = measured(12)
-    assert model.card.n_starter == 12
+    assert model.card.n_default == 12
     people, best = who_is_told(model), sum(max(w) for w, _ in who_is_told(model))
-    starter = sum(max(w[:12]) for w, _ in people) / best
+    default_items = sum(max(w[:12]) for w, _ in people) / best
     (row,) = [e for e in table_of(model).rows if e.mode is ServingMode.CACHED and e.held == 12]
-    assert row.ratio == pytest.approx(starter, abs=0.0051)
+    assert row.ratio == pytest.approx(default_items, abs=0.0051)
     signals = [each for each in table_of(model).rows if each.mode is ServingMode.QUERY]
     assert {each.held for each in signals} == {12}
     assert min(each.ratio for each in signals) >= row.ratio
@@ -152,7 +152,7 @@ def test_figures_are_told_in_hundredths() -> None:
 
 
 def test_the_same_ratings_make_the_same_table() -> None:
-    options = replace(OPTIONS, starter=12)
+    options = replace(OPTIONS, default_items=12)
     twice = [train(small_table(), {}, options, source="s", file_size=file_size) for _ in range(2)]
     assert twice[0].card == twice[1].card
 
@@ -160,18 +160,18 @@ def test_the_same_ratings_make_the_same_table() -> None:
 # -- sizes -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("starter", [None, 12])
-def test_sizes_are_those_of_the_files_that_are_served(starter: int | None) -> None:
+@pytest.mark.parametrize("default_items", [None, 12])
+def test_sizes_are_those_of_the_files_that_are_served(default_items: int | None) -> None:
     """Planted bug: a formula for a file. The table is in the very files whose sizes it tells."""
-    model = measured(starter)
-    files = {len(data) for data in held_files(model.card, model.catalog).values()}
+    model = measured(default_items)
+    files = {len(data) for data in catalog_files(model.card, model.catalog).values()}
     told = {
         each.size
         for each in table_of(model).rows
-        if each.held in {len(model.catalog), model.card.n_starter}
+        if each.held in {len(model.catalog), model.card.n_default}
     }
     assert told == files
-    assert len(files) == (1 if starter is None else 2)
+    assert len(files) == (1 if default_items is None else 2)
 
 
 def test_holding_nothing_takes_no_bytes() -> None:
@@ -186,16 +186,16 @@ def test_a_model_keeps_its_table(tmp_path: Path) -> None:
     assert artifact.load(tmp_path / "model").card == measured(12).card
 
 
-def test_a_device_reads_the_file_of_the_starter_items() -> None:
-    """With a slate for somebody who has said nothing yet: the starter items, best first. Planted
+def test_a_device_reads_the_file_of_the_default_items() -> None:
+    """With a slate for somebody who has said nothing yet: the default items, best first. Planted
     bug: the slate of the others, of which the file has none.
     """
     model = measured(12)
-    data = held_files(model.card, model.catalog)[Part.STARTER]
-    card, starter = held_from_body(data[HEAD_BYTES:])
+    data = catalog_files(model.card, model.catalog)[Part.DEFAULT]
+    card, default_items = catalog_from_body(data[HEAD_BYTES:])
     assert card == model.card
-    assert starter.items == model.catalog.items[:12]
-    assert starter.shared_slate == tuple(range(12))
+    assert default_items.items == model.catalog.items[:12]
+    assert default_items.shared_slate == tuple(range(12))
 
 
 FORGERIES = {
@@ -238,12 +238,12 @@ def test_a_newer_catalog_keeps_the_figures_and_counts_its_own_bytes() -> None:
     )
     new = update(old, less, {}, source="later", file_size=file_size)
     assert len(new.catalog) == 120
-    assert new.card.n_starter == 12
+    assert new.card.n_default == 12
     before, after = table_of(old), table_of(new)
     assert [replace(each, size=0) for each in after.rows[1:]] == [
         replace(each, size=0) for each in before.rows[1:]
     ]
-    files = {len(data) for data in held_files(new.card, new.catalog).values()}
+    files = {len(data) for data in catalog_files(new.card, new.catalog).values()}
     assert {each.size for each in after.rows if each.held in {120, 12}} == files
     assert after.rows[0].held == 120
 
@@ -332,23 +332,23 @@ def ratings(tmp_path: Path) -> Path:
     return path
 
 
-def test_train_measures_saves_and_shows_the_table_of_its_starter(
+def test_train_measures_saves_and_shows_the_table_of_its_default_items(
     tmp_path: Path, ratings: Path
 ) -> None:
     small = ["--ranking-dimension", "6", "--rule", "codebook"]
-    command = ["train", "--ratings", str(ratings), *small, "--starter", "20"]
+    command = ["train", "--ratings", str(ratings), *small, "--default-items", "20"]
     done = CliRunner().invoke(cli, [*command, "--out", str(tmp_path / "model")])
     assert done.exit_code == 0, done.output
     model = artifact.load(tmp_path / "model")
-    assert model.card.n_starter == 20
+    assert model.card.n_default == 20
     assert "\n".join(lines_of(table_of(model), model.card.space.encoder.reach())) in done.output
-    files = held_files(model.card, model.catalog)
+    files = catalog_files(model.card, model.catalog)
     for part in files.values():
         assert f" {len(part):,} " in done.output
 
 
-def test_a_starter_of_nothing_is_refused(tmp_path: Path, ratings: Path) -> None:
-    command = ["train", "--ratings", str(ratings), "--starter", "0"]
+def test_a_default_items_of_nothing_is_refused(tmp_path: Path, ratings: Path) -> None:
+    command = ["train", "--ratings", str(ratings), "--default-items", "0"]
     done = CliRunner().invoke(cli, [*command, "--out", str(tmp_path / "model")])
     assert done.exit_code == 2
-    assert "--starter" in done.output
+    assert "--default-items" in done.output

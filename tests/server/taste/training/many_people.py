@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
-from askew.spaces.buckets import Meanings
+from askew.spaces.buckets import SlateCodebook
 from askew.spaces.vectors import RatingScale
 from askew_server.evaluation.experiment import Experiment, deal
 from askew_server.ratings import RatingTable, titled
@@ -59,7 +59,7 @@ def cohort() -> None:
     known = as_they_are(tastes, vectors, encoder, "nobody")
     known.prior(catalog, held=100)
     slates = rng.choice(n_items, (64, 64), replace=False)
-    known.naming(Meanings(vectors[slates], catalog.boosts[slates]), catalog)
+    known.naming(SlateCodebook(vectors[slates], catalog.boosts[slates]), catalog)
 
 
 def gaussian() -> None:

@@ -22,7 +22,7 @@ from askew.limits import MAX_RANKING_DIMENSION
 from askew.protocol.rule_kind import SERVED
 from askew.protocol.utility_table import ServingMode
 from askew.spaces.vectors import RatingScale
-from askew.wire.held import held_to_bytes
+from askew.wire.catalog_file import catalog_to_bytes
 from askew_server.demo.simulation import simulated_table
 from askew_server.ratings import ItemRow
 from askew_server.ratings.vectors import Vectors
@@ -132,7 +132,7 @@ def test_vectors_of_other_models_become_a_model_that_devices_rank_by(
     assert f"rule       {model.card.rule.kind}" in said
     assert "utility    for SIMULATED people held out" in said
     assert model.card.utility_table.proposal.mode is ServingMode.LOCAL
-    assert f"{len(held_to_bytes(model.card, model.catalog)):,} bytes" in said
+    assert f"{len(catalog_to_bytes(model.card, model.catalog)):,} bytes" in said
     for rule, figure in model.figures.items():
         assert f"  {rule:<10} {figure.ratio:.2f} of the best possible score" in said
 

@@ -13,48 +13,52 @@ from askew.errors import ProfileError
 from askew.noise.randomness import SystemBits
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.editor import ProfileService
-from askew_client.profile.met import MAX_MET, Met, MetItem
+from askew_client.profile.received import MAX_RECEIVED, ReceivedItem, ReceivedItems
 from askew_client.profile.store import ProfileStore
 from askew_client.views.answers import PastAnswer
 
 HERE, THERE = "00" * 16, "11" * 16
 
 
-def met(*titles: str, codes: bytes = b"\x12\x34") -> list[MetItem]:
-    return [MetItem(Item(title, 1999, ("Drama",)), codes, 192) for title in titles]
+def received(*titles: str, codes: bytes = b"\x12\x34") -> list[ReceivedItem]:
+    return [ReceivedItem(Item(title, 1999, ("Drama",)), codes, 192) for title in titles]
 
 
 def labels(document: ProfileDocument) -> list[str]:
-    return [each.item.label for each in document.met.items]
+    return [each.item.label for each in document.received.items]
 
 
 def test_what_was_met_outlives_the_file(tmp_path: Path) -> None:
     store = ProfileStore(tmp_path / "profile.sqlite", SystemBits())
-    store.change(lambda document: document.meeting(HERE, met("Xanadu", "Brazil")))
-    assert store.read().met == Met(HERE, tuple(met("Xanadu", "Brazil")))
+    store.change(lambda document: document.receiving(HERE, received("Xanadu", "Brazil")))
+    assert store.read().received == ReceivedItems(HERE, tuple(received("Xanadu", "Brazil")))
 
 
 def test_what_was_met_is_encrypted_with_the_profile(tmp_path: Path) -> None:
     """Planted bug: a cache of its own, in the clear."""
     store = ProfileStore(tmp_path / "profile.sqlite", SystemBits())
-    store.change(lambda document: document.meeting(HERE, met("Xanadu")))
+    store.change(lambda document: document.receiving(HERE, received("Xanadu")))
     assert any(b"Xanadu" in path.read_bytes() for path in tmp_path.iterdir())
     store.encrypt("correct horse battery")
     assert not any(b"Xanadu" in path.read_bytes() for path in tmp_path.iterdir())
 
 
 def test_items_of_another_space_take_the_place_of_all_before() -> None:
-    document = ProfileDocument().meeting(HERE, met("Xanadu")).meeting(THERE, met("Brazil"))
-    assert (labels(document), document.met.space_version) == (["Brazil (1999)"], THERE)
+    document = (
+        ProfileDocument().receiving(HERE, received("Xanadu")).receiving(THERE, received("Brazil"))
+    )
+    assert (labels(document), document.received.space_version) == (["Brazil (1999)"], THERE)
 
 
 def test_the_newest_are_kept_and_what_is_met_again_is_the_newest() -> None:
     """Planted bug: a profile that grows with every question."""
-    first = ProfileDocument().meeting(HERE, met(*(f"Film {n}" for n in range(MAX_MET))))
-    again = first.meeting(HERE, met("Film 0", codes=b"\x56\x78")).meeting(HERE, met("Film new"))
-    assert len(again.met.items) == MAX_MET
+    first = ProfileDocument().receiving(HERE, received(*(f"Film {n}" for n in range(MAX_RECEIVED))))
+    again = first.receiving(HERE, received("Film 0", codes=b"\x56\x78")).receiving(
+        HERE, received("Film new")
+    )
+    assert len(again.received.items) == MAX_RECEIVED
     assert labels(again)[-2:] == ["Film 0 (1999)", "Film new (1999)"]
-    assert again.met.items[-2].codes == b"\x56\x78"
+    assert again.received.items[-2].codes == b"\x56\x78"
     assert "Film 1 (1999)" not in labels(again)
 
 
@@ -62,15 +66,15 @@ def test_all_of_one_answer_is_kept_however_its_titles_are_written() -> None:
     """Planted bugs: of two titles that differ in case the second alone; the first of very many
     are gone before they are shown.
     """
-    many = [f"Film {n}" for n in range(MAX_MET + 10)]
-    document = ProfileDocument().meeting(HERE, met("Xanadu", "xanadu"))
+    many = [f"Film {n}" for n in range(MAX_RECEIVED + 10)]
+    document = ProfileDocument().receiving(HERE, received("Xanadu", "xanadu"))
     assert labels(document) == ["Xanadu (1999)", "xanadu (1999)"]
-    assert len(document.meeting(HERE, met(*many)).met.items) == len(many)
+    assert len(document.receiving(HERE, received(*many)).received.items) == len(many)
 
 
 def test_a_title_that_is_forgotten_for_good_is_not_met_either(tmp_path: Path) -> None:
     store = ProfileStore(tmp_path / "profile.sqlite", SystemBits())
-    store.change(lambda document: document.meeting(HERE, met("Xanadu", "Brazil")))
+    store.change(lambda document: document.receiving(HERE, received("Xanadu", "Brazil")))
     ProfileService(store).forget(["xanadu (1999)"])
     assert labels(store.read()) == ["Brazil (1999)"]
     assert not any(b"Xanadu" in path.read_bytes() for path in tmp_path.iterdir())
@@ -78,7 +82,7 @@ def test_a_title_that_is_forgotten_for_good_is_not_met_either(tmp_path: Path) ->
 
 def test_who_forgets_past_answers_keeps_of_what_they_brought_what_is_rated() -> None:
     past = PastAnswer(datetime.date(2026, 11, 21), "2026-11", ("Xanadu (1999)",), "Xanadu (1999)")
-    document = ProfileDocument().meeting(HERE, met("Xanadu", "Brazil")).answered(past)
+    document = ProfileDocument().receiving(HERE, received("Xanadu", "Brazil")).answered(past)
     document = document.edited({"brazil (1999)": (4.0,)}).without_answers()
     assert (labels(document), document.answers) == (["Brazil (1999)"], ())
 
@@ -98,8 +102,10 @@ def test_who_forgets_past_answers_keeps_of_what_they_brought_what_is_rated() -> 
     ids=str,
 )
 def test_a_damaged_item_is_refused_with_the_profile(item: object) -> None:
-    value = json.loads(ProfileDocument().meeting(HERE, met("Brazil")).to_bytes())
-    assert ProfileDocument.from_bytes(json.dumps(value).encode()).met.items == tuple(met("Brazil"))
-    value["met"]["items"] = [item]
+    value = json.loads(ProfileDocument().receiving(HERE, received("Brazil")).to_bytes())
+    assert ProfileDocument.from_bytes(json.dumps(value).encode()).received.items == tuple(
+        received("Brazil")
+    )
+    value["received"]["items"] = [item]
     with pytest.raises(ProfileError, match="damaged"):
         ProfileDocument.from_bytes(json.dumps(value).encode())

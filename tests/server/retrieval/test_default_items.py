@@ -1,4 +1,4 @@
-"""Where devices hold starter items, a server answers with what those lack; and at any odds."""
+"""Where devices hold default items, a server answers with what those lack; and at any odds."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def retriever_of(
 ) -> Retriever:
     card = made_card(SPACE, catalog, 10)
     rule = replace(card.rule, kind=kind, epsilon=4.0)
-    return Retriever(replace(card, rule=rule, n_starter=held), catalog, PRIOR)
+    return Retriever(replace(card, rule=rule, n_default=held), catalog, PRIOR)
 
 
 def scores_of_people(catalog: Catalog) -> NDArray[np.float64]:
@@ -97,17 +97,17 @@ def test_no_answer_names_what_every_device_has(kind: RuleKind) -> None:
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(1), Fraction(4), Fraction(9)])
 @pytest.mark.parametrize("bucket", range(4))
-@pytest.mark.parametrize(("n_starter", "catalog"), [(HELD, CATALOG), (ITEMS, WHOLE)])
+@pytest.mark.parametrize(("n_default", "catalog"), [(HELD, CATALOG), (ITEMS, WHOLE)])
 def test_an_answer_complements_what_is_held(
-    n_starter: int, catalog: Catalog, bucket: int, epsilon: Fraction
+    n_default: int, catalog: Catalog, bucket: int, epsilon: Fraction
 ) -> None:
     """Against the greedy pair by what whoever may have sent it has in the end, at the odds sent;
-    and never below the slate for anybody. Where the starter is the whole catalog, whoever asks
-    holds nothing. Planted bugs: what is held is forgotten; slates by the odds of training alone;
-    all items left out of slates where all are starter items.
+    and never below the slate for anybody. Where the default items is the whole catalog, whoever
+    asks holds nothing. Planted bugs: what is held is forgotten; slates by the odds of training
+    alone; all items left out of slates where all are default items.
     """
-    held = n_starter if n_starter < ITEMS else 0
-    retriever = retriever_of(held=n_starter, catalog=catalog)
+    held = n_default if n_default < ITEMS else 0
+    retriever = retriever_of(held=n_default, catalog=catalog)
     scores, query = scores_of_people(catalog), bucket_query(retriever, bucket, epsilon, 2)
     response = RandomizedResponse.for_epsilon(4, epsilon)
     label = labels_of(made_buckets(), TASTES.astype(np.float64))

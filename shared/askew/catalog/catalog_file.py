@@ -20,10 +20,10 @@ PIECE_BYTES = 1 << 18  # the most that one reply brings
 
 
 class Part(StrEnum):
-    """What a file holds: every item, or the starter items alone."""
+    """What a file holds: every item, or the default items alone."""
 
     WHOLE = "whole"
-    STARTER = "starter"
+    DEFAULT = "default"
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,12 @@ from askew.catalog.item import Item
 from askew.errors import ProfileError
 from askew.limits import MAX_RANKING_DIMENSION
 
-MAX_MET = 1000
+MAX_RECEIVED = 1000
 _MOST_BYTES = (MAX_RANKING_DIMENSION + 1) // 2
 
 
 @dataclass(frozen=True)
-class MetItem:
+class ReceivedItem:
     """One item: its words, its 4-bit codes in its space, and the code of its boost.
 
     Raises ProfileError for codes that no space has.
@@ -47,13 +47,13 @@ class MetItem:
 
 
 @dataclass(frozen=True)
-class Met:
+class ReceivedItems:
     """The items met last, oldest first, and the version of the one space that they are of."""
 
     space_version: str = ""
-    items: tuple[MetItem, ...] = field(default=(), repr=False)
+    items: tuple[ReceivedItem, ...] = field(default=(), repr=False)
 
-    def joined(self, space_version: str, new: Iterable[MetItem]) -> Met:
+    def joined(self, space_version: str, new: Iterable[ReceivedItem]) -> ReceivedItems:
         """With more items, all of them; those of another space go, and the oldest of too many."""
         before = self.items if space_version == self.space_version else ()
         by_label = {each.item.label: each for each in before}
@@ -61,12 +61,12 @@ class Met:
         for label in latest:
             by_label.pop(label, None)  # what is met again is the newest
         kept = tuple((by_label | latest).values())
-        return Met(space_version, kept[-max(MAX_MET, len(latest)) :])
+        return ReceivedItems(space_version, kept[-max(MAX_RECEIVED, len(latest)) :])
 
-    def only(self, kept: Callable[[str], bool]) -> Met:
+    def only(self, kept: Callable[[str], bool]) -> ReceivedItems:
         """Those whose label is kept."""
         items = tuple(each for each in self.items if kept(each.item.label))
-        return Met(self.space_version, items)
+        return ReceivedItems(self.space_version, items)
 
     def to_json(self) -> dict[str, Any]:
         """As text and numbers."""
@@ -75,4 +75,4 @@ class Met:
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
         """The inverse. Raises AskewError, ValueError, KeyError or TypeError for anything else."""
-        return cls(str(value["space"]), tuple(map(MetItem.from_json, value["items"])))
+        return cls(str(value["space"]), tuple(map(ReceivedItem.from_json, value["items"])))

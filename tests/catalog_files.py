@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Self
 
-from askew.catalog.held_file import HEAD_BYTES, PIECE_BYTES, Part, file_of, piece_of
+from askew.catalog.catalog_file import HEAD_BYTES, PIECE_BYTES, Part, file_of, piece_of
 from askew.errors import AskewError, NotFound
 
 MONDAY = 20_780  # 2026-11-23
@@ -21,7 +21,8 @@ def body_of(word: str, size: int = 3 * PIECE_BYTES + 5) -> bytes:
 
 @dataclass
 class FakeSource:
-    """Files by edition and part; those of any edition under None. Implements HeldSource.
+    """Files by catalog date and part; those of any catalog date under None. Implements
+    CatalogSource.
 
     heard: what was asked. troubles: raised in turn, None being none. spoil: of every piece.
     """
@@ -32,9 +33,12 @@ class FakeSource:
     spoil: Callable[[bytes, int], bytes] = lambda piece, start: piece
 
     @classmethod
-    def of(cls, whole: bytes, starter: bytes | None = None) -> FakeSource:
-        """The same bodies in every edition."""
-        bodies = {Part.WHOLE: whole, Part.STARTER: whole if starter is None else starter}
+    def of(cls, whole: bytes, default_items: bytes | None = None) -> FakeSource:
+        """The same bodies in every catalog date."""
+        bodies = {
+            Part.WHOLE: whole,
+            Part.DEFAULT: whole if default_items is None else default_items,
+        }
         return cls({(None, part): file_of(body) for part, body in bodies.items()})
 
     async def __aenter__(self) -> Self:
@@ -43,15 +47,15 @@ class FakeSource:
     async def __aexit__(self, *_: object) -> None:
         return
 
-    async def held(self, edition: int, part: Part, start: int) -> bytes:
+    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:
         """A piece, or the next trouble."""
-        self.heard.append((edition, part, start))
+        self.heard.append((catalog_date, part, start))
         trouble = self.troubles.pop(0) if self.troubles else None
         if trouble is not None:
             raise trouble
-        file = self.files.get((edition, part)) or self.files.get((None, part))
+        file = self.files.get((catalog_date, part)) or self.files.get((None, part))
         if file is None:
-            raise NotFound("edition")
+            raise NotFound("catalog date")
         return self.spoil(piece_of(file, start), start)
 
     @property

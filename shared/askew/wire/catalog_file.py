@@ -1,4 +1,4 @@
-"""The files that devices hold, as bytes: a card and items, all of them or the starter items.
+"""The files that devices hold, as bytes: a card and items, all of them or the default items.
 
 Every size of what comes in is checked before anything is made of it: words are unpacked to a limit,
 fields are counted, and arrays are as long as the items are many. So any file of 4 MB, the default
@@ -14,12 +14,12 @@ import numpy as np
 from google.protobuf.message import Message
 
 from askew.catalog.catalog import Catalog
+from askew.catalog.catalog_file import PIECE_BYTES, Part, file_of
 from askew.catalog.columns import ItemColumns
-from askew.catalog.held_file import PIECE_BYTES, Part, file_of
 from askew.catalog.item import MAX_GENRES, Item
 from askew.errors import Malformed, OutOfRange
 from askew.protocol.model_card import ModelCard
-from askew.spaces.item_codes import decode_boosts, encode, encode_boosts, held_vectors
+from askew.spaces.item_codes import coded_vectors, decode_boosts, encode, encode_boosts
 from askew.wire.messages import (
     FIELDS_OF_CARD,
     SIZED,
@@ -38,20 +38,20 @@ _LARGEST_FACTOR = 8  # of the words' size to their packed size; titles reach abo
 _MOST_LISTS, _MOST_NAMES = 1 << 17, 1 << 20  # different lists of genres, and the names in all
 _OTHER_NUMBER = "a held file has words of another number of items"
 _TITLES, _YEARS, _LISTS, _GENRES = [
-    pb.HeldWords.DESCRIPTOR.fields_by_name[name].number
+    pb.ItemWords.DESCRIPTOR.fields_by_name[name].number
     for name in ("titles", "years", "lists", "genres")
 ]
 
 
-def held_files(card: ModelCard, catalog: Catalog) -> dict[Part, bytes]:
-    """Every file that a server offers: the whole, and the starter items where they are fewer."""
-    files = {Part.WHOLE: held_to_bytes(card, catalog)}
-    if card.n_starter < len(catalog):
-        files[Part.STARTER] = held_to_bytes(card, catalog.first(card.n_starter))
+def catalog_files(card: ModelCard, catalog: Catalog) -> dict[Part, bytes]:
+    """Every file that a server offers: the whole, and the default items where they are fewer."""
+    files = {Part.WHOLE: catalog_to_bytes(card, catalog)}
+    if card.n_default < len(catalog):
+        files[Part.DEFAULT] = catalog_to_bytes(card, catalog.first(card.n_default))
     return files
 
 
-def held_to_bytes(card: ModelCard, catalog: Catalog) -> bytes:
+def catalog_to_bytes(card: ModelCard, catalog: Catalog) -> bytes:
     """The file of a card and of all its items, or of the first of them.
 
     Raises OutOfRange for vectors or boosts that codes cannot say.
@@ -60,30 +60,30 @@ def held_to_bytes(card: ModelCard, catalog: Catalog) -> bytes:
 
 
 def _body_of(card: ModelCard, catalog: Catalog) -> list[bytes | memoryview]:
-    """A `HeldCatalog`, part by part: of a message in parts, the parts one after the other are the
+    """A `CatalogFile`, part by part: of a message in parts, the parts one after the other are the
     message, and a large one is three times in memory while it is serialized.
     """
-    small = pb.HeldCatalog(card=card_to_message(card), shared_slate=catalog.shared_slate)
-    boosts = _part(pb.HeldCatalog, "boosts", encode_boosts(catalog.boosts))
+    small = pb.CatalogFile(card=card_to_message(card), shared_slate=catalog.shared_slate)
+    boosts = _part(pb.CatalogFile, "boosts", encode_boosts(catalog.boosts))
     words = _packed(catalog.items)
     size = sum(map(len, words))
     codes = _part(
-        pb.HeldCatalog, "codes", encode(catalog.vectors, card.space.scales).reshape(-1).data
+        pb.CatalogFile, "codes", encode(catalog.vectors, card.space.scales).reshape(-1).data
     )
-    head = opening(pb.HeldCatalog, "words", size)
+    head = opening(pb.CatalogFile, "words", size)
     return [small.SerializeToString(), head, *words, *boosts, *codes]
 
 
-def held_from_body(body: bytes) -> tuple[ModelCard, Catalog]:
-    """The card and the items of a file's body: all that the card counts, or its starter items."""
-    message = parse_few(pb.HeldCatalog(), body, FIELDS_OF_CARD)
+def catalog_from_body(body: bytes) -> tuple[ModelCard, Catalog]:
+    """The card and the items of a file's body: all that the card counts, or its default items."""
+    message = parse_few(pb.CatalogFile(), body, FIELDS_OF_CARD)
     card = card_from_message(message.card)
     n = len(message.boosts)
-    if n not in {card.n_items, card.n_starter} or n > MAX_ITEMS:
-        raise Malformed("a held file has neither all items of its card nor its starter items")
+    if n not in {card.n_items, card.n_default} or n > MAX_ITEMS:
+        raise Malformed("a held file has neither all items of its card nor its default items")
     if len(message.shared_slate) > n:
         raise Malformed("the shared slate has more items than the catalog")
-    vectors = held_vectors(message.codes, card.space.scales, n)
+    vectors = coded_vectors(message.codes, card.space.scales, n)
     shared, boosts, words = tuple(message.shared_slate), message.boosts, message.words
     del message  # which has copies of them, before the largest part is made
     items = _items_of(memoryview(_unpacked(words)), n)
@@ -96,9 +96,9 @@ def held_from_body(body: bytes) -> tuple[ModelCard, Catalog]:
 
 
 def _words_of(items: Sequence[Item]) -> Iterator[bytes]:
-    """A `HeldWords`, part by part as well, some items at a time."""
+    """A `ItemWords`, part by part as well, some items at a time."""
     size = sum(len(i.title.encode()) + 1 for i in items) - 1
-    yield opening(pb.HeldWords, "titles", size)
+    yield opening(pb.ItemWords, "titles", size)
     for start in range(0, len(items), _AT_ONCE):
         titles = "\n".join([i.title for i in items[start : start + _AT_ONCE]])
         yield ("\n" * (start > 0) + titles).encode()
@@ -106,15 +106,15 @@ def _words_of(items: Sequence[Item]) -> Iterator[bytes]:
     if len(lists) > _MOST_LISTS or sum(map(len, lists)) > _MOST_NAMES:
         limit = f"at most {_MOST_LISTS} different lists, of {_MOST_NAMES} names in all"
         raise OutOfRange("the genres of a catalog", limit)
-    yield pb.HeldWords(lists=[pb.Genres(names=genres) for genres in lists]).SerializeToString()
+    yield pb.ItemWords(lists=[pb.Genres(names=genres) for genres in lists]).SerializeToString()
     for start in range(0, len(items), _AT_ONCE):
         some = items[start : start + _AT_ONCE]
         years, genres = [i.year or 0 for i in some], [lists[i.genres] for i in some]
-        yield pb.HeldWords(years=years, genres=genres).SerializeToString()
+        yield pb.ItemWords(years=years, genres=genres).SerializeToString()
 
 
 def _items_of(words: memoryview, n: int) -> ItemColumns:
-    """The items of a `HeldWords`, field by field: only as much is made as n items have."""
+    """The items of a `ItemWords`, field by field: only as much is made as n items have."""
     parts: dict[int, list[memoryview]] = {_TITLES: [], _YEARS: [], _GENRES: []}
     pieces = n // _AT_ONCE + 1
     most = {_TITLES: 1, _YEARS: pieces, _GENRES: pieces}
@@ -142,18 +142,18 @@ def _items_of(words: memoryview, n: int) -> ItemColumns:
 
 def piece_from_bytes(data: bytes) -> bytes:
     """A piece of a file that devices hold."""
-    piece = parse_few(pb.GetHeldResponse(), data, 1).data
+    piece = parse_few(pb.GetCatalogFileResponse(), data, 1).data
     if len(piece) > PIECE_BYTES:
         raise Malformed("a piece of a held file is too large")
     return piece
 
 
-def _column(name: str, parts: list[memoryview], n: int) -> pb.HeldWords:
+def _column(name: str, parts: list[memoryview], n: int) -> pb.ItemWords:
     """A message of one column alone, of n numbers, each of which ends in a byte below 128."""
     packed = b"".join(parts)
     if np.count_nonzero(np.frombuffer(packed, np.uint8) < 128) != n:
         raise Malformed(_OTHER_NUMBER)
-    return parse(pb.HeldWords(), opening(pb.HeldWords, name, len(packed)) + packed)
+    return parse(pb.ItemWords(), opening(pb.ItemWords, name, len(packed)) + packed)
 
 
 def _part(

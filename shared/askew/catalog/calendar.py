@@ -15,14 +15,14 @@ FIRST = 4  # 1970-01-05, the first Monday: a version that was always in force
 LAST = 2**31 - 1
 
 
-def edition_of(day: int) -> int:
+def catalog_date_of(day: int) -> int:
     """The Monday on or before a day; the first one of all for a clock that was never set."""
     return max(FIRST, day - (day - FIRST) % PERIOD)
 
 
-def is_edition(day: int) -> bool:
+def is_catalog_date(day: int) -> bool:
     """Whether a day is a Monday that can name a version."""
-    return FIRST <= day <= LAST and edition_of(day) == day
+    return FIRST <= day <= LAST and catalog_date_of(day) == day
 
 
 def answered(mondays: Sequence[int], today: int) -> list[int]:

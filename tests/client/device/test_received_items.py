@@ -17,9 +17,9 @@ from askew.protocol.ranking import Slate
 from askew.spaces.item_codes import CodedVectors, encode
 from askew_client.device.model import Model
 from askew_client.profile.document import ProfileDocument
-from askew_client.profile.met import Met, MetItem
+from askew_client.profile.received import ReceivedItem, ReceivedItems
 from askew_client.settings.settings import ClientSettings
-from askew_client.transport.protocol import Holding
+from askew_client.transport.protocol import CachedCatalog
 
 N_HELD, MORE = 8, 3000
 SETTINGS = ClientSettings(mode="query", k=4, max_diameter=32.0, max_one_rating=32.0)
@@ -60,21 +60,21 @@ def model_of(catalog: Catalog, n_held: int) -> Model:
         catalog.boosts[:n_held],
         catalog.shared_slate,
     )
-    card = replace(card, n_items=len(catalog), n_starter=N_HELD + MORE)
-    return Model.of(Holding(card, held, 1, 40))
+    card = replace(card, n_items=len(catalog), n_default=N_HELD + MORE)
+    return Model.of(CachedCatalog(card, held, 1, 40))
 
 
-def met_of(model: Model, catalog: Catalog, *ids: int) -> Met:
+def received_of(model: Model, catalog: Catalog, *ids: int) -> ReceivedItems:
     """What the device keeps of an answer with these items."""
-    met: tuple[MetItem, ...] = model.met_in(Slate.of_catalog(catalog, ids))
-    return Met(model.card.space.version, met)
+    received: tuple[ReceivedItem, ...] = model.received_in(Slate.of_catalog(catalog, ids))
+    return ReceivedItems(model.card.space.version, received)
 
 
 def test_a_model_that_met_items_is_the_one_that_holds_them(whole: Catalog) -> None:
     """Planted bugs: what was met without its contributions; found by no search; in front."""
     model, every = model_of(whole, N_HELD + MORE), model_of(whole, len(whole))
     ids = range(N_HELD + MORE, len(whole))
-    grown = model.with_met(met_of(model, whole, *ids))
+    grown = model.with_received(received_of(model, whole, *ids))
     ratings = dict.fromkeys(["Film 9 (1969)", "Film 2 (1962)", "film 3", "Film 11 (1971)"], 5.0)
     document = ProfileDocument(ratings)
     one, other = (each.exchange(document, SETTINGS) for each in (grown, every))
@@ -94,7 +94,7 @@ def test_what_is_held_is_not_looked_at_again_for_what_was_met(
     takes, whoever waits for a call would be told whether anything was met.
     """
     model = model_of(whole, N_HELD + MORE)
-    met = met_of(model, whole, *range(N_HELD + MORE, len(whole)))
+    received = received_of(model, whole, *range(N_HELD + MORE, len(whole)))
     assert model.search.places("film 11", 5) == []  # the person typed before
     looked: list[int] = []
     some = ItemColumns._some
@@ -106,7 +106,7 @@ def test_what_is_held_is_not_looked_at_again_for_what_was_met(
     monkeypatch.setattr(ItemColumns, "_some", counted)
     vectors = cast("Vectors", model.catalog.vectors)
     vectors.made = 0
-    grown = model.with_met(met)
+    grown = model.with_received(received)
     assert grown.search.places("film 11", 5) == [len(whole) - 2]
     assert grown.exchange(ProfileDocument({"Film 11 (1971)": 5.0}), SETTINGS).ratings
     assert sum(looked) < 30
@@ -116,6 +116,8 @@ def test_what_is_held_is_not_looked_at_again_for_what_was_met(
 def test_the_ends_of_bars_are_of_what_everybody_holds(whole: Catalog) -> None:
     """Planted bug: an item that one person met names the end of a bar."""
     model = model_of(whole, N_HELD)
-    grown = model.with_met(met_of(model, whole, len(whole) - 2))  # beyond all that are held
+    grown = model.with_received(
+        received_of(model, whole, len(whole) - 2)
+    )  # beyond all that are held
     assert grown.ends == model.ends
     assert "Film 11 (1971)" not in {label for ends in grown.ends for label in ends}

@@ -10,7 +10,7 @@ import pytest
 from small_world import made_encoder, made_space
 
 from askew.errors import Malformed, OutOfRange
-from askew.spaces.buckets import Meanings
+from askew.spaces.buckets import SlateCodebook
 from askew.spaces.item_codes import rounded, rounded_boosts
 from askew.spaces.vectors import FeatureSpace
 from askew.wire.tastes import space_from_message, space_to_message
@@ -23,8 +23,8 @@ def space_of(slates: int, k: int, dimension: int) -> FeatureSpace:
     space = made_space(made_encoder(d=1, ranking=dimension))
     vectors = rng.normal(size=(slates, k, dimension)).astype(np.float32)
     boosts = rng.uniform(0.1, 2, size=(slates, k)).astype(np.float32)
-    meanings = Meanings(rounded(vectors, space.scales), rounded_boosts(boosts))
-    return replace(space, buckets=meanings)
+    codebook = SlateCodebook(rounded(vectors, space.scales), rounded_boosts(boosts))
+    return replace(space, buckets=codebook)
 
 
 @pytest.mark.parametrize(("slates", "k", "dimension"), [(2, 1, 1), (8, 5, 32), (3, 2, 7)])
@@ -32,8 +32,8 @@ def test_slates_survive_the_wire(slates: int, k: int, dimension: int) -> None:
     space = space_of(slates, k, dimension)
     received = space_from_message(space_to_message(space))
     assert received == space
-    assert isinstance(received.buckets, Meanings)
-    assert isinstance(space.buckets, Meanings)
+    assert isinstance(received.buckets, SlateCodebook)
+    assert isinstance(space.buckets, SlateCodebook)
     for array, sent in zip(received.buckets.arrays, space.buckets.arrays, strict=True):
         np.testing.assert_array_equal(array, sent, strict=True)
 
@@ -48,7 +48,7 @@ def test_eight_slates_of_five_items_in_32_dimensions_take_less_than_a_kilobyte()
 
 def test_vectors_that_codes_cannot_say_are_not_sent() -> None:
     space = space_of(2, 1, 1)
-    other = Meanings(np.full((2, 1, 1), 0.1, np.float32), np.ones((2, 1), np.float32))
+    other = SlateCodebook(np.full((2, 1, 1), 0.1, np.float32), np.ones((2, 1), np.float32))
     with pytest.raises(OutOfRange):
         space_to_message(replace(space, buckets=other))
 

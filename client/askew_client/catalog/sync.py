@@ -1,0 +1,201 @@
+"""What a device holds of a server's catalog, kept by the calendar.
+
+    held      what a question works with: what lies in the cache while that is still answered
+    refresh   looks for the current catalog date, if its turn has come
+
+Neither is told anything of a person. A look is a head of 48 bytes; the body is fetched where its
+digest is another than that of what is held. So a server that gives every device a file of its own
+learns from a look whether its guess of the device was right. Hence one look a catalog date: a head
+that was seen is not asked for again where the body broke off, and a file that was refused is not
+asked for again before the next catalog date, as long as something is held. Where nothing is, there
+is nothing to guess.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from askew.catalog.calendar import PERIOD, catalog_date_of
+from askew.catalog.catalog_file import HEAD_BYTES, Head, Part
+from askew.errors import CacheError, Malformed, NotFound, OtherKind, ParameterError
+from askew.noise.randomness import RandomBits
+from askew_client.catalog.cache import (
+    DAY,
+    CatalogCache,
+    Record,
+    RefreshTime,
+    Version,
+    draw_refresh_time,
+    usable,
+)
+from askew_client.catalog.source import CatalogSource, date_of, fetch, look
+from askew_client.views.answers import Refreshed
+
+_PATIENCE = 60.0
+
+
+@dataclass(frozen=True)
+class CachedFile:
+    """A file that was checked. fetched: bytes, just now."""
+
+    version: Version
+    body: bytes = field(repr=False)
+    fetched: int = 0
+
+
+class CatalogSync:
+    """Keeps one server's files. byte_budget: what one of them may have, with its head. check:
+    raises Malformed for a body that is of no use. patience: seconds to wait for another program
+    that fetches. Days count from 1970-01-01.
+    """
+
+    def __init__(  # noqa: PLR0913  # one parameter a collaborator
+        self,
+        cache: CatalogCache,
+        source: CatalogSource,
+        byte_budget: int,
+        bits: RandomBits,
+        *,
+        check: Callable[[bytes], object],
+        patience: float = _PATIENCE,
+    ) -> None:
+        self._cache, self._source, self._budget = cache, source, byte_budget
+        self._bits, self._check, self._patience = bits, check, patience
+
+    async def cached(self, day: int) -> CachedFile:
+        """What is held, fetched first where nothing usable is. Raises AskewError."""
+        found = await asyncio.to_thread(self.usable, day)
+        if found is not None:
+            return found
+        async with self._cache.locked(self._patience):
+            # Another program may have fetched it while this one waited.
+            return await asyncio.to_thread(self.usable, day) or await self._renewed(day)
+
+    async def refresh(self, now: int) -> Refreshed:
+        """Look for the current catalog date if its turn has come, at once where nothing usable is
+        held.
+
+        now: in seconds since 1970-01-01 UTC. Raises AskewError, in which case what is held stays.
+        """
+        day = now // DAY
+        async with self._cache.locked(self._patience):
+            found = await asyncio.to_thread(self.usable, day)
+            if found is None or (await asyncio.to_thread(self._refresh_time, day)).time <= now:
+                found = await self._renewed(day)
+            return _told(found, await asyncio.to_thread(self._refresh_time, day))
+
+    async def forget(self, catalog_date: int) -> None:
+        """Hold this catalog date no more: the server answers about other items. Neither a record
+        nor a file of it stays, so that the next look is a first one and tells nothing of what was
+        held.
+        """
+        async with self._cache.locked(self._patience):
+            held = await asyncio.to_thread(lambda: self._cache.record().held)
+            if (
+                held is None or held.catalog_date == catalog_date
+            ):  # else another program has a new one
+                await asyncio.to_thread(self._settle, Record())
+
+    def usable(self, day: int) -> CachedFile | None:
+        """What lies in the cache, if questions that name its catalog date are still answered."""
+        version = self._cache.record().held
+        if version is None or not usable(version.catalog_date, day):
+            return None
+        body = self._cache.body(version)
+        return None if body is None else CachedFile(version, body)
+
+    def _refresh_time(self, day: int) -> RefreshTime:
+        """When the next catalog date is looked for; drawn once for each, and kept before it is
+        used.
+        """
+        record, catalog_date = self._cache.record(), catalog_date_of(day)
+        if record.looked is not None and catalog_date <= record.looked:
+            catalog_date = record.looked + PERIOD
+        refresh_time = record.refresh_time
+        if refresh_time is None or refresh_time.catalog_date != catalog_date:
+            refresh_time = draw_refresh_time(catalog_date, self._bits)
+            self._cache.remember(replace(record, refresh_time=refresh_time))
+        return refresh_time
+
+    async def _renewed(self, day: int) -> CachedFile:
+        """The current catalog date, looked for now."""
+        record, catalog_date = await asyncio.to_thread(self._cache.record), catalog_date_of(day)
+        try:
+            async with self._source:
+                version, looks = await self._announced(record.announced, catalog_date)
+                body, fetched = await self._body(record, version)
+            if body is None:  # what came is read when the connection is closed
+                body = await self._finished(version)
+        except Malformed:
+            held = record.held
+            if held is not None and not usable(held.catalog_date, day):
+                held = None
+            await asyncio.to_thread(self._settle, Record(held=held, looked=catalog_date))
+            raise
+        await asyncio.to_thread(self._settle, Record(held=version, looked=catalog_date))
+        return CachedFile(version, body, looks + fetched)
+
+    async def _announced(self, before: Version | None, catalog_date: int) -> tuple[Version, int]:
+        """What the catalog date offers this device, and the bytes that it took to see."""
+        if (
+            before is not None
+            and before.catalog_date == catalog_date
+            and before.head.size <= self._budget
+        ):
+            return before, 0
+        seen: list[Head] = []
+        missing: NotFound | OtherKind = NotFound("catalog date")
+        for part in Part:
+            try:
+                head = await look(self._source, catalog_date, part)
+            except (NotFound, OtherKind) as error:
+                missing = error
+                continue
+            seen.append(head)
+            if head.size <= self._budget:
+                return Version(catalog_date, part, head), HEAD_BYTES * len(seen)
+        if not seen:
+            raise missing
+        limit = f"at least {seen[-1].size}, the bytes that a device of this server must hold"
+        raise ParameterError("byte_budget", self._budget, limit)
+
+    async def _body(self, record: Record, version: Version) -> tuple[bytes | None, int]:
+        """The body that is held already, or None, and how many bytes of a new one came."""
+        kept = await asyncio.to_thread(self._cache.body, version)
+        if kept is not None:
+            return kept, 0
+        head, draft = version.head, self._cache.draft(version.head)
+        try:
+            if record.announced != version:  # where it broke off would mark the device for good
+                draft.discard()
+            await asyncio.to_thread(self._settle, replace(record, announced=version))
+            return None, await fetch(self._source, version.catalog_date, version.part, head, draft)
+        except Malformed:
+            draft.discard()
+            raise
+        except OSError as error:
+            raise CacheError(f"what was fetched cannot be kept: {error.strerror}") from None
+
+    async def _finished(self, version: Version) -> bytes:
+        """A body that came whole, checked and in its place."""
+        try:
+            return await asyncio.to_thread(self._cache.finish, version.head, self._check)
+        except Malformed:
+            self._cache.draft(version.head).discard()
+            raise
+
+    def _settle(self, record: Record) -> None:
+        """Remember, and remove what nobody needs any more."""
+        self._cache.remember(record)
+        self._cache.tidy(*(each for each in (record.held, record.announced) if each is not None))
+
+
+def _told(file: CachedFile, refresh_time: RefreshTime) -> Refreshed:
+    """What a person is shown of a file, and of when its successor is looked for."""
+    version = file.version
+    next_look = datetime.datetime.fromtimestamp(refresh_time.time, datetime.UTC)
+    day = date_of(version.catalog_date)
+    return Refreshed(day, str(version.part), version.head.size, file.fetched, next_look)
