@@ -1,6 +1,6 @@
 """A release: the published output of a mechanism, what it cost, and whom that protects.
 
-A release is stored once, as canonical JSON, and every reader gets those bytes.
+The operator stores a release once, as canonical JSON, and every reader gets those bytes.
 """
 
 from __future__ import annotations

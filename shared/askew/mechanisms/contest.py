@@ -19,9 +19,8 @@ Exactness. A score's noise is a real number known by the bits of its uniforms. F
 scores; those that it cannot tell apart from the winner are compared by integer enclosures, with as
 many more bits as it takes.
 
-The highest of many classes' noisy maxima, exactly, without drawing all of them.
-
-One draw stands for a class of equal scores, and one for a group of classes: the least of the
+A `Contest` finds the highest of many classes' noisy maxima without drawing all of them. One draw
+stands for a class of equal scores, and one for a group of classes: the least of the
 group's exponentials, E / size, with the highest of its scores, is above all that the group can
 reach. Only a group whose bound beats the winner is opened. Then, given the least exponential, it
 falls to each of the group's outcomes alike, and the others, exponentials having no memory, exceed

@@ -1,6 +1,6 @@
-"""How many sequences of k distinct items lose at most so much: the counting behind Joint.
+"""The classes behind Joint: sequences of k distinct items that have one loss.
 
-With h_0 >= h_1 >= ... the counts in order, a sequence s_0, ..., s_{k-1} has loss
+**Counting.** With h_0 >= h_1 >= ... the counts in order, a sequence s_0, ..., s_{k-1} has loss
 max_r (h_r - count of s_r). Position r may hold t_r(e) items at a loss of at most e, those with
 count >= h_r - e; the sets grow with r, so
 
@@ -8,9 +8,7 @@ count >= h_r - e; the sets grow with r, so
 
 N is a step function of e that changes only where e = h_r - v for a distinct count v.
 
-Which losses matter: the range of losses cut into segments, bounded before they are listed.
-
-A step of loss [a, b) weighs N(a) (exp(-q a) - exp(-q b)), see `joint_classes`. So from N at two
+**Which losses matter.** A step of loss [a, b) weighs N(a) (exp(-q a) - exp(-q b)). So from N at two
 edges alone
 
     the steps that begin in [low, high) weigh at most N(high - 1) exp(-q low), and
@@ -20,17 +18,14 @@ A segment that is bounded far below the whole is never listed; one that is not, 
 steps between loose bounds, is cut. The law does not depend on where segments are cut: what is
 left out enters a draw by its bound.
 
-Sequences of k distinct items, collapsed by their loss.
-
-The mechanism on all d!/(d-k)! sequences is a mixture over the steps of N alone, the number of
-sequences of loss at most e (`SequenceLosses`):
+**The law.** The mechanism on all d!/(d-k)! sequences is a mixture over the steps of N alone:
 
     exp(-q L) = integral from L to infinity of q exp(-q s) ds, so
     P(sequence) ~ exp(-q L) is: draw a step [a, b) with weight N(a) (exp(-q a) - exp(-q b)),
     then a uniform sequence of loss at most a.
 
 What lies beyond e weighs at most N_all exp(-q e), so few steps matter however small or large q is;
-`segments_of` finds them without table the others.
+`segments_of` finds them without listing the others.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 Ranks run from 0, highest count first, ties to the lower item id. Every mechanism works on the
 distinct values, whose number is far below that of the items, and asks for item ids at the end.
 
-How good a selection is, against the counts that it was made from. For evaluation, never release.
-
-selected: item ids, ranked or not. counts: (d,), integers. x_1 >= x_2 >= ... are the counts sorted.
+The measures at the end say how good a selection is, against the counts that it was made from. They
+are for evaluation, and never for release. selected: item ids, ranked or not. counts: (d,),
+integers. x_1 >= x_2 >= ... are the counts sorted.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""The exponential mechanism over items, as weighted classes of equal counts, with removal.
+"""Items in classes of equal counts: weights of a class, draws from it, and its highest noises.
 
-LazyUniform draws without replacement, in memory that depends on how many are drawn only.
-
-The k highest noisy scores of all items, exactly, from one draw a value and k more.
-
-In a class of m items with equal scores the noises in descending order are Q(E1/m),
-Q(E1/m + E2/(m-1)), ... (Renyi). Only classes whose best is among the k best of the classes can
-have an item among the k highest, so the rest is a merge of few descending sequences.
+`ValueClasses` are the weights of the exponential mechanism. An `Urn` draws from a class without
+replacement, in memory that depends on the number of draws only. `highest` finds the k highest noisy
+scores of all items, exactly, from one draw a value and k more: in a class of m items with equal
+scores the noises in descending order are Q(E1/m), Q(E1/m + E2/(m-1)), ... (Renyi). Only classes
+whose best is among the k best of the classes can have an item among the k highest, so the rest is a
+merge of few descending sequences.
 """
 
 from __future__ import annotations

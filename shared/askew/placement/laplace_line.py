@@ -14,21 +14,16 @@ the minimum, convex h or not. For a symmetric log-concave density the stationary
 hence symmetric: the result is the global optimum. Source of the odd case: Goel et al., section 3.
 O(k); lengths scale as 1 / epsilon.
 
-One step of the Laplace recurrence for each named disutility, at unit epsilon.
-
-With A(s) = int_0^s e^-t dh(t) and G(s) = int_0^s e^t dh(t), a step solves G(sigma) = D and goes on
-with D' = A(sigma); D starts at A(infinity). All integrals here have positive integrands and are
-summed without cancellation, so every step keeps its relative precision; and since 1 / D grows by
-nearly the same amount each time, early errors fade instead of adding up.
+**Named disutilities.** A step solves G(sigma) = D and goes on with D' = A(sigma). All integrals
+have positive integrands and are summed without cancellation, so every step keeps its relative
+precision; and since 1 / D grows by nearly the same amount each time, early errors fade instead of
+adding up.
 
 Where h is smooth, Newton works in the unknown h(sigma): dG / dh = e^sigma grows, so G is convex in
 it, and since G >= h the start h = D lies on the safe side. It falls to the root without a bracket.
 
-Numpy only.
-
-The Laplace recurrence for any increasing callable h, known only by its values.
-
-By parts, both integrals of the recurrence need h alone:
+**Any callable h** is known by its values only. By parts, both integrals of the recurrence need h
+alone:
 
     A(s) = h(s) e^-s + int_0^s h e^-t dt        G(s) = h(s) e^s - int_0^s h e^t dt >= h(s)
 
@@ -38,12 +33,8 @@ jumps of h end in panels of no weight. A step is then a search in the table and 
 inside one panel. The cost corrects itself for the rest of the root, which at a jump of h is not
 small: A(s) + e^{-2s} (D - G(s)) and h(s) + e^-s (D - G(s)) hold for any s on the jump.
 
-Numpy only.
-
-Laplace noise on the line, h(t) = t: closed forms, exact for every k.
-
-Points are quantiles of a Laplace law of half the rate (density proportional to sqrt(f)). With
-gaps outward from the middle,
+**h(t) = t** has closed forms. Points are quantiles of a Laplace law of half the rate (density
+proportional to sqrt(f)). With gaps outward from the middle,
 
     odd  k = 2b - 1:  0 and +-y_i,  y_i = (2 / epsilon) ln(b / (b - i)),            i = 1..b-1
                       cost 1 / (b epsilon)

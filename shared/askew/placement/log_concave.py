@@ -12,7 +12,7 @@ half-gap fixes all others one after the other, each by a monotone root, and what
 grows with it (the theorem again), so a bisection finds it. Newton is O(k) a turn. Where a callable
 jumps there may be no half-gap that solves an equation: the global search takes over, with a bound.
 
-Two rules that need no optimization: approximations with a name and a measured price.
+Two rules need no optimization. They are approximations with a name and a measured price.
 
 `paper_quantiles`: appendix A.3 of Goel et al., for K = (k + 1) / 2: the offsets are where |Y| has
 survival 1 - i / K, i = 0..K-1, with both signs. Under Laplace noise its cost is at most

@@ -14,7 +14,7 @@ Only Laplace noise has an epsilon. A Gaussian is metric-private in the Renyi sen
 divergence alpha |u - u'|**2 / (2 sigma**2)) and for no epsilon, since the slope of its log-density
 has no bound; a uniform law is private for none at all.
 
-Noise on the line that is not log-concave: its optimal offsets may be asymmetric.
+Where noise is not log-concave, its optimal offsets may be asymmetric.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""What a placement is asked for, a disutility of distance, and what it answers.
-
-The answer to a placement problem: k offsets, their cost, and why to believe it.
+"""A placement problem and its answer: a disutility of distance; k offsets, their cost, a
+certificate.
 
 A signal s = u + X leaves the device; the server answers with results at s + a_1, ..., s + a_k.
 The person takes the nearest, so the expected cost is E h(min_i ||X - a_i||), the same for every u.
@@ -16,12 +15,10 @@ Disutilities: h(t), what a result at distance t costs. Increasing, h(0) = 0.
 | Cap(limit) | min(t, limit) | a distance |
 | Threshold(radius) | 1 beyond radius, 0 up to it | a distance |
 | Expm1(rate) | exp(rate t) - 1 | 1 / distance |
-| increasing.Increasing(function) | function(t) | any increasing callable |
+| Increasing(function) | function(t) | any increasing callable |
 
 `slope` is h'(t) where it exists. `in_units_of(u)` splits h(u t) = factor * unit(t), with which a
 law of any scale becomes a law of scale one.
-
-Any increasing callable as a disutility.
 """
 
 from __future__ import annotations

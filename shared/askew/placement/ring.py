@@ -9,7 +9,7 @@ the circle and gets back a point and the one opposite.
 Converged costs for circumference 2 pi and epsilon = 3/8, where the paper prints 0.72 (optimum) and
 0.75 (Laplace): the optimum is 0.708734 and Laplace gives 0.742914. A grid of ten cells with people
 at cell centers gives 0.7221 and 0.7453, which round to the printed numbers, so a coarse grid is a
-plausible cause. At epsilon = 1 the two are 0.566454 and 0.567740. `lattice_program.on_ring`
+plausible cause. At epsilon = 1 the two are 0.566454 and 0.567740. `theory.on_ring`
 converges to these from below: 0.70813, 0.70867, 0.70872, 0.70873 for 64, 200, 400, 800 nodes.
 
 **Any k.** A person may send their place modulo circumference / m for any m that divides k and get
@@ -17,10 +17,7 @@ back m copies of k / m results. The best m is taken, with the exact k = 2 rule o
 numbers, Laplace noise cut at the far side and its optimal offsets. For k > 2 no optimality is
 claimed: the linear program finds layouts that cost up to a percent less.
 
-A device draws another noise, Laplace wrapped around the circle, which is exact in integers; its
-offsets are in `wrapped`, and what stands here bounds them.
-
-Results on a ring under wrapped Laplace noise, a device's law there: any k, any increasing h.
+**Wrapped Laplace noise**, which can be drawn exactly in integers, for any k and any increasing h:
 
     density  epsilon cosh(epsilon (C / 2 - |t|)) / (2 sinh(epsilon C / 2)),   -C/2 < t <= C/2
 
@@ -36,7 +33,7 @@ serve.
 
 Lower bounds: k arcs of length 2t hold at most the mass of the likeliest arc, so no k offsets cost
 less than E h(|noise| / k). For h(t) = t and k <= 2 no mechanism at all costs less than the optimum
-of `ring.place_on_ring` (another noise, appendix A.2 of Goel et al.).
+of `place_on_ring`.
 
 Complexity: about 7,000 k table entries a program; 15 ms for k = 20, 40 to 150 ms for k = 64.
 Lengths scale as 1 / epsilon.

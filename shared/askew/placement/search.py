@@ -1,8 +1,7 @@
-"""The best offsets on a line by search, with bounds: cells, panels, Newton's steps, the whole.
+"""Any noise on the line, log-concave or not: a global search on a grid, then Newton, with a bound.
 
-Cells of a placement on the line, and the integrals of a disutility over them.
-
-With points a_1 < .. < a_n, half-gaps L_i, R_i to the midpoints on both sides, density f, law F:
+**Cells.** With points a_1 < .. < a_n, half-gaps L_i, R_i to the midpoints on both sides, density f,
+law F:
 
     cost     = sum_i int_0^{R_i} P(a_i + t < X < a_i + R_i) dh(t)  +  the same to the left
     gradient = int_0^{L_i} f(a_i - t) dh(t)  -  int_0^{R_i} f(a_i + t) dh(t)
@@ -11,20 +10,17 @@ so only the density and the two tails of the law are needed. int .. dh is summed
 panels that are dyadic toward 0, where h may be steep: Gauss-Jacobi in the first for t ** p. Panels
 of a callable follow its corners and jumps.
 
-The measure dh of any increasing callable h, known only by its values.
-
-h may be steep at 0, bend and jump anywhere. `smooth_panels` finds panels of (0, reach) on each of
+**The measure dh** of an increasing callable is known by the values of h only. h may be steep at 0,
+bend and jump anywhere. `smooth_panels` finds panels of (0, reach) on each of
 which h is a polynomial to rounding, or which are as narrow as a float allows; `increments` turns
 the values of h at the nodes of such panels, or of parts of them, into weights of dh.
 
-Newton for points on a line that keep their order: the cost never rises, no two points meet.
+**Newton** keeps the order of the points: the cost never rises, and no two points meet.
 
-Any noise on the line, log-concave or not: a global dynamic program on a grid, then Newton.
-
-Without log-concavity a stationary set may be no optimum, and the optimum of symmetric noise may be
-asymmetric: 0.9 Laplace(1) + 0.1 Laplace(0.05), k = 2, has its optimum at -0.0281 and 27.6971. So
-all k-sets of a grid of candidates are searched, V_n(j) = min_i V_{n-1}(i) + c(i, j), with c(i, j)
-the cost between neighbors i and j; the winner is polished.
+**The search.** Without log-concavity a stationary set may be no optimum, and the optimum of
+symmetric noise may be asymmetric: 0.9 Laplace(1) + 0.1 Laplace(0.05), k = 2, has its optimum at
+-0.0281 and 27.6971. So all k-sets of a grid of candidates are searched, V_n(j) = min_i V_{n-1}(i) +
+c(i, j), with c(i, j) the cost between neighbors i and j; the winner is polished.
 
 The certificate is a lower bound over all k-sets, not those of the grid alone: a point within
 delta_i of candidate i serves nobody better than h(max(distance to i - delta_i, 0)), so the same

@@ -1,7 +1,7 @@
 """Beyond the offset rule: other privacy metrics, the linear program behind the theory, and results
 that are no positions.
 
-g-geographic privacy (appendix A.1): log P_u(S) - log P_v(S) <= g(distance(u, v)).
+**g-geographic privacy** (appendix A.1): log P_u(S) - log P_v(S) <= g(distance(u, v)).
 
 For convex increasing g with g(0) = 0 only the slope at 0 counts: going from u to v in many small
 steps, any such mechanism keeps the loss g'(0) * distance, and Laplace noise of that rate keeps it
@@ -12,9 +12,8 @@ On a lattice of people with spacing D the smallest step is D, so the rate is g(D
 noise for the same promise. For a g that is not convex, chaining proves less and the optimum is not
 known; the rate inf g(t) / t is merely valid, and is refused unless asked for.
 
-The linear program behind the theory, on a lattice: an independent check of every optimum here.
-
-A mechanism gives a person at u a random k-set, P_u(R); it is private when P_u(R) <= e^{epsilon D}
+**The linear program**, on a lattice, is an independent check of every optimum here. A mechanism
+gives a person at u a random k-set, P_u(R); it is private when P_u(R) <= e^{epsilon D}
 P_v(R) for neighbors u, v at distance D. The paper's differential-integral program minimizes the
 worst expected cost over all such P. Averaging a mechanism over the symmetries of the lattice keeps
 both privacy and cost, so P may be taken invariant: a law g over relative positions for each shape
@@ -26,9 +25,8 @@ of the k-set. The shapes do not interact, so the best single shape is optimal:
 solved by HiGHS. On a line, beyond the window, g falls as fast as it may, in closed form.
 `whole_ring` is the program without that argument, for the smallest lattices.
 
-The unrestricted setup (appendix A.4): results that are no positions of people.
-
-People live in a metric space, results in any set, and OPT says which result is best for whom. A
+**The unrestricted setup** (appendix A.4) has results that are no positions of people. People live
+in a metric space, results in any set, and OPT says which result is best for whom. A
 person at u who is given OPT(v) loses at most h(distance(u, v)), which is what this setup asks of
 the disutility. The server asks OPT at its probes signal + a_i; the nearest probe v is at distance
 min_i |X - a_i|, so the expected disutility is at most the cost of the placement (Theorem 25), for

@@ -3,16 +3,13 @@
 The exact score of an item is the float64 product of its vector with the taste that a point is
 decoded to, and of equal scores the lower id is better: what a plain loop over all items finds is
 what is found here. Of items that can be among the best k anywhere there are lists, by where in the
-box that is (`envelope`, up to 4 dimensions and 64 items); linear scores with a proved margin leave
-those that may be the best at a probe (`linear_scores`); exact scores decide between these alone.
-All is made beforehand and nothing is kept of a question, so no answer is sooner because somebody
-asked the same; answers of more items need `prepare`, or make all numbers anew.
+box that is (`upper_layers`, up to 4 dimensions and 64 items); linear scores with a proved margin
+leave those that may be the best at a probe (`LinearScores`); exact scores decide between these
+alone. All is made beforehand and nothing is kept of a question, so no answer is sooner because
+somebody asked the same; answers of more items need `prepare`, or make all numbers anew.
 
-Items with the very same vector, of which only those of the lowest ids can be answers.
-
-What items are worth at any point, nearly, by d + 1 numbers an item.
-
-A point is decoded to a taste that is linear in d shifts w (`Encoder.tastes`), so a score is, too:
+**Linear scores** say nearly what an item is worth at any point, by d + 1 numbers an item. A point
+is decoded to a taste that is linear in d shifts w (`Encoder.tastes`), so a score is, too:
 
     f_i(w) = <v_i, origin> + sum_j w_j <v_i, p_j>,    p_j the taste that a shift of 1 adds
 
@@ -32,18 +29,15 @@ So an item whose F is more than 2 margin below another's has the lower exact sco
 beyond 2**80, F is 0 for all, which tells nothing and is never wrong, whatever the margin: it is
 that of 2**80, which float32 can say.
 
-Who may be the best at each of some points, and who is, each item once.
-
-The items that can be among the best k near any point: the upper layers of their linear scores.
-
-Shifts w lie in a box (`Encoder.shift_limits`), which is cut into cells between knots, so that about
+**Upper layers** are the items that can be among the best k near a point. Shifts w lie in a box
+(`Encoder.shift_limits`), which is cut into cells between knots, so that about
 as many people are in each. The box is halved again and again, down to cells. In each part an item i
 is dropped where k others J are better throughout it:
 
     F_i(w) < min_{j in J} F_j(w) - 4 margin    at every corner w of the part
 
 Proof that no answer changes. At the corners f_i < f_j - 2 margin for each j in J, since F is off by
-less than margin (`linear_scores`); f_j - f_i is linear, so that holds in the whole part; so does
+less than margin; f_j - f_i is linear, so that holds in the whole part; so does
 s_i < s_j of the exact scores. So i is not among the best k there, whatever ties are decided by, and
 an item that is anywhere among them is kept. An item whose very vector k items of lower ids have
 is dropped, too: their scores are equal, and the lower id is better. Which J are tried
