@@ -111,12 +111,6 @@ def test_a_compressed_csv_is_read(tmp_path: Path) -> None:
     assert len(read(path).collection) == 1
 
 
-@pytest.mark.parametrize("name", ["*.csv", "a'b.csv", "[x].csv"])
-def test_a_name_is_no_pattern_and_no_sql(tmp_path: Path, name: str) -> None:
-    (tmp_path / "other.csv").write_text(f"{HEADER}\n1,A,{BERLIN}\n2,B,{BERLIN}\n")
-    assert len(read(written(tmp_path / name, f"1,A,{BERLIN}")).collection) == 1
-
-
 def test_points_on_axes_are_columns_named_as_the_axes(file: Path) -> None:
     reading = read(written(file, "A,0", "B,24", "C,24.1", header="title,hour"), space=DAY)
     assert reading.collection.coordinates.tolist() == [[0], [24]]

@@ -6,11 +6,11 @@ import gzip
 from collections.abc import Callable
 from pathlib import Path
 
-import duckdb
 import pytest
+from server.ratings.rating_files import plain, write_parquet
 
 from askew.errors import DataError
-from askew_server.ratings import BadRow, RatingTable, Rejects, read_ratings
+from askew_server.ratings import BadRow, Rejects, read_ratings
 
 HEADER = "user,item,rating\n"
 
@@ -21,11 +21,6 @@ def folder_of(tmp_path: Path, **files: str) -> Path:
     for name, rows in files.items():
         (folder / f"{name}.csv").write_text(HEADER + rows)
     return folder
-
-
-def plain(table: RatingTable) -> tuple[object, ...]:
-    columns = (table.person.tolist(), table.item.tolist(), table.rating.tolist())
-    return (*columns, table.n_people, table.item_keys)
 
 
 def test_people_are_in_the_order_of_names_and_rows(tmp_path: Path) -> None:
@@ -44,7 +39,7 @@ def test_folders_of_other_kinds_are_read(tmp_path: Path, kind: str) -> None:
         path = folder / f"{name}.{kind}"
         if kind == "parquet":
             select = f"SELECT '{user}' AS \"user\", 7 AS item, 3 AS rating"
-            duckdb.execute(f"COPY ({select}) TO '{path}' (FORMAT parquet)")
+            write_parquet(path, select)
         elif kind == "csv.gz":
             path.write_bytes(gzip.compress(f"{HEADER}{user},7,3\n".encode()))
         else:
@@ -103,7 +98,7 @@ def _link(folder: Path) -> None:
 
 def _parquet(folder: Path) -> None:
     select = 'SELECT 1 AS "user", 7 AS item, 3 AS rating'
-    duckdb.execute(f"COPY ({select}) TO '{folder}/z.parquet' (FORMAT parquet)")
+    write_parquet(folder / "z.parquet", select)
 
 
 UNFIT: dict[str, tuple[Callable[[Path], object], str]] = {

@@ -2,7 +2,7 @@
 
 Where they come from, in words, is the model card's `prior`:
 
-published    a file that its publisher made public: ratings of people, or bare tastes
+published    a file of ratings that its publisher made public
 DP Gaussian  drawn from a Gaussian that was fitted under differential privacy, see `prior.gaussian`
 cohort       people of the ratings file who opted in, by name, as they are; the card warns, since
              answers tell about them: see the leak test of `askew-server evaluate`
