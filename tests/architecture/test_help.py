@@ -36,3 +36,13 @@ def test_help_fits_80_columns(command: click.Command, name: str) -> None:
         if len(line) > WIDTH
     ]
     assert not wide
+
+
+def test_every_command_of_the_server_has_an_example() -> None:
+    """Of itself; `rehearse` is for the demo alone."""
+    bare = {
+        words
+        for words, text in helps(server, "askew-server")
+        if "Commands:" not in text and words not in text.partition("Example")[2]
+    }
+    assert bare == {"askew-server rehearse"}

@@ -379,13 +379,6 @@ def test_there_is_a_bound_by_default_only_where_the_loss_depends_on_it(
         assert unbounded.task.max_items_per_unit is None
 
 
-def test_without_a_bound_is_another_request(plan_of: MakePlan) -> None:
-    assert (
-        plan_of(max_items_per_unit=None).charge_request().digest
-        != plan_of().charge_request().digest
-    )
-
-
 @pytest.mark.parametrize(
     ("mechanism", "bound", "said"),
     [

@@ -469,37 +469,6 @@ def test_the_demo_needs_nothing_and_leaves_nothing(
     assert contents(folder) == before
 
 
-COMMANDS = [
-    ("explain",),
-    ("release",),
-    ("releases", "list"),
-    ("releases", "show"),
-    ("ledger", "open"),
-    ("ledger", "show"),
-    ("ledger", "grant"),
-    ("ledger", "revoke"),
-    ("ledger", "unfreeze"),
-    ("ledger", "verify"),
-    ("token", "key"),
-    ("token", "mint"),
-    ("token", "revoke"),
-    ("analyst", "top-k"),
-    ("analyst", "budget"),
-    ("serve-releases",),
-    ("serve",),
-]
-
-
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_every_command_helps_with_an_example(
-    run: Run, capsys: Captured, command: tuple[str, ...]
-) -> None:
-    assert run(*command, "--help") == 0
-    shown = capsys.readouterr().out
-    assert "Example" in shown
-    assert f"askew-server {' '.join(command)}" in shown
-
-
 GRANT = (
     *("ledger", "grant", "--dataset", "films", "--principal", "ada", "--outputs", 100),
     *("--questions", 10, "--epsilon-per-output", "0.1", "--delta-per-question", "1e-9"),

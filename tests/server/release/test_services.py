@@ -176,11 +176,6 @@ async def test_an_analyst_asks_until_the_budget_is_refused(wired: Wired) -> None
     assert budget.terms.total_loss() == TERMS.total_loss()
 
 
-async def test_a_retry_gets_the_same_bytes_at_no_cost(wired: Wired) -> None:
-    first = await wired.call("Analyst/TopK", ask(5, "a"), bearer())
-    assert await wired.call("Analyst/TopK", ask(5, "a"), bearer()) == first
-
-
 async def test_questions_at_once_never_pass_the_budget(wired: Wired) -> None:
     """Nine outputs left, eight questions of up to five: at most two can be paid."""
     calls = [wired.call("Analyst/TopK", ask(5, f"key{n}"), bearer()) for n in range(8)]
