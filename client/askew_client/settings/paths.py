@@ -1,7 +1,4 @@
-"""Where the device keeps its files.
-
-The address of a static host's directory, where files lie that devices hold, as one types it.
-"""
+"""Where files lie: a device's own, and those that a static host has for devices."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Regions that a person can name: countries, from GeoNames (CC BY 4.0; see GEONAMES.md).
-
-Towns by which a map is read, from GeoNames (CC BY 4.0; see GEONAMES.md).
-"""
+"""Regions and towns that a person can name, from GeoNames (CC BY 4.0; see GEONAMES.md)."""
 
 from __future__ import annotations
 

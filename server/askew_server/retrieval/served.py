@@ -1,11 +1,8 @@
-"""What serves a model of either kind.
+"""From a model of either kind to what serves it, with the live values of its directory.
 
 What only one kind needs is imported for that kind alone: a server of collections starts without
-what weighs tastes.
-
-The live values of a served model: noticed when their files change, and swapped in whole.
-
-Nothing else of the snapshot is made anew: card, items and index are the same objects.
+what weighs tastes. Live values are swapped in when their files change; card, items and index stay
+the same objects.
 """
 
 from __future__ import annotations

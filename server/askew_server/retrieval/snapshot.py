@@ -1,9 +1,8 @@
 """All that a server answers from at one moment, and the holder that swaps it for the next.
 
-A snapshot never changes. Whoever answers a call takes the current one once, at its beginning, and
-uses nothing else: a swap in between cannot mix two models, and what was taken stays whole.
-
-The server's role, without I/O: a noisy signal in, k items out. Post-processing throughout.
+A snapshot never changes. A call takes the current one once, at its beginning, and uses nothing
+else: a swap in between cannot mix two models. From a noisy signal to k items everything is
+post-processing, without I/O.
 """
 
 from __future__ import annotations

@@ -1,16 +1,14 @@
-"""Bearer tokens: who asks, as the operator vouched for a short while.
+"""Bearer tokens: which analyst may ask now. A verified token that was not taken back, not too
+often.
 
 A token is a JSON Web Token signed with HMAC-SHA256: subject (the principal), audience, issued at,
-expiry, and until when its holder may renew it. One algorithm, so that none can be confused with
-another; the key lies in a file of mode 0600 and the operator alone mints. Only a verified token
-names a principal.
+expiry, and until when its holder may renew it. There is one algorithm, so that none can be confused
+with another. The key lies in a file of mode 0600, and the operator alone mints. Only a verified
+token names a principal.
 
-Tokens that the operator took back: a file beside the key, read again whenever it changed.
-
-A line is a time and a principal, "1780000000 ada": no token that ada got until then is good any
-more. The file is small, because a token lives for an hour at most, and append-only.
-
-Which analyst may ask now: a verified token that was not taken back, and not too often.
+Revocations are a file beside the key, read again whenever it changed. A line is a time and a
+principal, "1780000000 ada": no token that ada got until then is good any more. The file is
+append-only, and small, because a token lives for an hour at most.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """Three pages over plain HTTP, on a port of their own: /metrics, /live and /ready.
 
-They are answered by the event loop that answers calls: a process whose loop stands still is not
-live. Nothing of a request is used but its first line, and of that nothing is repeated.
+The event loop that answers calls answers them too: a process whose loop stands still is not live.
+A page uses nothing of a request but its first line, and repeats nothing of that.
 
-An observer's counts as Prometheus metrics, made when they are asked for.
-
-What is published is a public choice, in this one place: how often each method was called, with
+What the pages publish is a public choice, in this one place: how often each method was called, with
 which status and how long it took; how full the server is; which version it serves; what the process
 uses. Nothing is split by what a call brought: by k, noise, catalog date, cell, caller or address.
 """

@@ -1,20 +1,17 @@
-"""One line an event: its time, how much it matters, its name, and fields of the allow-list.
+"""The log of a server: one line an event, with its time, its level, its name, and allowed fields.
 
-The only events that a server's log may tell, and the only fields that they may have.
+EVENTS and FIELDS are the only events and fields that the log may have. Each field has a form, so
+that even an allowed field cannot carry a signal, a slate or an address. No field is free text but
+`reason`, which says what is wrong with an operator's file.
 
-Each field has a form, so that even a field of the list cannot carry a signal, a slate or an
-address: there is none for free text but `reason`, which says what is wrong with an operator's file.
+Of an exception the log tells its type's name and the line of code that raised it, which is the same
+for everybody. It never looks at the exception's text or at the values in its frames: they could
+hold a request.
 
-What may be told of an exception: its type's name, and the line of code that raised it.
-
-Its text is never looked at, nor are the values in its frames: they could hold a request. A line of
-code is the same for everybody.
-
-The one door to standard error: what other packages say passes it without its words.
-
-A library does not know what is private here. asyncio logs the text of an exception that nobody
-took, warnings quote source and values, and an interpreter that ends prints a traceback with the
-exception's text. Of all that, names of types and lines of code remain.
+The log is also the one door to standard error. A library does not know what is private here:
+asyncio logs the text of an exception that nobody took, warnings quote source and values, and an
+interpreter that ends prints a traceback with the exception's text. Of all that, the log keeps names
+of types and lines of code.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
-"""The models that a server was told of, and which of them have other files than when last read.
+"""The models that a server serves, and a task that swaps in new ones when their files change.
 
-A task beside the server that swaps models in when their files change, and live values too.
-
-What is swapped in was read, checked and made ready first, in another thread than calls: what cannot
-be used leaves the one before. And one rule protects those who ask: **what devices hold of a Monday
-that has come never changes.** They fetched it under the name of that Monday, and cannot use answers
-from anything else until the next one. So a model with other items or another card is taken for a
-Monday to come alone; one that differs in what only the server has, such as a prior or payloads, at
-any time.
+The task reads, checks and prepares a model first, in another thread than calls. A model that cannot
+be used leaves the one before. One rule protects those who ask: **what devices hold of a Monday that
+has come never changes.** They fetched it under the name of that Monday, and cannot use answers from
+anything else until the next one. So the task takes a model with other items or another card for a
+Monday to come alone. It takes one that differs in what only the server has, such as a prior or
+payloads, at any time.
 """
 
 from __future__ import annotations

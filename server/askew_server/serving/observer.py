@@ -1,14 +1,9 @@
-"""Where a server's parts tell what happens to them, and where it is read when somebody asks.
+"""What a server's parts report, and where an operator's pages read it.
 
 Counting is always on: it takes about a microsecond a call. Labels, text and time zones come in when
-the counts are read, not when they are made.
-
-What is counted of a method's calls: plain integers in the path of a call, and nothing of it.
-
-A call leaves a status and a duration behind. Everything else that differs between calls, as its k,
-its noise or its caller, would tell of one question on a server that is asked rarely.
-
-When a queue began to refuse calls, and when it ended: two lines, however many were refused.
+somebody reads the counts, not when they are made. A call leaves a status and a duration behind.
+Everything else that differs between calls, as its k, its noise or its caller, would tell of one
+question on a server that is asked rarely.
 """
 
 from __future__ import annotations

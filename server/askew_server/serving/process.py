@@ -1,6 +1,5 @@
-"""Running the server as a process: it starts, says where it listens, and stops when asked.
-
-What looks after a server while it runs: pages for an operator, health, overload, lines.
+"""A server as a process: it starts, says where it listens, is looked after, and stops when
+asked.
 """
 
 from __future__ import annotations

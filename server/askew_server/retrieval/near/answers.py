@@ -1,7 +1,5 @@
 """A server of collections answers: the query's collection, the card's rule, the items whole.
 
-Which rule a name stands for: the bare ones, for comparisons, and those that a server answers by.
-
 | rule | k items | served as |
 |---|---|---|
 | `codebook` | nearest to the probes signal + offset, offsets placed for the noise | best of two |
@@ -9,11 +7,11 @@ Which rule a name stands for: the bare ones, for comparisons, and those that a s
 | `posterior` | the same, people being where the density has them | best of three |
 | `nearest` | nearest to the signal | itself |
 | `remap` | nearest to the posterior's median | never |
-| `one`, `area`, `cell` | see `baselines`; as many as they need | never |
+| `one`, `area`, `cell` | see `rules`; as many as they need | never |
 
-Best of two are `codebook` and `nearest`, of three these and the own set, for this very signal, by
-the objective in `sampled` and `served_codebook`. Everything in a rule is public: post-processing,
-free of charge.
+Best of two are `codebook` and `nearest`, of three these and the rule's own set, for this very
+signal, by the objective in `sampled`. Everything in a rule is public: post-processing, free of
+charge. Bare rules, without the comparison, serve benchmarks.
 """
 
 from __future__ import annotations

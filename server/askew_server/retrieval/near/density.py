@@ -1,28 +1,17 @@
-"""Where people are expected to be: a public density on a grid, at every resolution.
+"""Where people are expected to be: a public density, and a sample of those who may have sent a
+signal.
 
-The people of each town are spread around it by a normal law whose width grows with the town, and
-three tenths of all people are spread evenly over the whole space: without that floor whoever lives
-far from every town of the list would be served worst. (A tenth serves people in towns no better,
-and those in villages a sixth worse.) Nothing in it comes from who asked.
+*The density* is a grid at every resolution. The people of each town are spread around it by a
+normal law whose width grows with the town, and three tenths of all people are spread evenly over
+the whole space: without that floor whoever lives far from every town of the list would be served
+worst. (A tenth serves people in towns no better, and those in villages a sixth worse.) Nothing in
+it comes from who asked. Shapes: d coordinates; the grid has at most 2**20 cells, a power of two on
+each axis; each next level joins two cells into one on every axis that has two. Complexity: O(cells)
+for each of about five widths when made; a window is bounded by `_WINDOW` cells, whatever a signal
+says.
 
-Shapes: d coordinates; the grid has at most 2**20 cells, a power of two on each axis; each next
-level joins two cells into one on every axis that has two. Complexity: O(cells) for each of about
-five widths when made; a window is bounded by `_WINDOW` cells, whatever a signal says.
-
-What depends on a signal's law alone, kept for the last laws that were asked by.
-
-Devices choose epsilon and k, so what is kept needs a limit, and whoever asks by ever new laws has
-everything made anew each time: `knows` tells beforehand, so that such a question can be admitted as
-what it is. Whether a law was asked by before shows in the time of an answer. It tells which epsilon
-and k others chose, which are no secret, and nothing of where they are: the plane of a map's signal,
-which is that of somebody's country, belongs to no law.
-
-Who may have sent a signal: a few hundred equally likely positions, without coins.
-
-By the noise alone: signal + noise at fixed quantiles (the law is symmetric), clamped into the
-space.
-
-By a density of people:
+*The sample* is a few hundred equally likely positions, without coins. By the noise alone: signal +
+noise at fixed quantiles (the law is symmetric), clamped into the space. By a density of people:
 
     weight of a cell    proportional to  people in it * P(signal | its center)
     sample i of m       the cell at the fraction (i + 1/2) / m of the running sum of the weights,
@@ -31,6 +20,13 @@ By a density of people:
 Both are functions of the signal alone: the same bytes make the same sample. Complexity: the cells
 of a window and m, whatever numbers a device sends. Source: systematic sampling; R_d, Roberts 2018
 (points of low discrepancy from the generalized golden ratio).
+
+*What depends on a signal's law alone* is kept for the last laws that devices asked by. Devices
+choose epsilon and k, so this needs a limit, and whoever asks by ever new laws has everything made
+anew each time. `knows` tells beforehand, so that such a question is admitted as what it is. Whether
+a law was asked by before shows in the time of an answer. It tells which epsilon and k others chose,
+which are no secret, and nothing of where they are: the plane of a map's signal, which is that of
+somebody's country, belongs to no law.
 """
 
 from __future__ import annotations

@@ -1,11 +1,6 @@
-"""The nearest items of points, by a k-d tree: exact, and built in a fraction of a second.
+"""The items of a collection in a metric space: how the space lies, and the nearest items of points.
 
-Distances: on a map along the great circle of a sphere with the Earth's mean radius (queries compare
-chords, which order alike); on axes l1. Memory: the points twice,
-and about as much for the tree. A query takes O(log n) expected.
-
-How a metric space lies: its frame for items, signals and people. The one module that asks
-whether a space is a map or a list of axes.
+This is the one module that asks whether a space is a map or a list of axes.
 
 Grid coordinates u, (m, d): on a map degrees north of the south edge and degrees east of the west
 edge; on axes (value - low) / scale. The box [0, extent] holds the space.
@@ -13,6 +8,10 @@ Tree points, (m, e): on a map the point of the sphere with the Earth's mean radi
 so that nearest in the straight line is nearest by great circle, at 180 degrees too; on axes u.
 Noise offsets, (m, d): kilometers east and north in the device's plane, which has the cosine that
 comes with the signal; on axes units of distance.
+
+Distances: on a map along the great circle (queries compare chords, which order alike); on axes l1.
+The nearest items come from a k-d tree: exact, built in a fraction of a second, O(log n) expected
+for a query. Memory: the points twice, and about as much for the tree.
 """
 
 from __future__ import annotations

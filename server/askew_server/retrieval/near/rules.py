@@ -1,15 +1,14 @@
-"""The rules that look at the signal alone: the items nearest to it, or to probes around it.
+"""Rules that look at the signal alone, the kinds that people look for, and rules for comparison.
 
 Signals are clamped into the space after the noise. Guarantee: post-processing.
 
-What people look for: any item, or one of a kind, by the public shares of the kinds.
+*Kinds.* A slate that is chosen by distance alone may hold no item of a kind, and then a private
+filter leaves nothing. So some of the people for whom a set is chosen accept one kind only, by the
+public shares of the kinds. The kind of sample i is where the i-th number of a sequence of low
+discrepancy, another than that of positions, falls in the running sum of the shares; the rest accept
+any item.
 
-A slate that is chosen by distance alone may hold no item of a kind, and then a private filter
-leaves nothing. So some of the people for whom a set is chosen accept one kind only: the wish of
-sample i is where the i-th number of a sequence of low discrepancy, another than that of positions,
-falls in the running sum of the shares; the rest accept any item.
-
-What the served rules are compared with: other ways to answer a noisy signal.
+*For comparison,* and never served:
 
 | rule | items |
 |---|---|
