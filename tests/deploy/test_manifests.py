@@ -1,15 +1,22 @@
-"""What a server is run by, in containers: it fits its schema, and each part fits the others."""
+"""What a server is deployed by: manifests, alerts and the unit name what there is."""
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from deploy.manifests import compose_complaints, kubernetes_complaints, schema_complaints
+from deploy.test_image import check_options
+from prometheus_client.parser import text_string_to_metric_families
 
+from askew_server.serving.endpoint import exposition_of
+from askew_server.serving.observer import STATUSES, Observer
 from askew_server.serving.settings import configuration_of, read_file
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -117,3 +124,142 @@ def test_the_compose_file_opens_no_more_than_the_proxy() -> None:
 def test_a_bug_in_the_compose_file_is_seen(shipped: str, planted: str, complaint: str) -> None:
     found = compose_complaints(yaml.safe_load(replaced(COMPOSE, shipped, planted)))
     assert [each for each in found if each.startswith(complaint)]
+
+
+ROOT = Path(__file__).parents[2]
+(GROUP,) = yaml.safe_load((ROOT / "deploy/alerts.yaml").read_text())["groups"]
+RULES: list[dict[str, Any]] = GROUP["rules"]
+# Of the language of expressions, beside names of metrics; see Prometheus' own documents.
+FUNCTIONS = (
+    "rate increase sum max min by changes histogram_quantile min_over_time max_over_time ignoring "
+    "count"
+)
+METRIC_WORDS = {
+    *FUNCTIONS.split(),
+    "group_left",
+    "instance",
+    "queue",
+    "method",
+    "le",
+    "monday",
+    "digest",
+}
+OF_THE_READER = {"up"}  # Prometheus makes it itself
+
+
+class QueueName:
+    taken, refused, wait = 0, 0, 0.0
+
+
+def filled() -> Observer:
+    """What observes a server with everything on."""
+    observer = Observer()
+    observer.method("askew.wire.v1.Retrieval", "Retrieve").done(0, 0.1)
+    observer.queues = {"answers": QueueName()}
+    observer.healths = lambda: {"askew.wire.v1.Retrieval": True}
+    observer.serves(lambda: 4, 0.0, lambda: {4: "ab" * 8})
+    observer.certificate_days = lambda: 30.0
+    return observer
+
+
+def published() -> dict[str, set[str]]:
+    """The names that it publishes, with the labels of each."""
+    families = text_string_to_metric_families(exposition_of(filled()).decode())
+    samples = [sample for family in families for sample in family.samples]
+    return {sample.name: set(sample.labels) for sample in samples}
+
+
+def names_in(expression: str) -> set[str]:
+    """The metrics of an expression: what is left of its words without selectors and functions."""
+    plain = re.sub(r"\{[^}]*\}|\[[^\]]*\]|\b\d[\w.]*", " ", expression)
+    return set(re.findall(r"[a-z_]\w*", plain)) - METRIC_WORDS - OF_THE_READER
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
+def test_an_alert_asks_for_what_there_is(rule: dict[str, Any]) -> None:
+    """Planted bugs: a metric without its `_total`; a status that gRPC does not have."""
+    there, expression = published(), rule["expr"]
+    names = names_in(expression)
+    assert names <= set(there)
+    assert names or "up{" in expression
+    for name, selector in re.findall(r"(\w+)\{([^}]*)\}", expression):
+        labels = dict(re.findall(r'(\w+)=~?"([^"]*)"', selector))
+        assert set(labels) <= there.get(name, set()) | {"job"}
+        assert set(labels.get("status", "OK").split("|")) <= set(STATUSES)
+    for grouped in re.findall(r"by \(([^)]*)\)", expression):
+        known = {label for name in names for label in there[name]} | {"instance"}
+        assert set(grouped.replace(" ", "").split(",")) <= known
+    assert expression.count("(") == expression.count(")")
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
+def test_an_alert_says_what_happened_and_what_to_do(rule: dict[str, Any]) -> None:
+    assert set(rule["annotations"]) == {"summary", "action"}
+    assert all(text.endswith(".") for text in rule["annotations"].values())
+
+
+def test_every_number_of_ours_says_what_it_is_on_its_page() -> None:
+    families = text_string_to_metric_families(exposition_of(filled()).decode())
+    bare = [
+        each.name for each in families if each.name.startswith("askew_") and not each.documentation
+    ]
+    assert bare == []
+
+
+UNIT = Path(__file__).parents[2] / "deploy/askew-server@.service"
+WORDS = UNIT.read_text(encoding="utf-8")
+
+
+def said(name: str) -> list[str]:
+    return re.findall(rf"^{name}=(.*)$", WORDS, re.MULTILINE)
+
+
+def analyze(folder: Path, words: str, *command: str) -> subprocess.CompletedProcess[str]:
+    """systemd-analyze of a unit, whose program is one that is here."""
+    if not shutil.which("systemd-analyze"):
+        if os.environ.get("ASKEW_ENGINES") == "require":
+            raise RuntimeError("ASKEW_ENGINES=require, but systemd-analyze is not installed")
+        pytest.skip("systemd-analyze is not installed; get it by: apt-get install systemd")
+    path = folder / "askew-server@1.service"
+    path.write_text(re.sub("(?m)^ExecStart=.*", "ExecStart=/bin/true", words), encoding="utf-8")
+    program = ["systemd-analyze", *command, str(path)]
+    return subprocess.run(program, capture_output=True, text=True, check=False)
+
+
+def test_systemd_reads_it_without_a_complaint(tmp_path: Path) -> None:
+    assert analyze(tmp_path, WORDS, "verify").stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("shipped", "planted"),
+    [("ProtectSystem=strict", "ProtectSystems=strict"), ("RestartSec=2", "RestartSec=soon")],
+)
+def test_a_word_that_systemd_does_not_know_is_seen(
+    tmp_path: Path, shipped: str, planted: str
+) -> None:
+    assert shipped in WORDS
+    assert analyze(tmp_path, WORDS.replace(shipped, planted), "verify").stderr
+
+
+SAFE = ("security", "--offline=true", "--threshold=14")  # of 100, at which there is no sandbox
+
+
+def test_it_leaves_little_to_do_harm_with(tmp_path: Path) -> None:
+    assert analyze(tmp_path, WORDS, *SAFE).returncode == 0
+
+
+@pytest.mark.parametrize("planted", ["DynamicUser", "CapabilityBoundingSet", "SystemCallFilter"])
+def test_a_wall_that_is_missing_is_seen(tmp_path: Path, planted: str) -> None:
+    """Without an account of its own it runs as root."""
+    words = re.sub(f"(?m)^{planted}=.*\n", "", WORDS)
+    assert words != WORDS
+    assert analyze(tmp_path, words, *SAFE).returncode != 0
+
+
+def test_it_starts_a_command_that_exists_and_reloads_without_an_end() -> None:
+    [start] = said("ExecStart")
+    program, command, *options = start.split()
+    assert program.endswith("/askew-server")
+    check_options(command, options)
+    assert said("ExecReload") == ["/bin/kill -HUP $MAINPID"]
+    assert said("WatchdogSec") == []  # nobody would answer it

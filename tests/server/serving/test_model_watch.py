@@ -262,8 +262,9 @@ def a_model_of_places(place: Path) -> None:
 DAMAGES = [cut, altered, forge, no_card, a_pipe, nothing, a_model_of_places]
 
 
-@pytest.mark.parametrize("day", [MONDAY, MONDAY + PERIOD], ids=["in force", "to come"])
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize(
+    ("damage", "day"), [(cut, MONDAY), *((damage, MONDAY + PERIOD) for damage in DAMAGES)]
+)
 def test_what_cannot_be_used_leaves_the_old_one_and_is_said_once(
     folder: Path, model: ItemModel, day: int, damage: Callable[[Path], None]
 ) -> None:

@@ -352,7 +352,7 @@ async def test_what_is_no_use_leaves_the_old_certificate_and_one_line(
 # -- the start ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644])
+@pytest.mark.parametrize("mode", [0o640, 0o604])
 def test_a_key_that_others_can_read_is_refused_at_the_start(
     mode: int, issuer: Issuer, made: MakeFiles
 ) -> None:

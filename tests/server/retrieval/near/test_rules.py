@@ -1,4 +1,4 @@
-"""The rules near a place: k distinct items for any signal, and the served one never the worst."""
+"""Rules from a noisy position to items, the choice of a set, and kinds."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import subprocess
 import sys
 from fractions import Fraction
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +33,14 @@ from askew.protocol.signal import Signal
 from askew.spaces.axes import AxisSpace
 from askew.spaces.map import COSINE_PARTS, LEAST_COSINE, MapNoise, MapSpace, Region
 from askew_server.collections.model import Towns
-from askew_server.retrieval.near import Density, MetricIndex, near_rule_of, sampled, served_rule_of
+from askew_server.retrieval.near import (
+    Density,
+    Kinds,
+    MetricIndex,
+    near_rule_of,
+    sampled,
+    served_rule_of,
+)
 from askew_server.retrieval.near.density import ByDensity, ByNoise
 from askew_server.retrieval.near.index import frame_of
 from askew_server.retrieval.near.sampled import Objective, Sampled
@@ -334,3 +342,114 @@ def test_the_same_bytes_get_the_same_answer_in_any_process_and_with_any_number_o
         command = [sys.executable, "-c", script]
         ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
         assert ran.stdout.strip() == expected
+
+
+def made_costs(rows: int, people: int, seed: int) -> sampled.Costs:
+    rng = np.random.default_rng(seed)
+    items, homes = rng.random((rows, 2)), rng.random((people, 2))
+    away = np.linalg.norm(homes[:, None] - items, axis=2)
+    return sampled.whole(away.astype(np.float32))
+
+
+def least(costs: sampled.Costs, k: int) -> float:
+    """The cost of the best of all choices."""
+    sets = combinations(range(costs.shape[1]), k)
+    return min(sampled.cost(costs, np.array(each)) for each in sets)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+def test_a_choice_is_nearly_always_the_best_of_all(k: int) -> None:
+    """Planted bugs: no swaps; the second best item forgotten when one is taken out."""
+    worst, best = [], 0
+    for seed in range(60):
+        costs = made_costs(11, 40, seed)
+        rows = sampled.choose(costs, k)
+        assert len(set(rows.tolist())) == k
+        ratio = sampled.cost(costs, rows) / least(costs, k)
+        worst.append(ratio)
+        best += ratio == 1
+    assert max(worst) < 1.11
+    assert best >= 48
+
+
+@pytest.mark.parametrize("k", [1, 5, 11])
+def test_a_choice_has_k_distinct_rows_even_where_rows_are_equal(k: int) -> None:
+    costs = np.repeat(made_costs(1, 40, 3), 11, axis=1)
+    assert sorted(sampled.choose(costs, k).tolist()) == sorted(
+        set(sampled.choose(costs, k).tolist())
+    )
+    assert len(sampled.choose(np.zeros((40, 11), np.float32), k)) == k
+
+
+def test_items_that_cost_the_same_in_another_order_are_a_tie() -> None:
+    """Sums are exact: the first of items with the same costs, dealt to other people, is chosen.
+
+    Planted bug: costs that are no whole numbers, whose sums depend on their order.
+    """
+    rng = np.random.default_rng(6)
+    costs = rng.random(sampled.MOST_PEOPLE).astype(np.float32)
+    dealt = np.column_stack([rng.permutation(costs) for _ in range(200)])
+    assert sampled.choose(sampled.whole(dealt), 1).tolist() == [0]
+
+
+def test_costs_are_whole_numbers_whose_sums_float32_holds() -> None:
+    costs = made_costs(50, sampled.MOST_PEOPLE, 7)
+    assert (costs == np.rint(costs)).all()
+    assert (costs.min(), costs.max()) >= (0, 65535)
+    assert sampled.LEVELS * sampled.MOST_PEOPLE < 2**24
+    np.testing.assert_array_equal(costs.sum(axis=0), costs.astype(np.float64).sum(axis=0))
+
+
+def test_items_at_no_distance_cost_nothing() -> None:
+    assert not sampled.whole(np.zeros((3, 4), np.float32)).any()
+
+
+SHARES = np.array([0.5, 0.25, 0.15, 0.1])
+ITEMS = places(INLAND, 20_000)
+CODES = np.random.default_rng(2).choice(4, len(ITEMS), p=SHARES).astype(np.int32)
+
+
+def missing(kinds: Kinds | None, index: MetricIndex) -> float:
+    """How often a slate of 12 lacks a kind."""
+    rule = served_rule_of(Kind.ITEMS, index, kinds=kinds)
+    signals = noisy(INLAND, places(INLAND, 60, seed=3), TOWN)
+    return float(np.mean([len(set(CODES[rule.choose(s, 12)])) < 4 for s in signals]))
+
+
+def test_slates_hold_every_common_kind() -> None:
+    """Planted bug: nobody wants one kind only."""
+    index = MetricIndex(MapSpace(INLAND), ITEMS)
+    assert missing(None, index) > 0.2
+    assert missing(Kinds(index, CODES), index) < 0.05
+
+
+def test_people_find_the_nearest_item_that_they_accept() -> None:
+    index = MetricIndex(MapSpace(INLAND), ITEMS)
+    kinds = Kinds(index, CODES)
+    homes = index.frame.grid(places(INLAND, 256, seed=4))
+    wanted = kinds.nearest(homes)
+    refused = kinds.refused(np.arange(len(ITEMS)))
+    away = index.distances(np.arange(len(ITEMS)), homes)
+    expected = np.where(refused, np.inf, away).min(axis=1)
+    np.testing.assert_allclose(away[np.arange(256), wanted], expected, atol=1e-3)
+
+
+def test_a_quarter_of_the_people_want_one_kind_by_the_shares() -> None:
+    index = MetricIndex(MapSpace(INLAND), ITEMS)
+    refused = Kinds(index, CODES).refused(
+        np.array([np.flatnonzero(c == CODES)[0] for c in range(4)])
+    )
+    wishing = refused.any(axis=1)
+    assert wishing.mean() == pytest.approx(0.25, abs=0.02)
+    counts = (~refused[wishing]).mean(axis=0)
+    np.testing.assert_allclose(counts, SHARES, atol=0.08)
+
+
+def test_unknown_kinds_are_nobodys_wish() -> None:
+    index = MetricIndex(MapSpace(INLAND), ITEMS)
+    kinds = Kinds(index, np.full(len(ITEMS), -1, np.int32))
+    assert not kinds.refused(np.arange(5)).any()
+    signal = noisy(INLAND, places(INLAND, 1), TOWN)[0]
+    plain, same = (served_rule_of(Kind.ITEMS, index, kinds=each) for each in (None, kinds))
+    assert plain.choose(signal, 20).tolist() == same.choose(signal, 20).tolist()
+    assert isinstance(signal.map_noise, MapNoise)
