@@ -26,7 +26,7 @@ from pathlib import Path
 import grpc
 import grpc.aio
 
-from askew.catalog.calendar import catalog_date_of
+from askew.catalog.catalog_file import catalog_date_of
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Query, Signal

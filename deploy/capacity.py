@@ -14,8 +14,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from askew.catalog.calendar import LONGEST_DELAY, PERIOD
-from askew.catalog.catalog_file import HEAD_BYTES, PIECE_BYTES
+from askew.catalog.catalog_file import HEAD_BYTES, LONGEST_DELAY, PERIOD, PIECE_BYTES
 
 DAY = 86_400
 DEVICES = (10**6, 10**7, 10**8, 10**9)

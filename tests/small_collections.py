@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from askew.catalog.listing import Attribute, AttributeKind
-from askew.protocol.rule_kind import MetricRuleKind
+from askew.catalog.item import Attribute, AttributeKind
+from askew.protocol.metric_card import MetricRuleKind
 from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import Area, MapSpace, MetricSpace
 from askew_server.collections.artifact import Keys

@@ -6,10 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from askew.catalog.catalog_file import Part
-from askew.catalog.listing import Attribute, AttributeKind, Listing, Value
-from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule, PlaceSlate
+from askew.catalog.item import Attribute, AttributeKind, Listing, Value
+from askew.protocol.metric_card import (
+    CollectionCard,
+    MetricCard,
+    MetricRule,
+    MetricRuleKind,
+    PlaceSlate,
+)
 from askew.protocol.model_card import Card
-from askew.protocol.rule_kind import MetricRuleKind
 from askew.protocol.signal import Query, Signal
 from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import MetricSpace, Position, Region, straight_line

@@ -12,8 +12,7 @@ import numpy as np
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
-from askew.protocol.model_card import ModelCard, ServingRule
-from askew.protocol.rule_kind import RuleKind
+from askew.protocol.model_card import ModelCard, RuleKind, ServingRule
 from askew.spaces.buckets import Buckets, SlateCodebook
 from askew.spaces.encoder import KNOTS, Encoder
 from askew.spaces.vectors import FeatureSpace, RatingScale

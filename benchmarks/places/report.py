@@ -30,7 +30,7 @@ from benchmarks.places.study import (
 from benchmarks.places.theory import agreements
 from threadpoolctl import threadpool_limits
 
-from askew.protocol.rule_kind import MetricRuleKind
+from askew.protocol.metric_card import MetricRuleKind
 from askew_server.cli.progress import shown_share
 from askew_server.demo.places import german_towns
 from askew_server.taste.model.held_out import Estimate

@@ -26,7 +26,7 @@ from benchmarks.places.grounds import (
 from benchmarks.places.theory import Agreement
 
 from askew.errors import ParameterError
-from askew.protocol.rule_kind import MetricRuleKind
+from askew.protocol.metric_card import MetricRuleKind
 from askew.protocol.signal import Signal
 from askew_server.collections.model import Towns
 from askew_server.retrieval.near import Density, Kinds, NearRule, near_rule_of, served_rule_of

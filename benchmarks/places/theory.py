@@ -17,7 +17,7 @@ import numpy as np
 
 from askew.noise.lattice import LatticeLaplace
 from askew.placement import Disutility, Identity, Laplace, Power, place
-from askew.protocol.rule_kind import MetricRuleKind
+from askew.protocol.metric_card import MetricRuleKind
 from askew.protocol.signal import Signal
 from askew.retrieval.posterior import lattice_log_likelihood
 from askew.spaces.axes import Axis, AxisSpace

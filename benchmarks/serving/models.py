@@ -10,15 +10,14 @@ from fractions import Fraction
 import numpy as np
 from scipy.sparse import csr_array
 
-from askew.catalog.calendar import catalog_date_of
 from askew.catalog.catalog import Catalog
+from askew.catalog.catalog_file import catalog_date_of
 from askew.catalog.item import Item
 from askew.dp.privacy import ANY_SPACE
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
-from askew.protocol.metric_card import MetricCard
-from askew.protocol.model_card import ModelCard, ServingRule
-from askew.protocol.rule_kind import MetricRuleKind, RuleKind
+from askew.protocol.metric_card import MetricCard, MetricRuleKind
+from askew.protocol.model_card import ModelCard, RuleKind, ServingRule
 from askew.protocol.signal import Query, Signal
 from askew.retrieval.buckets import BucketRule
 from askew.spaces.buckets import Buckets

@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 
 from askew.errors import ParameterError
 from askew.placement import Laplace, place
-from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule
-from askew.protocol.rule_kind import MetricRuleKind
+from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule, MetricRuleKind
 from askew.protocol.signal import Query
 from askew.spaces.axes import Axis, AxisSpace
 from askew_server.demo.places import german_towns

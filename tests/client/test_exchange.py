@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from askew.catalog.calendar import FIRST
+from askew.catalog.catalog_file import FIRST
 from askew.dp.privacy import SignalCharge
 from askew.errors import (
     AskewError,

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from askew.catalog.calendar import FIRST
-from askew.catalog.catalog_file import Part
+from askew.catalog.catalog_file import FIRST, Part
 from askew.dp.privacy import SignalCharge
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import RandomBits, ReplayBits

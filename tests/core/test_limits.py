@@ -10,8 +10,7 @@ from hypothesis import given, settings, target
 from hypothesis import strategies as st
 
 from askew.catalog.columns import ItemColumns
-from askew.catalog.item import Item
-from askew.catalog.listing import Listing
+from askew.catalog.item import Item, Listing
 from askew.errors import OutOfRange
 from askew.limits import MAX_MARKS, MAX_TEXT, has_few_marks, is_mark
 

@@ -13,8 +13,7 @@ from small_world import RULE, made_space
 from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
 from askew.errors import DimensionMismatch, OutOfRange
-from askew.protocol.model_card import ModelCard, ServingRule
-from askew.protocol.rule_kind import RuleKind
+from askew.protocol.model_card import ModelCard, RuleKind, ServingRule
 
 ITEMS = (Item("Alien", 1979, ("Horror",)), Item("Heat", 1995), Item("Untitled"))
 VECTORS = np.array([[0.0], [0.5], [1.0]], dtype=np.float32)

@@ -16,8 +16,7 @@ import grpc.aio
 import pytest
 from deploy.proxy import CALLER, Proxy, proxying, require_nginx
 
-from askew.catalog.calendar import FIRST
-from askew.catalog.catalog_file import Part
+from askew.catalog.catalog_file import FIRST, Part
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client import AskewClient, ClientSettings
 from askew_client.transport.grpc import GrpcTransport

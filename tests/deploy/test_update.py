@@ -22,7 +22,7 @@ import pytest
 from deploy.proxy import SHIPPED, Proxy, proxying, require_nginx
 from prometheus_client.parser import text_string_to_metric_families
 
-from askew.catalog.calendar import PERIOD, catalog_date_of
+from askew.catalog.catalog_file import PERIOD, catalog_date_of
 from askew.errors import StaleSpace
 from askew_client import AskewClient, ClientSettings
 from askew_client.transport.held import KeptLibrary

@@ -11,7 +11,7 @@ import numpy as np
 from end_to_end.eavesdropping import Heard, Reply
 from small_map import GERMANY, made_card, made_items, nearest
 
-from askew.catalog.listing import Listing
+from askew.catalog.item import Listing
 from askew.errors import AskewError
 from askew.protocol.metric_card import MetricCard
 from askew.spaces.axes import Axis, AxisSpace

@@ -14,13 +14,12 @@ import pytest
 from small_collections import DAY, cafes, keys_of, posts, small_map
 from small_world import made_card, made_catalog, made_space
 
-from askew.catalog.calendar import FIRST
-from askew.catalog.catalog_file import Part
+from askew.catalog.catalog_file import FIRST, Part
 from askew.dp.privacy import ANY_SPACE
 from askew.errors import NotFound, OtherKind, StaleSpace
 from askew.noise.hexagonal import HexagonalLattice
 from askew.noise.lattice import LatticeLaplace
-from askew.protocol.rule_kind import MetricRuleKind
+from askew.protocol.metric_card import MetricRuleKind
 from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MapNoise
 from askew.wire.places import places_from_bytes

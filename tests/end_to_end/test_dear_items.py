@@ -12,9 +12,8 @@ import pytest
 from scipy.sparse import csr_array
 from small_world import made_card, made_encoder, made_space
 
-from askew.catalog.calendar import FIRST
 from askew.catalog.catalog import Catalog
-from askew.catalog.catalog_file import HEAD_BYTES
+from askew.catalog.catalog_file import FIRST, HEAD_BYTES
 from askew.catalog.item import Item
 from askew.noise.randomized_response import RandomizedResponse
 from askew.noise.randomness import SystemBits

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from small_collections import DAY, posts, small_map
 
-from askew.protocol.rule_kind import MetricRuleKind
+from askew.protocol.metric_card import MetricRuleKind
 from askew_client import AskewClient, AxisValues, ClientSettings, Position, Preferences
 from askew_server.collections.model import MetricModel, model_of
 from askew_server.retrieval.served import snapshot_of

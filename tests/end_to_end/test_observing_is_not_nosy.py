@@ -41,7 +41,7 @@ from grpc_health.v1 import health_pb2
 from prometheus_client.parser import text_string_to_metric_families
 
 from askew import __version__
-from askew.catalog.calendar import FIRST
+from askew.catalog.catalog_file import FIRST
 from askew.dp.analyst import TopKQuestion
 from askew.wire.releases import (
     budget_request_to_bytes,

@@ -28,7 +28,7 @@ from end_to_end.eavesdropping_near import HostileMap
 from end_to_end.recorded_device import PICKY
 from small_map import ATTRIBUTES, GERMANY, made_card, made_items
 
-from askew.catalog.listing import Listing
+from askew.catalog.item import Listing
 from askew.errors import AskewError
 from askew.protocol.metric_card import PlaceSlate
 from askew.spaces.map import MapSpace

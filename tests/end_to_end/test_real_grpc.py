@@ -18,9 +18,8 @@ from google.protobuf.message import Message
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from small_world import RULE, made_buckets, made_encoder, made_space
 
-from askew.catalog.calendar import FIRST, PERIOD
 from askew.catalog.catalog import Catalog
-from askew.catalog.catalog_file import HEAD_BYTES, PIECE_BYTES, Head, Part
+from askew.catalog.catalog_file import FIRST, HEAD_BYTES, PERIOD, PIECE_BYTES, Head, Part
 from askew.catalog.item import Item
 from askew.errors import AskewError, OtherKind, TransportError, WireError
 from askew.noise.lattice import LatticeLaplace

@@ -19,8 +19,7 @@ import grpc
 import pytest
 from server.ledger.scenes import releases_of
 
-from askew.catalog.calendar import FIRST
-from askew.catalog.catalog_file import HEAD_BYTES, Part
+from askew.catalog.catalog_file import FIRST, HEAD_BYTES, Part
 from askew.dp.analyst import TopKQuestion
 from askew.dp.release import release_from_bytes
 from askew.wire import releases

@@ -15,8 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from askew.catalog.calendar import PERIOD, catalog_date_of
-from askew.catalog.catalog_file import Part
+from askew.catalog.catalog_file import PERIOD, Part, catalog_date_of
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Query, Signal
 from askew_client.demo.server import wait_until_healthy

@@ -20,15 +20,13 @@ from catalog_files import MONDAY, FakeSource, body_of
 from end_to_end.eavesdropping import serving
 from small_world import made_buckets, made_card, made_catalog, made_encoder
 
-from askew.catalog.calendar import LONGEST_DELAY, PERIOD
 from askew.catalog.catalog import Catalog
-from askew.catalog.catalog_file import Part, piece_of
+from askew.catalog.catalog_file import LONGEST_DELAY, PERIOD, Part, piece_of
 from askew.catalog.item import Item
 from askew.errors import OutOfRange, ServerFailed
 from askew.limits import MAX_DIMENSION
 from askew.noise.randomness import SystemBits
-from askew.protocol.model_card import ModelCard, ServingRule
-from askew.protocol.rule_kind import RuleKind
+from askew.protocol.model_card import ModelCard, RuleKind, ServingRule
 from askew.spaces.vectors import BUCKET_COUNTS, FeatureSpace, RatingScale
 from askew.wire.catalog_file import catalog_files
 from askew.wire.v1 import retrieval_pb2 as pb

@@ -17,7 +17,7 @@ from askew.errors import OutOfRange, ParameterError
 from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.placement import Laplace, place
-from askew.protocol.rule_kind import RuleKind
+from askew.protocol.model_card import RuleKind
 from askew.protocol.signal import Signal
 from askew.retrieval import OffsetRule, SharedSlate, rules
 

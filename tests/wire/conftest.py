@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from small_world import RULE, made_buckets, made_encoder, made_space
 
-from askew.catalog.calendar import FIRST
 from askew.catalog.catalog import Catalog
+from askew.catalog.catalog_file import FIRST
 from askew.catalog.item import Item
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse

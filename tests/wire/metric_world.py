@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from askew.catalog.listing import Attribute, AttributeKind, Listing
+from askew.catalog.item import Attribute, AttributeKind, Listing
 from askew.dp.privacy import ANY_SPACE
 from askew.noise.hexagonal import HexagonalLattice
 from askew.noise.lattice import LatticeLaplace
-from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule, PlaceSlate
-from askew.protocol.rule_kind import MetricRuleKind
+from askew.protocol.metric_card import (
+    CollectionCard,
+    MetricCard,
+    MetricRule,
+    MetricRuleKind,
+    PlaceSlate,
+)
 from askew.protocol.signal import Query, Signal
 from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import Area, MapNoise, MapSpace, Region

@@ -20,7 +20,7 @@ from wire.metric_world import (
     VERSION,
 )
 
-from askew.catalog.listing import Attribute, AttributeKind, Listing
+from askew.catalog.item import Attribute, AttributeKind, Listing
 from askew.dp.privacy import ANY_SPACE
 from askew.errors import (
     DimensionMismatch,
@@ -32,9 +32,8 @@ from askew.errors import (
     WireError,
 )
 from askew.noise.lattice import LatticeLaplace
-from askew.protocol.metric_card import MetricRule, PlaceSlate
+from askew.protocol.metric_card import MetricRule, MetricRuleKind, PlaceSlate
 from askew.protocol.model_card import ModelCard
-from askew.protocol.rule_kind import MetricRuleKind
 from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MapSpace, Region
 from askew.wire.places import metric_card_from_bytes, metric_card_to_bytes, places_from_bytes

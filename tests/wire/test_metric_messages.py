@@ -22,12 +22,11 @@ from wire.metric_world import (
     place_query,
 )
 
-from askew.catalog.listing import Attribute, AttributeKind, Listing
+from askew.catalog.item import Attribute, AttributeKind, Listing
 from askew.dp.privacy import ANY_SPACE
 from askew.errors import OutOfRange, StaleSpace
-from askew.protocol.metric_card import MetricCard, MetricRule, PlaceSlate
+from askew.protocol.metric_card import MetricCard, MetricRule, MetricRuleKind, PlaceSlate
 from askew.protocol.model_card import Card
-from askew.protocol.rule_kind import MetricRuleKind
 from askew.protocol.signal import Query, Signal
 from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import Area, MapNoise, MapSpace, Region

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 from small_world import made_card, made_encoder, made_space
 
-from askew.catalog.calendar import FIRST, LAST
 from askew.catalog.catalog import Catalog
-from askew.catalog.catalog_file import HEAD_BYTES, Head, Part
+from askew.catalog.catalog_file import FIRST, HEAD_BYTES, LAST, Head, Part
 from askew.catalog.item import Item
 from askew.errors import Malformed, OutOfRange
 from askew.noise.lattice import LatticeLaplace

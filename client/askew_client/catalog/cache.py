@@ -24,8 +24,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from askew.catalog.calendar import LONGEST_DELAY, PERIOD, last_day
-from askew.catalog.catalog_file import Head, Part
+from askew.catalog.catalog_file import LONGEST_DELAY, PERIOD, Head, Part, last_day
 from askew.errors import CacheError, Malformed
 from askew.noise.randomness import RandomBits
 from askew_client.catalog.source import Draft

@@ -18,8 +18,7 @@ import datetime
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from askew.catalog.calendar import PERIOD, catalog_date_of
-from askew.catalog.catalog_file import HEAD_BYTES, Head, Part
+from askew.catalog.catalog_file import HEAD_BYTES, PERIOD, Head, Part, catalog_date_of
 from askew.errors import CacheError, Malformed, NotFound, OtherKind, ParameterError
 from askew.noise.randomness import RandomBits
 from askew_client.catalog.cache import (

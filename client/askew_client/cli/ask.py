@@ -131,7 +131,7 @@ async def _asked(
 
 def _write(unmatched: tuple[Rated, ...], path: Path) -> None:
     """As a csv for the person alone, to be corrected and imported; an empty one says so too."""
-    from askew_client.profile.export import as_csv
+    from askew_client.profile.files import as_csv
     from askew_client.storage.private_files import replace_file
 
     replace_file(path, as_csv(unmatched))
@@ -149,7 +149,7 @@ def _save(found: Answer, path: Path) -> None:
 def _passing(ratings: TextIO) -> ProfileStore:
     """The profile of a file, for one question. Raises ProfileError, which names a line."""
     from askew_client.profile.document import ProfileDocument
-    from askew_client.profile.import_files import read_titles
+    from askew_client.profile.files import read_titles
     from askew_client.profile.store import PassingProfile
 
     try:

@@ -15,7 +15,7 @@ from askew_client.cli import options
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from askew.catalog.listing import Attribute, Value
+    from askew.catalog.item import Attribute, Value
     from askew.protocol.metric_card import MetricCard
     from askew_client.near.preferences import Preferences
     from askew_client.profile.named_place import Spot

@@ -52,7 +52,7 @@ def add(context: click.Context, data: Path | None) -> None:
       askew profile add
       askew profile add < new-ratings.csv
     """
-    from askew_client.profile.import_files import read_titles
+    from askew_client.profile.files import read_titles
 
     desk = _desk(context, data)
     lines = sys.stdin.read().splitlines() if not sys.stdin.isatty() else _prompted_ratings()
@@ -133,7 +133,7 @@ def import_ratings(context: click.Context, file: Path, data: Path | None) -> Non
       askew profile import letterboxd-me-2026-11-23.zip
       askew profile import - < my-ratings.csv
     """
-    from askew_client.profile.import_files import read_export, read_titles
+    from askew_client.profile.files import read_export, read_titles
 
     desk = _desk(context, data)
     if str(file) == "-":
@@ -154,7 +154,7 @@ def export(context: click.Context, data: Path | None) -> None:
     Example:
       askew profile export > my-ratings.csv
     """
-    from askew_client.profile.export import as_csv
+    from askew_client.profile.files import as_csv
 
     click.echo(as_csv(_desk(context, data).ratings()), nl=False)
 

@@ -16,8 +16,7 @@ from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.spaces.item_codes import decode, decode_boosts, encode, encode_boosts
 from askew_client.device import present
-from askew_client.profile.document import ProfileDocument
-from askew_client.profile.received import ReceivedItem, ReceivedItems
+from askew_client.profile.document import ProfileDocument, ReceivedItem, ReceivedItems
 from askew_client.profile.title_search import TitleSearch
 from askew_client.settings.settings import ClientSettings
 from askew_client.storage.guard import Guard

@@ -17,7 +17,7 @@ from math import copysign, inf
 from string import ascii_lowercase
 from typing import Final
 
-from askew.catalog.listing import Attribute, AttributeKind, Listing, Value
+from askew.catalog.item import Attribute, AttributeKind, Listing, Value
 from askew.catalog.title_key import title_key
 from askew.errors import maybe
 from askew_client.near.preferences import Preferences

@@ -12,8 +12,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.catalog.calendar import FIRST
 from askew.catalog.catalog import Catalog
+from askew.catalog.catalog_file import FIRST
 from askew.dp.privacy import SignalCharge, SignalLoss
 from askew.errors import Malformed
 from askew.noise.lattice import LatticeLaplace

@@ -12,8 +12,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol
 
-from askew.catalog.calendar import catalog_date_of
 from askew.catalog.catalog import Catalog
+from askew.catalog.catalog_file import catalog_date_of
 from askew.errors import AskewError, Malformed, OtherKind, WireError
 from askew.noise.randomness import SystemBits
 from askew.protocol.metric_card import MetricCard

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import Part, piece_of
-from askew.catalog.listing import Listing
+from askew.catalog.item import Listing
 from askew.errors import OtherKind, StaleSpace
 from askew.placement.hexagonal import place_on_map
 from askew.protocol.metric_card import MetricCard, PlaceSlate

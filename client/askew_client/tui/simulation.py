@@ -24,11 +24,16 @@ from numpy.typing import NDArray
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import HEAD_BYTES, Head, Part
-from askew.catalog.listing import Attribute, AttributeKind, Listing
-from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule, PlaceSlate
+from askew.catalog.item import Attribute, AttributeKind, Listing
+from askew.protocol.metric_card import (
+    CollectionCard,
+    MetricCard,
+    MetricRule,
+    MetricRuleKind,
+    PlaceSlate,
+)
 from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
-from askew.protocol.rule_kind import MetricRuleKind
 from askew.protocol.signal import Query
 from askew.spaces.map import MapSpace, Position, Region
 from askew.wire.catalog_file import catalog_from_body

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from askew.catalog.listing import Value
+from askew.catalog.item import Value
 from askew_client.views.quote import MAP_AXES, Cost, ModeView
 
 

@@ -16,7 +16,7 @@ from typing import Literal
 
 import click
 
-from askew.catalog.calendar import FIRST
+from askew.catalog.catalog_file import FIRST
 from askew.errors import AskewError
 from askew.settings import FileValues, Said, Setting
 from askew_server.cli.configured import CommandSettings, config_option

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from askew.catalog.listing import AttributeKind
+from askew.catalog.item import AttributeKind
 from askew.errors import DataError, ParameterError
-from askew.protocol.rule_kind import SERVED_IN_METRIC_SPACES, MetricRuleKind
+from askew.protocol.metric_card import SERVED_IN_METRIC_SPACES, MetricRuleKind
 from askew.spaces.map import MetricSpace
 from askew_server.cli.progress import Steps, when_stopped
 

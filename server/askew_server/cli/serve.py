@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from askew.catalog.calendar import FIRST
+from askew.catalog.catalog_file import FIRST
 from askew.errors import ArtifactError
 from askew_server.cli.configured import CommandSettings
 from askew_server.cli.options import SERVE_PORT, existing

@@ -14,7 +14,7 @@ from askew.dp.privacy import Reach, SignalLoss
 from askew.errors import ParameterError
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
-from askew.protocol.rule_kind import RuleKind
+from askew.protocol.model_card import RuleKind
 from askew.protocol.utility_table import DEVICE_BYTES, ModeUtility, ServingMode, UtilityTable
 from askew_server.cli.progress import named_if_too_large, when_stopped
 

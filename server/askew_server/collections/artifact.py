@@ -29,10 +29,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.catalog.listing import Attribute
+from askew.catalog.item import Attribute
 from askew.errors import ArtifactError, AskewError, OutOfRange
-from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule
-from askew.protocol.rule_kind import MetricRuleKind
+from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule, MetricRuleKind
 from askew.spaces.map import MetricSpace
 from askew_server.collections.columns import Column, Titles, column_of, kinds_of, named
 from askew_server.collections.model import (

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.catalog.listing import AttributeKind, Value
+from askew.catalog.item import AttributeKind, Value
 from askew.errors import OutOfRange
 from askew.limits import MAX_TEXT, check_marks, has_few_marks
 

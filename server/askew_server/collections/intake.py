@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import compute
 
-from askew.catalog.listing import MAX_ATTRIBUTES, Attribute, AttributeKind
+from askew.catalog.item import MAX_ATTRIBUTES, Attribute, AttributeKind
 from askew.errors import ArtifactError, DataError, ParameterError
 from askew.spaces.map import MetricSpace
 from askew_server.collections import artifact

@@ -19,11 +19,10 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from askew.catalog.listing import MAX_WORDS, Attribute, AttributeKind, Listing
+from askew.catalog.item import MAX_WORDS, Attribute, AttributeKind, Listing
 from askew.errors import DataError, DimensionMismatch, OutOfRange, ParameterError
 from askew.limits import MAX_NAME, VERSION_BYTES
-from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule
-from askew.protocol.rule_kind import MetricRuleKind
+from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule, MetricRuleKind
 from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import Area, MapSpace, MetricSpace
 from askew_server.collections.columns import UNKNOWN, Column, Titles, Words, is_of_kind, named

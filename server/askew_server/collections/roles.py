@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.catalog.listing import MAX_HOURS, AttributeKind
+from askew.catalog.item import MAX_HOURS, AttributeKind
 from askew.errors import DataError
 from askew.limits import FEW_MARKS, MAX_TEXT, has_few_marks
 from askew_server.collections.columns import UNKNOWN, Column, Flags, Numbers, Titles, Words

@@ -30,10 +30,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.catalog.listing import Attribute, AttributeKind
+from askew.catalog.item import Attribute, AttributeKind
 from askew.errors import ParameterError
-from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule
-from askew.protocol.rule_kind import MetricRuleKind
+from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule, MetricRuleKind
 from askew.spaces.map import KM_OF_LATITUDE, KM_OF_LONGITUDE, MapSpace, Region
 from askew_server.collections.columns import UNKNOWN, Column, Flags, Numbers, Titles, Words
 from askew_server.collections.model import Collection, MetricModel, Towns, with_words

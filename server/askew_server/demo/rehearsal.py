@@ -11,8 +11,7 @@ from functools import cache
 import numpy as np
 
 from askew.errors import NotFound
-from askew.protocol.metric_card import PlaceSlate
-from askew.protocol.rule_kind import MetricRuleKind
+from askew.protocol.metric_card import MetricRuleKind, PlaceSlate
 from askew.protocol.signal import Query
 from askew_server.collections.model import MetricModel, Towns
 from askew_server.retrieval.near import MetricAnswers, MetricIndex, near_rule_of, sampled

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from askew.errors import ParameterError
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
-from askew.protocol.rule_kind import RuleKind
+from askew.protocol.model_card import RuleKind
 from askew.protocol.signal import Signal
 from askew.retrieval import OffsetRule
 from askew.retrieval.buckets import labels_of

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from askew.catalog.calendar import FIRST
 from askew.catalog.catalog import Catalog
+from askew.catalog.catalog_file import FIRST
 from askew.errors import ArtifactError
 from askew.protocol.model_card import ModelCard
 from askew.retrieval.buckets import BucketRule

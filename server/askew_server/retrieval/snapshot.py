@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from askew.catalog.calendar import FIRST, answered, is_catalog_date, last_day
 from askew.catalog.catalog import Catalog
+from askew.catalog.catalog_file import FIRST, answered, is_catalog_date, last_day
 from askew.errors import ParameterError, StaleSpace
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.metric_card import PlaceSlate

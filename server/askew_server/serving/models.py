@@ -19,7 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol
 
-from askew.catalog.calendar import PERIOD, answered, catalog_date_of
+from askew.catalog.catalog_file import PERIOD, answered, catalog_date_of
 from askew.errors import AskewError
 from askew_server.collections.artifact import LIVE
 from askew_server.retrieval.snapshot import Serving, Snapshot, SnapshotHolder

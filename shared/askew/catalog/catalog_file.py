@@ -1,14 +1,19 @@
-"""The files that devices hold: a head that says how long a body is and what its digest is.
+"""The catalog files that devices fetch, and the public calendar by which they do.
 
     file = b"askewhld" | length of the body, 8 bytes, little-endian | SHA-256 of the body | body
 
 The head is a piece of its own: a device that has the same digest already fetches no more. One that
 was interrupted goes on where it stopped. The length is what a server says: whoever fetches counts.
+
+A version is named by its catalog date, the Monday on which it comes into force, which a device
+reckons from its own clock: a name of the server's choosing, such as a digest, would mark the device
+that repeats it. Days are counted from 1970-01-01, in UTC.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -65,3 +70,33 @@ def file_of(*parts: bytes | memoryview) -> bytes:
 def piece_of(file: bytes, start: int) -> bytes:
     """What a device gets that asks from a byte on: the head alone from 0, nothing at the end."""
     return file[start : HEAD_BYTES if start < HEAD_BYTES else start + PIECE_BYTES]
+
+
+PERIOD = 7  # days
+LONGEST_DELAY = 2  # days after a Monday, by which every device has looked for the new version
+FIRST = 4  # 1970-01-05, the first Monday: a version that was always in force
+LAST = 2**31 - 1
+
+
+def catalog_date_of(day: int) -> int:
+    """The Monday on or before a day; the first one of all for a clock that was never set."""
+    return max(FIRST, day - (day - FIRST) % PERIOD)
+
+
+def is_catalog_date(day: int) -> bool:
+    """Whether a day is a Monday that can name a version."""
+    return FIRST <= day <= LAST and catalog_date_of(day) == day
+
+
+def answered(mondays: Sequence[int], today: int) -> list[int]:
+    """Of versions by their Mondays, those that are answered on a day or will be, in order."""
+    ordered = sorted(mondays)
+    retired = sum(today > last_day(successor) for successor in ordered[1:])
+    return ordered[retired:]
+
+
+def last_day(successor: int) -> int:
+    """The last day on which a version is still answered, once another came into force: devices
+    look for that one within the longest delay, and those that were off have a period more.
+    """
+    return successor + PERIOD + LONGEST_DELAY

@@ -1,11 +1,15 @@
-"""One thing that can be recommended, in words."""
+"""What can be recommended: titles of a catalog, and listings of a collection, which a reply carries
+whole with their coordinates and attributes.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
+from math import isfinite
 
 from askew.errors import OutOfRange
-from askew.limits import check_marks, check_text
+from askew.limits import MAX_NAME, MAX_TEXT, check_marks, check_plain, check_text
 
 MAX_YEAR = 9999
 MAX_GENRES = 20
@@ -35,3 +39,80 @@ class Item:
     def label(self) -> str:
         """The title as people write it: "Alien (1979)"."""
         return f"{self.title} ({self.year})" if self.year else self.title
+
+
+MAX_ATTRIBUTES = 16
+MAX_HOURS = 200
+MAX_WORDS = 64
+
+Value = str | float | bool | None
+
+
+class AttributeKind(StrEnum):
+    """What a column of attributes holds."""
+
+    CATEGORY = "category"  # one of a few words: a cuisine
+    NUMBER = "number"  # a price
+    FLAG = "flag"  # open now
+    HOURS = "hours"  # "Mo-Fr 08:00-18:00; Sa 09:00-13:00", read by the device's own clock
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A typed column of a collection. live: its values change without a new catalog. words: what
+    a category may be, if they are few and it is not live, so that a person can choose among them.
+
+    Raises OutOfRange for a name, a unit or a word that is no short plain text.
+    """
+
+    name: str
+    kind: AttributeKind
+    live: bool = False
+    unit: str = ""
+    words: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.words) > (MAX_WORDS if self.kind is AttributeKind.CATEGORY else 0):
+            raise OutOfRange("the words of an attribute", f"at most {MAX_WORDS}, of a category")
+        for word in self.words:
+            check_plain("a word of an attribute", word, MAX_NAME)
+        check_plain("an attribute's name", self.name, MAX_NAME)
+        if self.unit:
+            check_plain("an attribute's unit", self.unit, MAX_NAME)
+
+    def check(self, value: Value) -> None:
+        """Raises OutOfRange for a value of another type; None is unknown, and fits every one."""
+        match self.kind:
+            case AttributeKind.NUMBER:
+                fits = type(value) is float and isfinite(value)
+            case AttributeKind.FLAG:
+                fits = type(value) is bool
+            case _:
+                fits = type(value) is str
+                if fits:
+                    longest = MAX_HOURS if self.kind is AttributeKind.HOURS else MAX_TEXT
+                    check_plain(f"the attribute {self.name}", str(value), longest)
+        if not fits and value is not None:
+            raise OutOfRange(f"the attribute {self.name}", f"a {self.kind}")
+
+
+@dataclass(frozen=True)
+class Listing:
+    """One item of a reply. Public.
+
+    coordinates: latitude and longitude in degrees on a map, else one value an axis. values: one an
+    attribute of its collection, in their order. Raises OutOfRange for a negative id, a title that
+    steers terminals or shows nothing, or coordinates that are not finite.
+    """
+
+    id: int
+    title: str
+    coordinates: tuple[float, ...]
+    values: tuple[Value, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        if self.id < 0:
+            raise OutOfRange("an item id", "at least 0")
+        check_plain("a title", self.title, MAX_TEXT)
+        if not all(isfinite(c) for c in self.coordinates):
+            raise OutOfRange("the coordinates of an item", "finite")

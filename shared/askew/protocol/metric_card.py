@@ -3,17 +3,45 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 
-from askew.catalog.listing import MAX_ATTRIBUTES, Attribute, Listing
+from askew.catalog.item import MAX_ATTRIBUTES, Attribute, Listing
 from askew.dp.privacy import ANY_SPACE
 from askew.errors import NotFound, OutOfRange, StaleSpace
 from askew.limits import MAX_NAME, MAX_TEXT, check_plain
-from askew.protocol.rule_kind import SERVED_IN_METRIC_SPACES, MetricRuleKind
 from askew.protocol.signal import Query
 from askew.spaces.axes import AxisSpace
 from askew.spaces.map import MapSpace, MetricSpace
 
 MAX_COLLECTIONS = 256
+
+
+class MetricRuleKind(StrEnum):
+    """The ways to choose k items in a metric space: the name, and whether a card may name it.
+
+    Those that are not served are there to be compared with.
+    """
+
+    served: bool
+
+    CODEBOOK = "codebook", True
+    ITEMS = "items", True
+    POSTERIOR = "posterior", True
+    NEAREST = "nearest", True
+    REMAP = "remap", False
+    ONE = "one", False
+    AREA = "area", False
+    CELL = "cell", False
+
+    def __new__(cls, name: str, served: bool = False) -> MetricRuleKind:
+        """One row."""
+        row = str.__new__(cls, name)
+        row._value_ = name
+        row.served = served
+        return row
+
+
+SERVED_IN_METRIC_SPACES = tuple(kind for kind in MetricRuleKind if kind.served)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from askew.placement.noise import Laplace
 from askew.placement.problem import Identity
 from askew.placement.rule import best_factors, place
 from askew.placement.rule import offsets as grid_offsets
-from askew.protocol.rule_kind import SERVED, RuleKind
+from askew.protocol.model_card import SERVED, RuleKind
 from askew.protocol.signal import Signal
 from askew.retrieval.item_search import CELLS, ItemSearch
 from askew.retrieval.posterior import PosteriorRule, Prior

@@ -8,10 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from askew.catalog.listing import Attribute, AttributeKind, Listing, Value
+from askew.catalog.item import Attribute, AttributeKind, Listing, Value
 from askew.errors import Malformed, OtherKind, OutOfRange, ParameterError, StaleSpace
-from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule, PlaceSlate
-from askew.protocol.rule_kind import SERVED_IN_METRIC_SPACES, MetricRuleKind
+from askew.protocol.metric_card import (
+    SERVED_IN_METRIC_SPACES,
+    CollectionCard,
+    MetricCard,
+    MetricRule,
+    MetricRuleKind,
+    PlaceSlate,
+)
 from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import Area, MapSpace, MetricSpace
 from askew.wire.messages import FIELDS_OF_CARD, FIELDS_OF_ITEM, parse_few, version_from_bytes

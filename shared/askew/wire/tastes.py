@@ -16,9 +16,8 @@ from askew.catalog.item import Item
 from askew.dp.privacy import rational
 from askew.errors import Malformed, OtherKind, OutOfRange, StaleSpace
 from askew.limits import MAX_DIMENSION
-from askew.protocol.model_card import MAX_PAYLOAD, ModelCard, ServingRule
+from askew.protocol.model_card import MAX_PAYLOAD, SERVED, ModelCard, RuleKind, ServingRule
 from askew.protocol.ranking import Slate
-from askew.protocol.rule_kind import SERVED, RuleKind
 from askew.protocol.utility_table import (
     MECHANISMS,
     MechanismName,

@@ -12,8 +12,7 @@ import static_host
 from catalog_files import MONDAY, body_of
 from static_host import head, ranged, unranged
 
-from askew.catalog.calendar import PERIOD
-from askew.catalog.catalog_file import HEAD_BYTES, PIECE_BYTES, Part, file_of
+from askew.catalog.catalog_file import HEAD_BYTES, PERIOD, PIECE_BYTES, Part, file_of
 from askew.errors import (
     Malformed,
     NotFound,

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from catalog_files import DAY, MONDAY, Clock, FakeSource, body_of
 
-from askew.catalog.calendar import LONGEST_DELAY, PERIOD
-from askew.catalog.catalog_file import HEAD_BYTES, PIECE_BYTES, Part, file_of
+from askew.catalog.catalog_file import HEAD_BYTES, LONGEST_DELAY, PERIOD, PIECE_BYTES, Part, file_of
 from askew.errors import (
     CacheError,
     Malformed,

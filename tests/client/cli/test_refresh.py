@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from static_host import serving as static_host
 
-from askew.catalog.calendar import catalog_date_of
-from askew.catalog.catalog_file import HEAD_BYTES
+from askew.catalog.catalog_file import HEAD_BYTES, catalog_date_of
 from askew.wire.catalog_file import catalog_files
 from askew_client.catalog.source import date_of
 from askew_client.opening import open_library

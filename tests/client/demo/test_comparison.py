@@ -6,7 +6,7 @@ import datetime
 
 import pytest
 
-from askew.catalog.listing import Attribute, AttributeKind, Listing
+from askew.catalog.item import Attribute, AttributeKind, Listing
 from askew.errors import ParameterError
 from askew.protocol.metric_card import PlaceSlate
 from askew_client.demo.measured import Comparison, Row

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 from raised import raised
 
-from askew.catalog.calendar import PERIOD, catalog_date_of
 from askew.catalog.catalog import Catalog
-from askew.catalog.catalog_file import Part
+from askew.catalog.catalog_file import PERIOD, Part, catalog_date_of
 from askew.catalog.item import Item
 from askew.catalog.title_key import title_key
 from askew.catalog.titles import TitleIndex

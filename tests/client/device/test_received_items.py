@@ -16,8 +16,7 @@ from askew.catalog.item import Item
 from askew.protocol.ranking import Slate
 from askew.spaces.item_codes import CodedVectors, encode
 from askew_client.device.model import Model
-from askew_client.profile.document import ProfileDocument
-from askew_client.profile.received import ReceivedItem, ReceivedItems
+from askew_client.profile.document import ProfileDocument, ReceivedItem, ReceivedItems
 from askew_client.settings.settings import ClientSettings
 from askew_client.transport.protocol import CachedCatalog
 

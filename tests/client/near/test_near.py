@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from raised import raised
 from small_map import DAY, ROAD, NearServer, made_card
 
-from askew.catalog.listing import Listing
+from askew.catalog.item import Listing
 from askew.errors import (
     AskewError,
     Malformed,

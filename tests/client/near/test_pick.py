@@ -17,7 +17,7 @@ from counted_steps import steps_of
 from hypothesis import given, settings, target
 from hypothesis import strategies as st
 
-from askew.catalog.listing import MAX_HOURS, Attribute, AttributeKind, Listing, Value
+from askew.catalog.item import MAX_HOURS, Attribute, AttributeKind, Listing, Value
 from askew.catalog.title_key import title_key
 from askew.errors import OutOfRange, PreferenceError
 from askew_client.near.pick import Judged, is_open, judged, missing, stars

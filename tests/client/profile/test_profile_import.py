@@ -10,8 +10,7 @@ import pytest
 
 from askew.errors import ProfileError
 from askew_client.profile.document import State
-from askew_client.profile.export import as_csv
-from askew_client.profile.import_files import read_export, read_titles
+from askew_client.profile.files import as_csv, read_export, read_titles
 from askew_client.views.answers import Rated
 
 RATINGS = "userId,movieId,rating,timestamp\n7,1,4.0,964982703\n7,3,0.5,964981247\n"
@@ -188,7 +187,7 @@ def test_a_file_that_is_something_else_is_refused(tmp_path: Path, data: bytes) -
 def test_a_zip_that_unpacks_without_end_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("askew_client.profile.import_files._MAX_BYTES", 1000)
+    monkeypatch.setattr("askew_client.profile.files._MAX_BYTES", 1000)
     path = zipped(tmp_path / "bomb.zip", ratings=RATINGS + "x" * 2000, movies=MOVIES)
     with pytest.raises(ProfileError, match="larger than"):
         read_export(path)

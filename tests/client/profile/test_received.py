@@ -11,9 +11,8 @@ import pytest
 from askew.catalog.item import Item
 from askew.errors import ProfileError
 from askew.noise.randomness import SystemBits
-from askew_client.profile.document import ProfileDocument
+from askew_client.profile.document import MAX_RECEIVED, ProfileDocument, ReceivedItem, ReceivedItems
 from askew_client.profile.editor import ProfileService
-from askew_client.profile.received import MAX_RECEIVED, ReceivedItem, ReceivedItems
 from askew_client.profile.store import ProfileStore
 from askew_client.views.answers import PastAnswer
 

@@ -13,8 +13,7 @@ import grpc.aio
 import pytest
 
 from askew.address import is_loopback
-from askew.catalog.calendar import FIRST
-from askew.catalog.catalog_file import PIECE_BYTES, Part
+from askew.catalog.catalog_file import FIRST, PIECE_BYTES, Part
 from askew.errors import AskewError, Malformed, ParameterError, ServerFailed, TooSlow, Unreachable
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import SystemBits

@@ -8,9 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from askew.catalog.calendar import FIRST
-from askew.catalog.catalog_file import Part
-from askew.catalog.listing import Listing
+from askew.catalog.catalog_file import FIRST, Part
+from askew.catalog.item import Listing
 from askew.errors import NotFound, OtherKind, OutOfRange
 from askew.noise.randomness import SystemBits
 from askew.placement.hexagonal import place_on_map

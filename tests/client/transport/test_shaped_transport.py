@@ -19,7 +19,7 @@ from raised import raised
 from small_map import GERMANY, NearServer, made_card
 from virtual_time import VirtualSelector, in_virtual_time
 
-from askew.catalog.calendar import catalog_date_of
+from askew.catalog.catalog_file import catalog_date_of
 from askew.errors import (
     BudgetExceeded,
     CacheError,

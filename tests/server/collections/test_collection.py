@@ -8,7 +8,7 @@ from math import nan
 import numpy as np
 import pytest
 
-from askew.catalog.listing import Attribute, AttributeKind, Listing
+from askew.catalog.item import Attribute, AttributeKind, Listing
 from askew.errors import DimensionMismatch, ParameterError
 from askew.protocol.metric_card import CollectionCard
 from askew_server.collections.columns import UNKNOWN, Flags, Numbers, Titles, Words

@@ -9,7 +9,7 @@ from importlib import resources
 import numpy as np
 import pytest
 
-from askew.catalog.listing import AttributeKind
+from askew.catalog.item import AttributeKind
 from askew.dp.privacy import ANY_SPACE
 from askew.errors import ParameterError
 from askew.noise.randomness import ReplayBits

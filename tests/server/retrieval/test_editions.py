@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from small_collections import small_map
 
-from askew.catalog.calendar import (
+from askew.catalog.catalog_file import (
     FIRST,
     LONGEST_DELAY,
     PERIOD,

@@ -15,11 +15,11 @@ from small_world import made_buckets, made_card, made_catalog, made_encoder, mad
 from wire.hostility import altered
 from wire.test_hostile_bytes import BUCKET_REQUESTS, REQUESTS
 
-from askew.catalog.calendar import FIRST, PERIOD
+from askew.catalog.catalog_file import FIRST, PERIOD
 from askew.errors import NotFound, OutOfRange, StaleSpace, WireError
 from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
 from askew.noise.randomized_response import ODDS_BITS, RandomizedResponse
-from askew.protocol.rule_kind import RuleKind
+from askew.protocol.model_card import RuleKind
 from askew.protocol.signal import Mechanism, Query, Signal
 from askew.spaces.vectors import FeatureSpace
 from askew.wire.queries import query_to_bytes

@@ -16,8 +16,7 @@ from threading import Event
 
 import pytest
 
-from askew.catalog.calendar import FIRST
-from askew.catalog.catalog_file import Part
+from askew.catalog.catalog_file import FIRST, Part
 from askew.errors import Overloaded, TooSlow, Unreachable
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.transport import grpc as grpc_transport

@@ -16,7 +16,7 @@ import grpc.aio
 import pytest
 from small_collections import small_map
 
-from askew.catalog.calendar import FIRST, LONGEST_DELAY, PERIOD, last_day
+from askew.catalog.catalog_file import FIRST, LONGEST_DELAY, PERIOD, last_day
 from askew.errors import ArtifactError, StaleSpace
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.model_card import ModelCard

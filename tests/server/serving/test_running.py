@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from askew.catalog.calendar import PERIOD, catalog_date_of
+from askew.catalog.catalog_file import PERIOD, catalog_date_of
 from askew.errors import ParameterError
 from askew_server.serving import grpc_server, process
 from askew_server.serving.grpc_server import RunningServer

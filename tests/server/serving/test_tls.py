@@ -19,8 +19,7 @@ import grpc
 import pytest
 from cryptography import x509
 
-from askew.catalog.calendar import FIRST
-from askew.catalog.catalog_file import Part
+from askew.catalog.catalog_file import FIRST, Part
 from askew.errors import AccessError, ParameterError, Unreachable
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.demo.server import wait_until_healthy

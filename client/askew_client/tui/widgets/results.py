@@ -10,7 +10,7 @@ from rich.text import Text
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from askew.catalog.listing import Value
+from askew.catalog.item import Value
 from askew_client.tui.widgets.plain_text import fitted, wrapped
 from askew_client.views.answers import NearAnswer, NearResult, Result
 from askew_client.views.place_map import Ink, rank_sign

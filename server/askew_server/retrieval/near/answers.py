@@ -18,11 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from askew.catalog.listing import AttributeKind
+from askew.catalog.item import AttributeKind
 from askew.errors import ParameterError
 from askew.placement.problem import Disutility
-from askew.protocol.metric_card import PlaceSlate
-from askew.protocol.rule_kind import MetricRuleKind
+from askew.protocol.metric_card import MetricRuleKind, PlaceSlate
 from askew.protocol.signal import Query
 from askew_server.collections.columns import Words
 from askew_server.collections.model import Collection, MetricModel

@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 
 from askew.catalog.catalog import Catalog
 from askew.errors import DataError, OutOfRange, ParameterError
-from askew.protocol.model_card import NO_PRIOR, ModelCard, ServingRule
-from askew.protocol.rule_kind import SERVED, RuleKind
+from askew.protocol.model_card import NO_PRIOR, SERVED, ModelCard, RuleKind, ServingRule
 from askew.retrieval.buckets import BucketRule
 from askew.spaces.encoder import Encoder
 from askew.spaces.item_codes import rounded

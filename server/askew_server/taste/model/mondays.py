@@ -7,7 +7,7 @@ import re
 import time
 from pathlib import Path
 
-from askew.catalog.calendar import FIRST, is_catalog_date
+from askew.catalog.catalog_file import FIRST, is_catalog_date
 from askew.errors import ArtifactError, ParameterError
 
 _EPOCH = datetime.date(1970, 1, 1)

@@ -34,7 +34,7 @@ from askew.dp.privacy import Reach, SignalLoss
 from askew.errors import DataError
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
-from askew.protocol.rule_kind import SERVED, RuleKind
+from askew.protocol.model_card import SERVED, RuleKind
 from askew.protocol.utility_table import MechanismName
 from askew.retrieval import RetrievalRule, rule_of
 from askew.retrieval.buckets import BucketRule

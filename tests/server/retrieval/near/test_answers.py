@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from near_world import INLAND, great_circle, places, signal_at
 
-from askew.catalog.listing import Attribute, AttributeKind
+from askew.catalog.item import Attribute, AttributeKind
 from askew.errors import ParameterError
 from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule
-from askew.protocol.rule_kind import MetricRuleKind as Kind
+from askew.protocol.metric_card import MetricRuleKind as Kind
 from askew.protocol.signal import Query
 from askew.spaces.map import MapNoise, MapSpace
 from askew_server.collections.columns import Numbers, Titles, Words

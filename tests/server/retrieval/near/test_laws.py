@@ -23,7 +23,7 @@ from near_world import (
 )
 from small_collections import GERMANY, posts
 
-from askew.protocol.rule_kind import MetricRuleKind as Kind
+from askew.protocol.metric_card import MetricRuleKind as Kind
 from askew.protocol.signal import Query, Signal
 from askew.spaces.axes import AxisSpace
 from askew.spaces.map import MapNoise, MapSpace

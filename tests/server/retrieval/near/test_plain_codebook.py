@@ -10,7 +10,7 @@ import pytest
 from near_world import BOTH, EARTH, INLAND, ISLANDS, LINE, Array, noisy, places, point_of
 
 from askew.placement.problem import Identity
-from askew.protocol.rule_kind import MetricRuleKind
+from askew.protocol.metric_card import MetricRuleKind
 from askew.protocol.signal import Signal
 from askew.spaces.axes import AxisSpace
 from askew.spaces.map import Area, MapSpace, MetricSpace, Region

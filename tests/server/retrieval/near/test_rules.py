@@ -28,7 +28,7 @@ from askew.errors import ParameterError
 from askew.noise.hexagonal import HexagonalLattice
 from askew.placement import Laplace, place
 from askew.placement.hexagonal import place_on_map
-from askew.protocol.rule_kind import MetricRuleKind as Kind
+from askew.protocol.metric_card import MetricRuleKind as Kind
 from askew.protocol.signal import Signal
 from askew.spaces.axes import AxisSpace
 from askew.spaces.map import COSINE_PARTS, LEAST_COSINE, MapNoise, MapSpace, Region

@@ -20,7 +20,7 @@ from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.errors import ArtifactError, ParameterError
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
-from askew.protocol.rule_kind import RuleKind
+from askew.protocol.model_card import RuleKind
 from askew.protocol.signal import Query, Signal
 from askew.retrieval.posterior import covered
 from askew_server.cli.main import cli

@@ -1,4 +1,5 @@
-"""Ratings from files: a csv of titles, or what Letterboxd or MovieLens exports of one person.
+"""Ratings from files and to files: a csv of titles, or what Letterboxd or MovieLens exports of one
+person.
 
 Titles are kept as they are written, whether or not a catalog has them. Messages name files and
 lines, never a title or a rating.
@@ -18,6 +19,7 @@ from typing import Final, TextIO
 from askew.errors import ProfileError
 from askew.limits import FEW_MARKS, has_few_marks
 from askew_client.profile.document import MAX_RATINGS, State
+from askew_client.views.answers import Rated
 
 _MAX_BYTES = 2**30  # of a file in a zip, unpacked
 _NAMES: Final = ("ratings.csv", "movies.csv")
@@ -156,3 +158,13 @@ def _rating(text: str, where: str) -> float:
 def _check_count(found: dict[str, State]) -> None:
     if len(found) > MAX_RATINGS:
         raise ProfileError(f"a profile holds at most {MAX_RATINGS} ratings")
+
+
+def as_csv(ratings: Iterable[Rated]) -> str:
+    """Every rating, oldest first. Private: for a file or a pipe of the person's own."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("title", "rating"))
+    for each in reversed([*ratings]):
+        writer.writerow((each.label, "" if each.rating is None else f"{each.rating:g}"))
+    return text.getvalue()
