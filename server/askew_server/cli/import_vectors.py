@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from askew_server.cli.training_data import (
     check_new,
     default_items_option,
     report,
+    save,
     show_rejects,
 )
 from askew_server.taste.training.options import RULES
@@ -98,8 +98,6 @@ def import_vectors(
 
     from askew_server.ratings import read_items
     from askew_server.ratings.vectors import read_vectors
-    from askew_server.retrieval.tabulated import tables_for
-    from askew_server.taste.model import artifact
     from askew_server.taste.model.item_model import ImportOptions, import_model
     from askew_server.taste.training.given_vectors import given_items
     from askew_server.taste.training.options import GIVEN, TrainingOptions
@@ -134,10 +132,7 @@ def import_vectors(
             file_size=bytes_held,
             step=lambda name: steps.step(f"import: {name}"),
         )
-        steps.step("answers made beforehand")
-        model = replace(model, tables=tables_for(model, steps.share))
-        steps.step("writing the model")
-        artifact.save(model, out)
+        model = save(model, out, steps)
     report(model, table, out, GIVEN)
 
 

@@ -19,6 +19,7 @@ from askew_server.cli.training_data import (
     bytes_held,
     default_items_option,
     report,
+    save,
     show_left_out,
     source_of,
     training_data,
@@ -220,8 +221,6 @@ def train(
     """
     from threadpoolctl import threadpool_limits
 
-    from askew_server.retrieval.tabulated import tables_for
-    from askew_server.taste.model import artifact
     from askew_server.taste.model.item_model import train as fit
     from askew_server.taste.model.payloads import PayloadFiles
     from askew_server.taste.prior.source import PublishedRatings
@@ -269,10 +268,7 @@ def train(
             show_left_out(people.table, known, like_from, f"of {people.name}, not in this model")
         if payloads is not None:
             model = replace(model, payloads=PayloadFiles.in_folder(payloads, model.keys))
-        steps.step("answers made beforehand")
-        model = replace(model, tables=tables_for(model, steps.share))
-        steps.step("writing the model")
-        artifact.save(model, out)
+        model = save(model, out, steps)
     report(model, table, out, FIXED if vectors.fixed else LEARNED)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -16,7 +17,7 @@ from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.model_card import RuleKind
 from askew.protocol.utility_table import DEVICE_BYTES, ModeUtility, ServingMode, UtilityTable
-from askew_server.cli.progress import named_if_too_large, when_stopped
+from askew_server.cli.progress import Steps, named_if_too_large, when_stopped
 
 if TYPE_CHECKING:
     from askew.catalog.catalog import Catalog
@@ -95,6 +96,18 @@ def bytes_held(card: ModelCard, catalog: Catalog) -> int:
     from askew.wire.catalog_file import catalog_to_bytes
 
     return len(catalog_to_bytes(card, catalog))
+
+
+def save(model: ItemModel, out: Path, steps: Steps) -> ItemModel:
+    """Write the model with the answers that are made beforehand."""
+    from askew_server.retrieval.tabulated import tables_for
+    from askew_server.taste.model import artifact
+
+    steps.step("answers made beforehand")
+    model = replace(model, tables=tables_for(model, steps.share))
+    steps.step("writing the model")
+    artifact.save(model, out)
+    return model
 
 
 def report(model: ItemModel, table: RatingTable, out: Path, made_of_people: str) -> None:

@@ -13,6 +13,7 @@ from askew_server.cli.saved_model import load, of_tastes
 from askew_server.cli.training_data import (
     bytes_held,
     report,
+    save,
     show_left_out,
     source_of,
     training_data,
@@ -55,8 +56,6 @@ def update(
     """
     from threadpoolctl import threadpool_limits
 
-    from askew_server.retrieval.tabulated import tables_for
-    from askew_server.taste.model import artifact
     from askew_server.taste.model.item_model import update as renew
     from askew_server.taste.model.payloads import FirstOf, PayloadFiles
     from askew_server.taste.training.item_vectors import often_rated
@@ -77,10 +76,7 @@ def update(
             files = PayloadFiles.in_folder(payloads, new.keys)
             both = files if new.payloads is None else FirstOf(files, new.payloads)
             new = replace(new, payloads=both)
-        steps.step("answers made beforehand")
-        new = replace(new, tables=tables_for(new, steps.share))
-        steps.step("writing the model")
-        artifact.save(new, out)
+        new = save(new, out, steps)
     added, dropped = len(set(new.keys) - set(old.keys)), len(set(old.keys) - set(new.keys))
     click.echo(f"items      {added:,} new, {dropped:,} dropped")
     report(new, table, out, UPDATED)

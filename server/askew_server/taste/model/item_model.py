@@ -18,7 +18,8 @@ dropped; boosts and the shared slate are made anew. Nothing is trained.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -140,82 +141,66 @@ def train(  # noqa: PLR0913 - what a model is made of
         raise ParameterError(
             "has_payloads", True, "a model with a prior: slates are chosen for its people"
         )
-    try:
-        return _fit(
-            table,
-            rows,
-            options,
-            prior,
-            vectors,
-            file_size,
-            step,
-            source=source,
-            simulated=simulated,
+    with _as_data_errors("these ratings make no usable space"):
+        step("item vectors")
+        told, n_default = default_first(vectors.express(table, options), rows)
+        held = 0 if n_default == len(told.keys) else n_default
+        options, people = told.options, told.people
+        rng = np.random.default_rng(options.seed)  # choices about public figures: protects nobody
+        tastes = fold_in_people(snapshot(people, options.seed), told.vectors, options.least_likes)
+        boosts = boosts_of(people.likes, options.boost_exponent)
+        scoring = told.vectors * boosts[:, None]
+        step("signal directions")
+        asks = options.learned and options.kind is not RuleKind.NONE
+        directions = _directions(tastes, scoring, options) if asks else None
+        d = options.signal_dimension
+        step("the space and the shared slate")
+        fitted = fit_space(
+            tastes, told.vectors, told.scale, d, rng, scales=told.scales, directions=directions
         )
+        space = fitted.space
+        slate = shared_slate(tastes, scoring, rng, held)
+        catalog = Catalog(items_of(told.keys, rows), told.vectors, boosts, slate)
+        trained = Trained(
+            told.keys, told.vectors, space, tastes, options.seed, vectors_fixed=vectors.fixed
+        )
+        step("the prior, and a comparison of rules")
+        known = None if prior is None else prior.people(trained)
+        own = prior is not None and prior.own
+        groups = groups_of(
+            tastes, space.encoder, catalog, known, own=own, held=held, seed=options.seed
+        )
+        question = _question(options, catalog)
+        choice = _choice(options, question, space.encoder, catalog, groups)
+        rule = ServingRule(
+            choice.rule, options.epsilon, options.k, known.origin if known is not None else NO_PRIOR
+        )
+        space = replace(space, buckets=choice.buckets)
+        known = known and known.naming(choice.buckets, catalog)
+        card = card_of(space, catalog, rule, source, n_default, simulated=simulated)
+        if file_size is not None:
+            step("the utility table")
+            signals = ServedSignals.of_choice(choice, question, space.encoder, catalog, groups)
+            card = with_table(card, signals, tastes, file_size)
+        return ItemModel(
+            card,
+            catalog,
+            told.keys,
+            options,
+            people.counts(),
+            known,
+            choice.figures,
+            fitted.median_distance,
+        )
+
+
+@contextmanager
+def _as_data_errors(what: str) -> Iterator[None]:
+    """A core type that refuses what the ratings make is an error of the ratings."""
+    try:
+        yield
     except OutOfRange as error:
-        raise DataError(f"these ratings make no usable space: {error}") from None
-
-
-def _fit(  # noqa: PLR0913, PLR0917 - as train
-    table: RatingTable,
-    rows: Mapping[str, ItemRow],
-    options: TrainingOptions,
-    prior: PriorSource | None,
-    vectors: VectorSource,
-    file_size: FileSize | None,
-    step: Step,
-    *,
-    source: str,
-    simulated: bool,
-) -> ItemModel:
-    step("item vectors")
-    told, n_default = default_first(vectors.express(table, options), rows)
-    held = 0 if n_default == len(told.keys) else n_default
-    options, people = told.options, told.people
-    rng = np.random.default_rng(options.seed)  # choices about public figures: protects nobody
-    tastes = fold_in_people(snapshot(people, options.seed), told.vectors, options.least_likes)
-    boosts = boosts_of(people.likes, options.boost_exponent)
-    scoring = told.vectors * boosts[:, None]
-    step("signal directions")
-    asks = options.learned and options.kind is not RuleKind.NONE
-    directions = _directions(tastes, scoring, options) if asks else None
-    d = options.signal_dimension
-    step("the space and the shared slate")
-    fitted = fit_space(
-        tastes, told.vectors, told.scale, d, rng, scales=told.scales, directions=directions
-    )
-    space = fitted.space
-    slate = shared_slate(tastes, scoring, rng, held)
-    catalog = Catalog(items_of(told.keys, rows), told.vectors, boosts, slate)
-    trained = Trained(
-        told.keys, told.vectors, space, tastes, options.seed, vectors_fixed=vectors.fixed
-    )
-    step("the prior, and a comparison of rules")
-    known = None if prior is None else prior.people(trained)
-    own = prior is not None and prior.own
-    groups = groups_of(tastes, space.encoder, catalog, known, own=own, held=held, seed=options.seed)
-    question = _question(options, catalog)
-    choice = _choice(options, question, space.encoder, catalog, groups)
-    rule = ServingRule(
-        choice.rule, options.epsilon, options.k, known.origin if known is not None else NO_PRIOR
-    )
-    space = replace(space, buckets=choice.buckets)
-    known = known and known.naming(choice.buckets, catalog)
-    card = card_of(space, catalog, rule, source, n_default, simulated=simulated)
-    if file_size is not None:
-        step("the utility table")
-        signals = ServedSignals.of_choice(choice, question, space.encoder, catalog, groups)
-        card = with_table(card, signals, tastes, file_size)
-    return ItemModel(
-        card,
-        catalog,
-        told.keys,
-        options,
-        people.counts(),
-        known,
-        choice.figures,
-        fitted.median_distance,
-    )
+        raise DataError(f"{what}: {error}") from None
 
 
 def _directions(
@@ -348,43 +333,41 @@ def update(
     file_size: FileSize | None = None,
 ) -> ItemModel:
     """The model with the catalog of these ratings. Deterministic, by the seed of its training.
-    Items that stay keep their payloads. file_size: as in `train`; the figures of what asking is
-    worth stay those of the training.
+    Items that stay keep their payloads. file_size: as in `train`; the figures of the utility table
+    stay those of the training.
 
     Raises DataError where no item is known, ratings are off the scale, or nobody likes anything.
     """
-    try:
-        new = _update(model, table, rows, source)
-    except OutOfRange as error:
-        raise DataError(f"these ratings make no usable catalog: {error}") from None
-    if file_size is None or model.card.utility_table is None:
-        return new
-    told = of_catalog(model.card.utility_table, model.card, new.card)
-    card = sized(replace(new.card, utility_table=told), new.catalog, file_size)
-    return replace(new, card=card)
-
-
-def _update(
-    model: ItemModel, table: RatingTable, rows: Mapping[str, ItemRow], source: str
-) -> ItemModel:
-    space, options = model.card.space, model.training
-    told, n_default = default_first(_expressed(model, table), rows)
-    keys, vectors, people = told.keys, told.vectors, told.people
-    rng = np.random.default_rng(options.seed)
-    tastes = fold_in_people(snapshot(people, options.seed), vectors, space.encoder.least_likes)
-    boosts = boosts_of(people.likes, options.boost_exponent)
-    held = n_default if n_default < len(keys) else 0
-    slate = shared_slate(tastes, vectors * boosts[:, None], rng, held)
-    catalog = Catalog(items_of(keys, rows), vectors, boosts, slate)
-    card = card_of(
-        space, catalog, model.card.rule, source, n_default, simulated=model.card.simulated
-    )
-    known, old = _known(keys, model.keys)
-    prior = model.prior and model.prior.with_items(known, old, len(keys))
-    counts, median = people.counts(), model.median_distance
-    places = dict(zip(known.tolist(), old.tolist(), strict=True))
-    payloads = model.payloads and MovedPayloads(model.payloads, places, len(keys))
-    return ItemModel(card, catalog, keys, options, counts, prior, model.figures, median, payloads)
+    with _as_data_errors("these ratings make no usable catalog"):
+        space, options = model.card.space, model.training
+        told, n_default = default_first(_expressed(model, table), rows)
+        keys, vectors, people = told.keys, told.vectors, told.people
+        rng = np.random.default_rng(options.seed)
+        tastes = fold_in_people(snapshot(people, options.seed), vectors, space.encoder.least_likes)
+        boosts = boosts_of(people.likes, options.boost_exponent)
+        held = n_default if n_default < len(keys) else 0
+        slate = shared_slate(tastes, vectors * boosts[:, None], rng, held)
+        catalog = Catalog(items_of(keys, rows), vectors, boosts, slate)
+        simulated = model.card.simulated
+        card = card_of(space, catalog, model.card.rule, source, n_default, simulated=simulated)
+        if file_size is not None and model.card.utility_table is not None:
+            table_then = of_catalog(model.card.utility_table, model.card, card)
+            card = sized(replace(card, utility_table=table_then), catalog, file_size)
+        known, old = _known(keys, model.keys)
+        prior = model.prior and model.prior.with_items(known, old, len(keys))
+        places = dict(zip(known.tolist(), old.tolist(), strict=True))
+        payloads = model.payloads and MovedPayloads(model.payloads, places, len(keys))
+        return replace(
+            model,
+            card=card,
+            catalog=catalog,
+            keys=keys,
+            counts=people.counts(),
+            prior=prior,
+            payloads=payloads,
+            tables=None,
+            slates=None,
+        )
 
 
 def _expressed(model: ItemModel, table: RatingTable) -> Expressed:
