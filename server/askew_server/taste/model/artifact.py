@@ -358,7 +358,7 @@ def _payloads_of(directory: Path, arrays: Arrays, fields: CardFields) -> StoredP
         return None
     if len(arrays[_ENDS]) != len(arrays["vectors"]):
         raise ArtifactError("the payloads of a model are not one an item")
-    return StoredPayloads.opened(directory / PAYLOADS, arrays[_ENDS], fields.files.get(PAYLOADS))
+    return StoredPayloads(directory / PAYLOADS, arrays[_ENDS], fields.files.get(PAYLOADS))
 
 
 def _tables_of(directory: Path, card: ModelCard, fields: CardFields) -> AnswerTables | None:

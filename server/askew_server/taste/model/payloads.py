@@ -61,35 +61,45 @@ def surveyed(payloads: Payloads) -> tuple[NDArray[np.int64], FileFields]:
     return ends, FileFields(sum(sizes), digest.hexdigest())
 
 
-@dataclass(frozen=True, eq=False)
 class StoredPayloads:
-    """Payloads in an open file. ends: where each of them ends in it. Safe for several threads."""
+    """The payloads of a model, in a file that stays the one that was opened, whatever becomes of
+    its name. Safe for several threads.
+    """
 
-    file: _OpenFile = field(repr=False)
-    ends: NDArray[np.int64] = field(repr=False)
-
-    @classmethod
-    def opened(
-        cls, path: Path, ends: NDArray[np.int64], fields: FileFields | None
-    ) -> StoredPayloads:
-        """The payloads of a model. Raises ArtifactError for any file but the one that its card
-        names, or for places that are not in it.
+    def __init__(self, path: Path, ends: NDArray[np.int64], fields: FileFields | None) -> None:
+        """ends: where each of them ends in the file. Raises ArtifactError for any file but the one
+        that its card names, or for places that are not in it.
         """
-        file = _OpenFile(path)
-        if fields != file.fields():
+        self._path, self._ends = path, ends
+        try:
+            folder.size_of(path, LIMIT)
+            self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise ArtifactError(f"{path} cannot be read: {error.strerror}") from None
+        self._closed_with_it = weakref.finalize(self, os.close, self._descriptor)
+        size, digest = os.fstat(self._descriptor).st_size, hashlib.sha256()
+        for start in range(0, size, _PIECE):
+            digest.update(self._read(start, min(_PIECE, size - start)))
+        if fields != FileFields(size, digest.hexdigest()):
             raise ArtifactError(f"{path} is not the file that its card names")
         sizes = np.diff(ends, prepend=0)
-        whole = len(ends) and ends[-1] == file.size
+        whole = len(ends) and ends[-1] == size
         if not whole or not ((sizes >= 0) & (sizes <= MAX_PAYLOAD)).all():
             raise ArtifactError(f"{path} has payloads of other sizes than its model says")
-        return cls(file, ends)
 
     def __len__(self) -> int:
-        return len(self.ends)
+        return len(self._ends)
 
     def __getitem__(self, item: int) -> bytes:
-        start = int(self.ends[item - 1]) if item else 0
-        return self.file.read(start, int(self.ends[item]) - start)
+        start = int(self._ends[item - 1]) if item else 0
+        return self._read(start, int(self._ends[item]) - start)
+
+    def _read(self, start: int, size: int) -> bytes:
+        """A part of the file. Raises ArtifactError where it was cut since."""
+        data = os.pread(self._descriptor, size, start)
+        if len(data) != size:
+            raise ArtifactError(f"{self._path} was cut while it was served")
+        return data
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,35 +166,6 @@ class FirstOf:
 
     def __getitem__(self, item: int) -> bytes:
         return self.first[item] or self.other[item]
-
-
-class _OpenFile:
-    """A file that stays the one that was opened, whatever becomes of its name."""
-
-    def __init__(self, path: Path) -> None:
-        """Raises ArtifactError."""
-        self.path = path
-        try:
-            folder.size_of(path, LIMIT)
-            self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError as error:
-            raise ArtifactError(f"{path} cannot be read: {error.strerror}") from None
-        self._closed_with_it = weakref.finalize(self, os.close, self._descriptor)
-        self.size = os.fstat(self._descriptor).st_size
-
-    def fields(self) -> FileFields:
-        """What a card would say of it now."""
-        digest = hashlib.sha256()
-        for start in range(0, self.size, _PIECE):
-            digest.update(self.read(start, min(_PIECE, self.size - start)))
-        return FileFields(self.size, digest.hexdigest())
-
-    def read(self, start: int, size: int) -> bytes:
-        """A part of it. Raises ArtifactError where the file was cut since."""
-        data = os.pread(self._descriptor, size, start)
-        if len(data) != size:
-            raise ArtifactError(f"{self.path} was cut while it was served")
-        return data
 
 
 def _check(path: Path, root: Path) -> None:
