@@ -1,25 +1,25 @@
-"""The noise on the wire is exactly epsilon-geographic DP, proved by enumeration.
-
-Every coin that the sampler throws is branched on both ways, with its exact probability, so the law
-of the output is known as fractions. Nothing here is random: there are no false alarms.
-"""
+"""The lattice keeps its promise: its law by enumeration, its coins, its distribution."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections import defaultdict
+import random
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import cache, cached_property
+from math import floor
 
 import numpy as np
 import pytest
 from guarantees.branches import Branch, exponential_from_below, law_of_coins
+from numpy.typing import NDArray
+from scipy import stats
 
 import askew.noise.lattice
-from askew.noise.lattice import LatticeLaplace, TwoSidedGeometric
-from askew.noise.randomness import Coins, RandomBits, RationalOdds
+from askew.noise.lattice import Beyond, Digit, LatticeLaplace, TwoSidedGeometric
+from askew.noise.randomness import Coins, Odds, RandomBits, RationalOdds, SystemBits
 
 Law = dict[tuple[int, ...], Fraction]
 
@@ -297,3 +297,207 @@ def test_one_rounding_coin_for_two_coordinates_is_caught(q: int) -> None:
     """
     lattice = OneRoundingCoin(0, q)
     assert list(violations(laws_of_rounding(lattice), lattice.epsilon))
+
+
+PRECISION = 200
+POINT = (0.3, -1.7, 0.0, 2.9, -0.01, 1.25, -3.3, 0.7)  # on the lattice and off it, on both sides
+LATTICES = [LatticeLaplace.for_epsilon(Fraction(each)) for each in (1, 4, "3/7")]
+
+
+class ChosenFaces(RandomBits):
+    """Faces chosen beforehand, tails beyond them; notes the odds of each coin."""
+
+    def __init__(self, faces: Sequence[bool] = ()) -> None:
+        self.faces = list(faces)
+        self.thrown: list[Odds] = []
+
+    def read(self, count: int) -> bytes:
+        raise AssertionError("a mechanism must throw coins, not read bytes")
+
+    def throw(self, coins: Coins, times: int = 1) -> list[list[bool]]:
+        start = len(self.thrown)
+        self.thrown += [*coins.odds] * times
+        faces = [at < len(self.faces) and self.faces[at] for at in range(start, len(self.thrown))]
+        n = len(coins)
+        return [faces[row * n : (row + 1) * n] for row in range(times)]
+
+
+def played(lattice: LatticeLaplace, d: int, faces: Sequence[bool] = ()) -> NDArray[np.int64]:
+    return np.array(lattice.perturb(np.array(POINT[:d]), ChosenFaces(faces)))
+
+
+@cache
+def coins_of(lattice: LatticeLaplace, d: int) -> tuple[Odds, ...]:
+    bits = ChosenFaces()
+    lattice.perturb(np.array(POINT[:d]), bits)
+    return tuple(bits.thrown)
+
+
+@cache
+def moves_of(lattice: LatticeLaplace, d: int) -> NDArray[np.int64]:
+    """What each coin does alone, (coins, d): the output where it falls heads, less all tails."""
+    alone = np.eye(len(coins_of(lattice, d)), dtype=np.bool_)
+    still = played(lattice, d)
+    return np.array([played(lattice, d, faces.tolist()) - still for faces in alone])
+
+
+def wanted_coins(lattice: LatticeLaplace, d: int) -> Counter[tuple[int, int, int]]:
+    """(coordinate, move, floor(probability * 2**PRECISION)) of every coin, by the formula: the
+    binary digits of G1 and G2, whether they go beyond these, and the rounding.
+    """
+    levels = lattice.noise.levels
+    wanted = Counter[tuple[int, int, int]]()
+    for coordinate in range(d):
+        x = Fraction(POINT[coordinate]) * 2**lattice.step_exponent
+        wanted[coordinate, 1, floor((x - floor(x)) * 2**PRECISION)] += 1
+        for sign in (1, -1):
+            for level in range(levels):
+                wanted[coordinate, sign << level, digit(lattice.inverse_rate, level)] += 1
+            wanted[coordinate, sign << levels, beyond(lattice.inverse_rate, levels)] += 1
+    return wanted
+
+
+@cache
+def digit(q: int, level: int) -> int:
+    """x / (1 + x) for x = r**(2**level), r = q / (q + 1); in integers, which need no gcd."""
+    low, high = powers(q, level)
+    return (low << PRECISION) // (low + high)
+
+
+@cache
+def beyond(q: int, levels: int) -> int:
+    """r**(2**levels)."""
+    low, high = powers(q, levels)
+    return (low << PRECISION) // high
+
+
+def powers(q: int, level: int) -> tuple[int, int]:
+    low, high = q, q + 1
+    for _ in range(level):
+        low, high = low * low, high * high
+    return low, high
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 4, len(POINT)])
+@pytest.mark.parametrize("lattice", LATTICES, ids=str)
+def test_each_coin_moves_one_coordinate_with_the_odds_of_the_formula(
+    lattice: LatticeLaplace, d: int
+) -> None:
+    """Planted bugs: half the rate in `LatticeLaplace.noise`, no noise on the last coordinate or on
+    those from the third on, the first one's noise used again, one rounding coin for all.
+    """
+    moves = moves_of(lattice, d)
+    assert np.count_nonzero(moves, axis=1).tolist() == [1] * len(moves)
+    found = Counter[tuple[int, int, int]]()
+    for row, odds in zip(moves, coins_of(lattice, d), strict=True):
+        low, high = odds.bounds(PRECISION)
+        assert high - low <= 1  # and so low is the floor
+        found[int(row.nonzero()[0][0]), int(row.sum()), low] += 1
+    assert found == wanted_coins(lattice, d)
+
+
+@pytest.mark.parametrize("lattice", LATTICES, ids=str)
+def test_coins_add_up(lattice: LatticeLaplace) -> None:
+    """Planted bug: a coordinate that is not moved, or not rounded, when another one is."""
+    d, chance = len(POINT), random.Random(0)
+    moves, still = moves_of(lattice, d), played(lattice, d)
+    for _ in range(50):
+        # Coins that go beyond the digits throw others, which would shift the faces behind them.
+        faces = np.array([chance.random() < 0.5 for _ in moves])
+        faces &= np.abs(moves).max(axis=1) < 2**lattice.noise.levels
+        assert np.array_equal(played(lattice, d, faces.tolist()), still + faces @ moves)
+
+
+DRAWS = 60_000
+# One false alarm in 10**9 runs of each test below.
+ALPHA = 1e-9
+
+
+def ratio(q: int) -> Fraction:
+    return Fraction(q, q + 1)
+
+
+@pytest.mark.parametrize("q", [1, 2, 5])
+@pytest.mark.parametrize("level", [0, 1, 4, 7])
+@pytest.mark.parametrize("precision", [8, 128, 300])
+def test_the_odds_of_a_digit_enclose_the_fraction(q: int, level: int, precision: int) -> None:
+    x = ratio(q) ** 2**level
+    low, high = Digit(q, level).bounds(precision)
+    assert low <= x / (1 + x) * 2**precision <= high
+    assert high - low <= 1
+
+
+@pytest.mark.parametrize("q", [1, 2, 5])
+@pytest.mark.parametrize("levels", [0, 3, 7])
+def test_the_odds_of_going_beyond_enclose_the_fraction(q: int, levels: int) -> None:
+    low, high = Beyond(q, levels).bounds(200)
+    assert low <= ratio(q) ** 2**levels * 2**200 <= high
+    assert high - low <= 1
+
+
+@pytest.mark.parametrize("odds", [Digit(1024, 17), Beyond(2048, 18), Digit(1500, 3)])
+def test_looking_closer_never_contradicts_what_was_seen(odds: Digit | Beyond) -> None:
+    low, high = odds.bounds(128)
+    closer_low, closer_high = odds.bounds(512)
+    assert low << 384 <= closer_low <= closer_high <= high << 384
+
+
+@pytest.mark.parametrize("q", [1, 1024, 2048, 4096])
+def test_constant_work_leaves_at_most_one_draw_in_2_to_the_128_to_the_last_coin(q: int) -> None:
+    levels = TwoSidedGeometric.with_constant_work(q).levels
+    assert Beyond(q, levels).bounds(256)[1] <= 1 << 128
+    assert Beyond(q, levels - 1).bounds(256)[0] > 1 << 128
+
+
+def goodness_of_fit(sample: list[int], q: int) -> float:
+    """p-value of a chi-squared test of P(n) = (1 - r) / (1 + r) r**|n| on 40 cells."""
+    r = q / (q + 1)
+    edges = np.unique(np.round(np.linspace(-4 * q, 4 * q, 39))).astype(np.int64)
+    # P(Z <= n) = r**-n / (1 + r) for n <= 0, by symmetry 1 - r**(n + 1) / (1 + r) above.
+    below = np.where(edges < 0, r ** -edges.clip(max=0), 0) / (1 + r)
+    below = np.where(edges < 0, below, 1 - r ** (edges.clip(min=0) + 1.0) / (1 + r))
+    expected = np.diff(np.concatenate([[0.0], below, [1.0]])) * len(sample)
+    cells = np.searchsorted(edges, sample, side="left")
+    observed = np.bincount(cells, minlength=len(edges) + 1)
+    return float(stats.chisquare(observed, expected * observed.sum() / expected.sum()).pvalue)
+
+
+@pytest.mark.parametrize("q", [4, 1024])
+def test_draws_from_the_kernel_follow_the_law(q: int) -> None:
+    sample = TwoSidedGeometric.with_constant_work(q).draw(DRAWS, SystemBits())
+    assert goodness_of_fit(sample, q) > ALPHA
+
+
+@pytest.mark.parametrize("wrong", [0.9, 1.1])
+def test_that_check_rejects_a_scale_that_is_off_by_a_tenth(wrong: float) -> None:
+    sample = TwoSidedGeometric.with_constant_work(round(1024 * wrong)).draw(DRAWS, SystemBits())
+    assert goodness_of_fit(sample, 1024) < ALPHA
+
+
+def test_the_two_draws_of_a_coordinate_pair_are_uncorrelated() -> None:
+    """Catches one draw used twice. |correlation| of 60,000 pairs passes 0.025 once in 10**9."""
+    sample = TwoSidedGeometric.with_constant_work(1024).draw(2 * DRAWS, SystemBits())
+    correlation = stats.pearsonr(sample[::2], sample[1::2]).statistic
+    assert abs(correlation) < 0.025
+
+
+class CountingBits(RandomBits):
+    """The kernel's bits, with a record of how many were read at a time."""
+
+    def __init__(self) -> None:
+        self.reads: list[int] = []
+
+    def read(self, count: int) -> bytes:
+        self.reads.append(count)
+        return SystemBits().read(count)
+
+
+@pytest.mark.parametrize("profile", [[0.0, 0.0], [1e-300, -1e-300], [3.7, -0.1]])
+def test_the_work_depends_on_neither_the_profile_nor_the_noise(profile: list[float]) -> None:
+    lattice = LatticeLaplace.for_epsilon(Fraction(2))
+    words_per_draw = lattice.noise.levels + 1
+    expected = [2 * 16, 2 * 2 * words_per_draw * 16]
+    for _ in range(200):
+        bits = CountingBits()
+        lattice.perturb(np.array(profile), bits)
+        assert bits.reads == expected

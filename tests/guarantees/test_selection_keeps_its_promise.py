@@ -1,11 +1,4 @@
-"""Exact audits: the law of every output on all small count vectors and all their neighbors.
-
-For every mechanism in `audited.MECHANISMS`, under both neighboring relations, for k = 1 and 2, on
-all of {0,1,2,3}^d: for d <= 4 the code's law is its definition's, for d <= 3 no neighbor's law is
-farther than e^epsilon. Laws are exact to 1e-40 (logistic and half-logistic noise: to 1e-12); `make
-audit` goes on to d = 5 and k = 3 (counts of at most 2). Planted bugs that these audits catch:
-test_planted_bugs_of_selection_are_seen.py.
-"""
+"""Selection keeps its promise: exact audits by enumeration, and planted bugs that are seen."""
 
 from __future__ import annotations
 
@@ -13,26 +6,47 @@ from collections.abc import Callable, Iterable
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache, partial
-from itertools import product
+from itertools import combinations, permutations, product
+from math import comb, factorial, log, prod
+from typing import Any
 
+import numpy as np
 import pytest
+from guarantees import definitions
 from guarantees.audited import MECHANISMS, exact_law
-from guarantees.contests import on_the_tape
+from guarantees.contests import TapeContest, on_the_tape
+from guarantees.definitions import grid
 from guarantees.enumeration import (
     Counts,
     HasLaw,
     Law,
+    by_symmetry,
     law_of,
     sorted_vectors,
+    vectors,
     with_one_more,
     with_one_replaced,
     worst_log_ratio,
 )
+from mechanisms.streams import ShakeBits, p_value
+from scipy.stats import halflogistic, logistic
 
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighboringRelation
-from askew.mechanisms import Joint, Lipschitz
+from askew.mechanisms import (
+    Canonical,
+    Joint,
+    Lipschitz,
+    OneShot,
+    Peeling,
+    PermuteAndFlip,
+    PNFJoint,
+    canonical,
+)
+from askew.mechanisms.contest import FAMILIES, NoiseFamily
+from askew.mechanisms.joint_classes import SequenceLosses
 from askew.mechanisms.parameters import tally_for
 from askew.mechanisms.tally import tally
+from askew.mechanisms.value_classes import Urn
 from askew.mechanisms.weights import Draws
 
 EPSILON, ALMOST = 2, Decimal("1e-40")
@@ -166,3 +180,358 @@ def test_a_draw_is_made_of_exact_choices_only() -> None:
         return mechanism.draw(tally((2, 1, 0), 2), draws)
 
     assert sum(law_of(run).values()) == 1
+
+
+E_TO_EPSILON = 4
+
+
+def closed_form(ratio: Fraction) -> HasLaw:
+    """ratio = exp(-rate): what one count of gap costs."""
+
+    def law(counts: Counts) -> Law:
+        odds = [ratio ** (max(counts) - count) for count in counts]
+        found: Law = {}
+        for i, mine in enumerate(odds):
+            others = odds[:i] + odds[i + 1 :]
+            terms = (
+                Fraction((-1) ** size, size + 1) * prod(chosen)
+                for size in range(len(odds))
+                for chosen in combinations(others, size)
+            )
+            found[i,] = mine * sum(terms)
+        return found
+
+    return law
+
+
+def by_flipping(counts: Counts, ratio: Fraction) -> Law:
+    """The definition: over all orders, the first heads."""
+    odds = [ratio ** (max(counts) - count) for count in counts]
+    found: Law = {(i,): Fraction(0) for i in range(len(odds))}
+    for order in permutations(range(len(odds))):
+        alive = Fraction(1, factorial(len(odds)))
+        for i in order:
+            found[i,] += alive * odds[i]
+            alive *= 1 - odds[i]
+    return found
+
+
+def worst_ratio(law: HasLaw, d: int, neighbors: object) -> Fraction:
+    assert callable(neighbors)
+    worst = Fraction(1)
+    for counts in vectors(d, 2):
+        here = law(counts)
+        for other in neighbors(counts):
+            there = law(other)
+            worst = max(worst, *(max(here[o] / there[o], there[o] / here[o]) for o in here))
+    return worst
+
+
+@pytest.mark.parametrize("counts", [(0, 0, 0), (3, 1, 1), (2, 0, 1, 2)])
+def test_the_closed_form_is_the_definition(counts: Counts) -> None:
+    assert by_flipping(counts, Fraction(1, 4)) == closed_form(Fraction(1, 4))(counts)
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_adding_one_reaches_e_to_the_epsilon_and_no_more(d: int) -> None:
+    law = closed_form(Fraction(1, E_TO_EPSILON))
+    assert worst_ratio(law, d, with_one_more) <= E_TO_EPSILON
+    ahead, further = law((8, 0)), law((9, 0))
+    assert Fraction(99, 100) * E_TO_EPSILON < ahead[1,] / further[1,] <= E_TO_EPSILON
+
+
+def test_replacing_one_is_kept_at_half_the_rate_only() -> None:
+    """The negative control is the monotone rate, which leaks twice epsilon."""
+    assert worst_ratio(closed_form(Fraction(1, 2)), 3, with_one_replaced) <= E_TO_EPSILON
+    assert worst_ratio(closed_form(Fraction(1, 4)), 3, with_one_replaced) > 3 * E_TO_EPSILON
+
+
+@pytest.mark.parametrize(
+    ("neighbors", "half"), [(ADD_OR_REMOVE_ONE, Fraction(1)), (REPLACE_ONE, Fraction(1, 2))]
+)
+def test_the_mechanism_has_the_closed_forms_law(neighbors: object, half: Fraction) -> None:
+    """epsilon = 2 ln 2 to 15 digits; fixed bits, 1,500 draws."""
+    epsilon = Fraction("1.386294361119891")
+    mechanism = PermuteAndFlip(epsilon=epsilon, neighbors=neighbors)  # type: ignore[arg-type]
+    ratio = Fraction(1, 4) if half == 1 else Fraction(1, 2)
+    law = closed_form(ratio)((2, 1, 1, 0))
+    expected = {str(o[0]): float(p) for o, p in law.items()}
+    bits = ShakeBits(str(half))
+    draw = [2, 1, 1, 0]
+    assert p_value(lambda: str(mechanism.select(draw, bits=bits)[0]), expected, 1500) > 1e-4
+
+
+def test_the_core_of_selection_needs_numpy_only() -> None:
+    import subprocess
+    import sys
+
+    code = "import sys, askew.mechanisms; print('scipy' in sys.modules, 'numpy' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["False", "True"]
+
+
+NOISE: tuple[NoiseFamily, ...] = tuple(family for family in FAMILIES if family != "gumbel")
+AUDITED: tuple[NoiseFamily, ...] = ("exponential", "laplace")
+BY_QUADRATURE = {"logistic": logistic, "half-logistic": halflogistic}
+
+
+@cache
+def one_shot_law(noise: NoiseFamily, rate: Fraction, k: int) -> HasLaw:
+    """From the definition; `rate` is what one count adds to a score."""
+    exact = definitions.one_shot(noise, rate, k)
+    return by_symmetry(exact if noise in AUDITED else quadrature(noise, rate, k), sets=True)
+
+
+def quadrature(noise: NoiseFamily, rate: Fraction, k: int) -> HasLaw:
+    family = BY_QUADRATURE[noise]
+
+    def law(counts: Counts) -> Law:
+        scores = [float(rate) * (count - max(counts)) for count in counts]
+        t, weights = grid(scores)
+        above = [family.sf(t - score) for score in scores]
+        below = [family.cdf(t - score) for score in scores]
+        density = [family.pdf(t - score) for score in scores]
+        found: Law = {}
+        for inside in combinations(range(len(counts)), k):
+            outside = [j for j in range(len(counts)) if j not in inside]
+            highest = sum(
+                density[j] * np.prod([below[i] for i in outside if i != j], axis=0) for j in outside
+            )
+            beaten = np.prod([above[i] for i in inside], axis=0)
+            found[inside] = Fraction(float(np.sum(weights * highest * beaten)))
+        return found
+
+    return law
+
+
+def law_of_mechanism(mechanism: OneShot) -> HasLaw:
+    """The law at the rate that the mechanism runs at."""
+    return one_shot_law(mechanism.noise, Lipschitz(**vars(mechanism)).rate, mechanism.k)
+
+
+def build(noise: NoiseFamily, k: int, neighbors: NeighboringRelation, epsilon: int) -> OneShot:
+    return OneShot(k=k, epsilon=epsilon, neighbors=neighbors, noise=noise)
+
+
+@pytest.mark.parametrize("noise", NOISE)
+@pytest.mark.parametrize("counts", [(3, 1, 0), (2, 2, 1, 0), (3, 0, 0)])
+def test_the_quadrature_adds_to_one(noise: NoiseFamily, counts: Counts) -> None:
+    law = one_shot_law(noise, Fraction(1), 2)(counts)
+    assert float(sum(law.values())) == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("noise", NOISE)
+@pytest.mark.parametrize("counts", [(3, 1, 0), (2, 2, 1, 0)])
+def test_the_mechanism_has_the_law_of_its_definition(noise: NoiseFamily, counts: Counts) -> None:
+    """1,500 draws from fixed bits; a run without kappa is rejected on the same bits."""
+    mechanism = build(noise, 2, ADD_OR_REMOVE_ONE, EPSILON)
+    wrong = Lipschitz(**vars(mechanism), kappa=1)
+    expected = {str(o): float(p) for o, p in law_of_mechanism(mechanism)(counts).items()}
+    name, drawn = f"{noise}{counts}", list(counts)
+    right_bits, wrong_bits = ShakeBits(name), ShakeBits(name)
+    assert p_value(lambda: str(mechanism.select(drawn, bits=right_bits)), expected, 1500) > 1e-4
+    assert p_value(lambda: str(wrong.select(drawn, bits=wrong_bits)), expected, 1500) < 1e-9
+
+
+@pytest.mark.parametrize("noise", NOISE)
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("neighbors", [ADD_OR_REMOVE_ONE, REPLACE_ONE], ids=lambda n: n.name)
+def test_no_unit_moves_a_set_by_more_than_epsilon(
+    noise: NoiseFamily, k: int, neighbors: NeighboringRelation
+) -> None:
+    law = law_of_mechanism(build(noise, k, neighbors, EPSILON))
+    moves = with_one_more if neighbors is ADD_OR_REMOVE_ONE else with_one_replaced
+    for d in range(k + 1, 5):  # with d = k there is one set
+        assert worst_log_ratio(law, d, moves) <= EPSILON + ALMOST
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("noise", AUDITED)
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("neighbors", [ADD_OR_REMOVE_ONE, REPLACE_ONE], ids=lambda n: n.name)
+def test_no_unit_among_five_items_moves_a_set_by_more_than_epsilon(
+    noise: NoiseFamily, k: int, neighbors: NeighboringRelation
+) -> None:
+    law = law_of_mechanism(build(noise, k, neighbors, EPSILON))
+    moves = with_one_more if neighbors is ADD_OR_REMOVE_ONE else with_one_replaced
+    assert worst_log_ratio(law, 5, moves) <= EPSILON + ALMOST
+
+
+def ratio_of_a_set_far_behind(law: HasLaw, step: int) -> float:
+    """Two items trail three by 16, then by `step` more; the threshold is rarely below both."""
+    near, far = law((16, 16, 16, 0, 0))[3, 4], law((16 + step,) * 3 + (0, 0))[3, 4]
+    return log(near / far)
+
+
+@pytest.mark.parametrize("noise", AUDITED)
+def test_the_bound_is_reached_by_a_set_far_behind(noise: NoiseFamily) -> None:
+    law = law_of_mechanism(build(noise, 2, ADD_OR_REMOVE_ONE, EPSILON))
+    assert 0.99 * EPSILON <= ratio_of_a_set_far_behind(law, 1) <= EPSILON + 1e-12
+
+
+@pytest.mark.parametrize("noise", AUDITED)
+def test_the_bound_is_reached_where_one_is_replaced(noise: NoiseFamily) -> None:
+    """Replacing one lets the three rise and the two fall: the gap widens by 2."""
+    law = law_of_mechanism(build(noise, 2, REPLACE_ONE, 2 * EPSILON))
+    assert 0.99 * 2 * EPSILON <= ratio_of_a_set_far_behind(law, 2) <= 2 * EPSILON + 1e-12
+
+
+@pytest.mark.parametrize("noise", AUDITED)
+def test_the_audit_rejects_one_shot_without_kappa(noise: NoiseFamily) -> None:
+    rate = Lipschitz(**vars(build(noise, 2, ADD_OR_REMOVE_ONE, EPSILON)), kappa=1).rate
+    assert ratio_of_a_set_far_behind(one_shot_law(noise, rate, 2), 1) > 1.9 * EPSILON
+
+
+@pytest.mark.parametrize("noise", AUDITED)
+def test_the_audit_rejects_one_shot_without_the_factor_two(noise: NoiseFamily) -> None:
+    rate = Lipschitz(**vars(build(noise, 2, ADD_OR_REMOVE_ONE, EPSILON))).rate
+    assert ratio_of_a_set_far_behind(one_shot_law(noise, rate, 2), 2) > 1.9 * EPSILON
+
+
+@pytest.mark.parametrize("noise", AUDITED)
+def test_four_small_counts_see_what_three_do_not(noise: NoiseFamily) -> None:
+    """The missing factor two: the module's docstring says why three items are too few."""
+    rate = Lipschitz(**vars(build(noise, 2, ADD_OR_REMOVE_ONE, EPSILON))).rate
+    law = one_shot_law(noise, rate, 2)
+    assert worst_log_ratio(law, 4, with_one_replaced) > 1.8 * EPSILON
+    if noise == "laplace":
+        assert worst_log_ratio(law, 3, with_one_replaced) < EPSILON
+
+
+class PeelingWithTheWholeBudgetEachRound(Peeling):
+    @property
+    def rate(self) -> Fraction:
+        return super().rate * self.k
+
+
+class PeelingWithoutTheFactorTwo(Peeling):
+    @property
+    def rate(self) -> Fraction:
+        return super().rate * 2
+
+
+class JointAtTheMonotoneRate(Joint):
+    @property
+    def rate(self) -> Fraction:
+        return super().rate * 2
+
+
+class PNFJointAtTheMonotoneRate(PNFJoint):
+    @property
+    def rate(self) -> Fraction:
+        return super().rate * 2
+
+
+class CanonicalWithoutTheFactorTwo(Canonical):
+    @property
+    def rate(self) -> Fraction:
+        return super().rate * 2
+
+
+def test_the_audit_rejects_a_budget_that_is_not_split() -> None:
+    wrong = PeelingWithTheWholeBudgetEachRound(k=2, epsilon=2, neighbors=ADD_OR_REMOVE_ONE)
+    assert worst_log_ratio(exact_law(wrong), 3, with_one_more) > 1.4 * EPSILON
+
+
+@pytest.mark.parametrize("noise", ["gumbel", "exponential", "laplace"])
+def test_the_audit_rejects_peeling_without_the_factor_two(noise: NoiseFamily) -> None:
+    wrong = PeelingWithoutTheFactorTwo(k=2, epsilon=2, neighbors=REPLACE_ONE, noise=noise)
+    assert worst_log_ratio(exact_law(wrong), 3, with_one_replaced, highest=2) > 1.4 * EPSILON
+
+
+@pytest.mark.parametrize("made", [JointAtTheMonotoneRate, PNFJointAtTheMonotoneRate])
+def test_the_audit_rejects_joint_at_the_monotone_rate(made: type[Joint | PNFJoint]) -> None:
+    """The joint loss moves both ways even when all counts move one way."""
+    wrong = made(k=2, epsilon=2, neighbors=ADD_OR_REMOVE_ONE)
+    assert worst_log_ratio(exact_law(wrong), 4, with_one_more) > 1.2 * EPSILON
+
+
+@pytest.mark.parametrize("noise", FAMILIES)
+def test_the_audit_rejects_canonical_without_the_factor_two(noise: NoiseFamily) -> None:
+    wrong = CanonicalWithoutTheFactorTwo(k=2, epsilon=2, neighbors=REPLACE_ONE, noise=noise)
+    assert worst_log_ratio(exact_law(wrong), 3, with_one_replaced, highest=2) > 1.4 * EPSILON
+
+
+def canonical_law(counts: Counts, k: int) -> Law:
+    mechanism = Canonical(k=k, epsilon=1, neighbors=ADD_OR_REMOVE_ONE, clipped=True)
+    return law_of(partial(mechanism.draw, tally(counts, k)))
+
+
+def test_a_binomial_off_by_one_is_seen_in_the_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The recurrence as printed, (t-h-1) for (t-h-2), changes P(TOP) of (10,5,1,1) to .754."""
+    right = canonical_law((10, 5, 1, 1), 2)[0, 1]
+    monkeypatch.setattr(canonical, "comb", lambda n, r: comb(n + 1, r))
+    wrong = canonical_law((10, 5, 1, 1), 2)[0, 1]
+    assert float(right) == pytest.approx(0.7668726028904856, abs=1e-15)
+    assert abs(wrong - right) > Fraction(1, 100)
+
+
+def test_a_lost_top_class_is_seen_in_the_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(canonical.CanonicalClasses, "enclose", _without_the_top)
+    assert (0, 1) not in {o for o, p in canonical_law((10, 5, 1, 1), 2).items() if p > 0}
+
+
+def _without_the_top(self: canonical.CanonicalClasses, key: int, shift: int) -> tuple[int, int]:
+    return (0, 0) if key == canonical.TOP else (1 << shift, 1 << shift)
+
+
+def test_a_body_that_is_not_uniform_is_seen_in_the_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All subsets of a class have one probability: those of (9, 5, 5, 1, 1, 0) by (h, t)."""
+    fair = canonical_law((9, 5, 5, 1, 1, 0), 3)
+    assert fair[1, 2, 5] == pytest.approx(fair[2, 3, 5], abs=1e-30)
+    monkeypatch.setattr("askew.mechanisms.canonical.subset", lambda n, k, _: [*range(k)])
+    skewed = canonical_law((9, 5, 5, 1, 1, 0), 3)
+    assert any(abs(skewed.get(o, Fraction(0)) - p) > Fraction(1, 10**6) for o, p in fair.items())
+
+
+def test_a_number_of_choices_off_by_one_is_seen_in_joints_law(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """t_r(e) - r + 1 items for position r, where t_r(e) - r are left."""
+    expected = MECHANISMS["joint"].definition(2, Fraction(2), ADD_OR_REMOVE_ONE)((5, 3, 3, 1))
+    mechanism = Joint(k=2, epsilon=2, neighbors=ADD_OR_REMOVE_ONE)
+    run = partial(mechanism.draw, tally((5, 3, 3, 1), 2))
+    assert law_of(run) == pytest.approx(expected, abs=1e-40)
+    monkeypatch.setattr(SequenceLosses, "count", _one_choice_too_many)
+    wrong = law_of(run)
+    assert max(abs(wrong.get(o, 0) - p) for o, p in expected.items()) > 0.01
+
+
+def _one_choice_too_many(self: SequenceLosses, e: int) -> int:
+    return prod(max(t - r + 1, 0) for r, t in enumerate(self.choices(e).tolist()))
+
+
+def test_sequences_that_are_not_uniform_are_seen_in_pnf_joints_law(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Always the first of the items that reach the loss."""
+    monkeypatch.setattr(Urn, "take_fresh", lambda self, low, high, _: self.pick(low - self._taken))
+    assert worst_difference("pnf joint", (3, 1, 1, 0)) > 0.01
+
+
+def test_a_lost_top_class_is_seen_under_exponential_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    def enter(self: canonical.CanonicalClasses, contest: TapeContest) -> None:
+        whole(self, contest)
+        del contest.entered[canonical.TOP]
+
+    whole: Any = canonical.CanonicalClasses.enter
+    monkeypatch.setattr(canonical.CanonicalClasses, "enter", enter)
+    assert worst_difference("canonical, exponential", (3, 1, 1, 0)) > 0.3
+
+
+def test_a_size_that_the_float_view_does_not_share_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A binomial or a number of choices off by one, in the exact view only."""
+    monkeypatch.setattr(canonical, "comb", lambda n, r: comb(n + 1, r))
+    monkeypatch.setattr(SequenceLosses, "count", _one_choice_too_many)
+    for name in ("canonical, exponential", "pnf joint"):
+        with pytest.raises(AssertionError):
+            worst_difference(name, (3, 1, 1, 0))
+
+
+def worst_difference(name: str, counts: Counts) -> float:
+    """How far the code's law of pairs is from its definition's."""
+    audited = MECHANISMS[name]
+    mechanism = audited.build(k=2, epsilon=2, neighbors=ADD_OR_REMOVE_ONE)
+    law = exact_law(mechanism)(counts)
+    definition = audited.definition(2, Fraction(2), ADD_OR_REMOVE_ONE)(counts)
+    return max(abs(float(law.get(outcome, 0) - p)) for outcome, p in definition.items())

@@ -1,0 +1,389 @@
+"""The noise that leaves a device: coins of exact probability, the lattice, the hexagon."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import product
+from math import hypot, log2, sqrt
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from recited import Recited
+
+from askew.dp.privacy import Reach, SignalCharge
+from askew.errors import DimensionMismatch, OutOfRange, ParameterError
+from askew.noise.hexagonal import GAUGE, RISE, HexagonalLattice, steps
+from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace, TwoSidedGeometric
+from askew.noise.randomized_response import RandomizedResponse
+from askew.noise.randomness import Coins, RationalOdds, ReplayBits, SystemBits
+from askew.protocol.signal import Signal
+from askew.spaces.map import Position, Region
+
+THIRD = Coins([RationalOdds(Fraction(1, 3))])
+WORD = 1 << 128
+
+
+def words(*values: int) -> ReplayBits:
+    return ReplayBits(b"".join(value.to_bytes(16) for value in values))
+
+
+@pytest.mark.parametrize(
+    ("word", "heads"), [(0, True), (WORD // 3 - 1, True), (WORD // 3 + 1, False), (WORD - 1, False)]
+)
+def test_one_word_decides_away_from_the_boundary(word: int, heads: bool) -> None:
+    assert words(word).throw(THIRD)[0][0] == heads
+
+
+@pytest.mark.parametrize(
+    ("second", "heads"),
+    [(0, True), (WORD // 3 - 1, True), (WORD // 3 + 1, False), (WORD - 1, False)],
+)
+def test_the_boundary_word_is_decided_by_the_next_one(second: int, heads: bool) -> None:
+    # 2**128 / 3 has the fraction 1/3, so given the boundary word the coin again has odds 1/3.
+    assert words(WORD // 3, second).throw(THIRD)[0][0] == heads
+
+
+def test_the_boundary_may_take_many_words() -> None:
+    boundary = WORD // 3
+    assert words(boundary, boundary, boundary, 0).throw(THIRD)[0][0]
+    assert not words(boundary, boundary, boundary, WORD - 1).throw(THIRD)[0][0]
+
+
+def test_a_coin_with_no_chance_never_falls_heads() -> None:
+    assert not words(0).throw(Coins([RationalOdds(Fraction(0))]))[0][0]
+
+
+def test_a_coin_that_misses_certainty_by_little_can_still_fall_tails() -> None:
+    nearly = Coins([RationalOdds(1 - Fraction(1, 1 << 200))])
+    assert words(WORD - 2).throw(nearly)[0][0]
+    # U = 0.111...1 (128 ones), then 72 ones and 56 zeros: exactly p, which is not below p.
+    last = WORD - (1 << 56)
+    assert not words(WORD - 1, last).throw(nearly)[0][0]
+    assert words(WORD - 1, last - 1).throw(nearly)[0][0]
+
+
+def test_a_row_of_coins_is_thrown_row_by_row() -> None:
+    coins = Coins([RationalOdds(Fraction(1, 2)), RationalOdds(Fraction(1, 4))])
+    heads = words(0, WORD // 2, WORD // 2, 0).throw(coins, times=2)
+    assert heads == [[True, False], [False, True]]
+
+
+def test_a_recording_that_runs_out_says_so() -> None:
+    with pytest.raises(EOFError, match="16 bytes"):
+        words().throw(THIRD)
+
+
+def test_the_kernels_coin_has_its_probability() -> None:
+    """100,000 throws at 1/3: six standard deviations, a false alarm in 10**9 runs."""
+    share = sum(heads for (heads,) in SystemBits().throw(THIRD, 100_000)) / 100_000
+    assert abs(share - 1 / 3) < 6.2 * sqrt(2 / 9 / 100_000)
+
+
+def test_two_reads_of_the_kernel_differ() -> None:
+    assert SystemBits().read(32) != SystemBits().read(32)
+
+
+def test_each_read_asks_the_kernel_for_its_own_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No more, no fewer, and kept nowhere. Planted bug: a pool."""
+    asked: list[int] = []
+    kernel = os.urandom
+
+    def watched(count: int) -> bytes:
+        asked.append(count)
+        return kernel(count)
+
+    monkeypatch.setattr(os, "urandom", watched)
+    for bits in (SystemBits(), SystemBits()):
+        assert [len(bits.read(count)) for count in (1, 16, 4096, 3)] == [1, 16, 4096, 3]
+    assert asked == 2 * [1, 16, 4096, 3]
+
+
+FORKED = """
+import os
+from askew.noise.randomness import SystemBits
+bits = SystemBits()
+bits.read(1)  # what a pool would begin with
+ours, theirs = os.pipe()
+if os.fork() == 0:
+    os.write(theirs, bits.read(16) + SystemBits().read(16))
+    os._exit(0)
+here = bits.read(16) + SystemBits().read(16)
+there = os.read(ours, 32)
+print(len(here), len(there), {here[:16], here[16:]} & {there[:16], there[16:]})
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_repeats_nothing() -> None:
+    """Planted bug: a pool of the module, which parent and child both have."""
+    run = subprocess.run(
+        [sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert run.stdout == "32 32 set()\n"
+
+
+EPSILONS = st.fractions(Fraction(1, 1024), Fraction(1024), max_denominator=10**9)
+
+
+@given(EPSILONS)
+def test_the_lattice_never_spends_more_than_asked_and_hardly_less(epsilon: Fraction) -> None:
+    exact = LatticeLaplace.for_epsilon(epsilon).epsilon
+    assert epsilon * Fraction(999, 1000) <= exact <= epsilon
+
+
+@pytest.mark.parametrize("power", [-10, -1, 0, 1, 5, 10])
+def test_powers_of_two_are_met_exactly(power: int) -> None:
+    epsilon = Fraction(2) ** power
+    assert LatticeLaplace.for_epsilon(epsilon).epsilon == epsilon
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(-1), Fraction(1, 1025), Fraction(1025)])
+def test_an_epsilon_out_of_range_is_refused(epsilon: Fraction) -> None:
+    with pytest.raises(ParameterError, match="between 1/1024 and 1024"):
+        LatticeLaplace.for_epsilon(epsilon)
+
+
+@pytest.mark.parametrize(("exponent", "q"), [(-1, 5), (21, 5), (3, 0), (3, -2), (3, 4097)])
+def test_a_lattice_out_of_range_is_refused(exponent: int, q: int) -> None:
+    with pytest.raises(ParameterError):
+        LatticeLaplace(exponent, q)
+
+
+INEXACT: dict[str, Callable[[], object]] = {
+    "epsilon of a lattice": lambda: LatticeLaplace.for_epsilon(0.5),  # type: ignore[arg-type]
+    "epsilon of a map": lambda: HexagonalLattice.for_epsilon(0.5),  # type: ignore[arg-type]
+    "epsilon of buckets": lambda: RandomizedResponse.for_epsilon(4, 0.5),  # type: ignore[arg-type]
+    "epsilon as text": lambda: LatticeLaplace.for_epsilon("1/2"),  # type: ignore[arg-type]
+    "odds": lambda: RandomizedResponse(4, 3.0),  # type: ignore[arg-type]
+    "buckets": lambda: RandomizedResponse(4.0, Fraction(3)),  # type: ignore[arg-type]
+    "step_exponent": lambda: LatticeLaplace(9.0, 1024),  # type: ignore[arg-type]
+    "inverse_rate": lambda: TwoSidedGeometric.with_constant_work(2.5),  # type: ignore[arg-type]
+    "levels": lambda: TwoSidedGeometric(2, 3.0),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("case", INEXACT)
+def test_a_float_is_no_number_of_exact_noise(case: str) -> None:
+    """0.1 is not the number it looks like. Before: taken, or an AttributeError or TypeError."""
+    with pytest.raises(ParameterError, match=r"an int|an integer") as refusal:
+        INEXACT[case]()
+    assert refusal.value.name == case.split(maxsplit=1)[0]
+
+
+def test_a_point_that_cannot_be_read_exactly_is_refused_and_not_repeated() -> None:
+    plane, line = HexagonalLattice.for_epsilon(Fraction(1)), LatticeLaplace.for_epsilon(Fraction(1))
+    wrong: list[tuple[HexagonalLattice | LatticeLaplace, Any]] = [
+        (plane, (1.625, 2.5)),
+        (line, [1.625, float("nan")]),
+        (line, [float("inf")]),
+        (line, ["1.625"]),
+    ]
+    for lattice, point in wrong:
+        with pytest.raises(ParameterError, match="point must be") as refusal:
+            lattice.perturb(point, SystemBits())
+        assert not {"1.625", "nan", "inf"} & set(re.split("[^a-z0-9.]+", str(refusal.value)))
+
+
+def test_the_loss_of_a_signal_is_stated_in_three_units() -> None:
+    loss = LatticeLaplace(3, 4).privacy_loss(Reach(one_rating=Fraction(1, 4), diameter=Fraction(3)))
+    assert loss.epsilon_per_distance == 2
+    assert loss.epsilon_per_rating == Fraction(1, 2)
+    assert loss.epsilon == 6
+    assert loss.charge == SignalCharge(Fraction(6), Fraction(2))
+
+
+def test_noise_beyond_the_width_of_the_wire_is_clamped() -> None:
+    class Huge:
+        def draw(self, count: int, bits: object) -> list[int]:
+            return [1 << 40, -(1 << 40)][:count]
+
+    lattice = LatticeLaplace(0, 1)
+    lattice.__dict__["noise"] = Huge()
+    sent = lattice.perturb(np.zeros(2), SystemBits())
+    assert sent == (COORDINATE_LIMIT, -COORDINATE_LIMIT)
+
+
+@pytest.mark.parametrize("coordinates", [(), (COORDINATE_LIMIT + 1,), (0, -(2**31))])
+def test_a_signal_that_does_not_fit_the_wire_cannot_be_made(coordinates: tuple[int, ...]) -> None:
+    with pytest.raises(OutOfRange):
+        Signal("00" * 16, LatticeLaplace(0, 1), coordinates)
+
+
+def test_a_signal_is_a_point_of_its_space() -> None:
+    signal = Signal("00" * 16, LatticeLaplace(2, 1), (3, -8))
+    assert signal.point().tolist() == [0.75, -2.0]
+    signal.check(dimension=2, n_buckets=0)
+    with pytest.raises(DimensionMismatch, match="dimension 2, the feature space has 3"):
+        signal.check(dimension=3, n_buckets=2)
+
+
+@pytest.mark.parametrize("values", [(), (4,), (-1,), (0, 0)])
+def test_a_bucket_that_the_response_does_not_have_cannot_be_sent(values: tuple[int, ...]) -> None:
+    with pytest.raises(OutOfRange, match="one number below 4"):
+        Signal("00" * 16, RandomizedResponse(4, Fraction(2)), values)
+
+
+def test_a_bucket_is_no_point_and_fits_a_space_of_as_many_buckets() -> None:
+    signal = Signal("00" * 16, RandomizedResponse(4, Fraction(2)), (3,))
+    signal.check(dimension=1, n_buckets=4)
+    with pytest.raises(OutOfRange, match="the number of buckets"):
+        signal.check(dimension=1, n_buckets=0)
+    with pytest.raises(OutOfRange, match="the mechanism of this signal"):
+        signal.point()
+
+
+TOWN = Fraction("0.277")
+GERMANY = Region(47.2, 5.8, 55.1, 15.1)
+
+
+@given(EPSILONS)
+def test_the_hexagon_never_spends_more_than_asked_and_hardly_less(epsilon: Fraction) -> None:
+    exact = HexagonalLattice.for_epsilon(epsilon).epsilon
+    assert epsilon * Fraction(999, 1000) <= exact <= epsilon
+
+
+def test_epsilon_counts_the_gauge() -> None:
+    """Planted bug: 1 / (q s), the rate per step, sold as the rate per straight-line kilometer."""
+    assert HexagonalLattice(3, 4).epsilon == Fraction("1.1545") * 8 / 4
+
+
+@given(EPSILONS)
+def test_no_number_of_a_lattice_vanishes_from_the_wire(epsilon: Fraction) -> None:
+    assert HexagonalLattice.for_epsilon(epsilon).step_exponent >= 1
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(-1), Fraction(1, 1025), Fraction(1025)])
+def test_an_epsilon_per_kilometer_out_of_range_is_refused(epsilon: Fraction) -> None:
+    with pytest.raises(ParameterError, match="between 1/1024 and 1024 per kilometer"):
+        HexagonalLattice.for_epsilon(epsilon)
+
+
+@pytest.mark.parametrize(("exponent", "q"), [(-1, 5), (21, 5), (3, 0), (3, -2), (3, 4097)])
+def test_a_hexagonal_lattice_out_of_range_is_refused(exponent: int, q: int) -> None:
+    with pytest.raises(ParameterError):
+        HexagonalLattice(exponent, q)
+
+
+@given(
+    st.integers(0, 20),
+    st.tuples(st.integers(-(10**9), 10**9), st.integers(-(10**9), 10**9)),
+)
+def test_a_lattice_point_has_its_own_coordinates(exponent: int, at: tuple[int, int]) -> None:
+    lattice = HexagonalLattice(exponent, 1)
+    i, j = (Fraction(each) for each in at)
+    assert lattice.coordinates(lattice.point(*at)) == (i, j)
+
+
+# -- work -----------------------------------------------------------------------------------------
+
+
+def test_the_work_depends_neither_on_the_position_nor_on_the_outcome() -> None:
+    """Planted bug: no coins for the noise when it stays at zero."""
+    lattice = HexagonalLattice(3, 2)  # stays at zero once in 37 draws
+    points = [
+        (Fraction(0), Fraction(0)),  # on the lattice, where the fractions are zero
+        (Fraction(1, 3), Fraction(1, 7)),
+        (Fraction(10**6), Fraction(-(10**6))),
+        (Fraction(1, 16), RISE / 8),
+    ]
+    outcomes, work = set(), set()
+    for point, seed in product(points, range(80)):
+        bits = Recited(seed)
+        outcomes.add(lattice.perturb(point, bits))
+        work.add(tuple(bits.sizes))
+    assert len(outcomes) > 60
+    assert len(work) == 1
+
+
+# -- grain ----------------------------------------------------------------------------------------
+
+
+@given(EPSILONS)
+def test_the_grain_is_the_power_of_two_nearest_to_half_of_one_over_epsilon(
+    epsilon: Fraction,
+) -> None:
+    lattice = HexagonalLattice.for_epsilon(epsilon)
+    target = 1 / (2 * lattice.epsilon * lattice.step)
+    nearest = min((abs(2**n - target), 2**n) for n in range(40))
+    assert lattice.grain == nearest[1]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_leaves_is_never_finer_than_the_grain(seed: int) -> None:
+    """Planted bug: a position finer than the public grid."""
+    lattice = HexagonalLattice.for_epsilon(TOWN)
+    i, j = lattice.perturb((Fraction(seed, 7), Fraction(seed, 3)), Recited(seed))
+    assert lattice.grain == 512
+    assert (i % 512, j % 512) == (0, 0)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_coarsening_moves_a_noisy_point_by_half_a_grain_at_most(seed: int) -> None:
+    """It is post-processing of the same draw: nothing else changes."""
+    lattice = HexagonalLattice.for_epsilon(TOWN)
+    point, bits = (Fraction(seed, 7), Fraction(seed, 3)), Recited(seed)
+    near, move = lattice._round(point, bits), lattice._draw(bits)
+    coarse = lattice.perturb(point, Recited(seed))
+    for start, by, left in zip(near, move, coarse, strict=True):
+        assert -256 <= start + by - left < 256
+
+
+# -- how far the noise reaches --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("q", [1, 2, 5, 20])
+def test_the_mean_distance_is_that_of_the_law(q: int) -> None:
+    """The sum over the lattice, cut off where less than 1e-9 is left."""
+    span, rise, r = range(-30 * q - 20, 30 * q + 21), float(RISE), q / (q + 1)
+    total = sum(
+        r ** steps(i, j) * hypot(i - j / 2, rise * j)
+        for i, j in product(span, repeat=2)
+        if steps(i, j) < span.stop
+    )
+    mean = total / (1 + 6 * q * (q + 1)) / 8
+    said = HexagonalLattice(3, q).mean_distance
+    assert mean * (1 - 1 / (20 * q**2)) <= said <= mean
+
+
+@pytest.mark.parametrize("epsilon", ["0.0693", "0.277", "1.386"])
+def test_the_mean_distance_is_about_two_over_epsilon(epsilon: str) -> None:
+    """2.106 of 1 / epsilon; noise of a whole circle would have 2, noise of two axes 2.296."""
+    mean = HexagonalLattice.for_epsilon(Fraction(epsilon)).mean_distance
+    assert mean * float(Fraction(epsilon)) == pytest.approx(2.106, rel=0.002)
+
+
+def test_drawn_noise_goes_as_far_as_its_mean_says() -> None:
+    lattice = HexagonalLattice.for_epsilon(TOWN)
+    here, bits = (Fraction(100), Fraction(100)), Recited(1)
+    away = 0.0
+    for _ in range(4000):
+        x, y = lattice.point(*lattice.perturb(here, bits))
+        away += hypot(float(x) - 100, float(y) - 100) / 4000
+    # Four standard errors; the coarsening adds about one percent.
+    assert away == pytest.approx(lattice.mean_distance, rel=0.05)
+
+
+def test_the_gauge_is_the_smallest_that_a_short_decimal_can_say() -> None:
+    assert (GAUGE - Fraction(1, 10000)) ** 2 < Fraction(901, 676) < GAUGE**2
+
+
+def test_a_position_of_a_country_takes_about_17_bits() -> None:
+    """Germany in its plane, counted: not 40 bits, which would be a serial number for life."""
+    lattice = HexagonalLattice.for_epsilon(TOWN)
+    width, height = GERMANY.kilometers(Position(55.1, 15.1))
+    step = lattice.step * lattice.grain
+    inside = 0
+    for j in range(int(height / (RISE * step)) + 1):
+        # Points of row j lie at (i - j / 2) steps, from west to east.
+        inside += math.floor(width / step + Fraction(j, 2)) - math.ceil(Fraction(j, 2)) + 1
+    assert 100_000 < inside < 200_000
+    assert log2(inside) == pytest.approx(17.2, abs=0.1)
