@@ -221,3 +221,28 @@ def test_a_server_takes_new_live_values_and_survives_sighup(
     assert values() == {True}
     served.send_signal(signal.SIGTERM)
     assert served.wait(PATIENCE) == 0
+
+
+STOPPED = """
+import os, signal
+from askew_server.cli.main import main
+from askew_server.collections import intake
+
+intake._plain = lambda _: os.kill(os.getpid(), signal.SIGTERM)
+main()
+"""
+
+
+def test_a_collection_that_is_stopped_leaves_no_model(tmp_path: Path) -> None:
+    """Planted bug: SIGTERM ends the process at once."""
+    file, out = tmp_path / "cafes.csv", tmp_path / "model"
+    file.write_text("name,latitude,longitude\nA,50,10\n")
+    command = ["collect", "--region", "47/5/55/16", "--out", str(out)]
+    done = subprocess.run(
+        [sys.executable, "-c", STOPPED, *command, "--collection", f"cafes={file}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, out.exists()) == (143, False), done.stderr
+    assert done.stderr.splitlines()[-1] == "stopped"
