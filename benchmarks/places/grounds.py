@@ -40,7 +40,7 @@ from askew.spaces.map import (
 )
 from askew_server.collections.model import Towns
 from askew_server.demo.places import CROWDING, GERMANY, LARGE, scattered
-from askew_server.retrieval.near import MetricIndex
+from askew_server.retrieval.near.index import MetricIndex
 from askew_server.taste.model.held_out import lattice_signals
 
 Array = NDArray[np.float64]

@@ -29,7 +29,9 @@ from askew.errors import ParameterError
 from askew.protocol.metric_card import MetricRuleKind
 from askew.protocol.signal import Signal
 from askew_server.collections.model import Towns
-from askew_server.retrieval.near import Density, Kinds, NearRule, near_rule_of, served_rule_of
+from askew_server.retrieval.near.answers import near_rule_of, served_rule_of
+from askew_server.retrieval.near.density import Density
+from askew_server.retrieval.near.rules import Kinds, NearRule
 from askew_server.taste.model.held_out import Estimate, mean_of, ratio_of
 
 

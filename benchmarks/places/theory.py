@@ -21,7 +21,8 @@ from askew.protocol.metric_card import MetricRuleKind
 from askew.protocol.signal import Signal
 from askew.retrieval.posterior import lattice_log_likelihood
 from askew.spaces.axes import Axis, AxisSpace
-from askew_server.retrieval.near import MetricIndex, near_rule_of
+from askew_server.retrieval.near.answers import near_rule_of
+from askew_server.retrieval.near.index import MetricIndex
 
 DISUTILITIES: Final[dict[str, Disutility]] = {
     "t": Identity(),

@@ -31,7 +31,7 @@ from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule, M
 from askew.protocol.signal import Query
 from askew.spaces.axes import Axis, AxisSpace
 from askew_server.demo.places import german_towns
-from askew_server.retrieval.near import near_rule_of
+from askew_server.retrieval.near.answers import near_rule_of
 
 SMALL = PlacesProtocol(
     items=(200,),

@@ -14,7 +14,9 @@ from askew.errors import NotFound
 from askew.protocol.metric_card import MetricRuleKind, PlaceSlate
 from askew.protocol.signal import Query
 from askew_server.collections.model import MetricModel, Towns
-from askew_server.retrieval.near import MetricAnswers, MetricIndex, near_rule_of, sampled
+from askew_server.retrieval.near import sampled
+from askew_server.retrieval.near.answers import MetricAnswers, near_rule_of
+from askew_server.retrieval.near.index import MetricIndex
 
 _PEOPLE = 256  # for whom the list for everybody is chosen: as many as `choice` adds up exactly
 

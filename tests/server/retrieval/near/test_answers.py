@@ -17,7 +17,7 @@ from askew.protocol.signal import Query
 from askew.spaces.map import MapNoise, MapSpace
 from askew_server.collections.columns import Numbers, Titles, Words
 from askew_server.collections.model import Collection, MetricModel, Towns
-from askew_server.retrieval.near import MetricAnswers
+from askew_server.retrieval.near.answers import MetricAnswers
 
 KIND = Attribute("kind", AttributeKind.CATEGORY)
 PRICE = Attribute("price", AttributeKind.NUMBER, live=True, unit="euro")

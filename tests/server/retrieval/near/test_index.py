@@ -9,7 +9,7 @@ from near_world import AREAS, BOTH, INLAND, ISLANDS, LINE, along_axes, great_cir
 from askew.errors import DimensionMismatch, OutOfRange
 from askew.spaces.axes import AxisSpace
 from askew.spaces.map import Area, MapSpace
-from askew_server.retrieval.near import MetricIndex
+from askew_server.retrieval.near.index import MetricIndex
 
 
 @pytest.mark.parametrize("area", AREAS, ids=lambda area: area.words)

@@ -30,8 +30,9 @@ from askew.spaces.map import MapNoise, MapSpace
 from askew.wire.places import places_to_bytes
 from askew.wire.queries import query_to_bytes
 from askew_server.collections.model import model_of
-from askew_server.retrieval.near import MetricAnswers, MetricIndex, served_rule_of
+from askew_server.retrieval.near.answers import MetricAnswers, served_rule_of
 from askew_server.retrieval.near.density import CACHED_LAWS, Laws
+from askew_server.retrieval.near.index import MetricIndex
 from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
 from askew_server.serving.call import Job
 from askew_server.serving.retrieval import RetrievalService

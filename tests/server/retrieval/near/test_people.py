@@ -14,9 +14,8 @@ from askew.noise.hexagonal import HexagonalLattice
 from askew.protocol.signal import Signal
 from askew.spaces.map import LEAST_COSINE, Area, MapNoise, MapSpace, MetricSpace
 from askew_server.collections.model import Towns
-from askew_server.retrieval.near import Density
 from askew_server.retrieval.near import density as density_module
-from askew_server.retrieval.near.density import FLOOR, SAMPLES, WIDE, ByDensity, ByNoise
+from askew_server.retrieval.near.density import FLOOR, SAMPLES, WIDE, ByDensity, ByNoise, Density
 from askew_server.retrieval.near.index import frame_of
 
 TOWN = Fraction(277, 1000)

@@ -14,9 +14,9 @@ from askew.protocol.metric_card import MetricRuleKind
 from askew.protocol.signal import Signal
 from askew.spaces.axes import AxisSpace
 from askew.spaces.map import Area, MapSpace, MetricSpace, Region
-from askew_server.retrieval.near import MetricIndex, near_rule_of, served_rule_of
+from askew_server.retrieval.near.answers import near_rule_of, served_rule_of
 from askew_server.retrieval.near.density import low_discrepancy
-from askew_server.retrieval.near.index import SpaceFrame, frame_of
+from askew_server.retrieval.near.index import MetricIndex, SpaceFrame, frame_of
 
 K, PEOPLE, LEVELS = 8, 128, 65535
 

@@ -33,16 +33,11 @@ from askew.protocol.signal import Signal
 from askew.spaces.axes import AxisSpace
 from askew.spaces.map import COSINE_PARTS, LEAST_COSINE, MapNoise, MapSpace, Region
 from askew_server.collections.model import Towns
-from askew_server.retrieval.near import (
-    Density,
-    Kinds,
-    MetricIndex,
-    near_rule_of,
-    sampled,
-    served_rule_of,
-)
-from askew_server.retrieval.near.density import ByDensity, ByNoise
-from askew_server.retrieval.near.index import frame_of
+from askew_server.retrieval.near import sampled
+from askew_server.retrieval.near.answers import near_rule_of, served_rule_of
+from askew_server.retrieval.near.density import ByDensity, ByNoise, Density
+from askew_server.retrieval.near.index import MetricIndex, frame_of
+from askew_server.retrieval.near.rules import Kinds
 from askew_server.retrieval.near.sampled import Objective, Sampled
 
 TOWN = Fraction(277, 1000)

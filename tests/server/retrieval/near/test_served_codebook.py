@@ -13,7 +13,7 @@ from askew.placement.problem import Disutility, Power, Saturating
 from askew.protocol.signal import Signal
 from askew.spaces.axes import AxisSpace
 from askew.spaces.map import Area, MapSpace, MetricSpace, Region
-from askew_server.retrieval.near import MetricIndex
+from askew_server.retrieval.near.index import MetricIndex
 from askew_server.retrieval.near.sampled import FEW, LEVELS, ServedCodebook
 
 TOWN = Fraction(277, 1000)
