@@ -22,11 +22,9 @@ of a window and m, whatever numbers a device sends. Source: systematic sampling;
 (points of low discrepancy from the generalized golden ratio).
 
 *What depends on a signal's law alone* is kept for the last laws that devices asked by. Devices
-choose epsilon and k, so this needs a limit, and whoever asks by ever new laws has everything made
-anew each time. `knows` tells beforehand, so that such a question is admitted as what it is. Whether
-a law was asked by before shows in the time of an answer. It tells which epsilon and k others chose,
-which are no secret, and nothing of where they are: the plane of a map's signal, which is that of
-somebody's country, belongs to no law.
+choose epsilon and k, so this needs a limit. Whether a law was asked by before shows in the time of
+an answer. It tells which epsilon and k others chose, which are no secret, and nothing of where they
+are: the plane of a map's signal, which is that of somebody's country, belongs to no law.
 """
 
 from __future__ import annotations
