@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from askew.catalog.catalog_file import PERIOD, Part, catalog_date_of
+from askew.errors import Unreachable
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Query, Signal
-from askew_client.demo.server import wait_until_healthy
 from askew_client.transport import grpc as grpc_transport
 from askew_client.transport.grpc import GrpcTransport
 from askew_server.demo.simulation import demo_model
@@ -221,13 +221,22 @@ async def test_output_that_goes_nowhere_ends_nothing(
         )
         try:
             async with GrpcTransport(f"127.0.0.1:{port}", PATIENCE) as network:
-                await wait_until_healthy(network.channel, patience=PATIENCE)
+                await healthy(network)
                 for _ in range(3):
                     process.send_signal(signal.SIGHUP)  # lines for nobody
                     assert await network.piece(catalog_date_of(today()), Part.WHOLE, 0)
         finally:
             process.terminate()
         assert await asyncio.wait_for(process.wait(), PATIENCE) == 0
+
+
+async def healthy(network: GrpcTransport) -> None:
+    """Wait until a server that is starting serves."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            with suppress(Unreachable):
+                return await network.check_health()
+            await asyncio.sleep(0.05)
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -21,12 +20,6 @@ if TYPE_CHECKING:
     from askew_client.views.quote import Cost, Quote
 
 
-_SECOND_SPACE = (
-    "This month has a signal for another feature space already, and a second one tells more about "
-    "you. Ask all the same?"
-)
-
-
 @click.command()
 @click.option(
     "--ratings",
@@ -42,11 +35,7 @@ _SECOND_SPACE = (
     options.consent,
     options.data,
     options.as_json,
-)
-@click.option(
-    "--second-space",
-    is_flag=True,
-    help="Yes to a signal for a second feature space within one month.",
+    options.second_space,
 )
 @click.option(
     "--unmatched",
@@ -122,9 +111,7 @@ async def _asked(
         quote = await device.titles.quote()
         for line in quote_lines(quote):
             click.echo(line, err=True)
-        if quote.second_space and not second_space and sys.stdin.isatty():
-            click.confirm(_SECOND_SPACE, abort=True, err=True)
-            second_space = True
+        second_space = options.agreed(quote, second_space=second_space)
         answer = await device.titles.ask(second_space=second_space, quoted=quote)
     return answer, device.profile.unmatched()
 

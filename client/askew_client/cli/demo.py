@@ -30,9 +30,9 @@ def demo(context: click.Context, k: int | None, level: str | None, draws: int) -
 
     from askew_client.demo.person import COUNTRY
     from askew_client.demo.play import play
-    from askew_client.demo.screen import WIDTH, NearScreen
+    from askew_client.demo.screen import WIDTH, DemoScreen
 
     config = options.load(context, near_k=k, level=level, region=COUNTRY)
     console = Console(highlight=False)
     console.width = min(console.width, WIDTH)
-    options.run(play(config.settings, draws, NearScreen(console)))
+    options.run(play(config.settings, draws, DemoScreen(console)))

@@ -36,7 +36,7 @@ _COMMANDS = (
 _MODULES = {"refresh": "catalog"}  # of a command that has another's; else each has its own
 
 
-class _Commands(click.Group):
+class _LazyCommands(click.Group):
     """A command's module is imported when the command is named, and nothing of the others."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -62,7 +62,8 @@ class _Commands(click.Group):
 
 
 @click.group(
-    cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80}
+    cls=_LazyCommands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )
 @click.version_option(__version__)
 @click.option(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -13,8 +12,6 @@ import click
 from askew_client.cli import options
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from askew.catalog.item import Attribute, Value
     from askew.protocol.metric_card import MetricCard
     from askew_client.near.preferences import Preferences
@@ -23,12 +20,6 @@ if TYPE_CHECKING:
     from askew_client.settings.config import Config
     from askew_client.views.answers import NearAnswer, NearResult
     from askew_client.views.quote import Quote
-
-_SECOND_SPACE = (
-    "This month has a signal for another space already, and a second one tells more about you. "
-    "Ask all the same?"
-)
-
 
 _NO_HOME = (
     "without --place a question is from home, and no place is called so; `askew place list` lists "
@@ -58,27 +49,19 @@ _NO_HOME = (
     options.epsilon,
     options.data,
     options.as_json,
-)
-@click.option(
-    "--second-space",
-    is_flag=True,
-    help="Yes to a signal for a second space within one month, on axes.",
+    options.second_space,
 )
 @click.pass_context
 def near(
     context: click.Context,
+    /,
     collection: str | None,
     name: str | None,
     unnamed: bool,
     preferences_file: Path | None,
-    server: str | None,
-    near_k: int | None,
-    region: str | None,
-    level: str | None,
-    epsilon: Fraction | None,
-    data: Path | None,
     as_json: bool,
     second_space: bool,
+    **flags: object,
 ) -> None:
     """Ask what COLLECTION of a server has near a place, and pick in private.
 
@@ -96,16 +79,8 @@ def near(
       askew near departures --unnamed --json < here.txt
     """
     if unnamed and collection is not None:
-        region = options.region_first(context, region)
-    config = options.load(
-        context,
-        server=server,
-        near_k=near_k,
-        region=region,
-        level=level,
-        epsilon=epsilon,
-        data=data,
-    )
+        flags["region"] = options.region_first(context, flags["region"])
+    config = options.load(context, **flags)
     if collection is None:
         _list(options.run(_card(config)), as_json=as_json)
         return
@@ -113,7 +88,6 @@ def near(
     if unnamed and name is not None:
         raise click.UsageError("--unnamed asks from a place without a name, not from --place")
     profile = options.open_profile(config.data)
-    given = {"level": level, "region": region, "epsilon": epsilon}
     spot: str | Spot = name or "home"
     if unnamed:
         spot = true = options.typed_place(config.settings.region)
@@ -122,7 +96,7 @@ def near(
         if name is None and "home" not in document.places:
             raise click.ClickException(_NO_HOME)
         true = document.place(name or "home").spot
-    _check_signal(true, given, named=not unnamed)
+    _check_signal(true, flags, named=not unnamed)
     options.note(f"asking {config.server} ...")
     found = options.run(
         _asked(config, profile, collection, spot, preferences, second_space=second_space)
@@ -156,9 +130,7 @@ async def _asked(  # what is asked, and from where
             click.echo(line, err=True)
         if quote.fresh and quote.terms.handle and not quote.terms.space_version:
             click.echo(device.places.allowance(), err=True)
-        if quote.second_space and not second_space and sys.stdin.isatty():
-            click.confirm(_SECOND_SPACE, abort=True, err=True)
-            second_space = True
+        second_space = options.agreed(quote, second_space=second_space)
         return await nearby.ask(
             collection, spot, preferences=preferences, second_space=second_space, quoted=quote
         )

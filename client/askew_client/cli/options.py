@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     from askew_client.profile.named_place import Spot
     from askew_client.profile.store import ProfileStore
     from askew_client.settings.config import Config
+    from askew_client.views.quote import Quote
 
+_SECOND_SPACE = (
+    "This month has a signal for another space already, and a second one tells more about you. "
+    "Ask all the same?"
+)
 _Command = TypeVar("_Command", bound=Callable[..., object])
 _Outcome = TypeVar("_Outcome")
 
@@ -56,7 +61,7 @@ class Consents(click.ParamType["str"]):
         return str(value)
 
 
-class Directory(click.Path):
+class DirectoryPath(click.Path):
     """A directory, which need not exist yet. Empty text is refused: it would mean "."."""
 
     def __init__(self) -> None:
@@ -111,8 +116,13 @@ consent = click.option(
 )
 data = click.option(
     "--data",
-    type=Directory(),
+    type=DirectoryPath(),
     help="Directory of the profile and the ledger.",
+)
+second_space = click.option(
+    "--second-space",
+    is_flag=True,
+    help="Yes to a signal for a second space within one month.",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -188,15 +198,23 @@ def typed_place(region: str) -> Spot:
         raise
 
 
-def region_first(context: click.Context, given: str | None) -> str | None:
+def region_first(context: click.Context, given: object) -> str | None:
     """The region that was given, or is asked for in a terminal where none is set: before a position
     is typed, which would be typed in vain.
     """
     if given or not sys.stdin.isatty() or load(context).settings.region:
-        return given
+        return None if given is None else str(given)
     prompt = "Region: a country such as DE, or S/W/N/E (none for values on axes)"
     typed: str = click.prompt(prompt, default="", show_default=False, err=True)
     return typed.strip() or None
+
+
+def agreed(quote: Quote, *, second_space: bool) -> bool:
+    """Whether the person said yes to a second space, or says so now in a terminal."""
+    if quote.second_space and not second_space and sys.stdin.isatty():
+        click.confirm(_SECOND_SPACE, abort=True, err=True)
+        return True
+    return second_space
 
 
 def keep_region(context: click.Context, region: str | None) -> None:

@@ -10,8 +10,8 @@ from askew.noise.randomness import SystemBits
 from askew_client.catalog.cache import CatalogCache
 from askew_client.demo.measured import COLLECTION, Comparison, MeasuredDevice
 from askew_client.demo.person import HOME, PLACE, PREFERENCES
-from askew_client.demo.screen import NearScreen
-from askew_client.demo.server import Rehearsal, demo_server, rehearsal, wait_until_healthy
+from askew_client.demo.screen import DemoScreen
+from askew_client.demo.server import Rehearsal, demo_server, rehearsal
 from askew_client.device.device import Device
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.paths import places
@@ -39,7 +39,7 @@ class TappedTransport(GrpcTransport):
         return await super().call(method, request)
 
 
-async def play(settings: ClientSettings, draws: int, screen: NearScreen) -> None:
+async def play(settings: ClientSettings, draws: int, screen: DemoScreen) -> None:
     """Play the exchange. Leaves nothing behind: neither a process nor a file."""
     end_in_order_on(signal.SIGINT, signal.SIGTERM)
     screen.opening()
@@ -50,7 +50,7 @@ async def play(settings: ClientSettings, draws: int, screen: NearScreen) -> None
         ):
             network = TappedTransport(address, settings.timeout)
             async with network:
-                await wait_until_healthy(network.channel)
+                await network.check_health()
             screen.listening(address)
             device = _device(directory, settings, network)
             card = await device.nearby.connect()
@@ -75,7 +75,7 @@ def _device(directory: str, settings: ClientSettings, network: TappedTransport) 
 
 
 async def _ask(
-    device: Device, network: TappedTransport, measured: MeasuredDevice, screen: NearScreen
+    device: Device, network: TappedTransport, measured: MeasuredDevice, screen: DemoScreen
 ) -> NearAnswer:
     place = device.places.add(PLACE, HOME)
     answer = await device.nearby.ask(COLLECTION, PLACE, preferences=PREFERENCES)
@@ -84,7 +84,7 @@ async def _ask(
 
 
 async def _ask_again(
-    device: Device, network: TappedTransport, answer: NearAnswer, screen: NearScreen
+    device: Device, network: TappedTransport, answer: NearAnswer, screen: DemoScreen
 ) -> None:
     """The same question without preferences, and one about another collection."""
     again = await device.nearby.ask(COLLECTION, PLACE)
@@ -96,7 +96,7 @@ async def _ask_again(
 
 
 async def _measure(
-    device: MeasuredDevice, others: Rehearsal, draws: int, screen: NearScreen
+    device: MeasuredDevice, others: Rehearsal, draws: int, screen: DemoScreen
 ) -> Comparison:
     comparison = await device.comparison(others)
     with screen.progress(draws) as step:

@@ -22,54 +22,24 @@ from askew_client.views.quote import Cost, at_most
 WIDTH = 80
 
 
-class Page:
-    """Writes to a console. Whatever came from a server is text, never markup."""
+_LISTED = 8  # results in the table; the map has all
+_COLUMNS, _ROWS = 76, 20
+
+
+class DemoScreen:
+    """The steps of the demo. Whatever came from a server is text, never markup."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
 
-    def _heading(self, text: str) -> None:
-        self._console.print()
-        self._console.print(Text(text, "bold"))
-
-    def _say(self, *lines: str) -> None:
-        for line in lines:
-            self._console.print(Text(line))
-
-    def _starting(self, title: str) -> None:
-        self._heading(title)
+    def opening(self) -> None:
+        """Say what is about to happen."""
+        self._heading("Askew: what is near me that I would like, without saying where I am")
         self._say("Starting askew-server as a separate process ...")
 
     def listening(self, address: str) -> None:
         """Who answers."""
         self._say(f"It listens on {address} and is healthy.")
-
-    @contextmanager
-    def progress(self, total: int) -> Iterator[Callable[[], None]]:
-        """A progress bar over draws of the noise; gone when done."""
-        self._heading("4  How good is the pick?")
-        columns = (TextColumn("  {task.description}"), BarColumn(30), MofNCompleteColumn())
-        with Progress(*columns, console=self._console, transient=True) as bar:
-            task = bar.add_task("drawing the noise again", total=total)
-            yield lambda: bar.advance(task)
-
-
-def table(between: int = 5) -> Table:
-    """A table without lines, whose columns stand so far apart."""
-    padding = (0, between - between // 2, 0, between // 2)
-    return Table(box=None, pad_edge=False, header_style="dim", padding=padding)
-
-
-_LISTED = 8  # results in the table; the map has all
-_COLUMNS, _ROWS = 76, 20
-
-
-class NearScreen(Page):
-    """The steps of the demo with places."""
-
-    def opening(self) -> None:
-        """Say what is about to happen."""
-        self._starting("Askew: what is near me that I would like, without saying where I am")
 
     def person(self, card: MetricCard) -> None:
         """Who asks whom, and for what."""
@@ -101,7 +71,7 @@ class NearScreen(Page):
     def answer(self, answer: NearAnswer, noise: MapNoise) -> None:
         """What came back, ranked in private, and where it lies."""
         self._heading(f"3  The {answer.k} results that came back, ranked on the device")
-        rows = table(2)
+        rows = _table(2)
         for name in ("", "", "km", "kind", "EUR", "title", ""):
             rows.add_column(name, justify="right" if name in {"km", "EUR"} else "left")
         for each in answer.results[:_LISTED]:
@@ -113,6 +83,15 @@ class NearScreen(Page):
             self._say("  No result passes the filter. The device says so, and does not ask again.")
         self._map(answer, noise)
 
+    @contextmanager
+    def progress(self, total: int) -> Iterator[Callable[[], None]]:
+        """A progress bar over draws of the noise; gone when done."""
+        self._heading("4  How good is the pick?")
+        columns = (TextColumn("  {task.description}"), BarColumn(30), MofNCompleteColumn())
+        with Progress(*columns, console=self._console, transient=True) as bar:
+            task = bar.add_task("drawing the noise again", total=total)
+            yield lambda: bar.advance(task)
+
     def quality(self, comparison: Comparison, k: int, draws: int) -> None:
         """The pick beside what no privacy, other answers and no question would have given."""
         self._say(
@@ -122,7 +101,7 @@ class NearScreen(Page):
             "           counting as the km that it is worth",
             "  no pick: how often no result passes the filter",
         )
-        rows = table(4)
+        rows = _table(4)
         for name in ("", "nearest", "pick", "no pick"):
             rows.add_column(name, justify="right" if name else "left")
         for label, way, style in (
@@ -162,6 +141,14 @@ class NearScreen(Page):
             "The server has stopped. Home, preferences, ranking and pick never left the device."
         )
 
+    def _heading(self, text: str) -> None:
+        self._console.print()
+        self._console.print(Text(text, "bold"))
+
+    def _say(self, *lines: str) -> None:
+        for line in lines:
+            self._console.print(Text(line))
+
     def _map(self, answer: NearAnswer, noise: MapNoise) -> None:
         scene = Scene(
             you=HOME,
@@ -178,6 +165,12 @@ class NearScreen(Page):
         said = legend(scene)
         for at in range(0, len(said), 3):
             self._say("  " + "   ".join(said[at : at + 3]))
+
+
+def _table(between: int) -> Table:
+    """A table without lines, whose columns stand so far apart."""
+    padding = (0, between - between // 2, 0, between // 2)
+    return Table(box=None, pad_edge=False, header_style="dim", padding=padding)
 
 
 def _row(each: NearResult) -> tuple[str | Text, ...]:

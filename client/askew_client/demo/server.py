@@ -14,16 +14,11 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Literal
 
-import grpc
-import grpc.aio
-from grpc_health.v1 import health_pb2, health_pb2_grpc
-
-from askew.errors import ServerFailed, Unreachable
+from askew.errors import ServerFailed
 from askew.protocol.metric_card import MetricCard, PlaceSlate
 from askew.protocol.signal import Query
 from askew.wire.places import places_from_bytes
 from askew.wire.queries import query_to_bytes
-from askew.wire.status import why_unreachable
 
 _SERVER = ("-m", "askew_server")
 _PATIENCE = 30.0  # seconds; training takes one on a slow machine
@@ -57,30 +52,6 @@ async def server_process(*words: str) -> AsyncIterator[Process]:
         yield process
     finally:
         await _stop(process)
-
-
-async def wait_until_healthy(channel: grpc.aio.Channel, patience: float = _PATIENCE) -> None:
-    """Return when the server's health check says that it serves. Raises Unreachable."""
-    stub = health_pb2_grpc.HealthStub(channel)
-    try:
-        reply = await stub.Check(
-            health_pb2.HealthCheckRequest(), timeout=patience, wait_for_ready=True
-        )
-    except grpc.aio.AioRpcError:
-        why = await _reason(stub)
-        text = "the server did not pass its health check"
-        raise Unreachable(f"{text}: {why}" if why else text) from None
-    if reply.status != health_pb2.HealthCheckResponse.SERVING:
-        raise Unreachable("the server is up but does not serve")
-
-
-async def _reason(stub: health_pb2_grpc.HealthStub) -> str | None:
-    """What is wrong with the connection: only a call that does not wait for it is told."""
-    try:
-        await stub.Check(health_pb2.HealthCheckRequest(), timeout=1)
-    except grpc.aio.AioRpcError as error:
-        return why_unreachable(error.details() or "")
-    return None
 
 
 async def _address(process: Process) -> str:

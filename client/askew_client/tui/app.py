@@ -30,10 +30,10 @@ from askew_client.tui.desk import (
     BudgetRead,
     Connected,
     Done,
+    EditRefused,
     Opened,
     ProfileRead,
     ProfileView,
-    Refused,
     outcome_of,
 )
 from askew_client.tui.keeping import keep_theme
@@ -175,7 +175,7 @@ class AskewApp(App[AskewError | OSError]):
         """
         outcome = await self.on_device(act)
         if isinstance(outcome, Problem):
-            self.post_message(Refused(outcome))
+            self.post_message(EditRefused(outcome))
         elif text := outcome if isinstance(outcome, str) else said:
             self.post_message(Done(text))
         await self._bring_profile()
@@ -203,7 +203,7 @@ class AskewApp(App[AskewError | OSError]):
 
     async def _bring_profile(self) -> None:
         view = await self.on_device(ProfileView.of)
-        self.post_message(Refused(view) if isinstance(view, Problem) else ProfileRead(view))
+        self.post_message(EditRefused(view) if isinstance(view, Problem) else ProfileRead(view))
 
     # Messages
 
@@ -239,7 +239,7 @@ class AskewApp(App[AskewError | OSError]):
         """Keep the ledger where the screens watch it."""
         self.budget = message.outcome
 
-    def on_refused(self, message: Refused) -> None:
+    def on_edit_refused(self, message: EditRefused) -> None:
         """Say why, calmly."""
         text = f"{message.problem.text}. {message.problem.hint}"
         self.notify(text, title=message.problem.trouble.value, severity="warning", markup=False)

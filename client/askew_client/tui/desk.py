@@ -96,7 +96,7 @@ class BudgetRead(Message):
 
 
 @dataclass(repr=False)
-class Refused(Message):
+class EditRefused(Message):
     """Something on the device was refused, such as an edit of the profile."""
 
     problem: Problem
@@ -170,9 +170,6 @@ class Desk(Protocol):
     def budget(self) -> Budget | Problem | None:
         """The ledger as it was read last."""
 
-    def connect(self) -> object:
-        """Ask the server who it is."""
-
     def edit(self, act: Callable[[Device], object], said: str = "") -> object:
         """Change something on the device, and say so."""
 
@@ -190,12 +187,3 @@ class Desk(Protocol):
 
     def use_theme(self, *, dark: bool) -> None:
         """One of the two themes, from now on."""
-
-    def action_go(self, mode: str) -> None:
-        """Show another screen."""
-
-    def action_flip_theme(self) -> None:
-        """Light becomes dark, and dark becomes light."""
-
-    async def action_quit(self) -> None:
-        """Leave."""

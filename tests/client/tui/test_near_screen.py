@@ -33,7 +33,7 @@ from askew_client.tui.screens.near_work import (
 )
 from askew_client.tui.screens.place import position_typed, words_of
 from askew_client.tui.simulation import simulated_places
-from askew_client.tui.widgets.controls import Choice
+from askew_client.tui.widgets.controls import NameChoice
 from askew_client.tui.widgets.place_map import PlaceMap, PlacePicker
 from askew_client.tui.widgets.results import NearList
 from askew_client.views.answers import NearAnswer
@@ -423,7 +423,7 @@ async def test_a_place_is_added_at_the_price_that_stands_beside_it_and_at_no_oth
         screen.query_one("#position", Input).value = "48.1, 11.6"
         await person.settled()
         await person.click("#keep")
-        assert person.app.screen.query_one("#place", Choice).name_chosen == "second"
+        assert person.app.screen.query_one("#place", NameChoice).name_chosen == "second"
 
 
 async def test_what_went_wrong_on_a_screen_is_not_its_headline_for_ever(at_home: Near) -> None:

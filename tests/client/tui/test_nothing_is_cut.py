@@ -16,7 +16,7 @@ from askew_client.settings.settings import ClientSettings
 from askew_client.tui.app import AskewApp
 from askew_client.tui.screens.frame import TABS
 from askew_client.tui.simulation import simulated_device
-from askew_client.tui.widgets.header import Window
+from askew_client.tui.widgets.header import ScrollPart
 from askew_client.tui.widgets.results import ResultList
 from askew_client.tui.widgets.title_list import TitleList
 
@@ -47,7 +47,7 @@ async def test_the_screens_of_the_demo_show_all_that_they_say(demo: Person) -> N
     """Planted bug: a row more than fits, such as a price below the fold."""
     for key in ("f2", "f3", "a", "f5", "f6"):
         await demo.press(key)
-        hidden = [each.id for each in demo.app.screen.query(Window) if each.max_scroll_y]
+        hidden = [each.id for each in demo.app.screen.query(ScrollPart) if each.max_scroll_y]
         assert hidden == [], demo.sees()
         assert "…" not in demo.sees().replace("F2 … F7", ""), demo.sees()
         if key == "f3":

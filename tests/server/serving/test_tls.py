@@ -22,7 +22,6 @@ from cryptography import x509
 from askew.catalog.catalog_file import FIRST, Part
 from askew.errors import AccessError, ParameterError, Unreachable
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew_client.demo.server import wait_until_healthy
 from askew_client.transport import grpc as grpc_transport
 from askew_client.transport.grpc import GrpcTransport
 from askew_server.serving import certificates
@@ -144,19 +143,6 @@ async def test_a_certificate_out_of_its_time_is_refused_in_one_line(
         GrpcTransport(where, PATIENCE, str(tmp_path / "other.pem")) as network,
     ):
         assert await one_line_of(piece_of(network)) == f"no connection to {where}: {reason}"
-
-
-async def test_a_health_check_says_why_there_is_no_connection(
-    issuer: Issuer, authority: Path, made: MakeFiles
-) -> None:
-    """Planted bug: that it was not passed, after waiting for a connection that cannot come."""
-    async with (
-        serving(made(issuer, ("example.org",))) as where,
-        GrpcTransport(where, PATIENCE, str(authority)) as network,
-    ):
-        assert await one_line_of(wait_until_healthy(network.channel, patience=0.2)) == (
-            "the server did not pass its health check: its certificate is for another host"
-        )
 
 
 async def test_who_speaks_plain_text_to_tls_is_told_so(issuer: Issuer, made: MakeFiles) -> None:

@@ -17,12 +17,12 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Button, Static
 
-from askew_client.tui.desk import Answered, Quoted, Refused, outcome_of
+from askew_client.tui.desk import Answered, EditRefused, Quoted, outcome_of
 from askew_client.tui.keeping import give_consent
 from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
 from askew_client.tui.widgets.bars import SENT, TRUE, NumberLines, short_number
-from askew_client.tui.widgets.header import Notice, Window
+from askew_client.tui.widgets.header import Notice, ScrollPart
 from askew_client.tui.widgets.heat_map import HeatMap, Mark, axes_words
 from askew_client.tui.widgets.results import ResultList
 from askew_client.views.answers import Answer, Connection, Departure, NoisePicture
@@ -72,7 +72,7 @@ class AskScreen(FrameScreen):
     def body(self) -> ComposeResult:
         """What leaves on the left, what comes of it on the right."""
         with Horizontal(id="asking"):
-            with Window(id="leaving"):
+            with ScrollPart(id="leaving"):
                 yield Static("What leaves", classes="heading")
                 yield Static(WHAT_LEAVES, id="before", markup=False)
                 yield Static("", id="price", markup=False)
@@ -83,7 +83,7 @@ class AskScreen(FrameScreen):
             with Vertical(id="arriving"):
                 yield Static("What comes back", classes="heading")
                 yield Static("", id="flow", markup=False)
-                with Window(id="results-window"):
+                with ScrollPart(id="results-window"):
                     yield Static("", id="mode", markup=False)
                     yield ResultList()
                 yield Static("", id="pick", markup=False)
@@ -150,7 +150,7 @@ class AskScreen(FrameScreen):
         """Keep a consent to what the server proposes, and bring what a question would cost then."""
         kept = await self.desk.on_device(partial(give_consent, self.desk.file, given=given))
         if isinstance(kept, Problem):
-            self.post_message(Refused(kept))
+            self.post_message(EditRefused(kept))
         self.quote()
 
     # Messages and keys

@@ -14,7 +14,7 @@ from textual.widgets import OptionList, Static
 from askew_client.tui.desk import HistoryRead
 from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
-from askew_client.tui.widgets.header import Notice, Window
+from askew_client.tui.widgets.header import Notice, ScrollPart
 from askew_client.views.answers import PastAnswer
 from askew_client.views.problems import Problem
 
@@ -42,7 +42,7 @@ class HistoryScreen(FrameScreen):
         """Two columns."""
         with Horizontal(id="history"):
             yield OptionList(id="answers", markup=False)
-            with Window(id="past"):
+            with ScrollPart(id="past"):
                 yield Static("", id="past-answer", markup=False)
 
     def on_mount(self) -> None:

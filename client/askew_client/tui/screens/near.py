@@ -19,12 +19,12 @@ from askew.spaces.map import Position
 from askew_client.near.preferences import EXAMPLE, preferences_of
 from askew_client.settings.regions import named_towns
 from askew_client.settings.settings import LEVELS
-from askew_client.tui.desk import Refused, outcome_of
+from askew_client.tui.desk import EditRefused, outcome_of
 from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
 from askew_client.tui.screens.place import PlaceScreen
-from askew_client.tui.widgets.controls import Choice, Slider
-from askew_client.tui.widgets.header import Notice, Window
+from askew_client.tui.widgets.controls import NameChoice, Slider
+from askew_client.tui.widgets.header import Notice, ScrollPart
 from askew_client.tui.widgets.place_map import PlaceMap
 from askew_client.tui.widgets.results import NearList, distance
 from askew_client.views.answers import Connection, NearAnswer, PlaceView
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 
 
 from askew_client.tui.screens.near_work import (
-    Kept,
     Looked,
     Ordered,
     Outlook,
     PlaceDraft,
+    PlaceKept,
     PlacesRead,
     Priced,
     Ranked,
@@ -120,10 +120,10 @@ class NearScreen(FrameScreen):
             with Vertical(id="ground"):
                 yield PlaceMap()
                 yield Static("", id="legend", markup=False)
-            with Window(id="side"):
-                yield Choice("place       ", id="place")
-                yield Choice("collection  ", id="collection")
-                yield Choice("level       ", tuple(LEVELS), id="level")
+            with ScrollPart(id="side"):
+                yield NameChoice("place       ", id="place")
+                yield NameChoice("collection  ", id="collection")
+                yield NameChoice("level       ", tuple(LEVELS), id="level")
                 yield Slider("k ", SIZES, Fraction(20), id="size")
                 yield Input(placeholder=EXAMPLE, id="preferences")
                 yield Static("", id="pick", markup=False)
@@ -141,7 +141,7 @@ class NearScreen(FrameScreen):
     @property
     def place(self) -> PlaceView | None:
         """The chosen place, if there is one."""
-        name = self.query_one("#place", Choice).name_chosen
+        name = self.query_one("#place", NameChoice).name_chosen
         return next((each for each in self.places if each.name == name), None)
 
     # Workers
@@ -200,7 +200,7 @@ class NearScreen(FrameScreen):
         """Add, move or forget a place, or use other settings, and say so. name: of a place that is
         drawn.
         """
-        self.post_message(Kept(await self.desk.on_device(act), name))
+        self.post_message(PlaceKept(await self.desk.on_device(act), name))
 
     # Messages
 
@@ -213,7 +213,7 @@ class NearScreen(FrameScreen):
         device = self.desk.device
         if device is None or not self.is_current:
             return
-        self.query_one("#level", Choice).offer(tuple(LEVELS), device.settings.level)
+        self.query_one("#level", NameChoice).offer(tuple(LEVELS), device.settings.level)
         self.query_one("#size", Slider).set_value(Fraction(device.settings.near_k))
         self.read()
         if device.nearby.card is None:
@@ -229,7 +229,7 @@ class NearScreen(FrameScreen):
         """A catalog is no matter here, but a new try to connect is one for this screen too."""
         self.catch_up()
 
-    def on_met(self, message: ReceivedItems) -> None:
+    def on_collections_read(self, message: ReceivedItems) -> None:
         """Offer the collections."""
         if isinstance(message.outcome, Problem):
             self.query_one(Notice).tell(message.outcome)
@@ -238,7 +238,7 @@ class NearScreen(FrameScreen):
             self._offer(message.outcome)
 
     def _offer(self, collections: Sequence[CollectionCard]) -> None:
-        self.query_one("#collection", Choice).offer([each.name for each in collections])
+        self.query_one("#collection", NameChoice).offer([each.name for each in collections])
 
     def on_places_read(self, message: PlacesRead) -> None:
         """Offer the places, and look at the chosen one."""
@@ -246,7 +246,7 @@ class NearScreen(FrameScreen):
             self.query_one(Notice).tell(message.outcome)
             return
         self.places = message.outcome
-        self.query_one("#place", Choice).offer([each.name for each in self.places])
+        self.query_one("#place", NameChoice).offer([each.name for each in self.places])
         if not self.places:
             self.show_scene(Scene(towns=named_towns()), NO_PLACE)
         elif self.ranked is None:
@@ -277,7 +277,7 @@ class NearScreen(FrameScreen):
                 self.say(said + answered_words(answer))
         self.desk.read_budget()
 
-    def on_choice_moved(self, message: Choice.Moved) -> None:
+    def on_name_choice_moved(self, message: NameChoice.Moved) -> None:
         """Another place or level is looked at; another collection waits for a question."""
         if message.choice.id != "collection":
             self._look(what_if=message.choice.id == "level")
@@ -300,7 +300,7 @@ class NearScreen(FrameScreen):
         """Open the dialog, which says what it will cost."""
         device = self.desk.device
         if isinstance(message.outcome, Problem):
-            self.post_message(Refused(message.outcome))
+            self.post_message(EditRefused(message.outcome))
         elif device is not None:
             moved = self.place if message.moves else None
             dialog = PlaceScreen(
@@ -312,15 +312,15 @@ class NearScreen(FrameScreen):
             )
             self.app.push_screen(dialog, partial(self._keep, moves=message.moves))
 
-    def on_kept(self, message: Kept) -> None:
+    def on_place_kept(self, message: PlaceKept) -> None:
         """Places or settings are others now."""
         if isinstance(message.outcome, Problem):
-            self.post_message(Refused(message.outcome))
+            self.post_message(EditRefused(message.outcome))
         else:
             self.notify(message.outcome, markup=False)
             self.show_answer(None)
             if message.name:  # what was named is what one asks from next
-                self.query_one("#place", Choice).offer([message.name], message.name)
+                self.query_one("#place", NameChoice).offer([message.name], message.name)
         self.catch_up()
         self.desk.read_budget()
 
@@ -330,7 +330,7 @@ class NearScreen(FrameScreen):
         """Ask from the chosen place, for the settings' number of results."""
         device, preferences = self.desk.device, self._preferences()
         place = self.place
-        collection = self.query_one("#collection", Choice).name_chosen
+        collection = self.query_one("#collection", NameChoice).name_chosen
         if device is None or place is None or collection is None or preferences is None:
             self.say("add a place first: n" if place is None else "no collection to ask yet")
             return
@@ -414,7 +414,7 @@ class NearScreen(FrameScreen):
             self.look(self.place.name, level, k, what_if=what_if)
 
     def _chosen(self) -> tuple[str, int]:
-        level = self.query_one("#level", Choice).name_chosen
+        level = self.query_one("#level", NameChoice).name_chosen
         return str(level), int(self.query_one("#size", Slider).value)
 
     def _preferences(self) -> Preferences | None:
@@ -422,7 +422,7 @@ class NearScreen(FrameScreen):
         try:
             return preferences_of(self.query_one("#preferences", Input).value)
         except AskewError as error:
-            self.post_message(Refused(problem_of(error)))
+            self.post_message(EditRefused(problem_of(error)))
             return None
 
     def commands(self) -> Iterable[SystemCommand]:

@@ -223,7 +223,7 @@ class Priced(Message):
 
 
 @dataclass(repr=False)
-class Kept(Message):
+class PlaceKept(Message):
     """A place was drawn and kept, moved or forgotten; text says which, without a private value.
     name: of the place to look at from now on, or "".
     """

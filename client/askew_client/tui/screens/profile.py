@@ -14,11 +14,11 @@ from textual.containers import Horizontal, Vertical
 from textual.events import Key
 from textual.widgets import Input, Static
 
-from askew_client.tui.desk import Found, ProfileView, Refused
+from askew_client.tui.desk import EditRefused, Found, ProfileView
 from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen, typed
 from askew_client.tui.widgets.bars import ProfileBars
-from askew_client.tui.widgets.header import Window
+from askew_client.tui.widgets.header import ScrollPart
 from askew_client.tui.widgets.title_list import STARS, SearchField, Stars, TitleList
 from askew_client.views.answers import Connection, Match, Rated
 from askew_client.views.problems import Problem
@@ -193,7 +193,7 @@ class ProfileScreen(FrameScreen):
                 )
                 yield Static("", id="listed", markup=False)
                 yield TitleList(id="titles")
-            with Window(id="person"):
+            with ScrollPart(id="person"):
                 yield Static("Your profile", classes="heading")
                 yield ProfileBars()
                 yield Static("", id="summary", markup=False)
@@ -212,7 +212,7 @@ class ProfileScreen(FrameScreen):
         outcome = await self.desk.on_device(
             lambda device: found_titles(device, text, only_rated=only_rated)
         )
-        self.post_message(Refused(outcome) if isinstance(outcome, Problem) else Found(outcome))
+        self.post_message(EditRefused(outcome) if isinstance(outcome, Problem) else Found(outcome))
 
     # Messages
 

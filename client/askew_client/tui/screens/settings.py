@@ -16,12 +16,12 @@ from textual.widgets import Button, Input, Label, Static
 
 from askew_client.device.budget import Budget
 from askew_client.settings.consent import Consent, consents_of
-from askew_client.tui.desk import ProfileView, Refused
+from askew_client.tui.desk import EditRefused, ProfileView
 from askew_client.tui.keeping import raised_cap, use_settings, withdraw_consent
 from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
 from askew_client.tui.widgets.bars import short_number
-from askew_client.tui.widgets.header import Window
+from askew_client.tui.widgets.header import ScrollPart
 from askew_client.views.problems import Problem
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class SettingsScreen(FrameScreen):
 
     def body(self) -> ComposeResult:
         """Parts side by side where there is room."""
-        with Window(id="form"), Grid(id="parts"):
+        with ScrollPart(id="form"), Grid(id="parts"):
             yield from _part(
                 "How the device asks",
                 _field("mode (auto, local ...)", "mode"),
@@ -170,7 +170,7 @@ class SettingsScreen(FrameScreen):
         file = self.desk.file
         raised = await self.desk.on_device(partial(raised_cap, file, typed=typed))
         if isinstance(raised, Problem):
-            self.post_message(Refused(raised))
+            self.post_message(EditRefused(raised))
         elif raised:
             question = raise_cap(*raised, kept=file is not None)
             self.app.push_screen(ConfirmScreen(question, "Raise"), partial(self._use_if, typed))
@@ -202,7 +202,7 @@ class SettingsScreen(FrameScreen):
         act = partial(withdraw_consent, self.desk.file, consent=consent)
         outcome = await self.desk.on_device(act)
         if isinstance(outcome, Problem):
-            self.post_message(Refused(outcome))
+            self.post_message(EditRefused(outcome))
         else:
             self.notify(outcome, markup=False)
         self._show_settings(self.desk.device)
@@ -269,4 +269,4 @@ def at_rest(lock: str | None) -> str:
     return {
         "passphrase": "Encrypted with your passphrase.",
         "keyring": "Encrypted with a key in the system's keyring.",
-    }.get(lock, "Kept in the clear, in a file that only you can read.")
+    }.get(lock, "PlaceKept in the clear, in a file that only you can read.")

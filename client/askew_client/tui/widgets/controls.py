@@ -18,7 +18,7 @@ from askew_client.tui.widgets.plain_text import fitted
 _ARROWS = 4  # cells
 
 
-class Choice(Widget, can_focus=True):
+class NameChoice(Widget, can_focus=True):
     """A label and the name that is chosen. Names may come from outside: text, never markup."""
 
     COMPONENT_CLASSES = {"choice--label", "choice--name", "choice--arrow"}
@@ -32,12 +32,12 @@ class Choice(Widget, can_focus=True):
     class Moved(Message):
         """Another name was chosen."""
 
-        def __init__(self, choice: Choice) -> None:
+        def __init__(self, choice: NameChoice) -> None:
             super().__init__()
             self.choice = choice
 
         @property
-        def control(self) -> Choice:
+        def control(self) -> NameChoice:
             """The choice, for selectors of handlers."""
             return self.choice
 
@@ -56,7 +56,7 @@ class Choice(Widget, can_focus=True):
         wanted = chosen or self.name_chosen
         self.names = tuple(names)
         at = self.names.index(wanted) if wanted in self.names else 0
-        self.set_reactive(Choice.at, at)
+        self.set_reactive(NameChoice.at, at)
         self.refresh()
 
     def validate_at(self, at: int) -> int:

@@ -144,7 +144,7 @@ def _sentence(text: str) -> str:
     return _capital(text) if text.endswith((".", "!", "?")) else f"{_capital(text)}."
 
 
-class Window(VerticalScroll):
+class ScrollPart(VerticalScroll):
     """Tab reaches it, and arrows scroll it, while there is more than it shows."""
 
     def allow_focus(self) -> bool:
