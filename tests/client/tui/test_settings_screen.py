@@ -198,7 +198,7 @@ async def test_the_profile_is_encrypted_and_its_passphrase_is_asked_for(rated: D
     passphrase = "open it gently"
     async with rated.opened() as person:
         await person.press("f6")
-        person.reads("PlaceKept in the clear")
+        person.reads("Kept in the clear")
         await fill(person, "passphrase", passphrase)
         await fill(person, "again", passphrase)
         assert passphrase not in person.sees()
@@ -215,7 +215,7 @@ async def test_the_profile_is_encrypted_and_its_passphrase_is_asked_for(rated: D
         person.reads("3 titles rated")
         await person.press("f6")
         await person.click("#decrypt")
-        person.reads("PlaceKept in the clear")
+        person.reads("Kept in the clear")
 
 
 async def test_two_passphrases_that_differ_encrypt_nothing(rated: DeviceWorld) -> None:

@@ -269,4 +269,4 @@ def at_rest(lock: str | None) -> str:
     return {
         "passphrase": "Encrypted with your passphrase.",
         "keyring": "Encrypted with a key in the system's keyring.",
-    }.get(lock, "PlaceKept in the clear, in a file that only you can read.")
+    }.get(lock, "Kept in the clear, in a file that only you can read.")
