@@ -188,9 +188,9 @@ def test_in_a_terminal_a_second_space_is_asked_about_and_no_sends_nothing(
         asked.append(text)
         raise click.Abort
 
-    monkeypatch.setattr("askew_client.cli.ask.click.confirm", no)
-    terminal = SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True))
-    monkeypatch.setattr("askew_client.cli.ask.sys", terminal)
+    monkeypatch.setattr("askew_client.cli.options.click.confirm", no)
+    terminal = SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True), stderr=sys.stderr)
+    monkeypatch.setattr("askew_client.cli.options.sys", terminal)
     command = ("ask", "--ratings", "-", "--server", demo_address, "--data", data)
     assert askew(*command, stdin=RATINGS).code == 130
     assert ["a second one tells more about you" in text for text in asked] == [True]
