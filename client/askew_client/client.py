@@ -19,8 +19,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
-from askew.address import host_of
 from askew.errors import ParameterError
+from askew.settings import host_of
 from askew_client.device.device import Device
 from askew_client.near.places import PlaceService
 from askew_client.near.preferences import NO_PREFERENCES, Preferences

@@ -5,11 +5,13 @@
 Each command has a table of settings. Everything else about them is here: kinds and ranges, the
 precedence, TOML, and messages. A value is checked by the same rule whatever its source, and a
 message names the setting, the source, what is accepted and what was given. Text is read as the
-number or the word that it spells, since flags and variables are text.
+number or the word that it spells, since flags and variables are text. `host_of` reads where a
+server is, as people write it: host:port.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -309,3 +311,25 @@ def _unknown(name: str, known: Iterable[str], source: str) -> str:
     elsewhere = [each for each in known if each.rpartition(".")[2] == own]
     advice = f" (perhaps {elsewhere[0]})" if elsewhere else maybe(name, known)
     return f"{shown(name)} is no setting{f' ({source})' if source else ''}{advice}"
+
+
+def host_of(server: str) -> str:
+    """The host of "host:port". Raises ParameterError for anything else."""
+    host, colon, port = server.rpartition(":") if isinstance(server, str) else ("", "", "")
+    if not (
+        colon
+        and host
+        and "/" not in host
+        and re.fullmatch("[0-9]{1,5}", port)
+        and 0 < int(port) < 65536
+    ):
+        raise ParameterError("server", server, "host:port, such as 127.0.0.1:7571")
+    return host
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address is this machine."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"

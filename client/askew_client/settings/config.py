@@ -16,9 +16,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from askew.address import host_of
 from askew.errors import AskewError, ConfigError, ParameterError
-from askew.settings import OneOf, Setting, Text, file_values, said, tables_of
+from askew.settings import OneOf, Setting, Text, file_values, host_of, said, tables_of
 from askew_client.settings.settings import ASKED, ClientSettings
 
 if TYPE_CHECKING:

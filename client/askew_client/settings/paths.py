@@ -8,8 +8,8 @@ from pathlib import Path
 
 import platformdirs
 
-from askew.address import is_loopback
 from askew.errors import ParameterError
+from askew.settings import is_loopback
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from askew.address import is_loopback
 from askew.errors import ConfigError, ParameterError, maybe
 from askew.settings import (
     FileValues,
@@ -24,6 +23,7 @@ from askew.settings import (
     ValueKind,
     Whole,
     file_values,
+    is_loopback,
     tables_of,
 )
 

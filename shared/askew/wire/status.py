@@ -11,7 +11,6 @@ import ssl
 
 import grpc
 
-from askew.address import host_of, is_loopback
 from askew.errors import (
     AccessError,
     ArtifactError,
@@ -42,6 +41,7 @@ from askew.errors import (
     VaultError,
     WireError,
 )
+from askew.settings import host_of, is_loopback
 
 # gRPC's own words of a failed handshake, and ours. They are looked for where no connection came
 # about; a server that sends them as a status of its own gets one of these lines, and no more.

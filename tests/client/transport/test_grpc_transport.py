@@ -12,12 +12,12 @@ import grpc
 import grpc.aio
 import pytest
 
-from askew.address import is_loopback
 from askew.catalog.catalog_file import FIRST, PIECE_BYTES, Part
 from askew.errors import AskewError, Malformed, ParameterError, ServerFailed, TooSlow, Unreachable
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Query, Signal
+from askew.settings import is_loopback
 from askew.wire.queries import query_from_bytes, query_to_bytes
 from askew.wire.tastes import slate_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
