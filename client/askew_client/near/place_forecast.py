@@ -8,7 +8,9 @@ from typing import Final, Self
 
 from askew.spaces.map import MapNoise
 
-_TENTH: Final = 3.8897201698674291  # x where (1 + x) exp(-x) = 1/10
+# Of the hexagonal law at epsilon 1 (see below): the mean distance, and what 9 in 10 are within.
+_MEAN: Final = 2.1065406
+_MOST: Final = 4.1003712
 
 
 @dataclass(frozen=True)
@@ -17,8 +19,10 @@ class PlaceForecast:
 
     epsilon: per straight-line kilometer. cosine: of the device's plane. query_point_km: from the
     true place to the nearest of the k best offsets around the signal, on average.
-    The noise has the density epsilon^2 / (2 pi) exp(-epsilon r) on a plane, so its distance r has
-    the Gamma law of shape 2: mean 2 / epsilon, and Pr[r > x / epsilon] = (1 + x) exp(-x).
+    With the gauge g of `askew_client.views.place_map` and rate = epsilon / 1.1545, the noise has a
+    density in proportion to exp(-rate g). In the direction u its distance r has the Gamma law of
+    shape 2 and rate a(u) = rate g(u), and the direction has the density 1 / a(u)^2. So the mean is
+    that of 2 / a(u), and Pr[r > x] that of (1 + a(u) x) exp(-a(u) x), over directions.
     """
 
     epsilon: float
@@ -39,12 +43,12 @@ class PlaceForecast:
     @property
     def mean_km(self) -> float:
         """How far from the true place a fresh signal lands on average."""
-        return 2 / self.epsilon
+        return _MEAN / self.epsilon
 
     @property
     def most_km(self) -> float:
         """How far it lands at most, 9 times in 10."""
-        return _TENTH / self.epsilon
+        return _MOST / self.epsilon
 
     @property
     def hidden_km(self) -> float:
