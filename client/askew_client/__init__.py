@@ -5,14 +5,45 @@
         answer = await client.ask()
         best = client.pick(answer)
 
-The names are imported when they are first used, so that `import askew_client` costs nothing.
+Every error that a call raises is here too, and is an AskewError. The names are imported when they
+are first used, so that `import askew_client` costs nothing.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+_ERRORS = (
+    "AskewError",
+    "BudgetExceeded",
+    "ConnectionOpen",
+    "DimensionMismatch",
+    "LedgerError",
+    "LedgerFrozen",
+    "Malformed",
+    "NotFound",
+    "NotReady",
+    "OtherKind",
+    "OutOfRange",
+    "Overloaded",
+    "ParameterError",
+    "PlaceError",
+    "PreferenceError",
+    "ProfileError",
+    "QuoteVoid",
+    "SecondSpace",
+    "ServerFailed",
+    "CacheError",
+    "StaleSpace",
+    "TooSlow",
+    "TransportError",
+    "UnclearTown",
+    "Unreachable",
+    "VaultError",
+    "WireError",
+)
 _HOMES = {
+    **dict.fromkeys(_ERRORS, "askew.errors"),
     "AskewClient": "askew_client.client",
     "AxisValues": "askew_client.profile.named_place",
     "BlockingClient": "askew_client.client",
@@ -24,6 +55,35 @@ _HOMES = {
 }
 
 if TYPE_CHECKING:
+    from askew.errors import (
+        AskewError,
+        BudgetExceeded,
+        CacheError,
+        ConnectionOpen,
+        DimensionMismatch,
+        LedgerError,
+        LedgerFrozen,
+        Malformed,
+        NotFound,
+        NotReady,
+        OtherKind,
+        OutOfRange,
+        Overloaded,
+        ParameterError,
+        PlaceError,
+        PreferenceError,
+        ProfileError,
+        QuoteVoid,
+        SecondSpace,
+        ServerFailed,
+        StaleSpace,
+        TooSlow,
+        TransportError,
+        UnclearTown,
+        Unreachable,
+        VaultError,
+        WireError,
+    )
     from askew.spaces.map import Position
     from askew_client.client import AskewClient, BlockingClient, UnknownTitle
     from askew_client.near.preferences import Preferences, preferences_of
@@ -32,12 +92,39 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AskewClient",
+    "AskewError",
     "AxisValues",
     "BlockingClient",
+    "BudgetExceeded",
+    "CacheError",
     "ClientSettings",
+    "ConnectionOpen",
+    "DimensionMismatch",
+    "LedgerError",
+    "LedgerFrozen",
+    "Malformed",
+    "NotFound",
+    "NotReady",
+    "OtherKind",
+    "OutOfRange",
+    "Overloaded",
+    "ParameterError",
+    "PlaceError",
     "Position",
+    "PreferenceError",
     "Preferences",
+    "ProfileError",
+    "QuoteVoid",
+    "SecondSpace",
+    "ServerFailed",
+    "StaleSpace",
+    "TooSlow",
+    "TransportError",
+    "UnclearTown",
     "UnknownTitle",
+    "Unreachable",
+    "VaultError",
+    "WireError",
     "preferences_of",
 ]
 

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import askew_client
+from askew import errors
 from askew.errors import AskewError, BudgetExceeded, ParameterError, TransportError
 from askew_client import AskewClient, BlockingClient, ClientSettings, UnknownTitle
 from askew_client.transport.in_process import LocalTransport
@@ -269,7 +270,7 @@ async def test_it_is_told_in_an_event_loop_too(network: LocalTransport, tmp_path
 def test_help_shows_every_promised_name() -> None:
     shown = pydoc.plain(pydoc.render_doc(askew_client))
     for name in askew_client.__all__:
-        assert re.search(rf"^    (class )?{name}\(", shown, re.MULTILINE)
+        assert re.search(rf"^    (class )?{name}\(", shown, re.MULTILINE), name
     assert set(askew_client.__all__) <= set(dir(askew_client))
 
 
@@ -283,6 +284,17 @@ def test_a_client_is_used_in_a_with_statement(use: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", askew_client.__all__)
 def test_every_promised_name_is_there(name: str) -> None:
     assert getattr(askew_client, name).__name__ == name
+
+
+def test_every_error_that_the_device_raises_can_be_imported_beside_it() -> None:
+    """Planted bug: an error that a program can only catch by a name of the core."""
+    raised = set()
+    for module in Path(askew_client.__file__).parent.rglob("*.py"):
+        if not {"cli", "tui", "demo", "settings"} & {*module.parts}:
+            raised |= set(re.findall(r"raise ([A-Z]\w+)", module.read_text(encoding="utf-8")))
+    of_ours = {name for name in raised if hasattr(errors, name)}
+    assert of_ours <= {*askew_client.__all__}
+    assert "QuoteVoid" in of_ours
 
 
 def test_a_name_that_is_not_promised_is_an_ordinary_error() -> None:

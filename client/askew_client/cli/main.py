@@ -20,6 +20,8 @@ from askew.errors import (
     BudgetExceeded,
     LedgerFrozen,
     OtherKind,
+    ParameterError,
+    PlaceError,
     QuoteVoid,
     SecondSpace,
     ServerFailed,
@@ -141,10 +143,11 @@ def main() -> None:
 
 
 def _in_words(error: Exception) -> str:
-    if isinstance(error, ServerFailed):  # it is there
+    if not isinstance(error, AskewError) or isinstance(error, ServerFailed):  # which is there
         return str(error)
-    hinted = TransportError | OtherKind | SecondSpace | QuoteVoid | BudgetExceeded
-    if not isinstance(error, hinted):
+    hinted = TransportError | OtherKind | SecondSpace | QuoteVoid | BudgetExceeded | PlaceError
+    no_region = isinstance(error, ParameterError) and (error.name, error.value) == ("region", "")
+    if not (isinstance(error, hinted) or no_region):
         return str(error)
     from askew_client.views.problems import problem_of
 

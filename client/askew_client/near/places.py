@@ -254,7 +254,7 @@ def allowance(settings: ClientSettings) -> str:
     life, month = settings.place_lifetime_cap // each, settings.place_monthly_cap // each
     text = (
         f"At level {settings.level} the caps allow {life} positions for life and {month} a month, "
-        "with every --unnamed one; the settings place_lifetime_cap and place_monthly_cap say so."
+        "unnamed ones included; the settings place_lifetime_cap and place_monthly_cap say so."
     )
     if settings.level == "county":
         return text

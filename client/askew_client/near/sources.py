@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 EARTH_RADIUS: Final = 6371.0088  # kilometers, the mean radius
 _EDGE: Final = 1e-6  # degrees, for edges that a server computes in floats
-LOST: Final = "this place's signal is not in the ledger; `askew place move` draws a new one"
+LOST: Final = "this place's signal is not in the ledger: moving the place draws a new one"
 
 
 def great_circle(here: Sequence[float], there: Sequence[float]) -> float:

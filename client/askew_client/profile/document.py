@@ -176,7 +176,7 @@ class ProfileDocument:
         """Raises PlaceError for a name that no place can be given."""
         check_name(name)
         if name in self.places:
-            raise PlaceError("there is a place of this name already; `askew place move` moves it")
+            raise PlaceError("there is a place of this name already: it can be moved")
         if len(self.places) >= MAX_PLACES:
             raise PlaceError(f"a profile holds at most {MAX_PLACES} places")
 
@@ -188,10 +188,7 @@ class ProfileDocument:
     def place(self, name: str) -> NamedPlace:
         """The place of this name. Raises PlaceError."""
         if name not in self.places:
-            raise PlaceError(
-                "there is no place of this name; `askew place list` lists them, and "
-                "`askew place add` adds one"
-            )
+            raise PlaceError("there is no place of this name")
         return self.places[name]
 
     @cached_property

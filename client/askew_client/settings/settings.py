@@ -209,9 +209,7 @@ class ClientSettings:
     def plane(self) -> Region:
         """The region of places. Raises ParameterError where none was set."""
         if not self.region:
-            limit = (
-                "set first (--region, ASKEW_REGION or the file): a country such as DE, or S/W/N/E"
-            )
+            limit = "set first: a country such as DE, or S/W/N/E"
             raise ParameterError("region", "", limit)
         from askew_client.settings.regions import region_of
 

@@ -20,8 +20,8 @@ _NOTHING = "nothing is drawn, charged or sent"
 _REASONS = {
     Reason.CHOSEN: "as you chose",
     Reason.HELD: "it fits your byte budget",
-    Reason.NO_TABLE: "this server does not say what a signal is worth; --mode query asks",
-    Reason.NOT_PROPOSED: "this server proposes no signal; --mode query asks all the same",
+    Reason.NO_TABLE: "this server does not say what a signal is worth; mode query asks",
+    Reason.NOT_PROPOSED: "this server proposes no signal; mode query asks all the same",
     Reason.PROPOSED: "as this server proposes",
     Reason.CONSENTED: "as this server proposes and you consented to",
     Reason.BEST_WITHOUT_CONSENT: "the best that costs no more than your settings",
@@ -52,7 +52,7 @@ def _what(taken: Taken) -> str:
 def _notes(taken: Taken, card: ModelCard) -> Iterator[str]:
     """What else could be done, and at what price."""
     if taken.mode is not ServingMode.QUERY and isinstance(card.space.buckets, SlateCodebook):
-        yield "What items hold, such as articles, comes with an answer alone: --mode query asks."
+        yield "What items hold, such as articles, comes with an answer alone: mode query asks."
     if taken.refusal is not None:
         yield from _refusal(taken.refusal)
     if taken.reason is not Reason.CHOSEN:

@@ -76,7 +76,11 @@ _TROUBLE: tuple[tuple[type[AskewError], Trouble, str], ...] = (
     (CacheError, Trouble.STORE, "What is held stays as it is; try again."),
     (ConfigError, Trouble.STORE, "What you chose holds until the app ends; it is not kept."),
     (VaultError, Trouble.LOCKED, "Type the passphrase again; nothing was changed."),
-    (PlaceError, Trouble.PROFILE, "Look at your places in `askew place list`."),
+    (
+        PlaceError,
+        Trouble.PROFILE,
+        "`askew place list` shows your places.",
+    ),
     (PreferenceError, Trouble.PREFERENCES, "The order stays as it is, and nothing was sent."),
     (ProfileError, Trouble.PROFILE, "Look at the ratings in `askew profile list`."),
     (OtherKind, Trouble.OTHER, "`askew ask` asks this server for titles."),
@@ -98,6 +102,8 @@ _PLACES: Final = (
 def problem_of(error: AskewError) -> Problem:
     """An error as something to show; the most specific row of the table decides."""
     trouble, hint = next((t, hint) for kind, t, hint in _TROUBLE if isinstance(error, kind))
+    if isinstance(error, ParameterError) and (error.name, error.value) == ("region", ""):
+        hint = "`--region`, ASKEW_REGION or the configuration file sets it."
     if isinstance(error, OtherKind) and error.places:
         hint = "`askew near` asks this server, for what is near a place."
     if isinstance(error, Unreachable) and error.why:

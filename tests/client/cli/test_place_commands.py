@@ -111,7 +111,7 @@ def test_a_place_is_added_listed_moved_and_forgotten(place: Place) -> None:
     assert added.out == ""
     price, spent, allowed, done, sum_, kept = added.err.splitlines()
     assert "At level town the caps allow 15 positions for life and 5 a month" in allowed
-    assert "every --unnamed one" in allowed
+    assert "unnamed ones included" in allowed
     assert "place_lifetime_cap and place_monthly_cap" in allowed
     assert "Level county costs 0.25 of it" in allowed
     assert "epsilon 0.277 per km" in price
@@ -412,7 +412,7 @@ def test_who_has_no_place_and_no_region_hears_what_to_do(askew: Askew, data: Pat
     assert "without --place a question is from home" in found.err
     assert "`askew place add` adds one" in found.err
     found = askew("place", "add", "home", "--data", data, stdin=HOME)
-    assert "region must be set first (--region, ASKEW_REGION or the file)" in found.err
+    assert "`--region`, ASKEW_REGION or the configuration file sets it" in found.err
 
 
 def test_what_was_done_to_a_place_is_said(place: Place) -> None:

@@ -102,7 +102,7 @@ def test_a_card_without_a_table_gets_no_signal() -> None:
     taken = choose(DEVICE, card_with(), SOME)
     assert (taken.mode, taken.reason) == (ServingMode.CACHED, Reason.NO_TABLE)
     words = in_words(taken, card_with())
-    assert "does not say what a signal is worth; --mode query asks" in words.reason
+    assert "does not say what a signal is worth; mode query asks" in words.reason
     assert "nothing is drawn, charged or sent" in words.reason
 
 
@@ -353,7 +353,7 @@ def test_where_items_are_dear_a_way_that_sends_nothing_says_what_it_lacks() -> N
     dear = replace(card, space=replace(card.space, buckets=made_codebook([[(1.0, 0.0)]] * 2)))
     for held in (ALL, SOME):
         note = in_words(choose(DEVICE, dear, held), dear).notes[0]
-        assert "comes with an answer alone: --mode query asks" in note
+        assert "comes with an answer alone: mode query asks" in note
     assert not in_words(choose(DEVICE, card, ALL), card).notes
 
 
