@@ -20,7 +20,6 @@ from typing import Any, Final
 from benchmarks.places.study import (
     BY_KIND,
     NEAREST,
-    OWN_SIZE,
     SERVED,
     PlaceCell,
     PlacesProtocol,
@@ -112,7 +111,7 @@ def as_csv(cells: Iterable[PlaceCell]) -> str:
 
 def as_lines(study: PlacesStudy) -> Iterator[tuple[str, ...]]:
     """Rows of ground, items, level, who, rule, and for each k the extra distance and its ratio to
-    that of `nearest`; rules that need a number of items of their own show it under the first k.
+    that of `nearest`.
     """
     lines: dict[tuple[str, ...], dict[int, str]] = {}
     for cell in study.cells:
@@ -120,8 +119,6 @@ def as_lines(study: PlacesStudy) -> Iterator[tuple[str, ...]]:
         who = " ".join(each for each in (at.crowd, at.density) if each)
         line = lines.setdefault((at.ground, f"{at.items:,}", at.level, who, at.rule), {})
         line[at.k] = f"{cell.extra.mean:.3g} ({cell.ratio.mean:.2f})"
-        if at.rule in OWN_SIZE:
-            line[min(study.protocol.ks)] = f"{cell.extra.mean:.3g}, {cell.size:,.0f} items"
     for heading, texts in lines.items():
         yield (*heading, *(texts.get(k, "") for k in study.protocol.ks))
 
@@ -131,7 +128,7 @@ def best_lines(study: PlacesStudy) -> Iterator[str]:
     groups: dict[tuple[str, int, str, int], list[PlaceCell]] = {}
     for cell in study.cells:
         at = cell.label
-        if at.crowd == "rural" and at.rule not in OWN_SIZE:
+        if at.crowd == "rural":
             groups.setdefault((at.ground, at.items, at.level, at.k), []).append(cell)
     for (ground, n, level, k), cells in groups.items():
         best = min(cells, key=lambda cell: cell.extra.mean)

@@ -38,7 +38,7 @@ from askew_server.taste.model.held_out import Estimate, mean_of, ratio_of
 @dataclass(frozen=True)
 class PlaceLabel:
     """What a cell is about. ground: map or line. epsilon: per unit of distance, on a map the
-    straight-line kilometer. k: 0 where a rule needs a number of its own. crowd: who asks. density:
+    straight-line kilometer.  crowd: who asks. density:
     what the rule knows of where people are; empty where it knows nothing.
     """
 
@@ -119,15 +119,9 @@ NEAREST, CODEBOOK, POSTERIOR = (
     MetricRuleKind.CODEBOOK,
     MetricRuleKind.POSTERIOR,
 )
-KNOWING: Final[tuple[str, ...]] = (POSTERIOR, MetricRuleKind.REMAP, SERVED, BY_KIND)
-FEW: Final[tuple[str, ...]] = (POSTERIOR, MetricRuleKind.REMAP, BY_KIND)
+KNOWING: Final[tuple[str, ...]] = (POSTERIOR, SERVED, BY_KIND)
+FEW: Final[tuple[str, ...]] = (POSTERIOR, BY_KIND)
 RULES: Final[tuple[str, ...]] = (*MetricRuleKind, SERVED, BY_KIND)
-# As many items as they need, whatever k is asked.
-OWN_SIZE: Final[Mapping[str, int]] = {
-    MetricRuleKind.ONE: 1,
-    MetricRuleKind.AREA: 0,
-    MetricRuleKind.CELL: 0,
-}
 _MANY = 20
 Told = Callable[[str, float], None]
 
@@ -142,12 +136,8 @@ class Asked:
     ks: Sequence[int]
 
     def pairs(self) -> list[tuple[str, int]]:
-        """Each rule with each k that makes a difference to it."""
-        return [
-            (rule, k)
-            for rule in self.rules
-            for k in ([OWN_SIZE[rule]] if rule in OWN_SIZE else self.ks)
-        ]
+        """Each rule with each k."""
+        return [(rule, k) for rule in self.rules for k in self.ks]
 
 
 @dataclass
@@ -172,8 +162,8 @@ class Bench:
         for done, (each, rule, k) in enumerate(work):
             self.told(f"{rule}, k = {k}, {each.crowd}, {each.known}", done / len(work))
             label, run = self._run(each, rule, k)
-            _, nearest = self._run(each, NEAREST, max(k, 1))
-            _, codebook = self._run(each, CODEBOOK, max(k, 1))
+            _, nearest = self._run(each, NEAREST, k)
+            _, codebook = self._run(each, CODEBOOK, k)
             yield cell_of(label, run, nearest, codebook)
 
     def _run(self, asked: Asked, rule: str, k: int) -> tuple[PlaceLabel, PlaceRun]:
@@ -182,7 +172,7 @@ class Bench:
         if label not in self._runs:
             chosen = self._rule(rule, asked.known)
             signals = self.signals[asked.crowd][:: self.draws if k > _MANY else 1]
-            answers = (chosen.choose(signal, max(k, 1)) for signal in signals)
+            answers = (chosen.choose(signal, k) for signal in signals)
             self._runs[label] = self.market.run(asked.crowd, answers)
         return label, self._runs[label]
 
@@ -230,8 +220,8 @@ Progress = Callable[[str, float], None]
 @dataclass(frozen=True)
 class PlacesProtocol:
     """What is compared. items, levels: on the map; axis_items, axis_levels: on the line.
-    people: of each crowd; draws: signals of each of them. few_ks: for the bare `posterior`, `remap`
-    and the rule that knows of kinds; beside_ks: for people in the country, and a density with half
+    people: of each crowd; draws: signals of each of them. few_ks: for the bare `posterior` and
+    the rule that knows of kinds; beside_ks: for people in the country, and a density with half
     of its towns. filters: shares of items that pass one. Raises ParameterError for an empty or
     invalid list.
     """
@@ -358,7 +348,7 @@ def questions_of(protocol: PlacesProtocol) -> tuple[Asked, ...]:
     most = [rule for rule in protocol.rules if rule not in FEW]
     few_ks = [k for k in protocol.ks if k in protocol.few_ks]
     beside = [k for k in protocol.ks if k in protocol.beside_ks]
-    bare = [rule for rule in protocol.rules if rule in {POSTERIOR, MetricRuleKind.REMAP}]
+    bare = [rule for rule in protocol.rules if rule == POSTERIOR]
     return (
         Asked("all", "towns", most, protocol.ks),
         Asked("all", "towns", few, few_ks or protocol.ks),

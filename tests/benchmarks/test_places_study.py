@@ -179,11 +179,7 @@ def test_every_rule_stands_beside_the_nearest_items_for_the_same_draws() -> None
         assert cell.extra.mean >= 0
         if cell.label.rule == "nearest":
             assert (cell.over_nearest.mean, cell.over_nearest.error) == (0, 0)
-        if cell.label.rule in {"area", "cell"}:
-            assert cell.size >= 1
-            assert cell.label.k == 0
-        else:
-            assert cell.size == cell.label.k
+        assert cell.size == cell.label.k
 
 
 def test_the_same_options_give_the_same_cells_in_other_processes_too() -> None:

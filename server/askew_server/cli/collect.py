@@ -9,7 +9,7 @@ import click
 
 from askew.catalog.item import AttributeKind
 from askew.errors import DataError, ParameterError
-from askew.protocol.metric_card import SERVED_IN_METRIC_SPACES, MetricRuleKind
+from askew.protocol.metric_card import MetricRuleKind
 from askew.spaces.map import MetricSpace
 from askew_server.cli.progress import Steps, when_stopped
 
@@ -52,7 +52,7 @@ _KINDS = ", ".join(AttributeKind)
 @click.option("--simulated", is_flag=True, help="Nobody can go there: say so to devices.")
 @click.option(
     "--rule",
-    type=click.Choice([kind.value for kind in SERVED_IN_METRIC_SPACES]),
+    type=click.Choice([kind.value for kind in MetricRuleKind]),
     help="How to answer.  [default: posterior with --towns, else items]",
 )
 @click.option("--strict", is_flag=True, help="Refuse files of which any row is left out.")

@@ -17,31 +17,12 @@ MAX_COLLECTIONS = 256
 
 
 class MetricRuleKind(StrEnum):
-    """The ways to choose k items in a metric space: the name, and whether a card may name it.
+    """The rules that choose k items in a metric space."""
 
-    Those that are not served are there to be compared with.
-    """
-
-    served: bool
-
-    CODEBOOK = "codebook", True
-    ITEMS = "items", True
-    POSTERIOR = "posterior", True
-    NEAREST = "nearest", True
-    REMAP = "remap", False
-    ONE = "one", False
-    AREA = "area", False
-    CELL = "cell", False
-
-    def __new__(cls, name: str, served: bool = False) -> MetricRuleKind:
-        """One row."""
-        row = str.__new__(cls, name)
-        row._value_ = name
-        row.served = served
-        return row
-
-
-SERVED_IN_METRIC_SPACES = tuple(kind for kind in MetricRuleKind if kind.served)
+    CODEBOOK = "codebook"
+    ITEMS = "items"
+    POSTERIOR = "posterior"
+    NEAREST = "nearest"
 
 
 @dataclass(frozen=True)
@@ -52,9 +33,6 @@ class MetricRule:
     density: str = "none"
 
     def __post_init__(self) -> None:
-        if not self.kind.served:
-            served = ", ".join(SERVED_IN_METRIC_SPACES)
-            raise OutOfRange("the serving rule", f"one of {served}")
         check_plain("the density of a rule", self.density, MAX_TEXT)
 
 

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from askew.catalog.item import Attribute, AttributeKind, Listing, Value
 from askew.errors import Malformed, OtherKind, OutOfRange, ParameterError, StaleSpace
 from askew.protocol.metric_card import (
-    SERVED_IN_METRIC_SPACES,
     CollectionCard,
     MetricCard,
     MetricRule,
@@ -88,9 +87,8 @@ def _card_to_message(card: MetricCard) -> pb.GetModelCardResponse:
 def _card_from_message(message: pb.GetModelCardResponse) -> MetricCard:
     """A card of a metric space; every number is checked, and none sets what a device promises."""
     rule = message.rule
-    if rule.name not in SERVED_IN_METRIC_SPACES:
-        served = ", ".join(SERVED_IN_METRIC_SPACES)
-        raise OutOfRange("the serving rule", f"one of {served}")
+    if rule.name not in set(MetricRuleKind):
+        raise OutOfRange("the serving rule", f"one of {', '.join(MetricRuleKind)}")
     return MetricCard(
         space=_space_from_message(message.metric_space),
         collections=tuple([_collection_from_message(each) for each in message.collections]),

@@ -203,7 +203,7 @@ def test_towns_without_people_are_refused(directory: Path, people: float) -> Non
         ("space", {"kind": "disk", "region": [47.0, 5.0, 55.0, 16.0]}, "cannot be read"),
         ("max_slate_size", 31, "max_slate_size"),
         ("max_slate_size", 1.5, "cannot be read"),
-        ("rule", "remap", "the serving rule"),
+        ("rule", "remap", "cannot be read"),
         ("schema_version", 2, "cannot be read"),
         ("kind", "tastes", "cannot be read"),
         ("more", 1, "cannot be read"),

@@ -1,7 +1,7 @@
 """Near a place: rules from a noisy position, or a noisy point on axes, to k items.
 
     index = MetricIndex(space, coordinates)                    # (n, 2) degrees, or (n, d) on axes
-    density = Density.of_towns(index.frame, towns)            # only `posterior` and `remap` use it
+    density = Density.of_towns(index.frame, towns)            # only `posterior` uses it
     rule = served_rule_of(MetricRuleKind.POSTERIOR, index, density)
     rule.choose(signal, k)                                     # (k,) int64, distinct, ascending
 

@@ -6,8 +6,6 @@
 | `items` | that cost whoever may have sent the signal least, by the noise alone | best of three |
 | `posterior` | the same, people being where the density has them | best of three |
 | `nearest` | nearest to the signal | itself |
-| `remap` | nearest to the posterior's median | never |
-| `one`, `area`, `cell` | see `rules`; as many as they need | never |
 
 Best of two are `codebook` and `nearest`, of three these and the rule's own set, for this very
 signal, by the objective in `sampled`. Everything in a rule is public: post-processing, free of
@@ -28,14 +26,10 @@ from askew_server.collections.model import Collection, MetricModel
 from askew_server.retrieval.near.density import ByDensity, ByNoise, Density
 from askew_server.retrieval.near.index import MetricIndex, frame_of
 from askew_server.retrieval.near.rules import (
-    Area,
-    Cell,
     CodebookRule,
     Kinds,
     Nearest,
     NearRule,
-    One,
-    Remap,
     ServedRule,
 )
 from askew_server.retrieval.near.sampled import Objective, Sampled, ServedCodebook
@@ -49,7 +43,7 @@ def near_rule_of(
     kinds: Kinds | None = None,
     disutility: Disutility | None = None,
 ) -> NearRule:
-    """The bare rule of this name. density: for `posterior` and `remap`. disutility: h, default
+    """The bare rule of this name. density: for `posterior`. disutility: h, default
     h(t) = t. kinds: for `items` and `posterior`.
 
     Raises ParameterError for a rule that needs a density where there is none.
@@ -59,14 +53,6 @@ def near_rule_of(
             return Nearest(index)
         case MetricRuleKind.CODEBOOK:
             return CodebookRule(index, disutility)
-        case MetricRuleKind.ONE:
-            return One(index)
-        case MetricRuleKind.CELL:
-            return Cell(index)
-        case MetricRuleKind.AREA:
-            return Area(index, ByNoise(index.frame))
-        case MetricRuleKind.REMAP:
-            return Remap(index, ByDensity(index.frame, _known(kind, density)))
         case _:
             return _sampled(kind, index, density, kinds, disutility, served=False)
 
@@ -78,11 +64,7 @@ def served_rule_of(
     kinds: Kinds | None = None,
     disutility: Disutility | None = None,
 ) -> ServedRule:
-    """What a server answers by whose card names this rule. Raises ParameterError as above, and for
-    a rule that no card names.
-    """
-    if not kind.served:
-        raise ParameterError("rule", str(kind), "one that is served")
+    """What a server answers by whose card names this rule. Raises ParameterError as above."""
     if kind is MetricRuleKind.NEAREST:
         return Nearest(index)
     if kind is MetricRuleKind.CODEBOOK:

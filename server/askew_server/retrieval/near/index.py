@@ -303,20 +303,10 @@ class MetricIndex(_Tree):
         self.points: Points = frame.tree(frame.grid(coordinates))
         """The items as tree points, (n, e)."""
         super().__init__(frame, self.points)
-        self._coordinates = coordinates
-
-    def grid(self, rows: Rows) -> Points:
-        """Where items are, in grid coordinates (c, d)."""
-        return self.frame.grid(self._coordinates[rows])
 
     def part(self, rows: Rows) -> IndexPart:
         """The items of these ids."""
         return IndexPart(self.frame, self.points[rows], rows)
-
-    def within(self, grid: Points, distance: float) -> Rows:
-        """The ids of the items within a distance of one point (d,), on a map of the chord."""
-        found = self._tree.query_ball_point(self.frame.tree(grid), distance, p=self.frame.norm)
-        return np.sort(self._order[np.asarray(found, np.int64)])
 
     def distances(self, rows: Rows, grid: Points) -> NDArray[np.float32]:
         """From points of grid coordinates (m, d) to items (c,): (m, c), on a map chords."""

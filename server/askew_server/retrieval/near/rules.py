@@ -31,7 +31,7 @@ from askew.errors import ParameterError
 from askew.limits import MAX_AXES
 from askew.placement.problem import Disutility, Identity
 from askew.protocol.signal import Signal
-from askew_server.retrieval.near.density import SAMPLES, ExpectedPeople, Laws, low_discrepancy
+from askew_server.retrieval.near.density import SAMPLES, Laws, low_discrepancy
 from askew_server.retrieval.near.index import MetricIndex, Points, Rows
 
 AT_ONCE = 32
@@ -42,7 +42,7 @@ class NearRule(Protocol):
     """A way to choose items for a signal that fits the space."""
 
     def choose(self, signal: Signal, k: int) -> Rows:
-        """Exactly k distinct item ids, ascending; `one`, `area` and `cell` a number of their own.
+        """Exactly k distinct item ids, ascending.
 
         Raises ParameterError unless 1 <= k <= the number of items.
         """
@@ -183,77 +183,3 @@ def _wishes(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     reached = np.cumsum(counts) * (_WISHES / max(1, int(counts.sum())))
     kinds = np.searchsorted(reached, fractions, side="right")
     return np.where(kinds < len(counts), kinds, ANY)
-
-
-_HELD = 0.95
-_CELL = 4.0  # side, in 1 / epsilon
-
-
-class Remap:
-    """The rule `remap`."""
-
-    def __init__(self, index: MetricIndex, people: ExpectedPeople) -> None:
-        self._index, self._people = index, people
-
-    def choose(self, signal: Signal, k: int) -> Rows:
-        """Exactly k."""
-        frame = self._index.frame
-        median = _median(self._people.sample(signal) * frame.units) / frame.units
-        return np.asarray(np.sort(self._index.nearest(median[None], checked(k, self._index))[0]))
-
-
-class One:
-    """The rule `one`, whatever k is."""
-
-    def __init__(self, index: MetricIndex) -> None:
-        self._index = index
-
-    def choose(self, signal: Signal, _: int) -> Rows:
-        """The nearest."""
-        frame = self._index.frame
-        return np.asarray(self._index.nearest(frame.inside(frame.aim(signal))[None])[0])
-
-
-class Area:
-    """The rule `area`, whatever k is."""
-
-    def __init__(self, index: MetricIndex, people: ExpectedPeople) -> None:
-        self._index, self._people = index, people
-
-    def choose(self, signal: Signal, _: int) -> Rows:
-        """As many as the radius holds, at least one."""
-        frame = self._index.frame
-        center = frame.inside(frame.aim(signal))
-        wanted = self._index.nearest(self._people.sample(signal))[:, 0]
-        away = np.sort(self._index.distances(wanted, center[None])[0])
-        radius = float(away[int(np.ceil(_HELD * len(away))) - 1])
-        return self._index.within(center, radius * (1 + 1e-6))
-
-
-class Cell:
-    """The rule `cell`, whatever k is."""
-
-    def __init__(self, index: MetricIndex) -> None:
-        self._index = index
-
-    def choose(self, signal: Signal, _: int) -> Rows:
-        """As many as the cell holds, at least one."""
-        frame = self._index.frame
-        center = frame.inside(frame.aim(signal))
-        side = _CELL / frame.epsilon(signal) / frame.units
-        cell = np.floor(center / side)
-        corner = np.minimum((cell + 1) * side, frame.extent)
-        reach = float(np.abs((corner - cell * side) * frame.units).sum())
-        found = self._index.within(center, reach)
-        inside = np.floor(self._index.grid(found) / side) == cell
-        kept = found[inside.all(axis=1)]
-        return np.asarray(kept if len(kept) else self._index.nearest(center[None])[0])
-
-
-def _median(points: Points) -> Points:
-    """The point (d,) of least mean Euclidean distance to points (m, d), by 30 steps."""
-    median = points.mean(axis=0)
-    for _ in range(30):
-        away = np.maximum(np.sqrt(((points - median) ** 2).sum(axis=1)), 1e-9)
-        median = (points / away[:, None]).sum(axis=0) / (1 / away).sum()
-    return np.asarray(median)

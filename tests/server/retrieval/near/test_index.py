@@ -59,7 +59,7 @@ def test_within_the_radius_are_as_many_items_as_it_is_for(count: int) -> None:
         items = places(INLAND, 300) if space is not LINE else np.linspace(0, 399, 300)[:, None]
         index, ratios = MetricIndex(space, items), []
         for item in range(0, 300, 7):
-            points = index.frame.tree(index.grid(np.array([item, 299, 0])))
+            points = index.frame.tree(index.frame.grid(items[[item, 299, 0]]))
             away, found, radius = index.nearest_and_radius(points, count)
             exact, rows = index.reach(points, count)
             np.testing.assert_array_equal(found, rows[:, :1])

@@ -41,7 +41,7 @@ from askew_server.retrieval.near.rules import Kinds
 from askew_server.retrieval.near.sampled import Objective, Sampled
 
 TOWN = Fraction(277, 1000)
-OF_K = [Kind.NEAREST, Kind.CODEBOOK, Kind.ITEMS, Kind.POSTERIOR, Kind.REMAP]
+OF_K = [Kind.NEAREST, Kind.CODEBOOK, Kind.ITEMS, Kind.POSTERIOR]
 SERVED = [Kind.CODEBOOK, Kind.ITEMS, Kind.POSTERIOR]
 
 
@@ -121,14 +121,11 @@ def test_more_items_than_there_are_and_fewer_than_one_are_refused(kind: Kind, k:
         near_rule_of(kind, index, density).choose(hostile_signals(INLAND)[0], k)
 
 
-def test_a_rule_with_a_density_needs_one_and_only_served_ones_serve() -> None:
+def test_a_rule_with_a_density_needs_one() -> None:
     index = MetricIndex(MapSpace(INLAND), places(INLAND, 70))
-    for kind in (Kind.POSTERIOR, Kind.REMAP):
+    for made in (near_rule_of, served_rule_of):
         with pytest.raises(ParameterError, match="density"):
-            near_rule_of(kind, index)
-    for kind in (Kind.REMAP, Kind.ONE, Kind.AREA, Kind.CELL):
-        with pytest.raises(ParameterError, match="served"):
-            served_rule_of(kind, index)
+            made(Kind.POSTERIOR, index)
 
 
 def test_nearest_is_nearest_by_great_circle_from_the_clamped_signal() -> None:
@@ -182,9 +179,9 @@ def test_the_codebook_takes_what_a_plain_reference_takes(count: int) -> None:
 def test_the_served_set_costs_no_more_than_nearest_and_codebook(kind: Kind, count: int) -> None:
     """By the objective, computed here from the sample and great circles."""
     towns = made_towns(INLAND)
-    index, density = ground(INLAND, np.clip(around(towns, count, 0.8, 3), [47, 6], [51, 12]))
+    items = np.clip(around(towns, count, 0.8, 3), [47, 6], [51, 12])
+    index, density = ground(INLAND, items)
     frame, corner = index.frame, np.array([INLAND.south, INLAND.west])
-    items = index.grid(np.arange(count)) + corner
     people = ByNoise(frame) if kind is Kind.ITEMS else ByDensity(frame, density)
     people = ByNoise(frame, 128) if kind is Kind.CODEBOOK else people
     served = served_rule_of(kind, index, density)
@@ -237,10 +234,10 @@ def test_rules_are_worth_their_noise_where_items_are_dense() -> None:
     Planted bug: a density mirrored north to south.
     """
     towns = made_towns(INLAND)
-    index, density = ground(INLAND, np.clip(around(towns, 20_000, 0.8, 3), [47, 6], [51, 12]))
+    items = np.clip(around(towns, 20_000, 0.8, 3), [47, 6], [51, 12])
+    index, density = ground(INLAND, items)
     homes = np.clip(around(towns, 200, 1.0, 5), [47, 6], [51, 12])
     signals = noisy(INLAND, homes, TOWN)
-    items = index.grid(np.arange(len(index))) + np.array([INLAND.south, INLAND.west])
     best = great_circle(homes, items[index.nearest(index.frame.grid(homes))[:, 0]])
     extra = {}
     for kind in OF_K[:4]:
@@ -266,40 +263,6 @@ def test_the_served_codebook_is_dense_items_closed_form_on_a_line() -> None:
     draws = np.random.default_rng(3).laplace(size=200_000)
     mean = np.abs(draws[:, None] - found).min(axis=1).mean()
     assert mean == pytest.approx(place(Laplace(1.0), None, 5).cost, rel=0.02)
-
-
-def test_one_area_and_cell_take_what_they_need() -> None:
-    items = places(INLAND, 20_000)
-    index = MetricIndex(MapSpace(INLAND), items)
-    homes = places(INLAND, 200, seed=6)
-    wanted = index.nearest(index.frame.grid(homes.copy()))[:, 0]
-    signals = noisy(INLAND, homes, TOWN)
-    area, cell = near_rule_of(Kind.AREA, index), near_rule_of(Kind.CELL, index)
-    held = [item in area.choose(s, 1) for item, s in zip(wanted, signals, strict=True)]
-    assert 0.9 <= np.mean(held) <= 0.99
-    assert {len(near_rule_of(Kind.ONE, index).choose(s, 20)) for s in signals} == {1}
-
-    found = [cell.choose(s, 1) for s in signals]
-    side = 4 / float(signals[0].map_noise.epsilon) / index.frame.units
-    cells = np.floor(index.grid(np.arange(len(items))) / side)
-    for rows in found:
-        assert set(rows.tolist()) == set(np.flatnonzero((cells == cells[rows[0]]).all(axis=1)))
-
-
-def test_an_empty_cell_gives_the_nearest_item() -> None:
-    index = MetricIndex(MapSpace(INLAND), np.array([[47.1, 6.1], [50.9, 11.9]]))
-    signal = signal_at(48.0, 7.0, MapNoise.in_region(TOWN, INLAND))
-    assert near_rule_of(Kind.CELL, index).choose(signal, 1).tolist() == [0]
-
-
-def test_remapping_moves_a_signal_to_where_people_are() -> None:
-    towns = Towns(np.array([[49.0, 9.0]]), np.array([1e6]), "made up")
-    items = np.array([[49.0, 9.0], [49.0, 9.5]])
-    index = MetricIndex(MapSpace(INLAND), items)
-    rule = near_rule_of(Kind.REMAP, index, Density.of_towns(index.frame, towns))
-    signal = signal_at(49.0, 9.3, MapNoise.in_region(TOWN, INLAND))
-    assert near_rule_of(Kind.NEAREST, index).choose(signal, 1).tolist() == [1]
-    assert rule.choose(signal, 1).tolist() == [0]
 
 
 ANSWERS = """
