@@ -134,7 +134,7 @@ def started_spark(folder: Path) -> Engine:
 
 def on_clickhouse(log: Path) -> Mapping[str, Work]:
     """ClickHouse inside this process, the log in a table of its own."""
-    from askew_server.counting.engines.clickhouse import ClickHouseEngine
+    from askew_server.counting.engines.databases import ClickHouseEngine
 
     engine = ClickHouseEngine("chdb://")
     engine.execute("CREATE DATABASE askew")
@@ -149,7 +149,7 @@ def on_postgres(log: Path) -> Mapping[str, Work]:
     """A server of our own, as Debian sets it up, the log in a table."""
     import psycopg
 
-    from askew_server.counting.engines.postgres import PostgresEngine
+    from askew_server.counting.engines.databases import PostgresEngine
 
     address = _postgres_server(Path(mkdtemp(dir=log.parent)))
     lines = log.with_suffix(".csv")

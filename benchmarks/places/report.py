@@ -30,7 +30,7 @@ from benchmarks.places.theory import agreements
 from threadpoolctl import threadpool_limits
 
 from askew.protocol.metric_card import MetricRuleKind
-from askew_server.cli.progress import shown_share
+from askew_server.cli.progress import Steps
 from askew_server.demo.places import german_towns
 from askew_server.taste.model.held_out import Estimate
 
@@ -204,8 +204,8 @@ def main() -> int:
     parser.add_argument("-k", dest="ks", type=int, nargs="+")
     options = parser.parse_args()
     protocol, towns = _protocol(options), german_towns().towns
-    with threadpool_limits(1), shown_share() as progress:
-        parts = studied(protocol, towns, progress, options.workers)
+    with threadpool_limits(1), Steps.shown() as steps:
+        parts = studied(protocol, towns, steps.step_of_all, options.workers)
         cells = tuple(cell for part in parts for cell in part)
         checked = tuple(agreements()) if protocol.axis_levels else ()
     study = PlacesStudy(protocol, towns.source, cells, checked)

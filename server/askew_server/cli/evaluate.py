@@ -83,7 +83,7 @@ def evaluate(ratings: Path | None, out: Path, people: int | None, **given: Any) 
     """
     from threadpoolctl import threadpool_limits
 
-    from askew_server.cli.progress import shown_share, when_stopped
+    from askew_server.cli.progress import Steps, when_stopped
     from askew_server.evaluation.experiment import sampled
     from askew_server.evaluation.study import Protocol, Study
 
@@ -99,8 +99,8 @@ def evaluate(ratings: Path | None, out: Path, people: int | None, **given: Any) 
     study = Study(table, protocol, source)
     with when_stopped(lambda: _stopped(study, out)):
         # On small matrices, more threads wait for each other: four times the CPU time, no faster.
-        with threadpool_limits(1), shown_share() as progress:
-            study.play(progress)
+        with threadpool_limits(1), Steps.shown() as steps:
+            study.play(steps.step_of_all)
         _write(study, out)
     _show(study, out)
 

@@ -57,6 +57,10 @@ class Steps:
         elif self.clock() - self._said >= _PAUSE:
             self._line(f"{self._step}, {done:.0%}")
 
+    def step_of_all(self, name: str, done: float) -> None:
+        """A step begins in work whose length is known, of which so much is done, from 0 to 1."""
+        self.step(f"{done:4.0%}  {name}")
+
     def of_total(self, done: int, total: int) -> None:
         """The same of a file's bytes."""
         self.share(done / max(total, 1))
@@ -92,26 +96,6 @@ def named_if_too_large(doing: Callable[[], str]) -> Iterator[None]:
     except MemoryError as error:
         error.add_note(doing().strip())
         raise
-
-
-@contextmanager
-def shown_share(clock: Clock = time.monotonic) -> Iterator[Callable[[str, float], None]]:
-    """For work whose length is known: what is told what is being done, and the part of all that is
-    done. A bar on a terminal, a line for each step in a log.
-    """
-    if not sys.stderr.isatty():
-        with Steps.shown(clock) as steps:
-            yield lambda doing, done: steps.step(f"{done:4.0%}  {doing}")
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeElapsedColumn())
-    text = TextColumn("{task.description}")
-    with Progress(*columns, text, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("starting", total=1.0)
-        with named_if_too_large(lambda: bar.tasks[0].description):
-            yield lambda doing, done: bar.update(task, description=doing, completed=done)
 
 
 class _Terminated(KeyboardInterrupt):

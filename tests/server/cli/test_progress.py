@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from askew_server.cli.progress import Steps, shown_share
+from askew_server.cli.progress import Steps
 
 
 class Screen(io.StringIO):
@@ -34,15 +34,6 @@ def test_a_terminal_has_a_line_that_moves(monkeypatch: pytest.MonkeyPatch) -> No
     assert "\x1b[" in screen.getvalue()
 
 
-def test_a_terminal_has_a_bar_where_the_length_is_known(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    screen = on_a_screen(monkeypatch)
-    with shown_share() as told:
-        told("seed 0, next", 0.5)
-    assert "seed 0, next" in screen.getvalue()
-
-
 def test_a_log_has_a_line_for_each_step(capsys: pytest.CaptureFixture[str]) -> None:
     """And, within a long one, no more than one in ten seconds."""
     clock = [100.0]
@@ -65,10 +56,10 @@ def test_a_log_has_a_line_for_each_step(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_a_log_says_how_much_of_all_is_done(capsys: pytest.CaptureFixture[str]) -> None:
     clock = [100.0]
-    with shown_share(lambda: clock[0]) as told:
-        told("no signal", 0.0)
+    with Steps.shown(lambda: clock[0]) as steps:
+        steps.step_of_all("no signal", 0.0)
         clock[0] += 61
-        told("epsilon 1", 0.25)
+        steps.step_of_all("epsilon 1", 0.25)
     shown = capsys.readouterr().err
     assert re.findall(r"(\d+) s +(\d+)%  (.*)", shown) == [
         ("0", "0", "no signal"),

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from server.counting.availability import QUICK_JVM, require_postgres
 
-from askew_server.counting.engines.clickhouse import ClickHouseEngine
+from askew_server.counting.engines.databases import ClickHouseEngine
 from askew_server.counting.engines.spark import SparkEngine
 
 

@@ -26,7 +26,7 @@ from server.counting.release_contract import Place, ReleaseContract, files, in_a
 
 from askew.errors import DataError
 from askew_server.counting import count_top
-from askew_server.counting.engines.clickhouse import ClickHouseEngine
+from askew_server.counting.engines.databases import ClickHouseEngine
 
 require_driver("clickhouse_connect")
 
@@ -142,7 +142,7 @@ class TestClickHouseCounts(CountingContract):
 
 LOAD = """
 import sys
-from askew_server.counting.engines.clickhouse import ClickHouseEngine
+from askew_server.counting.engines.databases import ClickHouseEngine
 
 address, *files = sys.argv[1:]
 engine = ClickHouseEngine(address)

@@ -22,7 +22,7 @@ from server.counting.release_contract import (
 
 from askew.errors import DataError
 from askew_server.counting import count_top
-from askew_server.counting.engines.postgres import PostgresEngine
+from askew_server.counting.engines.databases import PostgresEngine
 
 require_driver("psycopg")
 require_postgres()

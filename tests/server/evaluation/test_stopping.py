@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
-from askew_server.cli import progress as command
 from askew_server.cli.main import cli
+from askew_server.cli.progress import Steps
 from askew_server.demo.simulation import films, simulate
 
 OPTIONS = ("--seeds", "0", "--epsilons", "1,8", "--min-ratings", "5", "-k", "1,3")
@@ -28,18 +27,14 @@ class Evaluation:
         rows = zip(made.person.tolist(), made.item.tolist(), made.rating.tolist(), strict=True)
         lines = [f"{person},{item},{rating}" for person, item, rating in rows]
         self._file.write_text("\n".join(["user,item,rating", *lines]), encoding="utf-8")
-        monkeypatch.setattr(command, "shown_share", self._told)
+        monkeypatch.setattr(Steps, "step_of_all", self._told)
 
     def run(self, *options: str) -> Result:
         arguments = ["evaluate", "--ratings", str(self._file), "--out", str(self.out), *OPTIONS]
         return CliRunner().invoke(cli, [*arguments, *options], env={"COLUMNS": "120"})
 
-    @contextmanager
-    def _told(self) -> Iterator[Callable[[str, float], None]]:
-        def told(doing: str, _: float) -> None:
-            self.at.get(doing.partition(", ")[2], lambda: None)()
-
-        yield told
+    def _told(self, doing: str, _: float) -> None:
+        self.at.get(doing.partition(", ")[2], lambda: None)()
 
 
 @pytest.fixture

@@ -56,11 +56,11 @@ def open_engine(
 
             return SparkEngine(rest or "local[*]", multi_line=multi_line)
         case "postgresql" | "postgres":
-            from askew_server.counting.engines.postgres import PostgresEngine
+            from askew_server.counting.engines.databases import PostgresEngine
 
             return PostgresEngine(address)
         case "clickhouse" | "chdb":
-            from askew_server.counting.engines.clickhouse import ClickHouseEngine
+            from askew_server.counting.engines.databases import ClickHouseEngine
 
             return ClickHouseEngine(address)
     forms = "duckdb:, spark:, postgresql:// or clickhouse://"
