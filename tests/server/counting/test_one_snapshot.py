@@ -313,7 +313,7 @@ def test_fields_span_lines_where_that_is_asked_for(tmp_path: Path) -> None:
         path.write_bytes(b"unit,item\n" + data)
         with pytest.raises(DataError, match=rf"log\.csv, line {number}: a quote is not closed"):
             count_top(engine, task(str(path)), KEY)
-    path.write_bytes(b'unit,item\np,"' + b"x\n" * (17 << 20))
+    path.write_bytes(b'unit,item\np,"' + (b"x" * (1 << 20) + b"\n") * 33)
     with pytest.raises(DataError, match=r"log\.csv, line 2: a row over 32 MB cannot be read"):
         count_top(engine, task(str(path)), KEY)
     engine.close()
