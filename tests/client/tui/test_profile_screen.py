@@ -1,16 +1,20 @@
-"""Profile: what a person does with what is known about them."""
+"""Profile and History: what is rated, forgotten and answered; no screen contradicts another."""
 
 from __future__ import annotations
 
+import datetime
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from client.tui.person import DeviceWorld, Person
 from textual.screen import Screen
 from textual.strip import Strip
-from textual.widgets import Input
+from textual.widgets import Input, OptionList
 
+from askew.catalog.item import Item
+from askew.errors import Unreachable
 from askew_client.profile.editor import ProfileService
 from askew_client.profile.title_search import Matches
 from askew_client.tui.widgets.bars import ProfileBars
@@ -223,3 +227,130 @@ def test_a_rating_beyond_the_scale_is_as_many_stars_as_there_are(
 ) -> None:
     """Planted bug: nine of five, which were shown as seven."""
     assert Stars(0.5, 5.0).text(rating) == stars
+
+
+@pytest.fixture
+async def asked_twice(rated: DeviceWorld) -> DeviceWorld:
+    """An answer in November and another in December."""
+    for month in (11, 12):
+        rated.today = datetime.date(2026, month, 3)
+        companion = rated.companion()
+        await companion.titles.connect()
+        await companion.titles.ask()
+    return rated
+
+
+async def test_nothing_was_asked_yet(device: DeviceWorld) -> None:
+    async with device.opened() as person:
+        await person.press("f5")
+        person.reads("No answers yet.")
+
+
+async def test_past_answers_are_listed_newest_first_and_can_be_looked_at(
+    asked_twice: DeviceWorld,
+) -> None:
+    newest, oldest = asked_twice.companion().profile.history()
+    async with asked_twice.opened(size=(120, 40)) as person:
+        await person.press("f5")
+        answers = person.app.screen.query_one(OptionList)
+        assert answers.option_count == 2
+        person.reads("03 Dec", "3 December 2026, with the signal of 2026-12", *newest.labels)
+        await person.press("down")
+        person.reads("3 November 2026, with the signal of 2026-11", *oldest.labels)
+        person.reads(f"{oldest.picked} ◀ your pick")
+
+
+async def test_a_new_answer_is_there_when_one_comes_back(rated: DeviceWorld) -> None:
+    async with rated.opened() as person:
+        await person.press("f5")
+        person.reads("No answers yet.")
+        await person.press("f3", "a")
+        await person.press("f5")
+        person.reads("21 November 2026", "◀ your pick")
+
+
+async def test_forgetting_needs_a_second_look(asked_twice: DeviceWorld) -> None:
+    """Planted bug: one stray key, and the past is gone."""
+    async with asked_twice.opened() as person:
+        await person.press("f5", "f")
+        person.reads("Forget every past answer?")
+        await person.press("enter")
+        assert len(asked_twice.companion().profile.history()) == 2
+        await person.press("f", "escape")
+        assert len(asked_twice.companion().profile.history()) == 2
+        await person.press("f", "y")
+        person.reads("No answers yet.", "Past answers are forgotten.")
+    assert asked_twice.companion().profile.history() == ()
+    assert len(asked_twice.companion().profile.ratings()) == 3
+
+
+async def test_an_answer_that_sent_nothing_has_no_signal_in_the_history(rated: DeviceWorld) -> None:
+    """Planted bug: every answer is called one with the signal of its month."""
+    rated.settings = replace(rated.settings, mode="local")
+    companion = rated.companion()
+    await companion.titles.connect()
+    await companion.titles.ask()
+    async with rated.opened(size=(120, 40)) as person:
+        await person.press("f5")
+        person.reads("21 November 2026, nothing was sent")
+        assert not person.shows("with the signal of")
+
+
+def nobody() -> Unreachable:
+    return Unreachable("nobody answers at 127.0.0.1:7571")
+
+
+async def test_an_offline_profile_does_not_say_that_nothing_is_rated(rated: DeviceWorld) -> None:
+    rated.network.unreachable = nobody()
+    async with rated.opened() as person:
+        person.reads("3 titles rated", "these are your ratings", "Bars need the catalog")
+        person.reads("search your ratings")
+        assert not person.shows("Nothing is rated")
+        await person.write("nonsense")
+        person.reads("No rating of yours has all these words.")
+        assert not person.shows("these are your ratings")
+
+
+async def test_an_offline_profile_without_ratings_asks_for_none_that_it_cannot_take(
+    device: DeviceWorld,
+) -> None:
+    device.network.unreachable = nobody()
+    async with device.opened() as person:
+        person.reads("Nothing is rated yet.", "once the catalog is here")
+        assert not person.shows("your ratings.")
+        assert not person.shows("titles that you know")
+
+
+async def test_ratings_that_this_catalog_lacks_are_ratings_all_the_same(rated: DeviceWorld) -> None:
+    items = tuple(Item(f"Other {n}") for n in range(12))
+    catalog = replace(rated.network._catalog, items=items)
+    card = replace(rated.network._card, catalog_version=catalog.version)
+    rated.network.become(card, catalog)
+    async with rated.opened() as person:
+        person.reads("3 titles rated", "Nothing that you rated is in this catalog.")
+        assert not person.shows("Nothing is rated")
+
+
+async def test_a_removed_rating_is_kept_by_undo_and_forgotten_for_good_on_a_second_key(
+    rated: DeviceWorld,
+) -> None:
+    async with rated.opened() as person:
+        await person.press("f3", "a", "f2", "escape", "o")
+        await person.press("x")
+        person.reads("undo keeps it. X forgets it for good.")
+        gone = ({"Film 2 (1962)", "Film 6 (1966)", "Film 11 (1971)"} - labels(rated)).pop()
+        await person.press("X")
+        person.reads(f"Forget {gone} for good?")
+        await person.press("n", "u")
+        assert gone in labels(rated)
+        await person.press("x", "X", "y")
+        person.reads("Forgotten for good")
+        assert gone.encode() not in rated.profile.path.read_bytes()
+        for _ in range(4):
+            await person.press("u")
+            assert gone not in labels(rated)
+    assert len(rated.network.asked) == 1
+
+
+def labels(device: DeviceWorld) -> set[str]:
+    return {rated.label for rated in device.companion().profile.ratings()}

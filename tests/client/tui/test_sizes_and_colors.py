@@ -1,12 +1,40 @@
-"""From 80x24 to wide, in both themes and in none: nothing essential is cut off."""
+"""Every screen in every size and theme, whatever titles say: nothing is cut or taken for markup."""
 
 from __future__ import annotations
 
-import pytest
-from client.tui.person import DeviceWorld
-from textual.color import Color
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+import pytest
+from client.tui.person import TODAY, DeviceWorld, Network, Person
+from client.tui.test_pictures import SteadyBits
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from textual.color import Color
+from textual.widgets import OptionList
+
+from askew.catalog.item import Item
+from askew.errors import OutOfRange, Unreachable
+from askew.limits import MAX_MARKS, MAX_TEXT
+from askew_client.profile.document import ProfileDocument
+from askew_client.settings.settings import ClientSettings
+from askew_client.tui.app import AskewApp
+from askew_client.tui.screens.frame import TABS
+from askew_client.tui.simulation import simulated_device
 from askew_client.tui.themes import DARK, LIGHT
+from askew_client.tui.widgets.header import ScrollPart
+from askew_client.tui.widgets.plain_text import fitted
+from askew_client.tui.widgets.results import ResultList
+from askew_client.tui.widgets.title_list import TitleList
+from askew_client.views.answers import PastAnswer
+
+if TYPE_CHECKING:
+    from client.conftest import Pair
+
 
 SIZES = [(80, 24), (120, 40), (200, 50)]
 
@@ -93,3 +121,196 @@ async def test_themes_of_others_work_too(rated: DeviceWorld, theme: str) -> None
         for key in ("f3", "a", "f4", "f5", "f6"):
             await person.press(key)
         person.reads("How it looks")
+
+
+HOSTILE = (
+    "[@click=app.quit]click me[/]",
+    "[/]",
+    "[bold red]not bold[/bold red]",
+    "[link=https://evil.example]see[/link]",
+    "\\[escaped] \\\\[",
+    "[" * 60,
+    "$primary $(reboot) {x} %s",
+    "x" * MAX_TEXT,
+    "映画" * 40,
+    "🎬🎬🎬 movie 🎬",
+    "Z\u0351a\u0334l\u0360g\u0315o\u0337 " + "\u0301" * MAX_MARKS,
+    "שלום مرحبا mixed",
+)
+
+
+@pytest.fixture
+async def hostile(pair: Pair, tmp_path: Path) -> DeviceWorld:
+    """Every title of the catalog is hostile; three are rated."""
+    items = tuple(Item(title, None, (title[:40],)) for title in HOSTILE)
+    catalog = replace(pair.catalog, items=items)
+    card = replace(pair.card, catalog_version=catalog.version, source="[@click=app.quit]x[/]")
+    device = DeviceWorld(card, catalog, tmp_path)
+    companion = device.companion()
+    await companion.titles.connect()
+    for title, rating in zip(HOSTILE, (5, 4, 5, 1), strict=False):
+        companion.profile.rate(title, rating)
+    return device
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=str)
+async def test_every_screen_shows_hostile_titles_as_they_are(
+    hostile: DeviceWorld, size: tuple[int, int]
+) -> None:
+    """Planted bug: one Static or OptionList that parses markup; "[/]" alone would end the app."""
+    async with hostile.opened(size=size) as person:
+        person.reads("[@click=app.quit]click me[/]", "[/]", "[bold red]not bold[/bold")
+        await person.press("f3")
+        await person.press("a")
+        person.reads("[@click=app.quit]x[/]")
+        answer = hostile.companion().profile.history()[0]
+        person.reads(*(fitted(label, 20)[:8].rstrip() for label in answer.labels))
+        await person.press("f4")
+        await person.press("f5")
+        assert person.app.screen.query_one(OptionList).option_count == 1
+        person.reads(answer.picked[:12].rstrip())
+        await person.press("f6")
+        await person.press("f2")
+    assert person.app.return_code is None
+
+
+async def test_past_answers_with_hostile_titles_are_listed_and_looked_at(
+    hostile: DeviceWorld,
+) -> None:
+    def answered(document: ProfileDocument) -> ProfileDocument:
+        for title in HOSTILE:
+            document = document.answered(PastAnswer(TODAY, "2026-11", HOSTILE, title))
+        return document
+
+    hostile.profile.change(answered)
+    async with hostile.opened(size=(120, 40)) as person:
+        await person.press("f5")
+        person.reads("[/]", "[@click=app.quit]click me[/]", "[link=https://evil.example]see[/link]")
+        for _ in HOSTILE[1:]:
+            await person.press("down")
+        person.reads("1 [@click=app.quit]click me[/] ◀ your pick")
+
+
+async def test_a_click_on_a_title_only_chooses_it(hostile: DeviceWorld) -> None:
+    async with hostile.opened() as person:
+        titles = person.app.screen.query_one(TitleList)
+        for row in range(len(HOSTILE)):
+            await person.click(TitleList, (4, row))
+            assert titles.cursor == row
+        assert person.app.is_running
+
+
+async def test_every_line_keeps_its_stars_in_their_column(hostile: DeviceWorld) -> None:
+    """A wide or an endless title moves no stars, so that a click rates what it seems to rate."""
+    async with hostile.opened() as person:
+        titles = person.app.screen.query_one(TitleList)
+        width = titles.scrollable_content_region.width
+        for row in range(len(HOSTILE)):
+            line = titles.render_line(row)
+            assert line.cell_length == width
+            assert line.crop(width - 7, width - 2).text in {"·····", "★★★★★", "★★★★·", "★····"}
+
+
+async def test_hostile_titles_can_be_searched_rated_and_undone(hostile: DeviceWorld) -> None:
+    async with hostile.opened() as person:
+        await person.press("down", "5", "down", "l", "down", "x", "u", "u", "u")
+        await person.press("slash", "left_square_bracket", "slash")
+        person.reads("4 found", "[/]")
+
+
+@given(st.text(max_size=80), st.integers(0, 60))
+def test_any_text_takes_exactly_its_cells(text: str, width: int) -> None:
+    printable = "".join(letter for letter in text if letter.isprintable())
+    assert cell_len(fitted(printable, width)) == width
+
+
+@pytest.mark.parametrize("text", ["\u202eevil", "a\nb", "\x1b[2J", "a\u200db", "\u2066x"])
+def test_control_and_bidi_characters_never_become_a_title(text: str) -> None:
+    """The wire refuses them, so that no screen has to."""
+    with pytest.raises(OutOfRange):
+        Item(text)
+
+
+PHONE = (54, 50)  # cells in a browser of 390 x 844 pixels, with its letters of 12 pixels
+
+
+@pytest.fixture
+async def demo(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Person]:
+    """The demo's person, with ten ratings, two directions and eight results."""
+    monkeypatch.setattr("askew_client.opening.SystemBits", SteadyBits)
+    size, mode = request.param
+    app = AskewApp(lambda: simulated_device(ClientSettings(mode=mode)), note="demo")
+    app.animation_level = "none"
+    async with app.run_test(size=size, notifications=False) as pilot:
+        person = Person(app, pilot, Network.__new__(Network))
+        person.network.silent = False
+        async with asyncio.timeout(60):  # what cannot connect fails
+            while app.connection is None:
+                await pilot.pause()
+        await person.settled()
+        yield person
+
+
+@pytest.mark.parametrize("demo", [((80, 24), "query"), ((80, 24), "auto")], indirect=True, ids=str)
+async def test_the_screens_of_the_demo_show_all_that_they_say(demo: Person) -> None:
+    """Planted bug: a row more than fits, such as a price below the fold."""
+    for key in ("f2", "f3", "a", "f5", "f6"):
+        await demo.press(key)
+        hidden = [each.id for each in demo.app.screen.query(ScrollPart) if each.max_scroll_y]
+        assert hidden == [], demo.sees()
+        assert "…" not in demo.sees().replace("F2 … F7", ""), demo.sees()
+        if key == "f3":
+            assert demo.shows("between any two people.") == demo.shows("this month")
+            assert demo.shows("this month") != demo.shows("Nothing leaves this device")
+
+
+async def test_what_a_notice_pushes_out_is_reached_by_keys(rated: DeviceWorld) -> None:
+    """Planted bug: a column that scrolls for the mouse alone."""
+    rated.network.unreachable = Unreachable("nobody answers at 127.0.0.1:7571, " * 19)
+    async with rated.opened() as person:
+        await person.press("f3")
+        assert not person.shows("the same size for everybody.")
+        for _ in range(9):
+            await person.press("tab")
+            if getattr(person.app.focused, "id", "") == "leaving":
+                break
+        await person.press("end")
+        person.reads("the same size for everybody.")
+
+
+async def test_a_long_title_and_its_note_are_both_whole(rated: DeviceWorld) -> None:
+    """Planted bug: a pick that is cut to make room for the words that it is the pick."""
+    items = tuple(Item(f"The One Film With a Longer Name, {n}") for n in range(12))
+    catalog = replace(rated.network._catalog, items=items)
+    card = replace(rated.network._card, catalog_version=catalog.version)
+    rated.network.become(card, catalog)
+    async with rated.opened() as person:
+        await person.press("f3", "a")
+        results = person.app.screen.query_one(ResultList).results
+        picked = next(each for each in results if each.picked)
+        person.reads(f"{picked.place} {picked.title} ◀ your pick")
+        await person.press("f5")
+        person.reads(picked.title)
+        assert "…" not in person.sees()
+
+
+@pytest.mark.parametrize("demo", [(PHONE, "query"), (PHONE, "auto")], indirect=True, ids=str)
+async def test_titles_are_whole_in_a_browser_390_pixels_wide(demo: Person) -> None:
+    """Planted bug: two columns side by side, of which the titles get 12 cells."""
+    titles = demo.app.screen.query_one(TitleList)
+    shown = demo.sees()
+    listed = titles.matches[: titles.scrollable_content_region.height]
+    assert len(listed) > 10
+    assert [each.title for each in listed if each.title not in shown] == []
+    demo.reads("Your profile", "◂", "▸")
+    for tab in TABS:
+        await demo.press(tab.key.lower())
+        names, line = demo.sees().splitlines()[:2]
+        left, right = line.index("╱"), line.index("╲")
+        assert names[left : right + 1].split() == [tab.key, tab.title]
+        assert all(each.key in names for each in TABS)
+    await demo.press("f3", "a")
+    demo.reads("◀ your pick", "Your pick, never sent")
+    assert "…" not in demo.sees()

@@ -1,4 +1,4 @@
-"""The figures of the demo's table: what is measured, and beside what."""
+"""The demo: the figures of its table, its second process, and its made-up person."""
 
 from __future__ import annotations
 
@@ -7,17 +7,25 @@ import datetime
 import pytest
 
 from askew.catalog.item import Attribute, AttributeKind, Listing
-from askew.errors import ParameterError
+from askew.dp.privacy import ANY_SPACE
+from askew.errors import ParameterError, ServerFailed
 from askew.protocol.metric_card import PlaceSlate
+from askew.protocol.signal import Query, Signal
+from askew.spaces.map import MapNoise, straight_line
 from askew_client.demo.measured import Comparison, Row
+from askew_client.demo.person import COUNTRY, HOME, PREFERENCES, TOWN, TOWNS
+from askew_client.demo.server import Rehearsal, server_process
 from askew_client.near.pick import Judged, judged
 from askew_client.near.preferences import Preferences
+from askew_client.settings.regions import region_of
+from askew_client.settings.settings import ClientSettings
+from askew_server.demo.places import KINDS, german_towns, places_model
 
 ATTRIBUTES = (
     Attribute("kind", AttributeKind.CATEGORY),
     Attribute("price", AttributeKind.NUMBER),
 )
-PREFERENCES = Preferences(likes={"kind": {"curry": 4.0}}, at_most={"price": 10.0})
+CURRY = Preferences(likes={"kind": {"curry": 4.0}}, at_most={"price": 10.0})
 NOW = datetime.datetime(2026, 11, 22, 12, 0)
 
 
@@ -32,7 +40,7 @@ def slate(*items: tuple[float, str, float]) -> PlaceSlate:
 
 def judge(of: PlaceSlate) -> tuple[Judged, ...]:
     away = [each.coordinates[0] for each in of.listings]
-    return judged(of.listings, ATTRIBUTES, away, PREFERENCES, {}, NOW)
+    return judged(of.listings, ATTRIBUTES, away, CURRY, {}, NOW)
 
 
 # The nearest is 1 km away; the best is the curry at 3 km, which counts as -1.
@@ -80,3 +88,49 @@ def test_figures_are_means_over_the_draws_of_one_way() -> None:
 def test_too_few_places_to_know_the_best_one_are_refused(around: PlaceSlate, worth: float) -> None:
     with pytest.raises(ParameterError, match="more places"):
         Comparison(judge, around, worth)
+
+
+SETTINGS = ClientSettings(region="Germany")
+
+
+@pytest.fixture
+def question() -> Query:
+    noise: MapNoise = SETTINGS.map_noise
+    return Query(Signal(ANY_SPACE, noise, (50_000_000, 10_000_000)), 3, "food")
+
+
+async def test_a_process_that_ends_is_told_by_its_last_words(question: Query) -> None:
+    """Planted bug: the error of the pipe, "Connection lost"."""
+    async with server_process("dance") as process:
+        with pytest.raises(ServerFailed, match="second process ended: Error: No such command"):
+            await Rehearsal(process).answers([("nearest", question)] * 3, places_model().card)
+
+
+async def test_answers_come_in_the_order_of_the_questions(question: Query) -> None:
+    card = places_model().card
+    other = Query(question.signal, 2, "pharmacies")
+    async with server_process("rehearse") as process:
+        found = await Rehearsal(process).answers([("nearest", question), ("served", other)], card)
+    assert [len(slate.listings) for slate in found] == [3, 2]
+    assert all("Pharmacy" in each.title for each in found[1].listings)
+
+
+def test_the_home_lies_in_its_town_and_its_country() -> None:
+    region = region_of(COUNTRY)
+    assert region.contains(HOME)
+    [town] = [each for each in TOWNS if each.name == TOWN]
+    assert straight_line(HOME, town.at, region.cosine) < 3
+
+
+def test_the_towns_of_the_map_are_real_ones() -> None:
+    real = german_towns()
+    rows = zip(real.names, real.towns.coordinates.tolist(), real.towns.people.tolist(), strict=True)
+    known = {(name, *at, people) for name, at, people in rows}
+    shown = [(each.name, each.at.latitude, each.at.longitude, each.population) for each in TOWNS]
+    assert [each for each in shown if each not in known] == []
+
+
+def test_the_preferences_are_about_what_the_demos_places_have() -> None:
+    [food] = [each for each in places_model().card.collections if each.name == "food"]
+    assert PREFERENCES.attributes <= {each.name for each in food.attributes}
+    assert set(PREFERENCES.likes["kind"]) <= {kind.name.casefold() for kind in KINDS}
