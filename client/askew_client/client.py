@@ -167,7 +167,7 @@ class AskewClient(_Client):
     async def ask(
         self: _Client, *, second_space: bool = False, quoted: Quote | None = None
     ) -> Answer:
-        """The answer to this slot's question.
+        """The answer to this month's question.
 
         second_space: the person's yes to another space's signal within one month; without it,
         SecondSpace is raised where there would be one. quoted: what `quote` said; it is used once,

@@ -119,7 +119,7 @@ class BudgetExceeded(AskewError):
     """A charge would pass a cap; nothing was drawn and nothing was sent.
 
     Attributes: requested, spent, cap (exact); measure: what the three numbers count; whose: what
-    the cap is of, in words; next_slot: the day on which the next slot begins, as "2026-12-01", or
+    the cap is of, in words; next_month: the day on which the next month begins, as "2026-12-01", or
     None; renewed: whether the cap then begins anew.
     """
 
@@ -131,20 +131,20 @@ class BudgetExceeded(AskewError):
         *,
         measure: str = "epsilon between any two people",
         whose: str = "lifetime cap",
-        next_slot: str | None = None,
+        next_month: str | None = None,
         renewed: bool = False,
     ) -> None:
         text = (
             f"this would cost {float(requested):.6g} {measure}; {float(spent):.6g} of the {whose} "
             f"{float(cap):.6g} is spent, {float(cap - spent):.6g} is left"
         )
-        if next_slot is not None:
+        if next_month is not None:
             refills = "refills this cap alone" if renewed else "refills nothing"
-            text += f" (the next slot begins on {next_slot}, and {refills})"
+            text += f" (the next month begins on {next_month}, and {refills})"
         super().__init__(text)
         self.requested, self.spent, self.cap = requested, spent, cap
         self.measure, self.whose = measure, whose
-        self.next_slot, self.renewed = next_slot, renewed
+        self.next_month, self.renewed = next_month, renewed
 
 
 class SecondSpace(AskewError):
@@ -154,12 +154,12 @@ class SecondSpace(AskewError):
     name, and each one is a signal more about the same person.
     """
 
-    def __init__(self, slot: str) -> None:
+    def __init__(self, month: str) -> None:
         super().__init__(
-            f"{slot} has a signal for another feature space already; one more tells more about "
+            f"{month} has a signal for another feature space already; one more tells more about "
             "you, and needs your yes. Nothing was drawn and nothing was sent"
         )
-        self.slot = slot
+        self.month = month
 
 
 class QuoteVoid(AskewError):

@@ -97,7 +97,7 @@ class Memory:
     def remember(
         self,
         space_version: str,
-        slot: str,
+        month: str,
         charge: SignalCharge,
         draw: Callable[[], Signal],
         *,
@@ -106,16 +106,16 @@ class Memory:
         check: Callable[[Price], None] | None = None,
     ) -> Remembered:
         """What the real store does, without a file."""
-        self.calls.append((space_version, slot, charge))
-        fresh = (space_version, slot) not in self.signals
+        self.calls.append((space_version, month, charge))
+        fresh = (space_version, month) not in self.signals
         if fresh:
             if self.spent + charge.epsilon > self.cap:
                 raise BudgetExceeded(charge.epsilon, self.spent, self.cap)
-            if not second_space and any(each == slot for _, each in self.signals):
-                raise SecondSpace(slot)
-            self.signals[space_version, slot] = draw()
+            if not second_space and any(each == month for _, each in self.signals):
+                raise SecondSpace(month)
+            self.signals[space_version, month] = draw()
             self.charges.append(charge)
-        return Remembered(self.signals[space_version, slot], fresh, self.spent)
+        return Remembered(self.signals[space_version, month], fresh, self.spent)
 
     @property
     def spent(self) -> Fraction:
@@ -129,7 +129,7 @@ class UntouchableMemory:
     def remember(
         self,
         space_version: str,
-        slot: str,
+        month: str,
         charge: SignalCharge,
         draw: Callable[[], Signal],
         *,

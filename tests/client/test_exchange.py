@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     Replay = Callable[[str], ReplayBits]
 
-SLOT = "2026-11"
+MONTH = "2026-11"
 FAN = {3: 5.0, 0: 4.0, 9: 1.0}
 STRANGER = {8: 5.0}
 K4 = ClientSettings(
@@ -55,8 +55,8 @@ def test_asking_gives_a_query_whose_signal_is_in_the_memory(
     pair: Pair, memory: Memory, replay: Replay
 ) -> None:
     exchange = pair.exchange(FAN)
-    query = exchange.ask(SLOT, memory, replay("first")).query
-    assert query == Query(memory.signals[pair.card.space.version, SLOT], k=4, catalog_date=FIRST)
+    query = exchange.ask(MONTH, memory, replay("first")).query
+    assert query == Query(memory.signals[pair.card.space.version, MONTH], k=4, catalog_date=FIRST)
     assert query.signal.mechanism == LatticeLaplace.for_epsilon(K4.epsilon)
     drawn = query.signal.lattice.perturb(exchange.profile.point, replay("first"))
     assert query.signal.values == drawn
@@ -66,7 +66,7 @@ def test_asking_by_bucket_gives_a_noisy_bucket_of_the_taste(
     pair: Pair, memory: Memory, replay: Replay
 ) -> None:
     exchange = pair.exchange(FAN, BY_BUCKET)
-    query = exchange.ask(SLOT, memory, replay("first")).query
+    query = exchange.ask(MONTH, memory, replay("first")).query
     response = RandomizedResponse.for_epsilon(4, Fraction(2))
     assert query.signal.mechanism == response
     assert exchange.profile.bucket == 1  # likes to the left
@@ -78,7 +78,7 @@ def test_a_space_without_buckets_is_asked_by_point_only(
     pair_without_buckets: Pair, untouchable_memory: UntouchableMemory, silent_bits: SilentBits
 ) -> None:
     with pytest.raises(ParameterError, match="this server's space has no buckets"):
-        pair_without_buckets.exchange(FAN, BY_BUCKET).ask(SLOT, untouchable_memory, silent_bits)
+        pair_without_buckets.exchange(FAN, BY_BUCKET).ask(MONTH, untouchable_memory, silent_bits)
 
 
 @pytest.mark.parametrize(
@@ -96,8 +96,8 @@ def test_asking_again_sends_the_stored_signal_whatever_has_changed(
     pair: Pair, memory: Memory, replay: Replay, ratings: dict[int, float], settings: ClientSettings
 ) -> None:
     """Planted bug: drawing again because the profile or a setting is another."""
-    first = pair.exchange(FAN).ask(SLOT, memory, replay("first")).query
-    again = pair.exchange(ratings, settings).ask(SLOT, memory, replay("again")).query
+    first = pair.exchange(FAN).ask(MONTH, memory, replay("first")).query
+    again = pair.exchange(ratings, settings).ask(MONTH, memory, replay("again")).query
     assert again == Query(first.signal, settings.k, catalog_date=FIRST)
     assert memory.charges == [SignalCharge(Fraction(8), Fraction(2))]
 
@@ -105,14 +105,14 @@ def test_asking_again_sends_the_stored_signal_whatever_has_changed(
 def test_a_stored_signal_needs_no_randomness(
     pair: Pair, memory: Memory, replay: Replay, silent_bits: SilentBits
 ) -> None:
-    first = pair.exchange(FAN).ask(SLOT, memory, replay("first")).query
-    assert pair.exchange(STRANGER).ask(SLOT, memory, silent_bits).query == first
+    first = pair.exchange(FAN).ask(MONTH, memory, replay("first")).query
+    assert pair.exchange(STRANGER).ask(MONTH, memory, silent_bits).query == first
 
 
-def test_another_slot_is_another_draw_and_another_charge(
+def test_another_month_is_another_draw_and_another_charge(
     pair: Pair, memory: Memory, replay: Replay
 ) -> None:
-    """Planted bug: the same noise for two slots, which would show how the profile moved."""
+    """Planted bug: the same noise for two months, which would show how the profile moved."""
     bits = replay("one stream")
     exchange = pair.exchange(FAN)
     november = exchange.ask("2026-11", memory, bits).query
@@ -129,7 +129,7 @@ def test_the_charge_is_what_the_noise_guarantees_and_no_more_than_was_allowed(
     distance as if it were between any two people.
     """
     exchange = pair.exchange(FAN, replace(K4, epsilon=epsilon))
-    query = exchange.ask(SLOT, memory, replay("first")).query
+    query = exchange.ask(MONTH, memory, replay("first")).query
     (charge,) = memory.charges
     assert charge.epsilon_per_distance == query.signal.lattice.epsilon <= epsilon
     assert charge.epsilon == 4 * query.signal.lattice.epsilon  # the diameter is 4
@@ -171,7 +171,7 @@ def test_what_can_be_refused_is_refused_before_a_byte_is_drawn(
     error, ratings, settings, width = REFUSALS[case]
     pair = pair_in_a_space(width=width)
     with pytest.raises(error):
-        pair.exchange(ratings, settings).ask(SLOT, untouchable_memory, silent_bits)
+        pair.exchange(ratings, settings).ask(MONTH, untouchable_memory, silent_bits)
 
 
 def test_a_stored_signal_that_does_not_fit_its_space_is_not_sent(
@@ -186,7 +186,7 @@ def test_a_stored_signal_that_does_not_fit_its_space_is_not_sent(
             return Remembered(flat, fresh=False, spent=Fraction(8))
 
     with pytest.raises(LedgerError, match="does not fit its space"):
-        exchange.ask(SLOT, Damaged(), silent_bits)
+        exchange.ask(MONTH, Damaged(), silent_bits)
 
 
 def test_a_slate_that_scores_items_in_its_own_way_is_refused(pair: Pair) -> None:
@@ -209,7 +209,7 @@ def test_the_widest_space_and_the_largest_k_are_allowed(
     pair_in_a_space: Callable[..., Pair], memory: Memory, replay: Replay
 ) -> None:
     widest = pair_in_a_space(width=16.0)  # two axes of 16 make a diameter of 32, the limit
-    query = widest.exchange(FAN, replace(K4, k=6)).ask(SLOT, memory, replay("first")).query
+    query = widest.exchange(FAN, replace(K4, k=6)).ask(MONTH, memory, replay("first")).query
     assert query.k == 6
 
 
@@ -219,14 +219,14 @@ def test_no_width_concerns_buckets(
     """Their epsilon holds for every pair. Planted bug: a limit on what makes no difference."""
     narrow = replace(BY_BUCKET, max_diameter=1.0, max_one_rating=0.5)
     exchange = pair_in_a_space(width=16.0).exchange(FAN, narrow)
-    assert exchange.ask(SLOT, memory, replay("first")).query.k == 4
+    assert exchange.ask(MONTH, memory, replay("first")).query.k == 4
 
 
 def test_no_ratings_are_asked_about_and_charged_like_any_other(
     pair: Pair, memory: Memory, replay: Replay
 ) -> None:
     """Planted bug: silence, or a lower price, for who rated nothing."""
-    question = pair.exchange({}).ask(SLOT, memory, replay("first"))
+    question = pair.exchange({}).ask(MONTH, memory, replay("first"))
     assert question.remembered.fresh
     assert memory.charges == [SignalCharge(Fraction(8), Fraction(2))]
     assert question.query.signal.values == question.query.signal.lattice.perturb(
@@ -239,7 +239,7 @@ def test_a_spent_budget_refuses_before_a_byte_is_drawn(
 ) -> None:
     store = SignalStore(tmp_path / "ledger", Caps(Fraction(799, 100)))
     with pytest.raises(BudgetExceeded):
-        pair.exchange(FAN).ask(SLOT, store, silent_bits)
+        pair.exchange(FAN).ask(MONTH, store, silent_bits)
     assert store.entries() == ()
 
 
@@ -309,7 +309,7 @@ def test_a_round_trip_ranks_exactly_what_was_asked_for(
     pair: Pair, memory: Memory, replay: Replay, settings: ClientSettings
 ) -> None:
     exchange = pair.exchange(FAN, settings)
-    slate = pair.retrieve(exchange.ask(SLOT, memory, replay("first")).query)
+    slate = pair.retrieve(exchange.ask(MONTH, memory, replay("first")).query)
     assert sorted(exchange.rank(slate).order) == list(slate.item_ids)
     assert len(slate.item_ids) == 4
     assert exchange.rank(slate).best in slate.item_ids

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from client.conftest import Pair
 
 Context = grpc.aio.ServicerContext[bytes, bytes]
-SLOT = "2026-11"
+MONTH = "2026-11"
 RATINGS: dict[str, Liking] = {"Film 3": 5.0, "Film 9": 1.0}
 SETTINGS = ClientSettings(
     mode="query",

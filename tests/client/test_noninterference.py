@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     Replay = Callable[[str], ReplayBits]
 
-SLOT = "2026-11"
+MONTH = "2026-11"
 FAN = {3: 5.0, 0: 4.0, 9: 1.0}
 STRANGER = {8: 5.0}
 
@@ -79,7 +79,7 @@ def test_picking_touches_neither_network_nor_memory(
 ) -> None:
     """Planted bugs: remembering, logging or reporting the pick."""
     exchange = pair.exchange(FAN)
-    slate = pair.retrieve(exchange.ask(SLOT, memory, replay("first")).query)
+    slate = pair.retrieve(exchange.ask(MONTH, memory, replay("first")).query)
     calls, requests = list(memory.calls), list(pair.requests)
     with io_watch().on() as heard:
         assert exchange.rank(slate).best in slate.item_ids
@@ -91,12 +91,12 @@ Play = Callable[[Exchange, "Pair", "Memory", RandomBits], None]
 
 
 def honest(exchange: Exchange, pair: Pair, memory: Memory, bits: RandomBits) -> None:
-    slate = pair.retrieve(exchange.ask(SLOT, memory, bits).query)
+    slate = pair.retrieve(exchange.ask(MONTH, memory, bits).query)
     assert exchange.rank(slate).best in slate.item_ids
 
 
 def sends_the_pick(exchange: Exchange, pair: Pair, memory: Memory, bits: RandomBits) -> None:
-    query = exchange.ask(SLOT, memory, bits).query
+    query = exchange.ask(MONTH, memory, bits).query
     picked = exchange.rank(pair.retrieve(query)).best
     pair.retrieve(replace(query, k=1 + picked % 6))
 
@@ -104,19 +104,19 @@ def sends_the_pick(exchange: Exchange, pair: Pair, memory: Memory, bits: RandomB
 def redraws_with_the_profile(
     exchange: Exchange, pair: Pair, memory: Memory, bits: RandomBits
 ) -> None:
-    pair.retrieve(exchange.ask(f"{SLOT} {exchange.profile.point}", memory, bits).query)
+    pair.retrieve(exchange.ask(f"{MONTH} {exchange.profile.point}", memory, bits).query)
 
 
 def asks_for_more_with_more_ratings(
     exchange: Exchange, pair: Pair, memory: Memory, bits: RandomBits
 ) -> None:
-    pair.retrieve(replace(exchange.ask(SLOT, memory, bits).query, k=len(exchange.ratings)))
+    pair.retrieve(replace(exchange.ask(MONTH, memory, bits).query, k=len(exchange.ratings)))
 
 
 def asks_again_when_it_shows_what_is_rated(
     exchange: Exchange, pair: Pair, memory: Memory, bits: RandomBits
 ) -> None:
-    query = exchange.ask(SLOT, memory, bits).query
+    query = exchange.ask(MONTH, memory, bits).query
     if exchange.ratings.keys() & set(pair.retrieve(query).item_ids):
         pair.retrieve(query)
 
@@ -129,7 +129,7 @@ def _seen_from_outside(
     pair.retrieve(Query(_frozen(pair), 4, catalog_date=FIRST))
     pair.requests.clear()
     memory.calls.clear()
-    memory.signals = {(pair.card.space.version, SLOT): _frozen(pair)}
+    memory.signals = {(pair.card.space.version, MONTH): _frozen(pair)}
     exchange = pair.exchange(ratings)
     with io_watch().on() as heard:
         play(exchange, pair, memory, bits)
@@ -190,7 +190,7 @@ async def _calls_of(
     network = Recorder(pair)
     signals = SignalStore(directory / "signals.sqlite", Caps(Fraction(1000)))
     charge = SignalCharge(Fraction(8), Fraction(2))
-    signals.remember(pair.card.space.version, SLOT, charge, lambda: _frozen(pair))
+    signals.remember(pair.card.space.version, MONTH, charge, lambda: _frozen(pair))
     device = Device(
         ShapedTransport(lambda: network),
         ClientSettings(

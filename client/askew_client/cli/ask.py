@@ -188,8 +188,8 @@ def quote_lines(quote: Quote) -> Iterator[str]:
         yield f"this question costs {_in_three_units(cost)}"
         yield (
             f"spent before it: {float(cost.spent):.4g} of {float(cost.cap):g} for life, "
-            f"{float(price.spent_this_slot):.4g} of {float(price.monthly_cap or 0):g} "
-            f"in {price.slot}"
+            f"{float(price.spent_this_month):.4g} of {float(price.monthly_cap or 0):g} "
+            f"in {price.month}"
         )
 
 

@@ -50,7 +50,7 @@ def budget(
 
     from askew_client.device.budget import budget_of
     from askew_client.settings.paths import places
-    from askew_client.settings.settings import slot_of
+    from askew_client.settings.settings import month_of
     from askew_client.signals.store import SignalStore
 
     config = options.load(context, data=data)
@@ -60,7 +60,7 @@ def budget(
     if unfreeze:
         if not yes:
             click.confirm(_ACCEPT, abort=True, err=True)
-        store.unfreeze(slot_of(today))
+        store.unfreeze(month_of(today))
     found, mode = budget_of(store, today, _places(where.profile)), config.settings.mode
     if as_json:
         options.print_json({**_as_json(found), "mode": mode})
@@ -86,12 +86,12 @@ def _places(profile: Path) -> Mapping[str, NamedPlace]:
 def _print(found: Budget) -> None:
     for line in found.lines:
         where = f"  on space {line.entry.space_version[:8]}" if line.entry.space_version else ""
-        click.echo(f"{line.entry.slot}{where}  {line.words}")
+        click.echo(f"{line.entry.month}{where}  {line.words}")
     if found.lines:
         click.echo()
     for words in found.words:
         click.echo(words)
-    click.echo(f"The next slot begins on {found.next_slot}.")
+    click.echo(f"The next month begins on {found.next_month}.")
     if found.frozen:
         click.echo(f"SPENDING IS FROZEN: {found.frozen}. See `askew budget --help`.")
 
@@ -100,7 +100,7 @@ def _as_json(found: Budget) -> dict[str, object]:
     return {
         "spent": float(found.spent),
         "lifetime_cap": float(found.cap),
-        "next_slot": found.next_slot.isoformat(),
+        "next_month": found.next_month.isoformat(),
         "frozen": found.frozen,
         "places": {
             "spent_per_km": float(found.places.spent),
@@ -110,7 +110,7 @@ def _as_json(found: Budget) -> dict[str, object]:
         },
         "entries": [
             {
-                "slot": line.entry.slot,
+                "month": line.entry.month,
                 "space_version": line.entry.space_version,
                 "kind": line.entry.kind,
                 "epsilon_per_distance": line.entry.epsilon_per_distance

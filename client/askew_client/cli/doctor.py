@@ -78,7 +78,7 @@ async def _space(network: GrpcTransport, config: Config) -> tuple[Finding, ...]:
     from askew_client.catalog.cache import CatalogCache
     from askew_client.device.doctor import check_metric_space, check_mode, check_space
     from askew_client.settings.paths import places
-    from askew_client.settings.settings import slot_of
+    from askew_client.settings.settings import month_of
     from askew_client.taste.choice import CachedItems
     from askew_client.transport.held import FetchedAnew, KeptLibrary
 
@@ -90,7 +90,7 @@ async def _space(network: GrpcTransport, config: Config) -> tuple[Finding, ...]:
     except OtherKind:
         return (check_metric_space(await network.metric_card(), settings),)
     held = CachedItems(len(found.catalog), found.size)
-    mode = check_mode(found.card, settings, held, server=config.server, slot=slot_of(today))
+    mode = check_mode(found.card, settings, held, server=config.server, month=month_of(today))
     return check_space(found.card, settings), mode
 
 

@@ -11,10 +11,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from askew_client.profile.named_place import NamedPlace
-from askew_client.settings.settings import slot_of
+from askew_client.settings.settings import month_of
 from askew_client.signals.account import Account
 from askew_client.signals.chain import Entry
-from askew_client.signals.slots import day_after
+from askew_client.signals.months import day_after
 from askew_client.views.quote import ModeView, at_most, times
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Budget:
 
     spent: Fraction
     cap: Fraction
-    next_slot: datetime.date
+    next_month: datetime.date
     lines: tuple[LedgerLine, ...]
     words: tuple[str, ...]
     places: PlaceBudget
@@ -68,13 +68,13 @@ def budget_of(
     return Budget(
         spent=account.spent,
         cap=account.caps.lifetime,
-        next_slot=day_after(slot_of(today)),
+        next_month=day_after(month_of(today)),
         lines=tuple(_line(entry, names) for entry in account.entries),
         words=(*_words(account), *_words_of_places(account)),
         places=PlaceBudget(
             spent=account.spent_per_km,
             cap=account.caps.places_lifetime,
-            this_month=account.spent_per_km_in(slot_of(today)),
+            this_month=account.spent_per_km_in(month_of(today)),
             monthly_cap=account.caps.places_monthly,
         ),
         frozen=account.frozen,

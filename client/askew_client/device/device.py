@@ -20,7 +20,7 @@ from askew_client.profile.document import ProfileDocument
 from askew_client.profile.editor import KnownTitles, ProfileService
 from askew_client.profile.named_place import NamedPlace
 from askew_client.profile.store import ProfileStore
-from askew_client.settings.settings import ClientSettings, slot_of
+from askew_client.settings.settings import ClientSettings, month_of
 from askew_client.signals.store import SignalStore
 from askew_client.transport.protocol import Library, Network
 
@@ -138,5 +138,5 @@ class Device:
 
     def unfreeze(self) -> Budget:
         """Accept the ledger as it is after a freeze, and book what was lost. The person's act."""
-        self._signals.unfreeze(slot_of(self._today()))
+        self._signals.unfreeze(month_of(self._today()))
         return self.budget()

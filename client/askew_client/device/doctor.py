@@ -15,8 +15,8 @@ from askew.protocol.metric_card import MetricCard
 from askew.protocol.model_card import ModelCard
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.paths import DeviceFiles
-from askew_client.settings.settings import LEVELS, ClientSettings, slot_of
-from askew_client.signals.slots import months_between
+from askew_client.settings.settings import LEVELS, ClientSettings, month_of
+from askew_client.signals.months import months_between
 from askew_client.signals.store import MAX_JUMP, SignalStore
 from askew_client.taste.choice import CachedItems, choose, mechanism_for
 from askew_client.taste.words import in_words
@@ -49,11 +49,11 @@ def check_space(card: ModelCard, settings: ClientSettings) -> Finding:
 
 
 def check_mode(
-    card: ModelCard, settings: ClientSettings, held: CachedItems, *, server: str, slot: str
+    card: ModelCard, settings: ClientSettings, held: CachedItems, *, server: str, month: str
 ) -> Finding:
     """How `askew ask` would be answered, and why."""
     try:
-        taken = in_words(choose(settings, card, held, server=server, slot=slot), card)
+        taken = in_words(choose(settings, card, held, server=server, month=month), card)
     except ParameterError as error:
         return Finding("mode", "fail", str(error), "Take another way, or change the setting.")
     return Finding("mode", "ok", f"{taken.name}: {taken.reason}", " ".join(taken.notes))
@@ -140,12 +140,12 @@ def check_clock(store: SignalStore, path: Path, today: datetime.date) -> Finding
     except AskewError:
         entries = ()
     if entries:
-        ahead = months_between(entries[-1].slot, slot_of(today))
+        ahead = months_between(entries[-1].month, month_of(today))
         if ahead < 0:
-            text = f"it says {today}, before the ledger's last entry of {entries[-1].slot}"
+            text = f"it says {today}, before the ledger's last entry of {entries[-1].month}"
             return Finding("clock", "warn", text, "Set the clock; until then nothing is drawn.")
         if ahead > MAX_JUMP:
-            text = f"it says {today}, long after the ledger's last entry of {entries[-1].slot}"
+            text = f"it says {today}, long after the ledger's last entry of {entries[-1].month}"
             hint = "If the date is right, accept it with `askew budget --unfreeze`."
             return Finding("clock", "warn", text, hint)
     return Finding("clock", "ok", f"it says {today}")

@@ -37,7 +37,7 @@ from askew_client.near.sources import NearSource, PendingRequest, bound
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.named_place import NamedPlace, Spot
 from askew_client.profile.store import ProfileStore
-from askew_client.settings.settings import ClientSettings, Level, slot_of
+from askew_client.settings.settings import ClientSettings, Level, month_of
 from askew_client.signals.asking import Question, ask
 from askew_client.signals.store import SignalStore
 from askew_client.transport.protocol import Library, Network
@@ -143,7 +143,7 @@ class NearService:
                     card,
                     source,
                     place,
-                    terms.slot,
+                    terms.month,
                     check=covered(terms, shown),
                     second_space=second_space,
                 )
@@ -197,7 +197,7 @@ class NearService:
             mode="query",
             space_version=source.space_version,
             collection=source.collection,
-            slot=slot_of(self._today()),
+            month=month_of(self._today()),
             catalog_date=card.collection(source.collection).version,
             k=source.k,
             mechanism=source.mechanism,
@@ -212,7 +212,7 @@ class NearService:
         source = _bound(card, collection, request, self._settings)
         terms = self._terms(card, source, place)
         price = self._signals.price(
-            source.space_version, terms.slot, source.charge, handle=source.handle
+            source.space_version, terms.month, source.charge, handle=source.handle
         )
         drawn_by = source.mechanism if price.stored is None else price.stored
         cost = source.cost(drawn_by, price.spent, price.lifetime_cap, fresh=price.fresh)
@@ -224,7 +224,7 @@ class NearService:
         card: MetricCard,
         source: NearSource,
         place: str | Spot,
-        slot: str,
+        month: str,
         *,
         check: Callable[[Price], None] | None,
         second_space: bool,
@@ -238,7 +238,7 @@ class NearService:
 
         def draw() -> Question:
             return ask(
-                source, slot, self._signals, self._bits, second_space=second_space, check=check
+                source, month, self._signals, self._bits, second_space=second_space, check=check
             )
 
         with self._network.guard.private():

@@ -20,7 +20,7 @@ from askew_client.device.quoting import Quotes, covered
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.store import ProfileStore
 from askew_client.profile.title_search import Matches
-from askew_client.settings.settings import ClientSettings, slot_of
+from askew_client.settings.settings import ClientSettings, month_of
 from askew_client.signals.asking import Question
 from askew_client.signals.store import SignalStore
 from askew_client.taste.choice import Taken, choose, mechanism_for
@@ -41,14 +41,14 @@ from askew_client.views.quote import ModeView, Price, Quote, Terms
 
 @dataclass(frozen=True, eq=False)
 class _Prepared:
-    """A question that is paid for and encoded, what it is asked by, and in which slot."""
+    """A question that is paid for and encoded, what it is asked by, and in which month."""
 
     model: Model
     taken: Taken
     document: ProfileDocument = field(repr=False)
     exchange: Exchange = field(repr=False)
     question: Question
-    slot: str
+    month: str
     request: bytes
 
 
@@ -121,10 +121,10 @@ class QueryService:
     async def ask(self, *, second_space: bool = False, quoted: Quote | None = None) -> Answer:
         """What is best for this person, ranked here, and the pick. Connects first if need be.
 
-        Whether this slot's question is sent for it, and which calls are made, depends on the
+        Whether this month's question is sent for it, and which calls are made, depends on the
         settings, the ledger and the replies: who has rated nothing, or nothing of this catalog,
         asks like anybody else. An error of the profile comes before the first call. second_space:
-        the person's yes to a fresh signal for a second space within the slot.
+        the person's yes to a fresh signal for a second space within the month.
         quoted: what the person was shown; this uses it, once. Where anything of it has changed
         since, QuoteVoid is raised: nothing is drawn, charged, fetched or sent. Without it, what the
         settings and the person's consents say is asked, unless nothing left this device before.
@@ -155,7 +155,7 @@ class QueryService:
             model,
             document,
             taken,
-            terms.slot,
+            terms.month,
             check=covered(terms, shown),
             second_space=second_space,
         )
@@ -167,7 +167,7 @@ class QueryService:
         model: Model,
         document: ProfileDocument,
         taken: Taken,
-        slot: str,
+        month: str,
         *,
         check: Callable[[Price], None] | None,
         second_space: bool,
@@ -177,10 +177,10 @@ class QueryService:
         """
         exchange = self._exchange_of(model, document, taken.settings)
         question = exchange.ask(
-            slot, self._signals, self._bits, second_space=second_space, check=check
+            month, self._signals, self._bits, second_space=second_space, check=check
         )
         request = self._network.encoded(question.query)
-        return _Prepared(model, taken, document, exchange, question, slot, request)
+        return _Prepared(model, taken, document, exchange, question, month, request)
 
     def _open(self, prepared: _Prepared, reply: bytes) -> Answer:
         """All that is private after it: read the reply, rank, remember. Raises a WireError for a
@@ -206,7 +206,7 @@ class QueryService:
             exchange.rank_only(places) if slate.payloads else exchange.rank_all(self._settings.k),
             mode=in_words(prepared.taken, model.card),
             came=present.payloads_of(places, slate),
-            departure=present.departure_of(exchange, remembered, prepared.slot),
+            departure=present.departure_of(exchange, remembered, prepared.month),
             cost=present.cost_after(prepared.exchange, remembered),
         )
         return self._kept(answer)
@@ -227,8 +227,8 @@ class QueryService:
     def _kept(self, answer: Answer) -> Answer:
         """Remember an answer, on this device alone."""
         labels = tuple([result.title for result in answer.results])
-        slot = "" if answer.departure is None else answer.departure.slot
-        past = PastAnswer(self._today(), slot, labels, answer.pick.title)
+        month = "" if answer.departure is None else answer.departure.month
+        past = PastAnswer(self._today(), month, labels, answer.pick.title)
         self._profile.change(lambda document: document.answered(past))
         return answer
 
@@ -317,8 +317,8 @@ class QueryService:
     # What a question is
 
     def _taken(self, model: Model) -> Taken:
-        server, slot = self._quotes.server, slot_of(self._today())
-        return choose(self._settings, model.card, model.held, server=server, slot=slot)
+        server, month = self._quotes.server, month_of(self._today())
+        return choose(self._settings, model.card, model.held, server=server, month=month)
 
     def _terms(self, model: Model, taken: Taken) -> Terms:
         """A question, without what the ledger says of it. Raises as `mechanism_for`."""
@@ -329,7 +329,7 @@ class QueryService:
             mode=str(taken.mode),
             space_version=card.space.version,
             collection="",
-            slot=slot_of(self._today()),
+            month=month_of(self._today()),
             catalog_date=model.catalog_date,
             k=settings.k,
         )
@@ -344,6 +344,6 @@ class QueryService:
         terms = self._terms(model, taken)
         if terms.mechanism is not None:
             charge = present.loss_of(model.card, terms).charge
-            price = self._signals.price(terms.space_version, terms.slot, charge)
+            price = self._signals.price(terms.space_version, terms.month, charge)
             terms = replace(terms, price=price)
         return present.quote_of(terms, taken, model.card)

@@ -32,9 +32,9 @@ from askew_client.near.sources import (
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.named_place import NamedPlace, Spot, check_name, new_handle
 from askew_client.profile.store import ProfileStore
-from askew_client.settings.settings import LEVELS, ClientSettings, slot_of
+from askew_client.settings.settings import LEVELS, ClientSettings, month_of
+from askew_client.signals.months import check_month
 from askew_client.signals.records import decode_signal, encode_signal
-from askew_client.signals.slots import check_slot
 from askew_client.signals.store import SignalStore
 from askew_client.views.answers import PlaceView
 from askew_client.views.quote import Cost
@@ -150,8 +150,8 @@ class PlaceService:
             raise PlaceError("there is a place of this name already; nothing was overwritten")
         copy.check_whole()
         copy.check_law(self._settings.place_draw_cap, self._settings.epsilon)
-        for slot, signal in copy.signals:
-            self._signals.take_in(signal, slot, copy.place.handle)
+        for month, signal in copy.signals:
+            self._signals.take_in(signal, month, copy.place.handle)
         self._profile.change(lambda document: document.with_place(copy.name, copy.place))
         return self._view(copy.name, copy.place)
 
@@ -172,12 +172,12 @@ class PlaceService:
         """
         request = fresh_request(place.spot, place.handle, self._settings)
         if isinstance(request, PendingPosition):
-            request.settle(slot_of(self._today()), self._signals, self._bits, shown)
+            request.settle(month_of(self._today()), self._signals, self._bits, shown)
         return document
 
     def _stored(self, place: NamedPlace) -> Signal | None:
         """The noisy position of a place; None on axes, and where the ledger has none."""
-        return self._signals.find(ANY_SPACE, slot_of(self._today()), place.handle)[1]
+        return self._signals.find(ANY_SPACE, month_of(self._today()), place.handle)[1]
 
     def _view(self, name: str, place: NamedPlace) -> PlaceView:
         return view_of(name, place, self._stored(place), self._signals.account())
@@ -191,7 +191,7 @@ _SPACE = re.compile(f"([0-9a-f]{{{2 * VERSION_BYTES}}})?")  # a server's axes, o
 
 @dataclass(frozen=True)
 class Copy:
-    """A place, and its signals with the slots in which they were drawn."""
+    """A place, and its signals with the months in which they were drawn."""
 
     name: str
     place: NamedPlace = field(repr=False)
@@ -219,8 +219,8 @@ class Copy:
     def to_text(self) -> str:
         """One line of JSON."""
         signals = [
-            [signal.space_version, slot, encode_signal(signal).hex()]
-            for slot, signal in self.signals
+            [signal.space_version, month, encode_signal(signal).hex()]
+            for month, signal in self.signals
         ]
         said = {"askew place": FORMAT, "name": self.name, "signals": signals}
         return json.dumps(said | self.place.to_json(), ensure_ascii=False) + "\n"
@@ -235,12 +235,12 @@ class Copy:
             check_name(value["name"])
             signals = tuple(
                 [
-                    (slot, decode_signal(space, bytes.fromhex(record)))
-                    for space, slot, record in value["signals"]
+                    (month, decode_signal(space, bytes.fromhex(record)))
+                    for space, month, record in value["signals"]
                 ]
             )
-            for slot, signal in signals:
-                check_slot(slot)
+            for month, signal in signals:
+                check_month(month)
                 if _SPACE.fullmatch(signal.space_version) is None:
                     raise ValueError
             return cls(value["name"], NamedPlace.from_json(value), signals)

@@ -67,7 +67,9 @@ class PendingPosition:
         spent, cap = account.spent_per_km, account.caps.places_lifetime
         return Cost.of_place(self.noise, spent, cap, fresh=True)
 
-    def settle(self, slot: str, memory: SignalMemory, bits: RandomBits, shown: Cost | None) -> None:
+    def settle(
+        self, month: str, memory: SignalMemory, bits: RandomBits, shown: Cost | None
+    ) -> None:
         """Pay for and draw the noisy position. Raises QuoteVoid where it costs something else than
         was shown.
         """
@@ -80,7 +82,7 @@ class PendingPosition:
 
         memory.remember(
             ANY_SPACE,
-            slot,
+            month,
             self.charge,
             lambda: self.perturb(bits),
             handle=self.handle,

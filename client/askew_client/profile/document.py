@@ -206,7 +206,7 @@ class ProfileDocument:
 
     def to_bytes(self) -> bytes:
         """The profile as text."""
-        answers = [[a.when.isoformat(), a.slot, a.labels, a.picked] for a in self.answers]
+        answers = [[a.when.isoformat(), a.month, a.labels, a.picked] for a in self.answers]
         places = {name: place.to_json() for name, place in self.places.items()}
         value = {
             "ratings": dict(self.ratings),
@@ -227,8 +227,8 @@ class ProfileDocument:
             for label, liking in value["ratings"].items():
                 _check(label, (liking,))
             answers = tuple(
-                PastAnswer(datetime.date.fromisoformat(when), slot, tuple(labels), picked)
-                for when, slot, labels, picked in value["answers"]
+                PastAnswer(datetime.date.fromisoformat(when), month, tuple(labels), picked)
+                for when, month, labels, picked in value["answers"]
             )
             places = {name: NamedPlace.from_json(each) for name, each in value["places"].items()}
             received, waiting = ReceivedItems.from_json(value["received"]), value["unanswered"]

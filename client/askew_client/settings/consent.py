@@ -106,8 +106,8 @@ def without_consent(text: str, withdrawn: Consent) -> str:
     return " ".join(str(each) for each in consents_of(text) if each != withdrawn)
 
 
-def end_of(slot: str) -> str:
+def end_of(month: str) -> str:
     """The last month of a consent that is given in this one."""
-    year, month = (int(part) for part in slot.split("-"))
-    year, month = divmod(12 * year + month - 1 + MONTHS - 1, 12)
-    return f"{year}-{month + 1:02}"
+    year, number = (int(part) for part in month.split("-"))
+    year, number = divmod(12 * year + number - 1 + MONTHS - 1, 12)
+    return f"{year}-{number + 1:02}"

@@ -235,6 +235,6 @@ class ClientSettings:
         return RandomizedResponse.for_epsilon(n_buckets, self.epsilon)
 
 
-def slot_of(day: datetime.date) -> str:
-    """The slot of a day: its calendar month, "2026-11". One signal serves a whole slot."""
+def month_of(day: datetime.date) -> str:
+    """The calendar month of a day, "2026-11". One signal serves a whole month."""
     return f"{day:%Y-%m}"

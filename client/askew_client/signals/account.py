@@ -16,7 +16,7 @@ from askew.dp.privacy import ANY_SPACE, SignalCharge
 from askew.errors import BudgetExceeded
 from askew_client.settings.settings import Caps
 from askew_client.signals.chain import Entry
-from askew_client.signals.slots import day_after
+from askew_client.signals.months import day_after
 from askew_client.views.quote import Price
 
 if TYPE_CHECKING:
@@ -39,45 +39,45 @@ class Account:
     frozen: str | None
     spent_per_km: Fraction = _NOTHING
 
-    def spent_in(self, slot: str) -> Fraction:
-        """What the signals of one slot cost, in plain epsilon."""
-        return sum((c.epsilon for c in self.entries if is_signal_of(c, slot)), _NOTHING)
+    def spent_in(self, month: str) -> Fraction:
+        """What the signals of one month cost, in plain epsilon."""
+        return sum((c.epsilon for c in self.entries if is_signal_of(c, month)), _NOTHING)
 
-    def spent_per_km_in(self, slot: str) -> Fraction:
-        """What the places that were drawn in one slot cost, per straight-line kilometer."""
-        return sum((c.epsilon_per_km for c in self.entries if is_signal_of(c, slot)), _NOTHING)
-
-
-def is_signal_of(entry: Entry, slot: str) -> bool:
-    """Whether it is a signal that was drawn in this slot."""
-    return entry.kind == "signal" and entry.slot == slot
+    def spent_per_km_in(self, month: str) -> Fraction:
+        """What the places that were drawn in one month cost, per straight-line kilometer."""
+        return sum((c.epsilon_per_km for c in self.entries if is_signal_of(c, month)), _NOTHING)
 
 
-def is_second(known: Sequence[Entry], space_version: str, slot: str) -> bool:
-    """Whether a fresh signal of this space would be the slot's second one; a place is of none."""
-    spaces = {each.space_version for each in known if is_signal_of(each, slot)}
+def is_signal_of(entry: Entry, month: str) -> bool:
+    """Whether it is a signal that was drawn in this month."""
+    return entry.kind == "signal" and entry.month == month
+
+
+def is_second(known: Sequence[Entry], space_version: str, month: str) -> bool:
+    """Whether a fresh signal of this space would be the month's second one; a place is of none."""
+    spaces = {each.space_version for each in known if is_signal_of(each, month)}
     return space_version != ANY_SPACE and bool(spaces - {space_version, ANY_SPACE})
 
 
 def price_of(  # noqa: PLR0913, PLR0917  # what finds a signal, and what it costs
     known: Sequence[Entry],
     space_version: str,
-    slot: str,
+    month: str,
     charge: SignalCharge,
     caps: Caps,
     stored: Signal | None,
 ) -> Price:
-    """What entries say of a signal of this slot, in the account that its charge is of."""
-    month = [entry for entry in known if is_signal_of(entry, slot)]
+    """What entries say of a signal of this month, in the account that its charge is of."""
+    drawn = [entry for entry in known if is_signal_of(entry, month)]
     count = (lambda e: e.epsilon) if charge.epsilon else (lambda e: e.epsilon_per_km)
-    spent, this_month = (sum(map(count, each), _NOTHING) for each in (known, month))
+    spent, this_month = (sum(map(count, each), _NOTHING) for each in (known, drawn))
     by = None if stored is None else stored.mechanism
-    second = stored is None and is_second(known, space_version, slot)
+    second = stored is None and is_second(known, space_version, month)
     if charge.epsilon:
         limits = caps.lifetime, caps.monthly, None
-        return Price(slot, by, charge, second, spent, this_month, *limits)
+        return Price(month, by, charge, second, spent, this_month, *limits)
     places = caps.places_lifetime, caps.places_monthly, caps.places_draw
-    return Price(slot, by, charge, second, spent, this_month, *places)
+    return Price(month, by, charge, second, spent, this_month, *places)
 
 
 def check_caps(price: Price) -> None:
@@ -86,11 +86,11 @@ def check_caps(price: Price) -> None:
     cost = charge.epsilon_per_km if places else charge.epsilon
     check = partial(BudgetExceeded, measure=PER_KM if places else PLAIN)
     lifetime, monthly, draw = price.lifetime_cap, price.monthly_cap, price.draw_cap
-    following, of = day_after(price.slot).isoformat(), " of places" if places else ""
+    following, of = day_after(price.month).isoformat(), " of places" if places else ""
     if draw is not None and cost > draw:
         raise check(cost, _NOTHING, draw, whose="cap of one position")
     if price.spent + cost > lifetime:
-        raise check(cost, price.spent, lifetime, whose=f"lifetime cap{of}", next_slot=following)
-    if monthly is not None and price.spent_this_slot + cost > monthly:
-        spent, whose = price.spent_this_slot, f"monthly cap{of}"
-        raise check(cost, spent, monthly, whose=whose, next_slot=following, renewed=True)
+        raise check(cost, price.spent, lifetime, whose=f"lifetime cap{of}", next_month=following)
+    if monthly is not None and price.spent_this_month + cost > monthly:
+        spent, whose = price.spent_this_month, f"monthly cap{of}"
+        raise check(cost, spent, monthly, whose=whose, next_month=following, renewed=True)

@@ -23,7 +23,7 @@ class SignalMemory(Protocol):
     def remember(  # noqa: PLR0913  # what is drawn, what it costs, what finds it again
         self,
         space_version: str,
-        slot: str,
+        month: str,
         charge: SignalCharge,
         draw: Callable[[], Signal],
         *,
@@ -31,8 +31,8 @@ class SignalMemory(Protocol):
         second_space: bool = False,
         check: Callable[[Price], None] | None = None,
     ) -> Remembered:
-        """The stored signal of (space version, handle, slot), or a fresh one, charged and stored
-        first; a place's signal, which is of no space, is of every slot.
+        """The stored signal of (space version, handle, month), or a fresh one, charged and stored
+        first; a place's signal, which is of no space, is of every month.
 
         check raises for a price that was not shown, with what the ledger says as it is charged.
         Raises BudgetExceeded or SecondSpace, in which case nothing was drawn, or LedgerError, in
@@ -45,7 +45,7 @@ class SignalSource(Protocol):
 
     @property
     def space_version(self) -> str:
-        """What its signal is kept under, with the handle and the slot."""
+        """What its signal is kept under, with the handle and the month."""
 
     @property
     def handle(self) -> str:
@@ -80,23 +80,23 @@ class Question:
 
 def ask(  # noqa: PLR0913  # who asks, when, and on which terms
     source: SignalSource,
-    slot: str,
+    month: str,
     memory: SignalMemory,
     bits: RandomBits,
     *,
     second_space: bool = False,
     check: Callable[[Price], None] | None = None,
 ) -> Question:
-    """The question of this slot, with the same signal however often it is asked.
+    """The question of this month, with the same signal however often it is asked.
 
     A stored signal is sent again even if what is private or the settings have changed since: what
     is drawn anew costs anew, and a redraw that follows the person would say when they changed.
-    second_space: the person's yes to a fresh signal for a second space within the slot. check: of
+    second_space: the person's yes to a fresh signal for a second space within the month. check: of
     what the ledger says as it is charged; it raises where the person was shown something else.
     """
     remembered = memory.remember(
         source.space_version,
-        slot,
+        month,
         source.charge,
         lambda: source.perturb(bits),
         handle=source.handle,

@@ -59,7 +59,7 @@ class Entry:
 
     kind: str
     space_version: str
-    slot: str
+    month: str
     epsilon: Fraction
     epsilon_per_distance: Fraction | None
     salt: str = field(repr=False)
@@ -85,7 +85,7 @@ class Head:
     def extended(self, entry: Entry) -> Head:
         """The head after one more entry."""
         signal = None if entry.signal is None else hashlib.sha256(entry.signal).hexdigest()
-        said = [entry.kind, entry.space_version, entry.handle, entry.slot, entry.salt, signal]
+        said = [entry.kind, entry.space_version, entry.handle, entry.month, entry.salt, signal]
         numbers = [str(entry.epsilon), str(entry.epsilon_per_distance), str(entry.epsilon_per_km)]
         text = json.dumps([self.count, self.link, *said, *numbers])
         link = hashlib.sha256(text.encode()).hexdigest()

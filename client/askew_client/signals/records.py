@@ -8,8 +8,8 @@ randomized response   buckets (4 bytes), odds * 2**32 (8 bytes)
 map                   step_exponent, inverse_rate, cosine (4 bytes each)
 values                4 bytes each, signed
 
-A signal of tastes or axes is found by its space, the handle of a named value or "", and its slot. A
-place's is of no space and of every slot: its random handle alone finds it, so no server, space,
+A signal of tastes or axes is found by its space, the handle of a named value or "", and its month.
+A place's is of no space and of every month: its random handle alone finds it, so no server, space,
 region or month draws a second one.
 """
 
@@ -30,7 +30,7 @@ from askew.noise.randomized_response import ODDS_BITS, RandomizedResponse
 from askew.protocol.signal import Mechanism, Signal
 from askew.spaces.map import MapNoise
 from askew_client.signals.chain import Entry, Head, heads, rational_of
-from askew_client.signals.slots import check_slot
+from askew_client.signals.months import check_month
 
 _LATTICE, _RESPONSE, _MAP = struct.Struct("<BII"), struct.Struct("<BIQ"), struct.Struct("<BIII")
 
@@ -71,13 +71,13 @@ def decode_signal(space_version: str, record: bytes) -> Signal:
 
 
 def entry_of(  # noqa: PLR0913, PLR0917  # one argument a column
-    kind: str, signal: Signal, slot: str, charge: SignalCharge, handle: str, salt: str
+    kind: str, signal: Signal, month: str, charge: SignalCharge, handle: str, salt: str
 ) -> Entry:
     """The entry of a signal and its charge."""
     return Entry(
         kind,
         signal.space_version,
-        slot,
+        month,
         charge.epsilon,
         charge.epsilon_per_distance,
         salt,
@@ -105,14 +105,14 @@ def _parts(record: bytes) -> tuple[Mechanism, bytes]:
 
 
 VERSION = 4
-# A signal's space, handle and slot are its entry's alone: what no link covers could be changed.
+# A signal's space, handle and month are its entry's alone: what no link covers could be changed.
 SCHEMA = """
 CREATE TABLE charges (
     id INTEGER PRIMARY KEY,
     kind TEXT NOT NULL CHECK (kind IN ('signal', 'copy', 'unfreeze')),
     space_version TEXT NOT NULL,
     handle TEXT NOT NULL,
-    slot TEXT NOT NULL,
+    month TEXT NOT NULL,
     epsilon TEXT NOT NULL CHECK (epsilon GLOB '[1-9]*' OR epsilon = '0'),
     epsilon_per_distance TEXT CHECK (epsilon_per_distance GLOB '[1-9]*'),
     epsilon_per_km TEXT NOT NULL CHECK (epsilon_per_km GLOB '[1-9]*' OR epsilon_per_km = '0'),
@@ -124,7 +124,7 @@ CREATE TABLE charges (
         OR (kind = 'signal' AND (epsilon = '0') <> (epsilon_per_km = '0'))
     )
 ) STRICT;
-CREATE UNIQUE INDEX one_signal ON charges (space_version, handle, slot) WHERE kind <> 'unfreeze';
+CREATE UNIQUE INDEX one_signal ON charges (space_version, handle, month) WHERE kind <> 'unfreeze';
 CREATE UNIQUE INDEX one_place ON charges (handle)
     WHERE kind <> 'unfreeze' AND space_version = '';
 CREATE TABLE signals (
@@ -132,7 +132,7 @@ CREATE TABLE signals (
     record BLOB NOT NULL
 ) STRICT
 """
-_COLUMNS = "kind, space_version, slot, epsilon, epsilon_per_distance, salt, handle, epsilon_per_km"
+_COLUMNS = "kind, space_version, month, epsilon, epsilon_per_distance, salt, handle, epsilon_per_km"
 
 
 def read_entries(database: sqlite3.Connection) -> list[Entry]:
@@ -162,7 +162,7 @@ def append_entry(database: sqlite3.Connection, head: Head, entry: Entry) -> Head
         f"INSERT INTO charges ({_COLUMNS}, link)"  # noqa: S608  # a constant
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            *(entry.kind, entry.space_version, entry.slot),
+            *(entry.kind, entry.space_version, entry.month),
             *(str(entry.epsilon), epsilon_per_distance, entry.salt),
             *(entry.handle, str(entry.epsilon_per_km), following.link),
         ),
@@ -175,13 +175,13 @@ def append_entry(database: sqlite3.Connection, head: Head, entry: Entry) -> Head
 
 def _entry(record: bytes | None, row: Sequence[Any]) -> Entry:
     """Raises ValueError, TypeError and ParameterError for what this program never writes."""
-    kind, space_version, slot, epsilon, epsilon_per_distance, salt, handle, per_km = row
-    check_slot(slot)
+    kind, space_version, month, epsilon, epsilon_per_distance, salt, handle, per_km = row
+    check_month(month)
     epsilon_per_distance = (
         None if epsilon_per_distance is None else rational_of(epsilon_per_distance)
     )
     numbers = rational_of(epsilon), epsilon_per_distance
-    entry = Entry(kind, space_version, slot, *numbers, salt, record, handle, rational_of(per_km))
+    entry = Entry(kind, space_version, month, *numbers, salt, record, handle, rational_of(per_km))
     if epsilon_per_distance == 0 or not _is_written(entry):
         raise ValueError
     return entry
@@ -204,24 +204,24 @@ def _is_written(entry: Entry) -> bool:
 
 
 def find(
-    known: Sequence[Entry], space_version: str, slot: str, handle: str
+    known: Sequence[Entry], space_version: str, month: str, handle: str
 ) -> tuple[str, Signal | None]:
-    """The slot by the clock of these entries, and the signal that is sent in it."""
-    record = stored(known, space_version, handle, slot)
+    """The month by the clock of these entries, and the signal that is sent in it."""
+    record = stored(known, space_version, handle, month)
     if record is None:
-        slot = max(slot, clock(known))
-        record = stored(known, space_version, handle, slot)
-    return slot, None if record is None else decode_signal(space_version, record)
+        month = max(month, clock(known))
+        record = stored(known, space_version, handle, month)
+    return month, None if record is None else decode_signal(space_version, record)
 
 
-def stored(known: Sequence[Entry], space_version: str, handle: str, slot: str) -> bytes | None:
-    """The record of this space, handle and slot; of whatever slot where it lasts."""
+def stored(known: Sequence[Entry], space_version: str, handle: str, month: str) -> bytes | None:
+    """The record of this space, handle and month; of whatever month where it lasts."""
     return next(
         (
             entry.signal
             for entry in known
             if (entry.space_version, entry.handle) == (space_version, handle)
-            and (entry.lasts or entry.slot == slot)
+            and (entry.lasts or entry.month == month)
             and entry.signal is not None
         ),
         None,
@@ -229,5 +229,5 @@ def stored(known: Sequence[Entry], space_version: str, handle: str, slot: str) -
 
 
 def clock(known: Sequence[Entry]) -> str:
-    """The slot of the last entry that this device's own clock gave, or ""."""
-    return next((entry.slot for entry in reversed(known) if entry.kind != "copy"), "")
+    """The month of the last entry that this device's own clock gave, or ""."""
+    return next((entry.month for entry in reversed(known) if entry.kind != "copy"), "")

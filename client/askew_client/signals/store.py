@@ -33,6 +33,7 @@ from askew_client.signals.chain import (
     standing,
     trusted,
 )
+from askew_client.signals.months import check_month, months_between
 from askew_client.signals.records import (
     SCHEMA,
     VERSION,
@@ -45,7 +46,6 @@ from askew_client.signals.records import (
     read_entries,
     stored,
 )
-from askew_client.signals.slots import check_slot, months_between
 from askew_client.storage.private_database import PrivateDatabase
 from askew_client.views.quote import Price
 
@@ -53,7 +53,7 @@ _ROUND = 2**20
 _FORMAT = (VERSION, SCHEMA)
 _SALT_BYTES = 32
 _COPY = SignalCharge(Fraction(0))
-MAX_JUMP = 12  # slots; a clock that jumps further is not believed
+MAX_JUMP = 12  # months; a clock that jumps further is not believed
 
 
 class SignalStore:
@@ -84,21 +84,21 @@ class SignalStore:
         """The sum of every charge, epsilon between any two people."""
         return self.account().spent
 
-    def unfreeze(self, slot: str) -> Fraction:
+    def unfreeze(self, month: str) -> Fraction:
         """Accept the ledger and the clock as they are, which is an entry of its own.
 
         What the anchor remembers and the ledger lost is booked in both accounts, rounded up: an
-        older copy does not give budget back. What was booked in plain epsilon is returned. The slot
-        becomes the ledger's clock.
+        older copy does not give budget back. What was booked in plain epsilon is returned. The
+        month becomes the ledger's clock.
         """
-        check_slot(slot)
+        check_month(month)
         with self._file.transaction() as database:
             found = heads(read_entries(database))
             anchored, _ = self._settled(found)  # what is damaged remembers nothing
             known = anchored or kept(found)
             lost = _rounded_up(known.spent - found[-1].spent)
             per_km = _rounded_up(known.spent_per_km - found[-1].spent_per_km)
-            entry = Entry("unfreeze", "", slot, lost, None, salt(), epsilon_per_km=per_km)
+            entry = Entry("unfreeze", "", month, lost, None, salt(), epsilon_per_km=per_km)
             self._append(database, anchored, found[-1], entry)
         self._settle()
         return lost
@@ -140,27 +140,27 @@ class SignalStore:
         """The same store under other caps."""
         return SignalStore(self._file.path, caps, self._anchor.path)
 
-    def find(self, space_version: str, slot: str, handle: str = "") -> tuple[str, Signal | None]:
-        """The slot by the ledger's clock, and the signal that would be sent again, if any."""
+    def find(self, space_version: str, month: str, handle: str = "") -> tuple[str, Signal | None]:
+        """The month by the ledger's clock, and the signal that would be sent again, if any."""
         with self._file.transaction() as database:
             known = read_entries(database)
             anchored, _ = self._compare(heads(known))
-        return find(known[: trusted(heads(known), anchored)], space_version, slot, handle)
+        return find(known[: trusted(heads(known), anchored)], space_version, month, handle)
 
     def price(
-        self, space_version: str, slot: str, charge: SignalCharge, *, handle: str = ""
+        self, space_version: str, month: str, charge: SignalCharge, *, handle: str = ""
     ) -> Price:
         """What `remember` would find and charge now. Nothing is drawn, charged or written."""
         with self._file.transaction() as database:
             known = read_entries(database)
             anchored, _ = self._compare(heads(known))
-        slot, signal = find(known[: trusted(heads(known), anchored)], space_version, slot, handle)
-        return price_of(known, space_version, slot, charge, self._caps, signal)
+        month, signal = find(known[: trusted(heads(known), anchored)], space_version, month, handle)
+        return price_of(known, space_version, month, charge, self._caps, signal)
 
     def remember(  # noqa: PLR0913  # what is drawn, what it costs, and what finds it again
         self,
         space_version: str,
-        slot: str,
+        month: str,
         charge: SignalCharge,
         draw: Callable[[], Signal],
         *,
@@ -168,83 +168,83 @@ class SignalStore:
         second_space: bool = False,
         check: Callable[[Price], None] | None = None,
     ) -> Remembered:
-        """The stored signal of (space version, handle, slot), or a fresh one, charged and stored
+        """The stored signal of (space version, handle, month), or a fresh one, charged and stored
         first. handle: of a named value or place, else "". A place's signal is of no space and of
-        every slot, so its handle alone finds it: no server and no month draws another.
+        every month, so its handle alone finds it: no server and no month draws another.
 
-        The ledger's clock never runs back: a slot before the last entry's counts as that one. It
+        The ledger's clock never runs back: a month before the last entry's counts as that one. It
         returns after the anchor names the charge. Raises, before drawing, BudgetExceeded if the
-        charge would pass a cap, SecondSpace if the slot has a signal of another space and
+        charge would pass a cap, SecondSpace if the month has a signal of another space and
         `second_space`, the person's yes, is not given, LedgerFrozen if the ledger lost something or
-        the clock jumped far ahead, and ParameterError for no slot, or a charge that is not positive
-        in one account: a place's, where it is of no space.
+        the clock jumped far ahead, and ParameterError for no month, or a charge that is not
+        positive in one account: a place's, where it is of no space.
 
         check: raises for a price that is not the one that the person was shown. It is asked within
         the transaction, for a stored signal too: nothing comes between it and the charge.
         """
         if not charge.has_one_account or (charge.epsilon == 0) != (space_version == ANY_SPACE):
             raise ParameterError("charge", charge.epsilon, "positive, in the account it is of")
-        check_slot(slot)
+        check_month(month)
         with self._file.transaction() as database:
             known = read_entries(database)
             found = heads(known)
             anchored, frozen = self._settled(found)
-            slot, signal = find(known[: trusted(found, anchored)], space_version, slot, handle)
-            price = price_of(known, space_version, slot, charge, self._caps, signal)
+            month, signal = find(known[: trusted(found, anchored)], space_version, month, handle)
+            price = price_of(known, space_version, month, charge, self._caps, signal)
             if check is not None:
                 check(price)
             if signal is not None:
                 return Remembered(signal, fresh=False, spent=price.spent, cap=price.lifetime_cap)
-            self._check(frozen, known, slot)
+            self._check(frozen, known, month)
             check_caps(price)
             if price.second_space and not second_space:
-                raise SecondSpace(slot)
+                raise SecondSpace(month)
             signal = draw()
-            entry = entry_of("signal", signal, slot, charge, handle, salt())
+            entry = entry_of("signal", signal, month, charge, handle, salt())
             self._append(database, anchored, found[-1], entry)
         self._settle()
         spent = price.spent + (charge.epsilon or charge.epsilon_per_km)
         return Remembered(signal, fresh=True, spent=spent, cap=price.lifetime_cap)
 
-    def take_in(self, signal: Signal, slot: str, handle: str) -> None:
+    def take_in(self, signal: Signal, month: str, handle: str) -> None:
         """Keep a signal that another device of the person drew and paid for: an entry without a
         charge. It is sent like one of this device, and is nobody's second space. Nothing happens
         where the handle has that very signal already.
 
         Raises PlaceError where the handle has another one, and LedgerFrozen.
         """
-        check_slot(slot)
+        check_month(month)
         with self._file.transaction() as database:
             known = read_entries(database)
             found = heads(known)
             anchored, frozen = self._settled(found)
-            record = stored(known, signal.space_version, handle, slot)
+            record = stored(known, signal.space_version, handle, month)
             if record is not None:
                 if decode_signal(signal.space_version, record) != signal:
                     raise PlaceError("this device has another signal for that place already")
                 return
             if frozen:
                 raise LedgerFrozen(refusal(frozen))
-            entry = entry_of("copy", signal, slot, _COPY, handle, salt())
+            entry = entry_of("copy", signal, month, _COPY, handle, salt())
             self._append(database, anchored, found[-1], entry)
         self._settle()
 
     def signals_of(self, handle: str) -> tuple[tuple[str, Signal], ...]:
-        """Every signal of a place or a named value that would be sent, with its slot."""
+        """Every signal of a place or a named value that would be sent, with its month."""
         with self._file.transaction() as database:
             known = read_entries(database)
             anchored, _ = self._compare(heads(known))
         return tuple(
-            (entry.slot, decode_signal(entry.space_version, entry.signal))
+            (entry.month, decode_signal(entry.space_version, entry.signal))
             for entry in known[: trusted(heads(known), anchored)]
             if entry.handle == handle and entry.signal is not None
         )
 
-    def _check(self, frozen: str, known: list[Entry], slot: str) -> None:
+    def _check(self, frozen: str, known: list[Entry], month: str) -> None:
         """Raises LedgerFrozen where nothing is spent: the ledger, or the clock, is not believed."""
         last = clock(known)
-        if not frozen and last and months_between(last, slot) > MAX_JUMP:
-            jump = f"the clock says {slot}, and the last entry is of {last}"
+        if not frozen and last and months_between(last, month) > MAX_JUMP:
+            jump = f"the clock says {month}, and the last entry is of {last}"
             frozen = f"{jump}: more than {MAX_JUMP} months later"
         if frozen:
             raise LedgerFrozen(refusal(frozen))

@@ -102,7 +102,7 @@ class Taken:
 
 
 def choose(
-    settings: ClientSettings, card: ModelCard, held: CachedItems, *, server: str, slot: str
+    settings: ClientSettings, card: ModelCard, held: CachedItems, *, server: str, month: str
 ) -> Taken:
     """The mode that this device takes at this server, by its address, in this month.
 
@@ -118,7 +118,7 @@ def choose(
     if card.utility_table.proposal.mode is not ServingMode.QUERY:
         row = row_of(ServingMode.CACHED, settings, card, held)
         return Taken(ServingMode.CACHED, Reason.NOT_PROPOSED, settings, held, row)
-    return _proposed(Proposals(settings, card, server, slot), held, card.utility_table)
+    return _proposed(Proposals(settings, card, server, month), held, card.utility_table)
 
 
 def _chosen(
@@ -197,7 +197,7 @@ class Proposals:
     settings: ClientSettings
     card: ModelCard
     server: str
-    slot: str
+    month: str
 
     @property
     def limit(self) -> SignalLoss:
@@ -223,7 +223,7 @@ class Proposals:
         wanted = self._consent_to(offer, meant)
         for given in consents_of(self.settings.consent):
             same = (given.mechanism, given.epsilon, given.k) == _terms(offer)
-            if same and given.is_of(wanted) and self.slot <= given.end:
+            if same and given.is_of(wanted) and self.month <= given.end:
                 allowed = _within(loss_of(self.card, meant), _allowed_by(given))
                 return meant if allowed else None
         return None
@@ -252,7 +252,7 @@ class Proposals:
             *_terms(offer),
             cost.epsilon,
             cost.epsilon_per_rating,
-            end_of(self.slot),
+            end_of(self.month),
             self.card.space.version,
             self.server,
             self.settings.authority,

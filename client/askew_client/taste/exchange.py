@@ -72,15 +72,15 @@ class Exchange:
 
     def ask(
         self,
-        slot: str,
+        month: str,
         memory: SignalMemory,
         bits: RandomBits,
         *,
         second_space: bool = False,
         check: Callable[[Price], None] | None = None,
     ) -> Question:
-        """The question of this slot: `ask` of this module, about the version that is held."""
-        question = ask(self, slot, memory, bits, second_space=second_space, check=check)
+        """The question of this month: `ask` of this module, about the version that is held."""
+        question = ask(self, month, memory, bits, second_space=second_space, check=check)
         return replace(question, query=replace(question.query, catalog_date=self.catalog_date))
 
     @property

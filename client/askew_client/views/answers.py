@@ -31,11 +31,11 @@ class Rated:
 class PastAnswer:
     """One earlier answer, as it is kept on the device and nowhere else.
 
-    when is a local day; slot is of the signal that was sent, "" where none was.
+    when is a local day; month is of the signal that was sent, "" where none was.
     """
 
     when: datetime.date = field(repr=False)
-    slot: str = field(repr=False)
+    month: str = field(repr=False)
     labels: tuple[str, ...] = field(repr=False)
     picked: str = field(repr=False)
 
@@ -111,7 +111,7 @@ class Departure:
 
     values: tuple[int, ...]
     mechanism: str
-    slot: str
+    month: str
     fresh: bool
     point: tuple[float, ...] | None
     true_point: tuple[float, ...] = field(repr=False)

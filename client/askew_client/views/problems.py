@@ -54,7 +54,7 @@ class Trouble(Enum):
 class Problem:
     """An error with its words: text says what happened, hint what the person can do.
 
-    Neither has a private value. next_slot is the day from which a fresh signal could be drawn, for
+    Neither has a private value. next_month is the day from which a fresh signal could be drawn, for
     a refused budget.
     """
 
@@ -62,7 +62,7 @@ class Problem:
     text: str
     hint: str
     error: AskewError = field(repr=False)
-    next_slot: datetime.date | None = None
+    next_month: datetime.date | None = None
 
 
 _TROUBLE: tuple[tuple[type[AskewError], Trouble, str], ...] = (
@@ -110,6 +110,6 @@ def problem_of(error: AskewError) -> Problem:
         hint = "Is this the address that you mean, and `authority` the file of its certificates?"
     if isinstance(error, BudgetExceeded) and error.measure == "epsilon per kilometer":
         hint = _PLACES
-    next_slot = error.next_slot if isinstance(error, BudgetExceeded) else None
-    day = None if next_slot is None else datetime.date.fromisoformat(next_slot)
+    next_month = error.next_month if isinstance(error, BudgetExceeded) else None
+    day = None if next_month is None else datetime.date.fromisoformat(next_month)
     return Problem(trouble, str(error), hint, error, day)

@@ -62,17 +62,17 @@ class ModeView:
 class Price:
     """What the ledger says of one signal, and of the account that it is charged in.
 
-    slot: by the ledger's clock. stored: the mechanism of the signal that is sent again for nothing;
-    None where one is drawn and charged. charge: of a fresh one. spent and spent_this_slot are
-    before it; draw_cap: of one position. None where there is no such cap.
+    month: by the ledger's clock. stored: the mechanism of the signal that is sent again for
+    nothing; None where one is drawn and charged. charge: of a fresh one. spent and spent_this_month
+    are before it; draw_cap: of one position. None where there is no such cap.
     """
 
-    slot: str
+    month: str
     stored: Mechanism | None
     charge: SignalCharge
     second_space: bool
     spent: Fraction
-    spent_this_slot: Fraction
+    spent_this_month: Fraction
     lifetime_cap: Fraction
     monthly_cap: Fraction | None
     draw_cap: Fraction | None
@@ -98,7 +98,7 @@ class Terms:
     mode: str
     space_version: str
     collection: str
-    slot: str
+    month: str
     catalog_date: int | str
     k: int
     mechanism: Mechanism | None = None
@@ -152,9 +152,9 @@ class Quote:
     cost: Cost | None
 
     @property
-    def slot(self) -> str:
+    def month(self) -> str:
         """The month of the signal, by the ledger's clock."""
-        return self.terms.slot if self.terms.price is None else self.terms.price.slot
+        return self.terms.month if self.terms.price is None else self.terms.price.month
 
     @property
     def collection(self) -> str:
@@ -183,7 +183,7 @@ class Cost:
     charge: plain epsilon for tastes and axes, epsilon per straight-line kilometer for a place.
     spent and cap: of that account. fresh: drawn and charged for this, and not sent again.
     one_rating: what it tells of one rating at most, and wanted: the epsilon of the settings, which
-    counts from the next slot on if it is another; both are of a question about titles.
+    counts from the next month on if it is another; both are of a question about titles.
     cosine: of the plane whose kilometers these are, in parts of 1/65536, for a place.
     """
 

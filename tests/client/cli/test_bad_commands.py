@@ -22,9 +22,9 @@ from askew.dp.privacy import SignalCharge
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew_client.device.queries import QueryService
-from askew_client.settings.settings import Caps, slot_of
+from askew_client.settings.settings import Caps, month_of
 from askew_client.signals.chain import Entry
-from askew_client.signals.slots import day_after
+from askew_client.signals.months import day_after
 from askew_client.signals.store import SignalStore
 
 if TYPE_CHECKING:
@@ -161,11 +161,11 @@ def test_a_second_space_without_a_yes_is_exit_code_3(
     """Planted bug: a script that pays for every space that a server thinks of."""
     data = tmp_path / "data"
     drawn = Signal("f" * 32, LatticeLaplace(11, 1024), (1, 2))
-    store, slot = (
+    store, month = (
         SignalStore(data / "signals.sqlite", Caps(Fraction(192))),
-        slot_of(datetime.date.today()),
+        month_of(datetime.date.today()),
     )
-    store.remember("f" * 32, slot, SignalCharge(Fraction(2)), lambda: drawn)
+    store.remember("f" * 32, month, SignalCharge(Fraction(2)), lambda: drawn)
     command = ("ask", "--ratings", "-", "--server", demo_address, "--data", data)
     refused(without_quote(askew(*command, stdin=RATINGS)), 3, "another feature space already")
     assert len(charges(data)) == 1
@@ -180,8 +180,8 @@ def test_in_a_terminal_a_second_space_is_asked_about_and_no_sends_nothing(
     """Planted bug: taking a terminal for a yes."""
     data, drawn = tmp_path / "data", Signal("f" * 32, LatticeLaplace(11, 1024), (1, 2))
     store = SignalStore(data / "signals.sqlite", Caps(Fraction(192)))
-    slot = slot_of(datetime.date.today())
-    store.remember("f" * 32, slot, SignalCharge(Fraction(2)), lambda: drawn)
+    month = month_of(datetime.date.today())
+    store.remember("f" * 32, month, SignalCharge(Fraction(2)), lambda: drawn)
     asked: list[str] = []
 
     def no(text: str, **_: object) -> None:
@@ -198,7 +198,7 @@ def test_in_a_terminal_a_second_space_is_asked_about_and_no_sends_nothing(
 
 
 def next_month(service: QueryService, data: Path) -> None:
-    service._today = lambda: day_after(slot_of(datetime.date.today()))
+    service._today = lambda: day_after(month_of(datetime.date.today()))
 
 
 def other_settings(service: QueryService, data: Path) -> None:
@@ -212,7 +212,7 @@ def another_charge(service: QueryService, data: Path) -> None:
         Signal(16 * "ab", LatticeLaplace.for_epsilon(Fraction(1)), (1, 2)),
     )
     store = SignalStore(data / "signals.sqlite", service._settings.caps)
-    month = slot_of(datetime.date.today())
+    month = month_of(datetime.date.today())
     store.remember(16 * "ab", month, charge, lambda: bent, second_space=True)
 
 

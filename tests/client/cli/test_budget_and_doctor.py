@@ -23,7 +23,7 @@ from askew.protocol.signal import Signal
 from askew_client.device.budget import budget_of
 from askew_client.device.doctor import check_clock, check_keyring, check_modes, check_space
 from askew_client.settings.paths import places
-from askew_client.settings.settings import Caps, ClientSettings, slot_of
+from askew_client.settings.settings import Caps, ClientSettings, month_of
 from askew_client.signals.store import SignalStore
 from askew_client.views.quote import at_most
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from client.conftest import Askew, Pair
 
 SPACE = "0123456789abcdef" * 2
-NOW = slot_of(datetime.date.today())
+NOW = month_of(datetime.date.today())
 RATED = b"title,rating\nAlien (1979),4.5\n"
 
 
@@ -46,12 +46,12 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASKEW_TIMEOUT", "0.1")
 
 
-def spend(data: Path, epsilon: int, slot: str = NOW) -> None:
+def spend(data: Path, epsilon: int, month: str = NOW) -> None:
     where = places(data)
     store = SignalStore(where.ledger, Caps(Fraction(192)), where.anchor)
     drawn = Signal(SPACE, LatticeLaplace(11, 1024), (1, 2))
     store.remember(
-        SPACE, slot, SignalCharge(Fraction(3 * epsilon), Fraction(epsilon)), lambda: drawn
+        SPACE, month, SignalCharge(Fraction(3 * epsilon), Fraction(epsilon)), lambda: drawn
     )
 
 
@@ -91,7 +91,7 @@ def test_the_budget_as_json(askew: Askew, data: Path) -> None:
     assert (found["spent"], found["lifetime_cap"], found["frozen"]) == (6.0, 192.0, None)
     assert found["entries"] == [
         {
-            "slot": "2026-10",
+            "month": "2026-10",
             "space_version": SPACE,
             "kind": "signal",
             "epsilon_per_distance": 2.0,

@@ -172,14 +172,14 @@ async def test_a_quote_says_what_a_question_will_cost_and_spends_nothing(
         device.companion.profile.rate("Film 9 (1969)", 5)
     quote = await device.companion.titles.quote()
     assert isinstance(quote, Quote)
-    assert (quote.slot, quote.fresh, quote.second_space) == ("2026-11", True, False)
+    assert (quote.month, quote.fresh, quote.second_space) == ("2026-11", True, False)
     assert price(quote).charge.epsilon == 8
     assert price(quote).epsilon == price(quote).charge.epsilon_per_distance == Fraction(2)
     reach = device.network.card.space.encoder.reach()
     assert price(quote).one_rating == float(2 * reach.one_rating) < 8
     ledger = quote.terms.price
     assert ledger is not None
-    assert price(quote).spent == ledger.spent == ledger.spent_this_slot == 0
+    assert price(quote).spent == ledger.spent == ledger.spent_this_month == 0
     assert (ledger.lifetime_cap, ledger.monthly_cap) == (Fraction(16), Fraction(32))
     assert (device.network.calls, device.signals.entries()) == (FETCHED, ())
 
@@ -208,8 +208,8 @@ async def test_a_quote_that_says_sent_again_ends_with_its_month(rated: DeviceWor
     outcome = await raised(rated.companion.titles.ask(quoted=quote))
     assert outcome.trouble is Trouble.QUOTE
     assert len(rated.network.asked) == 1
-    assert [charge.slot for charge in rated.signals.entries()] == ["2026-11"]
-    assert left(await rated.answer()).slot == "2026-12"
+    assert [charge.month for charge in rated.signals.entries()] == ["2026-11"]
+    assert left(await rated.answer()).month == "2026-12"
 
 
 async def test_a_signal_that_is_sent_again_is_quoted_so(rated: DeviceWorld) -> None:
@@ -219,7 +219,7 @@ async def test_a_signal_that_is_sent_again_is_quoted_so(rated: DeviceWorld) -> N
     assert (quote.fresh, quote.second_space) == (False, False)
     ledger = quote.terms.price
     assert ledger is not None
-    assert (price(quote).spent, ledger.spent_this_slot) == (Fraction(8), Fraction(8))
+    assert (price(quote).spent, ledger.spent_this_month) == (Fraction(8), Fraction(8))
     rated.companion.configure(replace(SETTINGS, epsilon=Fraction(1)))
     again = await rated.companion.titles.quote()
     assert isinstance(again, Quote)
@@ -291,7 +291,7 @@ async def test_a_monthly_cap_that_is_set_in_the_app_counts_at_once(rated: Device
     assert (rated.network.asked, rated.signals.entries()) == ([], ())
 
 
-async def test_a_refused_budget_says_what_is_left_and_when_the_next_slot_is(
+async def test_a_refused_budget_says_what_is_left_and_when_the_next_month_is(
     rated: DeviceWorld,
 ) -> None:
     for month in (11, 12):
@@ -299,7 +299,7 @@ async def test_a_refused_budget_says_what_is_left_and_when_the_next_slot_is(
         await rated.answer()
     rated.today = datetime.date(2027, 1, 15)
     problem = await rated.problem()
-    assert (problem.trouble, problem.next_slot) == (Trouble.BUDGET, datetime.date(2027, 2, 1))
+    assert (problem.trouble, problem.next_month) == (Trouble.BUDGET, datetime.date(2027, 2, 1))
     assert "16 of the lifetime cap 16 is spent, 0 is left" in problem.text
     assert len(rated.network.asked) == 2
 
@@ -511,9 +511,9 @@ async def test_the_budget_is_told_in_words_and_in_both_units(rated: DeviceWorld)
     await rated.answer()
     budget = rated.companion.budget()
     assert (budget.spent, budget.cap, budget.frozen) == (Fraction(8), Fraction(16), None)
-    assert budget.next_slot == datetime.date(2026, 12, 1)
+    assert budget.next_month == datetime.date(2026, 12, 1)
     (line,) = budget.lines
-    assert (line.entry.slot, line.entry.epsilon_per_distance, line.entry.epsilon) == (
+    assert (line.entry.month, line.entry.epsilon_per_distance, line.entry.epsilon) == (
         "2026-11",
         Fraction(2),
         Fraction(8),
@@ -526,7 +526,7 @@ async def test_past_answers_are_kept_once_and_can_be_forgotten(rated: DeviceWorl
     await rated.answer()
     (past,) = rated.companion.profile.history()
     assert past.picked == answer.pick.title
-    assert (past.when, past.slot, len(past.labels)) == (TODAY, "2026-11", 4)
+    assert (past.when, past.month, len(past.labels)) == (TODAY, "2026-11", 4)
     rated.companion.profile.forget_history()
     assert rated.companion.profile.history() == ()
     assert len(rated.companion.profile.ratings()) == 1

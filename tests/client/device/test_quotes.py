@@ -30,7 +30,7 @@ from askew.protocol.utility_table import ModeUtility
 from askew.spaces.map import Position
 from askew_client.device.nearby import NearService
 from askew_client.profile.named_place import Spot
-from askew_client.settings.settings import ModeName, slot_of
+from askew_client.settings.settings import ModeName, month_of
 from askew_client.signals.store import SignalStore
 from askew_client.views.answers import Answer, NearAnswer
 from askew_client.views.problems import Problem, Trouble, problem_of
@@ -375,7 +375,7 @@ class Changes(RuleBasedStateMachine):
         bent = Signal("ab" * 16, LatticeLaplace.for_epsilon(Fraction(1)), (1, 2))
         with suppress(AskewError):
             charge = SignalCharge(Fraction(1))
-            store.remember("ab" * 16, slot_of(self.day), charge, lambda: bent, second_space=True)
+            store.remember("ab" * 16, month_of(self.day), charge, lambda: bent, second_space=True)
 
     @rule()
     def look(self) -> None:
@@ -399,7 +399,7 @@ class Changes(RuleBasedStateMachine):
             if price is not None and outcome.departure is not None:
                 paid = sum(self.device.entries()) - spent
                 assert paid == (price.charge.epsilon if quote.fresh else 0)
-                assert (price.spent, price.slot) == (spent, outcome.departure.slot)
+                assert (price.spent, price.month) == (spent, outcome.departure.month)
         elif outcome.trouble is Trouble.QUOTE:
             assert self.made() == before
         if again:

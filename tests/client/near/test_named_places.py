@@ -380,13 +380,13 @@ def test_a_forged_position_is_not_exported(device: DeviceWorld) -> None:
     """
     device.places.add("home", BERLIN)
     handle = device.profile.read().places["home"].handle
-    [(slot, mine)] = device.signals.signals_of(handle)
+    [(month, mine)] = device.signals.signals_of(handle)
     forged = Signal(ANY_SPACE, mine.map_noise, (52_520_000, 13_405_000))
     charge = SignalCharge.of_place(mine.map_noise.epsilon)
     with closing(sqlite3.connect(device.signals._file.path, isolation_level=None)) as database:
         database.execute("DELETE FROM signals")
         database.execute("DELETE FROM charges")
-        entry = entry_of("signal", forged, slot, charge, handle, "salt")
+        entry = entry_of("signal", forged, month, charge, handle, "salt")
         ledger_rows.append_entry(database, EMPTY, entry)
     with pytest.raises(PlaceError, match="has one noisy position, and here it has not"):
         device.places.export("home")

@@ -245,12 +245,12 @@ def test_past_answers_that_name_a_forgotten_title_are_forgotten_too(
     """Found by any spelling, in the slate and as the pick. Planted bug: the rating alone."""
     day = datetime.date(2026, 11, 21)
     slates = [("2026-09", (OTHER, "A")), ("2026-10", (CANARY, "A")), ("2026-11", ("A", CANARY))]
-    for slot, labels in slates:
-        past = PastAnswer(day, slot, labels, labels[0])
+    for month, labels in slates:
+        past = PastAnswer(day, month, labels, labels[0])
         store.change(lambda document, past=past: document.answered(past))  # type: ignore[misc]
     desk = ProfileService(store)
     assert desk.forget([f" {CANARY.upper()}  "]) == Forgotten(titles=1, answers=2)
-    assert [each.slot for each in desk.history()] == ["2026-09"]
+    assert [each.month for each in desk.history()] == ["2026-09"]
     assert [each.label for each in desk.ratings()] == [OTHER]
     assert CANARY.encode() not in on_disk(path)
 

@@ -15,7 +15,7 @@ from askew.errors import ParameterError
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew_client.settings.consent import Consent, consents_of, with_consent, without_consent
-from askew_client.settings.settings import EPSILONS, LEVELS, Caps, ClientSettings, slot_of
+from askew_client.settings.settings import EPSILONS, LEVELS, Caps, ClientSettings, month_of
 
 REACH = Reach(one_rating=Fraction(1), diameter=Fraction(2))
 NAN, INFINITY = float("nan"), float("inf")
@@ -208,7 +208,7 @@ def test_settings_do_not_change() -> None:
 
 
 @pytest.mark.parametrize(
-    ("day", "slot"),
+    ("day", "month"),
     [
         (datetime.date(2026, 11, 1), "2026-11"),
         (datetime.date(2026, 11, 30), "2026-11"),
@@ -216,5 +216,5 @@ def test_settings_do_not_change() -> None:
         (datetime.date(2027, 1, 31), "2027-01"),
     ],
 )
-def test_a_slot_is_a_calendar_month(day: datetime.date, slot: str) -> None:
-    assert slot_of(day) == slot
+def test_a_month_is_a_calendar_month(day: datetime.date, month: str) -> None:
+    assert month_of(day) == month

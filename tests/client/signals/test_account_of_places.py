@@ -58,19 +58,19 @@ def store(path: Path) -> SignalStore:
 def remember(
     store: SignalStore,
     handle: str = HOME,
-    slot: str = "2026-11",
+    month: str = "2026-11",
     draw: Callable[[], Signal] = position,
     charge: SignalCharge = TOWN,
 ) -> Signal:
-    return store.remember(ANY_SPACE, slot, charge, draw, handle=handle).signal
+    return store.remember(ANY_SPACE, month, charge, draw, handle=handle).signal
 
 
-@pytest.mark.parametrize("slot", ["2026-11", "2026-12", "2027-10", "2026-01"])
-def test_a_places_signal_is_the_same_in_every_month(store: SignalStore, slot: str) -> None:
-    """Planted bug: a place's signal found by its slot as a taste's is."""
+@pytest.mark.parametrize("month", ["2026-11", "2026-12", "2027-10", "2026-01"])
+def test_a_places_signal_is_the_same_in_every_month(store: SignalStore, month: str) -> None:
+    """Planted bug: a place's signal found by its month as a taste's is."""
     drawn = remember(store)
-    assert remember(store, slot=slot, draw=never) == drawn
-    assert store.find(ANY_SPACE, slot, HOME)[1] == drawn
+    assert remember(store, month=month, draw=never) == drawn
+    assert store.find(ANY_SPACE, month, HOME)[1] == drawn
     assert store.account().spent_per_km == TOWN.epsilon_per_km
 
 
@@ -175,13 +175,13 @@ def test_a_copy_overwrites_no_signal(store: SignalStore) -> None:
     assert remember(store, draw=never) == position()
 
 
-@pytest.mark.parametrize("slot", ["2020-01", "2090-01"])
-def test_a_copy_moves_no_clock(store: SignalStore, slot: str) -> None:
+@pytest.mark.parametrize("month", ["2020-01", "2090-01"])
+def test_a_copy_moves_no_clock(store: SignalStore, month: str) -> None:
     """Planted bug: a copy of last year that lets this month be drawn for again, or of the next
     century that freezes the ledger.
     """
     store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), point)
-    store.take_in(position(), slot, HOME)
+    store.take_in(position(), month, HOME)
     found = store.remember(SPACE, "2026-10", SignalCharge(Fraction(1)), never)
     assert not found.fresh
     assert store.remember(SPACE, "2026-12", SignalCharge(Fraction(1)), point).fresh
@@ -194,7 +194,7 @@ def test_an_older_ledger_books_what_it_lost_in_both_accounts(
     store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), point)
     shutil.copy(path, tmp_path / "old")
     store.remember(SPACE, "2026-12", SignalCharge(Fraction(2)), point)
-    remember(store, slot="2026-12")
+    remember(store, month="2026-12")
     for ending in ("-wal", "-shm"):
         path.with_name(path.name + ending).unlink(missing_ok=True)
     shutil.copy(tmp_path / "old", path)

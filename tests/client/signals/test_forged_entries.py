@@ -43,8 +43,8 @@ def never() -> Signal:
 def path(tmp_path: Path) -> Path:
     """A ledger with signals of October and November, and a cap that is spent."""
     path = tmp_path / "data" / "signals.sqlite"
-    for slot in ("2026-10", "2026-11"):
-        store(path).remember(SPACE, slot, CHARGE, lambda: MINE)
+    for month in ("2026-10", "2026-11"):
+        store(path).remember(SPACE, month, CHARGE, lambda: MINE)
     with pytest.raises(BudgetExceeded):
         store(path).remember(SPACE, "2026-12", CHARGE, never)
     return path
@@ -71,12 +71,12 @@ def forge(path: Path, *entries: Entry, after: int | None = None) -> list[Head]:
     return found
 
 
-def unfreeze(slot: str = "2026-11", epsilon: Fraction = Fraction(0)) -> Entry:
-    return Entry("unfreeze", "", slot, epsilon, None, "salt")
+def unfreeze(month: str = "2026-11", epsilon: Fraction = Fraction(0)) -> Entry:
+    return Entry("unfreeze", "", month, epsilon, None, "salt")
 
 
-def charged(slot: str, epsilon: Fraction = Fraction(1), near: Fraction | None = None) -> Entry:
-    return Entry("signal", SPACE, slot, epsilon, near, "salt", encode_signal(FORGED))
+def charged(month: str, epsilon: Fraction = Fraction(1), near: Fraction | None = None) -> Entry:
+    return Entry("signal", SPACE, month, epsilon, near, "salt", encode_signal(FORGED))
 
 
 def test_an_entry_that_gives_budget_back_draws_no_second_signal(path: Path) -> None:
@@ -108,9 +108,9 @@ def test_an_entry_that_was_not_announced_freezes(path: Path, forgery: str) -> No
     entries, after = FORGERIES[forgery]
     before = anchor(path).read_bytes()
     forge(path, *entries, after=after)
-    for slot in ("2020-01", "2026-12", "2027-02"):
+    for month in ("2020-01", "2026-12", "2027-02"):
         with pytest.raises(LedgerFrozen, match="somebody else wrote entries"):
-            store(path, cap=100).remember("f" * 32, slot, CHARGE, never, second_space=True)
+            store(path, cap=100).remember("f" * 32, month, CHARGE, never, second_space=True)
     assert store(path).account().frozen is not None
     assert anchor(path).read_bytes() == before
 
@@ -121,13 +121,13 @@ def test_a_forged_signal_is_never_sent_and_those_before_it_are(path: Path, forge
     entries, after = FORGERIES[forgery]
     forge(path, *entries, after=after)
     mine = ("2026-10", "2026-11")[:after]
-    for slot in ("2026-10", "2026-11", "2026-12", "2027-01"):
-        assert store(path).find(SPACE, slot) == (slot, MINE if slot in mine else None)
-        if slot in mine:
-            assert store(path).remember(SPACE, slot, CHARGE, never).signal == MINE
+    for month in ("2026-10", "2026-11", "2026-12", "2027-01"):
+        assert store(path).find(SPACE, month) == (month, MINE if month in mine else None)
+        if month in mine:
+            assert store(path).remember(SPACE, month, CHARGE, never).signal == MINE
         else:
             with pytest.raises(LedgerFrozen):
-                store(path).remember(SPACE, slot, CHARGE, never)
+                store(path).remember(SPACE, month, CHARGE, never)
 
 
 def test_an_anchor_behind_a_link_stays_where_the_link_leads(path: Path, tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_a_forged_signal_is_not_handed_on(path: Path, forgery: str) -> None:
     entries, after = FORGERIES[forgery]
     forge(path, *entries, after=after)
     mine = ("2026-10", "2026-11")[:after]
-    assert store(path).signals_of("") == tuple((slot, MINE) for slot in mine)
+    assert store(path).signals_of("") == tuple((month, MINE) for month in mine)
 
 
 def test_without_an_anchor_no_stored_signal_is_believed(path: Path) -> None:

@@ -45,8 +45,8 @@ def store(path: Path, cap: Fraction = CAP) -> SignalStore:
     return SignalStore(path, Caps(cap))
 
 
-def ask(path: Path, slot: str, draw: Callable[[], Signal] = signal) -> Signal:
-    return store(path).remember(SPACE, slot, SignalCharge(Fraction(2)), draw).signal
+def ask(path: Path, month: str, draw: Callable[[], Signal] = signal) -> Signal:
+    return store(path).remember(SPACE, month, SignalCharge(Fraction(2)), draw).signal
 
 
 def anchor(path: Path) -> Path:
@@ -167,7 +167,7 @@ def test_an_entry_that_was_not_announced_is_no_crash(path: Path) -> None:
     [
         "UPDATE charges SET epsilon = '1' WHERE id = 1",
         "UPDATE charges SET epsilon_per_distance = '1' WHERE id = 2",
-        "UPDATE charges SET slot = '2026-09' WHERE id = 1",
+        "UPDATE charges SET month = '2026-09' WHERE id = 1",
         "UPDATE charges SET space_version = 'x' WHERE id = 2",
         "UPDATE signals SET record = x'00' WHERE charge = 1",
         "UPDATE charges SET kind = 'unfreeze' WHERE id = 2",
@@ -202,7 +202,7 @@ def test_accepting_a_restored_backup_books_what_it_had_lost(path: Path) -> None:
     assert store(path).unfreeze("2027-01") == 4
     assert store(path).account().frozen is None
     last = store(path).entries()[-1]
-    assert (last.kind, last.slot, last.epsilon) == ("unfreeze", "2027-01", Fraction(4))
+    assert (last.kind, last.month, last.epsilon) == ("unfreeze", "2027-01", Fraction(4))
     ask(path, "2027-02")
     assert store(path).spent() == 10
     with pytest.raises(BudgetExceeded):
@@ -233,8 +233,8 @@ def test_lost_budget_is_booked_rounded_up(path: Path) -> None:
 
 def test_a_clock_that_runs_back_draws_nothing(path: Path) -> None:
     """Planted bug: a fresh signal for every month that the clock is set back to."""
-    for slot in ("2026-09", "2020-01", "1999-12"):
-        assert ask(path, slot, never) == signal()
+    for month in ("2026-09", "2020-01", "1999-12"):
+        assert ask(path, month, never) == signal()
     assert store(path).spent() == 4
 
 

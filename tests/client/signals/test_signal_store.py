@@ -75,16 +75,16 @@ def test_a_stored_bucket_comes_back_as_it_was_drawn(
     assert (first.signal, again.signal) == (drawn, drawn)
 
 
-def test_there_is_one_signal_for_each_space_and_slot(store: SignalStore) -> None:
-    """Planted bug: a key without the slot, or without the space."""
+def test_there_is_one_signal_for_each_space_and_month(store: SignalStore) -> None:
+    """Planted bug: a key without the month, or without the space."""
     kept = {
         (SPACE, "2026-11"): signal(1),
         (SPACE, "2026-12"): signal(2),
         (OTHER_SPACE, "2026-11"): signal(3, space=OTHER_SPACE),
     }
-    for (space, slot), drawn in kept.items():
+    for (space, month), drawn in kept.items():
         draw = partial(signal, *drawn.values, space=space)
-        store.remember(space, slot, SignalCharge(Fraction(1)), draw, second_space=True)
+        store.remember(space, month, SignalCharge(Fraction(1)), draw, second_space=True)
     found = {key: store.remember(*key, SignalCharge(Fraction(1)), never).signal for key in kept}
     assert found == kept
     assert len(store.entries()) == 3
@@ -113,12 +113,12 @@ def test_the_lifetime_cap_is_reached_exactly_and_not_passed(path: Path) -> None:
     Planted bugs: floats in the sum, `>=` in place of `>`, refusing after the draw.
     """
     store = SignalStore(path, Caps(Fraction(1)))
-    for slot in ("2026-08", "2026-09", "2026-10"):
-        store.remember(SPACE, slot, SignalCharge(Fraction(1, 3)), lambda: signal(1))
+    for month in ("2026-08", "2026-09", "2026-10"):
+        store.remember(SPACE, month, SignalCharge(Fraction(1, 3)), lambda: signal(1))
     with pytest.raises(BudgetExceeded) as refusal:
         store.remember(SPACE, "2026-11", SignalCharge(Fraction(1, 10**6)), never)
     assert (refusal.value.spent, refusal.value.cap) == (Fraction(1), Fraction(1))
-    assert refusal.value.next_slot == "2026-12-01"
+    assert refusal.value.next_month == "2026-12-01"
     assert "1 of the lifetime cap 1 is spent, 0 is left" in str(refusal.value)
     assert len(store.entries()) == 3
 
@@ -181,8 +181,8 @@ def test_the_monthly_cap_counts_every_signal_of_the_month(path: Path) -> None:
 def test_the_next_month_begins_the_monthly_cap_anew(path: Path) -> None:
     """Planted bug: a monthly cap that counts every month."""
     store = SignalStore(path, MONTHLY)
-    for slot in ("2026-09", "2026-10", "2026-11"):
-        store.remember(SPACE, slot, SignalCharge(Fraction(3)), lambda: signal(1))
+    for month in ("2026-09", "2026-10", "2026-11"):
+        store.remember(SPACE, month, SignalCharge(Fraction(3)), lambda: signal(1))
     assert store.spent() == 9
 
 

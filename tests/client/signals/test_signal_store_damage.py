@@ -21,7 +21,7 @@ from askew_client.settings.settings import Caps
 from askew_client.signals.store import SignalStore
 
 SPACE = "0123456789abcdef" * 2
-SLOT = "2026-11"
+MONTH = "2026-11"
 STORED = Signal(SPACE, LatticeLaplace(11, 1024), (-1480, 82))
 
 
@@ -45,7 +45,7 @@ def path(tmp_path: Path) -> Path:
     """A store with one signal."""
     path = tmp_path / "signals.sqlite"
     store = SignalStore(path, Caps(Fraction(10)))
-    store.remember(SPACE, SLOT, SignalCharge(Fraction(1)), lambda: STORED)
+    store.remember(SPACE, MONTH, SignalCharge(Fraction(1)), lambda: STORED)
     return path
 
 
@@ -121,7 +121,7 @@ def test_a_spoiled_store_is_refused_and_nothing_is_drawn(
     spoil(path)
     store = SignalStore(path, Caps(Fraction(10)))
     with pytest.raises(LedgerError):
-        store.remember(SPACE, SLOT, SignalCharge(Fraction(1)), never)
+        store.remember(SPACE, MONTH, SignalCharge(Fraction(1)), never)
 
 
 def test_another_programs_database_is_left_as_it_was(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_a_damaged_signal_is_neither_sent_nor_drawn_again(path: Path, row: str) 
     before = path.read_bytes()
     store = SignalStore(path, Caps(Fraction(10)))
     with pytest.raises(LedgerError):
-        store.remember(SPACE, SLOT, SignalCharge(Fraction(1)), never)
+        store.remember(SPACE, MONTH, SignalCharge(Fraction(1)), never)
     assert path.read_bytes() == before
 
 
@@ -195,7 +195,7 @@ def test_a_read_only_directory_is_refused(tmp_path: Path) -> None:
     closed.mkdir(mode=0o500)
     with pytest.raises(LedgerError):
         SignalStore(closed / "signals.sqlite", Caps(Fraction(10))).remember(
-            SPACE, SLOT, SignalCharge(Fraction(1)), never
+            SPACE, MONTH, SignalCharge(Fraction(1)), never
         )
 
 
@@ -203,7 +203,7 @@ def test_a_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(LedgerError):
         SignalStore(tmp_path / "file" / "signals.sqlite", Caps(Fraction(10))).remember(
-            SPACE, SLOT, SignalCharge(Fraction(1)), never
+            SPACE, MONTH, SignalCharge(Fraction(1)), never
         )
 
 

@@ -79,17 +79,17 @@ class Person:
     def draw(self) -> Signal:
         return Signal(SPACE, LatticeLaplace(11, 1024), (next(self._drawn), 0))
 
-    def ask(self, slot: str) -> None:
-        found = self.store().remember(SPACE, slot, CHARGE, self.draw).signal
-        assert self.sent.setdefault(slot, found) == found
+    def ask(self, month: str) -> None:
+        found = self.store().remember(SPACE, month, CHARGE, self.draw).signal
+        assert self.sent.setdefault(month, found) == found
 
     def check(self) -> None:
         """Whatever was sent is stored and charged, and nothing is frozen."""
         account = self.store().account()
         assert account.frozen is None
-        for slot, signal in self.sent.items():
-            assert self.store().find(SPACE, slot) == (slot, signal)
-            assert account.spent_in(slot) == 2
+        for month, signal in self.sent.items():
+            assert self.store().find(SPACE, month) == (month, signal)
+            assert account.spent_in(month) == 2
 
 
 @pytest.fixture
@@ -107,12 +107,12 @@ def test_two_crashes_in_a_row_freeze_nothing_and_send_nothing_that_was_not_charg
     """Planted bugs: an announcement over one that was committed and not kept yet; a signal that is
     returned before it is kept.
     """
-    for point, slot in ((first, "2026-11"), (second, "2026-12")):
+    for point, month in ((first, "2026-11"), (second, "2026-12")):
         with suppress(Crash), at(point, die):
-            person.ask(slot)
+            person.ask(month)
         person.check()
-    for slot in ("2026-12", "2027-01"):
-        person.ask(slot)
+    for month in ("2026-12", "2027-01"):
+        person.ask(month)
         person.check()
 
 

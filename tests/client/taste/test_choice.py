@@ -59,9 +59,9 @@ def choose(
     held: CachedItems,
     *,
     server: str = SERVER,
-    slot: str = MONTH,
+    month: str = MONTH,
 ) -> Taken:
-    return choose_at(settings, card, held, server=server, slot=slot)
+    return choose_at(settings, card, held, server=server, month=month)
 
 
 def consent(terms: str, card: ModelCard) -> str:
@@ -270,8 +270,8 @@ def test_a_consent_is_to_one_server_in_one_space_and_ends(else_than: dict[str, A
 def test_a_consent_lasts_to_the_end_of_its_last_month() -> None:
     card = card_with(signal("bucket_rr", "8", 8))
     willing = replace(DEVICE, consent=the_yes_to(choose(DEVICE, card, SOME)))
-    assert choose(willing, card, SOME, slot=END).reason is Reason.CONSENTED
-    assert choose(willing, card, SOME, slot="2027-11").mode is ServingMode.CACHED
+    assert choose(willing, card, SOME, month=END).reason is Reason.CONSENTED
+    assert choose(willing, card, SOME, month="2027-11").mode is ServingMode.CACHED
 
 
 def test_an_authority_is_part_of_whom_a_consent_is_given_to() -> None:

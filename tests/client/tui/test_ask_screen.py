@@ -153,15 +153,15 @@ async def test_a_month_that_ends_after_the_price_was_shown_is_charged_on_a_yes_a
     """
     async with rated.opened(size=(120, 40)) as person:
         await person.press("f3", *("a" if answered else ""))
-        before = [charge.slot for charge in rated.signals.entries()]
+        before = [charge.month for charge in rated.signals.entries()]
         rated.today = datetime.date(2026, 12, 1)
         await asks_first(person)
         person.reads("Asking draws the signal of 2026-12 and costs", "8 between any two people")
         assert person.shows("not what was shown before") is not answered
-        assert [charge.slot for charge in rated.signals.entries()] == before
+        assert [charge.month for charge in rated.signals.entries()] == before
         await person.press("y" if yes else "n")
         person.reads("Drawn just now" if yes else "not asked: nothing was drawn, charged or sent")
-    charged = [charge.slot for charge in rated.signals.entries()]
+    charged = [charge.month for charge in rated.signals.entries()]
     assert charged == [*before, *(["2026-12"] if yes else [])]
 
 
@@ -231,7 +231,7 @@ async def test_every_failure_is_calm_says_what_to_do_and_the_next_question_works
     assert len(rated.signals.entries()) == 1
 
 
-async def test_a_refused_budget_says_why_and_names_the_day_of_the_next_slot(
+async def test_a_refused_budget_says_why_and_names_the_day_of_the_next_month(
     rated: DeviceWorld,
 ) -> None:
     rated.settings = replace(SETTINGS, lifetime_cap=Fraction(12))

@@ -46,7 +46,7 @@ async def test_what_a_question_cost_is_read_in_words_and_in_both_units(rated: De
         await person.press("f4")
         person.reads("spent 8", "2026-11 one signal, epsilon 2 per unit distance")
         person.reads("times the diameter: at most 8 between any two people")
-        person.reads("e^(2 r) better than by guessing", "The next slot begins on 1 December 2026.")
+        person.reads("e^(2 r) better than by guessing", "The next month begins on 1 December 2026.")
 
 
 async def test_moving_a_slider_shows_what_it_would_tell_and_sends_nothing(
@@ -195,7 +195,7 @@ async def test_a_long_ledger_scrolls_by_keyboard(rated: DeviceWorld) -> None:
         window = person.app.screen.query_one("#ledger-window", VerticalScroll)
         window.focus()
         await person.press("end")
-        person.reads("The next slot begins on 1 December 2026.")
+        person.reads("The next month begins on 1 December 2026.")
 
 
 async def test_who_names_buckets_sees_no_noise_on_a_point(rated: DeviceWorld) -> None:

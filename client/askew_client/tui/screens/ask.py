@@ -353,13 +353,13 @@ def price_text(price: Quote) -> Text:
     if not isinstance(cost, Cost) or ledger is None:
         return text
     if not price.fresh:
-        text.append(f"\nAsking sends the signal of {price.slot} again, for nothing.")
+        text.append(f"\nAsking sends the signal of {price.month} again, for nothing.")
         return text
-    text.append(f"\nAsking draws the signal of {price.slot} and costs\n")
+    text.append(f"\nAsking draws the signal of {price.month} and costs\n")
     _append_loss(text, cost)
     text.append(
         f"Spent before it: {short_number(cost.spent)} of {short_number(cost.cap)}, this month "
-        f"{short_number(ledger.spent_this_slot)} of {short_number(ledger.monthly_cap or 0)}."
+        f"{short_number(ledger.spent_this_month)} of {short_number(ledger.monthly_cap or 0)}."
     )
     if price.second_space:
         text.append(" It is this month's second space: you are asked first.", "bold")
@@ -387,7 +387,7 @@ def departure_text(left: Departure, cost: Cost) -> Text:
     text.append(f"\n{_integers(left.values)}", "bold")
     text.append(" left, and k. No name, no rating, no clock.\n")
     text.append("Drawn just now" if left.fresh else "Sent again, free:", "bold")
-    text.append(f" for {left.slot}.\n" if left.fresh else f" it is the signal of {left.slot}.\n")
+    text.append(f" for {left.month}.\n" if left.fresh else f" it is the signal of {left.month}.\n")
     _append_loss(text, cost)
     text.append(f"Spent {short_number(cost.spent)} of {short_number(cost.cap)}.", "bold")
     if cost.wanted != cost.epsilon:

@@ -108,7 +108,9 @@ def _line(past: PastAnswer) -> Text:
 def _page(past: PastAnswer) -> Text:
     page = Text()
     page.append(f"{past.when:%-d %B %Y}", "bold")
-    page.append(f", with the signal of {past.slot}\n\n" if past.slot else ", nothing was sent\n\n")
+    page.append(
+        f", with the signal of {past.month}\n\n" if past.month else ", nothing was sent\n\n"
+    )
     for place, label in enumerate(past.labels, 1):
         mark = "  ◀ your pick" if label == past.picked else ""
         page.append(f"{place:>3}  {label}{mark}\n", "bold" if mark else "")

@@ -183,14 +183,14 @@ def ledger_text(budget: Budget) -> Text:
         text.append(f"{budget.mode.name}: ", "bold")
         text.append(f"{budget.mode.reason}.\n\n")
     for line in reversed(budget.lines):
-        text.append(f"{line.entry.slot}  ", "bold")
+        text.append(f"{line.entry.month}  ", "bold")
         space = f" (space {line.entry.space_version[:8]})" if line.entry.space_version else ""
         text.append(f"{line.words}{space}\n\n")
     if not budget.lines and budget.frozen is None:
         text.append("No signal has ever left this device.\n\n", "bold")
     for words in budget.words:
         text.append(f"{words}\n")
-    text.append(f"The next slot begins on {budget.next_slot:%-d %B %Y}.", "italic")
+    text.append(f"The next month begins on {budget.next_month:%-d %B %Y}.", "italic")
     return text
 
 
