@@ -18,6 +18,7 @@ MAX_AXES = 3  # of a metric space
 MAX_BUCKETS = 4096
 MAX_RATING = 1000.0
 VERSION_BYTES = 16
+MAX_PAYLOAD = 1 << 18  # bytes of an item
 
 MAX_TEXT = 500
 MAX_NAME = 40

@@ -15,9 +15,10 @@ from small_world import made_card, made_encoder, made_space
 from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import FIRST, HEAD_BYTES
 from askew.catalog.item import Item
+from askew.limits import MAX_PAYLOAD
 from askew.noise.randomized_response import RandomizedResponse
 from askew.noise.randomness import SystemBits
-from askew.protocol.model_card import MAX_PAYLOAD, ModelCard
+from askew.protocol.model_card import ModelCard
 from askew.protocol.signal import Query
 from askew.spaces.buckets import SlateCodebook
 from askew.wire.catalog_file import catalog_from_body, catalog_to_bytes

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from fractions import Fraction
@@ -25,17 +28,50 @@ CAKE = Preferences(only={"kind": frozenset({"cake"})}, open_now=True)
 
 
 @asynccontextmanager
-async def device_of(model: MetricModel, directory: Path) -> AsyncIterator[AskewClient]:
-    """A device that asks a server of this model."""
+async def served(model: MetricModel) -> AsyncIterator[str]:
+    """The address of a server of this model."""
     holder = SnapshotHolder(snapshot_of(model))
     server = RunningServer([RetrievalService(holder)], ServerConfig())
     await server.start()
     try:
-        address = f"127.0.0.1:{server.port}"
-        async with AskewClient(SETTINGS, server=address, directory=directory) as client:
-            yield client
+        yield f"127.0.0.1:{server.port}"
     finally:
         await server.stop(grace=0)
+
+
+@asynccontextmanager
+async def device_of(model: MetricModel, directory: Path) -> AsyncIterator[AskewClient]:
+    """A device that asks a server of this model."""
+    async with (
+        served(model) as address,
+        AskewClient(SETTINGS, server=address, directory=directory) as client,
+    ):
+        yield client
+
+
+WITHOUT_NUMPY = """
+import sys
+sys.modules["numpy"] = None  # any import of numpy now fails
+from askew_client.cli.start import main
+main()
+"""
+
+
+async def test_a_place_is_added_and_asked_from_without_numpy(tmp_path: Path) -> None:
+    """The first question fetches the card. Planted bug: numpy at the top of the typed calls."""
+    async with served(small_map()) as address:
+        for words, typed in (
+            (("place", "add", "home", "--region", "DE"), b"52.5, 13.4"),
+            (("near", "posts", "-k", "4", "--server", address), b""),
+            (("near", "posts", "-k", "4", "--server", address), b""),
+        ):
+            device = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-c", WITHOUT_NUMPY, *words, "--data", str(tmp_path)),
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            )  # fmt: skip
+            out, errors = await device.communicate(typed)
+            assert device.returncode == 0, errors.decode()
+    assert b"Post " in out
 
 
 async def test_a_place_asks_every_collection_of_a_map(tmp_path: Path) -> None:

@@ -6,19 +6,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from askew.catalog.catalog_file import Part
 from askew.errors import AskewError, Malformed, NotFound, OtherKind, StaleSpace
 from askew.protocol.metric_card import MetricCard, PlaceSlate
-from askew.protocol.model_card import ModelCard
-from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
-from askew.wire.catalog_file import piece_from_bytes
 from askew.wire.places import metric_card_from_bytes, places_from_bytes
 from askew.wire.queries import query_to_bytes
-from askew.wire.tastes import slate_from_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
+
+if TYPE_CHECKING:
+    from askew.protocol.model_card import ModelCard  # brings numpy
+    from askew.protocol.ranking import Slate
 
 _Value = TypeVar("_Value")
 
@@ -36,6 +36,8 @@ class Calls(ABC):
         The head alone from 0, empty beyond the end. The version is named by its Monday. Raises
         OtherKind where there is no such file.
         """
+        from askew.wire.catalog_file import piece_from_bytes  # brings numpy
+
         request = pb.GetCatalogFileRequest(catalog_date=catalog_date, part=part, start=start)
         try:
             data = await self.call("GetCatalogFile", request.SerializeToString())
@@ -66,6 +68,7 @@ def metric_card_of(reply: bytes) -> MetricCard:
 
 def slate_of(reply: bytes, query: Query, card: ModelCard) -> Slate:
     """The answer to a question of tastes. Raises a WireError."""
+    from askew.wire.tastes import slate_from_bytes  # brings numpy
 
     return _checked(lambda: slate_from_bytes(reply, card, query.k))
 

@@ -22,8 +22,8 @@ import grpc
 import grpc.aio
 
 from askew.errors import Malformed, ParameterError, Unreachable
+from askew.limits import MAX_PAYLOAD
 from askew.noise.randomness import RandomBits, SystemBits
-from askew.protocol.model_card import MAX_PAYLOAD
 from askew.wire import status
 from askew.wire.status import cannot_pass, checked_authority, credentials_for, nobody_there
 from askew.wire.v1 import retrieval_pb2 as pb

@@ -10,22 +10,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import catalog_date_of
 from askew.errors import AskewError, Malformed, OtherKind, WireError
 from askew.noise.randomness import SystemBits
 from askew.protocol.metric_card import MetricCard
-from askew.protocol.model_card import ModelCard
 from askew.protocol.utility_table import DEVICE_BYTES
-from askew.wire.catalog_file import catalog_from_body
 from askew_client.catalog.cache import CatalogCache, usable
 from askew_client.catalog.source import CatalogSource
 from askew_client.catalog.sync import CachedFile, CatalogSync
 from askew_client.transport.calls import METRIC_CARD, metric_card_of
 from askew_client.transport.protocol import CachedCatalog, Transport
 from askew_client.views.answers import Refreshed
+
+if TYPE_CHECKING:
+    from askew.catalog.catalog import Catalog  # brings numpy
+    from askew.protocol.model_card import ModelCard
 
 _EPOCH = datetime.date(1970, 1, 1)
 
@@ -161,6 +162,8 @@ class _Reader:
 
 def _read(body: bytes) -> tuple[ModelCard, Catalog]:
     """The card and the items of a body. Raises Malformed for any other."""
+    from askew.wire.catalog_file import catalog_from_body  # brings numpy
+
     try:
         return catalog_from_body(body)
     except AskewError as error:

@@ -18,19 +18,21 @@ from contextlib import (
 )
 from math import ceil
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from askew.catalog.catalog_file import Part
 from askew.errors import NotReady
 from askew.protocol.metric_card import MetricCard, PlaceSlate
-from askew.protocol.model_card import ModelCard
-from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew.wire.queries import query_to_bytes
 from askew_client.catalog.source import CatalogSource
 from askew_client.storage.guard import Guard
 from askew_client.transport.calls import places_of, slate_of
 from askew_client.transport.protocol import Transport
+
+if TYPE_CHECKING:
+    from askew.protocol.model_card import ModelCard  # brings numpy
+    from askew.protocol.ranking import Slate
 
 
 class ShapedTransport:

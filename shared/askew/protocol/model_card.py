@@ -14,8 +14,6 @@ from askew.protocol.utility_table import UtilityTable
 from askew.spaces.buckets import SlateCodebook
 from askew.spaces.vectors import FeatureSpace
 
-MAX_PAYLOAD = 1 << 18  # bytes of an item
-
 NO_PRIOR = "none"  # the `prior` of a rule that knows nobody
 COVERS = "the person who asks, not the people that the model was trained on"
 

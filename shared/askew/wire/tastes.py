@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from askew.catalog.item import Item
 from askew.dp.privacy import rational
 from askew.errors import Malformed, OtherKind, OutOfRange, StaleSpace
-from askew.limits import MAX_DIMENSION
-from askew.protocol.model_card import MAX_PAYLOAD, SERVED, ModelCard, RuleKind, ServingRule
+from askew.limits import MAX_DIMENSION, MAX_PAYLOAD
+from askew.protocol.model_card import SERVED, ModelCard, RuleKind, ServingRule
 from askew.protocol.ranking import Slate
 from askew.protocol.utility_table import (
     MECHANISMS,

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import ArtifactError, DataError
-from askew.protocol.model_card import MAX_PAYLOAD
+from askew.limits import MAX_PAYLOAD
 from askew_server.taste.model import directory as folder
 from askew_server.taste.model.directory import FileFields
 

@@ -14,8 +14,8 @@ import pytest
 from numpy.typing import NDArray
 
 from askew.errors import ArtifactError, DataError
+from askew.limits import MAX_PAYLOAD
 from askew.noise.lattice import LatticeLaplace
-from askew.protocol.model_card import MAX_PAYLOAD
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
 from askew.wire.tastes import slate_from_bytes, slate_to_bytes
