@@ -6,7 +6,7 @@ from collections import UserList
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from askew.catalog.item import Item
@@ -93,6 +93,7 @@ def plainly(items: list[Item], text: str, limit: int) -> list[int]:
     text=st.text("ab ÉñαΑ,th😀\ud800", max_size=4),
     limit=st.sampled_from([1, 2, 3, 50]),
 )
+@example(labels=["th", "a th"], text="a th", limit=50)
 def test_a_search_finds_what_looking_at_every_title_finds(
     pair: Pair, labels: list[str], text: str, limit: int
 ) -> None:
