@@ -102,16 +102,16 @@ def named_towns() -> tuple[Town, ...]:
 
 def towns_called(name: str) -> tuple[Town, ...]:
     """Every town of a name, most people first; case, accents and spaces do not count."""
-    wanted = _key_of_towns(name)
-    return tuple([town for town in named_towns() if _key_of_towns(town.name) == wanted])
+    wanted = _town_key(name)
+    return tuple([town for town in named_towns() if _town_key(town.name) == wanted])
 
 
 def towns_like(name: str, most: int = 5) -> tuple[Town, ...]:
     """The towns whose names are most like one that is none's."""
-    known = {_key_of_towns(town.name): town for town in reversed(named_towns())}
-    return tuple([known[key] for key in get_close_matches(_key_of_towns(name), known, most)])
+    known = {_town_key(town.name): town for town in reversed(named_towns())}
+    return tuple([known[key] for key in get_close_matches(_town_key(name), known, most)])
 
 
-def _key_of_towns(name: str) -> str:
+def _town_key(name: str) -> str:
     letters = unicodedata.normalize("NFKD", " ".join(name.split()).casefold())
     return "".join([each for each in letters if not unicodedata.combining(each)])

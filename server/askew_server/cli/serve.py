@@ -86,7 +86,7 @@ def run(chosen: Configuration) -> None:
     import asyncio
 
     from askew_server.retrieval.snapshot import SnapshotHolder
-    from askew_server.serving.supervisor import BEAT, PROCESS, Several
+    from askew_server.serving.supervisor import PROCESS, Several
 
     child = os.environ.get(PROCESS)
     if child is not None:
@@ -100,15 +100,13 @@ def run(chosen: Configuration) -> None:
     models, reading = models_of(chosen.models, popular)
     holder = SnapshotHolder(*(serving.snapshot for serving in models.servings.values()))
     warn_of_silence(holder)
-    beat = None if child is None else BEAT
-    asyncio.run(_serve(chosen, (models, holder, reading), reader, beat))
+    asyncio.run(_serve(chosen, (models, holder, reading), reader))
 
 
 async def _serve(
     chosen: Configuration,
     read: tuple[ServedModels, SnapshotHolder, ModelReader],
     reader: ReleaseReader | None,
-    beat: float | None,
 ) -> None:
     from askew_server.serving.models import ModelWatch
     from askew_server.serving.popularity import PopularityService
@@ -130,7 +128,6 @@ async def _serve(
         [*services, retrieval],
         chosen.server,
         announce,
-        beat=beat,
         beside=watch.run,
         observer=observer,
     )

@@ -190,7 +190,7 @@ class EventLog:
         self._stream, self._clock = stream, clock
         self._least = Level[config.level.upper()]
         self._process = {} if config.process is None else {"process": config.process}
-        self._line = _json if config.format == "json" else _text_of_event_log
+        self._line = _json if config.format == "json" else _plain
         self._told: dict[_Key, tuple[float, int]] = {}  # when last, and how often since
         self._lock = Lock()
 
@@ -237,7 +237,7 @@ def _json(fields: Mapping[str, object]) -> str:
     return json.dumps(fields)
 
 
-def _text_of_event_log(fields: Mapping[str, object]) -> str:
+def _plain(fields: Mapping[str, object]) -> str:
     time_, level, event, *rest = fields.items()
     head = f"{time_[1]} {str(level[1]).upper()} {event[1]}"
     return " ".join([head, *(f"{name}={_word(value)}" for name, value in rest)])

@@ -20,7 +20,13 @@ from askew_server.serving.grpc_server import RunningServer
 from askew_server.serving.limits import connections_within
 from askew_server.serving.observer import Observer, Overloads
 from askew_server.serving.settings import ServerConfig
-from askew_server.serving.supervisor import WITH_PARENT, show_life, when_input_closes
+from askew_server.serving.supervisor import (
+    BEAT,
+    PROCESS,
+    WITH_PARENT,
+    show_life,
+    when_input_closes,
+)
 
 _EVERY = 5.0  # seconds between two looks
 
@@ -67,20 +73,18 @@ Beside = Callable[[asyncio.Event], Coroutine[None, None, None]]
 """What runs beside the services until the server stops; SIGHUP sets the event that it is given."""
 
 
-async def serve(  # noqa: PLR0913 (each by its name)
+async def serve(
     services: Sequence[Service],
     config: ServerConfig,
     announce: Callable[[int], None],
     *,
-    beat: float | None = None,
     beside: Beside | None = None,
     observer: Observer | None = None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT, or until standard input closes where the environment
-    has WITH_PARENT.
+    """Serve until SIGTERM or SIGINT, or until standard input closes where the environment has
+    WITH_PARENT; where it has PROCESS, the server shows its parent that it lives.
 
-    beat: seconds between two signs of life to the parent, if it looks for them. announce(port) is
-    called once, when the server answers. SIGHUP wakes what runs beside, and ends
+    announce(port) is called once, when the server answers. SIGHUP wakes what runs beside, and ends
     nothing where nothing does; nor does SIGUSR1. Raises OSError for a taken port.
     """
     observer = observer if observer is not None else Observer()
@@ -99,7 +103,7 @@ async def serve(  # noqa: PLR0913 (each by its name)
         await server.start()
         task = None if beside is None else loop.create_task(beside(wake))
         announce(server.port)
-        alive = None if beat is None else loop.create_task(show_life(beat))
+        alive = loop.create_task(show_life(BEAT)) if PROCESS in os.environ else None
         observer.log.log_event("ready", port=server.port, metrics_port=pages)
         if WITH_PARENT in os.environ:
             await when_input_closes(stop)
