@@ -19,7 +19,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from small_world import RULE, made_buckets, made_encoder, made_space
 
 from askew.catalog.catalog import Catalog
-from askew.catalog.catalog_file import FIRST, HEAD_BYTES, PERIOD, PIECE_BYTES, Head, Part
+from askew.catalog.catalog_file import FIRST, HEAD_BYTES, PERIOD, PIECE_BYTES, FileHead, Part
 from askew.catalog.item import Item
 from askew.errors import AskewError, OtherKind, TransportError, WireError
 from askew.noise.lattice import LatticeLaplace
@@ -185,7 +185,7 @@ async def test_what_devices_hold_comes_in_pieces(n_items: int) -> None:
     file = b"".join(pieces)
     assert len(pieces[0]) == HEAD_BYTES  # all that who holds this version already fetches
     assert len(pieces) - 2 == -(-(len(file) - HEAD_BYTES) // PIECE_BYTES)
-    Head.of(file).check(file[HEAD_BYTES:])
+    FileHead.of(file).check(file[HEAD_BYTES:])
     card, catalog = catalog_from_body(file[HEAD_BYTES:])
     assert (card, catalog.version) == (retriever.card, retriever.catalog.version)
 

@@ -15,7 +15,7 @@ import pytest
 from wire.hostility import HOSTILE_TEXTS, Case, accepted_parts, altered
 
 from askew.catalog.catalog import Catalog
-from askew.catalog.catalog_file import HEAD_BYTES, Head
+from askew.catalog.catalog_file import HEAD_BYTES, FileHead
 from askew.errors import (
     AskewError,
     DimensionMismatch,
@@ -457,9 +457,9 @@ def test_a_head_that_does_not_fit_its_body_is_refused(catalog_file: bytes, chang
     bad = bytearray(catalog_file)
     bad[changed] ^= 1
     with pytest.raises(Malformed):
-        Head.of(bytes(bad)).check(bytes(bad[HEAD_BYTES:]))
+        FileHead.of(bytes(bad)).check(bytes(bad[HEAD_BYTES:]))
     with pytest.raises(Malformed, match="not the beginning"):
-        Head.of(catalog_file[: HEAD_BYTES - 1])
+        FileHead.of(catalog_file[: HEAD_BYTES - 1])
 
 
 # -- text -----------------------------------------------------------------------------------------

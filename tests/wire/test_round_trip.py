@@ -15,7 +15,7 @@ import pytest
 from small_world import made_card, made_encoder, made_space
 
 from askew.catalog.catalog import Catalog
-from askew.catalog.catalog_file import FIRST, HEAD_BYTES, LAST, Head, Part
+from askew.catalog.catalog_file import FIRST, HEAD_BYTES, LAST, FileHead, Part
 from askew.catalog.item import Item
 from askew.errors import Malformed, OutOfRange
 from askew.noise.lattice import LatticeLaplace
@@ -111,7 +111,7 @@ def test_a_slate_survives_the_wire(
 
 
 def received_from(file: bytes) -> tuple[ModelCard, Catalog]:
-    head, body = Head.of(file), file[HEAD_BYTES:]
+    head, body = FileHead.of(file), file[HEAD_BYTES:]
     head.check(body)
     return catalog_from_body(body)
 

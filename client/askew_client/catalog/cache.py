@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from askew.catalog.catalog_file import LONGEST_DELAY, PERIOD, Head, Part, last_day
+from askew.catalog.catalog_file import LONGEST_DELAY, PERIOD, FileHead, Part, last_day
 from askew.errors import CacheError, Malformed
 from askew.noise.randomness import RandomBits
 from askew_client.catalog.source import Draft
@@ -71,7 +71,7 @@ class Version:
 
     catalog_date: int
     part: Part
-    head: Head
+    head: FileHead
 
 
 @dataclass(frozen=True)
@@ -156,11 +156,11 @@ class CatalogCache:
         except OSError as error:
             raise self._unusable(error) from None
 
-    def draft(self, head: Head) -> Draft:
+    def draft(self, head: FileHead) -> Draft:
         """The draft of a body, new or begun before."""
         return Draft(self.directory / f"{head.digest.hex()}.part")
 
-    def finish(self, head: Head, check: Callable[[bytes], object]) -> bytes:
+    def finish(self, head: FileHead, check: Callable[[bytes], object]) -> bytes:
         """A whole draft in its place, after both checks. Raises Malformed, CacheError."""
         try:
             return self.draft(head).finish(head, check, self._path(head))
@@ -203,7 +203,7 @@ class CatalogCache:
         except OSError as error:
             raise self._unusable(error) from None
 
-    def _path(self, head: Head) -> Path:
+    def _path(self, head: FileHead) -> Path:
         return self.directory / head.digest.hex()
 
     def _unusable(self, error: OSError) -> CacheError:
@@ -243,7 +243,7 @@ def _holding(value: Any) -> Version | None:
     digest, length = bytes.fromhex(value["head"]["digest"]), _number(value["head"]["length"])
     if len(digest) != 32:
         raise ValueError
-    return Version(_number(value["catalog_date"]), Part(value["part"]), Head(length, digest))
+    return Version(_number(value["catalog_date"]), Part(value["part"]), FileHead(length, digest))
 
 
 def _number(value: object) -> int:

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from askew.catalog.catalog_file import HEAD_BYTES, Head, Part
+from askew.catalog.catalog_file import HEAD_BYTES, FileHead, Part
 from askew.errors import Malformed, NotFound
 
 _EPOCH = datetime.date(1970, 1, 1)
@@ -70,7 +70,7 @@ class Draft:
         with os.fdopen(handle, "ab") as file:
             file.write(piece)
 
-    def finish(self, head: Head, check: Callable[[bytes], object], path: Path) -> bytes:
+    def finish(self, head: FileHead, check: Callable[[bytes], object], path: Path) -> bytes:
         """The whole body, durably in its final place. Raises Malformed where it is another one than
         its head announced, and as `check` does.
         """
@@ -87,18 +87,18 @@ class Draft:
         self.path.unlink(missing_ok=True)
 
 
-async def look(source: CatalogSource, catalog_date: int, part: Part) -> Head:
+async def look(source: CatalogSource, catalog_date: int, part: Part) -> FileHead:
     """The head of a file. Raises TransportError or WireError."""
     beginning = await source.piece(catalog_date, part, 0)
     if not beginning:
         raise NotFound("file to hold")
     if len(beginning) != HEAD_BYTES:
         raise Malformed("a file that devices hold begins with its head alone")
-    return Head.of(beginning)
+    return FileHead.of(beginning)
 
 
 async def fetch(
-    source: CatalogSource, catalog_date: int, part: Part, head: Head, draft: Draft
+    source: CatalogSource, catalog_date: int, part: Part, head: FileHead, draft: Draft
 ) -> int:
     """Complete a draft of the body that a head announces; returns how many bytes were fetched.
 

@@ -18,7 +18,7 @@ import datetime
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from askew.catalog.catalog_file import HEAD_BYTES, PERIOD, Head, Part, catalog_date_of
+from askew.catalog.catalog_file import HEAD_BYTES, PERIOD, FileHead, Part, catalog_date_of
 from askew.errors import CacheError, Malformed, NotFound, OtherKind, ParameterError
 from askew.noise.randomness import RandomBits
 from askew_client.catalog.cache import (
@@ -145,7 +145,7 @@ class CatalogSync:
             and before.head.size <= self._budget
         ):
             return before, 0
-        seen: list[Head] = []
+        seen: list[FileHead] = []
         missing: NotFound | OtherKind = NotFound("catalog date")
         for part in Part:
             try:

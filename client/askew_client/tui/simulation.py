@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.catalog.catalog import Catalog
-from askew.catalog.catalog_file import HEAD_BYTES, Head, Part
+from askew.catalog.catalog_file import HEAD_BYTES, FileHead, Part
 from askew.catalog.item import Attribute, AttributeKind, Listing
 from askew.protocol.metric_card import (
     CollectionCard,
@@ -93,7 +93,7 @@ def simulated_model() -> tuple[ModelCard, Catalog]:
     """
     text = resources.files("askew_client.tui").joinpath("simulated_model.txt").read_text("ascii")
     file = base64.b64decode(text)
-    Head.of(file).check(file[HEAD_BYTES:])
+    FileHead.of(file).check(file[HEAD_BYTES:])
     return catalog_from_body(file[HEAD_BYTES:])
 
 

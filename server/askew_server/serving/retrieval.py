@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from weakref import WeakKeyDictionary
 
-from askew.catalog.catalog_file import Head, Part, piece_of
+from askew.catalog.catalog_file import FileHead, Part, piece_of
 from askew.errors import NotFound, StaleSpace
 from askew.protocol.metric_card import MetricCard, PlaceSlate
 from askew.protocol.model_card import ModelCard
@@ -93,7 +93,7 @@ class RetrievalService:
         """By their Mondays, the files that devices hold whole, by the beginning of a digest."""
         found = {each.since: self._encoded_of(each).files for each in self._holder.versions}
         return {
-            since: Head.of(files[Part.WHOLE]).digest.hex()[:16]
+            since: FileHead.of(files[Part.WHOLE]).digest.hex()[:16]
             for since, files in found.items()
             if files
         }

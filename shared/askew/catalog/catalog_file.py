@@ -32,14 +32,14 @@ class Part(StrEnum):
 
 
 @dataclass(frozen=True)
-class Head:
+class FileHead:
     """The first HEAD_BYTES of a file. length: of the body in bytes. digest: its SHA-256."""
 
     length: int
     digest: bytes
 
     @classmethod
-    def of(cls, data: bytes) -> Head:
+    def of(cls, data: bytes) -> FileHead:
         """The head of a file, or of its beginning. Raises Malformed."""
         if len(data) < HEAD_BYTES or data[:8] != _MAGIC:
             raise Malformed("not the beginning of a file that devices hold")

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 
 from askew_client.tui.screens.near_work import (
+    CollectionsRead,
     Looked,
     Ordered,
     Outlook,
@@ -50,7 +51,6 @@ from askew_client.tui.screens.near_work import (
     PlacesRead,
     Priced,
     Ranked,
-    ReceivedItems,
     forget_place,
     keep_place,
     outlook_of,
@@ -155,7 +155,9 @@ class NearScreen(FrameScreen):
     async def meet(self, device: Device) -> None:
         """Bring the collections of the server."""
         found = await outcome_of(device.nearby.connect())
-        self.post_message(ReceivedItems(found if isinstance(found, Problem) else found.collections))
+        self.post_message(
+            CollectionsRead(found if isinstance(found, Problem) else found.collections)
+        )
 
     @work(exclusive=True, group="look")
     async def look(self, name: str, level: str, k: int, *, what_if: bool) -> None:
@@ -229,7 +231,7 @@ class NearScreen(FrameScreen):
         """A catalog is no matter here, but a new try to connect is one for this screen too."""
         self.catch_up()
 
-    def on_collections_read(self, message: ReceivedItems) -> None:
+    def on_collections_read(self, message: CollectionsRead) -> None:
         """Offer the collections."""
         if isinstance(message.outcome, Problem):
             self.query_one(Notice).tell(message.outcome)

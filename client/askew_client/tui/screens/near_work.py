@@ -191,7 +191,7 @@ class PlacesRead(Message):
 
 
 @dataclass(repr=False)
-class ReceivedItems(Message):
+class CollectionsRead(Message):
     """The collections of the server, or why there are none."""
 
     outcome: tuple[CollectionCard, ...] | Problem
