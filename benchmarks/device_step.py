@@ -17,8 +17,9 @@ import numpy as np
 from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
 from askew.noise.randomness import SystemBits
-from askew.protocol.model_card import ModelCard, RuleKind, ServingRule
+from askew.protocol.model_card import ModelCard, ServingRule
 from askew.protocol.ranking import Slate
+from askew.protocol.utility_table import RuleKind
 from askew.spaces.buckets import Buckets
 from askew.spaces.encoder import KNOTS, Encoder
 from askew.spaces.item_codes import rounded, scales_of

@@ -31,7 +31,7 @@ from askew.noise.randomness import SystemBits
 from askew.placement import Identity, Laplace, place
 from askew.placement.hexagonal import place_on_map, sample
 from askew.placement.ring import WrappedLaplace, place_on_wrapped_line
-from askew.protocol.model_card import RuleKind
+from askew.protocol.utility_table import RuleKind
 from askew_server.demo.simulation import simulated_table
 from askew_server.evaluation.study import Protocol, Study, StudyCell
 

@@ -35,7 +35,8 @@ def save_model(directory: Path, rule: str, count: int) -> None:
     """A model of so many items, as training would save it."""
     from askew.catalog.catalog import Catalog
     from askew.catalog.item import Item
-    from askew.protocol.model_card import RuleKind, ServingRule
+    from askew.protocol.model_card import ServingRule
+    from askew.protocol.utility_table import RuleKind
     from askew.spaces.item_codes import rounded, scales_of
     from askew_server.taste.model import artifact
     from askew_server.taste.model.item_model import ItemModel, card_of

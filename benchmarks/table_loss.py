@@ -20,9 +20,9 @@ import numpy as np
 from benchmarks.serving.models import Tastes, made_films, made_people, made_tastes
 
 from askew.noise.lattice import LatticeLaplace
-from askew.protocol.model_card import RuleKind
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Signal
+from askew.protocol.utility_table import RuleKind
 from askew.wire.tastes import slate_to_bytes
 from askew_server.cli.saved_model import load, of_tastes
 from askew_server.ratings import read_ratings

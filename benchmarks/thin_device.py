@@ -105,7 +105,8 @@ def made_model(count: int):  # type: ignore[no-untyped-def]  # its types are hea
     """A card and a catalog of so many items."""
     from askew.catalog.catalog import Catalog
     from askew.catalog.item import Item
-    from askew.protocol.model_card import ModelCard, RuleKind, ServingRule
+    from askew.protocol.model_card import ModelCard, ServingRule
+    from askew.protocol.utility_table import RuleKind
     from askew.spaces.encoder import KNOTS, Encoder
     from askew.spaces.item_codes import rounded, scales_of
     from askew.spaces.vectors import FeatureSpace, RatingScale

@@ -12,7 +12,8 @@ import numpy as np
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
-from askew.protocol.model_card import ModelCard, RuleKind, ServingRule
+from askew.protocol.model_card import ModelCard, ServingRule
+from askew.protocol.utility_table import RuleKind
 from askew.spaces.buckets import Buckets, SlateCodebook
 from askew.spaces.encoder import KNOTS, Encoder
 from askew.spaces.vectors import FeatureSpace, RatingScale

@@ -17,8 +17,9 @@ from askew.dp.privacy import ANY_SPACE
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.metric_card import MetricCard, MetricRuleKind
-from askew.protocol.model_card import ModelCard, RuleKind, ServingRule
+from askew.protocol.model_card import ModelCard, ServingRule
 from askew.protocol.signal import Query, Signal
+from askew.protocol.utility_table import RuleKind
 from askew.retrieval.buckets import BucketRule
 from askew.spaces.buckets import Buckets
 from askew.spaces.encoder import KNOTS, Encoder

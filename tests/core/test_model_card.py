@@ -13,7 +13,8 @@ from small_world import RULE, made_space
 from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
 from askew.errors import DimensionMismatch, OutOfRange
-from askew.protocol.model_card import ModelCard, RuleKind, ServingRule
+from askew.protocol.model_card import ModelCard, ServingRule
+from askew.protocol.utility_table import RuleKind
 
 ITEMS = (Item("Alien", 1979, ("Horror",)), Item("Heat", 1995), Item("Untitled"))
 VECTORS = np.array([[0.0], [0.5], [1.0]], dtype=np.float32)

@@ -27,7 +27,8 @@ from askew.catalog.item import Item
 from askew.errors import AskewError, OutOfRange, ServerFailed
 from askew.limits import MAX_DIMENSION
 from askew.noise.randomness import SystemBits
-from askew.protocol.model_card import ModelCard, RuleKind, ServingRule
+from askew.protocol.model_card import ModelCard, ServingRule
+from askew.protocol.utility_table import RuleKind
 from askew.spaces.vectors import BUCKET_COUNTS, FeatureSpace, RatingScale
 from askew.wire.catalog_file import catalog_files
 from askew.wire.v1 import retrieval_pb2 as pb

@@ -17,8 +17,8 @@ from askew.errors import OutOfRange, ParameterError
 from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.placement import Laplace, place
-from askew.protocol.model_card import RuleKind
 from askew.protocol.signal import Signal
+from askew.protocol.utility_table import RuleKind
 from askew.retrieval import OffsetRule, SharedSlate, rules
 
 Array = NDArray[np.float64]

@@ -16,9 +16,10 @@ from small_world import made_buckets, made_encoder, made_space
 from askew.catalog.item import Item
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
-from askew.protocol.model_card import ModelCard, RuleKind, ServingRule
+from askew.protocol.model_card import ModelCard, ServingRule
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
+from askew.protocol.utility_table import RuleKind
 from askew.wire.queries import query_to_bytes
 from askew.wire.tastes import card_from_bytes, card_to_bytes, slate_from_bytes, slate_to_bytes
 

@@ -15,8 +15,13 @@ from askew.dp.privacy import Reach, SignalLoss
 from askew.errors import ParameterError
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
-from askew.protocol.model_card import RuleKind
-from askew.protocol.utility_table import DEVICE_BYTES, ModeUtility, ServingMode, UtilityTable
+from askew.protocol.utility_table import (
+    DEVICE_BYTES,
+    ModeUtility,
+    RuleKind,
+    ServingMode,
+    UtilityTable,
+)
 from askew_server.cli.progress import Steps, named_if_too_large, when_stopped
 
 if TYPE_CHECKING:

@@ -34,8 +34,8 @@ from numpy.typing import NDArray
 from askew.errors import ParameterError
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
-from askew.protocol.model_card import RuleKind
 from askew.protocol.signal import Signal
+from askew.protocol.utility_table import RuleKind
 from askew.retrieval import OffsetRule
 from askew.retrieval.buckets import labels_of
 from askew.retrieval.posterior import PosteriorRule, Prior, lattice_log_likelihood

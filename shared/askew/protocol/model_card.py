@@ -3,56 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Literal
 
 from askew.errors import NotFound, OutOfRange, StaleSpace
 from askew.limits import check_text
 from askew.protocol.metric_card import MetricCard
 from askew.protocol.signal import Query
-from askew.protocol.utility_table import UtilityTable
+from askew.protocol.utility_table import SERVED, RuleKind, UtilityTable
 from askew.spaces.buckets import SlateCodebook
 from askew.spaces.vectors import FeatureSpace
 
 NO_PRIOR = "none"  # the `prior` of a rule that knows nobody
 COVERS = "the person who asks, not the people that the model was trained on"
-
-
-Reads = Literal["point", "bucket", "nothing"]
-
-
-class RuleKind(StrEnum):
-    """A row: the name, and
-
-    reads: what of a signal the rule looks at; one that reads nothing needs nothing sent.
-    needs_prior: whether it weighs people whom the server may know.
-    served: whether a card may name it; the others are there to be compared with.
-    """
-
-    reads: Reads
-    needs_prior: bool
-    served: bool
-
-    # The first of equals is the simplest, and serves.
-    NONE = "none", "nothing", False, True
-    OFFSETS = "offsets", "point", False, True
-    CODEBOOK = "codebook", "point", False, True
-    POSTERIOR = "posterior", "point", True, True
-    BUCKETS = "buckets", "bucket", True, True
-    NAIVE = "naive", "point", False, False
-    OPEN = "open", "nothing", False, False
-
-    def __new__(  # the defaults are for looking a row up by its name alone
-        cls, name: str, reads: Reads = "point", needs_prior: bool = False, served: bool = False
-    ) -> RuleKind:
-        """One row."""
-        row = str.__new__(cls, name)
-        row._value_ = name
-        row.reads, row.needs_prior, row.served = reads, needs_prior, served
-        return row
-
-
-SERVED = tuple(kind for kind in RuleKind if kind.served)
 
 
 @dataclass(frozen=True)

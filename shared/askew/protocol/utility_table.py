@@ -1,4 +1,4 @@
-"""The utility table: modes of serving, and what each gave people held out. Public.
+"""The rules that answer signals; the utility table: modes of serving, and what each gave people.
 
     local    the device holds every item and ranks them itself: nothing is sent
     cached   the device holds some items, the same for everybody, and ranks those: nothing is sent
@@ -28,6 +28,43 @@ DEFAULT_BYTES: Final = 800_000
 """The file of the default items, where the whole is larger than that: a device holds and ranks as
 many within 100 MB of memory (`make bench NAME=thin`).
 """
+
+
+Reads = Literal["point", "bucket", "nothing"]
+
+
+class RuleKind(StrEnum):
+    """A way to choose k items for a signal: its name, and
+
+    reads: what of a signal the rule looks at; one that reads nothing needs nothing sent.
+    needs_prior: whether it weighs people whom the server may know.
+    served: whether a card may name it; the others are there to be compared with.
+    """
+
+    reads: Reads
+    needs_prior: bool
+    served: bool
+
+    # The first of equals is the simplest, and serves.
+    NONE = "none", "nothing", False, True
+    OFFSETS = "offsets", "point", False, True
+    CODEBOOK = "codebook", "point", False, True
+    POSTERIOR = "posterior", "point", True, True
+    BUCKETS = "buckets", "bucket", True, True
+    NAIVE = "naive", "point", False, False
+    OPEN = "open", "nothing", False, False
+
+    def __new__(  # the defaults are for looking a row up by its name alone
+        cls, name: str, reads: Reads = "point", needs_prior: bool = False, served: bool = False
+    ) -> RuleKind:
+        """One row."""
+        row = str.__new__(cls, name)
+        row._value_ = name
+        row.reads, row.needs_prior, row.served = reads, needs_prior, served
+        return row
+
+
+SERVED = tuple(kind for kind in RuleKind if kind.served)
 
 
 class ServingMode(StrEnum):

@@ -19,8 +19,8 @@ from askew.placement.noise import Laplace
 from askew.placement.problem import Identity
 from askew.placement.rule import best_factors, place
 from askew.placement.rule import offsets as grid_offsets
-from askew.protocol.model_card import SERVED, RuleKind
 from askew.protocol.signal import Signal
+from askew.protocol.utility_table import SERVED, RuleKind
 from askew.retrieval.item_search import CELLS, ItemSearch
 from askew.retrieval.posterior import PosteriorRule, Prior
 from askew.spaces.encoder import Encoder

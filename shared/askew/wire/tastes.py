@@ -16,12 +16,14 @@ from askew.catalog.item import Item
 from askew.dp.privacy import rational
 from askew.errors import Malformed, OtherKind, OutOfRange, StaleSpace
 from askew.limits import MAX_DIMENSION, MAX_PAYLOAD
-from askew.protocol.model_card import SERVED, ModelCard, RuleKind, ServingRule
+from askew.protocol.model_card import ModelCard, ServingRule
 from askew.protocol.ranking import Slate
 from askew.protocol.utility_table import (
     MECHANISMS,
+    SERVED,
     MechanismName,
     ModeUtility,
+    RuleKind,
     ServingMode,
     UtilityTable,
 )

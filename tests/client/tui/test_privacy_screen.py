@@ -13,8 +13,8 @@ from client.tui.person import DeviceWorld, Person
 from small_world import made_card, made_catalog, made_encoder, made_space
 from textual.containers import VerticalScroll
 
-from askew.protocol.model_card import RuleKind, ServingRule
-from askew.protocol.utility_table import ModeUtility, ServingMode, UtilityTable
+from askew.protocol.model_card import ServingRule
+from askew.protocol.utility_table import ModeUtility, RuleKind, ServingMode, UtilityTable
 from askew_client.device.queries import QueryService
 from askew_client.tui.widgets.bars import BudgetMeter, NumberLines
 from askew_client.tui.widgets.controls import Slider

@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from askew.protocol.model_card import RuleKind, ServingRule
+from askew.protocol.model_card import ServingRule
+from askew.protocol.utility_table import RuleKind
 from askew_server.cli import serve, serve_releases
 from askew_server.demo import simulation as demo
 from askew_server.serving import process as serving

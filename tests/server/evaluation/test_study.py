@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from askew.errors import ParameterError
 from askew.noise.lattice import LatticeLaplace
-from askew.protocol.model_card import RuleKind
+from askew.protocol.utility_table import RuleKind
 from askew_server.cli.main import cli
 from askew_server.demo.simulation import films, simulate
 from askew_server.evaluation.experiment import Experiment, deal

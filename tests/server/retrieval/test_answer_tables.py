@@ -14,9 +14,9 @@ from server.taste.model.measured_films import measured
 from small_world import made_buckets, made_card, made_catalog, made_encoder, made_space
 
 from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
-from askew.protocol.model_card import ModelCard, RuleKind
+from askew.protocol.model_card import ModelCard
 from askew.protocol.signal import Signal
-from askew.protocol.utility_table import ModeUtility, ServingMode, UtilityTable
+from askew.protocol.utility_table import ModeUtility, RuleKind, ServingMode, UtilityTable
 from askew.retrieval.posterior import lattice_log_likelihood
 from askew.spaces.encoder import Encoder
 from askew_server.retrieval.served import snapshot_of

@@ -13,8 +13,8 @@ from small_world import made_buckets, made_card, made_catalog, made_encoder, mad
 from askew.errors import ParameterError
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
-from askew.protocol.model_card import RuleKind
 from askew.protocol.signal import Query, Signal
+from askew.protocol.utility_table import RuleKind
 from askew.retrieval import item_search, rules
 from askew_server.retrieval.snapshot import Retriever
 

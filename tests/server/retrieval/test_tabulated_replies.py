@@ -19,8 +19,8 @@ from askew.catalog.catalog_file import FIRST, PERIOD
 from askew.errors import NotFound, OutOfRange, StaleSpace, WireError
 from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
 from askew.noise.randomized_response import ODDS_BITS, RandomizedResponse
-from askew.protocol.model_card import RuleKind
 from askew.protocol.signal import Mechanism, Query, Signal
+from askew.protocol.utility_table import RuleKind
 from askew.spaces.vectors import FeatureSpace
 from askew.wire.queries import query_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb

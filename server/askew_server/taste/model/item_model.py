@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 
 from askew.catalog.catalog import Catalog
 from askew.errors import DataError, OutOfRange, ParameterError
-from askew.protocol.model_card import NO_PRIOR, SERVED, ModelCard, RuleKind, ServingRule
+from askew.protocol.model_card import NO_PRIOR, ModelCard, ServingRule
+from askew.protocol.utility_table import SERVED, RuleKind
 from askew.retrieval.buckets import BucketRule
 from askew.spaces.encoder import Encoder
 from askew.spaces.item_codes import rounded

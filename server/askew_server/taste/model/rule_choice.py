@@ -34,8 +34,7 @@ from askew.dp.privacy import Reach, SignalLoss
 from askew.errors import DataError
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
-from askew.protocol.model_card import SERVED, RuleKind
-from askew.protocol.utility_table import MechanismName
+from askew.protocol.utility_table import SERVED, MechanismName, RuleKind
 from askew.retrieval import RetrievalRule, rule_of
 from askew.retrieval.buckets import BucketRule
 from askew.retrieval.posterior import PosteriorRule, Prior

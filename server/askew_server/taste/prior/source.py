@@ -32,7 +32,8 @@ from scipy.sparse import csr_array
 from askew.errors import ArtifactError, DataError, ParameterError
 from askew.limits import check_text
 from askew.noise.randomness import RandomBits
-from askew.protocol.model_card import ModelCard, RuleKind
+from askew.protocol.model_card import ModelCard
+from askew.protocol.utility_table import RuleKind
 from askew.retrieval.buckets import BucketRule
 from askew.spaces.buckets import SlateCodebook
 from askew.spaces.vectors import FeatureSpace

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 from askew.errors import OutOfRange, ParameterError
 from askew.limits import MAX_DIMENSION, MAX_RANKING_DIMENSION
-from askew.protocol.model_card import SERVED, RuleKind
+from askew.protocol.utility_table import SERVED, RuleKind
 
 if TYPE_CHECKING:  # commands show their help without numpy
     import numpy as np

@@ -17,8 +17,9 @@ from scipy.stats import norm
 from askew.catalog.catalog_file import HEAD_BYTES
 from askew.catalog.item import Item
 from askew.errors import DataError, ParameterError
-from askew.protocol.model_card import RuleKind, ServingRule
+from askew.protocol.model_card import ServingRule
 from askew.protocol.ranking import best, scores
+from askew.protocol.utility_table import RuleKind
 from askew.spaces.vectors import Profile, RatingScale, fold_in
 from askew.wire.catalog_file import catalog_from_body, catalog_to_bytes
 from askew_server.ratings import ItemRow, RatingTable, read_items, titled

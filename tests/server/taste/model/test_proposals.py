@@ -21,8 +21,14 @@ from server.taste.model.measured_films import (
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
-from askew.protocol.model_card import SERVED, RuleKind
-from askew.protocol.utility_table import DEFAULT_BYTES, DEVICE_BYTES, ModeUtility, ServingMode
+from askew.protocol.utility_table import (
+    DEFAULT_BYTES,
+    DEVICE_BYTES,
+    SERVED,
+    ModeUtility,
+    RuleKind,
+    ServingMode,
+)
 from askew_server.taste.model.held_out import Gains, HeldOutGroup, groups_of, ratio_of
 from askew_server.taste.model.rule_choice import (
     EPSILONS,

@@ -20,8 +20,8 @@ from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.errors import ArtifactError, ParameterError
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
-from askew.protocol.model_card import RuleKind
 from askew.protocol.signal import Query, Signal
+from askew.protocol.utility_table import RuleKind
 from askew.retrieval.posterior import covered
 from askew_server.cli.main import cli
 from askew_server.demo.simulation import films, simulate

@@ -19,8 +19,7 @@ from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
 from askew.limits import MAX_RANKING_DIMENSION
-from askew.protocol.model_card import SERVED
-from askew.protocol.utility_table import ServingMode
+from askew.protocol.utility_table import SERVED, ServingMode
 from askew.spaces.vectors import RatingScale
 from askew.wire.catalog_file import catalog_to_bytes
 from askew_server.demo.simulation import simulated_table
