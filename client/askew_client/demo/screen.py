@@ -138,7 +138,7 @@ class DemoScreen:
         """Say that nothing is left running."""
         self._say("")
         self._say(
-            "The server has stopped. Home, preferences, ranking and pick never left the device."
+            "The server has stopped. Home, preferences and pick never left the device."
         )
 
     def _heading(self, text: str) -> None:
