@@ -137,9 +137,7 @@ class DemoScreen:
     def closing(self) -> None:
         """Say that nothing is left running."""
         self._say("")
-        self._say(
-            "The server has stopped. Home, preferences and pick never left the device."
-        )
+        self._say("The server has stopped. Home, preferences and pick never left the device.")
 
     def _heading(self, text: str) -> None:
         self._console.print()
