@@ -186,6 +186,11 @@ class Setting:
         """What a file may say, after "must be"."""
         return f"a list, each {self.kind.words}" if self.several else self.kind.words
 
+    def variable_in(self, environment: Mapping[str, str]) -> str | None:
+        """The variable that says it; an empty one says nothing."""
+        names = [name for name in (self.variable, self.shared) if name and environment.get(name)]
+        return names[0] if names else None
+
     def of(self, value: object, source: str = "") -> Any:
         """The value. source: the variable or the file that says so. Raises ParameterError."""
         limit = self.words
@@ -274,12 +279,11 @@ def said(
     """
     found: dict[str, Said] = {}
     for each in settings:
-        names = [name for name in (each.variable, each.shared) if name and environment.get(name)]
-        flag = flags.get(each.parameter)
+        variable, flag = each.variable_in(environment), flags.get(each.parameter)
         if flag is not None and flag != ():
             found[each.name] = Said(each.of(flag), "flag")
-        elif names:
-            found[each.name] = Said(each.of(environment[names[0]], names[0]), "environment")
+        elif variable is not None:
+            found[each.name] = Said(each.of(environment[variable], variable), "environment")
         elif each.name in file:
             found[each.name] = Said(file[each.name], "file")
         else:

@@ -12,6 +12,7 @@ import click
 
 from askew.errors import ConfigError, ParameterError
 from askew.settings import FileValues, Number, OneOf, Said, Setting, Switch, Whole, said
+from askew_server.cli.main import VARIABLES
 from askew_server.serving.settings import (
     KEYS,
     Configuration,
@@ -64,7 +65,13 @@ class CommandSettings:
         found = self.file(config)
         if found.problems:
             raise ConfigError("; ".join(map(str, found.problems)))
-        return self.made(self.said(found, flags))
+        chosen = self.said(found, flags)
+        click.get_current_context().meta[VARIABLES] = {
+            key.variable_in(os.environ): chosen[key.name].value
+            for key in self.keys
+            if chosen[key.name].origin == "environment"
+        }
+        return self.made(chosen)
 
     def file(self, config: Path | None) -> FileValues:
         """What a file says. Raises ConfigError for one that cannot be read."""

@@ -19,6 +19,8 @@ from click.core import ParameterSource
 from askew import __version__
 from askew.errors import AskewError, BudgetExceeded, ConfigError, ParameterError, Refused
 
+VARIABLES = "variables of the environment"
+"""Where the context of a command has what the environment says of its settings, by variable."""
 # Commands that are not in a module of their name, as a function of its name.
 _ELSEWHERE = {
     "certs": ("credentials", "certs"),
@@ -112,14 +114,14 @@ def _option(context: click.Context, error: AskewError) -> click.Parameter | None
 
 
 def _name_variables(context: click.Context, error: AskewError) -> None:
-    for each in context.command.params:
-        value = context.params.get(each.name or "")
-        source = context.get_parameter_source(each.name or "")
-        if source is not ParameterSource.ENVIRONMENT or not isinstance(value, str | Path):
-            continue  # a number would be found in many a text
-        if str(value) in str(error):
-            names = [each.envvar] if isinstance(each.envvar, str) else each.envvar or ()
-            variable = next(name for name in names if os.environ.get(name))
+    found: dict[object, object] = {
+        each.envvar: context.params.get(each.name or "")
+        for each in context.command.params
+        if context.get_parameter_source(each.name or "") is ParameterSource.ENVIRONMENT
+    }
+    for variable, value in (found | context.meta.get(VARIABLES, {})).items():
+        # A number would be found in many a text.
+        if isinstance(value, str | Path) and str(value) in str(error):
             error.add_note(f"{variable} in the environment names it")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import time
@@ -86,11 +85,11 @@ def run(chosen: Configuration) -> None:
     import asyncio
 
     from askew_server.retrieval.snapshot import SnapshotHolder
-    from askew_server.serving.supervisor import PROCESS, Several
+    from askew_server.serving.supervisor import Several, process_number
 
-    child = os.environ.get(PROCESS)
+    child = process_number()
     if child is not None:
-        chosen = replace(chosen, server=chosen.server.as_child(int(child)))
+        chosen = replace(chosen, server=chosen.server.as_child(child))
     elif chosen.server.processes > 1:
         Several.of_config(chosen.server, sys.argv[1:]).become()
 

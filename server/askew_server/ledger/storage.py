@@ -114,7 +114,7 @@ _INDEXES = (
     "CREATE INDEX by_principal ON charges (dataset, principal, sequence) WHERE principal != ''",
 )
 _TRIES = 100  # of rivals that make the file at the same moment
-_CODEBOOK = {
+_REASONS = {
     sqlite3.SQLITE_BUSY: "another process kept it locked",
     sqlite3.SQLITE_LOCKED: "another process kept it locked",
     sqlite3.SQLITE_FULL: "the disk is full",
@@ -133,7 +133,7 @@ def storage_errors(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary code
-        meaning = _CODEBOOK.get(code, "SQLite refused")
+        meaning = _REASONS.get(code, "SQLite refused")
         raise LedgerError(f"the ledger {path} cannot be used: {meaning} ({error})") from None
     except UnicodeDecodeError:  # SQLite quotes damaged text in its own message
         raise LedgerError(

@@ -63,7 +63,8 @@ class AnalystPlan:
     @property
     def task(self) -> CountingTask:
         """What is counted."""
-        return replace(self.offered, limit=self.mechanism.kbar + 1)
+        bound, kbar = self.mechanism.max_items_per_unit, self.mechanism.kbar
+        return replace(self.offered, max_items_per_unit=bound, limit=kbar + 1)
 
     def charge_request(self, principal: str) -> ChargeRequest:
         """The spend: k outputs reserved, until the answer is stored.

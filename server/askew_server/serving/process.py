@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
 import signal
 import sys
 import time
@@ -22,9 +21,9 @@ from askew_server.serving.observer import Observer, Overloads
 from askew_server.serving.settings import ServerConfig
 from askew_server.serving.supervisor import (
     BEAT,
-    PROCESS,
-    WITH_PARENT,
+    process_number,
     show_life,
+    stops_with_parent,
     when_input_closes,
 )
 
@@ -82,7 +81,7 @@ async def serve(
     observer: Observer | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT, or until standard input closes where the environment has
-    WITH_PARENT; where it has PROCESS, the server shows its parent that it lives.
+    WITH_PARENT; one of several processes shows its parent that it lives.
 
     announce(port) is called once, when the server answers. SIGHUP wakes what runs beside, and ends
     nothing where nothing does; nor does SIGUSR1. Raises OSError for a taken port.
@@ -103,9 +102,9 @@ async def serve(
         await server.start()
         task = None if beside is None else loop.create_task(beside(wake))
         announce(server.port)
-        alive = loop.create_task(show_life(BEAT)) if PROCESS in os.environ else None
+        alive = loop.create_task(show_life(BEAT)) if process_number() is not None else None
         observer.log.log_event("ready", port=server.port, metrics_port=pages)
-        if WITH_PARENT in os.environ:
+        if stops_with_parent():
             await when_input_closes(stop)
         await stop.wait()
         observer.log.log_event("stopping")

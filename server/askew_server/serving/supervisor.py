@@ -18,6 +18,7 @@ import asyncio
 import contextlib
 import errno
 import os
+import re
 import signal
 import socket
 import sys
@@ -39,7 +40,24 @@ WITH_PARENT = "ASKEW_WITH_PARENT"
 ends.
 """
 PROCESS = "ASKEW_PROCESS"
-"""The variable of one of several processes on a port: its number."""
+"""The variable of one of several processes on a port: its number. Whoever sets it sets both."""
+
+
+def stops_with_parent() -> bool:
+    """Whether the environment says so."""
+    return bool(os.environ.get(WITH_PARENT))
+
+
+def process_number() -> int | None:
+    """Of this process, or None where it is no child of a supervisor: with PROCESS alone, which
+    nobody but an operator by mistake sets, it would share its port. Raises ParameterError.
+    """
+    number = os.environ.get(PROCESS)
+    if not number or not stops_with_parent():
+        return None
+    if not re.fullmatch("[0-9]{1,3}", number):
+        raise ParameterError(PROCESS, number, "unset: a server sets it for its own processes")
+    return int(number)
 
 
 async def when_input_closes(stop: asyncio.Event) -> None:
@@ -390,7 +408,7 @@ class Several:
     async def run(self, port: int) -> int:
         """Until it is stopped: the code to exit with."""
         stop = asyncio.Event()
-        if WITH_PARENT in os.environ:
+        if stops_with_parent():
             await when_input_closes(stop)
         command = [*_PYTHON, "-m", "askew_server", *self.command, "--port", str(port)]
         sync = Supervisor(command, self.processes, self.grace + _MARGIN, _say)

@@ -255,8 +255,9 @@ def test_a_ledger_that_a_variable_names_in_vain_is_named_with_it(
 ) -> None:
     """Planted bug: the variable named also where an option was typed."""
     monkeypatch.setenv("ASKEW_LEDGER", "none.sqlite")
-    assert run("ledger", "show") == FAILED
-    assert capsys.readouterr().err.endswith(" (ASKEW_LEDGER in the environment names it)\n")
+    for command in (("ledger", "show"), ("serve-releases",)):
+        assert run(*command) == FAILED
+        assert capsys.readouterr().err.endswith(" (ASKEW_LEDGER in the environment names it)\n")
     assert run("ledger", "show", "--ledger", "neither.sqlite") == FAILED
     shown = capsys.readouterr().err
     assert "neither.sqlite" in shown
