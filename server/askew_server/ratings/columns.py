@@ -188,7 +188,7 @@ def parquet_failures(path: Path) -> Iterator[None]:
     """What is wrong with a parquet file as a DataError of one line."""
     try:
         yield
-    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
+    except (pa.ArrowException, UnicodeDecodeError, OSError, KeyError) as error:
         reason = str(error).partition("\n")[0]
         raise DataError(f"{path}: cannot be read as parquet: {reason}") from error
 
@@ -248,7 +248,8 @@ def _ratings(column: pa.Array) -> Floats:
     numbered = _numbered(column)
     texts = as_texts(numbered.dictionary).to_pylist()
     of_text = np.array([*map(_rating, texts), np.nan])
-    ratings: Floats = of_text[numbered.indices.fill_null(len(texts))]
+    places = numbered.indices.cast(pa.int64())  # for one more than the dictionary has
+    ratings: Floats = of_text[places.fill_null(len(texts))]
     return ratings
 
 

@@ -12,9 +12,11 @@ from typing import Any
 
 import duckdb
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from pyarrow import parquet
 from server.ratings.rating_files import write_parquet
 
 from askew.errors import DataError
@@ -304,6 +306,26 @@ def test_a_key_that_is_no_text_is_refused(tmp_path: Path, value: str) -> None:
     write_parquet(path, select)
     with pytest.raises(DataError, match=r"ratings\.parquet: cannot be read as parquet"):
         read_ratings(path)
+
+
+def test_ratings_in_a_full_dictionary_of_bytes_are_read(tmp_path: Path) -> None:
+    """Planted bug: the place behind the last of 128 values, as a code of one byte."""
+    ratings = pa.array(list(map(str, range(128)))).dictionary_encode()
+    column = ratings.cast(pa.dictionary(pa.int8(), pa.string()))
+    people = list(map(str, range(128)))
+    path = tmp_path / "ratings.parquet"
+    parquet.write_table(pa.table({"user": people, "item": ["x"] * 128, "rating": column}), path)
+    table, rejects = read_ratings(path)
+    assert (table.rating.tolist(), rejects.count) == ([*range(128)], 0)
+
+
+def test_two_columns_of_times_are_refused(tmp_path: Path) -> None:
+    columns = [pa.array([1])] * 5
+    names = ["user", "item", "rating", "timestamp", "timestamp"]
+    path = tmp_path / "ratings.parquet"
+    parquet.write_table(pa.Table.from_arrays(columns, names), path)
+    with pytest.raises(DataError, match=r"ratings\.parquet: cannot be read as parquet"):
+        read_ratings(path, times=True)
 
 
 def test_quotes_around_whole_fields_are_no_doubt(
