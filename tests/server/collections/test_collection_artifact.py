@@ -76,7 +76,7 @@ def test_a_saved_model_is_the_model_that_is_loaded(directory: Path) -> None:
     )
 
 
-def test_a_model_on_a_ring_is_loaded(tmp_path: Path) -> None:
+def test_a_model_on_an_axis_is_loaded(tmp_path: Path) -> None:
     line = model_of(DAY, [posts(DAY)], rule=MetricRuleKind.NEAREST)
     artifact.save(line, tmp_path / "line")
     assert same(line, artifact.load(tmp_path / "line"))
@@ -216,6 +216,14 @@ def test_a_forged_card_with_a_right_digest_is_refused(
     fields[name] = value
     sign(directory, fields)
     assert said in reason(directory)
+
+
+def test_an_unknown_field_of_a_collection_is_refused(directory: Path) -> None:
+    """Under the digest of what is known, which it was signed by."""
+    fields = json.loads((directory / "card.json").read_text())
+    fields["collections"][0]["more"] = 1
+    (directory / "card.json").write_text(json.dumps(fields))
+    assert "says more, or less" in reason(directory)
 
 
 def test_a_card_that_names_more_items_than_a_server_holds_is_refused(directory: Path) -> None:

@@ -1,14 +1,11 @@
 """The files of a saved model: all of them or nothing, and none read before its size is checked.
 
-The digests of a card find damage; against somebody who can write the directory, keep the card's own
-digest elsewhere.
-
-A card that signs itself: strict JSON, whose `card_sha256` is a digest of every other field.
-
+A card signs itself: it is strict JSON, whose `card_sha256` is a digest of every other field.
 Decoding is strict: no number for text, no fraction for a whole number, no NaN, no unknown field,
-no depth beyond what is written here.
+no depth beyond what is written here. The digests of a card find damage; against somebody who can
+write the directory, keep the card's own digest elsewhere.
 
-Arrays by name in a safetensors file: their types and shapes are checked, nothing is executed.
+Arrays are by name in a safetensors file: their types and shapes are checked, nothing is executed.
 """
 
 from __future__ import annotations
@@ -106,6 +103,9 @@ def decode_card(data: bytes, card: type[_Card]) -> _Card:
     fields = _decoded(data, card)
     if fields.card_sha256 != fields.digest():
         raise ArtifactError("the card was altered: its digest does not fit")
+    known = msgspec.json.decode(msgspec.json.encode(fields, enc_hook=_text_of))
+    if known != msgspec.json.decode(data):  # a dataclass of the core leaves out what it lacks
+        raise ArtifactError("the card says more, or less, than a card of its kind")
     return fields
 
 
