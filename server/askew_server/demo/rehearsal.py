@@ -18,7 +18,7 @@ from askew_server.retrieval.near import sampled
 from askew_server.retrieval.near.answers import MetricAnswers, near_rule_of
 from askew_server.retrieval.near.index import MetricIndex
 
-_PEOPLE = 256  # for whom the list for everybody is chosen: as many as `choice` adds up exactly
+_PEOPLE = 256  # for whom the list for everybody is chosen: as many as `sampled` adds up exactly
 
 
 class RehearsedRules:

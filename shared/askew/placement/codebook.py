@@ -324,7 +324,7 @@ def expected_cost(
 
 
 def slope_of(h: Disutility) -> Slope:
-    """The slope h' of float32 distances, as `lloyd.fit` takes it."""
+    """The slope h' of float32 distances, as `fit` takes it."""
 
     def of(far: Points) -> Points:
         # Some h are infinitely steep at 0, where a sample already sits on its point.

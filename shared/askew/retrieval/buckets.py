@@ -179,7 +179,7 @@ def labels_of(
     seen: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.int64]:
     """The bucket of each taste (m, D), (m,), as `Buckets.of` or `SlateCodebook.of` says. seen:
-    which of the items of meanings each person knows, (m, M, k), or None where nobody knows any.
+    which of the items of the slates each person knows, (m, M, k), or None where nobody knows any.
     """
     if isinstance(buckets, SlateCodebook):
         return buckets.of_each(tastes, seen)

@@ -1,4 +1,4 @@
-"""Rules that look at the signal alone, the kinds that people look for, and rules for comparison.
+"""Rules that look at the signal alone, and the kinds that people look for.
 
 Signals are clamped into the space after the noise. Guarantee: post-processing.
 
@@ -7,17 +7,6 @@ filter leaves nothing. So some of the people for whom a set is chosen accept one
 public shares of the kinds. The kind of sample i is where the i-th number of a sequence of low
 discrepancy, another than that of positions, falls in the running sum of the shares; the rest accept
 any item.
-
-*For comparison,* and never served:
-
-| rule | items |
-|---|---|
-| `remap` | the k nearest to the posterior's median, the point of least expected distance |
-| `one` | one: the nearest to the signal |
-| `area` | all within the radius of the signal that holds a person's nearest item in 95 % of cases |
-| `cell` | all of the signal's cell in a public grid with cells of 4 / epsilon, or the nearest |
-
-Source: remapping, Chatzikokolakis et al. 2017; the median, Weiszfeld 1937.
 """
 
 from __future__ import annotations

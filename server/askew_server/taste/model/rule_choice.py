@@ -1,6 +1,6 @@
 """Which rule serves: one that gained, for people who chose nothing, over the slate of no signal.
 
-Some of the people trained on play devices (`model.kept_aside`): profiles of most of their ratings,
+Some of the people trained on play devices (`model.held_out`): profiles of most of their ratings,
 simulated noise, one answer by each rule that the model's data allow, and the score of their pick.
 Of the rules, and of the numbers of buckets, the first group chooses the best; it serves if the
 second group's paired gain is above twice its standard error (more by Student's law, where people
@@ -11,7 +11,7 @@ is not tested.
 A bucket's epsilon is between any two people and a point's per unit distance: at the same number, a
 bucket's is the stronger promise. `model.utility_table` compares them at equal plain epsilon.
 
-ServedSignals of a model, on people held out: which there are to compare, and what each gives.
+Signals of a model, on people held out: which there are to compare, and what each gives.
 
 The mechanisms have epsilons of their own: bucket_rr's is between any two people (plain), and
 geo_laplace's per unit distance, so that its plain epsilon is that times the diameter. Devices take

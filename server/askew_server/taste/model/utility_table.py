@@ -1,19 +1,20 @@
 """The utility table of a card, measured on people held out.
 
-    whole    1 by definition: a device that holds every item picks what is best
-    shared   the best unseen item of the first n items that everybody would be shown
-    signal   the best of what is held and of the k items of one noisy signal, answered as served
-    gain     of a signal over as many items for everybody: those held and k more, paired
-    worth    the least n so that n more items for everybody give as much as the signal
+    local    1 by definition: a device that holds every item picks what is best
+    cached   the best unseen item of the first n items that everybody would be shown
+    query    the best of what is held and of the k items of one noisy signal, answered as served
+    gain     of a query over as many items for everybody: those held and k more, paired
+    equivalent items
+             the least n so that n more items for everybody give as much as the signal
 
-Every figure is of people who chose nothing (`model.kept_aside`). Where a device can hold all, the
-signals are measured for one that holds nothing, and the table proposes `whole`. Else, and where
+Every figure is of people who chose nothing (`model.held_out`). Where a device can hold all, the
+signals are measured for one that holds nothing, and the table proposes `local`. Else, and where
 items have payloads, so that nothing held can be read, it proposes one signal if that gains: at the
 k that was trained for, by the mechanism that the first group prefers of those whose plain epsilon
 is at most the one that was trained for. The second group's gain must be clear (`rule_choice`), and
 above twice its standard error in hundredths too, by which devices reckon. That is one test, so what
 gains nothing is proposed with a chance of 2.3 %; of at most twice that where those people have
-refused a rule for points before, which leaves buckets. Otherwise the table proposes `shared`.
+refused a rule for points before, which leaves buckets. Otherwise the table proposes `cached`.
 
 Sizes are those of the very files (`sized`): the table is in the card, and the card in the files, so
 a table of the same rows with other sizes is as long.
@@ -159,7 +160,7 @@ def of_catalog(table: UtilityTable, old: ModelCard, new: ModelCard) -> UtilityTa
 
 
 def sized(card: ModelCard, catalog: Catalog, file_size: FileSize) -> ModelCard:
-    """The card with the sizes of its files in its table, which proposes `whole` where devices hold
+    """The card with the sizes of its files in its table, which proposes `local` where devices hold
     such a file.
     """
     table = card.utility_table

@@ -46,9 +46,9 @@ _AT_ONCE = 1 << 22  # scores: 16 MiB
 class PriorPeople:
     """m people: tastes (m, D) float32, points (m, d) where their signals come from, seen items
     sparse (m, n_items) of ones, weights (m,). origin: where they come from, in words. named: the
-    slate that each names by the meanings of the space (m,), where it has any: decided once, when
-    all that they have seen is at hand, since items go and meanings stay. pool: the items that rules
-    choose among for them (p,), ascending, where they were found before (`pool_in`).
+    slate that each names by the codebook of the space (m,), where it has one: decided once, when
+    all that they have seen is at hand, since items go and the codebook stays. pool: the items that
+    rules choose among for them (p,), ascending, where they were found before (`pool_in`).
     """
 
     tastes: NDArray[np.float32] = field(repr=False)
