@@ -181,10 +181,8 @@ def _mode_lines(found: Answer) -> Iterator[str]:
 
 def quote_lines(quote: Quote) -> Iterator[str]:
     """What a fresh signal will cost; one that is sent again costs nothing, and needs no words."""
-    from askew_client.views.quote import Cost
-
     cost, price = quote.cost, quote.terms.price
-    if isinstance(cost, Cost) and price is not None and price.fresh:
+    if cost is not None and price is not None and price.fresh:
         yield f"this question costs {_in_three_units(cost)}"
         yield (
             f"spent before it: {float(cost.spent):.4g} of {float(cost.cap):g} for life, "

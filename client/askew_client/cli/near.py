@@ -189,9 +189,7 @@ def _told(attribute: Attribute) -> str:
 
 def _quote_lines(quote: Quote) -> Iterator[str]:
     """What a fresh signal will cost; one that is sent again costs nothing, and needs no words."""
-    from askew_client.views.quote import Cost
-
-    if quote.fresh and isinstance(quote.cost, Cost | Cost):
+    if quote.fresh and quote.cost is not None:
         yield "this question draws a fresh signal:"
         yield from quote.cost.words
 

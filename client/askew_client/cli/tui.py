@@ -46,7 +46,7 @@ def tui(context: click.Context, /, demo: bool, web: bool, port: int, **flags: ob
     from askew_client.tui.app import AskewApp
 
     def opening() -> AbstractAsyncContextManager[Device]:
-        return _companion(config, demo=demo)
+        return _device(config, demo=demo)
 
     error = AskewApp(
         opening,
@@ -59,7 +59,7 @@ def tui(context: click.Context, /, demo: bool, web: bool, port: int, **flags: ob
         raise error
 
 
-def _companion(config: Config, *, demo: bool) -> AbstractAsyncContextManager[Device]:
+def _device(config: Config, *, demo: bool) -> AbstractAsyncContextManager[Device]:
     """The device. The app calls this once its first screen is shown, as the imports take long."""
     if demo:
         from askew_client.tui.simulation import simulated_device

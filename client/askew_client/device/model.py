@@ -28,10 +28,11 @@ from askew_client.views.answers import Connection
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A card and what the device knows of its catalog, and each item's part of a point. catalog
-    date: the version that is held. held: how many items those are, the first ones, and their bytes;
-    behind them stand items that were met in answers, and `alone` is the model without those. An
-    item with the label of one that is held is taken for it. Public.
+    """A card and what the device knows of its catalog, and each item's part of a point.
+
+    catalog_date: the version that is held. held: how many items those are, the first ones, and
+    their bytes; behind them stand items that were met in answers, and `alone` is the model without
+    those. An item with the label of one that is held is taken for it. Public.
     """
 
     card: ModelCard
@@ -135,9 +136,8 @@ class ConnectedModel:
 
     def __init__(self) -> None:
         self.model: Model | None = None  # without the items that were met; None before a connection
-        self._received: tuple[Model, ReceivedItems, Model] | None = (
-            None  # that model, with these, is this one
-        )
+        # That model, with these, is this one.
+        self._received: tuple[Model, ReceivedItems, Model] | None = None
 
     def with_received(self, model: Model, received: ReceivedItems) -> Model:
         """A model with the items that were met, made anew where they are others."""
@@ -148,4 +148,5 @@ class ConnectedModel:
 
     def knowing(self, document: ProfileDocument) -> Model | None:
         """With the items that this profile has met; None before a connection."""
-        return None if self.model is None else self.with_received(self.model, document.received)
+        model = self.model  # once: a question in another thread may take it away
+        return None if model is None else self.with_received(model, document.received)

@@ -1,12 +1,11 @@
 """Questions near a place to one server, and the ranking of what came.
 
 A question is one connection: the card of the server is kept like a catalog, and a first contact
-fetches it before. Which calls are
-made, and their bytes, depends on the settings, the collection, which place was chosen, the ledger
-and the replies: never on where a named place is, on preferences, filters or ratings, and never on
-the answer: there is no second question because results were far, or because no result passes. A
-position without a name that lies outside the region makes no call at all; inside, where it is
-changes nothing.
+fetches it before. Which calls are made, and their bytes, depends on the settings, the collection,
+which place was chosen, the ledger and the replies: never on where a named place is, on preferences,
+filters or ratings, and never on the answer: there is no second question because results were far,
+or because no result passes. A position without a name that lies outside the region makes no call at
+all; inside, where it is changes nothing.
 """
 
 from __future__ import annotations

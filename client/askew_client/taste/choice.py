@@ -5,8 +5,7 @@ made. A card proposes; it can lower what a signal costs, or make that none is se
 person's consent (`settings.consent`), no unit is charged with more than the settings' own signal:
 
 1. What is held whole is ranked here, for nothing, whatever the card says; but where items have
-payloads,
-   what is held cannot be read, and an answer brings it.
+   payloads, what is held cannot be read, and an answer brings it.
 2. Where the card has no table, or proposes no signal, none is drawn.
 3. A proposed signal is taken if it needs no consent, or if the person gave it.
 4. Else the row of the table that gains most among those that need no consent, if there is one.

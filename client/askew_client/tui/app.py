@@ -140,7 +140,7 @@ class AskewApp(App[AskewError | OSError]):
         try:
             opened = await asyncio.to_thread(self._opening)
             async with opened as device:
-                locked = await asyncio.to_thread(lambda: device.profile.locked)
+                locked = await asyncio.to_thread(_loaded, device)
                 self.post_message(Opened(device, locked))
                 await asyncio.Event().wait()
         except (AskewError, OSError) as error:  # without its files there is nothing to show
@@ -308,6 +308,15 @@ class AskewApp(App[AskewError | OSError]):
         report = Traceback(show_locals=False, width=None)
         self._exit_renderables.append(Segments(self.console.render(report)))
         self._close_messages_no_wait()
+
+
+def _loaded(device: Device) -> bool:
+    """Whether the profile is locked. In its thread, what questions need is loaded and made: on the
+    loop, keys would wait for it.
+    """
+    device.titles  # noqa: B018  # made by being asked for
+    device.nearby  # noqa: B018
+    return device.profile.locked
 
 
 def check_terminal() -> None:

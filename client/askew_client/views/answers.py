@@ -120,7 +120,7 @@ class Departure:
 @dataclass(frozen=True)
 class Result:
     """One result, as the device ranks it: place 1 is best. title: "Alien (1979)", text from outside
-    and never markup; it alone shows in print, as the reply has it too. why: words for the person.
+    and never markup. why: words for the person. Nothing of it shows in print: the order is private.
 
     came: the answer brought it; else this device held it, or met it before. payload: what the
     answer brought with it, such as an article, or None.
@@ -215,14 +215,14 @@ class PlaceView:
 @dataclass(frozen=True)
 class NearResult:
     """One result. rank: 1 for the best. passes: whether it passes every filter. distance: from the
-    true place, in kilometers or in units of distance; private, as rank, passes and picked are. What
-    the reply has too shows when it is printed.
+    true place, in kilometers or in units of distance. Private as a whole: titles in print would
+    tell the order, and which one is the pick.
     """
 
     rank: int = field(repr=False)
-    title: str
-    coordinates: tuple[float, ...]
-    values: tuple[tuple[str, Value], ...]
+    title: str = field(repr=False)
+    coordinates: tuple[float, ...] = field(repr=False)
+    values: tuple[tuple[str, Value], ...] = field(repr=False)
     distance: float = field(repr=False)
     passes: bool = field(repr=False)
     picked: bool = field(repr=False)

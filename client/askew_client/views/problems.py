@@ -76,11 +76,7 @@ _TROUBLE: tuple[tuple[type[AskewError], Trouble, str], ...] = (
     (CacheError, Trouble.STORE, "What is held stays as it is; try again."),
     (ConfigError, Trouble.STORE, "What you chose holds until the app ends; it is not kept."),
     (VaultError, Trouble.LOCKED, "Type the passphrase again; nothing was changed."),
-    (
-        PlaceError,
-        Trouble.PROFILE,
-        "`askew place list` shows your places.",
-    ),
+    (PlaceError, Trouble.PROFILE, "`askew place list` shows your places."),
     (PreferenceError, Trouble.PREFERENCES, "The order stays as it is, and nothing was sent."),
     (ProfileError, Trouble.PROFILE, "Look at the ratings in `askew profile list`."),
     (OtherKind, Trouble.OTHER, "`askew ask` asks this server for titles."),

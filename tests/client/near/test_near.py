@@ -64,6 +64,16 @@ async def test_the_answer_is_ranked_by_the_true_place(device: DeviceWorld) -> No
     assert not found.cost.fresh
 
 
+async def test_results_in_print_show_no_order_and_no_pick(device: DeviceWorld) -> None:
+    """Planted bug: the titles of results show, which stand in the private order."""
+    device.places.add("home", BERLIN)
+    found = await asked(device)
+    assert found.pick is not None
+    shown = repr(found.pick)
+    assert shown == repr(found.results[-1])
+    assert repr(found.results) == f"({', '.join([shown] * found.k)})"
+
+
 def test_distances_are_great_circles() -> None:
     """Berlin to Munich is 504.2 km on a sphere, and half a turn is half of its girth."""
     berlin = 52.52, 13.405

@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -21,6 +22,7 @@ from textual.worker import WorkerState
 from askew.errors import LedgerError, Unreachable
 from askew.noise.randomness import ReplayBits
 from askew_client.device.device import Device
+from askew_client.device.nearby import NearService
 from askew_client.device.queries import QueryService
 from askew_client.opening import open_device
 from askew_client.settings.settings import ClientSettings
@@ -130,6 +132,28 @@ async def test_files_that_cannot_be_opened_end_the_app_with_their_error(
         while app.is_running and not any(w.state is WorkerState.SUCCESS for w in app.workers):
             await pilot.pause()
     assert app.return_value is error
+
+
+async def test_what_questions_need_is_loaded_in_a_thread(
+    device: DeviceWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: the first question imports numpy on the loop, where keys wait for it."""
+    made_on: list[threading.Thread] = []
+
+    def watched(service: type[QueryService | NearService]) -> None:
+        made = service.__init__
+
+        def init(self: object, *parts: object, **named: object) -> None:
+            made_on.append(threading.current_thread())
+            made(self, *parts, **named)  # type: ignore[arg-type]  # it hands all on
+
+        monkeypatch.setattr(service, "__init__", init)
+
+    watched(QueryService)
+    watched(NearService)
+    async with device.opened():
+        assert len(made_on) == 2
+        assert threading.current_thread() not in made_on
 
 
 async def test_a_crash_report_has_no_private_value(rated: DeviceWorld) -> None:

@@ -276,8 +276,7 @@ def guess_words(heat_map: PlaceHeatMap, towns: Sequence[Town]) -> str:
 
 def told_words(answer: NearAnswer) -> str:
     """What the signal of an answer tells and has cost."""
-    cost = answer.cost
-    return _sentences(cost) if isinstance(cost, Cost) else ""
+    return _sentences(answer.cost)
 
 
 def in_force_words(level: str, k: int) -> str:
