@@ -178,7 +178,7 @@ class AskewClient(_Client):
         return await self._device.titles.ask(second_space=second_space, quoted=quoted)
 
     async def refresh(self: _Client) -> Refreshed:
-        """Look for the current catalog date of what is held, if its turn has come: for a timer, a
+        """Look for the current version of what this device holds, if it is time: for a timer, a
         few times a day. No question does that while what is held is still answered.
         """
         return await self._device.titles.refresh()

@@ -35,7 +35,7 @@ DAY = 86_400  # seconds
 
 @dataclass(frozen=True)
 class RefreshTime:
-    """When a device looks for one catalog date: so many seconds after it came into force."""
+    """When a device looks for one version: so many seconds after it came into force."""
 
     catalog_date: int
     delay: int
@@ -52,9 +52,9 @@ def draw_refresh_time(catalog_date: int, bits: RandomBits) -> RefreshTime:
 
 
 def usable(catalog_date: int, day: int) -> bool:
-    """Whether questions that name a catalog date are still answered: the next one comes into force
-    a period later at the earliest. One of a Monday to come was fetched by a clock that ran ahead;
-    by a day it may, since days begin elsewhere first.
+    """Whether questions that name a catalog date are still answered: the next version comes into
+    force a period later at the earliest. A version of a Monday to come was fetched by a clock that
+    ran ahead; by a day it may, since days begin elsewhere first.
     """
     return catalog_date - 1 <= day <= last_day(catalog_date + PERIOD)
 
@@ -67,7 +67,7 @@ _WAIT = 0.05  # seconds between two looks at a lock
 
 @dataclass(frozen=True)
 class Version:
-    """A file of a catalog date, by its head."""
+    """A file of the catalog, by its Monday and its head."""
 
     catalog_date: int
     part: Part
@@ -78,9 +78,9 @@ class Version:
 class Record:
     """What a device remembers.
 
-    held: what lies in the cache. looked: the last catalog date that was looked for to the end, well
-    or not. turn: when the next one is looked for. announced: a head that was seen, and whose body
-    has not come whole.
+    held: what lies in the cache. looked: the date of the last version that was looked for to the
+    end, well or not. refresh_time: when the next one is looked for. announced: a head that was
+    seen, and whose body has not come whole.
     """
 
     held: Version | None = None

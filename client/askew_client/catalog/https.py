@@ -110,7 +110,7 @@ def _check(response: http.client.HTTPResponse) -> None:
     """Raises NotFound, Malformed or ServerFailed for anything but a file, whole or in part."""
     status = response.status
     if status in {http.client.NOT_FOUND, http.client.GONE}:
-        raise NotFound("catalog date on this host")
+        raise NotFound("catalog file on this host")
     if 300 <= status < 400:
         raise Malformed("the host sends devices elsewhere, which is not followed")
     if status not in {http.client.OK, http.client.PARTIAL_CONTENT}:

@@ -44,7 +44,7 @@ class CatalogSource(Protocol):
 
 
 def date_of(catalog_date: int) -> datetime.date:
-    """The Monday that names a catalog date."""
+    """The Monday of a catalog date."""
     return _EPOCH + datetime.timedelta(days=catalog_date)
 
 
@@ -91,7 +91,7 @@ async def look(source: CatalogSource, catalog_date: int, part: Part) -> FileHead
     """The head of a file. Raises TransportError or WireError."""
     beginning = await source.piece(catalog_date, part, 0)
     if not beginning:
-        raise NotFound("file to hold")
+        raise NotFound("catalog file")
     if len(beginning) != HEAD_BYTES:
         raise Malformed("a file that devices hold begins with its head alone")
     return FileHead.of(beginning)

@@ -1,13 +1,13 @@
 """What a device holds of a server's catalog, kept by the calendar.
 
-    held      what a question works with: what lies in the cache while that is still answered
-    refresh   looks for the current catalog date, if its turn has come
+    cached    what a question works with: what lies in the cache while that is still answered
+    refresh   looks for the current version, if it is time
 
 Neither is told anything of a person. A look is a head of 48 bytes; the body is fetched where its
 digest is another than that of what is held. So a server that gives every device a file of its own
-learns from a look whether its guess of the device was right. Hence one look a catalog date: a head
+learns from a look whether its guess of the device was right. Hence one look a version: a head
 that was seen is not asked for again where the body broke off, and a file that was refused is not
-asked for again before the next catalog date, as long as something is held. Where nothing is, there
+asked for again before the next version, as long as something is held. Where nothing is, there
 is nothing to guess.
 """
 
@@ -74,8 +74,7 @@ class CatalogSync:
             return await asyncio.to_thread(self.usable, day) or await self._renewed(day)
 
     async def refresh(self, now: int) -> Refreshed:
-        """Look for the current catalog date if its turn has come, at once where nothing usable is
-        held.
+        """Look for the current version if it is time, at once where nothing usable is held.
 
         now: in seconds since 1970-01-01 UTC. Raises AskewError, in which case what is held stays.
         """
@@ -87,15 +86,14 @@ class CatalogSync:
             return _told(found, await asyncio.to_thread(self._refresh_time, day))
 
     async def forget(self, catalog_date: int) -> None:
-        """Hold this catalog date no more: the server answers about other items. Neither a record
+        """Drop the version of this date: the server answers about other items. Neither a record
         nor a file of it stays, so that the next look is a first one and tells nothing of what was
         held.
         """
         async with self._cache.locked(self._patience):
             held = await asyncio.to_thread(lambda: self._cache.record().held)
-            if (
-                held is None or held.catalog_date == catalog_date
-            ):  # else another program has a new one
+            # Another date means that another program has fetched a new version.
+            if held is None or held.catalog_date == catalog_date:
                 await asyncio.to_thread(self._settle, Record())
 
     def usable(self, day: int) -> CachedFile | None:
@@ -107,9 +105,7 @@ class CatalogSync:
         return None if body is None else CachedFile(version, body)
 
     def _refresh_time(self, day: int) -> RefreshTime:
-        """When the next catalog date is looked for; drawn once for each, and kept before it is
-        used.
-        """
+        """When the next version is looked for; drawn once for each, and kept before it is used."""
         record, catalog_date = self._cache.record(), catalog_date_of(day)
         if record.looked is not None and catalog_date <= record.looked:
             catalog_date = record.looked + PERIOD
@@ -120,7 +116,7 @@ class CatalogSync:
         return refresh_time
 
     async def _renewed(self, day: int) -> CachedFile:
-        """The current catalog date, looked for now."""
+        """The current version, looked for now."""
         record, catalog_date = await asyncio.to_thread(self._cache.record), catalog_date_of(day)
         try:
             async with self._source:
@@ -138,7 +134,7 @@ class CatalogSync:
         return CachedFile(version, body, looks + fetched)
 
     async def _announced(self, before: Version | None, catalog_date: int) -> tuple[Version, int]:
-        """What the catalog date offers this device, and the bytes that it took to see."""
+        """What the source offers this device for a date, and the bytes that it took to see."""
         if (
             before is not None
             and before.catalog_date == catalog_date
@@ -146,7 +142,7 @@ class CatalogSync:
         ):
             return before, 0
         seen: list[FileHead] = []
-        missing: NotFound | OtherKind = NotFound("catalog date")
+        missing: NotFound | OtherKind = NotFound("catalog file")
         for part in Part:
             try:
                 head = await look(self._source, catalog_date, part)

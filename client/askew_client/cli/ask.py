@@ -61,14 +61,15 @@ def ask(
 ) -> None:
     """Find what is best for you, ranked in private; a signal is sent only where that pays.
 
-    A catalog that this device can hold is ranked here, whole. Else it goes by what the server says
-    a signal is worth, and never by a dearer one than your settings say. --mode takes the other
-    ways.
+    Where this device holds the whole catalog, it ranks that and sends nothing. Else it goes by what
+    the server says a signal is worth, and sends none that costs more than your settings say.
+    --mode takes another mode.
 
     The stored profile is used (`askew profile`), or a file of ratings, which stays on this device.
-    One noisy signal is drawn and charged each month; asking again sends the same one. What it costs
-    is said before it is sent, and a second feature space within one month is asked about first.
-    A title that this device does not know stops nothing; --unmatched writes them to a file.
+    One noisy signal is drawn and charged each month; asking again sends the same one. The command
+    says what it costs before it sends it, and asks you before a second feature space within one
+    month. Ratings of titles that this device does not know are left out; --unmatched writes them
+    to a file.
 
     \b
     Examples:

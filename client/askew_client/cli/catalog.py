@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def catalog(context: click.Context, server: str | None, as_json: bool) -> None:
     """List the titles that this device holds: the whole catalog, or the default items.
 
-    What is held is the same for everybody, so that it says nothing of whom it is for.
+    Every device of a server holds the same, so the list says nothing about you.
 
     \b
     Example:

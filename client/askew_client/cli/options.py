@@ -106,13 +106,14 @@ mechanism = click.option(
 mode = click.option(
     "--mode",
     type=click.Choice(["auto", "local", "cached", "query"]),
-    help="Rank what is held whole, rank what everybody holds, or send a signal too."
-    "  [default: auto]",
+    help="local ranks the whole catalog here, cached the items held here; query sends a "
+    "signal too.  [default: auto]",
 )
 consent = click.option(
     "--consent",
     type=Consents(),
-    help="Your consent to what this server proposes and is dearer, as `askew ask` wrote it.",
+    help="Your consent to a signal that this server proposes and that costs more, as `askew ask` "
+    "wrote it.",
 )
 data = click.option(
     "--data",

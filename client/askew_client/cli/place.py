@@ -118,7 +118,7 @@ def forget(context: click.Context, name: str, yes: bool, data: Path | None) -> N
     if not yes and name in {each.name for each in desk.places()}:
         click.confirm("Forget this place? Nothing is refunded.", abort=True, err=True)
     desk.forget(name)
-    _tell("forgotten; what its signal told stays told, and stays charged")
+    _tell("forgotten here; servers keep the noisy position that they got, and its cost stays spent")
 
 
 @place.command("export")
@@ -149,7 +149,7 @@ def import_place(context: click.Context, file: Path, data: Path | None) -> None:
     desk = _desk(context, data=data)
     with click.open_file(str(file), encoding="utf-8", errors="replace") as opened:
         text = opened.read(_LONGEST_COPY)
-    _tell(f"{desk.take_in(text).name} is here, with the signal that it had there")
+    _tell(f"{desk.take_in(text).name} is here, with the noisy position that it had there")
 
 
 def _desk(context: click.Context, **flags: object) -> PlaceService:

@@ -164,7 +164,7 @@ def export(context: click.Context, data: Path | None) -> None:
 @_data
 @click.pass_context
 def wipe(context: click.Context, data: Path | None, yes: bool) -> None:
-    """Forget the profile and the history. The ledger stays: it counts what has left.
+    """Forget ratings, past answers and named places. The ledger stays: it counts what has left.
 
     The file is overwritten and removed. Copies that the disk, the file system or a backup made
     are out of reach; a profile that was always encrypted leaves nothing readable in those either.

@@ -55,7 +55,7 @@ def check_mode(
     try:
         taken = in_words(choose(settings, card, held, server=server, month=month), card)
     except ParameterError as error:
-        return Finding("mode", "fail", str(error), "Take another way, or change the setting.")
+        return Finding("mode", "fail", str(error), "Take another mode, or change the setting.")
     return Finding("mode", "ok", f"{taken.name}: {taken.reason}", " ".join(taken.notes))
 
 

@@ -91,7 +91,7 @@ class QueryService:
             return (await self._fetch()).connection
 
     async def refresh(self) -> Refreshed:
-        """Look for the current catalog date of what is held, if its turn has come by the calendar.
+        """Look for the current version of what is held, if the calendar says that it is time.
 
         For a timer. Nothing that a person does takes part in when it looks; what is found serves
         from the next question on.
@@ -302,7 +302,7 @@ class QueryService:
         return model
 
     async def _current(self) -> Model:
-        """What is held. A program that runs for weeks outlives a catalog date."""
+        """What is held. A program that runs for weeks outlives a version."""
         model = self._connected.model
         return model if model is not None and self._is_usable(model) else await self._fetch()
 

@@ -40,7 +40,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class _Column:
-    """What is wished of one attribute: the worths of its kinds, and its filters."""
+    """What a person prefers of one attribute: the worths of its kinds, and its filters."""
 
     likes: Mapping[str, float] = field(repr=False)
     only: frozenset[str] = field(repr=False)
@@ -123,7 +123,7 @@ def stars(rating: float | None) -> float:
 
 
 def _h(worth: float, preferences: Preferences) -> float:
-    """The disutility of a distance, and with its sign what a wish weighs against it."""
+    """The disutility of a distance, and with its sign what a preference weighs against it."""
     return copysign(abs(worth) ** preferences.exponent, worth)
 
 

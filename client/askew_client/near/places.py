@@ -115,7 +115,7 @@ class PlaceService:
 
     def move(self, name: str, spot: Spot, shown: Cost | None = None) -> PlaceView:
         """The place is elsewhere from now on: a new draw and a new charge, as by `add`. The old
-        position is erased; what its signal has told stays told, and stays charged.
+        position is erased; what servers learned stays known, and its cost stays spent.
         """
         place = NamedPlace(new_handle(self._bits), spot)
         self._profile.change_for_good(
@@ -254,9 +254,9 @@ def allowance(settings: ClientSettings) -> str:
     life, month = settings.place_lifetime_cap // each, settings.place_monthly_cap // each
     text = (
         f"At level {settings.level} the caps allow {life} positions for life and {month} a month, "
-        "unnamed ones included; the settings place_lifetime_cap and place_monthly_cap say so."
+        "unnamed ones included; the settings place_lifetime_cap and place_monthly_cap change that."
     )
     if settings.level == "county":
         return text
     share = LEVELS["county"] / each
-    return f"{text} Level county costs {float(share):.2g} of it: enough for where you are now."
+    return f"{text} Level county costs {float(share):.2g} of it."

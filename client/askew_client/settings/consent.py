@@ -1,4 +1,4 @@
-"""A person's consent to a dearer signal than the settings say: to one server, in one space.
+"""A person's consent to a signal that costs more than the settings say: at one server and space.
 
     TERMS@END@SPACE@SERVER             END: the last month, such as 2027-10
     TERMS@END@SPACE@SERVER@AUTHORITY   AUTHORITY: the file of certificates that vouches, %-escaped

@@ -72,11 +72,11 @@ class KeptLibrary:
         return None if file is None else await asyncio.to_thread(self.reader.cached, file)
 
     async def forget(self, catalog_date: int) -> None:
-        """Hold this catalog date no more."""
+        """Drop the version of this date."""
         await self.sync.forget(catalog_date)
 
     async def refresh(self) -> Refreshed:
-        """Look for the current catalog date if its turn has come."""
+        """Look for the current version if it is time."""
         return await self.sync.refresh(int(self.now()))
 
     async def metric_card(self, day: datetime.date) -> MetricCard:

@@ -42,10 +42,10 @@ class Library(Protocol):
         """What is held on this day; fetched, where it has to be."""
 
     async def forget(self, catalog_date: int) -> None:
-        """Hold this catalog date no more: the server answers about other items."""
+        """Drop the version of this date: the server answers about other items."""
 
     async def refresh(self) -> Refreshed:
-        """Look for the current catalog date if its turn has come. No question does."""
+        """Look for the current version if it is time. No question does."""
 
     async def metric_card(self, day: datetime.date) -> MetricCard:
         """The public card of a server of places, as it is kept; fetched, where it has to be."""

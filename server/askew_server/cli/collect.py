@@ -73,8 +73,8 @@ def collect(
 
     A file has a column title or name, latitude and longitude (or lat and lon; on axes, the axes'
     names), and an id or key if live values are to find their items. Of its other columns replies
-    show those that --attribute or --live name. Every row is checked; what is left out is told with
-    its reason and the first lines.
+    show those that --attribute or --live name. Every row is checked. Rows that
+    are left out are counted under their reason, with the first lines.
 
     \b
     Examples:

@@ -27,8 +27,8 @@ def publish(model: Path, catalog_date: str, out: Path) -> None:
 
     Devices look once a week for DATE.whole, or DATE.default where that is too long for them. So a
     host needs files for every Monday, also where nothing changed: then devices fetch 48 bytes.
-    Keep those of the last three Mondays. A catalog date never changes: a file that is there already
-    with other bytes is an error.
+    Keep those of the last three Mondays. The files of a Monday never change: one that is there
+    already with other bytes is an error.
 
     \b
     Example:
@@ -53,7 +53,7 @@ def _write_once(path: Path, file: bytes) -> bool:
         if path.exists():
             if path.read_bytes() != file:
                 raise ArtifactError(
-                    f"{path} is there with other bytes: a catalog date never changes"
+                    f"{path} is there with other bytes: the files of a Monday never change"
                 )
             return False
         draft = path.with_name(f".{path.name}.new")

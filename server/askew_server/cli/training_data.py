@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 default_items_option = click.option(
     "--default-items",
     type=click.IntRange(1),
-    help="Items that a device holds which does not hold all.  [default: as many as 800 kB hold]",
+    help="Items on a device that does not hold them all.  [default: as many as 800 kB hold]",
 )
 _SHOWN_REJECTS = 10
 _SHOWN_KEY = 40  # characters of an item's key

@@ -395,7 +395,7 @@ def too_few_in_words(chosen: Forecast, best: Forecast | None, origin: str) -> st
     return (
         f"{chosen.mechanism} is expected to find {chosen.expected_hits} of {chosen.asked.k} items"
         f" ({origin}), which is less than half: it needs {needs_in_words(chosen)}."
-        f" Nothing was spent. {instead}without --expect it is released all the same"
+        f" Nothing was spent; {instead}without --expect it is released all the same"
     )
 
 

@@ -127,7 +127,7 @@ class RetrievalService:
         encoded = self._encoded_of(self._holder.at(wanted.catalog_date))
         file = encoded.files.get(wanted.part)
         if file is None:
-            raise NotFound("held file")
+            raise NotFound("catalog file")
         piece = piece_of(file, wanted.start)
         return pb.GetCatalogFileResponse(data=piece).SerializeToString()
 
@@ -146,7 +146,7 @@ class RetrievalService:
 
 
 class _Encoded:
-    """The card, the held files and the replies of one snapshot, as far as they are made before."""
+    """The card, the catalog files and the replies of one snapshot, where made before."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._card, catalog = snapshot.card, snapshot.catalog

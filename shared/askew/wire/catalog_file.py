@@ -36,7 +36,7 @@ _LEVEL = 9
 _AT_ONCE = 1 << 12  # items
 _LARGEST_FACTOR = 8  # of the words' size to their packed size; titles reach about 4
 _MOST_LISTS, _MOST_NAMES = 1 << 17, 1 << 20  # different lists of genres, and the names in all
-_OTHER_NUMBER = "a held file has words of another number of items"
+_OTHER_NUMBER = "a catalog file has words of another number of items"
 _TITLES, _YEARS, _LISTS, _GENRES = [
     pb.ItemWords.DESCRIPTOR.fields_by_name[name].number
     for name in ("titles", "years", "lists", "genres")
@@ -80,7 +80,7 @@ def catalog_from_body(body: bytes) -> tuple[ModelCard, Catalog]:
     card = card_from_message(message.card)
     n = len(message.boosts)
     if n not in {card.n_items, card.n_default} or n > MAX_ITEMS:
-        raise Malformed("a held file has neither all items of its card nor its default items")
+        raise Malformed("a catalog file has neither all items of its card nor its default items")
     if len(message.shared_slate) > n:
         raise Malformed("the shared slate has more items than the catalog")
     vectors = coded_vectors(message.codes, card.space.scales, n)
@@ -130,7 +130,7 @@ def _items_of(words: memoryview, n: int) -> ItemColumns:
         elif end == SIZED and number in parts and len(parts[number]) < most[number]:
             parts[number].append(content)
         else:
-            raise Malformed("a held file has words of more than its items, or of another kind")
+            raise Malformed("a catalog file has words of more than its items, or of another kind")
     titles = b"".join(parts[_TITLES])
     if titles.count(b"\n") + 1 != n:
         raise Malformed(_OTHER_NUMBER)
@@ -144,7 +144,7 @@ def piece_from_bytes(data: bytes) -> bytes:
     """A piece of a file that devices hold."""
     piece = parse_few(pb.GetCatalogFileResponse(), data, 1).data
     if len(piece) > PIECE_BYTES:
-        raise Malformed("a piece of a held file is too large")
+        raise Malformed("a piece of a catalog file is too large")
     return piece
 
 
@@ -188,7 +188,7 @@ def _unpacked(packed: bytes) -> bytes:
     try:
         words = work.decompress(packed, _most(len(packed)))
     except zlib.error:
-        raise Malformed("the words of a held file cannot be unpacked") from None
+        raise Malformed("the words of a catalog file cannot be unpacked") from None
     if not work.eof or work.unused_data:
-        raise Malformed("the words of a held file are cut short, or too large")
+        raise Malformed("the words of a catalog file are cut short, or too large")
     return words

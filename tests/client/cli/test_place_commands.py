@@ -50,7 +50,7 @@ def _serving(space: MetricSpace) -> Iterator[str]:
         return places_to_bytes(nearest(items, query.signal, query.k))
 
     def held(_: bytes, context: grpc.ServicerContext) -> bytes:
-        context.abort(*status_of(NotFound("held file")))
+        context.abort(*status_of(NotFound("catalog file")))
 
     handlers: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
         "GetCatalogFile": grpc.unary_unary_rpc_method_handler(held),

@@ -61,7 +61,7 @@ def test_an_edition_is_written_again_as_it_was_and_never_changed(
     path = site / "2026-11-23.whole"
     path.write_bytes(before[path.name][:-1])
     assert run(*command) == 1
-    assert "a catalog date never changes" in capsys.readouterr().err
+    assert "the files of a Monday never change" in capsys.readouterr().err
     assert len(path.read_bytes()) == len(before[path.name]) - 1
 
 

@@ -71,7 +71,7 @@ NONE_PASSES: Final = (
 )
 RANKED_AGAIN: Final = "nothing was sent for this; "
 FORGET: Final = (
-    "Forget {name}? It is erased here. What its signal has told stays told, and stays charged."
+    "Forget {name}? It is erased here. Servers keep its noisy position, and its cost stays spent."
 )
 SIZES: Final = tuple(map(Fraction, (1, 2, 3, 5, 8, 10, 15, 20, 30, 40, 50, 64)))
 

@@ -145,7 +145,7 @@ def keep_place(device: Device, draft: PlaceDraft, file: ConfigFile | None, *, mo
 def forget_place(device: Device, name: str) -> str:
     """Erase a place, and say so. Raises AskewError."""
     device.places.forget(name)
-    return "Forgotten here; what its signal has told stays told."
+    return "Forgotten here; servers keep the noisy position that they got."
 
 
 def use_level(device: Device, file: ConfigFile | None, typed: Mapping[str, str]) -> str:

@@ -76,8 +76,8 @@ class RuleChoice:
 
 @dataclass(frozen=True, eq=False)
 class RuleQuestion:
-    """What rules are compared for. candidates: those that may be named. dear: whether devices hold
-    the vectors of the slates that they name.
+    """What rules are compared for. candidates: those that may be named. has_payloads: whether
+    devices hold the vectors of the slates that they name.
     """
 
     epsilon: Fraction

@@ -153,7 +153,7 @@ def default_size(wanted: int | None, items: Sequence[Item], ranking_dimension: i
 
 
 def bytes_of_an_item(items: Sequence[Item], ranking_dimension: int) -> float:
-    """About how many bytes an item has in a held file: codes, a boost, and packed words."""
+    """About how many bytes an item has in a catalog file: codes, a boost, and packed words."""
     some = items[:: max(len(items) // _SAMPLE, 1)]  # the first may have shorter words
     words = "\n".join(f"{item.title}\t{item.year}\t{item.genres}" for item in some)
     return (ranking_dimension + 1) // 2 + 1 + len(zlib.compress(words.encode(), 9)) / len(some)

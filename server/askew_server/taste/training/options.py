@@ -51,8 +51,9 @@ class TrainingOptions:
     counts, such as plays; None for ratings. least_likes: see `askew.spaces.encoder`. rule: how to
     answer, or auto for what does best for people held out. learned: signal directions learned for
     epsilon and k, not principal axes. default_items: how many items a device holds that does not
-    hold all, or None for as many as make a small file. dear: items whose payloads nobody downloads
-    all of, so that devices name a slate by the vectors of all slates (`askew.spaces.buckets`).
+    hold all, or None for as many as make a small file. has_payloads: nobody downloads the
+    payloads of all items, so devices name a slate by the vectors of all slates
+    (`askew.spaces.buckets`).
     Raises ParameterError for a value out of range.
     """
 

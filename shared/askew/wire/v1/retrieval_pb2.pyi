@@ -778,7 +778,7 @@ Global___GetCatalogFileResponse: typing_extensions.TypeAlias = GetCatalogFileRes
 
 @typing.final
 class CatalogFile(google.protobuf.message.Message):
-    """What a held file holds, behind its head of 48 bytes."""
+    """What a catalog file holds, behind its head of 48 bytes."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 

@@ -125,12 +125,12 @@ def test_items_keep_their_payloads_in_a_catalog_that_follows(
     assert all_of(artifact.load(tmp_path / "later")) == expected
     (tmp_path / "pages").mkdir()
     (tmp_path / "pages" / "key 24.html").write_bytes(b"new")
-    (tmp_path / "pages" / "key 5.html").write_bytes(b"another catalog date")
+    (tmp_path / "pages" / "key 5.html").write_bytes(b"another version")
     assert new.payloads is not None
     both = FirstOf(PayloadFiles.in_folder(tmp_path / "pages", new.keys), new.payloads)
     assert all_of(replace(new, payloads=both)) == expected | {
         "key 24": b"new",
-        "key 5": b"another catalog date",
+        "key 5": b"another version",
     }
 
 
