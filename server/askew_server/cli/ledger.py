@@ -37,7 +37,7 @@ def ledger() -> None:
 
 @ledger.command("open")
 @click.option("--dataset", required=True, help="A name of your own for the data set.")
-@click.option("--version", "edition", default="1", show_default=True, help="Its version.")
+@click.option("--version", default="1", show_default=True, help="Its version.")
 @click.option("--epsilon", required=True, type=POSITIVE, help="Cap on the total epsilon.")
 @click.option("--delta", default="0", show_default=True, type=RATIONAL, help="Cap on the delta.")
 @click.option(
@@ -57,7 +57,7 @@ def ledger() -> None:
 @ledger_options
 def open_dataset(
     dataset: str,
-    edition: str,
+    version: str,
     epsilon: Fraction,
     delta: Fraction,
     slack: Fraction,
@@ -78,7 +78,7 @@ def open_dataset(
 
     with _opened(ledger, anchor) as book:
         cap = PrivacyFilter(epsilon=epsilon, delta=delta, slack=slack)
-        opened = book.open_dataset(dataset, edition, cap, PRIVACY_UNIT, NEIGHBORS[neighbors])
+        opened = book.open_dataset(dataset, version, cap, PRIVACY_UNIT, NEIGHBORS[neighbors])
         click.echo(headed(standing(opened)))
 
 

@@ -80,10 +80,10 @@ def record(
         pass
     else:
         raise LedgerError("the ledger is not frozen")
-    rift = _divergence(database, anchor)
-    if not (rift.complete or nothing_lost):
-        raise LedgerError(f"{rift.words}. {_VOUCH}")
-    marks, shared = rift.marks, rift.shared
+    divergence = _divergence(database, anchor)
+    if not (divergence.complete or nothing_lost):
+        raise LedgerError(f"{divergence.words}. {_VOUCH}")
+    marks, shared = divergence.marks, divergence.shared
     head = marks[-1] if marks else START
     believed = head.sequence if head.sequence < FARTHEST else 0  # else nobody ever got there
     entry = LedgerEntry(database, after, max(after.link[0], believed) + 1)
