@@ -11,14 +11,14 @@ PROGRAM = """
 import json, sys
 import numpy
 from threadpoolctl import threadpool_info
-from askew_server.cli.serve import Reading
+from askew_server.cli.serve import ModelReader
 from askew_server.demo.simulation import demo_model
 
 def threads():
     return [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]
 
 before = threads()
-Reading(None, tastes_only=False).model(demo_model())
+ModelReader(None, tastes_only=False).model(demo_model())
 print(json.dumps([before, threads()]))
 """
 
