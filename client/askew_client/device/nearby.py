@@ -86,9 +86,10 @@ class NearService:
         self._card: MetricCard | None = None
 
     def configure(self, settings: ClientSettings) -> None:
-        """Use other settings from now on."""
+        """Use other settings from now on, also for the noise of a spot without a name."""
         self._settings = settings
         self._signals = self._signals.with_caps(settings.caps)
+        self._places.configure(settings)
 
     @property
     def card(self) -> MetricCard | None:

@@ -226,6 +226,14 @@ async def test_a_quote_draws_nothing_and_says_what_the_question_will_cost(
     assert device.server.requests == []
 
 
+async def test_other_settings_are_those_of_an_unnamed_spot_too(device: DeviceWorld) -> None:
+    """Planted bug: the terms are of the new level, and the noise is drawn by the old one."""
+    nearby, county = device.nearby, replace(SETTINGS, level="county")
+    nearby.configure(county)
+    assert isinstance(await nearby.ask("places", MUNICH), NearAnswer)
+    assert [each.epsilon_per_km for each in device.signals.entries()] == [county.map_noise.epsilon]
+
+
 def moved(slate: PlaceSlate, *coordinates: float) -> PlaceSlate:
     first = slate.listings[0]
     there = Listing(first.id, first.title, coordinates, first.values)
