@@ -16,7 +16,7 @@ matter are looked at cell by cell, with one block in memory at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -431,18 +431,6 @@ class Canonical:
         classes = self._classes(tally(counts, self.k), within)
         inside = classes.log_inside(min(must, self.k), within)
         return exp(inside - log_total(classes.table(60.0)))
-
-    def class_probabilities(self, counts: Counts) -> Iterator[tuple[SubsetClass | None, float]]:
-        """Every class that matters (None: the top k) with its probability; Gumbel noise only."""
-        self._needs_gumbel()
-        classes = self._classes(tally(counts, self.k))
-        table = classes.table(60.0)
-        total = log_total(table)
-        for part in table.parts:
-            block = part()
-            for key, log_weight in zip(block.keys.tolist(), block.logs.tolist(), strict=True):
-                cell = None if key == TOP else classes.cell(key)
-                yield cell, exp(log_weight - total)
 
     def _needs_gumbel(self) -> None:
         if self.noise != "gumbel":

@@ -103,7 +103,6 @@ def response_log_odds(response: RandomizedResponse) -> tuple[float, float]:
 
 
 LIMIT = 4096
-Weights = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
