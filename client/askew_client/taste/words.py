@@ -19,7 +19,7 @@ from askew_client.views.quote import ModeView, at_most
 _NOTHING = "nothing is drawn, charged or sent"
 _REASONS = {
     Reason.CHOSEN: "as you chose",
-    Reason.HELD: "it fits your byte budget",
+    Reason.HELD: "they fit your byte budget",
     Reason.NO_TABLE: "this server does not say what a signal is worth; mode query asks",
     Reason.NOT_PROPOSED: "this server proposes no signal; mode query asks all the same",
     Reason.PROPOSED: "as this server proposes",

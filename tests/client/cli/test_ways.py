@@ -37,7 +37,7 @@ def test_by_itself_a_device_that_holds_everything_asks_nothing_and_says_so(
     assert (found.code, found.err) == (0, "")
     assert len([line for line in found.out.splitlines() if line.startswith(("* ", "  "))]) == 8
     assert "(local: all 417 items (" in found.out
-    assert "nothing is drawn, charged or sent; it fits your byte budget)" in found.out
+    assert "nothing is drawn, charged or sent; they fit your byte budget)" in found.out
     assert not [*tmp_path.rglob("signals.sqlite")]
 
 

@@ -377,7 +377,7 @@ async def test_a_device_that_holds_everything_says_that_nothing_leaves(whole: De
     async with whole.opened() as person:
         await person.press("f3")
         person.reads("Nothing leaves this device when you ask.", "made here, nothing sent")
-        person.reads("local: all 12 items", "it fits your byte budget.")
+        person.reads("local: all 12 items", "they fit your byte budget.")
         assert not person.shows("costs")
         await person.press("a")
         person.reads("Nothing has left. local: all 12 items", "◀ your pick")
