@@ -53,6 +53,17 @@ def test_a_limited_domain_needs_no_catalog(
     assert plan.task.limit == (None if catalog else 1001)
 
 
+@pytest.mark.parametrize("mechanism", list(specs()))
+def test_what_is_counted_of_a_person_is_what_the_mechanism_is_told(
+    plan_of: MakePlan, mechanism: str
+) -> None:
+    """Planted bug: noise for 7 items of a person, and all of them counted."""
+    plan = plan_of(mechanism=mechanism, delta=delta_for(mechanism), max_items_per_unit=7)
+    assert plan.task.max_items_per_unit == 7
+    if plan.spec.needs_bound:
+        assert vars(plan.selector)["max_items_per_unit"] == 7
+
+
 @pytest.mark.parametrize("mechanism", ANY_DOMAIN)
 def test_a_limited_domain_without_a_delta_is_refused(plan_of: MakePlan, mechanism: str) -> None:
     with pytest.raises(ParameterError, match="delta must be above 0"):

@@ -78,11 +78,14 @@ def test_a_page_of_another_data_set_is_empty(
     assert len(ReleaseReader(paths[0]).page("films", 0, 100).summaries) == len(published)
 
 
-def test_an_offer_without_a_bound_is_counted_by_that_of_the_mechanism() -> None:
-    """Planted bug: a threshold for 100 items of a person, and all of them counted."""
-    offered = CountingTask(events="log.csv", max_items_per_unit=None, limit=1001)
-    plan = AnalystPlan(TopKQuestion("films", 5, "a"), "1", TERMS, offered)
-    assert plan.task.max_items_per_unit == plan.mechanism.max_items_per_unit == 100
+@pytest.mark.parametrize(("offered", "counted"), [(None, 100), (250, 250)])
+def test_an_offer_is_counted_by_the_bound_of_the_mechanism(
+    offered: int | None, counted: int
+) -> None:
+    """Planted bug: a threshold for 100 items of a person, and more of them counted."""
+    task = CountingTask(events="log.csv", max_items_per_unit=offered, limit=1001)
+    plan = AnalystPlan(TopKQuestion("films", 5, "a"), "1", TERMS, task)
+    assert plan.task.max_items_per_unit == plan.mechanism.max_items_per_unit == counted
 
 
 def test_an_answer_to_an_analyst_is_no_public_release(
