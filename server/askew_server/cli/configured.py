@@ -66,11 +66,13 @@ class CommandSettings:
         if found.problems:
             raise ConfigError("; ".join(map(str, found.problems)))
         chosen = self.said(found, flags)
-        click.get_current_context().meta[VARIABLES] = {
-            key.variable_in(os.environ): chosen[key.name].value
-            for key in self.keys
-            if chosen[key.name].origin == "environment"
-        }
+        context = click.get_current_context(silent=True)
+        if context is not None:  # for what an error is told with
+            context.meta[VARIABLES] = {
+                key.variable_in(os.environ): chosen[key.name].value
+                for key in self.keys
+                if chosen[key.name].origin == "environment"
+            }
         return self.made(chosen)
 
     def file(self, config: Path | None) -> FileValues:
