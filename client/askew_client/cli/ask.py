@@ -148,8 +148,8 @@ def _passing(ratings: TextIO) -> ProfileStore:
 
 
 _NOTHING_RATED = (
-    "(nothing of this catalog is rated, which no server is told: what is asked and charged is what "
-    "it would be for anybody else; `askew profile add` rates titles)"
+    "(you have rated nothing of this catalog; no server hears of that, since this device asks and "
+    "pays as any other does; `askew profile add` rates titles)"
 )
 
 

@@ -66,7 +66,7 @@ class Problem:
 
 
 _TROUBLE: tuple[tuple[type[AskewError], Trouble, str], ...] = (
-    (BudgetExceeded, Trouble.BUDGET, "Ask with a smaller epsilon, or raise the cap that it names."),
+    (BudgetExceeded, Trouble.BUDGET, "Ask with a smaller epsilon, or raise that cap."),
     (SecondSpace, Trouble.SECOND_SPACE, "`--second-space` says yes."),
     (QuoteVoid, Trouble.QUOTE, "Look at what a question would cost now, and ask again."),
     (LedgerFrozen, Trouble.FROZEN, "`askew budget` shows the ledger, `--unfreeze` accepts it."),

@@ -68,16 +68,24 @@ class PriorOptions:
     prior_cohort: str | None
 
     def look(self, ratings: Path) -> tuple[FileState, ...]:
-        """The files of ratings, before they are read, where a release is to be paid for them."""
+        """The files of ratings, before they are read, where a release is to be paid for them.
+        Raises click.UsageError for options that do not go together.
+        """
         from askew_server.counting.engines.files import local_files, states_of
 
-        return () if self.prior_dp is None else states_of(local_files(str(ratings)))
+        given = [self.prior_file, self.prior_dp, self.prior_cohort]
+        if sum(each is not None for each in given) > 1:
+            raise click.UsageError("one prior at most: --prior-file, --prior-dp or --prior-cohort")
+        if self.prior_dp is None:
+            return ()
+        self._budget()
+        return states_of(local_files(str(ratings)))
 
     @contextmanager
     def source(
         self, counts: float | None, ratings: Path, seen: Sequence[FileState]
     ) -> Iterator[PriorSource | None]:
-        """The prior's source, with its ledger open while it is used. Raises click.UsageError.
+        """The prior's source, with its ledger open while it is used.
 
         counts: the least count that is a like, where files hold counts. ratings: of the people
         trained on. seen: what `look` found there.
@@ -85,9 +93,6 @@ class PriorOptions:
         from askew_server.ratings import read_ratings
         from askew_server.taste.prior.source import Cohort, PublishedRatings
 
-        given = [self.prior_file, self.prior_dp, self.prior_cohort]
-        if sum(each is not None for each in given) > 1:
-            raise click.UsageError("one prior at most: --prior-file, --prior-dp or --prior-cohort")
         if self.prior_dp is not None:
             yield from self._released(self.prior_dp, ratings, seen)
         elif self.prior_file is not None:
@@ -96,11 +101,15 @@ class PriorOptions:
         else:
             yield None if self.prior_cohort is None else Cohort(self.prior_cohort)
 
+    def _budget(self) -> tuple[Path, Path, str]:
+        """The ledger and the anchor that pay, and the data set."""
+        if self.ledger is None or self.anchor is None or self.dataset is None:
+            raise click.UsageError("--prior-dp needs --ledger, --anchor and --dataset")
+        return self.ledger, self.anchor, self.dataset
+
     def _released(
         self, epsilon: Fraction, ratings: Path, seen: Sequence[FileState]
     ) -> Iterator[PriorSource]:
-        if self.ledger is None or self.anchor is None or self.dataset is None:
-            raise click.UsageError("--prior-dp needs --ledger, --anchor and --dataset")
         from askew.noise.randomness import SystemBits
         from askew_server.cli.options import Workplace, existing
         from askew_server.cli.release_run import warn_of_events
@@ -110,14 +119,15 @@ class PriorOptions:
         from askew_server.release.plan import place_of_file
         from askew_server.taste.prior.source import DPGaussian, PaidRelease
 
-        with Ledger(existing(self.ledger), self.anchor) as ledger:
-            state = mark_of(seen, stored_key(Workplace(ledger=self.ledger).bounding_key_path))
+        path, anchor, dataset = self._budget()
+        with Ledger(existing(path), anchor) as ledger:
+            state = mark_of(seen, stored_key(Workplace(ledger=path).bounding_key_path))
             if not are_as_they_were(seen):
                 raise changed(str(ratings))
             place = place_of_file(seen[0].path if len(seen) == 1 else str(ratings))
             say = partial(click.echo, err=True)
             tell = partial(warn_of_events, ledger, say=say)
-            release = PaidRelease(ledger, self.dataset, SystemBits(), place, state, tell)
+            release = PaidRelease(ledger, dataset, SystemBits(), place, state, tell)
             yield DPGaussian(epsilon, release)
 
 

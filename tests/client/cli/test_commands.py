@@ -92,7 +92,7 @@ def test_who_rated_nothing_of_the_catalog_is_charged_like_anybody_else_and_told_
     command = ("ask", "--ratings", "-", "--server", demo_address, "--data", data, "-k", "5")
     found = askew(*command, stdin=text.encode())
     assert (found.code, len(charges(data))) == (0, 1)
-    assert "(nothing of this catalog is rated, which no server is told" in found.out
+    assert "(you have rated nothing of this catalog; no server hears of that" in found.out
     told = f"(this device does not know the titles of {unused} of your ratings"
     assert (told in found.out) == bool(unused)
 

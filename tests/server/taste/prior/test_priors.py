@@ -475,6 +475,8 @@ def test_a_cohort_is_named_by_the_operator_and_warned_of(tmp_path: Path, files: 
 def test_half_a_prior_or_two_are_refused(
     tmp_path: Path, files: list[str], options: list[str]
 ) -> None:
+    """Before anything is read, but for a rule that the ratings decide."""
     done = CliRunner().invoke(cli, [*files, *SMALL, *options, "--out", str(tmp_path / "m")])
     assert done.exit_code != 0
+    assert ("Reading ratings" in done.output) == (options[0] == "--rule")
     assert not (tmp_path / "m").exists()
