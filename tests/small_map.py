@@ -29,7 +29,6 @@ ATTRIBUTES = (
     Attribute("price", AttributeKind.NUMBER, live=False, unit="EUR"),
     Attribute("hours", AttributeKind.HOURS),
 )
-Distance = Callable[[Signal, Listing], float]
 
 
 def made_values(number: int) -> tuple[Value, ...]:

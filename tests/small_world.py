@@ -18,7 +18,6 @@ from askew.spaces.buckets import Buckets, SlateCodebook
 from askew.spaces.encoder import KNOTS, Encoder
 from askew.spaces.vectors import FeatureSpace, RatingScale
 
-CATALOG_VERSION = "000102030405060708090a0b0c0d0e0f"
 SOURCE = "made-up films with SIMULATED ratings"
 RULE = ServingRule(RuleKind.CODEBOOK, 2.0, 4)
 

@@ -208,12 +208,6 @@ def pair_without_buckets() -> Pair:
 
 
 @pytest.fixture
-def pair_with_films() -> Callable[[list[tuple[float, ...]]], Pair]:
-    """Makes both sides of another catalog."""
-    return lambda vectors: Pair(made_retriever(space_of_width(), vectors))
-
-
-@pytest.fixture
 def pair_with_boosts() -> Pair:
     """Both sides of the same films, the earlier ones scored higher."""
     return Pair(made_retriever(space_of_width(), VECTORS, [2.0 ** (2 - i // 4) for i in range(12)]))

@@ -28,6 +28,7 @@ from guarantees.enumeration import (
     with_one_replaced,
     worst_log_ratio,
 )
+from guarantees.exponential_sums import RESIDUAL
 from mechanisms.streams import ShakeBits, p_value
 from scipy.stats import halflogistic, logistic
 
@@ -318,6 +319,12 @@ def build(noise: NoiseFamily, k: int, neighbors: NeighboringRelation, epsilon: i
 def test_the_quadrature_adds_to_one(noise: NoiseFamily, counts: Counts) -> None:
     law = one_shot_law(noise, Fraction(1), 2)(counts)
     assert float(sum(law.values())) == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("noise", ["exponential", "laplace"])
+def test_the_exact_integrals_add_to_one(noise: NoiseFamily) -> None:
+    law = definitions.one_shot(noise, Fraction(1, 3), 2)((3, 1, 1, 0))
+    assert abs(1 - sum(law.values(), Fraction(0))) <= RESIDUAL
 
 
 @pytest.mark.parametrize("noise", NOISE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,6 @@ from askew_client.signals.store import SignalStore
 SPACE = "0123456789abcdef" * 2
 OTHER_SPACE = "f" * 32
 LATTICE = LatticeLaplace(11, 1024)
-Draw = Callable[[], Signal]
 
 
 def signal(*coordinates: int, space: str = SPACE) -> Signal:
