@@ -92,21 +92,21 @@ def opened(folder: Path) -> Any:
 
 
 async def connected(folder: Path) -> Device:
-    async with opened(folder) as companion:
-        found = await companion.titles.connect()
-        assert companion.titles.connection is not None, found
-        return cast("Device", companion)
+    async with opened(folder) as device:
+        found = await device.titles.connect()
+        assert device.titles.connection is not None, found
+        return cast("Device", device)
 
 
-def rated(companion: Device) -> None:
-    every = companion.titles.connection.n_items // RATED if companion.titles.connection else 1
-    items = companion.titles._model().catalog.items
-    companion.profile.edit({items[at * every].label: (5.0,) for at in range(RATED)})
+def rated(device: Device) -> None:
+    every = device.titles.connection.n_items // RATED if device.titles.connection else 1
+    items = device.titles._model().catalog.items
+    device.profile.edit({items[at * every].label: (5.0,) for at in range(RATED)})
 
 
-def press(companion: Device, text: str) -> int:
+def press(device: Device, text: str) -> int:
     """How many were found; those that are shown were made."""
-    found = companion.titles.search(text, LIMIT)
+    found = device.titles.search(text, LIMIT)
     return len([*islice(found, SHOWN)]) and len(found)
 
 
@@ -114,13 +114,13 @@ async def device(folder: Path) -> None:
     """From the start to an answer, with the app loaded: the process whose memory counts."""
     import askew_client.tui.app  # noqa: F401
 
-    async with opened(folder) as companion:
-        await companion.titles.connect()
-        rated(companion)
+    async with opened(folder) as device:
+        await device.titles.connect()
+        rated(device)
         for text in TYPED.values():
-            press(companion, text)
-        companion.titles.bars()
-        answer = await companion.titles.ask()
+            press(device, text)
+        device.titles.bars()
+        answer = await device.titles.ask()
         assert len(answer.results) == 20, answer
 
 
@@ -129,17 +129,17 @@ def started(folder: Path) -> Mapping[str, Work]:
     return {OURS: partial(subprocess.run, command, check=True)}
 
 
-def pressed(folder: Path, companion: Device, text: str) -> Mapping[str, Work]:
+def pressed(folder: Path, device: Device, text: str) -> Mapping[str, Work]:
     folded = (folder / "folded").read_bytes()
-    return {"floor": lambda: folded.find(NOWHERE), OURS: lambda: press(companion, text)}
+    return {"floor": lambda: folded.find(NOWHERE), OURS: lambda: press(device, text)}
 
 
 def rows_of(count: int, folder: Path) -> list[Row]:
-    companion = asyncio.run(connected(folder))
-    press(companion, "")  # the first one makes what is searched
+    device = asyncio.run(connected(folder))
+    press(device, "")  # the first one makes what is searched
     goal = Goal(milliseconds=MOST.get(count))
     return [
-        Row(f"{count:,}: {kind}", partial(pressed, folder, companion, text), goal)
+        Row(f"{count:,}: {kind}", partial(pressed, folder, device, text), goal)
         for kind, text in TYPED.items()
     ]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from client.device.test_ways import BUCKETS, DATE, DEAR, POINT, SETTINGS, SHARED, DeviceWorld
+from client.device.test_modes import BUCKETS, DATE, DEAR, POINT, SETTINGS, SHARED, DeviceWorld
 from client.near.conftest import BERLIN, MUNICH
 from client.near.conftest import DeviceWorld as PlaceDevice
 from hypothesis import settings

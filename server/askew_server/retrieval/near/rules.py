@@ -135,7 +135,7 @@ def checked(k: int, index: MetricIndex) -> int:
 
 
 ANY = -1
-_WISHES = 0.25  # the share of people who accept one kind only
+_WITH_A_KIND = 0.25  # the share of people who accept one kind only
 
 
 class Kinds:
@@ -144,11 +144,11 @@ class Kinds:
     def __init__(self, index: MetricIndex, codes: NDArray[np.int32]) -> None:
         self._index, self._codes = index, codes
         counts = np.bincount(codes[codes >= 0], minlength=1)
-        self._wishes = _wishes(counts)
-        self._anybody = np.flatnonzero(self._wishes == ANY)
+        self._wanted_kinds = _wanted_kinds(counts)
+        self._anybody = np.flatnonzero(self._wanted_kinds == ANY)
         self._parts = [
-            (np.flatnonzero(self._wishes == kind), index.part(np.flatnonzero(codes == kind)))
-            for kind in np.unique(self._wishes).tolist()
+            (np.flatnonzero(self._wanted_kinds == kind), index.part(np.flatnonzero(codes == kind)))
+            for kind in np.unique(self._wanted_kinds).tolist()
             if kind != ANY
         ]
 
@@ -156,19 +156,19 @@ class Kinds:
         """The item nearest to each person that they accept, (m,)."""
         found = np.empty(len(positions), np.int64)
         found[self._anybody] = self._index.nearest(positions[self._anybody])[:, 0]
-        for wishing, part in self._parts:
-            found[wishing] = part.nearest(positions[wishing])[:, 0]
+        for wanting, part in self._parts:
+            found[wanting] = part.nearest(positions[wanting])[:, 0]
         return found
 
     def refused(self, rows: Rows) -> NDArray[np.bool_]:
         """Whether a person (m,) does not accept an item (c,): (m, c)."""
-        wishes = self._wishes[:, None]
-        return np.asarray((wishes != self._codes[rows]) & (wishes != ANY))
+        wanted = self._wanted_kinds[:, None]
+        return np.asarray((wanted != self._codes[rows]) & (wanted != ANY))
 
 
-def _wishes(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def _wanted_kinds(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """The kind that each sample looks for, at most 256 of them."""
     fractions = low_discrepancy(SAMPLES, MAX_AXES + 1)[:, 0]
-    reached = np.cumsum(counts) * (_WISHES / max(1, int(counts.sum())))
+    reached = np.cumsum(counts) * (_WITH_A_KIND / max(1, int(counts.sum())))
     kinds = np.searchsorted(reached, fractions, side="right")
     return np.where(kinds < len(counts), kinds, ANY)
