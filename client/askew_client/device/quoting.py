@@ -55,7 +55,9 @@ class Quotes:
         """
         if shown is None and sends and self._free:
             raise QuoteVoid(_FREE)
-        self._free = not sends
+        # A question with a quote may still be refused for it: only the price that was shown ends
+        # what a person was told, that nothing leaves.
+        self._free = not sends or (shown is not None and self._free)
 
 
 def covered(terms: Terms, shown: Terms | None) -> Callable[[Price], None] | None:

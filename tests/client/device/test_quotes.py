@@ -157,6 +157,19 @@ async def test_a_question_without_a_quote_does_not_turn_from_free_to_charged(
     assert (await device.answer()).cost is not None
 
 
+async def test_a_quote_that_is_refused_is_no_word_that_something_leaves(tmp_path: Path) -> None:
+    """Planted bug: a free quote that does not hold any more, after which `ask()` charges unseen."""
+    device = DeviceWorld(tmp_path, SHARED, BUCKETS)
+    quote = await shown(device)
+    device.offers(BUCKETS)
+    await device.companion.titles.connect()
+    for quoted in (quote, None, None):
+        await refused(device, quoted)
+    assert (device.entries(), device.network.requests) == ([], [])
+    assert (await shown(device)).fresh
+    assert (await device.answer()).cost is not None
+
+
 async def test_a_question_without_a_quote_goes_by_the_settings(tmp_path: Path) -> None:
     device = DeviceWorld(tmp_path, BUCKETS)
     assert (await device.answer()).cost is not None
