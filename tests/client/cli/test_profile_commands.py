@@ -114,7 +114,7 @@ def test_who_rated_nothing_asks_and_pays_like_anybody_else(askew: Askew, demo_ad
     """A device that stayed silent would tell the server that nothing is rated."""
     found = askew("ask", "--server", demo_address)
     assert found.code == 0
-    assert "nothing of this catalog is rated" in found.out
+    assert "you have rated nothing of this catalog" in found.out
     assert "a fresh signal was drawn and charged" in found.out
     as_json = json.loads(askew("ask", "--server", demo_address, "--json").out)
     assert (as_json["used_ratings"], len(as_json["results"])) == (0, 8)

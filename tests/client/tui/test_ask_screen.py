@@ -241,7 +241,7 @@ async def test_a_refused_budget_says_why_and_names_the_day_of_the_next_month(
     rated.today = datetime.date(2026, 12, 5)
     async with rated.opened(size=(120, 40)) as person:
         await person.press("f3", "a")
-        person.reads("8 of the lifetime cap 12 is spent", "2027-01-01", "raise the cap")
+        person.reads("8 of the lifetime cap 12 is spent", "2027-01-01", "raise that cap")
         await person.press("f4")
         person.reads("too little is left")
     assert len(rated.network.asked) == 1
