@@ -16,7 +16,7 @@ from typing import Any, Final
 from askew.errors import PreferenceError
 
 EXAMPLE: Final = "open, kind = bakery | café, price <= 10, kind: curry house +2"
-_COMMENT = re.compile(r"#[^\n]*")
+_COMMENT = re.compile(r'("[^"\n]*")|#[^\n]*')  # none within quotes
 _PARTS = re.compile(r'(?:[^,\n"]|"[^"\n]*")+')
 _ONLY = re.compile(r"([^=<:]+)=([^=<:]+)")
 _AT_MOST = re.compile(r"([^=<:]+)<=?\s*(-?\d+(?:\.\d+)?)")
@@ -74,17 +74,18 @@ def preferences_of(text: str) -> Preferences:
         stars +0.5         the same for each star above three of one's own rating of a title
         exponent 2         of the disutility of a distance
 
-    A name with a comma stands between double quotes. Raises PreferenceError, which repeats nothing.
+    A name with a comma or a # stands between double quotes. Raises PreferenceError, which repeats
+    nothing.
     """
     likes: dict[str, dict[str, float]] = {}
-    only: dict[str, list[str]] = {}
+    only: dict[str, frozenset[str]] = {}
     at_most: dict[str, float] = {}
     others: dict[str, Any] = {}
-    for each in filter(None, map(str.strip, _PARTS.findall(_COMMENT.sub("", text)))):
+    for each in filter(None, map(str.strip, _PARTS.findall(_COMMENT.sub(r"\1", text)))):
         if each.casefold() in ("open", "open now"):
             others["open_now"] = True
         elif found := _ONLY.fullmatch(each):
-            only[_name(found[1])] = [*map(_name, found[2].split("|"))]
+            only[_name(found[1])] = frozenset(map(_name, found[2].split("|")))
         elif found := _AT_MOST.fullmatch(each):
             at_most[_name(found[1])] = float(found[2])
         elif found := _LIKED.fullmatch(each):
@@ -93,7 +94,7 @@ def preferences_of(text: str) -> Preferences:
             others[{"stars": "ratings"}.get(found[1], found[1])] = float(found[2])
         else:
             raise PreferenceError(f"this is no preference; preferences read like: {EXAMPLE}")
-    return Preferences(likes, only, at_most, **others)  # type: ignore[arg-type]  # it reads lists
+    return Preferences(likes, only, at_most, **others)
 
 
 def _name(text: str) -> str:

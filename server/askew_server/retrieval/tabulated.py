@@ -8,7 +8,7 @@ whoever asks otherwise is answered without a table.
 A lattice has a table where nodes lie at most as far apart as the noise reaches, 1 / epsilon, and at
 most 4,096 of them; `_FINENESS` to that distance where this is enough. So likelihoods of a signal
 and of its node differ by a factor of at most exp(d epsilon spacing / 2): exp(d / 8) where it is.
-What that costs was measured: see docs/training.md.
+`make bench NAME=tables` measures what that costs.
 
 Complexity: an answer a cell, of the largest k.
 """

@@ -200,19 +200,19 @@ def test_hours_that_cannot_be_read_are_unknown(hours: str) -> None:
 
 
 def test_preferences_read_the_same_on_lines_and_between_commas() -> None:
-    """Planted bugs: a comma in a quoted name parts it; a comment is a preference."""
+    """Planted bugs: a comma or a # in a quoted name parts it; a comment is a preference."""
     lines = [
         "open",
         "cuisine = italian | Thai",
         "price <= 25",
         "cuisine: italian +3 km",
         "cuisine: thai -1.5",
-        'cuisine: "fish, chips" +1',
+        'cuisine: "fish, chips #1" +1',
         "stars +2",
         "exponent 0.5",
     ]
     wanted = Preferences(
-        {"cuisine": {"italian": 3.0, "thai": -1.5, "fish, chips": 1.0}},
+        {"cuisine": {"italian": 3.0, "thai": -1.5, "fish, chips #1": 1.0}},
         {"cuisine": frozenset({"italian", "thai"})},
         {"price": 25.0},
         open_now=True,

@@ -7,8 +7,8 @@ what a model tells about them is in `training.options`.
 fitted and compared as any other, by simulated people. Nothing but the vectors is given, so no
 figure of such a model is of people who rated anything; its card says so. Its prior is other made-up
 people, drawn from the item vectors alone even where user vectors are given: nobody is in it. On
-MovieLens 1M real people got most of what a prior of real people would have given them
-(docs/training.md).
+MovieLens 1M (vectors of ALS, 400 real people, buckets at epsilon 4) the gain is .14 where a prior
+of real people gives .15 for k = 5, and .07 where it gives .11 for k = 20.
 
 `update` makes a new catalog in the old space: items come, go and are scored anew, and no device
 pays for it. The space stays, and with it every signal that a device has stored. Known items keep

@@ -11,8 +11,9 @@ people in, and popular directions count less.
 
 Ranks do not depend on the length unit of V: vectors are divided by their largest coordinate first,
 so that any geometry of dot products is within a device's limits. A rotation would change no score,
-and was tried before rounding to 4 bits: along principal axes the ratio was lower or the same
-(docs/training.md), so coordinates stay where they are: the square root is the symmetric one.
+and was tried before rounding to 4 bits: along principal axes the ratio was .991, .994 and .994
+(SVD, ALS, BPR of MovieLens 1M) instead of .993, .994 and .999. So coordinates stay where they are:
+the square root is the symmetric one.
 Complexity: O(n D^2). Source: fold-in, Hu, Koren, Volinsky 2008, with all weights equal.
 
 Histories of likes, SIMULATED from vectors: a space and its ranks are fitted to people's likes,
@@ -27,7 +28,7 @@ and vectors come without any.
 
 Long vectors are those of much liked items in most models, hence the odds. On MovieLens 1M, with
 vectors of ALS, BPR and SVD, the first row's histories gave spaces nearest to those of real people
-among three temperatures, and the second row's among twelve ways to draw (docs/training.md).
+among three temperatures, and the second row's among twelve ways to draw.
 numpy's generator: this is simulation, and it protects nobody.
 
 Training gets the vectors by the keys of their items, and the histories as ratings.
