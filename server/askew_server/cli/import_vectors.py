@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     default=4.0,
     show_default=True,
     type=click.FloatRange(0, min_open=True),
-    help="The epsilon that devices will choose.",
+    help="The epsilon per unit distance that devices will choose.",
 )
 @click.option("-k", default=8, show_default=True, help="The k that devices will choose.")
 @click.option("--least-likes", default=20, show_default=True, help="Hold back shorter profiles.")

@@ -161,10 +161,10 @@ def prior_options(command: Callable[..., Any]) -> Callable[..., Any]:
     default=4.0,
     show_default=True,
     type=click.FloatRange(0, min_open=True),
-    help="The epsilon that devices will choose.",
+    help="The epsilon per unit distance that devices will choose.",
 )
 @click.option("-k", default=8, show_default=True, help="The k that devices will choose.")
-@click.option("--ranking-dimension", default=32, show_default=True, help="Of the factors.")
+@click.option("--ranking-dimension", default=32, show_default=True, help="Numbers of a vector.")
 @click.option("--long-tail", is_flag=True, help="Rank rarer items higher: score / sqrt(likes).")
 @click.option("--min-ratings", default=20, show_default=True, help="Leave out rarer items.")
 @click.option("--least-likes", default=20, show_default=True, help="Hold back shorter profiles.")
