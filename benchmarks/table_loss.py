@@ -29,8 +29,9 @@ from askew_server.ratings import read_ratings
 from askew_server.retrieval.snapshot import Retriever
 from askew_server.retrieval.tabulated import tables_of
 from askew_server.serving.retrieval import TabulatedReplies
+from askew_server.taste.measures import Estimate
 from askew_server.taste.model.answer_tables import AnswerTable
-from askew_server.taste.model.held_out import Estimate, HeldOutGroup, by_sizes, lattice_signals
+from askew_server.taste.model.held_out import HeldOutGroup, by_sizes, lattice_signals
 from askew_server.taste.model.item_model import ItemModel
 from askew_server.taste.prior.people import PriorPeople, as_they_are
 from askew_server.taste.training.factors import fold_in_people, people_of, snapshot

@@ -32,7 +32,7 @@ from threadpoolctl import threadpool_limits
 from askew.protocol.metric_card import MetricRuleKind
 from askew_server.cli.progress import Steps
 from askew_server.demo.places import german_towns
-from askew_server.taste.model.held_out import Estimate
+from askew_server.taste.measures import Estimate
 
 _QUICK = {"items": (10_000,), "levels": ("town",), "ks": (5, 20), "axis_levels": ()}
 _WORSE, _ERRORS = 0.02, 4  # of the baseline, and paired standard errors

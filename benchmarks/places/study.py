@@ -32,7 +32,7 @@ from askew_server.collections.model import Towns
 from askew_server.retrieval.near.answers import near_rule_of, served_rule_of
 from askew_server.retrieval.near.density import Density
 from askew_server.retrieval.near.rules import Kinds, NearRule
-from askew_server.taste.model.held_out import Estimate, mean_of, ratio_of
+from askew_server.taste.measures import Estimate, mean_of, ratio_of
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from askew_server.evaluation.experiment import QUANTILES
 from askew_server.evaluation.study import Leak, Study, StudyCell
-from askew_server.taste.model.held_out import Estimate
+from askew_server.taste.measures import Estimate
 
 _ESTIMATES = ("ratio", "over_none", "hit", "recall", "ndcg")
 _USUAL_K = 5

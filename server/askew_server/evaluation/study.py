@@ -52,13 +52,8 @@ from askew_server.evaluation.experiment import (
     outcome,
 )
 from askew_server.ratings import RatingTable
-from askew_server.taste.model.held_out import (
-    Estimate,
-    lattice_signals,
-    mean_of,
-    ratio_of,
-    response_signals,
-)
+from askew_server.taste.measures import Estimate, mean_of, ratio_of
+from askew_server.taste.model.held_out import lattice_signals, response_signals
 from askew_server.taste.training.buckets import (
     SIZES,
     BucketDesign,

@@ -24,7 +24,7 @@ from askew_server.evaluation.experiment import (
     sampled,
 )
 from askew_server.ratings import RatingTable
-from askew_server.taste.model.held_out import mean_of, ratio_of
+from askew_server.taste.measures import mean_of, ratio_of
 from askew_server.taste.training.buckets import favorites
 
 

@@ -41,6 +41,7 @@ from askew.retrieval.posterior import (
 )
 from askew.spaces.buckets import Buckets, SlateCodebook
 from askew.spaces.encoder import Encoder
+from askew_server.taste.measures import Estimate, ratio_of
 from askew_server.taste.prior.people import PriorPeople, as_they_are, names_of
 from askew_server.taste.training.factors import Tastes
 
@@ -67,31 +68,6 @@ def response_signals(
     lies = rng.random(len(buckets)) >= float(response.odds / (response.odds + response.buckets - 1))
     moved = lies * rng.integers(1, response.buckets, len(buckets))
     return (buckets + moved) % response.buckets
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A mean with the standard error of that mean."""
-
-    mean: float
-    error: float
-
-
-def mean_of(values: Gains) -> Estimate:
-    """The mean of what is known, and its standard error."""
-    known = values[~np.isnan(values)]
-    if not len(known):
-        return Estimate(float("nan"), float("nan"))
-    return Estimate(float(known.mean()), float(known.std() / np.sqrt(len(known))))
-
-
-def ratio_of(reached: Gains, possible: Gains) -> Estimate:
-    """sum reached / sum possible, with the standard error of a ratio of means (linearized)."""
-    if not possible.sum() > 0:
-        return Estimate(float("nan"), float("nan"))
-    ratio = float(reached.sum() / possible.sum())
-    spread = (reached - ratio * possible).std() / np.sqrt(len(reached))
-    return Estimate(ratio, float(spread / possible.mean()))
 
 
 @dataclass(frozen=True)

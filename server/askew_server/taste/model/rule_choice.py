@@ -40,9 +40,9 @@ from askew.retrieval.buckets import BucketRule
 from askew.retrieval.posterior import PosteriorRule, Prior
 from askew.spaces.buckets import Buckets, SlateCodebook
 from askew.spaces.encoder import Encoder
+from askew_server.taste.measures import Estimate
 from askew_server.taste.model.held_out import (
     LIMIT,
-    Estimate,
     Figure,
     Gains,
     Groups,

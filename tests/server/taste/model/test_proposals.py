@@ -29,7 +29,8 @@ from askew.protocol.utility_table import (
     RuleKind,
     ServingMode,
 )
-from askew_server.taste.model.held_out import Gains, HeldOutGroup, groups_of, ratio_of
+from askew_server.taste.measures import ratio_of
+from askew_server.taste.model.held_out import Gains, HeldOutGroup, groups_of
 from askew_server.taste.model.rule_choice import (
     EPSILONS,
     RuleChoice,

@@ -1,0 +1,146 @@
+"""The plain recommenders that ours stand beside, of people's likes alone.
+
+    popularity   item j scores n_j, the number of its likes, for everybody
+    item-kNN     the cosine of two items, G_ij / sqrt(n_i n_j), for the nearest of each item; a
+                 person's score of j is the sum over what they like
+    EASE         P = (G + lambda I)^-1, B_ij = -P_ij / P_jj, zero diagonal; the same sum
+
+with G = X^T X of likes X (n_people, n_items) of ones. They have parameters, which are chosen by
+NDCG@10 on likes held out from other people than those who are told of: `tuned`. EASE wants a dense
+matrix of items by items and its inverse, O(n^3); above `EASE_ITEMS` it does not fit.
+
+Sources: Sarwar, Karypis, Konstan, Riedl 2001 (item-kNN); Steck 2019 (EASE).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+from scipy.sparse import csr_array
+
+from askew.errors import DataError
+from askew_server.taste.measures import Items, Met, best_first, mean_of
+
+EASE_ITEMS = 6000
+_NEIGHBORS = (10, 20, 40, 80, 160)
+_FIRST_LAMBDA, _LEAST_LAMBDA, _MOST_LAMBDA = 100.0, 0.4, 1e5
+_AT_ONCE = 1 << 22  # scores: 32 MiB
+Matrix = NDArray[np.floating]
+Scorer = Callable[[csr_array], NDArray[np.floating]]
+"""Scores of all items (n, n_items) for people of these likes, sparse (n, n_items)."""
+
+
+def gram_of(likes: csr_array) -> NDArray[np.float64]:
+    """G = X^T X, dense (n_items, n_items): how many like both of two items."""
+    found: NDArray[np.float64] = (likes.T @ likes).toarray().astype(np.float64)
+    return found
+
+
+def popularity(likes: csr_array) -> Scorer:
+    """The same for everybody."""
+    counts = np.asarray(likes.sum(axis=0), dtype=np.float64)
+    return lambda people: np.broadcast_to(counts, (people.shape[0], len(counts)))
+
+
+def item_knn(gram: Matrix, neighbors: int) -> Scorer:
+    """By the cosines of so many items that are nearest to each."""
+    roots = np.sqrt(np.maximum(np.diag(gram), 1))
+    cosines = gram / roots[:, None] / roots
+    np.fill_diagonal(cosines, 0)
+    if neighbors < len(cosines):
+        least = np.partition(cosines, -neighbors, axis=0)[-neighbors]
+        cosines[cosines < least] = 0
+    return _by_weights(csr_array(cosines))
+
+
+def ease(gram: Matrix, penalty: float) -> Scorer:
+    """By the weights B of EASE; penalty: lambda. Raises DataError where G + lambda I is singular.
+
+    Complexity: O(n^3) by Cholesky, one matrix of items by items beside G.
+    """
+    n = len(gram)
+    shifted = np.array(gram, dtype=np.float64, order="F")
+    shifted.flat[:: n + 1] += penalty
+    factor, failed = lapack.dpotrf(shifted, lower=True, overwrite_a=True)
+    if not failed:
+        shifted, failed = lapack.dpotri(factor, lower=True, overwrite_c=True)
+    if failed:
+        raise DataError("these likes have no EASE: their matrix is singular")
+    weights = np.tril(shifted) + np.tril(shifted, -1).T
+    weights /= -np.diag(weights).copy()
+    np.fill_diagonal(weights, 0)
+    return _by_weights(weights)
+
+
+def _by_weights(weights: Matrix | csr_array) -> Scorer:
+    def scores(people: csr_array) -> NDArray[np.floating]:
+        found: Any = people @ weights
+        return np.asarray(found.toarray() if isinstance(weights, csr_array) else found)
+
+    return scores
+
+
+@dataclass(frozen=True, eq=False)
+class Profiles:
+    """People whom nothing was trained on: what their devices know, and what was held out; sparse
+    (n, n_items) of ones each.
+    """
+
+    likes: csr_array = field(repr=False)
+    seen: csr_array = field(repr=False)
+    liked: csr_array = field(repr=False)
+
+    def __len__(self) -> int:
+        """The number n of people."""
+        return self.seen.shape[0]
+
+    def ranked(self, scorer: Scorer, items: Items | None = None) -> Items:
+        """The best unseen of all items, or of these (m,), for each person, (n, r)."""
+        n_items = self.seen.shape[1]
+        wanted = np.arange(n_items) if items is None else np.asarray(items, dtype=np.int64)
+        size, parts = max(_AT_ONCE // n_items, 1), []
+        for start in range(0, len(self), size):
+            rows = slice(start, start + size)
+            scores = np.array(scorer(csr_array(self.likes[rows]))[:, wanted], dtype=np.float64)
+            scores[self.seen[rows][:, wanted].toarray() > 0] = -np.inf
+            parts.append(best_first(scores, wanted))
+        return np.concatenate(parts)
+
+    def met(self, scorer: Scorer, items: Items | None = None) -> Met:
+        """What they get by these scores, of all items or of these (m,)."""
+        return Met.by(self.ranked(scorer, items), self.liked)
+
+
+def tuned_ease(gram: Matrix, choosing: Profiles) -> tuple[Scorer, float]:
+    """EASE with the lambda that is best for these people, and that lambda.
+
+    Halved and doubled from 100 on for as long as that helps: the measure has one peak in lambda,
+    but for what chance makes of it.
+    """
+
+    def tried(penalty: float) -> tuple[float, Scorer]:
+        scorer = ease(gram, penalty)
+        return mean_of(choosing.met(scorer).ndcg).mean, scorer
+
+    best = _FIRST_LAMBDA
+    reached, scorer = tried(best)
+    for step in (0.5, 2.0):
+        while _LEAST_LAMBDA < best * step < _MOST_LAMBDA:
+            value, other = tried(best * step)
+            if not value > reached:
+                break
+            best, reached, scorer = best * step, value, other
+    return scorer, best
+
+
+def tuned_knn(gram: Matrix, choosing: Profiles) -> tuple[Scorer, int]:
+    """Item-kNN with the number of neighbors that is best for these people, and that number."""
+    made = {size: item_knn(gram, size) for size in _NEIGHBORS}
+    reached = {size: mean_of(choosing.met(scorer).ndcg).mean for size, scorer in made.items()}
+    best = max(made, key=lambda size: reached[size])
+    return made[best], best

@@ -1,0 +1,109 @@
+"""How well a ranking meets what people liked and did not show, person by person.
+
+    NDCG@10    sum over ranks r = 1..10 of liked_r / log2(r + 1), over that sum of the best order
+    recall@20  how many of the first 20 were liked, over how many there could be: at most 20
+
+Both are of likes that were held out: neither a model nor a device has seen them. Items that a
+person has seen are not ranked. Where nothing liked was held out, nothing is known of a person: nan.
+A ranking is items, best first, (n, r), and NOTHING where it has no more. It may be shorter than 20:
+then what is missing is missed.
+
+Sources: Jarvelin and Kekalainen 2002 (NDCG), with likes of equal worth; Liang, Krishnan, Hoffman,
+Jebara 2018 (recall@20 so).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+NDCG_DEPTH, RECALL_DEPTH = 10, 20
+NOTHING = -1
+"""In place of an item, where a ranking has no more."""
+
+Gains = NDArray[np.float64]
+Items = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean with the standard error of that mean."""
+
+    mean: float
+    error: float
+
+
+def mean_of(values: Gains) -> Estimate:
+    """The mean of what is known, and its standard error."""
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return Estimate(float("nan"), float("nan"))
+    return Estimate(float(known.mean()), float(known.std() / np.sqrt(len(known))))
+
+
+def ratio_of(reached: Gains, possible: Gains) -> Estimate:
+    """sum reached / sum possible, with the standard error of a ratio of means (linearized)."""
+    known = ~(np.isnan(reached) | np.isnan(possible))
+    reached, possible = reached[known], possible[known]
+    if not possible.sum() > 0:
+        return Estimate(float("nan"), float("nan"))
+    ratio = float(reached.sum() / possible.sum())
+    spread = (reached - ratio * possible).std() / np.sqrt(len(reached))
+    return Estimate(ratio, float(spread / possible.mean()))
+
+
+@dataclass(frozen=True, eq=False)
+class Met:
+    """What people got of what they liked, (n,) each; nan where nobody knows."""
+
+    ndcg: Gains = field(repr=False)
+    recall: Gains = field(repr=False)
+
+    @classmethod
+    def by(cls, ranked: Items, liked: csr_array) -> Met:
+        """By rankings (n, r); liked: held out, (n, n_items) of ones."""
+        hits = np.zeros(ranked.shape)
+        for column, items in enumerate(ranked.T):
+            hits[:, column] = liked[np.arange(len(ranked)), np.maximum(items, 0)]
+        hits[ranked == NOTHING] = 0
+        n_liked = np.diff(liked.indptr)
+        known = np.where(n_liked > 0, 1.0, np.nan)
+        recall = hits[:, :RECALL_DEPTH].sum(axis=1) / np.clip(n_liked, 1, RECALL_DEPTH)
+        return cls(ndcg_of(hits[:, :NDCG_DEPTH], n_liked, NDCG_DEPTH) * known, recall * known)
+
+    def __len__(self) -> int:
+        """The number n of people."""
+        return len(self.ndcg)
+
+
+def ndcg_of(hits: Gains, n_liked: NDArray[np.integer], depth: int) -> Gains:
+    """NDCG of rankings, of which hits (n, r) says what was liked, against the best order of as many
+    as `depth` of all that was liked.
+    """
+    discounts = 1.0 / np.log2(np.arange(2, depth + 2))
+    ideal = np.concatenate([[1.0], np.cumsum(discounts)])[np.minimum(n_liked, depth)]
+    result: Gains = hits @ discounts[: hits.shape[1]] / ideal
+    return result
+
+
+def best_first(scores: NDArray[np.floating], items: Items, depth: int = RECALL_DEPTH) -> Items:
+    """The best of these items for each person by scores (n, m), ties to the lower item, (n, r).
+
+    items: (m,), or (n, m) of each person's own, NOTHING where there is none. A score of -inf is of
+    an item that is not to be ranked.
+    """
+    own = np.broadcast_to(items, scores.shape)
+    if scores.shape[1] > 4 * depth:  # sorting all of a catalog would take most of the time
+        least = np.partition(scores, -depth, axis=1)[:, [-depth]]
+        most = int((scores >= least).sum(axis=1).max())  # ties
+        if most <= 2 * depth:
+            some = np.argpartition(-scores, most - 1, axis=1)[:, :most]
+            scores = np.take_along_axis(scores, some, axis=1)
+            own = np.take_along_axis(own, some, axis=1)
+    order = np.lexsort((own, -scores), axis=1)[:, :depth]
+    ranked, reached = np.take_along_axis(own, order, axis=1), np.take_along_axis(scores, order, 1)
+    found: Items = np.where((reached > -np.inf) & (ranked >= 0), ranked, NOTHING)
+    return found
