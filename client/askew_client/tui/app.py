@@ -45,7 +45,7 @@ from askew_client.tui.screens.near import NearScreen
 from askew_client.tui.screens.privacy import PrivacyScreen
 from askew_client.tui.screens.profile import ProfileScreen
 from askew_client.tui.screens.settings import SettingsScreen
-from askew_client.tui.themes import DARK, INKS, LIGHT
+from askew_client.tui.themes import DARK, LIGHT
 from askew_client.tui.widgets.header import BentHeader
 from askew_client.tui.widgets.title_list import read_alt_and_digits
 from askew_client.views.answers import Connection
@@ -117,10 +117,6 @@ class AskewApp(App[AskewError | OSError]):
         for theme in (DARK, LIGHT):
             self.register_theme(theme)
         self.theme = LIGHT.name if light else DARK.name
-
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        """Inks for themes that have none."""
-        return dict(INKS)
 
     def on_mount(self) -> None:
         """Show the first screen; everything else comes by message."""

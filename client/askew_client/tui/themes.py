@@ -70,6 +70,3 @@ LIGHT: Final = Theme(
         "scrollbar-background": "#fcfaf4",
     },
 )
-
-# For the themes of others, which know no soft ink.
-INKS: Final = {"soft": "#8c8c8c", "faint": "#6f6f6f"}

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from math import cos, exp, floor, log10, pi, radians, sin
 from typing import Final
-from unicodedata import combining, east_asian_width, normalize
+from unicodedata import combining, east_asian_width
 
 from askew.spaces.map import COSINE_PARTS, KM_OF_LATITUDE, KM_OF_LONGITUDE, Position
 
@@ -91,18 +91,14 @@ class Frame:
         """The same middle and scale on other cells."""
         return replace(self, width=max(4, width), height=max(3, height))
 
-    def scale(self, *, plain: bool = False) -> str:
-        """A bar of 1, 2 or 5 times a power of ten kilometers, in at most a third of the width.
-
-        plain: in ASCII.
-        """
+    def scale(self) -> str:
+        """A bar of 1, 2 or 5 times a power of ten kilometers, in at most a third of the width."""
         most = self.width / 3 * self.km_a_row / 2
         power = 10.0 ** floor(log10(most))
         length = max(step for step in (1, 2, 5) if step * power <= most * (1 + 1e-9)) * power
         cells = max(2, round(2 * length / self.km_a_row) + 1)
-        left, line, right = ("|", "-", "|") if plain else ("├", "─", "┤")
         words = f"{length:g} km" if length >= 1 else f"{1000 * length:g} m"
-        return f"{left}{line * (cells - 2)}{right} {words}"
+        return f"├{'─' * (cells - 2)}┤ {words}"
 
 
 def _cosine(middle: Position) -> float:
@@ -207,7 +203,7 @@ def people_within(towns: Sequence[Town], heat_map: PlaceHeatMap, depth: float = 
 
 
 _RANKS: Final = "123456789abcdefghijklmnopqrstuvwxyz"
-_SHADES: Final = (("░", "·"), (":", "."))  # half of the law, nine tenths; the same in ASCII
+_HALF_SHADE, _MOST_SHADE = "░", "·"  # half of the law, nine tenths
 _TOWNS = 12  # names on one map
 
 
@@ -215,21 +211,17 @@ Cells = dict[tuple[int, int], "Cell"]
 
 
 class Ink(Enum):
-    """What a cell shows, each with its sign and its sign in plain ASCII."""
+    """What a cell shows: each with its sign. A result has that of its rank."""
 
-    NOTHING = (" ", " ")
-    TOWN = ("∘", "o")
-    PROBE = ("◇", "+")
-    RESULT = ("1", "1")
-    PICK = ("★", "*")
-    SIGNAL = ("◆", "#")
-    YOU = ("●", "@")
-    YOU_AND_SIGNAL = ("◈", "%")
-    CURSOR = ("╋", "X")
-
-    def sign(self, *, plain: bool) -> str:
-        """Its sign; plain: in ASCII."""
-        return self.value[plain]
+    NOTHING = " "
+    TOWN = "∘"
+    PROBE = "◇"
+    RESULT = "1"
+    PICK = "★"
+    SIGNAL = "◆"
+    YOU = "●"
+    YOU_AND_SIGNAL = "◈"
+    CURSOR = "╋"
 
 
 @dataclass(frozen=True)
@@ -282,10 +274,10 @@ def rank_sign(rank: int) -> str:
     return _RANKS[rank - 1] if rank <= len(_RANKS) else "+"
 
 
-def draw(scene: Scene, frame: Frame, *, plain: bool = False) -> tuple[tuple[Cell, ...], ...]:
+def draw(scene: Scene, frame: Frame) -> tuple[tuple[Cell, ...], ...]:
     """The cells, row by row from the north."""
-    marks = _marks(scene, frame, plain=plain)
-    marks = {**_names(scene.towns, frame, marks, plain=plain), **marks}
+    marks = _marks(scene, frame)
+    marks = {**_names(scene.towns, frame, marks), **marks}
     rows = []
     for row in range(frame.height):
         cells = [marks.get((row, column), Cell()) for column in range(frame.width)]
@@ -296,38 +288,36 @@ def draw(scene: Scene, frame: Frame, *, plain: bool = False) -> tuple[tuple[Cell
     return tuple(rows)
 
 
-def lines(scene: Scene, frame: Frame, *, plain: bool = False) -> tuple[str, ...]:
+def lines(scene: Scene, frame: Frame) -> tuple[str, ...]:
     """The map as text, without color: blanks of the heat map become shades. Then the scale."""
-    rows = tuple(
-        "".join(shade(cell, plain=plain) if cell.sign == " " else cell.sign for cell in row)
-        for row in draw(scene, frame, plain=plain)
+    rows = (
+        "".join(shade(cell) if cell.sign == " " else cell.sign for cell in row).rstrip()
+        for row in draw(scene, frame)
     )
-    return (*(row.rstrip() for row in rows), frame.scale(plain=plain))
+    return (*rows, frame.scale())
 
 
-def legend(scene: Scene, *, plain: bool = False, shaded: bool = True) -> tuple[str, ...]:
+def legend(scene: Scene, *, shaded: bool = True) -> tuple[str, ...]:
     """What the signs on this map mean, a phrase each: only of what it has.
 
     shaded: the heat map is in characters, and not in color.
     """
-    ink = {each: each.sign(plain=plain) for each in Ink}
-    half, most = _SHADES[plain]
     who = "you" if scene.drawn else "the signal"
     said = (
-        (scene.you, f"{ink[Ink.YOU]} you"),
-        (scene.heat_map and scene.drawn, f"{ink[Ink.SIGNAL]} the signal"),
-        (scene.probes, f"{ink[Ink.PROBE]} query points"),
+        (scene.you, "● you"),
+        (scene.heat_map and scene.drawn, "◆ the signal"),
+        (scene.probes, "◇ query points"),
         (scene.results, "1 2 3 results in your order"),
-        (scene.picked is not None, f"{ink[Ink.PICK]} your pick"),
-        (scene.towns, f"{ink[Ink.TOWN]} town"),
-        (scene.heat_map and shaded, f"{half} {who}, 5 times in 10"),
-        (scene.heat_map and shaded, f"{half} and {most} {who}, 9 times in 10"),
+        (scene.picked is not None, "★ your pick"),
+        (scene.towns, "∘ town"),
+        (scene.heat_map and shaded, f"{_HALF_SHADE} {who}, 5 times in 10"),
+        (scene.heat_map and shaded, f"{_HALF_SHADE} and {_MOST_SHADE} {who}, 9 times in 10"),
         (scene.heat_map and not shaded, f"the brighter, the likelier {who}"),
     )
     return tuple(words for there, words in said if there)
 
 
-def _marks(scene: Scene, frame: Frame, *, plain: bool) -> Cells:
+def _marks(scene: Scene, frame: Frame) -> Cells:
     """The marks by their cells; of two in one cell the one that matters more is seen."""
     found: Cells = {}
     for at, ink, sign in _signs(scene):
@@ -335,7 +325,7 @@ def _marks(scene: Scene, frame: Frame, *, plain: bool) -> Cells:
         if cell is not None:
             both = ink is Ink.YOU and cell in found and found[cell].ink is Ink.SIGNAL
             shown = Ink.YOU_AND_SIGNAL if both else ink
-            found[cell] = Cell(sign or shown.sign(plain=plain), shown)
+            found[cell] = Cell(sign or shown.value, shown)
     return found
 
 
@@ -355,15 +345,15 @@ def _signs(scene: Scene) -> Iterator[tuple[Position, Ink, str]]:
         yield scene.cursor, Ink.CURSOR, ""
 
 
-def _names(towns: Sequence[Town], frame: Frame, marks: Cells, *, plain: bool) -> Cells:
+def _names(towns: Sequence[Town], frame: Frame, marks: Cells) -> Cells:
     """The largest towns of the frame whose names have room beside the marks and each other."""
     taken, found, named = set(marks), Cells(), 0
     for town in sorted(towns, key=lambda each: -each.population):
-        at, name = frame.cell(town.at), _in_ascii(town.name) if plain else town.name
+        at, name = frame.cell(town.at), town.name
         if at is None or named == _TOWNS or not _one_cell_each(name):
             continue
         # Where a mark stands on the town, the name stands beside it.
-        sign, free = (" ", {at}) if at in marks else (Ink.TOWN.sign(plain=plain), set())
+        sign, free = (" ", {at}) if at in marks else (Ink.TOWN.value, set())
         for text, start in ((f"{sign}{name}", at[1]), (f"{name}{sign}", at[1] - len(name))):
             end = start + len(text)
             room = {(at[0], column) for column in range(start - 1, end + 1)}
@@ -374,12 +364,6 @@ def _names(towns: Sequence[Town], frame: Frame, marks: Cells, *, plain: bool) ->
                 named += 1
                 break
     return found
-
-
-def _in_ascii(name: str) -> str:
-    """A name without its accents, and with a question mark for what has no letter in ASCII."""
-    bare = "".join(each for each in normalize("NFKD", name) if not combining(each))
-    return bare.encode("ascii", "replace").decode()
 
 
 def _one_cell_each(name: str) -> bool:
@@ -393,8 +377,7 @@ def _lit(cell: Cell, heat_map: PlaceHeatMap, frame: Frame, row: int, column: int
     return replace(cell, upper=upper, lower=lower)
 
 
-def shade(cell: Cell, *, plain: bool = False) -> str:
+def shade(cell: Cell) -> str:
     """The heat of a cell as a character."""
     depth = (cell.upper + cell.lower) / 2
-    half, most = _SHADES[plain]
-    return half if depth <= HALF else most if depth <= MOST else " "
+    return _HALF_SHADE if depth <= HALF else _MOST_SHADE if depth <= MOST else " "

@@ -114,15 +114,6 @@ async def test_without_color_the_truth_and_the_signal_differ_by_shape(
         person.reads("● you, here", "◆ the signal, sent")
 
 
-@pytest.mark.parametrize("theme", ["dracula", "textual-light", "ansi-dark"])
-async def test_themes_of_others_work_too(rated: DeviceWorld, theme: str) -> None:
-    async with rated.opened() as person:
-        person.app.theme = theme
-        for key in ("f3", "a", "f4", "f5", "f6"):
-            await person.press(key)
-        person.reads("How it looks")
-
-
 HOSTILE = (
     "[@click=app.quit]click me[/]",
     "[/]",

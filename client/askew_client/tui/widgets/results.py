@@ -125,7 +125,7 @@ class NearList(Widget):
         if self.answer is None:
             return
         for result in self.answer.results:
-            sign = Ink.PICK.sign(plain=False) if result.picked else rank_sign(result.rank)
+            sign = Ink.PICK.value if result.picked else rank_sign(result.rank)
             far = f"{distance(result.distance)} {self.answer.unit}".rjust(_FAR)
             title = fitted(result.title, width - _SIGN - _FAR)
             ink = self._ink(_kind(result))
