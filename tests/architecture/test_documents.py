@@ -254,7 +254,7 @@ def test_typed_commands_are_found(text: str, commands: list[str]) -> None:
         "askew ask --ratings - --json < my-ratings.csv",
         "askew --help",
         "askew-server serve --model=model && make nothing",
-        "askew-server ledger show --format csv > charges.csv",
+        "askew-server ledger show --json > charges.json",
     ],
 )
 def test_a_real_command_passes(command: str) -> None:

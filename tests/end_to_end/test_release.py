@@ -121,7 +121,7 @@ RELEASE = ("release", "--events", "events.csv", "--catalog", "catalog.csv", "--e
 @pytest.fixture(scope="module")
 def published(folder: Path) -> bytes:
     """A release of 20 films, as the operator saw it."""
-    made = command(folder, *RELEASE, "--mechanism", "joint", "--key", "first", "--format", "json")
+    made = command(folder, *RELEASE, "--mechanism", "joint", "--key", "first", "--json")
     assert made.returncode == 0, made.stderr
     return made.stdout.removesuffix(b"\n")
 
@@ -134,7 +134,7 @@ def test_a_reader_gets_the_bytes_that_the_operator_saw(
     charge = release_from_bytes(published).charge
     reply = call(port, "Popularity/GetRelease", releases.charge_to_bytes(charge))
     assert releases.document_from_bytes(reply)[1] == published
-    same = ("--mechanism", "joint", "--key", "first", "--format", "json")
+    same = ("--mechanism", "joint", "--key", "first", "--json")
     assert command(folder, *RELEASE, *same).stdout == published + b"\n"
     other = command(folder, *RELEASE, *same, "-k", 5)
     assert (other.returncode, other.stdout) == (1, b"")
@@ -256,14 +256,14 @@ def analyst(folder: Path, start: Start, tmp_path: Path) -> Analyst:
 
 
 def test_an_analyst_needs_a_token_and_an_address(analyst: Analyst) -> None:
-    first = json.loads(analyst("top-k", "-k", 5, "--key", "first", "--format", "json").stdout)
+    first = json.loads(analyst("top-k", "-k", 5, "--key", "first", "--json").stdout)
     assert len(first["release"]["items"]) == first["release"]["k"] == 5
     assert (first["budget"]["outputs"], first["budget"]["outputs_left"]) == (5, 4)
     again = analyst("top-k", "-k", 5, "--key", "first")
     assert again.returncode == 0
     assert first["release"]["items"][4] in again.stdout.decode()
     assert "5 of 9 spent, 4 left" in again.stdout.decode()
-    assert json.loads(analyst("budget", "--format", "json").stdout) == first["budget"]
+    assert json.loads(analyst("budget", "--json").stdout) == first["budget"]
     shown = analyst("budget").stdout.decode()
     assert "5 of 9 spent, 4 left" in shown
     assert "epsilon 9, delta 1.5e-08 in all" in shown

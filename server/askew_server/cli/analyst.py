@@ -11,9 +11,9 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 import click
 
 from askew.errors import AccessError
-from askew_server.cli.options import RELEASES_PORT, format_option
-from askew_server.cli.releases import release_in
-from askew_server.release.tables import headed, rows_in
+from askew_server.cli.options import RELEASES_PORT, as_json
+from askew_server.cli.releases import release_in_words
+from askew_server.release.tables import headed
 
 if TYPE_CHECKING:
     from askew.dp.analyst import BudgetStatus
@@ -42,7 +42,7 @@ def _connection_options(command: _Command) -> _Command:
 
 def _asking_options(command: _Command) -> _Command:
     dataset = click.option("--dataset", required=True, help="The data set that you may ask about.")
-    return dataset(_connection_options(format_option(command)))
+    return dataset(_connection_options(as_json(command)))
 
 
 @click.group()
@@ -62,7 +62,7 @@ def analyst() -> None:
     "--key", required=True, help="A name of your own for the question: asked again, it is free."
 )
 @_asking_options
-def top_k(k: int, key: str, dataset: str, form: str, server: str, token: IO[str]) -> None:
+def top_k(k: int, key: str, dataset: str, as_json: bool, server: str, token: IO[str]) -> None:
     """Ask for up to K items, and pay for as many as come, the stop included.
 
     Exit code 3: your budget does not allow it, and nothing was spent.
@@ -72,22 +72,22 @@ def top_k(k: int, key: str, dataset: str, form: str, server: str, token: IO[str]
       askew-server analyst top-k --token ada.token --dataset films \\
         -k 10 --key first
       askew-server analyst top-k --token - --dataset films \\
-        -k 10 --key first --format json < ada.token
+        -k 10 --key first --json < ada.token
     """
     with _client(server, token) as client:
         answer = client.top_k(dataset, k, key)
-    if form == "json":
+    if as_json:
         release = json.loads(answer.document)
         parts = {"release": release, "budget": _budget(dataset, answer.budget)}
         click.echo(json.dumps(parts, ensure_ascii=False))
         return
-    click.echo(release_in(form, answer.document))
-    click.echo("\n" + headed(_standing(dataset, answer.budget)), err=form == "csv")
+    click.echo(release_in_words(answer.document))
+    click.echo("\n" + headed(_standing(dataset, answer.budget)))
 
 
 @analyst.command()
 @_asking_options
-def budget(dataset: str, form: str, server: str, token: IO[str]) -> None:
+def budget(dataset: str, as_json: bool, server: str, token: IO[str]) -> None:
     """Show what you spent and what is left. Costs nothing.
 
     \b
@@ -96,11 +96,8 @@ def budget(dataset: str, form: str, server: str, token: IO[str]) -> None:
     """
     with _client(server, token) as client:
         left = client.budget(dataset)
-    row = _budget(dataset, left)
-    if form == "json":
-        click.echo(json.dumps(row, ensure_ascii=False))
-    elif form == "csv":
-        click.echo(rows_in(form, [*row], [row]))
+    if as_json:
+        click.echo(json.dumps(_budget(dataset, left), ensure_ascii=False))
     else:
         click.echo(headed(_standing(dataset, left)))
 

@@ -10,12 +10,12 @@ import click
 from askew_server.cli.options import (
     NEIGHBORS,
     RATIONAL,
+    as_json,
     bound_option,
     expect_option,
-    format_option,
     k_option,
 )
-from askew_server.release.tables import headed, rows_in
+from askew_server.release.tables import aligned, headed
 
 _SHOWN = ("mechanism", "returns", "delta", "users_needed")
 _EXPECTED = ("expected_hits", "hits_if_half", "hits_if_twice")
@@ -41,7 +41,7 @@ _LAST = ("error_bound", "max_items_per_unit")
     help="What two data sets that must look alike differ by.",
 )
 @expect_option
-@format_option
+@as_json
 def explain(
     k: int,
     epsilon: Fraction,
@@ -51,7 +51,7 @@ def explain(
     max_items_per_unit: int | None,
     neighbors: str,
     expect: str | None,
-    form: str,
+    as_json: bool,
 ) -> None:
     """Say how good a released list will be, the best mechanism first.
 
@@ -69,7 +69,7 @@ def explain(
       askew-server explain --epsilon 0.1 --catalog-size 5000 --expect 1200
       askew-server explain -k 10 --epsilon 1 --delta 1e-8 \\
         --mechanism limited-domain
-      askew-server explain --catalog-size 5000 --format json
+      askew-server explain --catalog-size 5000 --json
     """
     from askew_server.release.forecast import (
         Expectation,
@@ -93,13 +93,10 @@ def explain(
         name = mechanism or default_mechanism(known_domain=catalog_size is not None)
         asked = with_default_bound(name, asked)
         found = [forecast(name, asked, catalog_size, expectation)]
-    if form == "json":
+    if as_json:
         click.echo(json.dumps([each.named() for each in found]))
         return
     rows = [each.row() for each in found]
-    if form == "csv":
-        click.echo(rows_in(form, [*rows[0]], rows))
-        return
     shown = (*_SHOWN, *(_EXPECTED if expect else ()), *_LAST)
     words = explained_in_words(asked, catalog_size, found)
-    click.echo(headed(words) + "\n\n" + rows_in(form, shown, rows))
+    click.echo(headed(words) + "\n\n" + aligned(shown, rows))

@@ -16,13 +16,13 @@ from askew_server.cli.options import (
     POSITIVE,
     RATIONAL,
     anchor_of,
+    as_json,
     existing,
-    format_option,
     ledger_options,
 )
 from askew_server.ledger import AnalystBudget, Charge, Dataset, Ledger, StoredRelease
 from askew_server.published.reader import is_prior
-from askew_server.release.tables import Row, headed, losses, rows_in
+from askew_server.release.tables import Row, aligned, headed, losses
 
 
 @click.group()
@@ -84,19 +84,19 @@ def open_dataset(
 
 @ledger.command()
 @click.option("--dataset", help="Only this data set.")
-@format_option
+@as_json
 @ledger_options
-def show(dataset: str | None, form: str, ledger: Path, anchor: Path | None) -> None:
+def show(dataset: str | None, as_json: bool, ledger: Path, anchor: Path | None) -> None:
     """What is spent, what is left, and every charge.
 
     \b
     Examples:
       askew-server ledger show
-      askew-server ledger show --dataset films --format csv > charges.csv
+      askew-server ledger show --dataset films --json
     """
 
     with _opened(existing(ledger), anchor) as book:
-        click.echo(ledger_in(form, book, dataset))
+        click.echo(_shown(book, dataset, as_json=as_json))
 
 
 @ledger.command()
@@ -228,21 +228,18 @@ _CHARGES = (
 _BUDGETS = ("dataset", "principal", "outputs", "of", "questions", "at most", "epsilon", "state")
 
 
-def ledger_in(form: str, book: Ledger, dataset: str | None) -> str:
-    """Data sets, budgets and charges as a table or JSON; as CSV, the charges."""
+def _shown(book: Ledger, dataset: str | None, *, as_json: bool) -> str:
     datasets = book.datasets() if dataset is None else (book.dataset(dataset),)
     budgets = [_budget_row(each) for each in book.budgets(dataset)]
     charges = [_charge_row(each) for each in book.charges(dataset)]
-    if form == "csv":
-        return rows_in("csv", _CHARGES, charges)
-    if form == "json":
+    if as_json:
         rows = [_dataset_row(each) for each in datasets]
         parts = {"datasets": rows, "budgets": budgets, "charges": charges, "frozen": book.frozen}
         return json.dumps(parts, ensure_ascii=False)
     blocks = [headed([("frozen", book.frozen)])] if book.frozen else []
     blocks += [headed(standing(each)) for each in datasets]
-    blocks += [rows_in("table", _BUDGETS, budgets)] if budgets else []
-    blocks += [rows_in("table", _CHARGES, charges)] if charges else []
+    blocks += [aligned(_BUDGETS, budgets)] if budgets else []
+    blocks += [aligned(_CHARGES, charges)] if charges else []
     return "\n\n".join(blocks)
 
 

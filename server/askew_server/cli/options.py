@@ -17,7 +17,6 @@ from askew.errors import LedgerError
 SERVE_PORT, RELEASES_PORT = 7571, 7572
 DEFAULT_LEDGER = "askew-ledger.sqlite"
 NEIGHBORS = {"add-or-remove": ADD_OR_REMOVE_ONE, "replace": REPLACE_ONE}
-FORMATS = ("table", "json", "csv")
 DEFAULT_ENGINE = "duckdb:"
 
 # The options that say where things are.
@@ -82,18 +81,7 @@ class Rational(click.ParamType[Fraction]):
 
 RATIONAL = Rational()
 POSITIVE = Rational(positive=True)
-
-
-def format_option(command: _Command) -> _Command:
-    """--format table, json or csv."""
-    return click.option(
-        "--format",
-        "form",
-        type=click.Choice(FORMATS),
-        default="table",
-        show_default=True,
-        help="How standard output is written.",
-    )(command)
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 def k_option(command: _Command) -> _Command:

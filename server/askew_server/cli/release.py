@@ -12,11 +12,11 @@ from askew_server.cli.options import (
     POSITIVE,
     RATIONAL,
     Workplace,
+    as_json,
     bound_option,
     engine_options,
     existing,
     expect_option,
-    format_option,
     k_option,
     ledger_options,
 )
@@ -51,11 +51,11 @@ _STOPPED = "\nstopped; a charge that was made stays spent (askew-server ledger s
 @expect_option
 @click.option("--demo", is_flag=True, help="Release from simulated events; nothing is kept.")
 @engine_options
-@format_option
+@as_json
 @ledger_options
 def release(
     demo: bool,
-    form: str,
+    as_json: bool,
     **asked: Any,
 ) -> None:
     """Publish the most popular items of a log of events, with differential privacy.
@@ -79,7 +79,7 @@ def release(
       askew-server release --events log.parquet --catalog films.csv \\
         --epsilon 1 --expect 1200 --dry-run
       askew-server release --events log.csv -k 10 --epsilon 1 --delta 1e-8 \\
-        --format json
+        --json
     """
     if demo and (asked["events"] or asked["catalog"] or asked["dataset"]):
         raise click.UsageError("--demo brings its own events, catalog and budget")
@@ -95,7 +95,7 @@ def release(
     asked["source"] = EventSource(
         events=asked.pop("events") or "", catalog=asked.pop("catalog"), **columns
     )
-    output = release_run.Output(form)
+    output = release_run.Output(as_json=as_json)
     with when_stopped(partial(click.echo, _STOPPED, err=True)):
         if demo:
             del asked["dataset"]

@@ -22,7 +22,7 @@ from askew.errors import AskewError, LedgerError, ParameterError
 from askew.noise.randomness import SystemBits
 from askew_server.cli.options import Workplace
 from askew_server.cli.progress import Steps
-from askew_server.cli.releases import release_in
+from askew_server.cli.releases import release_in_words
 from askew_server.counting import CountingTask, Engine, EventCounter, EventSource
 from askew_server.counting.bounding import catalog_size, require_events, uncounted_events
 from askew_server.counting.engines import open_engine, public_address
@@ -45,7 +45,7 @@ from askew_server.release.forecast import (
 from askew_server.release.job import ReleaseJob
 from askew_server.release.plan import ReleasePlan, place_of
 from askew_server.release.selectors import MechanismRequest, default_mechanism
-from askew_server.release.tables import headed, losses, rows_in
+from askew_server.release.tables import headed, losses
 
 DEMO_EPSILON = Fraction(1)
 
@@ -54,17 +54,17 @@ _AS_OF = "the name of its state, such as a date: it does not tell whether it has
 
 @dataclass(frozen=True)
 class Output:
-    """Standard output in one form; what is said beside json and csv goes to standard error."""
+    """Standard output for a person, or JSON alone, and then what is said goes to standard error."""
 
-    form: str
+    as_json: bool
 
     def say(self, text: str) -> None:
         """Something for a person."""
-        click.echo(text, err=self.form != "table")
+        click.echo(text, err=self.as_json)
 
     def show(self, payload: bytes) -> None:
         """The release."""
-        click.echo(release_in(self.form, payload))
+        click.echo(payload if self.as_json else release_in_words(payload))
 
 
 def run(
@@ -219,10 +219,8 @@ def warn_of_sharers(ledger: Ledger, dataset: str, events: EventDigests) -> None:
 
 def _rehearse(ledger: Ledger, output: Output, request: ChargeRequest, found: Forecast) -> None:
     """Say whether the budget allows it. Raises what the charge would raise."""
-    if output.form == "json":
+    if output.as_json:
         click.echo(json.dumps(found.named()))
-    elif output.form == "csv":
-        click.echo(rows_in("csv", [*found.row()], [found.row()]))
     stored = ledger.foresee(request)
     news = "the budget allows it" if stored is None else "it was released before and costs nothing"
     output.say(f"A dry run: {news}; nothing was charged, counted or written.")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from askew.dp.release import release_from_bytes
-from askew_server.cli.options import format_option, ledger_option
-from askew_server.release.tables import Row, headed, rows_in
+from askew_server.cli.options import as_json, ledger_option
+from askew_server.release.tables import Row, aligned, headed
 
 if TYPE_CHECKING:
     from askew.dp.release import Release, ReleaseSummary
@@ -25,14 +26,14 @@ def releases() -> None:
 
 @releases.command("list")
 @click.option("--dataset", default="", help="Only this data set.")
-@format_option
+@as_json
 @ledger_option
-def list_releases(dataset: str, form: str, ledger: Path) -> None:
+def list_releases(dataset: str, as_json: bool, ledger: Path) -> None:
     """List the stored releases, oldest first.
 
     \b
     Example:
-      askew-server releases list --format csv
+      askew-server releases list --json
     """
     from askew_server.published.reader import ReleaseReader
 
@@ -44,35 +45,33 @@ def list_releases(dataset: str, form: str, ledger: Path) -> None:
         rows += [_row(each) for each in page.summaries]
         more = page.more
         after = page.summaries[-1].charge if more else after
-    click.echo(rows_in(form, _COLUMNS, rows))
+    click.echo(json.dumps(rows, ensure_ascii=False) if as_json else aligned(_COLUMNS, rows))
 
 
 @releases.command()
 @click.argument("charge", type=click.IntRange(1))
-@format_option
+@as_json
 @ledger_option
-def show(charge: int, form: str, ledger: Path) -> None:
+def show(charge: int, as_json: bool, ledger: Path) -> None:
     """Show one release. As JSON, it is the very bytes that are stored.
 
     \b
     Example:
-      askew-server releases show 7 --format json > release.json
+      askew-server releases show 7 --json > release.json
     """
     from askew_server.published.reader import ReleaseReader
 
-    click.echo(release_in(form, ReleaseReader(ledger).named(charge)))
+    document = ReleaseReader(ledger).named(charge)
+    click.echo(document if as_json else release_in_words(document))
 
 
-def release_in(form: str, document: bytes) -> str | bytes:
-    """A stored release as a table, as its own bytes, or as CSV."""
-    if form == "json":
-        return document
+def release_in_words(document: bytes) -> str:
+    """A stored release for a person: what it is, and its items by place."""
     release = release_from_bytes(document)
     rows: list[Row] = [
         {"place": place, "item": item} for place, item in enumerate(release.items, start=1)
     ]
-    listed = rows_in(form, ("place", "item"), rows)
-    return listed if form == "csv" else headed(_description(release)) + "\n\n" + listed
+    return headed(_description(release)) + "\n\n" + aligned(("place", "item"), rows)
 
 
 def _description(release: Release) -> list[tuple[str, str]]:

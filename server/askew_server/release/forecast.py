@@ -147,7 +147,7 @@ class Forecast:
         }
 
     def row(self) -> Row:
-        """As a table or csv has it: "none" where there is none, or none is known."""
+        """As a table has it: "none" where there is none, or none is known."""
         return {name: _cell(value) for name, value in self.named().items()}
 
 

@@ -93,9 +93,9 @@ def said(folder: Path, place: Place, seed: int = 1) -> Said:
     source = ("--events", place.events, "--as-of", "monday")
     events = ("release", *source, "-k", "6", "--max-items-per-unit", "3")
     known = (*events, "--catalog", place.catalog, "--epsilon", "1/2", "--mechanism", "peeling")
-    unknown = (*events, "--epsilon", "24", "--delta", "1/1000", "--format", "json")
-    commands = [BUDGET, (*known, "--dry-run"), ("ledger", "show", "--format", "json")]
-    commands += [(*known, "--format", "json"), unknown, ("ledger", "show", "--format", "json")]
+    unknown = (*events, "--epsilon", "24", "--delta", "1/1000", "--json")
+    commands = [BUDGET, (*known, "--dry-run"), ("ledger", "show", "--json")]
+    commands += [(*known, "--json"), unknown, ("ledger", "show", "--json")]
     made = ran(work, place.address, commands, seed)
     opened, dry, before, first, second, after = json.loads(made.stdout)
     assert [each[0] for each in (opened, before, after)] == [0, 0, 0]

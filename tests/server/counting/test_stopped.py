@@ -100,7 +100,7 @@ def test_a_release_that_is_stopped_leaves_no_copy_and_says_that_its_charge_stays
     assert (done.returncode, [*(tmp_path / "copies").iterdir()]) == (code, []), done.stderr
     assert done.stderr.splitlines()[-1].startswith("stopped; a charge that was made stays spent")
     assert "Traceback" not in done.stderr
-    shown = run(tmp_path, ["-m", "askew_server", "ledger", "show", "--format", "json"])
+    shown = run(tmp_path, ["-m", "askew_server", "ledger", "show", "--json"])
     assert [each["epsilon"] for each in json.loads(shown.stdout)["charges"]] == ["1"]
 
 

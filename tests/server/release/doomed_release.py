@@ -54,7 +54,7 @@ def release(folder: Path, key: str) -> None:
             with (folder / "shown").open("ab") as file:
                 file.write(payload + b"\n")
 
-    run(Workplace(ledger=folder / "ledger.sqlite"), Shown("json"), **asked(folder, key))
+    run(Workplace(ledger=folder / "ledger.sqlite"), Shown(as_json=True), **asked(folder, key))
 
 
 def watch(reached: Reached) -> None:

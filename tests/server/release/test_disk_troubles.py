@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
 def release(folder: Path, *before: object) -> subprocess.CompletedProcess[str]:
     start = [sys.executable, *before] if before else [sys.executable, "-m", "askew_server"]
     arguments = ["release", "--events", "log.csv", "--catalog", "films.csv", "-k", "3"]
-    arguments += ["--epsilon", "1/100", "--key", "the second", "--format", "json"]
+    arguments += ["--epsilon", "1/100", "--key", "the second", "--json"]
     return subprocess.run(
         [*map(str, start), *arguments, "--ledger", "ledger.sqlite"],
         cwd=folder,

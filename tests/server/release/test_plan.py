@@ -369,7 +369,7 @@ def test_a_row_is_all_that_an_operator_is_told_from(
     words = capsys.readouterr().out
     assert "a toy of epsilon 3 and bound None" in words
     assert "more than 7 people below" in words
-    numbers = ("--epsilon", 3, "-k", 2, "--mechanism", toy, "--format", "json")
+    numbers = ("--epsilon", 3, "-k", 2, "--mechanism", toy, "--json")
     assert run("release", "--events", "log.csv", "--catalog", "films.csv", *numbers) == 0
     shown = capsys.readouterr()
     assert json.loads(shown.out)["mechanism"] == toy

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 import pty
@@ -12,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -38,10 +37,15 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def spent(run: Run, capsys: Captured) -> str:
+def ledger_shown(run: Run, capsys: Captured) -> dict[str, Any]:
     capsys.readouterr()
-    assert run("ledger", "show", "--format", "json") == 0
-    [dataset] = json.loads(capsys.readouterr().out)["datasets"]
+    assert run("ledger", "show", "--json") == 0
+    shown: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return shown
+
+
+def spent(run: Run, capsys: Captured) -> str:
+    [dataset] = ledger_shown(run, capsys)["datasets"]
     return str(dataset["spent_epsilon"])
 
 
@@ -61,19 +65,14 @@ def test_the_plan_comes_first_and_then_the_release(
         assert part in text
 
 
-@pytest.mark.parametrize("form", ["json", "csv"])
-def test_standard_output_holds_the_release_alone_in_a_form_for_programs(
-    opened: Path, run: Run, capsys: Captured, form: str
+def test_standard_output_holds_the_release_alone_for_programs(
+    opened: Path, run: Run, capsys: Captured
 ) -> None:
-    assert run(*KNOWN, "--format", form) == 0
+    assert run(*KNOWN, "--json") == 0
     shown = capsys.readouterr()
     assert "will spend" in shown.err
-    if form == "json":
-        release = release_from_bytes(shown.out.encode().removesuffix(b"\n"))
-        assert release.items == ("film 0", "film 1", "film 2")
-    else:
-        rows = [*csv.reader(io.StringIO(shown.out))]
-        assert rows == [["place", "item"], ["1", "film 0"], ["2", "film 1"], ["3", "film 2"]]
+    release = release_from_bytes(shown.out.encode().removesuffix(b"\n"))
+    assert release.items == ("film 0", "film 1", "film 2")
 
 
 def test_a_dry_run_says_the_same_and_leaves_everything_as_it_was(
@@ -98,7 +97,7 @@ def test_a_dry_run_finds_a_column_that_is_missing(opened: Path, run: Run, capsys
 def test_an_unknown_domain_lists_what_passes_the_threshold(
     opened: Path, run: Run, capsys: Captured
 ) -> None:
-    assert run(*UNKNOWN, "--format", "json") == 0
+    assert run(*UNKNOWN, "--json") == 0
     shown = capsys.readouterr()
     release = release_from_bytes(shown.out.encode().removesuffix(b"\n"))
     assert release.items == tuple(f"film {n}" for n in range(5))
@@ -122,17 +121,9 @@ def test_events_may_be_parquet_or_tables_of_an_engine(
     }
     engine = ("--engine", "duckdb:log.duckdb") if form == "table" else ()
     columns = ("--unit-column", "who", "--item-column", "film")
-    numbers = ("--epsilon", 20, "-k", 3, "--format", "csv", "--as-of", "monday")
+    numbers = ("--epsilon", 20, "-k", 3, "--json", "--as-of", "monday")
     assert run("release", *sources[form], *engine, *columns, *numbers) == 0
-    assert capsys.readouterr().out.split() == [
-        "place,item",
-        "1,film",
-        "0",
-        "2,film",
-        "1",
-        "3,film",
-        "2",
-    ]
+    assert json.loads(capsys.readouterr().out)["items"] == ["film 0", "film 1", "film 2"]
 
 
 def test_without_a_catalog_the_tool_says_why_canonical_is_refused(
@@ -160,9 +151,9 @@ def test_a_log_of_a_release_has_a_line_for_each_step(
 
 
 def test_the_same_request_is_paid_once(opened: Path, run: Run, capsys: Captured) -> None:
-    assert run(*KNOWN, "--format", "json") == 0
+    assert run(*KNOWN, "--json") == 0
     first = capsys.readouterr().out
-    assert run(*KNOWN, "--format", "json") == 0
+    assert run(*KNOWN, "--json") == 0
     again = capsys.readouterr()
     assert again.out == first
     assert "no new charge" in again.err
@@ -211,7 +202,7 @@ def test_two_data_sets_have_to_be_told_apart(opened: Path, run: Run, capsys: Cap
         ("train", "--ratings", "log.csv", "--items", "films.csv", "--out", "m", "--epsilon", "0"),
         ("ledger", "open", "--dataset", "books", "--epsilon", "0", "--ledger", "new.sqlite"),
         NO_GRANT,
-        (*KNOWN, "--format", "xml"),
+        (*KNOWN, "--json", "yes"),
         ("releases", "show", "0"),
         ("serve-releases", "--token-key", "key"),
         ("serve-releases", "--events", "log.csv"),
@@ -283,9 +274,9 @@ def test_a_hole_in_the_log_fails_no_release_and_the_operator_alone_learns_of_it(
     """
     with (opened / "log.csv").open("ab") as file:
         file.write(hole.encode("latin-1"))
-    assert run(*asked, "--dry-run", "--format", "json") == 0
+    assert run(*asked, "--dry-run", "--json") == 0
     assert "warning" not in capsys.readouterr().err
-    assert run(*asked, "--format", "json") == 0
+    assert run(*asked, "--json") == 0
     shown = capsys.readouterr()
     assert CANARY not in shown.out + shown.err
     warnings = [line for line in shown.err.splitlines() if line.startswith("warning")]
@@ -295,7 +286,7 @@ def test_a_hole_in_the_log_fails_no_release_and_the_operator_alone_learns_of_it(
     )
     assert warnings == [wanted] * HOLES[hole]
     release_from_bytes(shown.out.encode().removesuffix(b"\n"))
-    assert run(*asked, "--format", "json") == 0
+    assert run(*asked, "--json") == 0
     again = capsys.readouterr()
     assert again.out == shown.out
     assert "warning" not in again.err
@@ -395,48 +386,36 @@ def test_without_a_ledger_nothing_is_made(folder: Path, run: Run, capsys: Captur
 def test_a_stored_release_is_shown_in_the_bytes_that_are_stored(
     opened: Path, run: Run, capsys: Captured
 ) -> None:
-    assert run(*KNOWN, "--format", "json") == 0
+    assert run(*KNOWN, "--json") == 0
     first = capsys.readouterr().out
     charge = release_from_bytes(first.encode().removesuffix(b"\n")).charge
-    assert run("releases", "show", charge, "--format", "json") == 0
+    assert run("releases", "show", charge, "--json") == 0
     assert capsys.readouterr().out == first
 
 
-@pytest.mark.parametrize("form", ["table", "json", "csv"])
-def test_releases_are_listed_in_every_form(
-    opened: Path, run: Run, capsys: Captured, form: str
+def test_releases_are_listed_for_people_and_programs(
+    opened: Path, run: Run, capsys: Captured
 ) -> None:
+    mechanisms = ["canonical", "limited-domain"]
     assert run(*KNOWN) == 0
     assert run(*UNKNOWN) == 0
     capsys.readouterr()
-    assert run("releases", "list", "--format", form) == 0
-    shown = capsys.readouterr().out
-    if form == "json":
-        assert [row["mechanism"] for row in json.loads(shown)] == ["canonical", "limited-domain"]
-    elif form == "csv":
-        assert [row["items"] for row in csv.DictReader(io.StringIO(shown))] == ["3", "5"]
-    else:
-        assert re.findall(r"canonical|limited-domain", shown) == ["canonical", "limited-domain"]
+    assert run("releases", "list") == 0
+    assert re.findall(r"canonical|limited-domain", capsys.readouterr().out) == mechanisms
+    assert run("releases", "list", "--json") == 0
+    assert [row["mechanism"] for row in json.loads(capsys.readouterr().out)] == mechanisms
 
 
-@pytest.mark.parametrize("form", ["table", "json", "csv"])
-def test_the_ledger_shows_charges_and_budgets_in_every_form(
-    opened: Path, run: Run, capsys: Captured, form: str
-) -> None:
+def test_the_ledger_shows_charges_and_budgets(opened: Path, run: Run, capsys: Captured) -> None:
     assert run(*KNOWN) == 0
     assert run(*GRANT) == 0
-    capsys.readouterr()
-    assert run("ledger", "show", "--format", form) == 0
+    content = ledger_shown(run, capsys)
+    assert [row["principal"] for row in content["budgets"]] == ["ada"]
+    assert [(row["epsilon"], row["rule"]) for row in content["charges"]] == [("20", "basic")]
+    assert run("ledger", "show") == 0
     shown = capsys.readouterr().out
-    if form == "json":
-        content = json.loads(shown)
-        assert [row["principal"] for row in content["budgets"]] == ["ada"]
-        assert [row["epsilon"] for row in content["charges"]] == ["20"]
-    elif form == "csv":
-        assert [row["rule"] for row in csv.DictReader(io.StringIO(shown))] == ["basic"]
-    else:
-        assert "spent" in shown
-        assert "ada" in shown
+    assert "spent" in shown
+    assert "ada" in shown
 
 
 def test_a_restored_backup_freezes_spending_until_the_operator_acts(
@@ -475,12 +454,6 @@ GRANT = (
     *("--questions", 10, "--epsilon-per-output", "0.1", "--delta-per-question", "1e-9"),
     *("--slack", "1e-8"),
 )
-
-
-def charges(run: Run, capsys: Captured) -> list[dict[str, str]]:
-    capsys.readouterr()
-    assert run("ledger", "show", "--format", "csv") == 0
-    return [*csv.DictReader(io.StringIO(capsys.readouterr().out))]
 
 
 # -- what a charge was for ------------------------------------------------------------------------
@@ -526,13 +499,8 @@ def test_a_charge_is_called_what_was_released_for_it(
         charge("crashed")
         book.fulfill(charge("asked", "ada"), b"an answer", 3)
         charge("asked and crashed", "ada")
-    assert [row["released"] for row in charges(run, capsys)] == [
-        "list",
-        "prior",
-        "nothing",
-        "answer",
-        "nothing",
-    ]
+    released = [row["released"] for row in ledger_shown(run, capsys)["charges"]]
+    assert released == ["list", "prior", "nothing", "answer", "nothing"]
 
 
 # -- what is left ---------------------------------------------------------------------------------
@@ -607,41 +575,6 @@ def test_the_releases_that_are_named_are_bounded(opened: Path, run: Run, capsys:
     assert "and more, see askew-server releases list" in said
 
 
-# -- formulas -------------------------------------------------------------------------------------
-
-
-HOSTILE = ["=1+1", "+1", "-1", "@a", "'a", "''", "＝1", "a=1", '=HYPERLINK("x","y")', "harmless"]  # noqa: RUF001
-
-
-def release_hostile(folder: Path, run: Run, form: str) -> None:
-    (folder / "items.parquet").unlink(missing_ok=True)
-    with duckdb.connect() as database:
-        database.execute("CREATE TABLE items AS SELECT unnest($1) AS item", [HOSTILE])
-        database.execute("COPY items TO 'items.parquet'")
-    hostile = ("--catalog", "items.parquet", "-k", len(HOSTILE), "--format", form)
-    assert run("release", "--events", "log.csv", "--epsilon", 1, *hostile) == 0
-
-
-def test_no_item_in_csv_begins_a_formula(opened: Path, run: Run, capsys: Captured) -> None:
-    """And taking one leading apostrophe off gives every item back, also one that had its own."""
-    release_hostile(opened, run, "csv")
-    rows = [*csv.DictReader(io.StringIO(capsys.readouterr().out))]
-    assert not [row for row in rows if row["item"][0] in "=+-@\t\r\n＝＋－＠"]  # noqa: RUF001
-    assert {row["item"].removeprefix("'") for row in rows} == set(HOSTILE)
-    plain = {row["item"] for row in rows} & set(HOSTILE)
-    assert plain == {"a=1", "harmless", "''"} - {"''"}
-    assert [row["place"] for row in rows] == [str(n) for n in range(1, 11)]
-
-
-def test_json_and_tables_keep_items_as_they_are(opened: Path, run: Run, capsys: Captured) -> None:
-    release_hostile(opened, run, "json")
-    shown = capsys.readouterr().out
-    assert set(release_from_bytes(shown.encode().removesuffix(b"\n")).items) == set(HOSTILE)
-    release_hostile(opened, run, "table")
-    lines = capsys.readouterr().out.splitlines()
-    assert all(any(line.endswith(f"  {item}") for line in lines) for item in HOSTILE)
-
-
 # -- engines --------------------------------------------------------------------------------------
 
 
@@ -658,7 +591,7 @@ def test_a_key_is_bound_to_the_engine_that_was_asked(
     assert run(*asked, "--key", "monday", "--engine", "duckdb:two.duckdb") == FAILED
     assert "stands for another request" in capsys.readouterr().err
     assert run(*asked, "--key", "monday", "--engine", "duckdb:one.duckdb") == 0
-    assert len(charges(run, capsys)) == 1
+    assert len(ledger_shown(run, capsys)["charges"]) == 1
 
 
 def test_an_unfreeze_says_what_happened_and_what_is_spent(
@@ -677,12 +610,7 @@ def test_an_unfreeze_says_what_happened_and_what_is_spent(
     shown = capsys.readouterr().out
     assert "the anchor is behind" in shown
     assert "films: epsilon 20, delta 0" in shown
-    assert json.loads(show(run, capsys))["frozen"] is None
-
-
-def show(run: Run, capsys: Captured) -> str:
-    assert run("ledger", "show", "--format", "json") == 0
-    return capsys.readouterr().out
+    assert ledger_shown(run, capsys)["frozen"] is None
 
 
 def released(folder: Path) -> int:
@@ -693,7 +621,7 @@ def at_a_terminal(answer: str, *arguments: object) -> tuple[int, str]:
     """The exit code, and what the terminal shows; the answer is typed beforehand."""
     mine, theirs = pty.openpty()
     os.write(mine, answer.encode())
-    command = [sys.executable, "-m", "askew_server", *map(str, arguments), "--format", "json"]
+    command = [sys.executable, "-m", "askew_server", *map(str, arguments), "--json"]
     done = subprocess.run(
         command,
         stdin=theirs,
@@ -761,19 +689,19 @@ def test_a_script_is_not_asked(opened: Path) -> None:
 # -- a dry run ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", ["table", "json", "csv"])
+@pytest.mark.parametrize("form", [(), ("--json",)], ids=["words", "json"])
 def test_a_dry_run_that_the_budget_would_refuse_is_exit_code_3(
-    opened: Path, run: Run, capsys: Captured, form: str
+    opened: Path, run: Run, capsys: Captured, form: tuple[str, ...]
 ) -> None:
     """In the words of the refusal, after the plan, and with nothing changed."""
     before = contents(opened)
-    assert run(*KNOWN, "--epsilon", 41, "--dry-run", "--format", form) == BUDGET
+    assert run(*KNOWN, "--epsilon", 41, "--dry-run", *form) == BUDGET
     shown = capsys.readouterr()
     assert "will spend  epsilon 41" in shown.out + shown.err
     assert "this would cost 41 epsilon; 0 of the data set's budget of 40 is spent" in shown.err
     assert "the budget allows it" not in shown.out + shown.err
     assert contents(opened) == before
-    if form == "json":
+    if form:
         assert json.loads(shown.out)["epsilon"] == "41"
 
 

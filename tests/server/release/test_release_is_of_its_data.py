@@ -25,7 +25,7 @@ KNOWN = ("release", "--events", "log.csv", "--catalog", "films.csv", "--epsilon"
 
 def spent(run: Run, capsys: Captured) -> str:
     capsys.readouterr()
-    assert run("ledger", "show", "--dataset", "films", "--format", "json") == 0
+    assert run("ledger", "show", "--dataset", "films", "--json") == 0
     [dataset] = json.loads(capsys.readouterr().out)["datasets"]
     return str(dataset["spent_epsilon"])
 
@@ -43,12 +43,12 @@ def test_the_same_request_of_a_log_that_has_grown_is_another_release_and_says_so
     opened: Path, run: Run, capsys: Captured
 ) -> None:
     """Planted bug: the list of before as "the same bytes, no new charge"."""
-    assert run(*KNOWN, "--format", "json") == 0
+    assert run(*KNOWN, "--json") == 0
     first = json.loads(capsys.readouterr().out)
     grow(opened / "log.csv")
     assert run(*KNOWN, "--dry-run") == 0
     assert "released before" not in capsys.readouterr().out
-    assert run(*KNOWN, "--format", "json") == 0
+    assert run(*KNOWN, "--json") == 0
     shown = capsys.readouterr()
     assert json.loads(shown.out)["charge"] != first["charge"]
     said = f"The events have changed since charge {first['charge']}, which was the same request"
@@ -75,7 +75,7 @@ def test_a_key_of_a_log_that_has_changed_is_refused_with_the_way_to_its_release(
     opened: Path, run: Run, capsys: Captured
 ) -> None:
     """And it keeps nothing: the log as it was gets the bytes again."""
-    assert run(*KNOWN, "--key", "monday", "--format", "json") == 0
+    assert run(*KNOWN, "--key", "monday", "--json") == 0
     first = capsys.readouterr().out
     whole = (opened / "log.csv").read_bytes()
     grow(opened / "log.csv")
@@ -84,10 +84,10 @@ def test_a_key_of_a_log_that_has_changed_is_refused_with_the_way_to_its_release(
     charge = json.loads(first)["charge"]
     assert f"the key 'monday' stands for charge {charge}, and the events have changed" in refused
     assert f"releases show {charge} gives it again" in refused
-    assert run("releases", "show", charge, "--format", "json") == 0
+    assert run("releases", "show", charge, "--json") == 0
     assert capsys.readouterr().out == first
     (opened / "log.csv").write_bytes(whole)
-    assert run(*KNOWN, "--key", "monday", "--format", "json") == 0
+    assert run(*KNOWN, "--key", "monday", "--json") == 0
     assert capsys.readouterr().out == first
     assert spent(run, capsys) == "10"
 
