@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from askew.catalog.attributes import Flags, Numbers, Titles, Words
 from askew.catalog.item import Attribute, AttributeKind
+from askew.protocol.collection import Collection, collection_of
 from askew.protocol.metric_card import MetricRuleKind
 from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import Area, MapSpace, MetricSpace
 from askew_server.collections.artifact import Keys
-from askew_server.collections.columns import Flags, Numbers, Titles, Words
-from askew_server.collections.model import Collection, MetricModel, Towns, collection_of, model_of
+from askew_server.collections.model import MetricModel, Towns, model_of
 
 GERMANY = MapSpace(Area(47.0, 5.0, 55.0, 16.0))
 DAY = AxisSpace((Axis("hour", "h", 0.0, 24.0, 1.0),))

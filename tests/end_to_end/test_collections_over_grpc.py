@@ -14,6 +14,7 @@ import pytest
 from small_collections import DAY, cafes, keys_of, posts, small_map
 from small_world import made_card, made_catalog, made_space
 
+from askew.catalog.attributes import Column, Flags, Numbers
 from askew.catalog.catalog_file import FIRST, Part
 from askew.dp.privacy import ANY_SPACE
 from askew.errors import NotFound, OtherKind, StaleSpace
@@ -27,7 +28,6 @@ from askew.wire.queries import query_to_bytes
 from askew_client.transport.grpc import GrpcTransport
 from askew_server.collections import artifact
 from askew_server.collections.artifact import live_path, write_live
-from askew_server.collections.columns import Column, Flags, Numbers
 from askew_server.collections.model import MetricModel, model_of
 from askew_server.retrieval.served import LiveValues, snapshot_of
 from askew_server.retrieval.snapshot import Retriever, Snapshot, SnapshotHolder

@@ -29,14 +29,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from askew.catalog.attributes import Column, Titles, column_of, kinds_of, named
 from askew.catalog.item import Attribute
 from askew.errors import ArtifactError, AskewError, OutOfRange
+from askew.protocol.collection import Collection
 from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule, MetricRuleKind
 from askew.spaces.map import MetricSpace
-from askew_server.collections.columns import Column, Titles, column_of, kinds_of, named
 from askew_server.collections.model import (
     MOST_PEOPLE,
-    Collection,
     MetricModel,
     SpaceFields,
     Towns,

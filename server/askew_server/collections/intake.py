@@ -17,8 +17,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import compute
 
+from askew.catalog.attributes import (
+    COLUMN_OF,
+)
 from askew.catalog.item import MAX_ATTRIBUTES, Attribute, AttributeKind
 from askew.errors import ArtifactError, DataError, ParameterError
+from askew.protocol.collection import Collection, collection_of
 from askew.spaces.map import MetricSpace
 from askew_server.collections import artifact
 from askew_server.collections.artifact import (
@@ -29,18 +33,7 @@ from askew_server.collections.artifact import (
     read_live,
     write_live,
 )
-from askew_server.collections.columns import (
-    COLUMN_OF,
-)
-from askew_server.collections.model import (
-    Collection,
-    Towns,
-    collection_of,
-    column_names,
-    inside,
-    swapped,
-    words_of,
-)
+from askew_server.collections.model import Towns, column_names, inside, swapped, words_of
 from askew_server.collections.roles import (
     AttributeColumn,
     FileColumn,

@@ -1,152 +1,27 @@
 """A metric model: a card, its collections, and where people are expected to be.
 
-A collection says where its items are, what they are called, and what is known of them. Of the
-server's storage, this is the one module that tells maps from axes.
+Of the server's storage, this is the one module that tells maps from axes.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
-from itertools import repeat
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from askew.catalog.item import MAX_WORDS, Attribute, AttributeKind, Listing
-from askew.errors import DataError, DimensionMismatch, OutOfRange, ParameterError
-from askew.limits import MAX_NAME, VERSION_BYTES
-from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule, MetricRuleKind
+from askew.catalog.attributes import Column
+from askew.errors import DataError, OutOfRange, ParameterError
+from askew.protocol.collection import Collection
+from askew.protocol.metric_card import MetricCard, MetricRule, MetricRuleKind
 from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import Area, MapSpace, MetricSpace
-from askew_server.collections.columns import UNKNOWN, Column, Titles, Words, is_of_kind, named
 from askew_server.taste.model.directory import Strict
-
-
-@dataclass(frozen=True, eq=False)
-class Collection:
-    """An item's id is its row. coordinates: (n, d) float64, degrees of latitude and longitude on a
-    map, else one value an axis. columns: one an attribute of the card, in their order.
-    """
-
-    card: CollectionCard
-    coordinates: NDArray[np.float64] = field(repr=False)
-    titles: Titles = field(repr=False)
-    columns: tuple[Column, ...] = field(repr=False)
-
-    def __post_init__(self) -> None:
-        for part in (self.coordinates, self.titles, *self.columns):
-            if len(part) != self.card.n_items:
-                raise DimensionMismatch(len(part), self.card.n_items)
-        if len(self.columns) != len(self.card.attributes):
-            raise DimensionMismatch(len(self.columns), len(self.card.attributes))
-        for attribute, column in zip(self.card.attributes, self.columns, strict=True):
-            if not is_of_kind(column, attribute.kind):
-                raise OutOfRange(f"the column {attribute.name}", f"a {attribute.kind}'s")
-
-    def __len__(self) -> int:
-        return self.card.n_items
-
-    def listings(self, items: Iterable[int]) -> tuple[Listing, ...]:
-        """The items of these ids, whole, in the given order."""
-        rows = np.fromiter(items, np.int64)
-        coordinates = map(tuple, self.coordinates[rows].tolist())
-        columns = [column.take(rows) for column in self.columns]
-        values = zip(*columns, strict=True) if columns else repeat((), len(rows))
-        return tuple(map(Listing, rows.tolist(), self.titles.take(rows), coordinates, values))
-
-    def check(self) -> None:
-        """Raises OutOfRange for a title or a value that no reply could carry, and for a version
-        that is not its content's. O(n); whoever made the columns of checked values does without.
-        """
-        self.titles.check("the titles")
-        for attribute, column in zip(self.card.attributes, self.columns, strict=True):
-            column.check(f"the column {attribute.name}")
-        attributes = self.card.attributes
-        if self.card.version != version_of(attributes, self.coordinates, self.titles, self.columns):
-            raise OutOfRange("the version of a collection", "its content's")
-
-    def with_live(self, columns: Mapping[str, Column]) -> Collection:
-        """The same items with other live values; nothing else is copied.
-
-        Raises ParameterError for a name that is no live attribute.
-        """
-        live = {each.name for each in self.card.attributes if each.live}
-        if unknown := sorted(columns.keys() - live):
-            raise ParameterError("live", unknown[0], f"one of {', '.join(sorted(live)) or 'none'}")
-        names = [each.name for each in self.card.attributes]
-        pairs = zip(names, self.columns, strict=True)
-        return replace(self, columns=tuple([columns.get(name, old) for name, old in pairs]))
-
-
-def collection_of(  # noqa: PLR0913 - what a collection is made of
-    name: str,
-    attributes: tuple[Attribute, ...],
-    coordinates: NDArray[np.float64],
-    titles: Titles,
-    columns: tuple[Column, ...],
-    *,
-    source: str,
-    simulated: bool,
-) -> Collection:
-    """A collection of these items, with the version of what they are."""
-    version = version_of(attributes, coordinates, titles, columns)
-    card = CollectionCard(
-        name, version, len(titles), source, simulated, with_words(attributes, columns)
-    )
-    return Collection(card, coordinates, titles, columns)
-
-
-def with_words(attributes: Iterable[Attribute], columns: Iterable[Column]) -> tuple[Attribute, ...]:
-    """The attributes, each category with what it may be: few words, which devices list."""
-    return tuple(
-        replace(attribute, words=_words_of(attribute, column))
-        for attribute, column in zip(attributes, columns, strict=True)
-    )
-
-
-def _words_of(attribute: Attribute, column: Column) -> tuple[str, ...]:
-    if attribute.kind is not AttributeKind.CATEGORY or attribute.live:
-        return ()
-    if not isinstance(column, Words):
-        return ()
-    used = [code for code in np.unique(column.codes).tolist() if code != UNKNOWN]
-    words = sorted({column.vocabulary[code] for code in used[: MAX_WORDS + 1]})
-    return (
-        tuple(words)
-        if len(words) <= MAX_WORDS and max(map(len, words), default=0) <= MAX_NAME
-        else ()
-    )
-
-
-def version_of(
-    attributes: tuple[Attribute, ...],
-    coordinates: NDArray[np.float64],
-    titles: Titles,
-    columns: tuple[Column, ...],
-) -> str:
-    """32 hexadecimal digits: a digest of titles, positions and whatever is not live."""
-    fixed = [each for each in zip(attributes, columns, strict=True) if not each[0].live]
-    arrays: dict[str, NDArray[Any]] = {
-        "coordinates": coordinates,
-        "titles": titles.blob,
-        "ends": titles.ends,
-    }
-    for at, (_, column) in enumerate(fixed):
-        arrays.update(named(str(at), column.arrays))
-    said = [[a.name, a.kind, a.unit] for a, _ in fixed]
-    shapes = {name: array.shape for name, array in arrays.items()}
-    digest = hashlib.sha256(json.dumps(["collection", said, shapes]).encode())
-    for array in arrays.values():
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()[: 2 * VERSION_BYTES]
-
 
 LATITUDE = ("latitude", "lat")
 LONGITUDE = ("longitude", "lon", "lng")

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from askew.catalog.attributes import UNKNOWN, Column, Flags, Numbers, Titles, Words
 from askew.catalog.item import MAX_HOURS, AttributeKind
 from askew.errors import DataError
 from askew.limits import FEW_MARKS, MAX_TEXT, has_few_marks
-from askew_server.collections.columns import UNKNOWN, Column, Flags, Numbers, Titles, Words
 from askew_server.collections.model import MOST_PEOPLE
 from askew_server.ratings import fields
 from askew_server.ratings.fields import BadField

@@ -30,12 +30,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from askew.catalog.attributes import UNKNOWN, Column, Flags, Numbers, Titles, Words
 from askew.catalog.item import Attribute, AttributeKind
 from askew.errors import ParameterError
+from askew.protocol.collection import Collection, with_words
 from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule, MetricRuleKind
 from askew.spaces.map import KM_OF_LATITUDE, KM_OF_LONGITUDE, MapSpace, Region
-from askew_server.collections.columns import UNKNOWN, Column, Flags, Numbers, Titles, Words
-from askew_server.collections.model import Collection, MetricModel, Towns, with_words
+from askew_server.collections.model import MetricModel, Towns
 
 
 @dataclass(frozen=True)

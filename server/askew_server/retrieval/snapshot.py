@@ -16,6 +16,7 @@ from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import FIRST, answered, is_catalog_date, last_day
 from askew.errors import ParameterError, StaleSpace
 from askew.noise.lattice import LatticeLaplace
+from askew.protocol.collection import Collection
 from askew.protocol.metric_card import PlaceSlate
 from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
@@ -23,7 +24,6 @@ from askew.protocol.signal import Mechanism, Query
 from askew.retrieval import OffsetRule, RetrievalRule, SharedSlate, rule_of
 from askew.retrieval.buckets import BucketRule
 from askew.retrieval.posterior import PosteriorRule
-from askew_server.collections.model import Collection
 from askew_server.taste.model.answer_tables import AnswerTable
 from askew_server.taste.model.mondays import today
 from askew_server.taste.model.payloads import Payloads

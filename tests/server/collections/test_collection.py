@@ -11,11 +11,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from askew.catalog.attributes import UNKNOWN, Flags, Numbers, Titles, Words, decimals
 from askew.catalog.item import Attribute, AttributeKind, Listing
 from askew.errors import DimensionMismatch, ParameterError
+from askew.protocol.collection import Collection, with_words
 from askew.protocol.metric_card import CollectionCard
-from askew_server.collections.columns import UNKNOWN, Flags, Numbers, Titles, Words, decimals
-from askew_server.collections.model import Collection, with_words
 
 ATTRIBUTES = (
     Attribute("kind", AttributeKind.CATEGORY),

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from small_collections import DAY, GERMANY
 
+from askew.catalog.attributes import Words
 from askew.catalog.item import AttributeKind
 from askew.errors import DataError, OutOfRange, ParameterError
 from askew.spaces.map import MapSpace, MetricSpace, Region
-from askew_server.collections.columns import Words
 from askew_server.collections.intake import (
     AttributeOption,
     CollectionFile,

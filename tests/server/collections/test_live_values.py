@@ -12,12 +12,12 @@ from safetensors.numpy import load as decode
 from safetensors.numpy import save as encode
 from small_collections import cafes, small_map
 
+from askew.catalog.attributes import Flags, Numbers
 from askew.errors import ArtifactError, DataError
+from askew.protocol.collection import Collection
 from askew_server.collections import artifact
 from askew_server.collections.artifact import live_path, read_live, write_live
-from askew_server.collections.columns import Flags, Numbers
 from askew_server.collections.intake import update_live
-from askew_server.collections.model import Collection
 from askew_server.collections.roles import KeyColumn
 from askew_server.retrieval.served import LiveValues
 from askew_server.taste.model import directory as folder

@@ -13,10 +13,11 @@ from askew.catalog.item import AttributeKind
 from askew.dp.privacy import ANY_SPACE
 from askew.errors import ParameterError
 from askew.noise.randomness import ReplayBits
+from askew.protocol.collection import Collection
 from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MapNoise, Position
 from askew_client.settings.regions import region_of
-from askew_server.collections.model import Collection, MetricModel, Towns
+from askew_server.collections.model import MetricModel, Towns
 from askew_server.demo.places import (
     GERMANY,
     KINDS,

@@ -16,13 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from askew.catalog.attributes import Words
 from askew.catalog.item import AttributeKind
 from askew.errors import ParameterError
 from askew.placement.problem import Disutility
+from askew.protocol.collection import Collection
 from askew.protocol.metric_card import MetricRuleKind, PlaceSlate
 from askew.protocol.signal import Query
-from askew_server.collections.columns import Words
-from askew_server.collections.model import Collection, MetricModel
+from askew_server.collections.model import MetricModel
 from askew_server.retrieval.near.density import ByDensity, ByNoise, Density
 from askew_server.retrieval.near.index import MetricIndex, frame_of
 from askew_server.retrieval.near.rules import (

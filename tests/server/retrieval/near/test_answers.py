@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 from near_world import INLAND, great_circle, places, signal_at
 
+from askew.catalog.attributes import Numbers, Titles, Words
 from askew.catalog.item import Attribute, AttributeKind
 from askew.errors import ParameterError
+from askew.protocol.collection import Collection
 from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule
 from askew.protocol.metric_card import MetricRuleKind as Kind
 from askew.protocol.signal import Query
 from askew.spaces.map import MapNoise, MapSpace
-from askew_server.collections.columns import Numbers, Titles, Words
-from askew_server.collections.model import Collection, MetricModel, Towns
+from askew_server.collections.model import MetricModel, Towns
 from askew_server.retrieval.near.answers import MetricAnswers
 
 KIND = Attribute("kind", AttributeKind.CATEGORY)
