@@ -30,7 +30,6 @@ from askew.wire.queries import query_from_bytes, query_to_bytes
 from askew.wire.tastes import slate_from_bytes, slate_to_bytes
 from askew_client.cli import main as cli
 from askew_client.settings.settings import ClientSettings
-from askew_client.signals.records import Remembered
 from askew_client.taste.exchange import Exchange
 from askew_client.views.quote import Price
 from askew_server.retrieval.snapshot import Retriever
@@ -104,18 +103,20 @@ class Memory:
         handle: str = "",
         second_space: bool = False,
         check: Callable[[Price], None] | None = None,
-    ) -> Remembered:
+    ) -> tuple[Signal, Price]:
         """What the real store does, without a file."""
         self.calls.append((space_version, month, charge))
-        fresh = (space_version, month) not in self.signals
-        if fresh:
+        stored, spent = self.signals.get((space_version, month)), self.spent
+        if stored is None:
             if self.spent + charge.epsilon > self.cap:
                 raise BudgetExceeded(charge.epsilon, self.spent, self.cap)
             if not second_space and any(each == month for _, each in self.signals):
                 raise SecondSpace(month)
             self.signals[space_version, month] = draw()
             self.charges.append(charge)
-        return Remembered(self.signals[space_version, month], fresh, self.spent)
+        by = None if stored is None else stored.mechanism
+        price = Price(month, by, charge, False, spent, spent, self.cap, None, None)
+        return self.signals[space_version, month], price
 
     @property
     def spent(self) -> Fraction:
@@ -136,7 +137,7 @@ class UntouchableMemory:
         handle: str = "",
         second_space: bool = False,
         check: Callable[[Price], None] | None = None,
-    ) -> Remembered:
+    ) -> tuple[Signal, Price]:
         """Never to be called."""
         pytest.fail("the memory was touched")
 

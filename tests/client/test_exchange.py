@@ -28,9 +28,10 @@ from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
 from askew.wire.tastes import slate_from_bytes, slate_to_bytes
 from askew_client.settings.settings import Caps, ClientSettings
-from askew_client.signals.records import Remembered
+from askew_client.signals.account import price_of
 from askew_client.signals.store import SignalStore
 from askew_client.taste.exchange import Exchange
+from askew_client.views.quote import Price
 
 if TYPE_CHECKING:
     from client.conftest import Memory, Pair, SilentBits, UntouchableMemory
@@ -182,8 +183,10 @@ def test_a_stored_signal_that_does_not_fit_its_space_is_not_sent(
     flat = Signal(exchange.card.space.version, LatticeLaplace(12, 1024), (5,))
 
     class Damaged:
-        def remember(self, *_: object, **__: object) -> Remembered:
-            return Remembered(flat, fresh=False, spent=Fraction(8))
+        def remember(self, *_: object, **__: object) -> tuple[Signal, Price]:
+            eight = SignalCharge(Fraction(8))
+            price = price_of([], "", MONTH, eight, Caps(Fraction(8)), flat)
+            return flat, price
 
     with pytest.raises(LedgerError, match="does not fit its space"):
         exchange.ask(MONTH, Damaged(), silent_bits)
@@ -227,7 +230,7 @@ def test_no_ratings_are_asked_about_and_charged_like_any_other(
 ) -> None:
     """Planted bug: silence, or a lower price, for who rated nothing."""
     question = pair.exchange({}).ask(MONTH, memory, replay("first"))
-    assert question.remembered.fresh
+    assert question.price.fresh
     assert memory.charges == [SignalCharge(Fraction(8), Fraction(2))]
     assert question.query.signal.values == question.query.signal.lattice.perturb(
         pair.exchange({9: 1.0}).profile.point, replay("first")

@@ -63,7 +63,7 @@ def budget(
         store.unfreeze(month_of(today))
     found, mode = budget_of(store, today, _places(where.profile)), config.settings.mode
     if as_json:
-        options.print_json({**_as_json(found), "mode": mode})
+        options.print_json({**_as_json(found, month_of(today)), "mode": mode})
     else:
         _print(found)
         click.echo(
@@ -84,41 +84,42 @@ def _places(profile: Path) -> Mapping[str, NamedPlace]:
 
 
 def _print(found: Budget) -> None:
-    for line in found.lines:
-        where = f"  on space {line.entry.space_version[:8]}" if line.entry.space_version else ""
-        click.echo(f"{line.entry.month}{where}  {line.words}")
+    for entry, words in found.lines:
+        where = f"  on space {entry.space_version[:8]}" if entry.space_version else ""
+        click.echo(f"{entry.month}{where}  {words}")
     if found.lines:
         click.echo()
     for words in found.words:
         click.echo(words)
     click.echo(f"The next month begins on {found.next_month}.")
-    if found.frozen:
-        click.echo(f"SPENDING IS FROZEN: {found.frozen}. See `askew budget --help`.")
+    if found.account.frozen:
+        click.echo(f"SPENDING IS FROZEN: {found.account.frozen}. See `askew budget --help`.")
 
 
-def _as_json(found: Budget) -> dict[str, object]:
+def _as_json(found: Budget, month: str) -> dict[str, object]:
+    account = found.account
     return {
-        "spent": float(found.spent),
-        "lifetime_cap": float(found.cap),
+        "spent": float(account.spent),
+        "lifetime_cap": float(account.caps.lifetime),
         "next_month": found.next_month.isoformat(),
-        "frozen": found.frozen,
+        "frozen": account.frozen,
         "places": {
-            "spent_per_km": float(found.places.spent),
-            "lifetime_cap_per_km": float(found.places.cap),
-            "this_month_per_km": float(found.places.this_month),
-            "monthly_cap_per_km": float(found.places.monthly_cap),
+            "spent_per_km": float(account.spent_per_km),
+            "lifetime_cap_per_km": float(account.caps.places_lifetime),
+            "this_month_per_km": float(account.spent_per_km_in(month)),
+            "monthly_cap_per_km": float(account.caps.places_monthly),
         },
         "entries": [
             {
-                "month": line.entry.month,
-                "space_version": line.entry.space_version,
-                "kind": line.entry.kind,
-                "epsilon_per_distance": line.entry.epsilon_per_distance
-                and float(line.entry.epsilon_per_distance),
-                "epsilon_between_any_two": float(line.entry.epsilon),
-                "epsilon_per_km": float(line.entry.epsilon_per_km),
+                "month": entry.month,
+                "space_version": entry.space_version,
+                "kind": entry.kind,
+                "epsilon_per_distance": entry.epsilon_per_distance
+                and float(entry.epsilon_per_distance),
+                "epsilon_between_any_two": float(entry.epsilon),
+                "epsilon_per_km": float(entry.epsilon_per_km),
             }
-            for line in found.lines
+            for entry in account.entries
         ],
         "words": list(found.words),
     }

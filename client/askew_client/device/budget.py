@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from askew_client.profile.named_place import NamedPlace
 from askew_client.settings.settings import month_of
-from askew_client.signals.account import Account
+from askew_client.signals.account import Account, day_after
 from askew_client.signals.chain import Entry
-from askew_client.signals.months import day_after
 from askew_client.views.quote import ModeView, at_most, times
 
 if TYPE_CHECKING:
@@ -24,38 +23,15 @@ NO_PLACES: Final[Mapping[str, NamedPlace]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
-class LedgerLine:
-    """One line of the ledger, and what it means."""
-
-    entry: Entry
-    words: str
-
-
-@dataclass(frozen=True)
-class PlaceBudget:
-    """The account of places, as epsilon per straight-line kilometer: in all, and what this month's
-    positions cost.
-    """
-
-    spent: Fraction
-    cap: Fraction
-    this_month: Fraction
-    monthly_cap: Fraction
-
-
-@dataclass(frozen=True)
 class Budget:
-    """The ledger as a person reads it, in its two accounts. frozen says why nothing is spent, or is
-    None. mode: how a question would be answered now, once there is a connection.
+    """The ledger as a person reads it. lines: each entry, and what it means. mode: how a question
+    would be answered now, once there is a connection.
     """
 
-    spent: Fraction
-    cap: Fraction
+    account: Account
     next_month: datetime.date
-    lines: tuple[LedgerLine, ...]
+    lines: tuple[tuple[Entry, str], ...]
     words: tuple[str, ...]
-    places: PlaceBudget
-    frozen: str | None = None
     mode: ModeView | None = None
 
 
@@ -66,22 +42,14 @@ def budget_of(
     account = store.account()
     names = {place.handle: name for name, place in places.items()}
     return Budget(
-        spent=account.spent,
-        cap=account.caps.lifetime,
+        account,
         next_month=day_after(month_of(today)),
-        lines=tuple(_line(entry, names) for entry in account.entries),
+        lines=tuple((entry, _meaning(entry, names)) for entry in account.entries),
         words=(*_words(account), *_words_of_places(account)),
-        places=PlaceBudget(
-            spent=account.spent_per_km,
-            cap=account.caps.places_lifetime,
-            this_month=account.spent_per_km_in(month_of(today)),
-            monthly_cap=account.caps.places_monthly,
-        ),
-        frozen=account.frozen,
     )
 
 
-def _line(entry: Entry, names: Mapping[str, str]) -> LedgerLine:
+def _meaning(entry: Entry, names: Mapping[str, str]) -> str:
     epsilon_per_distance, far = entry.epsilon_per_distance, float(entry.epsilon)
     if entry.kind == "unfreeze":
         words = (
@@ -104,8 +72,8 @@ def _line(entry: Entry, names: Mapping[str, str]) -> LedgerLine:
             f"diameter: at most {at_most(far)} between any two people"
         )
     if entry.handle:
-        words = f"{names.get(entry.handle, 'a place without a name now')}: {words}"
-    return LedgerLine(entry, words)
+        return f"{names.get(entry.handle, 'a place without a name now')}: {words}"
+    return words
 
 
 def _words(account: Account) -> Iterator[str]:

@@ -16,7 +16,7 @@ from askew.protocol.model_card import ModelCard
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.paths import DeviceFiles
 from askew_client.settings.settings import LEVELS, ClientSettings, month_of
-from askew_client.signals.months import months_between
+from askew_client.signals.account import months_between
 from askew_client.signals.store import MAX_JUMP, SignalStore
 from askew_client.taste.choice import CachedItems, choose, mechanism_for
 from askew_client.taste.words import in_words

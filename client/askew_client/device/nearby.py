@@ -281,7 +281,7 @@ class NearService:
         document: ProfileDocument,
         preferences: Preferences,
     ) -> NearAnswer:
-        source, remembered = prepared.source, prepared.question.remembered
+        source, question = prepared.source, prepared.question
         if not all(source.holds(each.coordinates) for each in slate.listings):
             raise Malformed("the answer has an item outside the server's own space")
         asked = prepared.card.collection(source.collection)
@@ -301,13 +301,13 @@ class NearService:
             k=source.k,
             results=tuple(_result(n, each, slate, names) for n, each in enumerate(order, 1)),
             none_passes=not any(each.passes for each in order),
-            sent=source.sent(remembered.signal),
+            sent=source.sent(question.query.signal),
             true=source.true,
             cost=source.cost(
-                remembered.signal.mechanism,
-                remembered.spent,
-                remembered.cap,
-                fresh=remembered.fresh,
+                question.query.signal.mechanism,
+                question.price.spent_after,
+                question.price.lifetime_cap,
+                fresh=question.price.fresh,
             ),
             axes=source.axes,
             unit=source.unit,

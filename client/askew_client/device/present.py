@@ -23,7 +23,7 @@ from askew.protocol.ranking import Ranking, Slate
 from askew.protocol.signal import TasteMechanism
 from askew.spaces.vectors import RatingScale
 from askew_client.profile.document import Liking
-from askew_client.signals.records import Remembered
+from askew_client.signals.asking import Question
 from askew_client.taste.choice import Taken
 from askew_client.taste.exchange import Exchange
 from askew_client.taste.words import in_words
@@ -122,24 +122,25 @@ def payloads_of(places: Sequence[int], slate: Slate) -> dict[int, bytes | None]:
     return dict(zip(places, payloads, strict=True))
 
 
-def departure_of(exchange: Exchange, remembered: Remembered, month: str) -> Departure:
+def departure_of(exchange: Exchange, question: Question, month: str) -> Departure:
     """What leaves, beside what is true."""
-    signal = remembered.signal
+    signal = question.query.signal
     is_point = isinstance(signal.of_tastes, LatticeLaplace)
     return Departure(
         values=signal.values,
         mechanism=_mechanism_in_words(signal.of_tastes),
         month=month,
-        fresh=remembered.fresh,
+        fresh=question.price.fresh,
         point=tuple(signal.point().tolist()) if is_point else None,
         true_point=tuple(exchange.profile.point.tolist()),
     )
 
 
-def cost_after(asked: Exchange, remembered: Remembered) -> Cost:
+def cost_after(asked: Exchange, question: Question) -> Cost:
     """What a question cost, beside what its settings would draw now."""
-    loss = remembered.signal.of_tastes.privacy_loss(asked.card.space.encoder.reach())
-    return _cost(loss, asked.loss, remembered.spent, remembered.cap, fresh=remembered.fresh)
+    loss = question.query.signal.of_tastes.privacy_loss(asked.card.space.encoder.reach())
+    price = question.price
+    return _cost(loss, asked.loss, price.spent_after, price.lifetime_cap, fresh=price.fresh)
 
 
 def loss_of(card: ModelCard, terms: Terms) -> SignalLoss:

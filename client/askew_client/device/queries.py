@@ -188,12 +188,8 @@ class QueryService:
 
         Where payloads came, what has none cannot be read, so the ranking is of what came alone.
         """
-        exchange, model, remembered = (
-            prepared.exchange,
-            prepared.model,
-            prepared.question.remembered,
-        )
-        slate = self._network.decoded(reply, prepared.question.query, exchange.card)
+        exchange, model, question = prepared.exchange, prepared.model, prepared.question
+        slate = self._network.decoded(reply, question.query, exchange.card)
         exchange.check_slate(slate)
         document = self._meet(model, slate)
         whole = self._connected.with_received(model, document.received)
@@ -206,8 +202,8 @@ class QueryService:
             exchange.rank_only(places) if slate.payloads else exchange.rank_all(self._settings.k),
             mode=in_words(prepared.taken, model.card),
             came=present.payloads_of(places, slate),
-            departure=present.departure_of(exchange, remembered, prepared.month),
-            cost=present.cost_after(prepared.exchange, remembered),
+            departure=present.departure_of(exchange, question, prepared.month),
+            cost=present.cost_after(prepared.exchange, question),
         )
         return self._kept(answer)
 

@@ -33,7 +33,7 @@ from askew_client.profile.document import ProfileDocument
 from askew_client.profile.named_place import NamedPlace, Spot, check_name, new_handle
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import LEVELS, ClientSettings, month_of
-from askew_client.signals.months import check_month
+from askew_client.signals.account import check_month
 from askew_client.signals.records import decode_signal, encode_signal
 from askew_client.signals.store import SignalStore
 from askew_client.views.answers import PlaceView

@@ -1,11 +1,14 @@
 """What the ledger says in all, in its two accounts, and what a fresh signal may still cost.
 
 Plain epsilon, between any two people, for tastes and axes; epsilon per straight-line kilometer for
-places. The two never mix: a place claims no plain epsilon. Without I/O.
+places. The two never mix: a place claims no plain epsilon. One signal serves a calendar month,
+written "2026-11". Without I/O.
 """
 
 from __future__ import annotations
 
+import datetime
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,10 +16,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from askew.dp.privacy import ANY_SPACE, SignalCharge
-from askew.errors import BudgetExceeded
+from askew.errors import BudgetExceeded, ParameterError
 from askew_client.settings.settings import Caps
 from askew_client.signals.chain import Entry
-from askew_client.signals.months import day_after
 from askew_client.views.quote import Price
 
 if TYPE_CHECKING:
@@ -38,10 +40,6 @@ class Account:
     caps: Caps
     frozen: str | None
     spent_per_km: Fraction = _NOTHING
-
-    def spent_in(self, month: str) -> Fraction:
-        """What the signals of one month cost, in plain epsilon."""
-        return sum((c.epsilon for c in self.entries if is_signal_of(c, month)), _NOTHING)
 
     def spent_per_km_in(self, month: str) -> Fraction:
         """What the places that were drawn in one month cost, per straight-line kilometer."""
@@ -94,3 +92,25 @@ def check_caps(price: Price) -> None:
     if monthly is not None and price.spent_this_month + cost > monthly:
         spent, whose = price.spent_this_month, f"monthly cap{of}"
         raise check(cost, spent, monthly, whose=whose, next_month=following, renewed=True)
+
+
+def check_month(month: str) -> None:
+    """Raises ParameterError for anything but a month such as "2026-11"."""
+    if not re.fullmatch("(19|2[0-9])[0-9]{2}-(0[1-9]|1[0-2])", month):
+        raise ParameterError("month", month, 'a month, such as "2026-11"')
+
+
+def months_between(earlier: str, later: str) -> int:
+    """How many months `later` is after `earlier`; negative when it is before."""
+    return _months(later) - _months(earlier)
+
+
+def day_after(month: str) -> datetime.date:
+    """The first day of the next month."""
+    year, number = divmod(_months(month) + 1, 12)
+    return datetime.date(year, number + 1, 1)
+
+
+def _months(month: str) -> int:
+    year, number = month.split("-")
+    return 12 * int(year) + int(number) - 1

@@ -13,7 +13,6 @@ from askew.dp.privacy import SignalCharge
 from askew.errors import LedgerError, WireError
 from askew.noise.randomness import RandomBits
 from askew.protocol.signal import Query, Signal
-from askew_client.signals.records import Remembered
 from askew_client.views.quote import Price
 
 
@@ -30,7 +29,7 @@ class SignalMemory(Protocol):
         handle: str = "",
         second_space: bool = False,
         check: Callable[[Price], None] | None = None,
-    ) -> Remembered:
+    ) -> tuple[Signal, Price]:
         """The stored signal of (space version, handle, month), or a fresh one, charged and stored
         first; a place's signal, which is of no space, is of every month.
 
@@ -72,10 +71,10 @@ class SignalSource(Protocol):
 
 @dataclass(frozen=True)
 class Question:
-    """What is sent, whether its signal was drawn for it, and what the device has spent by then."""
+    """What is sent, and what the ledger said of its signal: whether it was drawn for it."""
 
     query: Query
-    remembered: Remembered
+    price: Price
 
 
 def ask(  # noqa: PLR0913  # who asks, when, and on which terms
@@ -94,7 +93,7 @@ def ask(  # noqa: PLR0913  # who asks, when, and on which terms
     second_space: the person's yes to a fresh signal for a second space within the month. check: of
     what the ledger says as it is charged; it raises where the person was shown something else.
     """
-    remembered = memory.remember(
+    signal, price = memory.remember(
         source.space_version,
         month,
         source.charge,
@@ -104,7 +103,7 @@ def ask(  # noqa: PLR0913  # who asks, when, and on which terms
         check=check,
     )
     try:
-        source.check(remembered.signal)
+        source.check(signal)
     except WireError:
         raise LedgerError("the stored signal does not fit its space; it is not sent") from None
-    return Question(Query(remembered.signal, source.k, source.collection), remembered)
+    return Question(Query(signal, source.k, source.collection), price)

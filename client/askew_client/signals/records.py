@@ -18,7 +18,6 @@ from __future__ import annotations
 import sqlite3
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -29,22 +28,10 @@ from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import ODDS_BITS, RandomizedResponse
 from askew.protocol.signal import Mechanism, Signal
 from askew.spaces.map import MapNoise
+from askew_client.signals.account import check_month
 from askew_client.signals.chain import Entry, Head, heads, rational_of
-from askew_client.signals.months import check_month
 
 _LATTICE, _RESPONSE, _MAP = struct.Struct("<BII"), struct.Struct("<BIQ"), struct.Struct("<BIII")
-
-
-@dataclass(frozen=True)
-class Remembered:
-    """A stored signal, whether it was drawn and charged just now, and what was spent by then of
-    which lifetime cap.
-    """
-
-    signal: Signal
-    fresh: bool
-    spent: Fraction
-    cap: Fraction = Fraction(0)
 
 
 def encode_signal(signal: Signal) -> bytes:

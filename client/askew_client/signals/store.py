@@ -21,7 +21,7 @@ from askew.errors import LedgerError, LedgerFrozen, ParameterError, PlaceError, 
 from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Signal
 from askew_client.settings.settings import Caps
-from askew_client.signals.account import Account, check_caps, price_of
+from askew_client.signals.account import Account, check_caps, check_month, months_between, price_of
 from askew_client.signals.chain import (
     Anchor,
     Anchored,
@@ -33,11 +33,9 @@ from askew_client.signals.chain import (
     standing,
     trusted,
 )
-from askew_client.signals.months import check_month, months_between
 from askew_client.signals.records import (
     SCHEMA,
     VERSION,
-    Remembered,
     append_entry,
     clock,
     decode_signal,
@@ -167,10 +165,11 @@ class SignalStore:
         handle: str = "",
         second_space: bool = False,
         check: Callable[[Price], None] | None = None,
-    ) -> Remembered:
+    ) -> tuple[Signal, Price]:
         """The stored signal of (space version, handle, month), or a fresh one, charged and stored
-        first. handle: of a named value or place, else "". A place's signal is of no space and of
-        every month, so its handle alone finds it: no server and no month draws another.
+        first, and what the ledger said of it before. handle: of a named value or place, else "". A
+        place's signal is of no space and of every month, so its handle alone finds it: no server
+        and no month draws another.
 
         The ledger's clock never runs back: a month before the last entry's counts as that one. It
         returns after the anchor names the charge. Raises, before drawing, BudgetExceeded if the
@@ -194,7 +193,7 @@ class SignalStore:
             if check is not None:
                 check(price)
             if signal is not None:
-                return Remembered(signal, fresh=False, spent=price.spent, cap=price.lifetime_cap)
+                return signal, price
             self._check(frozen, known, month)
             check_caps(price)
             if price.second_space and not second_space:
@@ -203,8 +202,7 @@ class SignalStore:
             entry = entry_of("signal", signal, month, charge, handle, salt())
             self._append(database, anchored, found[-1], entry)
         self._settle()
-        spent = price.spent + (charge.epsilon or charge.epsilon_per_km)
-        return Remembered(signal, fresh=True, spent=spent, cap=price.lifetime_cap)
+        return signal, price
 
     def take_in(self, signal: Signal, month: str, handle: str) -> None:
         """Keep a signal that another device of the person drew and paid for: an entry without a

@@ -82,6 +82,12 @@ class Price:
         """Whether a signal is drawn and charged."""
         return self.stored is None
 
+    @property
+    def spent_after(self) -> Fraction:
+        """What is spent of the account when the signal is there."""
+        charge = self.charge.epsilon or self.charge.epsilon_per_km
+        return self.spent + charge if self.fresh else self.spent
+
 
 @dataclass(frozen=True)
 class Terms:

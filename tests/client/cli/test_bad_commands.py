@@ -23,8 +23,8 @@ from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew_client.device.queries import QueryService
 from askew_client.settings.settings import Caps, month_of
+from askew_client.signals.account import day_after
 from askew_client.signals.chain import Entry
-from askew_client.signals.months import day_after
 from askew_client.signals.store import SignalStore
 
 if TYPE_CHECKING:

@@ -510,10 +510,12 @@ async def test_the_noise_picture_integrates_to_one_and_has_k_offsets(rated: Devi
 async def test_the_budget_is_told_in_words_and_in_both_units(rated: DeviceWorld) -> None:
     await rated.answer()
     budget = rated.companion.budget()
-    assert (budget.spent, budget.cap, budget.frozen) == (Fraction(8), Fraction(16), None)
+    account = budget.account
+    spent, cap = account.spent, account.caps.lifetime
+    assert (spent, cap, account.frozen) == (Fraction(8), Fraction(16), None)
     assert budget.next_month == datetime.date(2026, 12, 1)
-    (line,) = budget.lines
-    assert (line.entry.month, line.entry.epsilon_per_distance, line.entry.epsilon) == (
+    ((entry, _),) = budget.lines
+    assert (entry.month, entry.epsilon_per_distance, entry.epsilon) == (
         "2026-11",
         Fraction(2),
         Fraction(8),

@@ -62,7 +62,7 @@ def remember(
     draw: Callable[[], Signal] = position,
     charge: SignalCharge = TOWN,
 ) -> Signal:
-    return store.remember(ANY_SPACE, month, charge, draw, handle=handle).signal
+    return store.remember(ANY_SPACE, month, charge, draw, handle=handle)[0]
 
 
 @pytest.mark.parametrize("month", ["2026-11", "2026-12", "2027-10", "2026-01"])
@@ -83,12 +83,12 @@ def test_another_handle_is_another_draw_and_another_charge(store: SignalStore) -
 def test_the_two_accounts_never_mix(store: SignalStore) -> None:
     """Planted bugs: a place that eats the budget of tastes, or is paid in plain epsilon."""
     store.remember(SPACE, "2026-11", PLAIN, point)
-    remembered = store.remember(ANY_SPACE, "2026-11", TOWN, position, handle=HOME)
-    assert remembered.spent == TOWN.epsilon_per_km
+    _, price = store.remember(ANY_SPACE, "2026-11", TOWN, position, handle=HOME)
+    assert price.spent_after == TOWN.epsilon_per_km
     account = store.account()
     assert account.spent == 16
     assert account.spent_per_km == TOWN.epsilon_per_km
-    assert account.spent_in("2026-11") == 16
+    assert store.price(SPACE, "2026-11", PLAIN).spent_this_month == 16
     assert account.spent_per_km_in("2026-11") == TOWN.epsilon_per_km
 
 
@@ -183,8 +183,8 @@ def test_a_copy_moves_no_clock(store: SignalStore, month: str) -> None:
     store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), point)
     store.take_in(position(), month, HOME)
     found = store.remember(SPACE, "2026-10", SignalCharge(Fraction(1)), never)
-    assert not found.fresh
-    assert store.remember(SPACE, "2026-12", SignalCharge(Fraction(1)), point).fresh
+    assert not found[1].fresh
+    assert store.remember(SPACE, "2026-12", SignalCharge(Fraction(1)), point)[1].fresh
 
 
 def test_an_older_ledger_books_what_it_lost_in_both_accounts(

@@ -124,7 +124,7 @@ def test_a_forged_signal_is_never_sent_and_those_before_it_are(path: Path, forge
     for month in ("2026-10", "2026-11", "2026-12", "2027-01"):
         assert store(path).find(SPACE, month) == (month, MINE if month in mine else None)
         if month in mine:
-            assert store(path).remember(SPACE, month, CHARGE, never).signal == MINE
+            assert store(path).remember(SPACE, month, CHARGE, never)[0] == MINE
         else:
             with pytest.raises(LedgerFrozen):
                 store(path).remember(SPACE, month, CHARGE, never)

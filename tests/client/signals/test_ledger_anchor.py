@@ -46,7 +46,7 @@ def store(path: Path, cap: Fraction = CAP) -> SignalStore:
 
 
 def ask(path: Path, month: str, draw: Callable[[], Signal] = signal) -> Signal:
-    return store(path).remember(SPACE, month, SignalCharge(Fraction(2)), draw).signal
+    return store(path).remember(SPACE, month, SignalCharge(Fraction(2)), draw)[0]
 
 
 def anchor(path: Path) -> Path:

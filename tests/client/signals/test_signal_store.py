@@ -17,7 +17,6 @@ from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.signal import Signal
 from askew_client.settings.settings import Caps
-from askew_client.signals.records import Remembered
 from askew_client.signals.store import SignalStore
 
 SPACE = "0123456789abcdef" * 2
@@ -57,9 +56,9 @@ def test_a_stored_signal_comes_back_as_it_was_drawn(
     again = SignalStore(path, Caps(Fraction(10))).remember(
         SPACE, "2026-11", SignalCharge(Fraction(1)), never
     )
-    assert (first.signal, again.signal) == (drawn, drawn)
-    assert (first.fresh, again.fresh) == (True, False)
-    assert first.spent == again.spent == 1
+    assert (first[0], again[0]) == (drawn, drawn)
+    assert (first[1].fresh, again[1].fresh) == (True, False)
+    assert first[1].spent_after == again[1].spent_after == 1
 
 
 @pytest.mark.parametrize("bucket", [0, 1, 4095])
@@ -71,7 +70,7 @@ def test_a_stored_bucket_comes_back_as_it_was_drawn(
     charge = SignalCharge(epsilon)
     first = SignalStore(path, Caps(Fraction(20))).remember(SPACE, "2026-11", charge, lambda: drawn)
     again = SignalStore(path, Caps(Fraction(20))).remember(SPACE, "2026-11", charge, never)
-    assert (first.signal, again.signal) == (drawn, drawn)
+    assert (first[0], again[0]) == (drawn, drawn)
 
 
 def test_there_is_one_signal_for_each_space_and_month(store: SignalStore) -> None:
@@ -84,7 +83,7 @@ def test_there_is_one_signal_for_each_space_and_month(store: SignalStore) -> Non
     for (space, month), drawn in kept.items():
         draw = partial(signal, *drawn.values, space=space)
         store.remember(space, month, SignalCharge(Fraction(1)), draw, second_space=True)
-    found = {key: store.remember(*key, SignalCharge(Fraction(1)), never).signal for key in kept}
+    found = {key: store.remember(*key, SignalCharge(Fraction(1)), never)[0] for key in kept}
     assert found == kept
     assert len(store.entries()) == 3
 
@@ -125,8 +124,8 @@ def test_the_lifetime_cap_is_reached_exactly_and_not_passed(path: Path) -> None:
 def test_a_spent_budget_still_finds_what_was_stored(path: Path) -> None:
     store = SignalStore(path, Caps(Fraction(1)))
     store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), lambda: signal(8))
-    found = store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), never)
-    assert found == Remembered(signal(8), fresh=False, spent=Fraction(1), cap=Fraction(1))
+    found, price = store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), never)
+    assert (found, price.fresh, price.spent_after) == (signal(8), False, Fraction(1))
 
 
 def test_the_cap_holds_over_all_spaces_together(path: Path) -> None:
@@ -164,7 +163,8 @@ def test_the_monthly_cap_is_reached_exactly_and_not_passed(path: Path) -> None:
     assert "2026-12-01, and refills this cap alone" in str(no.value)
     draw = partial(signal, 2, space=OTHER_SPACE)
     store.remember(OTHER_SPACE, "2026-11", SignalCharge(Fraction(1)), draw, second_space=True)
-    assert store.account().spent_in("2026-11") == 3
+    charge = SignalCharge(Fraction(1))
+    assert store.price(SPACE, "2026-11", charge).spent_this_month == 3
 
 
 def test_the_monthly_cap_counts_every_signal_of_the_month(path: Path) -> None:
@@ -190,7 +190,7 @@ def test_a_month_beyond_its_cap_still_finds_what_was_stored(path: Path) -> None:
         SPACE, "2026-11", SignalCharge(Fraction(5)), lambda: signal(8)
     )
     stored = SignalStore(path, MONTHLY).remember(SPACE, "2026-11", SignalCharge(Fraction(5)), never)
-    assert stored.signal == signal(8)
+    assert stored[0] == signal(8)
 
 
 def test_what_an_unfreeze_booked_counts_for_life_and_not_for_the_month(path: Path) -> None:
@@ -201,7 +201,8 @@ def test_what_an_unfreeze_booked_counts_for_life_and_not_for_the_month(path: Pat
     assert store.unfreeze("2026-11") == 3
     store.remember(SPACE, "2026-11", SignalCharge(Fraction(3)), lambda: signal(2))
     assert store.spent() == 6
-    assert store.account().spent_in("2026-11") == 3
+    charge = SignalCharge(Fraction(1))
+    assert store.price(SPACE, "2026-11", charge).spent_this_month == 3
 
 
 @pytest.mark.parametrize(
@@ -236,8 +237,8 @@ def test_a_yes_lets_a_second_space_pass_once_and_its_signal_needs_no_other(path:
     store, drawn = with_one_space(path), signal(2, space=OTHER_SPACE)
     charge = SignalCharge(Fraction(1))
     store.remember(OTHER_SPACE, "2026-11", charge, lambda: drawn, second_space=True)
-    again = store.remember(OTHER_SPACE, "2026-11", charge, never)
-    assert again == Remembered(drawn, fresh=False, spent=Fraction(2), cap=Fraction(10))
+    again, price = store.remember(OTHER_SPACE, "2026-11", charge, never)
+    assert (again, price.fresh, price.spent_after) == (drawn, False, Fraction(2))
     with pytest.raises(SecondSpace):
         store.remember("c" * 32, "2026-11", charge, never)
 
@@ -245,7 +246,7 @@ def test_a_yes_lets_a_second_space_pass_once_and_its_signal_needs_no_other(path:
 def test_another_space_in_the_next_month_needs_no_yes(path: Path) -> None:
     store = with_one_space(path)
     draw = partial(signal, 2, space=OTHER_SPACE)
-    assert store.remember(OTHER_SPACE, "2026-12", SignalCharge(Fraction(1)), draw).fresh
+    assert store.remember(OTHER_SPACE, "2026-12", SignalCharge(Fraction(1)), draw)[1].fresh
 
 
 def test_a_clock_that_is_set_back_makes_no_month_for_a_second_space(path: Path) -> None:
@@ -275,7 +276,7 @@ def test_what_an_unfreeze_booked_is_no_first_space(path: Path) -> None:
     path.unlink()
     store.unfreeze("2026-11")
     draw = partial(signal, 2, space=OTHER_SPACE)
-    assert store.remember(OTHER_SPACE, "2026-11", SignalCharge(Fraction(1)), draw).fresh
+    assert store.remember(OTHER_SPACE, "2026-11", SignalCharge(Fraction(1)), draw)[1].fresh
 
 
 @pytest.mark.parametrize("failure", [RuntimeError, EOFError, KeyboardInterrupt])
@@ -288,8 +289,8 @@ def test_a_draw_that_fails_leaves_nothing(store: SignalStore, failure: type[Base
     with pytest.raises(failure):
         store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), fails)
     assert store.entries() == ()
-    found = store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), lambda: signal(4))
-    assert found == Remembered(signal(4), fresh=True, spent=Fraction(1), cap=Fraction(10))
+    found, price = store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), lambda: signal(4))
+    assert (found, price.fresh, price.spent_after) == (signal(4), True, Fraction(1))
     assert len(store.entries()) == 1
 
 
@@ -300,7 +301,7 @@ def test_a_charge_is_above_zero(store: SignalStore, charge: Fraction) -> None:
         store.remember(SPACE, "2026-11", SignalCharge(charge), lambda: signal(1))
     assert store.entries() == ()
     found = store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), lambda: signal(2))
-    assert found.signal == signal(2)
+    assert found[0] == signal(2)
 
 
 @pytest.fixture(params=[0o000, 0o022, 0o077], ids=oct)

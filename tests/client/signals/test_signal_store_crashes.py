@@ -152,7 +152,7 @@ def assert_nothing_is_left(path: Path) -> None:
     store = SignalStore(path, Caps(Fraction(10)))
     assert store.entries() == ()
     assert counts(path) == (0, 0)
-    assert store.remember(SPACE, "2026-11", SignalCharge(Fraction(2)), drawn).signal == drawn()
+    assert store.remember(SPACE, "2026-11", SignalCharge(Fraction(2)), drawn)[0] == drawn()
     assert counts(path) == (1, 1)
 
 
@@ -185,7 +185,7 @@ def test_a_crash_while_the_store_is_made_leaves_one_that_works(
     path = tmp_path / "signals.sqlite"
     die_at(path, when, what)
     store = SignalStore(path, Caps(Fraction(10)))
-    assert store.remember(SPACE, "2026-11", SignalCharge(Fraction(2)), drawn).signal == drawn()
+    assert store.remember(SPACE, "2026-11", SignalCharge(Fraction(2)), drawn)[0] == drawn()
     assert counts(path) == (1, 1)
 
 
@@ -205,7 +205,7 @@ def test_a_crash_around_the_announcement_costs_nothing_and_freezes_nothing(
     die_at(path, when, what, since="the entry")
     assert store.account().frozen is None
     assert counts(path) == (1, 1)
-    assert store.remember(SPACE, "2026-11", SignalCharge(Fraction(2)), drawn).fresh
+    assert store.remember(SPACE, "2026-11", SignalCharge(Fraction(2)), drawn)[1].fresh
     assert store.account().frozen is None
     assert store.spent() == 4
 
@@ -224,7 +224,7 @@ def test_a_crash_between_commit_and_anchor_neither_freezes_nor_draws_again(
     store.remember(SPACE, "2026-10", SignalCharge(Fraction(2)), drawn)
     die_at(path, when, what, since="the entry" if what == "COMMIT" else "the commit")
     found = store.remember(SPACE, "2026-11", SignalCharge(Fraction(2)), never)
-    assert found.signal.space_version == SPACE
+    assert found[0].space_version == SPACE
     assert counts(path) == (2, 2)
     assert store.account().frozen is None
     store.remember(SPACE, "2026-12", SignalCharge(Fraction(2)), drawn)
@@ -272,7 +272,7 @@ def test_a_crash_while_a_ledger_is_accepted_leaves_it_frozen_or_accepted(
     if not accepted:
         store.unfreeze("2026-11")
     assert store.spent() == 4
-    assert store.remember(SPACE, "2026-11", SignalCharge(Fraction(2)), drawn).fresh
+    assert store.remember(SPACE, "2026-11", SignalCharge(Fraction(2)), drawn)[1].fresh
     assert store.account().frozen is None
 
 

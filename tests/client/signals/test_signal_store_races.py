@@ -47,7 +47,8 @@ print("ready", flush=True)
 sys.stdin.readline()
 try:
     charge = SignalCharge(Fraction(1))
-    found = store.remember(space, "2026-11", charge, draw, second_space=True).signal.values
+    signal, _ = store.remember(space, "2026-11", charge, draw, second_space=True)
+    found = signal.values
 except AskewError as error:
     found = f"{type(error).__name__}: {error}"
 print(json.dumps([found, draws]))
@@ -138,10 +139,10 @@ def test_a_store_that_another_process_makes_first_is_used(
                 )
 
     monkeypatch.setattr(sqlite3, "connect", lambda *a, **k: connect(*a, **k, factory=Late))
-    found = SignalStore(path, Caps(Fraction(10))).remember(
+    found, price = SignalStore(path, Caps(Fraction(10))).remember(
         SPACE, "2026-11", SignalCharge(Fraction(2)), lambda: pytest.fail("a signal was drawn")
     )
-    assert (found.signal, found.fresh) == (drawn(), False)
+    assert (found, price.fresh) == (drawn(), False)
     assert late == [False]
 
 

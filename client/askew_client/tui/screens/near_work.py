@@ -125,7 +125,7 @@ def prices_now(device: Device) -> PlacePrices:
     """What a position that is drawn now would cost. Raises AskewError."""
     from askew_client.near.places import allowance
 
-    spent, settings = device.budget().places.spent, device.settings
+    spent, settings = device.budget().account.spent_per_km, device.settings
     level = LEVELS[settings.level]
     return PlacePrices(level, spent, settings.place_lifetime_cap, allowance(settings))
 

@@ -124,7 +124,8 @@ class PrivacyScreen(FrameScreen):
             self.query_one(Notice).tell(budget)
             ledger.update("")
         elif budget is not None:
-            meter.spent, meter.cap = budget.spent, budget.cap
+            account = budget.account
+            meter.spent, meter.cap = account.spent, account.caps.lifetime
             ledger.update(ledger_text(budget))
 
     def _look(self) -> None:
@@ -176,17 +177,18 @@ def noise_caption(noise: NoisePicture, connection: Connection) -> str:
 def ledger_text(budget: Budget) -> Text:
     """The ledger, newest line first, then what it means."""
     text = Text()
-    if budget.frozen is not None:
+    frozen = budget.account.frozen
+    if frozen is not None:
         text.append("❄ Spending is frozen. ", "bold")
-        text.append(f"{budget.frozen} Look at the lines below; Settings (F6) can accept them.\n\n")
+        text.append(f"{frozen} Look at the lines below; Settings (F6) can accept them.\n\n")
     if budget.mode is not None:
         text.append(f"{budget.mode.name}: ", "bold")
         text.append(f"{budget.mode.reason}.\n\n")
-    for line in reversed(budget.lines):
-        text.append(f"{line.entry.month}  ", "bold")
-        space = f" (space {line.entry.space_version[:8]})" if line.entry.space_version else ""
-        text.append(f"{line.words}{space}\n\n")
-    if not budget.lines and budget.frozen is None:
+    for entry, words in reversed(budget.lines):
+        text.append(f"{entry.month}  ", "bold")
+        space = f" (space {entry.space_version[:8]})" if entry.space_version else ""
+        text.append(f"{words}{space}\n\n")
+    if not budget.lines and frozen is None:
         text.append("No signal has ever left this device.\n\n", "bold")
     for words in budget.words:
         text.append(f"{words}\n")

@@ -127,7 +127,7 @@ class SettingsScreen(FrameScreen):
             self.query_one(part).display = bool(self._consents)
 
     def _show_budget(self, budget: Budget | Problem | None) -> None:
-        frozen = isinstance(budget, Budget) and budget.frozen is not None
+        frozen = isinstance(budget, Budget) and budget.account.frozen is not None
         self.query_one("#unfreeze", Button).display = frozen
         if frozen:
             self.query_one("#ledger-state", Static).update(FROZEN)
