@@ -20,7 +20,7 @@ from typing import Final
 from askew.catalog.item import Attribute, AttributeKind, Listing, Value
 from askew.catalog.title_key import title_key
 from askew.errors import maybe
-from askew_client.near.preferences import Preferences
+from askew_client.near.preferences import MOST, Preferences
 from askew_client.views.answers import NearAnswer, Rated
 
 _OPEN_FLAGS = frozenset({"open", "open now"})
@@ -40,8 +40,12 @@ class Judged:
 
 @dataclass(frozen=True)
 class _Column:
-    """What a person prefers of one attribute: the worths of its kinds, and its filters."""
+    """What a person prefers of one attribute: the worths of its kinds, what one of its unit is
+    worth, and its filters. highest: of the numbers that an answer knows.
+    """
 
+    trade: float = field(repr=False)
+    highest: float = field(repr=False)
     likes: Mapping[str, float] = field(repr=False)
     only: frozenset[str] = field(repr=False)
     any_kind: bool = field(repr=False)
@@ -49,8 +53,12 @@ class _Column:
     any_number: bool = field(repr=False)
 
     @classmethod
-    def of(cls, name: str, preferences: Preferences) -> _Column:
+    def of(cls, attribute: Attribute, values: Sequence[Value], preferences: Preferences) -> _Column:
+        name = attribute.name
+        known = [value for value in values if isinstance(value, float)]
         return cls(
+            trade=preferences.trades.get((attribute.unit or name).casefold(), 0.0),
+            highest=max(known, default=0.0),
             likes=preferences.likes.get(name, {}),
             only=preferences.only.get(name, frozenset()),
             any_kind=name not in preferences.only,
@@ -62,6 +70,13 @@ class _Column:
         """In kilometers, or in units of distance."""
         word = _word(value)
         return self.likes.get(word, 0.0) if word is not None else 0.0
+
+    def traded(self, value: Value) -> float:
+        """The same of a number; one that is unknown counts as the highest of the answer, and none
+        as more than what a person may name, so that no power of it overflows.
+        """
+        number = value if isinstance(value, float) else self.highest
+        return self.trade * min(max(number, -MOST), MOST)
 
     def lets(self, value: Value) -> bool:
         """Whether both filters let it through; what is unknown does not pass."""
@@ -79,12 +94,16 @@ def judged(  # noqa: PLR0913, PLR0917  # all that a choice depends on
 ) -> tuple[Judged, ...]:
     """The items from best to worst: those that pass first, then by cost, ties to the lower id.
 
-    cost = h(distance) - sum of h(worth), with h(d) = d**exponent. own_stars: what the person gave
-    titles, by `title_key`.
+    cost = h(distance + traded) - sum of h(worth), with h(d) = d**exponent. own_stars: what the
+    person gave titles, by `title_key`.
 
     Work: the same steps for all preferences and ratings; linear in the length of every text.
     """
-    columns = [_Column.of(each.name, preferences) for each in attributes]
+    rows = [listing.values for listing in listings]
+    columns = [
+        _Column.of(each, [row[at] for row in rows], preferences)
+        for at, each in enumerate(attributes)
+    ]
     filtered = preferences.only.keys() | preferences.at_most.keys()
     known = filtered <= {each.name for each in attributes}
     found: list[Judged] = []
@@ -92,7 +111,8 @@ def judged(  # noqa: PLR0913, PLR0917  # all that a choice depends on
         pairs = [*zip(columns, listing.values, strict=True)]
         own = preferences.ratings * (own_stars.get(title_key(listing.title), _MIDDLE) - _MIDDLE)
         worths = [column.worth(value) for column, value in pairs]
-        cost = _h(distance, preferences) - sum([_h(each, preferences) for each in (*worths, own)])
+        away = distance + sum([column.traded(value) for column, value in pairs])
+        cost = _h(away, preferences) - sum([_h(each, preferences) for each in (*worths, own)])
         lets = [column.lets(value) for column, value in pairs]
         is_now = _is_open(attributes, listing.values, now) | (not preferences.open_now)
         found.append(Judged(index, distance, known & all(lets) & is_now, cost))
@@ -107,6 +127,8 @@ def missing(attributes: Sequence[Attribute], preferences: Preferences) -> tuple[
     ]
     limits = sorted(preferences.at_most.keys() & kinds.keys())
     names += [f"{each} as a number" for each in limits if kinds[each] is not AttributeKind.NUMBER]
+    units = {(a.unit or a.name).casefold() for a in attributes if a.kind is AttributeKind.NUMBER}
+    names += [f"a number in {each}" for each in sorted(preferences.trades.keys() - units)]
     for each in attributes:
         words = {word.casefold(): word for word in each.words}
         wished = {*preferences.likes.get(each.name, ()), *preferences.only.get(each.name, ())}

@@ -87,6 +87,42 @@ def test_a_like_counts_by_the_disutility() -> None:
     ]
 
 
+DEALS = [("a", 12.0, "x"), ("a", 10.0, "x"), ("a", None, "x")]
+IN_EUR = (CUISINE, replace(PRICE, unit="EUR"), HOURS)
+
+
+@pytest.mark.parametrize("exponent", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize(
+    ("columns", "unit"), [(IN_EUR, "EUR"), (IN_EUR, "eur"), (COLUMNS, "Price")]
+)
+def test_a_trade_makes_kilometers_of_a_number_in_its_unit(
+    columns: Sequence[Attribute], unit: str, exponent: float
+) -> None:
+    """Item 1 costs 2 less than item 0, and is as good 4 km farther at 2 km each; an unknown price
+    counts as the highest of the answer. Planted bugs: the disutility of each part by itself, so
+    that a price weighs by what it is and not by how much more it is; an unknown price of nothing.
+    """
+    trades = Preferences(trades={unit: 2.0}, exponent=exponent)
+    assert order(DEALS, (1.0, 4.9, 1.2), trades, columns) == [1, 0, 2]
+    assert order(DEALS, (1.0, 5.1, 0.8), trades, columns) == [2, 0, 1]
+    assert order(DEALS, (1.0, 4.9, 1.2), Preferences(exponent=exponent), columns) == [0, 2, 1]
+
+
+def test_a_trade_below_zero_asks_for_more_of_a_unit() -> None:
+    columns = (Attribute("power", AttributeKind.NUMBER, unit="kW"),)
+    trades = preferences_of("1 kW = -0.1 km")
+    assert order([(50.0,), (150.0,)], (1.0, 10.9), trades, columns) == [1, 0]
+    assert order([(50.0,), (150.0,)], (1.0, 11.1), trades, columns) == [0, 1]
+
+
+def test_a_trade_is_of_the_units_that_it_names_alone() -> None:
+    columns = (CUISINE, replace(PRICE, unit="kW"), HOURS)
+    trades = Preferences(trades={"EUR": 2.0})
+    assert order(DEALS, (1.0, 4.9, 1.2), trades, columns) == [0, 2, 1]
+    assert missing(columns, trades) == ("a number in eur",)
+    assert missing(IN_EUR, trades) == ()
+
+
 def test_own_ratings_count_by_the_star_above_three() -> None:
     """A like is five stars. Planted bug: a rating that hides its item, as among films."""
     own = {"item 0": stars(None), "item 2": 1.0}
@@ -207,6 +243,8 @@ def test_preferences_read_the_same_on_lines_and_between_commas() -> None:
         "price <= 25",
         "cuisine: italian +3 km",
         "cuisine: thai -1.5",
+        "1 EUR = 2 km",
+        "1 km/h = -0.5",
         'cuisine: "fish, chips #1" +1',
         "stars +2",
         "exponent 0.5",
@@ -218,6 +256,7 @@ def test_preferences_read_the_same_on_lines_and_between_commas() -> None:
         open_now=True,
         ratings=2.0,
         exponent=0.5,
+        trades={"eur": 2.0, "km/h": -0.5},
     )
     assert preferences_of(", ".join(lines)) == wanted
     assert preferences_of("# mine\n" + "  # a filter\n".join(lines)) == wanted
@@ -235,6 +274,7 @@ def test_preferences_read_the_same_on_lines_and_between_commas() -> None:
         "=",
         "secret: 3",
         "secret: a b",
+        f"1 secret = {10**400} km",
         "price <= inf",
         "exponent 0",
         "exponent nan",
@@ -254,10 +294,9 @@ def test_what_are_no_preferences_is_refused_without_repeating_it(text: str) -> N
 
 def test_the_strongest_preferences_still_make_an_order() -> None:
     """Planted bug: a worth that overflows to the fourth power, when the question has been sent."""
-    preferences = Preferences(
-        {"cuisine": {"italian": 1e12, "thai": -1e12}}, ratings=1e12, exponent=4.0
-    )
-    rows = [("thai", 1.0, None), ("italian", 1.0, None)]
+    likes = {"cuisine": {"italian": 1e12, "thai": -1e12}}
+    preferences = Preferences(likes, ratings=1e12, exponent=4.0, trades={"price": 1e12})
+    rows = [("thai", 1e300, None), ("italian", 1.0, None)]
     assert order(rows, (1.0, 2e4), preferences, stars={"item 0": 1000.0, "item 1": 1000.0}) == [
         1,
         0,
@@ -277,6 +316,7 @@ def test_preferences_do_not_show_when_they_are_printed() -> None:
         {"likes": {"cuisine": 3}},
         {"at_most": {"price": "x"}},
         {"open_now": "no"},
+        {"trades": {"EUR": "2"}},
         {"ratings": "x"},
         {"exponent": None},
     ],
@@ -317,6 +357,7 @@ WISHED = {
     "likes": Preferences(ALL_LIKED),
     "likes of what is not there": Preferences({"view": {"sea": 1.0}}),
     "own ratings": Preferences(ratings=2.0),
+    "trades": Preferences(trades={"a1": 2.0, "a5": -1.0}),
     "another disutility": Preferences(exponent=0.5),
     "everything": Preferences(
         ALL_LIKED,
@@ -325,6 +366,7 @@ WISHED = {
         open_now=True,
         ratings=1.0,
         exponent=2.0,
+        trades={each.name: 1.0 for each in SIXTEEN},
     ),
 }
 OWN = {"nothing": {}, "every title": {title_key(each): 1.0 for each in DEAR_TITLES}}

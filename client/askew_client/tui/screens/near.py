@@ -66,8 +66,8 @@ NO_PLACE: Final = (
     "collection and month gets that one, and no other."
 )
 NONE_PASSES: Final = (
-    "No result passes your preferences. Nothing is asked again for that: a larger k or fewer "
-    "preferences."
+    "No result passes your preferences. Nothing is asked again for that: the server would learn "
+    "of them."
 )
 RANKED_AGAIN: Final = "nothing was sent for this; "
 FORGET: Final = (
