@@ -10,7 +10,6 @@ from askew.catalog.item import Attribute, AttributeKind, Listing, Value
 from askew.protocol.metric_card import (
     CollectionCard,
     MetricCard,
-    MetricRule,
     MetricRuleKind,
     PlaceSlate,
 )
@@ -60,7 +59,7 @@ def made_card(space: MetricSpace, n_items: int = 120, most: int = 50) -> MetricC
         CollectionCard(name, VERSION, n_items, "SIMULATED", True, ATTRIBUTES)
         for name in ("places", "shops")
     )
-    return MetricCard(space, collections, most, MetricRule(MetricRuleKind.NEAREST))
+    return MetricCard(space, collections, most, MetricRuleKind.NEAREST)
 
 
 def nearest(items: Sequence[Listing], signal: Signal, k: int) -> PlaceSlate:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from askew.errors import ParameterError
 from askew.placement import Laplace, place
-from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule, MetricRuleKind
+from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRuleKind
 from askew.protocol.signal import Query
 from askew.spaces.axes import Axis, AxisSpace
 from askew_server.demo.places import german_towns
@@ -124,7 +124,7 @@ def test_people_come_from_a_finer_list_of_towns_than_the_density() -> None:
 def test_signals_on_an_axis_are_such_as_devices_send() -> None:
     axis, road = LINE, Road.of(LINE, 500, 0)
     card = CollectionCard("stalls", "0" * 32, 100, "SIMULATED", simulated=True)
-    served = MetricCard(road.space, (card,), 64, MetricRule(MetricRuleKind.CODEBOOK))
+    served = MetricCard(road.space, (card,), 64, MetricRuleKind.CODEBOOK)
     signals = road.signals(Fraction(693, 10_000), "all", 2)
     for signal in signals:
         served.check(Query(signal, 5, "stalls"))

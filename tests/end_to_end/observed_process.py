@@ -214,7 +214,7 @@ async def main(folder: Path, *, leaky: bool) -> None:
             (folder / "token").write_text(token)
             sys.stdout.write(json.dumps({"port": port}) + "\n")
             sys.stdout.flush()
-            observer.swap_refused(ArtifactError("model/card.json is altered"))
+            observer.swap_refused(ArtifactError("model/manifest.json is altered"))
             observer.swapped(answers.snapshot.since, time.time())
 
         await serve(services, config, announce, observer=observer)

@@ -16,6 +16,7 @@ from safetensors.numpy import load as decode
 from safetensors.numpy import save as encode
 
 from askew.errors import ArtifactError
+from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.cli import main as cli
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.taste.model import artifact
@@ -137,16 +138,17 @@ def forge_model(
     *,
     arrays: Arrays | bytes | None = None,
     items: object = None,
-    card: Mapping[str, object] | None = None,
+    card: Callable[[pb.GetModelCardResponse], object] = lambda _: None,
+    manifest: Mapping[str, object] | None = None,
     tables: Arrays | bytes | None = None,
     without: str | None = None,
 ) -> None:
-    """Change a saved model and make every digest and version fit the change.
+    """Change a saved model and make every digest, and the catalog's version, fit the change.
 
-    `card` maps dotted paths to values, and wins over what would fit. `without` names a field of
-    the card to leave out.
+    `manifest` maps dotted paths to values, and wins over what would fit. `without` names a field of
+    the manifest to leave out.
     """
-    fields: Fields = json.loads((directory / "card.json").read_bytes())
+    fields: Fields = json.loads((directory / "manifest.json").read_bytes())
     if items is not None:
         (directory / "items.json").write_text(json.dumps(items))
     if isinstance(arrays, bytes):
@@ -157,19 +159,20 @@ def forge_model(
     if tables is not None:
         data = tables if isinstance(tables, bytes) else encode(tables)
         (directory / "tables.safetensors").write_bytes(data)
-    named = ("arrays.safetensors", "items.json", "tables.safetensors")
+    message = pb.GetModelCardResponse.FromString((directory / "card.binpb").read_bytes())
+    if not isinstance(arrays, bytes) and (version := catalog_version(directory)):
+        message.catalog_version = bytes.fromhex(version)
+    card(message)
+    (directory / "card.binpb").write_bytes(message.SerializeToString())
+    named = ("card.binpb", "arrays.safetensors", "items.json", "tables.safetensors")
     for name in [each for each in named if (directory / each).exists()]:
         data = (directory / name).read_bytes()
         fields["files"][name] = {"bytes": len(data), "sha256": digest(data)}
-    if not isinstance(arrays, bytes):
-        fields["catalog_version"] = catalog_version(directory) or fields["catalog_version"]
-    for path, value in (card or {}).items():
+    for path, value in (manifest or {}).items():
         replace_field(fields, path, value)
-    if "space_version" not in (card or {}) and not isinstance(arrays, bytes):
-        fields["space_version"] = space_version(fields, directory) or fields["space_version"]
-    rest = {name: value for name, value in fields.items() if name not in ("card_sha256", without)}
-    rest["card_sha256"] = digest(json.dumps(rest, sort_keys=True).encode())
-    (directory / "card.json").write_text(json.dumps(rest))
+    rest = {name: value for name, value in fields.items() if name not in ("sha256", without)}
+    rest["sha256"] = digest(json.dumps(rest, sort_keys=True).encode())
+    (directory / "manifest.json").write_text(json.dumps(rest))
 
 
 def replace_field(fields: Fields, path: str, value: object) -> None:
@@ -191,19 +194,3 @@ def catalog_version(directory: Path) -> str | None:
         return None
     shape = repr(arrays["vectors"].shape).encode()
     return digest(shape + lines.encode() + numbers + repr(shared_slate).encode())[:32]
-
-
-def space_version(fields: Fields, directory: Path) -> str | None:
-    """As the space's own, where these fields and arrays have one at all."""
-    arrays = decode((directory / "arrays.safetensors").read_bytes())
-    buckets = ("bucket_directions", "bucket_biases", "slate_vectors", "slate_boosts")
-    names = ("directions", "origin", "knots", "scales", *buckets)
-    try:
-        space = fields["space"]
-        scalars = (space["clip"], space["least_likes"], space["unit"], *space["rating_scale"])
-        found = [arrays[name] for name in names if name in arrays]
-        head = [space["metric"], [*map(float, scalars)], [array.shape for array in found]]
-        content = b"".join(array.tobytes() for array in found)
-    except (KeyError, TypeError, ValueError, OverflowError):
-        return None
-    return digest(json.dumps(head).encode() + content)[:32]

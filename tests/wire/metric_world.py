@@ -11,7 +11,6 @@ from askew.noise.lattice import LatticeLaplace
 from askew.protocol.metric_card import (
     CollectionCard,
     MetricCard,
-    MetricRule,
     MetricRuleKind,
     PlaceSlate,
 )
@@ -31,15 +30,20 @@ ATTRIBUTES = (
 )
 PLACES = CollectionCard("places to eat", VERSION, 300, "SIMULATED", simulated=True)
 CAFES = CollectionCard("cafés", "ff" * 16, 5, "a list", simulated=False, attributes=ATTRIBUTES)
-RULE = MetricRule(MetricRuleKind.POSTERIOR, "towns of GeoNames")
-MAP_CARD = MetricCard(MapSpace(Area(47.2, 5.8, 55.1, 15.1)), (PLACES, CAFES), 5, RULE)
+MAP_CARD = MetricCard(
+    MapSpace(Area(47.2, 5.8, 55.1, 15.1)),
+    (PLACES, CAFES),
+    5,
+    MetricRuleKind.POSTERIOR,
+    "towns of GeoNames",
+)
 AXES = AxisSpace(
     (
         Axis("kilometer post", "km", 0.0, 800.0, scale=100.0),
         Axis("time of day", "hours", 0.0, 24.0, scale=1.0),
     )
 )
-AXES_CARD = MetricCard(AXES, (PLACES,), 64, MetricRule(MetricRuleKind.CODEBOOK))
+AXES_CARD = MetricCard(AXES, (PLACES,), 64, MetricRuleKind.CODEBOOK)
 NOISE = MapNoise(HexagonalLattice(8, 1067), GERMANY.cosine)
 LISTINGS = (
     Listing(0, "Café Amélie", (52.5, 13.375), ("café", 4.5, True, "Mo-Fr 08:00-18:00")),

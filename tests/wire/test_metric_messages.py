@@ -44,7 +44,7 @@ from askew.errors import (
     WireError,
 )
 from askew.noise.lattice import LatticeLaplace
-from askew.protocol.metric_card import MetricCard, MetricRule, MetricRuleKind, PlaceSlate
+from askew.protocol.metric_card import MetricCard, MetricRuleKind, PlaceSlate
 from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.signal import Query, Signal
 from askew.spaces.axes import Axis, AxisSpace
@@ -173,7 +173,7 @@ def test_any_attribute_survives_the_wire(  # noqa: PLR0917  # one a field
     category = kind is AttributeKind.CATEGORY
     attribute = Attribute(name, kind, live, unit, tuple(words) if category else ())
     cafes = replace(CAFES, n_items=n_items, attributes=(attribute,))
-    card = replace(MAP_CARD, collections=(cafes,), rule=MetricRule(MetricRuleKind.ITEMS))
+    card = replace(MAP_CARD, collections=(cafes,), rule=MetricRuleKind.ITEMS, density="none")
     assert metric_card_from_bytes(metric_card_to_bytes(card)) == card
 
 

@@ -28,7 +28,6 @@ from askew.catalog.item import Attribute, AttributeKind, Listing
 from askew.protocol.metric_card import (
     CollectionCard,
     MetricCard,
-    MetricRule,
     MetricRuleKind,
     PlaceSlate,
 )
@@ -123,7 +122,7 @@ def simulated_places(n_food: int = 6000, n_pharmacies: int = 2000) -> LocalPlace
         _card("food", "SIMULATED places to eat around real towns", items["food"], _FOOD),
         _card("pharmacies", "SIMULATED pharmacies around real towns", items["pharmacies"], _DUTY),
     )
-    rule = MetricRule(MetricRuleKind.CODEBOOK)
+    rule = MetricRuleKind.CODEBOOK
     return LocalPlaces(MetricCard(MapSpace(region), cards, 64, rule), items)
 
 

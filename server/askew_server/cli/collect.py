@@ -213,7 +213,7 @@ def _report(model: MetricModel, readings: list[ReadCollection], out: Path) -> No
     click.echo(f"space        {words_of(card.space)}, version {card.space.version}")
     for reading in readings:
         _report_collection(reading)
-    click.echo(f"rule         {card.rule.kind}, density: {card.rule.density}")
+    click.echo(f"rule         {card.rule}, density: {card.density}")
     small = [each for each in card.collections if each.n_items < card.max_slate_size]
     few = [f"; of {each.name} {each.n_items}" for each in small]
     click.echo(f"largest k    {card.max_slate_size}{''.join(few)}")

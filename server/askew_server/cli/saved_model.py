@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def load(directory: Path) -> Model:
-    """A model, by what its card says it is. Raises ArtifactError."""
+    """A model, by what its manifest says it is. Raises ArtifactError."""
     from askew_server.taste.model import directory as folder
-    from askew_server.taste.model.directory import CARD, kind_of
+    from askew_server.taste.model.directory import MANIFEST, kind_of
 
-    match kind_of(folder.read(directory / CARD, folder.CARD_LIMIT)):
+    match kind_of(folder.read(directory / MANIFEST, folder.MANIFEST_LIMIT)):
         case "tastes":
             from askew_server.taste.model import artifact as tastes
 

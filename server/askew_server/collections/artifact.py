@@ -1,6 +1,7 @@
-"""A metric model as a directory: a card, and arrays of each collection that no Python object holds.
+"""A metric model as a directory: a manifest, its card, and the arrays of each collection.
 
-    card.json                 space, rule, collections with their attributes, SHA-256 of each file
+    manifest.json             SHA-256 of each file
+    card.binpb                the card: the very bytes that devices get
     collection-N.safetensors  coordinates (n, d), titles end to end, and the arrays of each column
     keys-N.safetensors        digests of the items' keys in their order, by which live values find
                               their items; never loaded to serve
@@ -31,33 +32,30 @@ from numpy.typing import NDArray
 
 from askew.catalog.attributes import Column, Titles, column_of, kinds_of, named
 from askew.catalog.item import Attribute
-from askew.errors import ArtifactError, AskewError, OutOfRange
+from askew.errors import ArtifactError, AskewError, OutOfRange, WireError
 from askew.protocol.collection import Collection
-from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule, MetricRuleKind
+from askew.protocol.metric_card import CollectionCard, MetricCard
 from askew.spaces.map import MetricSpace
+from askew.wire.places import metric_card_from_bytes, metric_card_to_bytes
 from askew_server.collections.model import (
     MOST_PEOPLE,
     MetricModel,
-    SpaceFields,
     Towns,
-    fields_of,
     inside,
 )
 from askew_server.taste.model import directory as folder
 from askew_server.taste.model.directory import (
     CARD,
     LIMIT,
-    UNSIGNED,
+    MANIFEST,
     ArrayKind,
     Arrays,
-    Count,
-    SignedCard,
+    SignedManifest,
     decode_arrays,
-    decode_card,
+    decode_manifest,
     encode_arrays,
 )
 
-MAX_ITEMS = 20_000_000
 _TOWNS = "towns.safetensors"
 _COORDINATES: ArrayKind = (np.dtype(np.float64), 2)
 _COLLECTION_KINDS: dict[str, ArrayKind] = {
@@ -80,28 +78,12 @@ class Keys:
     lower: NDArray[np.uint64] = field(repr=False)
 
 
-class MetricCardFields(SignedCard, frozen=True, kw_only=True):
-    """The card of a metric model. density: whom its rule expects where, in words."""
+class MetricManifest(SignedManifest, frozen=True, kw_only=True):
+    """What a server knows of a metric model beside its card. towns: where they come from."""
 
     kind: Literal["metric"]
-    schema_version: Literal[1]
-    space: SpaceFields
-    collections: list[CollectionCard]
-    max_slate_size: Count
-    rule: MetricRuleKind
-    density: str
+    schema_version: Literal[2]
     towns: str | None
-
-    def card(self) -> MetricCard:
-        """The core's. Raises AskewError for anything that makes none."""
-        if any(each.n_items > MAX_ITEMS for each in self.collections):
-            raise OutOfRange("the number of items", f"at most {MAX_ITEMS}")
-        return MetricCard(
-            space=self.space.space(),
-            collections=tuple(self.collections),
-            max_slate_size=self.max_slate_size,
-            rule=MetricRule(self.rule, self.density),
-        )
 
 
 def collection_file(number: int) -> str:
@@ -130,62 +112,65 @@ def save(model: MetricModel, directory: Path, keys: Mapping[str, Keys] | None = 
     if model.towns is not None:
         towns = {"coordinates": model.towns.coordinates, "people": model.towns.people}
         files[_TOWNS] = encode_arrays(towns)
-    files[CARD] = _fields_of(model, files).encoded()
+    files[CARD] = metric_card_to_bytes(model.card)
+    files[MANIFEST] = MetricManifest(
+        kind="metric",
+        schema_version=2,
+        towns=None if model.towns is None else model.towns.source,
+        files={name: folder.describe(data) for name, data in files.items()},
+    ).encoded()
     folder.save(directory, files)
 
 
 def load(directory: Path) -> MetricModel:
     """Read a model back, with every check. Raises ArtifactError with the reason."""
-    fields = read_card(directory)
+    manifest = _manifest(directory)
+    card = _card(directory, manifest)
     try:
-        card = fields.card()
         collections = {
-            each.name: _collection(each, card.space, _read(directory, collection_file(n), fields))
+            each.name: _collection(each, card.space, _read(directory, collection_file(n), manifest))
             for n, each in enumerate(card.collections)
         }
-        return MetricModel(card, collections, _towns(directory, fields, card.space))
+        return MetricModel(card, collections, _towns(directory, manifest, card.space))
     except ArtifactError:
         raise
     except AskewError as error:  # a core type refused what the files say
         raise ArtifactError(f"{directory} holds no usable model: {error}") from None
 
 
-def read_card(directory: Path) -> MetricCardFields:
-    """The checked fields of a card."""
-    return decode_card(folder.read(directory / CARD, folder.CARD_LIMIT), MetricCardFields)
+def read_card(directory: Path) -> MetricCard:
+    """The card of a model. Raises ArtifactError."""
+    return _card(directory, _manifest(directory))
 
 
 def read_keys(directory: Path, number: int) -> Keys | None:
     """The keys of a collection, by its place in the card; None where it was made without."""
-    fields = read_card(directory)
+    manifest = _manifest(directory)
     name = keys_file(number)
-    if name not in fields.files:
+    if name not in manifest.files:
         return None
     kinds = {"upper": _HALF_KEY, "lower": _HALF_KEY}
-    arrays = decode_arrays(name, _read(directory, name, fields), kinds)
-    if {len(each) for each in arrays.values()} != {fields.collections[number].n_items}:
+    arrays = decode_arrays(name, _read(directory, name, manifest), kinds)
+    n_items = _card(directory, manifest).collections[number].n_items
+    if {len(each) for each in arrays.values()} != {n_items}:
         raise ArtifactError(f"{name} does not have a key for each item")
     return Keys(arrays["upper"], arrays["lower"])
 
 
-def _read(directory: Path, name: str, fields: MetricCardFields) -> bytes:
-    return folder.read_named(directory, name, fields.files, LIMIT)
+def _manifest(directory: Path) -> MetricManifest:
+    return decode_manifest(folder.read(directory / MANIFEST, folder.MANIFEST_LIMIT), MetricManifest)
 
 
-def _fields_of(model: MetricModel, files: folder.Files) -> MetricCardFields:
-    card = model.card
-    return MetricCardFields(
-        kind="metric",
-        schema_version=1,
-        space=fields_of(card.space),
-        collections=list(card.collections),
-        max_slate_size=card.max_slate_size,
-        rule=card.rule.kind,
-        density=card.rule.density,
-        towns=None if model.towns is None else model.towns.source,
-        files={name: folder.describe(data) for name, data in files.items()},
-        card_sha256=UNSIGNED,
-    )
+def _card(directory: Path, manifest: MetricManifest) -> MetricCard:
+    data = folder.read_named(directory, CARD, manifest.files, folder.CARD_LIMIT)
+    try:
+        return metric_card_from_bytes(data)
+    except WireError as error:
+        raise ArtifactError(f"{directory} holds no usable card: {error}") from None
+
+
+def _read(directory: Path, name: str, manifest: MetricManifest) -> bytes:
+    return folder.read_named(directory, name, manifest.files, LIMIT)
 
 
 def _arrays_of(collection: Collection) -> Arrays:
@@ -213,17 +198,17 @@ def _collection(card: CollectionCard, space: MetricSpace, data: bytes) -> Collec
     return collection
 
 
-def _towns(directory: Path, fields: MetricCardFields, space: MetricSpace) -> Towns | None:
-    if fields.towns is None:
+def _towns(directory: Path, manifest: MetricManifest, space: MetricSpace) -> Towns | None:
+    if manifest.towns is None:
         return None
-    arrays = decode_arrays(_TOWNS, _read(directory, _TOWNS, fields), _TOWN_KINDS)
+    arrays = decode_arrays(_TOWNS, _read(directory, _TOWNS, manifest), _TOWN_KINDS)
     coordinates, people = arrays["coordinates"], arrays["people"]
     _check_points(_TOWNS, coordinates, space)
     # Written so that NaN is refused too.
     counted = (people > 0) & (people <= MOST_PEOPLE)
     if len(people) != len(coordinates) or not counted.all():
         raise ArtifactError(f"{_TOWNS} does not have a number of people for each town")
-    return Towns(coordinates, people, fields.towns)
+    return Towns(coordinates, people, manifest.towns)
 
 
 def _check_points(name: str, coordinates: NDArray[np.float64], space: MetricSpace) -> None:

@@ -23,10 +23,10 @@ from askew.catalog.attributes import (
 from askew.catalog.item import MAX_ATTRIBUTES, Attribute, AttributeKind
 from askew.errors import ArtifactError, DataError, ParameterError
 from askew.protocol.collection import Collection, collection_of
+from askew.protocol.metric_card import MAX_ITEMS
 from askew.spaces.map import MetricSpace
 from askew_server.collections import artifact
 from askew_server.collections.artifact import (
-    MAX_ITEMS,
     Keys,
     live_path,
     one_writer,

@@ -6,7 +6,7 @@ Of the server's storage, this is the one module that tells maps from axes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from askew.catalog.attributes import Column
 from askew.errors import DataError, OutOfRange, ParameterError
 from askew.protocol.collection import Collection
-from askew.protocol.metric_card import MetricCard, MetricRule, MetricRuleKind
+from askew.protocol.metric_card import MetricCard, MetricRuleKind
 from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import Area, MapSpace, MetricSpace
 from askew_server.taste.model.directory import Strict
@@ -28,19 +28,7 @@ LONGITUDE = ("longitude", "lon", "lng")
 Mask = NDArray[np.bool_]
 
 
-class RegionFields(Strict, frozen=True, tag="map", tag_field="kind"):
-    """A map, as it stands in a card."""
-
-    region: tuple[float, float, float, float]
-
-    def space(self) -> MetricSpace:
-        """Raises ParameterError as the core does."""
-        return MapSpace(Area(*self.region))
-
-
-class AxisFields(Strict, frozen=True):
-    """An axis, as it stands in a card or in a file of axes."""
-
+class _AxisFields(Strict, frozen=True):
     name: str
     unit: str
     low: float
@@ -48,28 +36,8 @@ class AxisFields(Strict, frozen=True):
     scale: float = 1.0
 
 
-class AxesFields(Strict, frozen=True, tag="axes", tag_field="kind"):
-    """Axes, as they stand in a card."""
-
-    axes: Annotated[list[AxisFields], Meta(min_length=1, max_length=3)]
-
-    def space(self) -> MetricSpace:
-        """Raises OutOfRange as the core does."""
-        return AxisSpace(tuple([Axis(**msgspec.structs.asdict(each)) for each in self.axes]))
-
-
-SpaceFields = RegionFields | AxesFields
-
-
 class _AxesFile(Strict, frozen=True):
-    axes: Annotated[list[AxisFields], Meta(min_length=1, max_length=3)]
-
-
-def fields_of(space: MetricSpace) -> SpaceFields:
-    """What a card says of a space."""
-    if isinstance(space, MapSpace):
-        return RegionFields(astuple(space.area))
-    return AxesFields([AxisFields(*astuple(axis)) for axis in space.axes])
+    axes: Annotated[list[_AxisFields], Meta(min_length=1, max_length=3)]
 
 
 def column_names(space: MetricSpace) -> tuple[tuple[str, ...], ...]:
@@ -132,7 +100,6 @@ def _in_area(area: Area, coordinates: NDArray[np.float64]) -> Mask:
         return np.asarray(north & (np.abs(longitude) <= 180) & (east <= float(area.width)))
 
 
-NO_DENSITY = "none"
 MOST_PEOPLE = 1e11  # of a town; far more would be infinitely many in 32 bits
 
 
@@ -188,8 +155,8 @@ def model_of(
     if rule is MetricRuleKind.POSTERIOR and towns is None:
         raise ParameterError("rule", str(rule), "another without a list of towns")
     uses = towns is not None and rule is MetricRuleKind.POSTERIOR
-    density = f"{len(towns.people):,} towns, {towns.source}" if towns and uses else NO_DENSITY
+    density = f"{len(towns.people):,} towns, {towns.source}" if towns and uses else "none"
     cards = tuple([each.card for each in collections])
     size = min(largest, max(map(len, collections)))
-    card = MetricCard(space, cards, size, MetricRule(rule, density))
+    card = MetricCard(space, cards, size, rule, density)
     return MetricModel(card, {each.card.name: each for each in collections}, towns)

@@ -34,7 +34,7 @@ from askew.catalog.attributes import UNKNOWN, Column, Flags, Numbers, Titles, Wo
 from askew.catalog.item import Attribute, AttributeKind
 from askew.errors import ParameterError
 from askew.protocol.collection import Collection, with_words
-from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule, MetricRuleKind
+from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRuleKind
 from askew.spaces.map import KM_OF_LATITUDE, KM_OF_LONGITUDE, MapSpace, Region
 from askew_server.collections.model import MetricModel, Towns
 
@@ -233,6 +233,7 @@ def places_model() -> MetricModel:
         space=MapSpace(GERMANY),
         collections=tuple([each.card for each in made]),
         max_slate_size=MAX_SLATE_SIZE,
-        rule=MetricRule(MetricRuleKind.POSTERIOR, density.source),
+        rule=MetricRuleKind.POSTERIOR,
+        density=density.source,
     )
     return MetricModel(card, {each.card.name: each for each in made}, density)

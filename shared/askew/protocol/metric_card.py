@@ -14,6 +14,7 @@ from askew.spaces.axes import AxisSpace
 from askew.spaces.map import MapSpace, MetricSpace
 
 MAX_COLLECTIONS = 256
+MAX_ITEMS = 20_000_000
 
 
 class MetricRuleKind(StrEnum):
@@ -23,17 +24,6 @@ class MetricRuleKind(StrEnum):
     ITEMS = "items"
     POSTERIOR = "posterior"
     NEAREST = "nearest"
-
-
-@dataclass(frozen=True)
-class MetricRule:
-    """How a server chooses k items for a signal. density: whom it expects where, in words."""
-
-    kind: MetricRuleKind
-    density: str = "none"
-
-    def __post_init__(self) -> None:
-        check_plain("the density of a rule", self.density, MAX_TEXT)
 
 
 @dataclass(frozen=True)
@@ -53,8 +43,8 @@ class CollectionCard:
     def __post_init__(self) -> None:
         check_plain("a collection's name", self.name, MAX_NAME)
         check_plain("the source of a collection", self.source, MAX_TEXT)
-        if self.n_items < 1:
-            raise OutOfRange("the number of items", "at least 1")
+        if not 1 <= self.n_items <= MAX_ITEMS:
+            raise OutOfRange("the number of items", f"from 1 to {MAX_ITEMS}")
         names = {attribute.name for attribute in self.attributes}
         if len(self.attributes) > MAX_ATTRIBUTES or len(names) != len(self.attributes):
             raise OutOfRange("the attributes", f"at most {MAX_ATTRIBUTES}, of different names")
@@ -75,13 +65,15 @@ class MetricCard:
     """What a device may know before it asks: where the items are, and what collections there are.
 
     Nothing in it sets noise, epsilon or k: those are the device's. max_slate_size is the largest k
-    that the server answers, where a collection has as many items.
+    that the server answers, where a collection has as many items. density: whom its rule expects
+    where, in words.
     """
 
     space: MetricSpace
     collections: tuple[CollectionCard, ...]
     max_slate_size: int
-    rule: MetricRule
+    rule: MetricRuleKind
+    density: str = "none"
 
     def __post_init__(self) -> None:
         names = {each.name for each in self.collections}
@@ -89,6 +81,7 @@ class MetricCard:
             raise OutOfRange("the collections", f"1 to {MAX_COLLECTIONS}, of different names")
         if not 1 <= self.max_slate_size <= max(each.n_items for each in self.collections):
             raise OutOfRange("max_slate_size", "from 1 to the largest collection's size")
+        check_plain("the density of a rule", self.density, MAX_TEXT)
 
     def collection(self, name: str) -> CollectionCard:
         """The collection of this name. Raises NotFound."""

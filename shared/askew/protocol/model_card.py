@@ -13,7 +13,6 @@ from askew.spaces.buckets import SlateCodebook
 from askew.spaces.vectors import FeatureSpace
 
 NO_PRIOR = "none"  # the `prior` of a rule that knows nobody
-COVERS = "the person who asks, not the people that the model was trained on"
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,8 @@ class ModelCard:
     source says in words where the ratings came from; simulated is set when no person gave them.
     max_slate_size is the largest k that the server answers. n_default: the first so many items are
     the default items, which a device holds that does not hold all; n_items where there is no such.
-    utility_table: if the server has one. The guarantee covers `COVERS`.
+    utility_table: if the server has one. The guarantee covers the person who
+    asks, not the people that the model was trained on.
     """
 
     space: FeatureSpace

@@ -13,7 +13,6 @@ from askew.errors import Malformed, OtherKind, OutOfRange, ParameterError, Stale
 from askew.protocol.metric_card import (
     CollectionCard,
     MetricCard,
-    MetricRule,
     MetricRuleKind,
     PlaceSlate,
 )
@@ -21,8 +20,6 @@ from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import Area, MapSpace, MetricSpace
 from askew.wire.messages import FIELDS_OF_CARD, FIELDS_OF_ITEM, parse_few, version_from_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
-
-MAX_ITEMS = 20_000_000
 
 
 def places_to_bytes(slate: PlaceSlate) -> bytes:
@@ -59,41 +56,31 @@ def places_from_bytes(data: bytes, card: MetricCard, k: int, collection: str) ->
 
 
 def metric_card_to_bytes(card: MetricCard) -> bytes:
-    """The card on the wire."""
-    return _card_to_message(card).SerializeToString()
+    """The card on the wire: all that a device is told before it asks."""
+    return pb.GetModelCardResponse(
+        metric_space=_space_to_message(card.space),
+        max_slate_size=card.max_slate_size,
+        rule=pb.ServingRule(name=card.rule, prior=card.density),
+        collections=[_collection_to_message(each) for each in card.collections],
+    ).SerializeToString()
 
 
 def metric_card_from_bytes(data: bytes) -> MetricCard:
-    """A card of a metric space."""
+    """A card of a metric space; every number is checked, and none sets what a device promises."""
     message = parse_few(pb.GetModelCardResponse(), data, FIELDS_OF_CARD)
-    kind = message.WhichOneof("kind")
+    kind, rule = message.WhichOneof("kind"), message.rule
     if kind is None:
         raise OutOfRange("the space of this server", "there")
     if kind != "metric_space":
         raise OtherKind("this server has a catalog of titles, and no collections of places")
-    return _card_from_message(message)
-
-
-def _card_to_message(card: MetricCard) -> pb.GetModelCardResponse:
-    """All that a device is told before it asks."""
-    return pb.GetModelCardResponse(
-        metric_space=_space_to_message(card.space),
-        max_slate_size=card.max_slate_size,
-        rule=pb.ServingRule(name=card.rule.kind, prior=card.rule.density),
-        collections=[_collection_to_message(each) for each in card.collections],
-    )
-
-
-def _card_from_message(message: pb.GetModelCardResponse) -> MetricCard:
-    """A card of a metric space; every number is checked, and none sets what a device promises."""
-    rule = message.rule
     if rule.name not in set(MetricRuleKind):
         raise OutOfRange("the serving rule", f"one of {', '.join(MetricRuleKind)}")
     return MetricCard(
         space=_space_from_message(message.metric_space),
         collections=tuple([_collection_from_message(each) for each in message.collections]),
         max_slate_size=message.max_slate_size,
-        rule=MetricRule(MetricRuleKind(rule.name), rule.prior),
+        rule=MetricRuleKind(rule.name),
+        density=rule.prior,
     )
 
 
@@ -149,8 +136,6 @@ def _collection_to_message(card: CollectionCard) -> pb.Collection:
 
 
 def _collection_from_message(message: pb.Collection) -> CollectionCard:
-    if not 1 <= message.n_items <= MAX_ITEMS:
-        raise OutOfRange("the number of items", f"from 1 to {MAX_ITEMS}")
     return CollectionCard(
         name=message.name,
         version=version_from_bytes(message.version),

@@ -69,7 +69,7 @@ def test_a_model_is_made_and_what_was_left_out_is_said(
     assert "open: flag, live" in shown.out
     assert "largest k    30; of bars 10" in shown.out
     card = artifact.load(files / "model").card
-    assert (card.rule.kind, card.rule.density) == ("posterior", "2 towns, towns.csv")
+    assert (card.rule, card.density) == ("posterior", "2 towns, towns.csv")
     assert card.collection("cafes").simulated
     assert card.collection("cafes").source == "cafes.csv"
 
@@ -77,7 +77,7 @@ def test_a_model_is_made_and_what_was_left_out_is_said(
 def test_without_towns_the_rule_is_items(collect: Run, files: Path) -> None:
     assert collect("--source", "made up") == 0
     card = artifact.load(files / "model").card
-    assert (card.rule.kind, card.rule.density) == ("items", "none")
+    assert (card.rule, card.density) == ("items", "none")
     assert card.collection("bars").source == "made up"
 
 
@@ -92,7 +92,7 @@ def test_a_collection_may_lie_anywhere_on_earth(collect: Run, files: Path) -> No
 
 def test_a_rule_may_be_named(collect: Run, files: Path) -> None:
     assert collect("--rule", "nearest") == 0
-    assert artifact.load(files / "model").card.rule.kind == "nearest"
+    assert artifact.load(files / "model").card.rule == "nearest"
 
 
 @pytest.mark.parametrize(

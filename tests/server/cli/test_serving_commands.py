@@ -350,7 +350,7 @@ def test_serving_a_model_that_is_not_there_is_one_line_and_exit_code_1(
 ) -> None:
     code = run("serve", "--model", tmp_path / "nowhere", "--port", 0)
     lines = capsys.readouterr().err.splitlines()
-    card = tmp_path / "nowhere" / "card.json"
+    card = tmp_path / "nowhere" / "manifest.json"
     expected = [f"askew-server: {card} cannot be read: No such file or directory"]
     assert (1, expected) == (code, lines)
 

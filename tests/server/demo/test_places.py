@@ -107,7 +107,7 @@ def test_there_are_filters_that_few_some_and_many_pass(food: Collection) -> None
 def test_what_the_server_knows_of_people_is_coarser_than_the_towns(demo: MetricModel) -> None:
     assert demo.towns is not None
     assert len(demo.towns.people) < 4_000 < len(german_towns())
-    assert demo.card.rule.density == demo.towns.source
+    assert demo.card.density == demo.towns.source
 
 
 def test_no_places_are_refused() -> None:

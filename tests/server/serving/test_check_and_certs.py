@@ -165,7 +165,7 @@ def test_every_fault_is_found_in_one_run(
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"models_directories": "nowhere"}, "fail  model: nowhere/card.json cannot be read"),
+        ({"models_directories": "nowhere"}, "fail  model: nowhere/manifest.json cannot be read"),
         ({"models_folder": "nowhere"}, "fail  model: nowhere cannot be read"),
         ({"models_folder": "."}, "fail  model: . has none that is named by a Monday"),
         ({}, "fail  served: nothing: name a model, a demo, or a ledger of releases"),

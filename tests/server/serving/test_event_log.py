@@ -62,12 +62,12 @@ def test_as_text_a_line_reads_by_itself() -> None:
     stream = io.StringIO()
     log = EventLog(stream, Log(), lambda: 0.0)
     log.log_event("health_changed", service="askew.wire.v1.Popularity", serving=False)
-    log.log_event("swap_refused", error="refused", reason='model/card.json is "altered"')
+    log.log_event("swap_refused", error="refused", reason='model/manifest.json is "altered"')
     assert stream.getvalue() == (
         "1970-01-01T00:00:00.000+00:00 WARNING health_changed"
         " service=askew.wire.v1.Popularity serving=false\n"
         "1970-01-01T00:00:00.000+00:00 ERROR swap_refused"
-        ' error=refused reason="model/card.json is \\"altered\\""\n'
+        ' error=refused reason="model/manifest.json is \\"altered\\""\n'
     )
 
 

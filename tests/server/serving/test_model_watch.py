@@ -211,10 +211,10 @@ def test_what_is_being_written_is_let_be_until_it_stays_the_same(
     shop, coming = Shop(folder), folder / name(MONDAY + PERIOD)
     shop.look(at_once=False)
     put(model, coming, "new")
-    card = (coming / "card.json").read_bytes()
-    (coming / "card.json").write_bytes(card[:100])
+    card = (coming / "manifest.json").read_bytes()
+    (coming / "manifest.json").write_bytes(card[:100])
     shop.look(at_once=False)
-    (coming / "card.json").write_bytes(card)
+    (coming / "manifest.json").write_bytes(card)
     shop.look(at_once=False)
     assert (shop.told.swaps, shop.told.refusals) == ([], [])
     shop.look(at_once=False)
@@ -234,17 +234,17 @@ def altered(place: Path) -> None:
 
 
 def forge(place: Path) -> None:
-    (place / "card.json").write_text('{"kind": "tastes", "files": {}}')
+    (place / "manifest.json").write_text('{"kind": "tastes", "files": {}}')
 
 
 def no_card(place: Path) -> None:
-    (place / "card.json").unlink()
+    (place / "manifest.json").unlink()
 
 
 def a_pipe(place: Path) -> None:
     """Whoever opened it would wait for ever."""
-    (place / "card.json").unlink()
-    os.mkfifo(place / "card.json")
+    (place / "manifest.json").unlink()
+    os.mkfifo(place / "manifest.json")
 
 
 def nothing(place: Path) -> None:
@@ -324,7 +324,7 @@ def test_two_looks_at_a_folder_that_cannot_be_read_say_so_once(folder: Path) -> 
 
 def test_a_start_with_what_cannot_be_used_is_refused(folder: Path) -> None:
     cut(folder / name(MONDAY))
-    with pytest.raises(ArtifactError, match="is not the file that its card names"):
+    with pytest.raises(ArtifactError, match="is not the file that its manifest names"):
         Shop(folder)
 
 

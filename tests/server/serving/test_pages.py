@@ -156,7 +156,7 @@ def test_a_server_says_which_model_it_serves_and_what_it_did_not_take() -> None:
     observer.serves(lambda: days[-1], 1_000.0)
     days.append(20_507)
     observer.swapped(20_507, 2_000.0)
-    observer.swap_refused(reason="card.json is altered")
+    observer.swap_refused(reason="manifest.json is altered")
     observer.certificates_refused("server.pem has expired")
     found = samples(observer)
     assert found["askew_snapshot_monday_timestamp_seconds",] == 20_507 * 86_400

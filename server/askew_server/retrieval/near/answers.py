@@ -141,5 +141,5 @@ def _rules_of(model: MetricModel) -> Mapping[str, ServedRule]:
     for name, collection in model.collections.items():
         index = MetricIndex(space, collection.coordinates)
         kinds = kinds_of(index, collection)
-        rules[name] = served_rule_of(model.card.rule.kind, index, density, kinds)
+        rules[name] = served_rule_of(model.card.rule, index, density, kinds)
     return rules

@@ -174,7 +174,7 @@ class TableFields(Strict, frozen=True):
 
     @classmethod
     def of(cls, table: AnswerTable) -> TableFields:
-        """What a card says of a table."""
+        """What a manifest says of a table."""
         lattice = table.lattice
         return cls(lattice.step_exponent, lattice.inverse_rate, table.k, table.cells.per_axis)
 

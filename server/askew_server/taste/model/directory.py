@@ -1,9 +1,10 @@
 """The files of a saved model: all of them or nothing, and none read before its size is checked.
 
-A card signs itself: it is strict JSON, whose `card_sha256` is a digest of every other field.
+A manifest signs itself: it is strict JSON, whose `sha256` is a digest of every other field.
 Decoding is strict: no number for text, no fraction for a whole number, no NaN, no unknown field,
-no depth beyond what is written here. The digests of a card find damage; against somebody who can
-write the directory, keep the card's own digest elsewhere.
+no depth beyond what is written here. Its digests find damage; against somebody who can write the
+directory, keep the manifest's own digest elsewhere. The card beside it is the very bytes that
+devices get, and is read as devices read it.
 
 Arrays are by name in a safetensors file: their types and shapes are checked, nothing is executed.
 """
@@ -18,7 +19,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -28,11 +29,10 @@ from numpy.typing import NDArray
 from askew.dp.privacy import rational
 from askew.errors import ArtifactError, WireError
 
-CARD = "card.json"
+MANIFEST, CARD = "manifest.json", "card.binpb"
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
-Version = Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]
 Count = Annotated[int, Meta(ge=0)]
-UNSIGNED = "0" * 64
+_UNSIGNED = "0" * 64
 
 
 class Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -40,34 +40,31 @@ class Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FileFields(Strict, frozen=True):
-    """One file beside the card."""
+    """One file beside the manifest."""
 
     bytes: Count
     sha256: Sha256
 
 
-class SignedCard(Strict, frozen=True, kw_only=True):
-    """A card: the files beside it, the shapes of their arrays, and the digest of all its fields."""
+class SignedManifest(Strict, frozen=True, kw_only=True):
+    """A manifest: the files beside it, and the digest of all its fields."""
 
     files: dict[str, FileFields]
-    card_sha256: Sha256
+    sha256: Sha256 = _UNSIGNED
 
     def digest(self) -> str:
-        """What `card_sha256` must be."""
+        """What `sha256` must be."""
         # Through the types once: 8 where a float belongs is 8.0 when it is read back.
         plain = msgspec.to_builtins(self, enc_hook=_text_of)
         again = msgspec.convert(plain, type(self), dec_hook=_rational_of)
         fields = msgspec.to_builtins(again, enc_hook=_text_of)
-        del fields["card_sha256"]
+        del fields["sha256"]
         return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
-    def signed(self) -> Self:
-        """The same with its digest."""
-        return msgspec.structs.replace(self, card_sha256=self.digest())
-
     def encoded(self) -> bytes:
-        """The signed card as a file, for people to read too."""
-        return msgspec.json.format(msgspec.json.encode(self.signed(), enc_hook=_text_of), indent=1)
+        """The signed manifest as a file, for people to read too."""
+        signed = msgspec.structs.replace(self, sha256=self.digest())
+        return msgspec.json.format(msgspec.json.encode(signed, enc_hook=_text_of), indent=1)
 
 
 def _text_of(value: object) -> str:
@@ -84,28 +81,28 @@ def _rational_of(kind: type, value: object) -> Fraction:
     raise msgspec.ValidationError(f"a number as text is wanted, not {value!r}"[:80])
 
 
-_Card = TypeVar("_Card", bound=SignedCard)
+_Manifest = TypeVar("_Manifest", bound=SignedManifest)
 
 
-class _CardKind(msgspec.Struct, frozen=True):
-    """Of a card's fields the one that says what it is a card of."""
+class _ManifestKind(msgspec.Struct, frozen=True):
+    """Of a manifest's fields the one that says what it is a manifest of."""
 
     kind: str
 
 
 def kind_of(data: bytes) -> str:
-    """What a card says it is a card of, whatever else it says. Raises ArtifactError."""
-    return _decoded(data, _CardKind).kind
+    """What a manifest says it is of, whatever else it says. Raises ArtifactError."""
+    return _decoded(data, _ManifestKind).kind
 
 
-def decode_card(data: bytes, card: type[_Card]) -> _Card:
-    """The fields of a card. Raises ArtifactError for anything but an unaltered one."""
-    fields = _decoded(data, card)
-    if fields.card_sha256 != fields.digest():
-        raise ArtifactError("the card was altered: its digest does not fit")
+def decode_manifest(data: bytes, manifest: type[_Manifest]) -> _Manifest:
+    """The fields of a manifest. Raises ArtifactError for anything but an unaltered one."""
+    fields = _decoded(data, manifest)
+    if fields.sha256 != fields.digest():
+        raise ArtifactError("the manifest was altered: its digest does not fit")
     known = msgspec.json.decode(msgspec.json.encode(fields, enc_hook=_text_of))
     if known != msgspec.json.decode(data):  # a dataclass of the core leaves out what it lacks
-        raise ArtifactError("the card says more, or less, than a card of its kind")
+        raise ArtifactError("the manifest says more, or less, than one of its kind")
     return fields
 
 
@@ -116,7 +113,7 @@ def _decoded(data: bytes, fields: type[_Fields]) -> _Fields:
     try:
         return msgspec.json.decode(data, type=fields, dec_hook=_rational_of)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, WireError) as error:
-        raise ArtifactError(f"the card cannot be read: {error}") from None
+        raise ArtifactError(f"the manifest cannot be read: {error}") from None
 
 
 Arrays = dict[str, NDArray[Any]]
@@ -132,7 +129,7 @@ def encode_arrays(arrays: Mapping[str, NDArray[Any]]) -> bytes:
 
 
 def shapes_of(arrays: Mapping[str, NDArray[Any]]) -> dict[str, list[int]]:
-    """What a card says of them."""
+    """What a manifest says of them."""
     return {name: list(array.shape) for name, array in arrays.items()}
 
 
@@ -161,14 +158,14 @@ def decode_arrays(
 
 
 def check_shapes(name: str, arrays: Arrays, shapes: Mapping[str, list[int]]) -> None:
-    """Raises ArtifactError for arrays of other shapes than a card names."""
+    """Raises ArtifactError for arrays of other shapes than a manifest names."""
     if shapes_of(arrays) != dict(shapes):
-        raise ArtifactError(f"{name} does not have the shapes that the card names")
+        raise ArtifactError(f"{name} does not have the shapes that its manifest names")
 
 
 Files = Mapping[str, bytes]
 Parts = Callable[[], Iterable[bytes]]  # of a file that is too large to be in memory
-CARD_LIMIT = 1 << 20  # bytes
+MANIFEST_LIMIT, CARD_LIMIT = 1 << 20, 1 << 24  # bytes
 _PIECE = 1 << 20
 
 
@@ -194,12 +191,12 @@ def save(directory: Path, files: Files, large: Mapping[str, Parts] | None = None
 
 
 def describe(data: bytes) -> FileFields:
-    """What a card says of a file with this content."""
+    """What a manifest says of a file with this content."""
     return FileFields(len(data), hashlib.sha256(data).hexdigest())
 
 
 def read_named(directory: Path, name: str, files: Mapping[str, FileFields], limit: int) -> bytes:
-    """A file that a card names, with the digest that it gives; one of another size is not read.
+    """A file that a manifest names, with the digest that it gives; one of another size is not read.
     Raises ArtifactError.
     """
     path, named = directory / name, files.get(name)
@@ -207,7 +204,7 @@ def read_named(directory: Path, name: str, files: Mapping[str, FileFields], limi
         data = read(path, limit)
         if describe(data) == named:
             return data
-    raise ArtifactError(f"{path} is not the file that its card names")
+    raise ArtifactError(f"{path} is not the file that its manifest names")
 
 
 def pieces_named(
@@ -227,7 +224,7 @@ def pieces_named(
         except OSError as error:
             raise ArtifactError(f"{path} cannot be read: {error.strerror}") from None
     if FileFields(size, digest.hexdigest()) != named:
-        raise ArtifactError(f"{path} is not the file that its card names")
+        raise ArtifactError(f"{path} is not the file that its manifest names")
 
 
 def read(path: Path, limit: int) -> bytes:

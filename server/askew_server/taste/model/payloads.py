@@ -68,7 +68,7 @@ class StoredPayloads:
 
     def __init__(self, path: Path, ends: NDArray[np.int64], fields: FileFields | None) -> None:
         """ends: where each of them ends in the file. Raises ArtifactError for any file but the one
-        that its card names, or for places that are not in it.
+        that its manifest names, or for places that are not in it.
         """
         self._path, self._ends = path, ends
         try:
@@ -81,7 +81,7 @@ class StoredPayloads:
         for start in range(0, size, _PIECE):
             digest.update(self._read(start, min(_PIECE, size - start)))
         if fields != FileFields(size, digest.hexdigest()):
-            raise ArtifactError(f"{path} is not the file that its card names")
+            raise ArtifactError(f"{path} is not the file that its manifest names")
         sizes = np.diff(ends, prepend=0)
         whole = len(ends) and ends[-1] == size
         if not whole or not ((sizes >= 0) & (sizes <= MAX_PAYLOAD)).all():

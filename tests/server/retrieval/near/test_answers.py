@@ -13,7 +13,7 @@ from askew.catalog.attributes import Numbers, Titles, Words
 from askew.catalog.item import Attribute, AttributeKind
 from askew.errors import ParameterError
 from askew.protocol.collection import Collection
-from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRule
+from askew.protocol.metric_card import CollectionCard, MetricCard
 from askew.protocol.metric_card import MetricRuleKind as Kind
 from askew.protocol.signal import Query
 from askew.spaces.map import MapNoise, MapSpace
@@ -37,7 +37,7 @@ def made_collection(name: str, count: int, seed: int) -> Collection:
 def made_model(kind: Kind, towns: Towns | None = None) -> MetricModel:
     held = [made_collection("food", 500, 1), made_collection("pharmacies", 60, 2)]
     cards = tuple(each.card for each in held)
-    card = MetricCard(MapSpace(INLAND), cards, 60, MetricRule(kind))
+    card = MetricCard(MapSpace(INLAND), cards, 60, kind)
     return MetricModel(card, {each.card.name: each for each in held}, towns)
 
 

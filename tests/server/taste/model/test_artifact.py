@@ -24,7 +24,7 @@ from askew_server.taste.model import directory as folder
 from askew_server.taste.model.item_model import ItemModel, train
 from askew_server.taste.training.options import TrainingOptions
 
-FILES = ("card.json", "arrays.safetensors", "items.json")
+FILES = ("manifest.json", "card.binpb", "arrays.safetensors", "items.json")
 
 Fields = dict[str, Any]
 
@@ -68,13 +68,7 @@ def test_a_model_with_buckets_is_loaded(tmp_path: Path, model: ItemModel) -> Non
     assert same(with_buckets, artifact.load(tmp_path / "buckets"))
 
 
-def test_the_card_says_whom_the_guarantee_covers(directory: Path) -> None:
-    fields = json.loads((directory / "card.json").read_bytes())
-    assert "not the people that the model was trained on" in fields["guarantee_covers"]
-    assert fields["rule"] == {"kind": "codebook", "epsilon": 4.0, "k": 8, "prior": "none"}
-
-
-def test_a_model_is_three_files(directory: Path) -> None:
+def test_a_model_is_four_files(directory: Path) -> None:
     expected = {"model", *(f"model/{name}" for name in FILES)}
     root = directory.parent
     assert expected == {str(path.relative_to(root)) for path in root.rglob("*")}
@@ -201,7 +195,7 @@ def test_a_damaged_file_is_refused_by_its_name(
     damage(directory / name)
     said = refusal(directory)
     assert words in said
-    assert name in said or name == "card.json"
+    assert name in said or name == "manifest.json"
 
 
 @pytest.mark.parametrize(
@@ -229,7 +223,7 @@ def test_a_file_over_the_limit_is_refused_before_it_is_read(
 
 
 @pytest.mark.parametrize("name", FILES[1:])
-def test_a_file_of_another_size_than_its_card_says_is_not_read(
+def test_a_file_of_another_size_than_the_manifest_says_is_not_read(
     directory: Path, name: str, monkeypatch: pytest.MonkeyPatch, refusal: Callable[[Path], str]
 ) -> None:
     """Planted bug: a file of holes, within the limit, takes more memory than the server has."""
@@ -241,7 +235,7 @@ def test_a_file_of_another_size_than_its_card_says_is_not_read(
 
     os.truncate(directory / name, 1 << 20)
     monkeypatch.setattr(Path, "read_bytes", noted)
-    assert "is not the file that its card names" in refusal(directory)
+    assert "is not the file that its manifest names" in refusal(directory)
     assert name not in opened
 
 
@@ -263,8 +257,8 @@ def variants(directory: Path, name: str, change: Callable[[bytes, int], bytes]) 
             loaded = artifact.load(directory)
         except ArtifactError:
             continue
-        # The card may spell the same number or the same space between words in another way.
-        if name != "card.json" or not same(model, loaded):
+        # The manifest may spell the same number or the same space between words in another way.
+        if name != "manifest.json" or not same(model, loaded):
             yield place
 
 
@@ -296,31 +290,29 @@ def test_a_file_that_says_the_same_in_other_bytes_is_refused(
     directory: Path, name: str, refusal: Callable[[Path], str]
 ) -> None:
     (directory / name).write_bytes(spell_otherwise(name, (directory / name).read_bytes()))
-    assert f"{name} is not the file that its card names" in refusal(directory)
+    assert f"{name} is not the file that its manifest names" in refusal(directory)
 
 
-# -- the card --------------------------------------------------------------------------------------
+# -- the manifest ----------------------------------------------------------------------------------
 
 ALTERED: dict[str, object] = {
     "kind": "metric",
-    "source": "ratings of 61 people",
-    "space_version": "0" * 32,
     "shapes.vectors": [1, 1],
-    "space.clip": 1.0,
+    "median_distance": 0.5,
     "training.seed": 1,
     "files": {},
 }
 
 
 @pytest.mark.parametrize(("path", "value"), ALTERED.items())
-def test_an_altered_field_of_the_card_is_refused(
+def test_an_altered_field_of_the_manifest_is_refused(
     directory: Path, path: str, value: object, refusal: Callable[[Path], str]
 ) -> None:
-    fields: Fields = json.loads((directory / "card.json").read_bytes())
+    fields: Fields = json.loads((directory / "manifest.json").read_bytes())
     parent, _, name = path.rpartition(".")
     (fields[parent] if parent else fields)[name] = value
-    (directory / "card.json").write_text(json.dumps(fields))
-    assert "card" in refusal(directory)
+    (directory / "manifest.json").write_text(json.dumps(fields))
+    assert "manifest" in refusal(directory)
 
 
 @pytest.mark.parametrize(
@@ -331,28 +323,28 @@ def test_an_altered_field_of_the_card_is_refused(
         b"[]",
         b"{}",
         b"NaN",
-        b'{"schema_version": 3, "card_sha256": null}',
+        b'{"schema_version": 3, "sha256": null}',
         b"[" * 100_000,
         b'{"a":' * 100_000,
         b"\xff\xfe\x00",
     ],
     ids=range(9),
 )
-def test_a_card_that_is_none_is_refused(
+def test_a_manifest_that_is_none_is_refused(
     directory: Path, data: bytes, refusal: Callable[[Path], str]
 ) -> None:
-    (directory / "card.json").write_bytes(data)
-    assert "card" in refusal(directory)
+    (directory / "manifest.json").write_bytes(data)
+    assert "manifest" in refusal(directory)
 
 
 @pytest.mark.parametrize(("left", "right"), [("[", "]"), ('{"a":', "}")], ids=["lists", "objects"])
-def test_a_card_of_any_depth_is_refused(directory: Path, left: str, right: str) -> None:
+def test_a_manifest_of_any_depth_is_refused(directory: Path, left: str, right: str) -> None:
     """Some depths are shallow enough to be read and too deep to be written again for the digest."""
     escaped = []
     limit = sys.getrecursionlimit()
     for depth in range(limit - 300, limit + 10):
         nested = left * depth + "1" + right * depth
-        (directory / "card.json").write_text(f'{{"kind": "tastes", "source": {nested}}}')
+        (directory / "manifest.json").write_text(f'{{"kind": "tastes", "counts": {nested}}}')
         try:
             artifact.load(directory)
         except ArtifactError:

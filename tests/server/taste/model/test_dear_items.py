@@ -19,6 +19,7 @@ from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.signal import Query, Signal
 from askew.retrieval.buckets import bucket_rule
 from askew.spaces.buckets import SlateCodebook
+from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.demo.simulation import films, simulate
 from askew_server.ratings import RatingTable
 from askew_server.retrieval.snapshot import Retriever
@@ -194,22 +195,32 @@ FORGED: dict[str, Callable[[dict[str, NDArray[Any]]], object]] = {
     "a name too few": lambda a: a.update(prior_named=a["prior_named"][1:]),
     "a name of no slate": lambda a: a.update(prior_named=a["prior_named"] + 4096),
     "a name below the first": lambda a: a.update(prior_named=a["prior_named"] - 4096),
-    "no boosts": lambda a: a.pop("slate_boosts"),
-    "no slates but names": lambda a: [a.pop("slate_boosts"), a.pop("slate_vectors")],
-    "vectors that codes cannot say": lambda a: a.update(slate_vectors=a["slate_vectors"] * 0.9),
-    "boosts that codes cannot say": lambda a: a.update(slate_boosts=a["slate_boosts"] * 0.9),
-    "one slate": lambda a: a.update({n: a[n][:1] for n in ("slate_boosts", "slate_vectors")}),
-    "linear buckets as well": lambda a: a.update(
-        bucket_directions=a["slate_vectors"][:, 0], bucket_biases=a["slate_boosts"][:, 0]
-    ),
 }
 
 
 @pytest.mark.parametrize("case", FORGED)
-def test_forged_slates_are_refused(saved: Path, forge: Forge, refusal: Refusal, case: str) -> None:
+def test_forged_names_are_refused(saved: Path, forge: Forge, refusal: Refusal, case: str) -> None:
     arrays = decode((saved / "arrays.safetensors").read_bytes())
     forge(saved, arrays=dict(arrays))
     artifact.load(saved)  # what forging alone does is no reason
     FORGED[case](arrays)
     forge(saved, arrays={n: np.ascontiguousarray(array) for n, array in arrays.items()})
+    assert refusal(saved)
+
+
+def no_slates(space: pb.FeatureSpace) -> None:
+    space.slate_codes, space.slate_boosts, space.slate_size = b"", b"", 0
+
+
+def one_slate(space: pb.FeatureSpace) -> None:
+    slates = len(space.slate_boosts) // space.slate_size
+    space.slate_codes = space.slate_codes[: len(space.slate_codes) // slates]
+    space.slate_boosts = space.slate_boosts[: space.slate_size]
+
+
+@pytest.mark.parametrize("change", [no_slates, one_slate])
+def test_names_without_their_slates_are_refused(
+    saved: Path, forge: Forge, refusal: Refusal, change: Callable[[pb.FeatureSpace], None]
+) -> None:
+    forge(saved, card=lambda card: change(card.space))
     assert refusal(saved)

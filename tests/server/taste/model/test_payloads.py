@@ -209,7 +209,7 @@ def test_payloads_that_are_not_the_ones_of_the_card_are_refused(
 ) -> None:
     file = saved / "payloads.bin"
     file.write_bytes(change(file.read_bytes()))
-    assert "payloads.bin is not the file that its card names" in refusal(saved)
+    assert "payloads.bin is not the file that its manifest names" in refusal(saved)
 
 
 def test_a_missing_file_of_payloads_is_named(saved: Path, refusal: Refusal) -> None:
@@ -252,9 +252,9 @@ def test_a_payload_that_is_too_large_is_refused(tmp_path: Path, model: ItemModel
     assert not (tmp_path / "large").exists()
 
 
-def test_the_card_names_the_file_of_payloads(saved: Path) -> None:
-    card = json.loads((saved / "card.json").read_bytes())
-    assert card["files"]["payloads.bin"]["bytes"] == (saved / "payloads.bin").stat().st_size
+def test_the_manifest_names_the_file_of_payloads(saved: Path) -> None:
+    manifest = json.loads((saved / "manifest.json").read_bytes())
+    assert manifest["files"]["payloads.bin"]["bytes"] == (saved / "payloads.bin").stat().st_size
 
 
 def test_a_file_that_is_cut_while_it_is_served_ends_nothing(saved: Path) -> None:

@@ -194,12 +194,12 @@ FORGED_ROWS: dict[str, dict[str, object]] = {
 def test_forged_rows_of_a_card_are_refused(
     saved: Path, tabulated: ItemModel, change: dict[str, object], forge: Forge, refusal: Refusal
 ) -> None:
-    forge(saved, card={"tables": forged_rows(saved, tabulated, change)})
+    forge(saved, manifest={"tables": forged_rows(saved, tabulated, change)})
     assert refusal(saved)
 
 
 def forged_rows(saved: Path, model: ItemModel, change: dict[str, object]) -> object:
-    rows = json.loads((saved / "card.json").read_bytes())["tables"]
+    rows = json.loads((saved / "manifest.json").read_bytes())["tables"]
     if "tables" in change:
         return change["tables"]
     rows[place_of(model)] |= change
@@ -214,7 +214,7 @@ def test_two_tables_of_one_lattice_and_k_are_refused(
     arrays = file_of(saved)
     for name in ("numbers", "slates"):
         arrays[f"{name}_{len(rows)}"] = arrays[f"{name}_{place}"]
-    forge(saved, card={"tables": [*rows, rows[place]]}, tables=arrays)
+    forge(saved, manifest={"tables": [*rows, rows[place]]}, tables=arrays)
     assert "one a lattice and k" in refusal(saved)
 
 
@@ -223,9 +223,9 @@ def test_a_missing_file_of_tables_is_refused(saved: Path, refusal: Refusal) -> N
     assert "tables.safetensors" in refusal(saved)
 
 
-def test_tables_that_are_not_the_ones_of_the_card_are_refused(
+def test_tables_that_are_not_the_ones_of_the_manifest_are_refused(
     saved: Path, refusal: Refusal
 ) -> None:
     path = saved / "tables.safetensors"
     path.write_bytes(path.read_bytes()[:-1] + b"\x7f")
-    assert "is not the file that its card names" in refusal(saved)
+    assert "is not the file that its manifest names" in refusal(saved)

@@ -260,7 +260,7 @@ def test_the_same_cohort_and_seed_make_the_same_bytes(tmp_path: Path) -> None:
     again = train(small_table(), {}, options, source="simulated", prior=Cohort("volunteers"))
     for name, model in (("a", cohort_model()), ("b", again)):
         artifact.save(model, tmp_path / name)
-    for file in ("card.json", "arrays.safetensors", "items.json"):
+    for file in ("manifest.json", "card.binpb", "arrays.safetensors", "items.json"):
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
 
 
@@ -400,7 +400,7 @@ def test_a_prior_is_paid_for_once_and_made_twice_the_same(tmp_path: Path, files:
         done = CliRunner().invoke(cli, command)
         assert done.exit_code == 0, done.output
         assert "epsilon = 2 differential privacy" in done.output
-    for file in ("card.json", "arrays.safetensors"):
+    for file in ("manifest.json", "card.binpb", "arrays.safetensors"):
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
     with Ledger(*ledger_files) as ledger:
         assert ledger.dataset("ratings").spent.epsilon == 2

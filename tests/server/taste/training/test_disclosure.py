@@ -170,11 +170,12 @@ def test_no_exact_number_of_people_ratings_or_likes_is_in_a_model(
     run("train", *files, *small, "--long-tail", "--out", tmp_path / "a")
     run("update", *files, "--model", tmp_path / "a", "--out", tmp_path / "b")
     for name in ("a", "b"):
-        card = (tmp_path / name / "card.json").read_text()
-        assert "ratings of about 500 people" in card
-        numbers = re.findall(r"(?<![\w.])[\d,]*\d(?![\w.])", card)
+        model = artifact.load(tmp_path / name)
+        assert "ratings of about 500 people" in model.card.source
+        said = (tmp_path / name / "manifest.json").read_text() + repr(model.card)
+        numbers = re.findall(r"(?<![\w.])[\d,]*\d(?![\w.])", said)
         assert not exact & {int(number.replace(",", "")) for number in numbers}
-        assert dict(artifact.load(tmp_path / name).counts)["people"] == 500
+        assert model.counts["people"] == 500
 
 
 # -- what the operator is told ---------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Arrays and items that somebody forged, with digests that fit, are checked one by one."""
+"""What somebody forged, with digests that fit, is served only if devices accept it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.taste.model import artifact
 from askew_server.taste.model.item_model import ItemModel
 
@@ -24,15 +25,11 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def arrays_of(model: ItemModel) -> Arrays:
-    catalog, encoder = model.catalog, model.card.space.encoder
+    catalog = model.catalog
     return {
         "vectors": catalog.vectors.copy(),
         "boosts": catalog.boosts.copy(),
         "shared_slate": np.array(catalog.shared_slate, dtype=np.int64),
-        "directions": encoder.directions.copy(),
-        "origin": encoder.origin.copy(),
-        "knots": encoder.knots.copy(),
-        "scales": model.card.space.scales.copy(),
     }
 
 
@@ -44,11 +41,11 @@ def items_of(model: ItemModel) -> list[list[Any]]:
 def forge_items(directory: Path, text: str) -> None:
     """Put any text in place of the items, under a digest that fits."""
     (directory / "items.json").write_text(text)
-    fields: Fields = json.loads((directory / "card.json").read_bytes())
+    fields: Fields = json.loads((directory / "manifest.json").read_bytes())
     fields["files"]["items.json"]["sha256"] = hashlib.sha256(text.encode()).hexdigest()
-    del fields["card_sha256"]
-    fields["card_sha256"] = hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
-    (directory / "card.json").write_text(json.dumps(fields))
+    del fields["sha256"]
+    fields["sha256"] = hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
+    (directory / "manifest.json").write_text(json.dumps(fields))
 
 
 def test_a_forgery_that_changes_nothing_is_the_model(
@@ -66,10 +63,78 @@ def test_a_forgery_that_is_a_proper_model_is_loaded(
     """Digests find damage. They are no signature, and the documentation says so."""
     items = items_of(model)
     items[0][1] = "Another title"
-    forge(directory, items=items, card={"space.unit": 2.5})
+    forge(directory, items=items, card=lambda card: setattr(card.space, "unit", 2.5))
     loaded = artifact.load(directory)
     expected = ("Another title", 2.5)
     assert expected == (loaded.catalog.items[0].title, loaded.card.space.encoder.unit)
+
+
+# -- the manifest and the card ---------------------------------------------------------------------
+
+FORGED_MANIFESTS: dict[str, tuple[str, object]] = {
+    "training of another kind": ("training", [1, 2]),
+    "a training parameter out of range": ("training.seed", -1),
+    "a negative number of people": ("counts.people", -1),
+    "a number that is true": ("shapes.boosts", [True]),
+    "a distance of nothing": ("median_distance", 0),
+    "a digest of one file only": ("files", {"items.json": {"sha256": "0" * 64}}),
+    "a card that is not named": ("files", {}),
+    "another kind": ("kind", "metric"),
+    "a field more": ("more", 1),
+}
+
+
+@pytest.mark.parametrize(("path", "value"), FORGED_MANIFESTS.values(), ids=FORGED_MANIFESTS)
+def test_a_forged_manifest_is_refused(
+    directory: Path,
+    path: str,
+    value: object,
+    forge: Callable[..., None],
+    refusal: Callable[[Path], str],
+) -> None:
+    forge(directory, manifest={path: value})
+    assert refusal(directory)
+
+
+@pytest.mark.parametrize("name", ["shapes", "training", "counts", "files"])
+def test_a_forged_manifest_without_a_field_is_refused(
+    directory: Path, name: str, forge: Callable[..., None], refusal: Callable[[Path], str]
+) -> None:
+    forge(directory, without=name)
+    assert name in refusal(directory)
+
+
+def fewer_factors(card: pb.GetModelCardResponse) -> None:
+    space = card.space
+    space.directions = space.directions[: len(space.directions) - 4 * (len(space.knots) // 33)]
+    space.origin, space.scales = space.origin[:-4], space.scales[:-4]
+
+
+FORGED_CARDS: dict[str, tuple[Callable[[pb.GetModelCardResponse], object], str]] = {
+    "no rule": (lambda c: setattr(c.rule, "name", "guess"), "the serving rule"),
+    "a clip of zero": (lambda c: setattr(c.space, "clip", 0.0), "clip"),
+    "an escape sequence": (lambda c: setattr(c, "source", "\x1b[2J"), "the source of a model"),
+    "half a set of buckets": (
+        lambda c: setattr(c.space, "bucket_biases", bytes(16)),
+        "bucket directions",
+    ),
+    "collections": (lambda c: c.metric_space.region.SetInParent(), "collections of places"),
+    "another catalog": (lambda c: setattr(c, "catalog_version", bytes(16)), "not the one"),
+    "other factors": (fewer_factors, "another ranking dimension"),
+}
+
+
+@pytest.mark.parametrize(("change", "words"), FORGED_CARDS.values(), ids=FORGED_CARDS)
+def test_a_forged_card_is_refused(
+    directory: Path,
+    change: Callable[[pb.GetModelCardResponse], object],
+    words: str,
+    forge: Callable[..., None],
+    refusal: Callable[[Path], str],
+) -> None:
+    """What no device would accept is not served: the operator hears of it, not each device."""
+    forge(directory, card=change)
+    assert words in refusal(directory)
 
 
 # -- the arrays ------------------------------------------------------------------------------------
@@ -96,7 +161,7 @@ def with_number(name: str, value: float) -> Callable[[Arrays], Arrays]:
 FORGED_ARRAYS: dict[str, Callable[[Arrays], Arrays]] = {
     **{
         f"{value:g} in {name}": with_number(name, value)
-        for name in ("vectors", "boosts", "directions", "origin", "knots")
+        for name in ("vectors", "boosts")
         for value in (NAN, INF, 1e30)
     },
     "a boost of nothing": with_number("boosts", 0.0),
@@ -106,17 +171,9 @@ FORGED_ARRAYS: dict[str, Callable[[Arrays], Arrays]] = {
     "no vectors at all": changed(vectors=np.zeros((0, 2), np.float32)),
     "vectors left out": changed(vectors=None),
     "a boost too few": lambda a: {**a, "boosts": a["boosts"][:-1].copy()},
-    "an origin of another size": changed(origin=np.zeros(1, np.float32)),
-    "a knot too few": lambda a: {**a, "knots": a["knots"][:, :-1].copy()},
-    "knots that fall": lambda a: {**a, "knots": a["knots"][:, ::-1].copy()},
-    "one number for buckets": changed(
-        bucket_directions=np.array(1, np.float32), bucket_biases=np.array(1, np.float32)
-    ),
     "an array of another name": changed(more=np.zeros(1, np.float32)),
     "the shared slate left out": changed(shared_slate=None),
     "vectors that codes cannot say": changed(vectors=np.full((24, 4), 0.013, np.float32)),
-    "scales of zero": changed(scales=np.zeros(4, np.float32)),
-    "a scale too few": changed(scales=np.ones(2, np.float32)),
     "an item twice in the shared slate": changed(shared_slate=np.array([1, 1])),
     "an item beyond the catalog": changed(shared_slate=np.array([24])),
     "a negative item": changed(shared_slate=np.array([-1])),
@@ -136,11 +193,11 @@ def test_forged_arrays_are_refused(
     assert refusal(directory)
 
 
-def test_shapes_that_differ_from_the_card_are_refused(
+def test_shapes_that_differ_from_the_manifest_are_refused(
     directory: Path, model: ItemModel, forge: Callable[..., None], refusal: Callable[[Path], str]
 ) -> None:
-    forge(directory, arrays=arrays_of(model), card={"shapes.vectors": [24, 3]})
-    assert "does not have the shapes that the card names" in refusal(directory)
+    forge(directory, arrays=arrays_of(model), manifest={"shapes.vectors": [24, 3]})
+    assert "does not have the shapes that its manifest names" in refusal(directory)
 
 
 def tensors(header: object, data: bytes = b"") -> bytes:
