@@ -1,37 +1,36 @@
-"""What screens may ask of the app, and what workers bring by message.
+"""The app without its screens: the device, what all screens show of it, and what must not block.
 
-Some of it is private, so no message shows its content. Screens know the app by `Desk` alone.
+Work that may wait runs in workers, which show what came of it when it is there; screens watch the
+state that they share. Screens know the app by `Desk` alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
-from textual.message import Message
+from textual import work
+from textual.app import App
+from textual.reactive import reactive
 
-from askew.errors import AskewError
+from askew.errors import AskewError, OtherKind
 from askew_client.device.budget import Budget
-from askew_client.views.answers import (
-    Answer,
-    Bar,
-    Connection,
-    Match,
-    NoisePicture,
-    PastAnswer,
-    Rated,
-    SignalPreview,
-)
-from askew_client.views.problems import Problem, problem_of
-from askew_client.views.quote import Quote
+from askew_client.settings.config import NO_KEYS
+from askew_client.tui.keeping import keep_theme
+from askew_client.tui.themes import DARK, LIGHT
+from askew_client.views.answers import Bar, Connection, Rated
+from askew_client.views.problems import Problem, Trouble, problem_of
 
 if TYPE_CHECKING:
     from askew_client.device.device import Device
     from askew_client.settings.config import ConfigFile
 
-
 _Value = TypeVar("_Value")
+Opening = Callable[[], AbstractAsyncContextManager["Device"]]
 
 
 async def outcome_of(asked: Awaitable[_Value]) -> _Value | Problem:
@@ -59,131 +58,120 @@ class ProfileView:
         return cls(device.profile.ratings(), bars, device.profile.lock)
 
 
-@dataclass(repr=False)
-class Opened(Message):
-    """The device's files are open; a profile that is locked needs its passphrase."""
+class Desk(App[AskewError | OSError]):
+    """What the app has without its screens."""
 
-    device: Device
-    locked: bool
+    device: reactive[Device | None] = reactive(None)
+    connection: reactive[Connection | Problem | None] = reactive(None)
+    profile: reactive[ProfileView] = reactive(ProfileView())
+    budget: reactive[Budget | Problem | None] = reactive(None)
 
+    def __init__(
+        self,
+        opening: Opening,
+        *,
+        note: str = "",
+        light: bool = False,
+        file: ConfigFile | None = None,
+        keys: Mapping[str, str] = NO_KEYS,
+    ) -> None:
+        """opening: called in a thread after the first screen stands, since its imports are heavy;
+        what it returns is entered for as long as the app runs. file: what keeps settings that are
+        changed here, or None. keys: keys in place of those of the commands named.
+        """
+        super().__init__()
+        self._turn = asyncio.Lock()
+        self.opening, self.file, self.note, self.own_keys = opening, file, note, keys
+        self.set_keymap(dict(keys))
+        for theme in (DARK, LIGHT):
+            self.register_theme(theme)
+        self.theme = LIGHT.name if light else DARK.name
 
-@dataclass(repr=False)
-class Unlocked(Message):
-    """A passphrase was tried; problem says why it does not fit."""
+    async def on_device(self, act: Callable[[Device], _Value]) -> _Value | Problem:
+        """Run one thing on the device in a thread, one at a time and while no connection is open;
+        until then the screens show what is there. An error is a Problem.
+        """
+        device = self.device
+        if device is None:
+            return problem_of(AskewError("the device is still opening its files"))
+        async with self._turn:
+            await device.quiet()
+            return await outcome_of(asyncio.to_thread(act, device))
 
-    problem: Problem | None
-
-
-@dataclass(repr=False)
-class Connected(Message):
-    """The server said who it is, or it could not."""
-
-    outcome: Connection | Problem
-
-
-@dataclass(repr=False)
-class ProfileRead(Message):
-    """The profile after an edit, or at the start."""
-
-    view: ProfileView
-
-
-@dataclass(repr=False)
-class BudgetRead(Message):
-    """The ledger, or why it cannot be read."""
-
-    outcome: Budget | Problem
-
-
-@dataclass(repr=False)
-class EditRefused(Message):
-    """Something on the device was refused, such as an edit of the profile."""
-
-    problem: Problem
-
-
-@dataclass(repr=False)
-class Done(Message):
-    """Something on the device was done; text says what, without a private value."""
-
-    text: str
-
-
-@dataclass(repr=False)
-class Found(Message):
-    """What a search found."""
-
-    matches: Sequence[Match]
-
-
-@dataclass(repr=False)
-class Quoted(Message):
-    """What a question would cost now. The same for every profile."""
-
-    quote: Quote
-
-
-@dataclass(repr=False)
-class Answered(Message):
-    """What became of a question, and the picture of its noise where there was one. None: the
-    person did not want it at this price.
-    """
-
-    outcome: Answer | Problem | None
-    noise: NoisePicture | None = None
-
-
-@dataclass(repr=False)
-class Previewed(Message):
-    """What a signal of other settings would tell and give."""
-
-    outcome: SignalPreview | Problem
-
-
-@dataclass(repr=False)
-class HistoryRead(Message):
-    """Past answers, newest first, or why they cannot be read."""
-
-    outcome: tuple[PastAnswer, ...] | Problem
-
-
-class Desk(Protocol):
-    """The app as its screens see it: what all of them show, and what must not block."""
-
-    note: str
-    own_keys: Mapping[str, str]
-    file: ConfigFile | None
-
-    @property
-    def device(self) -> Device | None:
-        """The open device, or None while it opens."""
-
-    @property
-    def connection(self) -> Connection | Problem | None:
-        """What the server said of itself, or why it could not."""
-
-    @property
-    def profile(self) -> ProfileView:
-        """The profile as it was read last."""
-
-    @property
-    def budget(self) -> Budget | Problem | None:
-        """The ledger as it was read last."""
-
-    def edit(self, act: Callable[[Device], object], said: str = "") -> object:
-        """Change something on the device, and say so."""
-
-    def read_profile(self) -> object:
-        """Bring the profile as it is."""
-
-    def read_budget(self) -> object:
-        """Bring the ledger."""
-
-    def on_device(self, act: Callable[[Device], _Value]) -> Awaitable[_Value | Problem]:
-        """Run one thing on the device in a thread; an error is a Problem."""
+    @work(exclusive=True, group="connect")
+    async def connect(self) -> None:
+        """Ask the server who it is; one whose card is no catalog's is asked for its places. The
+        bars of a profile depend on it.
+        """
+        device = self.device
+        if device is None:
+            return
+        outcome: Connection | Problem = await outcome_of(device.titles.connect())
+        if isinstance(outcome, Problem) and isinstance(outcome.error, OtherKind):
+            places = await outcome_of(device.nearby.connect())
+            outcome = outcome if isinstance(places, Problem) else _places_only(outcome)
+        self.connection = outcome
+        self.read_profile()
+        self.read_budget()
 
     def learn_connection(self) -> None:
-        """Look at the connection anew, which a question may have made."""
+        """A question connects by itself if it must: after a failure, or to a new space."""
+        found = None if self.device is None else self.device.titles.connection
+        if found is not None and found != self.connection:
+            self.connection = found
+            self.read_profile()
+
+    @work(exclusive=True, group="refresh")
+    async def refresh_held(self) -> None:
+        """Look for what is held where its turn has come. What goes wrong is tried the next time;
+        until then, what is held serves.
+        """
+        if self.device is not None:
+            await outcome_of(self.device.titles.refresh())
+
+    @work(group="edits")
+    async def edit(self, act: Callable[[Device], object], said: str = "") -> None:
+        """Change something on the device, say so, and bring the profile as it is then.
+
+        What `act` returns is said in place of `said` if it is text. Edits happen in the order of
+        the keys: the lock is fair.
+        """
+        outcome = await self.on_device(act)
+        if isinstance(outcome, Problem):
+            self.refuse(outcome)
+        elif text := outcome if isinstance(outcome, str) else said:
+            self.notify(text, markup=False, timeout=3)
+        await self._bring_profile()
+
+    @work(group="edits")
+    async def read_profile(self) -> None:
+        """Bring the profile as it is."""
+        await self._bring_profile()
+
+    async def _bring_profile(self) -> None:
+        view = await self.on_device(ProfileView.of)
+        if isinstance(view, Problem):
+            self.refuse(view)
+        else:
+            self.profile = view
+
+    @work(exclusive=True, group="budget")
+    async def read_budget(self) -> None:
+        """Bring the ledger."""
+        self.budget = await self.on_device(lambda device: device.budget())
+
+    def refuse(self, problem: Problem) -> None:
+        """Say, calmly, why something on the device was refused."""
+        text = f"{problem.text}. {problem.hint}"
+        self.notify(text, title=problem.trouble.value, severity="warning", markup=False)
 
     def use_theme(self, *, dark: bool) -> None:
         """One of the two themes, from now on."""
+        self.theme = DARK.name if dark else LIGHT.name
+        self.edit(partial(keep_theme, self.file, dark=dark))
+
+
+def _places_only(problem: Problem) -> Problem:
+    """What to say of a server that has places where a catalog was asked for."""
+    text = "it has places, and no catalog of titles to rate"
+    return replace(problem, trouble=Trouble.STALE_SPACE, text=text, hint="Near (F7) asks it;")

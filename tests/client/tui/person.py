@@ -36,6 +36,7 @@ from askew_client.transport.in_process import LocalTransport
 from askew_client.transport.shaped import ShapedTransport
 from askew_client.tui.app import AskewApp
 from askew_client.tui.screens.dialogs import ConfirmScreen
+from askew_client.tui.screens.place import PlaceScreen
 
 TODAY = datetime.date(2026, 11, 21)
 SETTINGS = ClientSettings(
@@ -187,7 +188,8 @@ class Person:
         """What is private waits, too, while a connection is open."""
         device = self.app.device
         connected = device is not None and device._network.guard.connected
-        asks = isinstance(self.app.screen, ConfirmScreen) and worker.group == "ask"
+        dialog = isinstance(self.app.screen, ConfirmScreen | PlaceScreen)
+        asks = dialog and worker.group in {"ask", "question"}
         silent = asks or (self.network.silent and (connected or worker.group == "ask"))
         return not worker.is_finished and worker.group != "live" and not silent
 

@@ -17,7 +17,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Button, Static
 
-from askew_client.tui.desk import Answered, EditRefused, Quoted, outcome_of
+from askew_client.tui.desk import outcome_of
 from askew_client.tui.keeping import give_consent
 from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
@@ -70,7 +70,6 @@ class AskScreen(FrameScreen):
     _sends = False  # whether what was shown or answered last sends a signal
 
     def body(self) -> ComposeResult:
-        """What leaves on the left, what comes of it on the right."""
         with Horizontal(id="asking"):
             with ScrollPart(id="leaving"):
                 yield Static("What leaves", classes="heading")
@@ -92,17 +91,14 @@ class AskScreen(FrameScreen):
             yield Static(BEFORE_ASKING, id="state", markup=False)
 
     def on_mount(self) -> None:
-        """Everything is about to happen."""
         device = self.desk.device
         self.query_one("#flow", Static).update(flow_picture(device.settings.k if device else 8))
         self.query_one("#pick").display = False
         self.query_one(Button).focus()
 
-    # Workers
-
     @work(exclusive=True, group="ask")
     async def ask(self, shown: Quote | None, *, sends: bool) -> None:
-        """Ask on the terms that the screen shows, and bring the answer. Asking again stops the
+        """Ask on the terms that the screen shows, and show the answer. Asking again stops the
         question before.
 
         shown: None where no price stands on the screen. What then draws a signal, or sends one
@@ -120,75 +116,54 @@ class AskScreen(FrameScreen):
             if isinstance(quote, Problem):
                 outcome = quote
                 break
-            self.post_message(Quoted(quote))
+            self._show_quote(quote)
             if outcome or quote.fresh or (quote.cost is not None and not sends):
                 words = price_question(quote, again=outcome is not None)
                 if not await self.app.push_screen_wait(ConfirmScreen(words, "Ask")):
-                    self.post_message(Answered(None))
+                    self._end("not asked: nothing was drawn, charged or sent")
                     return
             outcome = await outcome_of(
                 device.titles.ask(second_space=quote.second_space, quoted=quote)
             )
+        if isinstance(outcome, Problem):
+            self.query_one(Notice).tell(outcome)
+            self._end("no answer this time")
+            return
         noise: NoisePicture | None = None
-        if isinstance(outcome, Answer) and outcome.cost is not None:
+        if outcome.cost is not None:
             epsilon, k = outcome.cost.epsilon, len(outcome.results)
             preview = await self.desk.on_device(lambda device: device.titles.preview(epsilon, k))
             noise = None if isinstance(preview, Problem) else preview.noise
-        self.post_message(Answered(outcome, noise))
+        self._sends = outcome.cost is not None
+        self._show_answer(outcome)
+        self._show_heat_map(noise, outcome.departure)
+        self._end(f"{outcome.source}; ranked here{_left_out(outcome)}")
+
+    def _end(self, said: str) -> None:
+        """A question is over: the next one has another price, and may have another connection."""
+        self.set_class(False, "-waiting")
+        self._say(said)
+        self.desk.learn_connection()
+        self.desk.read_budget()
+        self.quote()
 
     @work(exclusive=True, group="quote")
     async def quote(self) -> None:
-        """Bring what a question would cost, once it is known."""
+        """Show what a question would cost, once it is known."""
         device = self.desk.device
         if device is not None and isinstance(self.desk.connection, Connection):
             quote = await outcome_of(device.titles.quote())
             if isinstance(quote, Quote):
-                self.post_message(Quoted(quote))
-
-    @work(group="consent")
-    async def consent(self, given: str) -> None:
-        """Keep a consent to what the server proposes, and bring what a question would cost then."""
-        kept = await self.desk.on_device(partial(give_consent, self.desk.file, given=given))
-        if isinstance(kept, Problem):
-            self.post_message(EditRefused(kept))
-        self.quote()
-
-    # Messages and keys
+                self._show_quote(quote)
 
     def on_screen_resume(self) -> None:
         """Settings and ledger may have changed on another screen."""
         self.quote()
 
-    def _show_price(self, quote: Quote) -> None:
-        """Only a price that can be seen is one that was shown."""
-        price = self.query_one("#price", Static)
-        price.update(price_text(quote))
-        if price.display and not self.has_class("-waiting"):
-            self._shown, self._sends = quote, quote.cost is not None
-
-    def _show_connection(self, connection: Connection | Problem | None) -> None:
-        super()._show_connection(connection)
-        self.quote()
-
-    def on_quoted(self, message: Quoted) -> None:
-        """Show the price before anything is sent, or that nothing would be."""
-        quote, device = message.quote, self.desk.device
-        self._mode = quote.mode
-        self._show_price(quote)
-        self.query_one("#mode", Static).update(mode_text(quote.mode))
-        if device is not None:
-            asks, k = quote.mode.asks, device.settings.k
-            before = WHAT_LEAVES if asks else NOTHING_LEAVES
-            self.query_one("#before", Static).update(before)
-            flow = flow_picture(k) if asks else flow_picture_here(k)
-            self.query_one("#flow", Static).update(flow)
-
     def on_button_pressed(self) -> None:
-        """The button is the same as the key."""
         self.action_ask()
 
     def action_ask(self) -> None:
-        """Ask."""
         if self.desk.device is None:
             self._say("one moment: the device is opening its files")
             return
@@ -198,20 +173,21 @@ class AskScreen(FrameScreen):
         shown, self._shown = self._shown, None
         self.ask(shown, sends=self._sends)
 
-    def action_consent(self) -> None:
+    @work(group="question")
+    async def action_consent(self) -> None:
         """Consent to a proposal that costs more than the settings, after a question."""
         if self._mode is None or not self._mode.consent:
             self._say("this server proposes nothing that needs your consent")
             return
-        question = "\n".join((*self._mode.notes, "Consent to it?"))
-        self.app.push_screen(ConfirmScreen(question, "Consent"), self._consent_if)
-
-    def _consent_if(self, sure: bool | None) -> None:
-        if sure and self._mode is not None:
-            self.consent(self._mode.consent)
+        given, question = self._mode.consent, "\n".join((*self._mode.notes, "Consent to it?"))
+        if not await self.app.push_screen_wait(ConfirmScreen(question, "Consent")):
+            return
+        kept = await self.desk.on_device(partial(give_consent, self.desk.file, given=given))
+        if isinstance(kept, Problem):
+            self.desk.refuse(kept)
+        self.quote()
 
     def action_stop(self) -> None:
-        """Stop waiting."""
         if self.has_class("-waiting"):
             self.workers.cancel_group(self, "ask")
             self.set_class(False, "-waiting")
@@ -219,38 +195,40 @@ class AskScreen(FrameScreen):
             self.quote()
 
     def leave(self) -> None:
-        """Another screen: a question under way is stopped."""
+        """A question under way is stopped."""
         self.action_stop()
 
-    def on_answered(self, message: Answered) -> None:
-        """Show what became of the question."""
-        if not self.has_class("-waiting"):
-            return
-        self.set_class(False, "-waiting")
-        match message.outcome:
-            case None:
-                self._say("not asked: nothing was drawn, charged or sent")
-            case Answer() as answer:
-                self._sends = answer.cost is not None
-                self._show_answer(answer)
-                self._show_heat_map(message.noise, answer.departure)
-            case Problem() as problem:
-                self._show_problem(problem)
-        self.desk.learn_connection()
-        self.desk.read_budget()
+    def _show_connection(self, connection: Connection | Problem | None) -> None:
+        super()._show_connection(connection)
         self.quote()
 
-    # What it shows
+    def _show_quote(self, quote: Quote) -> None:
+        """Show the price before anything is sent, or that nothing would be. Only a price that can
+        be seen is one that was shown.
+        """
+        self._mode, device = quote.mode, self.desk.device
+        price = self.query_one("#price", Static)
+        price.update(price_text(quote))
+        if price.display and not self.has_class("-waiting"):
+            self._shown, self._sends = quote, quote.cost is not None
+        self.query_one("#mode", Static).update(mode_text(quote.mode))
+        if device is not None:
+            asks, k = quote.mode.asks, device.settings.k
+            self.query_one("#before", Static).update(WHAT_LEAVES if asks else NOTHING_LEAVES)
+            flow = flow_picture(k) if asks else flow_picture_here(k)
+            self.query_one("#flow", Static).update(flow)
 
     def _show_answer(self, answer: Answer) -> None:
         for words in ("#before", "#price", "#mode"):
             self.query_one(words).display = False
         self.query_one(NumberLines).departure = answer.departure
         self.query_one("#facts", Static).update(outcome_text(answer))
-        self._say(f"{answer.source}; ranked here{_left_out(answer)}")
         at_once = self.app.animation_level == "none"
         self.query_one(ResultList).show(answer.results, at_once=at_once)
-        self._show_pick(pick_text(answer))
+        self.query_one("#flow").display = False
+        pick = self.query_one("#pick", Static)
+        pick.update(pick_text(answer))
+        pick.display = True
 
     def _show_heat_map(self, noise: NoisePicture | None, departure: Departure | None) -> None:
         self.desk.learn_connection()  # a new space has axes of its own
@@ -263,21 +241,10 @@ class AskScreen(FrameScreen):
             heat_map.show(None, ())
             caption.update("")
 
-    def _show_problem(self, problem: Problem) -> None:
-        self.query_one(Notice).tell(problem)
-        self._say("no answer this time")
-
-    def _show_pick(self, text: Text) -> None:
-        self.query_one("#flow").display = False
-        pick = self.query_one("#pick", Static)
-        pick.update(text)
-        pick.display = True
-
     def _say(self, text: str) -> None:
         self.query_one("#state", Static).update(text)
 
     def commands(self) -> Iterable[SystemCommand]:
-        """For the palette."""
         yield SystemCommand("Ask", "Send this month's signal, pick in private", self.action_ask)
         yield SystemCommand("Stop asking", "Stop waiting for the server", self.action_stop)
         consent = "To what this server proposes and costs more"

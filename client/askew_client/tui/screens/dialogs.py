@@ -14,7 +14,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
-from askew_client.tui.desk import Desk, Unlocked
+from askew_client.tui.desk import Desk
 from askew_client.tui.widgets.header import Notice
 from askew_client.views.problems import Problem
 
@@ -50,7 +50,6 @@ class HelpScreen(ModalScreen[None]):
         self._about, self._purpose, self._keys, self._own = name, purpose, keys, own
 
     def compose(self) -> ComposeResult:
-        """A heading, the purpose, and tables of keys."""
         with VerticalScroll(id="help"):
             yield Static(Text(self._about.capitalize(), "bold"), classes="heading")
             yield Static(Text(self._purpose))
@@ -65,7 +64,6 @@ class HelpScreen(ModalScreen[None]):
             yield Static(_table(_COLORS))
 
     def on_mount(self) -> None:
-        """Keys scroll the page."""
         self.query_one(VerticalScroll).focus()
 
 
@@ -92,7 +90,6 @@ class ConfirmScreen(ModalScreen[bool]):
         self._question, self._verb = question, verb
 
     def compose(self) -> ComposeResult:
-        """The question and two buttons."""
         with Vertical(id="dialog"):
             yield Static(Text(self._question))
             with Horizontal(classes="buttons"):
@@ -100,11 +97,9 @@ class ConfirmScreen(ModalScreen[bool]):
                 yield Button(self._verb, id="go", variant="error")
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
-        """Answer."""
         self.dismiss(event.button.id == "go")
 
     def action_answer(self, sure: bool) -> None:
-        """Answer by key."""
         self.dismiss(sure)
 
 
@@ -114,7 +109,6 @@ class UnlockScreen(ModalScreen[None]):
     BINDINGS = [Binding("escape", "dismiss", "Go on without it")]
 
     def compose(self) -> ComposeResult:
-        """A line to type into."""
         with Vertical(id="dialog"):
             yield Static(Text("Your profile is locked", "bold"))
             yield Static(Text("It is encrypted on this device. Type its passphrase."))
@@ -122,21 +116,16 @@ class UnlockScreen(ModalScreen[None]):
             yield Notice()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Try it; this takes half a second on purpose."""
         self.unlock(event.value)
         event.input.clear()
 
     @work(exclusive=True)
     async def unlock(self, passphrase: str) -> None:
-        """Try a passphrase in a thread."""
+        """Try a passphrase, which takes half a second on purpose; a wrong one changes nothing."""
         desk = cast("Desk", self.app)
         outcome = await desk.on_device(lambda device: device.profile.unlock(passphrase))
-        self.post_message(Unlocked(outcome if isinstance(outcome, Problem) else None))
-
-    def on_unlocked(self, message: Unlocked) -> None:
-        """A wrong passphrase changes nothing; the right one opens the profile."""
-        if message.problem is not None:
-            self.query_one(Notice).tell(message.problem)
+        if isinstance(outcome, Problem):
+            self.query_one(Notice).tell(outcome)
         else:
-            cast("Desk", self.app).read_profile()
+            desk.read_profile()
             self.dismiss()

@@ -11,7 +11,6 @@ from textual.binding import Binding
 from textual.containers import Horizontal
 from textual.widgets import OptionList, Static
 
-from askew_client.tui.desk import HistoryRead
 from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
 from askew_client.tui.widgets.header import Notice, ScrollPart
@@ -39,14 +38,12 @@ class HistoryScreen(FrameScreen):
         self._past: tuple[PastAnswer, ...] = ()
 
     def body(self) -> ComposeResult:
-        """Two columns."""
         with Horizontal(id="history"):
             yield OptionList(id="answers", markup=False)
             with ScrollPart(id="past"):
                 yield Static("", id="past-answer", markup=False)
 
     def on_mount(self) -> None:
-        """Keys move through the answers."""
         self.query_one(OptionList).focus()
 
     def on_screen_resume(self) -> None:
@@ -55,25 +52,19 @@ class HistoryScreen(FrameScreen):
 
     @work(exclusive=True, group="history")
     async def read(self) -> None:
-        """Bring the past answers."""
-        self.post_message(
-            HistoryRead(await self.desk.on_device(lambda device: device.profile.history()))
-        )
-
-    def on_history_read(self, message: HistoryRead) -> None:
-        """List them."""
-        if isinstance(message.outcome, Problem):
-            self.query_one(Notice).tell(message.outcome)
+        """List the past answers."""
+        past = await self.desk.on_device(lambda device: device.profile.history())
+        if isinstance(past, Problem):
+            self.query_one(Notice).tell(past)
             return
-        self._past = message.outcome
+        self._past = past
         answers = self.query_one(OptionList)
         answers.clear_options()
-        answers.add_options([_line(past) for past in self._past])
-        answers.highlighted = 0 if self._past else None
+        answers.add_options([_line(each) for each in past])
+        answers.highlighted = 0 if past else None
         self._show(0)
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
-        """Show the answer under the cursor."""
         self._show(event.option_index)
 
     def _show(self, index: int) -> None:
@@ -81,20 +72,18 @@ class HistoryScreen(FrameScreen):
         shown = _page(self._past[index]) if self._past else empty
         self.query_one("#past-answer", Static).update(shown)
 
-    def action_forget(self) -> None:
+    @work(group="question")
+    async def action_forget(self) -> None:
         """Forget everything, after a second look."""
-        if self._past:
-            self.app.push_screen(ConfirmScreen("Forget every past answer?", "Forget"), self._forget)
-
-    def _forget(self, sure: bool | None) -> None:
-        if sure:
+        if not self._past:
+            return
+        if await self.app.push_screen_wait(ConfirmScreen("Forget every past answer?", "Forget")):
             self.desk.edit(
                 lambda device: device.profile.forget_history(), "Past answers are forgotten."
             )
             self.read()
 
     def commands(self) -> Iterable[SystemCommand]:
-        """For the palette."""
         yield SystemCommand("Forget all answers", "Empty the history", self.action_forget)
 
 

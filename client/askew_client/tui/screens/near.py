@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -19,37 +19,10 @@ from askew.spaces.map import Position
 from askew_client.near.preferences import EXAMPLE, preferences_of
 from askew_client.settings.regions import named_towns
 from askew_client.settings.settings import LEVELS
-from askew_client.tui.desk import EditRefused, outcome_of
+from askew_client.tui.desk import outcome_of
 from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
-from askew_client.tui.screens.place import PlaceScreen
-from askew_client.tui.widgets.controls import NameChoice, Slider
-from askew_client.tui.widgets.header import Notice, ScrollPart
-from askew_client.tui.widgets.place_map import PlaceMap
-from askew_client.tui.widgets.results import NearList, distance
-from askew_client.views.answers import Connection, NearAnswer, PlaceView
-from askew_client.views.place_map import (
-    Scene,
-    legend,
-)
-from askew_client.views.problems import Problem, problem_of
-from askew_client.views.quote import Quote
-
-if TYPE_CHECKING:
-    from askew.protocol.metric_card import CollectionCard
-    from askew_client.device.device import Device
-    from askew_client.near.preferences import Preferences
-
-
 from askew_client.tui.screens.near_work import (
-    CollectionsRead,
-    Looked,
-    Ordered,
-    Outlook,
-    PlaceDraft,
-    PlaceKept,
-    PlacesRead,
-    Priced,
     Ranked,
     forget_place,
     keep_place,
@@ -60,6 +33,19 @@ from askew_client.tui.screens.near_work import (
     ranked_answer,
     use_level,
 )
+from askew_client.tui.screens.place import PlaceScreen
+from askew_client.tui.widgets.controls import NameChoice, Slider
+from askew_client.tui.widgets.header import Notice, ScrollPart
+from askew_client.tui.widgets.place_map import PlaceMap
+from askew_client.tui.widgets.results import NearList, distance
+from askew_client.views.answers import Connection, NearAnswer, PlaceView
+from askew_client.views.place_map import Scene, legend
+from askew_client.views.problems import Problem, problem_of
+
+if TYPE_CHECKING:
+    from askew.protocol.metric_card import MetricCard
+    from askew_client.device.device import Device
+    from askew_client.near.preferences import Preferences
 
 NO_PLACE: Final = (
     "Add a place with n. It gets one noisy position, drawn and charged once; every server, "
@@ -69,7 +55,6 @@ NONE_PASSES: Final = (
     "No result passes your preferences. Nothing is asked again for that: the server would learn "
     "of them."
 )
-RANKED_AGAIN: Final = "nothing was sent for this; "
 FORGET: Final = (
     "Forget {name}? It is erased here. Servers keep its noisy position, and its cost stays spent."
 )
@@ -115,7 +100,6 @@ class NearScreen(FrameScreen):
         self.ranked: Ranked | None = None
 
     def body(self) -> ComposeResult:
-        """Two columns, and the row of the button."""
         with Horizontal(id="near"):
             with Vertical(id="ground"):
                 yield PlaceMap()
@@ -134,7 +118,6 @@ class NearScreen(FrameScreen):
             yield Static("", id="state", markup=False)
 
     def on_mount(self) -> None:
-        """Everything comes by message, once the device is open."""
         self.query_one("#pick").display = False
         self.query_one("#place").focus()
 
@@ -144,67 +127,122 @@ class NearScreen(FrameScreen):
         name = self.query_one("#place", NameChoice).name_chosen
         return next((each for each in self.places if each.name == name), None)
 
-    # Workers
-
     @work(exclusive=True, group="places")
     async def read(self) -> None:
-        """Bring the named places."""
-        self.post_message(PlacesRead(await self.desk.on_device(places_on_map)))
+        """Offer the named places, and look at the chosen one."""
+        places = await self.desk.on_device(places_on_map)
+        if isinstance(places, Problem):
+            self.query_one(Notice).tell(places)
+            return
+        self.places = places
+        self.query_one("#place", NameChoice).offer([each.name for each in places])
+        if not places:
+            self.show_scene(Scene(towns=named_towns()), NO_PLACE)
+        elif self.ranked is None:
+            self._look()
 
     @work(exclusive=True, group="meet")
     async def meet(self, device: Device) -> None:
-        """Bring the collections of the server."""
-        found = await outcome_of(device.nearby.connect())
-        self.post_message(
-            CollectionsRead(found if isinstance(found, Problem) else found.collections)
-        )
+        """Offer the collections of the server."""
+        card = await outcome_of(device.nearby.connect())
+        if isinstance(card, Problem):
+            self.query_one(Notice).tell(card)
+        else:
+            self.query_one(Notice).hush()
+            self._offer_collections(card)
 
     @work(exclusive=True, group="look")
     async def look(self, name: str, level: str, k: int, *, what_if: bool) -> None:
-        """Bring what can be known before a question. A newer choice takes an older one's place."""
+        """Show what can be known before a question, in place of an answer. A newer choice takes an
+        older one's place.
+        """
         act = partial(outlook_of, name=name, level=level, k=k, what_if=what_if)
-        self.post_message(Looked(await self.desk.on_device(act)))
+        outlook = await self.desk.on_device(act)
+        if isinstance(outlook, Problem):
+            self.query_one(Notice).tell(outlook)
+        else:
+            self.show_answer(None)
+            self.show_scene(*outlook)
 
     @work(exclusive=True, group="ask")
     async def ask(
         self, device: Device, collection: str, place: str, preferences: Preferences
     ) -> None:
-        """Ask, and bring the answer in the person's order. Asking again stops the one before."""
+        """Ask, and show the answer in the person's order. Asking again stops the one before."""
         answer: NearAnswer | Problem
         quote = await outcome_of(device.nearby.quote(collection, place))
-        if isinstance(quote, Quote) and not quote.fresh:  # as it says: sent again, for nothing
+        if isinstance(quote, Problem):
+            answer = quote
+        elif quote.fresh:
+            answer = problem_of(QuoteVoid("this place's signal would be drawn anew"))
+        else:  # as it says: sent again, for nothing
             answer = await outcome_of(
                 device.nearby.ask(collection, place, preferences=preferences, quoted=quote)
             )
-        elif isinstance(quote, Quote):
-            answer = problem_of(QuoteVoid("this place's signal would be drawn anew"))
-        else:
-            answer = quote
+        ranked: Ranked | Problem
         if isinstance(answer, Problem):
-            self.post_message(Ordered(answer))
+            ranked = answer
         else:
-            act = partial(ranked_answer, answer=answer)
-            self.post_message(Ordered(await self.desk.on_device(act)))
+            ranked = await self.desk.on_device(partial(ranked_answer, answer=answer))
+        self.set_class(False, "-waiting")
+        self._show_ranked(ranked)
 
     @work(exclusive=True, group="order")
     async def order_again(self, ranked: Ranked, preferences: Preferences) -> None:
-        """Bring the same results in another order; nothing is sent."""
+        """Show the same results in another order; nothing is sent."""
         act = partial(ranked_again, answer=ranked.answer, preferences=preferences)
-        self.post_message(Ordered(await self.desk.on_device(act), again=True))
+        self._show_ranked(await self.desk.on_device(act), "nothing was sent for this; ")
 
-    @work(exclusive=True, group="price")
-    async def price(self, *, moves: bool) -> None:
-        """Bring what a position would cost, for the dialog."""
-        self.post_message(Priced(await self.desk.on_device(prices_now), moves))
+    @work(exclusive=True, group="question")
+    async def draw_place(self, *, moves: bool) -> None:
+        """Add a place or move the chosen one, at the price that a dialog says."""
+        device, moved = self.desk.device, self.place if moves else None
+        prices = await self.desk.on_device(prices_now)
+        if isinstance(prices, Problem):
+            self.desk.refuse(prices)
+        elif device is not None:
+            dialog = PlaceScreen(
+                name=None if moved is None else moved.name,
+                start=None if moved is None else Position(*moved.true),
+                region=device.settings.region,
+                prices=prices,
+                towns=named_towns(),
+            )
+            draft = await self.app.push_screen_wait(dialog)
+            if draft is not None:
+                act = partial(keep_place, draft=draft, file=self.desk.file, moves=moves)
+                await self._keep(act, draft.name)
+
+    @work(exclusive=True, group="question")
+    async def action_forget(self) -> None:
+        """Forget the chosen place, after a second look."""
+        if self.place is not None:
+            name = self.place.name
+            question = ConfirmScreen(FORGET.format(name=name), "Forget")
+            if await self.app.push_screen_wait(question):
+                await self._keep(partial(forget_place, name=name))
 
     @work(group="keep")
-    async def keep(self, act: Callable[[Device], str], name: str = "") -> None:
-        """Add, move or forget a place, or use other settings, and say so. name: of a place that is
-        drawn.
-        """
-        self.post_message(PlaceKept(await self.desk.on_device(act), name))
+    async def action_apply(self) -> None:
+        """Use this level for places to come, and this k for questions to come."""
+        level, k = self._chosen()
+        typed = {"level": level, "near_k": str(k)}
+        await self._keep(partial(use_level, file=self.desk.file, typed=typed))
 
-    # Messages
+    async def _keep(self, act: Callable[[Device], str], name: str = "") -> None:
+        """Change places or settings, and say so. name: of the place to ask from next, or "" ."""
+        outcome = await self.desk.on_device(act)
+        if isinstance(outcome, Problem):
+            self.desk.refuse(outcome)
+        else:
+            self.notify(outcome, markup=False)
+            self.show_answer(None)
+            if name:
+                self.query_one("#place", NameChoice).offer([name], name)
+        self.catch_up()
+        self.desk.read_budget()
+
+    # Messages and actions
 
     def on_screen_resume(self) -> None:
         """Another screen may have changed what this one shows."""
@@ -221,7 +259,7 @@ class NearScreen(FrameScreen):
         if device.nearby.card is None:
             self.meet(device)
         else:
-            self._offer(device.nearby.card.collections)
+            self._offer_collections(device.nearby.card)
 
     def _tell(self, connection: Connection | Problem | None) -> None:
         """What is wrong with a catalog is told on the screens that need one."""
@@ -231,53 +269,9 @@ class NearScreen(FrameScreen):
         """A catalog is no matter here, but a new try to connect is one for this screen too."""
         self.catch_up()
 
-    def on_collections_read(self, message: CollectionsRead) -> None:
-        """Offer the collections."""
-        if isinstance(message.outcome, Problem):
-            self.query_one(Notice).tell(message.outcome)
-        else:
-            self.query_one(Notice).hush()
-            self._offer(message.outcome)
-
-    def _offer(self, collections: Sequence[CollectionCard]) -> None:
-        self.query_one("#collection", NameChoice).offer([each.name for each in collections])
-
-    def on_places_read(self, message: PlacesRead) -> None:
-        """Offer the places, and look at the chosen one."""
-        if isinstance(message.outcome, Problem):
-            self.query_one(Notice).tell(message.outcome)
-            return
-        self.places = message.outcome
-        self.query_one("#place", NameChoice).offer([each.name for each in self.places])
-        if not self.places:
-            self.show_scene(Scene(towns=named_towns()), NO_PLACE)
-        elif self.ranked is None:
-            self._look()
-
-    def on_looked(self, message: Looked) -> None:
-        """Show what is known before a question, in place of an answer."""
-        match message.outcome:
-            case Problem() as problem:
-                self.query_one(Notice).tell(problem)
-            case Outlook(scene, words):
-                self.show_answer(None)
-                self.show_scene(scene, words)
-
-    def on_ordered(self, message: Ordered) -> None:
-        """Show what became of the question."""
-        if not (message.again or self.has_class("-waiting")):
-            return
-        self.set_class(False, "-waiting")
-        match message.outcome:
-            case Problem() as problem:
-                self.query_one(Notice).tell(problem)
-                self.say("no answer this time")
-            case Ranked(answer, scene, words) as ranked:
-                self.show_answer(ranked)
-                self.show_scene(scene, words)
-                said = RANKED_AGAIN if message.again else ""
-                self.say(said + answered_words(answer))
-        self.desk.read_budget()
+    def _offer_collections(self, card: MetricCard) -> None:
+        names = [each.name for each in card.collections]
+        self.query_one("#collection", NameChoice).offer(names)
 
     def on_name_choice_moved(self, message: NameChoice.Moved) -> None:
         """Another place or level is looked at; another collection waits for a question."""
@@ -285,7 +279,6 @@ class NearScreen(FrameScreen):
             self._look(what_if=message.choice.id == "level")
 
     def on_slider_moved(self) -> None:
-        """Look at what another k would give."""
         self._look()
 
     def on_input_submitted(self) -> None:
@@ -295,38 +288,7 @@ class NearScreen(FrameScreen):
             self.order_again(self.ranked, preferences)
 
     def on_button_pressed(self) -> None:
-        """The button is the same as the key."""
         self.action_ask()
-
-    def on_priced(self, message: Priced) -> None:
-        """Open the dialog, which says what it will cost."""
-        device = self.desk.device
-        if isinstance(message.outcome, Problem):
-            self.post_message(EditRefused(message.outcome))
-        elif device is not None:
-            moved = self.place if message.moves else None
-            dialog = PlaceScreen(
-                name=None if moved is None else moved.name,
-                start=None if moved is None else Position(*moved.true),
-                region=device.settings.region,
-                prices=message.outcome,
-                towns=named_towns(),
-            )
-            self.app.push_screen(dialog, partial(self._keep, moves=message.moves))
-
-    def on_place_kept(self, message: PlaceKept) -> None:
-        """Places or settings are others now."""
-        if isinstance(message.outcome, Problem):
-            self.post_message(EditRefused(message.outcome))
-        else:
-            self.notify(message.outcome, markup=False)
-            self.show_answer(None)
-            if message.name:  # what was named is what one asks from next
-                self.query_one("#place", NameChoice).offer([message.name], message.name)
-        self.catch_up()
-        self.desk.read_budget()
-
-    # Actions
 
     def action_ask(self) -> None:
         """Ask from the chosen place, for the settings' number of results."""
@@ -342,51 +304,24 @@ class NearScreen(FrameScreen):
         self.ask(device, collection, place.name, preferences)
 
     def action_stop(self) -> None:
-        """Stop waiting."""
         if self.has_class("-waiting"):
             self.workers.cancel_group(self, "ask")
             self.set_class(False, "-waiting")
             self.say("stopped; the place's signal stays the same")
 
     def leave(self) -> None:
-        """Another screen: a question under way is stopped."""
+        """A question under way is stopped."""
         self.action_stop()
 
     def action_prefer(self) -> None:
-        """Type preferences."""
         self.query_one("#preferences", Input).focus()
 
-    def action_apply(self) -> None:
-        """Use this level for places to come, and this k for questions to come."""
-        level, k = self._chosen()
-        typed = {"level": level, "near_k": str(k)}
-        self.keep(partial(use_level, file=self.desk.file, typed=typed))
-
     def action_add(self) -> None:
-        """A place more."""
-        self.price(moves=False)
+        self.draw_place(moves=False)
 
     def action_relocate(self) -> None:
-        """The chosen place is elsewhere."""
         if self.place is not None:
-            self.price(moves=True)
-
-    def _keep(self, draft: PlaceDraft | None, *, moves: bool) -> None:
-        if draft is not None:
-            act = partial(keep_place, draft=draft, file=self.desk.file, moves=moves)
-            self.keep(act, draft.name)
-
-    def action_forget(self) -> None:
-        """Forget the chosen place, after a second look."""
-        if self.place is not None:
-            name = self.place.name
-            question = FORGET.format(name=name)
-            then = partial(self._forget, name)
-            self.app.push_screen(ConfirmScreen(question, "Forget"), then)
-
-    def _forget(self, name: str, sure: bool | None) -> None:
-        if sure:
-            self.keep(partial(forget_place, name=name))
+            self.draw_place(moves=True)
 
     # What it shows
 
@@ -398,15 +333,25 @@ class NearScreen(FrameScreen):
         pick.display = ranked is not None
         pick.update(Text() if ranked is None else pick_words(ranked.answer))
 
+    def _show_ranked(self, ranked: Ranked | Problem, said: str = "") -> None:
+        """Show what became of a question, or of another order."""
+        if isinstance(ranked, Problem):
+            self.query_one(Notice).tell(ranked)
+            self.say("no answer this time")
+        else:
+            self.show_answer(ranked)
+            self.show_scene(ranked.scene, ranked.words)
+            self.say(said + answered_words(ranked.answer))
+        self.desk.read_budget()
+
     def show_scene(self, scene: Scene, words: str) -> None:
         """Show a map, and what it means."""
         self.query_one(PlaceMap).show(scene)
-        legend = legend_words(scene, shaded=self.app.no_color)
-        self.query_one("#legend", Static).update(legend)
+        signs = "  ".join(legend(scene, shaded=self.app.no_color))
+        self.query_one("#legend", Static).update(signs)
         self.query_one("#words", Static).update(words)
 
     def say(self, text: str) -> None:
-        """Say what goes on."""
         self.query_one("#state", Static).update(text)
 
     def _look(self, *, what_if: bool = False) -> None:
@@ -424,11 +369,10 @@ class NearScreen(FrameScreen):
         try:
             return preferences_of(self.query_one("#preferences", Input).value)
         except AskewError as error:
-            self.post_message(EditRefused(problem_of(error)))
+            self.desk.refuse(problem_of(error))
             return None
 
     def commands(self) -> Iterable[SystemCommand]:
-        """For the palette."""
         yield SystemCommand("Ask nearby", "Send the place's signal", self.action_ask)
         yield SystemCommand("Add a place", "Draw one noisy position, for good", self.action_add)
         yield SystemCommand("Move the place", "A new signal, a new charge", self.action_relocate)
@@ -450,8 +394,3 @@ def pick_words(answer: NearAnswer) -> Text:
     text.append("Your pick, never sent\n", "italic")
     text.append(f"{best.title}, ", "bold")
     return text.append(f"{distance(best.distance)} {answer.unit} from you")
-
-
-def legend_words(scene: Scene, *, shaded: bool) -> str:
-    """What the signs of a map mean."""
-    return "  ".join(legend(scene, shaded=shaded))

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, cast
 
-from textual.message import Message
-
 from askew.errors import AskewError
 from askew.spaces.map import MapNoise, Position
 from askew_client.near.place_forecast import PlaceForecast
@@ -29,11 +27,9 @@ from askew_client.views.place_map import (
     people_within,
     points_around,
 )
-from askew_client.views.problems import Problem
 from askew_client.views.quote import Cost
 
 if TYPE_CHECKING:
-    from askew.protocol.metric_card import CollectionCard
     from askew_client.device.device import Device
     from askew_client.near.preferences import Preferences
     from askew_client.settings.config import ConfigFile
@@ -77,16 +73,6 @@ class PlacePrices:
 
 
 @dataclass(frozen=True, repr=False)
-class Outlook:
-    """What is known before a question: a picture, what asking from the place means, and what other
-    settings would give.
-    """
-
-    scene: Scene
-    words: str
-
-
-@dataclass(frozen=True, repr=False)
 class Ranked:
     """An answer in the person's own order, its picture, and what it told and cost."""
 
@@ -100,8 +86,11 @@ def places_on_map(device: Device) -> tuple[PlaceView, ...]:
     return tuple(each for each in device.places.places() if each.sent)
 
 
-def outlook_of(device: Device, name: str, level: str, k: int, *, what_if: bool) -> Outlook:
-    """A named place, and what a level and k would give there. Nothing is sent or charged.
+def outlook_of(
+    device: Device, name: str, level: str, k: int, *, what_if: bool
+) -> tuple[Scene, str]:
+    """What is known before a question: a picture of a named place, and in words what asking from it
+    means and what a level and k would give there. Nothing is sent or charged.
 
     what_if: show where a fresh signal might land, and not the one that the place has.
     Raises AskewError.
@@ -114,11 +103,11 @@ def outlook_of(device: Device, name: str, level: str, k: int, *, what_if: bool) 
     try:
         forecast = device.nearby.forecast(cast("Level", level), k)
     except AskewError as error:  # no region is set
-        return Outlook(scene, f"{words}\n\nNo forecast: {error}.")
+        return scene, f"{words}\n\nNo forecast: {error}."
     if what_if:
         around = PlaceHeatMap(true, forecast.epsilon, forecast.cosine)
         scene = Scene(true, around, towns=towns, drawn=False)
-    return Outlook(scene, f"{words}\n\n{forecast_words(forecast, level)}")
+    return scene, f"{words}\n\n{forecast_words(forecast, level)}"
 
 
 def prices_now(device: Device) -> PlacePrices:
@@ -151,7 +140,8 @@ def forget_place(device: Device, name: str) -> str:
 def use_level(device: Device, file: ConfigFile | None, typed: Mapping[str, str]) -> str:
     """Use other settings from now on, and say so. Raises AskewError."""
     use_settings(file, device, typed=typed)
-    return in_force_words(device.settings.level, device.settings.near_k)
+    level, k = device.settings.level, device.settings.near_k
+    return f"From now on: level {level} for positions that are yet to be drawn, {k} results."
 
 
 def ranked_answer(_: Device, answer: NearAnswer) -> Ranked:
@@ -161,7 +151,7 @@ def ranked_answer(_: Device, answer: NearAnswer) -> Ranked:
     picked = next((n for n, result in enumerate(answer.results) if result.picked), None)
     probes = _probes(heat_map, answer.k)
     towns = named_towns()
-    words = f"{told_words(answer)}\n\n{guess_words(heat_map, towns)}"
+    words = f"{_sentences(answer.cost)}\n\n{guess_words(heat_map, towns)}"
     scene = Scene(Position(*answer.true), heat_map, probes, results, picked, towns)
     return Ranked(answer, scene, words)
 
@@ -181,55 +171,6 @@ def _probes(heat_map: PlaceHeatMap, k: int) -> tuple[Position, ...]:
 
 def _heat_map_of(sent: tuple[float, ...], cost: Cost) -> PlaceHeatMap:
     return PlaceHeatMap(Position(*sent), float(cost.charge.epsilon_per_km), cost.cosine)
-
-
-@dataclass(repr=False)
-class PlacesRead(Message):
-    """The named places of a map, or why they cannot be read."""
-
-    outcome: tuple[PlaceView, ...] | Problem
-
-
-@dataclass(repr=False)
-class CollectionsRead(Message):
-    """The collections of the server, or why there are none."""
-
-    outcome: tuple[CollectionCard, ...] | Problem
-
-
-@dataclass(repr=False)
-class Looked(Message):
-    """What can be known before a question."""
-
-    outcome: Outlook | Problem
-
-
-@dataclass(repr=False)
-class Ordered(Message):
-    """An answer in the person's order, or why there is none. again: it was here before, and
-    nothing was sent.
-    """
-
-    outcome: Ranked | Problem
-    again: bool = False
-
-
-@dataclass(repr=False)
-class Priced(Message):
-    """What drawing a position would cost. moves: it is for a place that there is."""
-
-    outcome: PlacePrices | Problem
-    moves: bool
-
-
-@dataclass(repr=False)
-class PlaceKept(Message):
-    """A place was drawn and kept, moved or forgotten; text says which, without a private value.
-    name: of the place to look at from now on, or "".
-    """
-
-    outcome: str | Problem
-    name: str = ""
 
 
 # What is said
@@ -272,16 +213,6 @@ def guess_words(heat_map: PlaceHeatMap, towns: Sequence[Town]) -> str:
         f" {people:,} people of these towns live where you are 5 times in 10." if people else ""
     )
     return f"By this map's towns alone, a server's guess: {names}.{within}"
-
-
-def told_words(answer: NearAnswer) -> str:
-    """What the signal of an answer tells and has cost."""
-    return _sentences(answer.cost)
-
-
-def in_force_words(level: str, k: int) -> str:
-    """What the person chose."""
-    return f"From now on: level {level} for positions that are yet to be drawn, {k} results."
 
 
 def _times(odds: float) -> str:

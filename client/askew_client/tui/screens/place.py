@@ -72,7 +72,6 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
         self._shown: Cost | None = None  # the price that stands on the screen
 
     def compose(self) -> ComposeResult:
-        """Fields above the map, the cost and the two buttons below it."""
         title = "Add a place" if self._moved is None else f"Move {self._moved}"
         typed = "" if self._start is None else words_of(self._start)
         with Vertical(id="dialog", classes="wide"):
@@ -139,11 +138,9 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
             typed.value = words_of(message.position)
 
     def on_input_submitted(self) -> None:
-        """Enter is the button."""
         self._keep()
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
-        """One of the two."""
         if event.button.id == "keep":
             self._keep()
         else:

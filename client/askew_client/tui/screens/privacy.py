@@ -15,7 +15,6 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Static
 
 from askew_client.device.budget import Budget
-from askew_client.tui.desk import Previewed
 from askew_client.tui.keeping import use_settings
 from askew_client.tui.screens.frame import FrameScreen
 from askew_client.tui.widgets.bars import BudgetMeter
@@ -57,7 +56,6 @@ class PrivacyScreen(FrameScreen):
     ]
 
     def body(self) -> ComposeResult:
-        """Two columns."""
         with Horizontal(id="privacy"):
             with Vertical(id="spending"):
                 yield Static("Your budget", classes="heading")
@@ -78,30 +76,21 @@ class PrivacyScreen(FrameScreen):
         self.action_back()
         self.query_one("#epsilon").focus()
 
-    # The worker
-
     @work(exclusive=True, group="preview")
     async def preview(self, epsilon: Fraction, k: int) -> None:
-        """Bring what other settings mean. A newer choice takes the place of an older one."""
-        outcome = await self.desk.on_device(lambda device: device.titles.preview(epsilon, k))
-        self.post_message(Previewed(outcome))
-
-    # Messages and state
-
-    def on_slider_moved(self) -> None:
-        """Look at what the sliders say."""
-        self._look()
-
-    def on_previewed(self, message: Previewed) -> None:
-        """Show it."""
-        found, words = message.outcome, self.query_one("#preview", Static)
+        """Show what other settings mean. A newer choice takes the place of an older one."""
+        found = await self.desk.on_device(lambda device: device.titles.preview(epsilon, k))
+        words = self.query_one("#preview", Static)
         if isinstance(found, SignalPreview):
             self.query_one(BudgetMeter).one_signal = found.between_any_two
             words.update(preview_text(found))
             self._show_noise(found.noise)
         else:
-            words.update(no_preview_text(found))
+            words.update(f"No signal: {found.text}. {found.hint}")
             self._show_noise(None)
+
+    def on_slider_moved(self) -> None:
+        self._look()
 
     def _show_noise(self, noise: NoisePicture | None) -> None:
         heat_map, caption = self.query_one(HeatMap), self.query_one("#caption", Static)
@@ -137,8 +126,6 @@ class PrivacyScreen(FrameScreen):
     def _chosen(self) -> tuple[Fraction, int]:
         return self.query_one("#epsilon", Slider).value, int(self.query_one("#size", Slider).value)
 
-    # Actions
-
     def action_back(self) -> None:
         """Move the sliders to the settings in force."""
         if self.desk.device is not None:
@@ -159,7 +146,6 @@ class PrivacyScreen(FrameScreen):
         self.desk.edit(partial(use_settings, self.desk.file, typed=typed))
 
     def commands(self) -> Iterable[SystemCommand]:
-        """For the palette."""
         yield SystemCommand("Use these settings", "epsilon and k as the sliders", self.action_apply)
         yield SystemCommand("Back to your settings", "Move the sliders back", self.action_back)
 
@@ -204,8 +190,3 @@ def preview_text(found: SignalPreview) -> str:
     )
     gives = f"This server's figures: {found.figures}" if found.figures else NO_FIGURES
     return f"{told}\n{gives}"
-
-
-def no_preview_text(problem: Problem) -> str:
-    """Why these settings cannot be used here."""
-    return f"No signal: {problem.text}. {problem.hint}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
@@ -14,7 +13,7 @@ from textual.containers import Horizontal, Vertical
 from textual.events import Key
 from textual.widgets import Input, Static
 
-from askew_client.tui.desk import EditRefused, Found, ProfileView
+from askew_client.tui.desk import ProfileView
 from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen, typed
 from askew_client.tui.widgets.bars import ProfileBars
@@ -185,7 +184,6 @@ class ProfileScreen(FrameScreen):
         self._removed: str | None = None  # the last edit took this rating back
 
     def body(self) -> ComposeResult:
-        """Titles on the left, the person on the right."""
         with Horizontal(id="profile"):
             with Vertical(id="catalog"):
                 yield SearchField(
@@ -200,43 +198,34 @@ class ProfileScreen(FrameScreen):
                 yield Static("", id="lately", markup=False)
 
     def on_mount(self) -> None:
-        """Type at once."""
         self.watch(self.app, "profile", self._show_profile)
         self.query_one(Input).focus()
 
-    # Workers
-
     @work(exclusive=True, group="search")
     async def search(self, text: str, *, only_rated: bool) -> None:
-        """Look through the catalog in a thread."""
-        outcome = await self.desk.on_device(
+        """List what is found."""
+        matches = await self.desk.on_device(
             lambda device: found_titles(device, text, only_rated=only_rated)
         )
-        self.post_message(EditRefused(outcome) if isinstance(outcome, Problem) else Found(outcome))
-
-    # Messages
+        if isinstance(matches, Problem):
+            self.desk.refuse(matches)
+            return
+        titles = self.query_one(TitleList)
+        # At the first title it is the same, and to compare hundreds takes longer than to show some.
+        keep = only_rated or (titles.cursor > 0 and titles.lists(matches))
+        titles.show(matches, keep_cursor=keep)
+        profile, connection = self.desk.profile, self.desk.connection
+        listed = listed_text(profile, connection, len(matches), only_rated=only_rated)
+        self.query_one("#listed", Static).update(listed, layout=False)  # one line, always
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Search as the person types."""
         self._only_rated = False
         self._search_again()
 
     def on_input_submitted(self) -> None:
-        """Enter goes to what was found."""
         self.action_titles()
 
-    def on_found(self, message: Found) -> None:
-        """Show what was found."""
-        titles = self.query_one(TitleList)
-        # At the first title it is the same, and to compare hundreds takes longer than to show some.
-        keep = self._only_rated or (titles.cursor > 0 and titles.lists(message.matches))
-        titles.show(message.matches, keep_cursor=keep)
-        count, desk, only_rated = len(message.matches), self.desk, self._only_rated
-        listed = listed_text(desk.profile, desk.connection, count, only_rated=only_rated)
-        self.query_one("#listed", Static).update(listed, layout=False)  # one line, always
-
     def on_title_list_starred(self, message: TitleList.Starred) -> None:
-        """Rate, or take a rating back."""
         label, rating = message.label, message.rating
         self._removed = label if rating is None else None
         if rating is None:
@@ -245,7 +234,6 @@ class ProfileScreen(FrameScreen):
             self.desk.edit(lambda device: device.profile.rate(label, rating))
 
     def on_title_list_liked(self, message: TitleList.Liked) -> None:
-        """Like."""
         self._removed = None
         self.desk.edit(lambda device: device.profile.like(message.label))
 
@@ -253,8 +241,6 @@ class ProfileScreen(FrameScreen):
         """The down arrow leaves the search for what it found."""
         if event.key == "down" and isinstance(self.focused, Input):
             self.action_titles()
-
-    # State
 
     def _show_connection(self, connection: Connection | Problem | None) -> None:
         super()._show_connection(connection)
@@ -279,56 +265,45 @@ class ProfileScreen(FrameScreen):
         if self.desk.device is not None:
             self.search(self.query_one(Input).value, only_rated=self._only_rated)
 
-    # Actions
-
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Who types a search is there already."""
         return not (action == "search" and isinstance(self.focused, Input))
 
     def action_rate(self, stars: int) -> None:
-        """Rate the title that is marked, also while a search is typed."""
         self.query_one(TitleList).action_rate(stars)
 
     def action_like(self) -> None:
-        """Like it."""
         self.query_one(TitleList).action_like()
 
     def action_unrate(self) -> None:
-        """Take its rating back."""
         self.query_one(TitleList).action_unrate()
 
-    def action_forget(self) -> None:
+    @work(group="question")
+    async def action_forget(self) -> None:
         """Forget for good what was taken back just now, or else the title that is marked."""
         label = self._removed or self.query_one(TitleList).chosen
-        if label is not None:
-            question = ConfirmScreen(forget_question(label), "Forget")
-            self.app.push_screen(question, partial(self._forget_if, label))
-
-    def _forget_if(self, label: str, sure: bool | None) -> None:
-        if sure:
+        if label is None:
+            return
+        question = ConfirmScreen(forget_question(label), "Forget")
+        if await self.app.push_screen_wait(question):
             self._removed = None
             self.desk.edit(lambda device: forgotten_text(device.profile.forget([label])))
 
     def action_search(self) -> None:
-        """Type a search."""
         self.query_one(Input).focus()
 
     def action_titles(self) -> None:
-        """Go to the titles."""
         self.query_one(TitleList).focus()
 
     def action_flip_rated(self) -> None:
-        """Only what is rated, or everything."""
         self._only_rated = not self._only_rated
         self._search_again()
 
     def action_undo(self) -> None:
-        """Take the last edit back."""
         self._removed = None
         self.desk.edit(undo_edit)
 
     def commands(self) -> Iterable[SystemCommand]:
-        """For the palette."""
         yield SystemCommand("Search the catalog", "Type part of a title", self.action_search)
         yield SystemCommand("Forget for good", "The marked title, past undo", self.action_forget)
         yield SystemCommand("Undo", "Take the last edit of the profile back", self.action_undo)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -16,7 +16,7 @@ from textual.widgets import Button, Input, Label, Static
 
 from askew_client.device.budget import Budget
 from askew_client.settings.consent import Consent, consents_of
-from askew_client.tui.desk import EditRefused, ProfileView
+from askew_client.tui.desk import ProfileView
 from askew_client.tui.keeping import raised_cap, use_settings, withdraw_consent
 from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
@@ -50,7 +50,6 @@ class SettingsScreen(FrameScreen):
     )
 
     def body(self) -> ComposeResult:
-        """Parts side by side where there is room."""
         with ScrollPart(id="form"), Grid(id="parts"):
             yield from _part(
                 "How the device asks",
@@ -95,7 +94,6 @@ class SettingsScreen(FrameScreen):
             )
 
     def on_mount(self) -> None:
-        """Show what is in force."""
         self._consents: tuple[Consent, ...] = ()
         self.watch(self.app, "device", self._show_settings)
         self.watch(self.app, "budget", self._show_budget)
@@ -135,83 +133,62 @@ class SettingsScreen(FrameScreen):
     def _show_lock(self, profile: ProfileView) -> None:
         self.query_one("#rest", Static).update(at_rest(profile.lock))
 
-    # What the buttons do
-
     def on_button_pressed(self, event: Button.Pressed) -> None:
-        """One action a button."""
-        act = {
-            "use": self._use,
-            "dark": self._dark,
-            "light": self._light,
+        act: dict[str, Callable[[], object]] = {
+            "use": self.use,
+            "dark": partial(self.desk.use_theme, dark=True),
+            "light": partial(self.desk.use_theme, dark=False),
             "encrypt": self._encrypt,
             "decrypt": self._decrypt,
-            "wipe": self._wipe,
+            "wipe": self.wipe,
             "unfreeze": self._unfreeze,
-            "withdraw": self._withdraw,
-        }[str(event.button.id)]
-        act()
+            "withdraw": self.withdraw,
+        }
+        act[str(event.button.id)]()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Enter is the button of the part."""
         if event.input.password:
             self._encrypt()
         else:
-            self._use()
+            self.use()
 
-    def _use(self) -> None:
-        names = {"mode": "mode", "epsilon": "epsilon", "k": "k", "lifetime_cap": "cap"}
-        self.use(
-            {each: self.query_one(f"#{box}", Input).value.strip() for each, box in names.items()}
-        )
-
-    @work(group="use")
-    async def use(self, typed: Mapping[str, str]) -> None:
+    @work(group="question")
+    async def use(self) -> None:
         """Use what was typed, and keep it; a lifetime cap that rises needs a second yes."""
+        names = {"mode": "mode", "epsilon": "epsilon", "k": "k", "lifetime_cap": "cap"}
+        typed = {
+            each: self.query_one(f"#{box}", Input).value.strip() for each, box in names.items()
+        }
         file = self.desk.file
         raised = await self.desk.on_device(partial(raised_cap, file, typed=typed))
         if isinstance(raised, Problem):
-            self.post_message(EditRefused(raised))
-        elif raised:
-            question = raise_cap(*raised, kept=file is not None)
-            self.app.push_screen(ConfirmScreen(question, "Raise"), partial(self._use_if, typed))
-        else:
-            self._use_if(typed, sure=True)
+            self.desk.refuse(raised)
+            return
+        if raised:
+            question = ConfirmScreen(raise_cap(*raised, kept=file is not None), "Raise")
+            if not await self.app.push_screen_wait(question):
+                self._show_settings(self.desk.device)
+                return
+        self.desk.edit(partial(use_settings, file, typed=typed))
+        self.desk.read_budget()
 
-    def _use_if(self, typed: Mapping[str, str], sure: bool | None) -> None:
-        if sure:
-            self.desk.edit(partial(use_settings, self.desk.file, typed=typed))
-            self.desk.read_budget()
-        else:
-            self._show_settings(self.desk.device)
-
-    def _withdraw(self) -> None:
-        """One after the other, the oldest first."""
+    @work(group="question")
+    async def withdraw(self) -> None:
+        """Ask a server on the settings' own terms from now on: one after the other, the oldest
+        first.
+        """
         consent = self._consents[0]
-        question = f"Withdraw your consent to {consent.words}?"
-        self.app.push_screen(
-            ConfirmScreen(question, "Withdraw"), partial(self._withdraw_if, consent)
-        )
-
-    def _withdraw_if(self, consent: Consent, sure: bool | None) -> None:
-        if sure:
-            self.withdraw(consent)
-
-    @work(group="use")
-    async def withdraw(self, consent: Consent) -> None:
-        """Ask that server on the settings' own terms from now on."""
+        question = ConfirmScreen(f"Withdraw your consent to {consent.words}?", "Withdraw")
+        if not await self.app.push_screen_wait(question):
+            return
         act = partial(withdraw_consent, self.desk.file, consent=consent)
         outcome = await self.desk.on_device(act)
         if isinstance(outcome, Problem):
-            self.post_message(EditRefused(outcome))
+            self.desk.refuse(outcome)
         else:
             self.notify(outcome, markup=False)
         self._show_settings(self.desk.device)
-
-    def _dark(self) -> None:
-        self.desk.use_theme(dark=True)
-
-    def _light(self) -> None:
-        self.desk.use_theme(dark=False)
 
     def _encrypt(self) -> None:
         fields = [self.query_one(f"#{name}", Input) for name in ("passphrase", "again")]
@@ -228,12 +205,11 @@ class SettingsScreen(FrameScreen):
             lambda device: device.profile.decrypt(), "Your profile is kept in the clear."
         )
 
-    def _wipe(self) -> None:
+    @work(group="question")
+    async def wipe(self) -> None:
+        """Forget the profile, after a second look."""
         question = "Forget your profile and every past answer, for good?"
-        self.app.push_screen(ConfirmScreen(question, "Forget"), self._wipe_if)
-
-    def _wipe_if(self, sure: bool | None) -> None:
-        if sure:
+        if await self.app.push_screen_wait(ConfirmScreen(question, "Forget")):
             self.desk.edit(lambda device: device.profile.wipe(), "Your profile is forgotten.")
 
     def _unfreeze(self) -> None:
@@ -241,8 +217,7 @@ class SettingsScreen(FrameScreen):
         self.desk.read_budget()
 
     def commands(self) -> Iterable[SystemCommand]:
-        """For the palette."""
-        yield SystemCommand("Forget my profile", "Ratings and past answers", self._wipe)
+        yield SystemCommand("Forget my profile", "Ratings and past answers", self.wipe)
 
 
 def _part(title: str, *rows: Widget) -> Iterable[VerticalGroup]:
