@@ -89,7 +89,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def wrecks(template: Path) -> Path:
     """A folder for each point, in which a release died there."""
     folder = template.parent / "wrecks"
-    for number in range(len(POINTS)):
+    for number in range(len(POINTS) + 1):  # in the last, one that does not die
         shutil.copytree(template, folder / str(number))
     assert script(folder, "at", *POINTS) == [KILLED] * len(POINTS)
     return folder
