@@ -27,7 +27,7 @@ from askew.dp.release import Release
 from askew.errors import Refused
 from askew.noise.randomness import RandomBits
 from askew_server.counting import CountingTask, TopCounts
-from askew_server.ledger import Charge, ChargeRequest, StoredRelease
+from askew_server.ledger import ChargeRequest, Ledger, StoredRelease
 
 Count = Callable[[CountingTask], TopCounts]
 Report = Callable[[str], None]
@@ -62,24 +62,6 @@ class Beat:
             self.wait(moment - passed)
 
 
-class Spending(Protocol):
-    """What the job needs of a ledger."""
-
-    def turn(
-        self, request: ChargeRequest, wait: Callable[[float], object], /
-    ) -> AbstractContextManager[None]:
-        """One caller at a time for a key."""
-
-    def foresee(self, request: ChargeRequest) -> StoredRelease | None:
-        """What `charge` would give back without a spend, or None. Raises what it would raise."""
-
-    def charge(self, request: ChargeRequest) -> Charge | StoredRelease:
-        """Spend durably, or give back what was released for the same request."""
-
-    def fulfill(self, charge_id: int, payload: bytes, outputs: int | None = None) -> StoredRelease:
-        """Store the release of a charge, once."""
-
-
 class JobPlan(Protocol):
     """What is counted and how it is selected, in public parameters."""
 
@@ -100,7 +82,7 @@ class ReleaseJob:
     can be known to be wrong with a log before it is paid for.
     """
 
-    ledger: Spending
+    ledger: Ledger
     count: Count
     bits: RandomBits
     report: Report = lambda _: None

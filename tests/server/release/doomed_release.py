@@ -30,12 +30,13 @@ from askew_server.counting import EventCounter, EventSource
 from askew_server.counting.engines import duckdb  # noqa: F401 (each fork would import it anew)
 from askew_server.ledger import Ledger
 from askew_server.ledger.anchor import AnchorFile
+from askew_server.release.forecast import forecast
 from askew_server.release.plan import ReleasePlan
 
 Reached = Callable[[str], None]
 EPSILON = Fraction(1, 100)
 # What is foreseen is said before anything is at stake, and is the same for all of them.
-setattr(release_run, "forecast", cache(release_run.forecast))  # noqa: B010
+setattr(release_run, "forecast", cache(forecast))  # noqa: B010
 
 
 def asked(folder: Path, key: str) -> dict[str, Any]:

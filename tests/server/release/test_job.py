@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from fractions import Fraction
 
 import pytest
@@ -14,7 +13,7 @@ from askew.dp.release import release_from_bytes
 from askew.errors import BudgetExceeded, ChargePending, DataError, KeyReused, LedgerError
 from askew.noise.randomness import SystemBits
 from askew_server.counting import CountingTask, TopCounts
-from askew_server.ledger import Charge, ChargeRequest, Ledger, StoredRelease
+from askew_server.ledger import Ledger, StoredRelease
 from askew_server.release.job import ReleaseJob
 from askew_server.release.plan import ReleasePlan
 
@@ -24,25 +23,18 @@ MakePlan = Callable[..., ReleasePlan]
 class Watched:
     """A ledger, an engine and a source of bits that write down in which order they are used."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
+    def __init__(self, ledger: Ledger, patches: pytest.MonkeyPatch) -> None:
         self.order: list[str] = []
+        self._ledger = ledger
+        for name in ("charge", "fulfill"):
+            patches.setattr(ledger, name, self._noted(name, getattr(type(ledger), name)))
 
-    def turn(
-        self, request: ChargeRequest, wait: Callable[[float], object]
-    ) -> AbstractContextManager[None]:
-        return self._ledger.turn(request, wait)
+    def _noted(self, name: str, act: Callable[..., object]) -> Callable[..., object]:
+        def noted(*arguments: object) -> object:
+            self.order.append(name)
+            return act(self._ledger, *arguments)
 
-    def foresee(self, request: ChargeRequest) -> StoredRelease | None:
-        return self._ledger.foresee(request)
-
-    def charge(self, request: ChargeRequest) -> Charge | StoredRelease:
-        self.order.append("charge")
-        return self._ledger.charge(request)
-
-    def fulfill(self, charge_id: int, payload: bytes, outputs: int | None = None) -> StoredRelease:
-        self.order.append("fulfill")
-        return self._ledger.fulfill(charge_id, payload, outputs)
+        return noted
 
     def count(self, _: CountingTask) -> TopCounts:
         self.order.append("count")
@@ -57,7 +49,12 @@ class Watched:
                     watched.order.append("draw")
                 return super().read(count)
 
-        return ReleaseJob(self, self.count, Bits())
+        return ReleaseJob(self._ledger, self.count, Bits())
+
+
+@pytest.fixture
+def watched(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> Watched:
+    return Watched(ledger, monkeypatch)
 
 
 def spent(ledger: Ledger) -> Fraction:
@@ -65,33 +62,36 @@ def spent(ledger: Ledger) -> Fraction:
 
 
 def test_the_charge_comes_before_the_data_and_the_data_before_the_coin(
-    ledger: Ledger, plan_of: MakePlan
+    watched: Watched, plan_of: MakePlan
 ) -> None:
     """Planted bugs: charge after select; charge after count; shown before it is stored."""
-    watched = Watched(ledger)
     watched.job().publish(plan_of(), plan_of().charge_request())
     assert watched.order == ["charge", "count", "draw", "fulfill"]
 
 
-def test_a_release_names_the_charge_that_paid_for_it(ledger: Ledger, plan_of: MakePlan) -> None:
-    stored = Watched(ledger).job().publish(plan_of(), plan_of().charge_request())
+def test_a_release_names_the_charge_that_paid_for_it(
+    ledger: Ledger, watched: Watched, plan_of: MakePlan
+) -> None:
+    stored = watched.job().publish(plan_of(), plan_of().charge_request())
     release = release_from_bytes(stored.payload)
     assert [release.charge] == [charge.id for charge in ledger.charges()]
     assert spent(ledger) == release.loss.epsilon == 2
 
 
 def test_the_same_request_gets_the_stored_bytes_and_touches_nothing(
-    ledger: Ledger, plan_of: MakePlan
+    ledger: Ledger, watched: Watched, plan_of: MakePlan
 ) -> None:
-    first = Watched(ledger).job().publish(plan_of(), plan_of().charge_request())
-    again = Watched(ledger)
-    assert again.job().publish(plan_of(), plan_of().charge_request()).payload == first.payload
-    assert again.order == ["charge"]
+    first = watched.job().publish(plan_of(), plan_of().charge_request())
+    watched.order.clear()
+    assert watched.job().publish(plan_of(), plan_of().charge_request()) == first
+    assert watched.order == ["charge"]
     assert spent(ledger) == 2
 
 
-def test_another_request_under_the_same_key_is_refused(ledger: Ledger, plan_of: MakePlan) -> None:
-    job = Watched(ledger).job()
+def test_another_request_under_the_same_key_is_refused(
+    ledger: Ledger, watched: Watched, plan_of: MakePlan
+) -> None:
+    job = watched.job()
     job.publish(plan_of(), plan_of().charge_request("monday"))
     with pytest.raises(KeyReused):
         job.publish(plan_of(k=2), plan_of(k=2).charge_request("monday"))
@@ -99,9 +99,8 @@ def test_another_request_under_the_same_key_is_refused(ledger: Ledger, plan_of: 
 
 
 def test_a_budget_that_does_not_suffice_stops_before_the_data(
-    ledger: Ledger, plan_of: MakePlan
+    ledger: Ledger, watched: Watched, plan_of: MakePlan
 ) -> None:
-    watched = Watched(ledger)
     plan = plan_of(epsilon=Fraction(101))
     with pytest.raises(BudgetExceeded):
         watched.job().publish(plan, plan.charge_request())
@@ -110,7 +109,7 @@ def test_a_budget_that_does_not_suffice_stops_before_the_data(
 
 
 def test_a_job_that_fails_after_its_charge_has_lost_it_and_is_not_drawn_again(
-    ledger: Ledger, plan_of: MakePlan
+    ledger: Ledger, watched: Watched, plan_of: MakePlan
 ) -> None:
     """Planted bug: the charge taken back, so that failures that depend on data are free."""
 
@@ -122,18 +121,18 @@ def test_a_job_that_fails_after_its_charge_has_lost_it_and_is_not_drawn_again(
         ReleaseJob(ledger, broken, SystemBits()).publish(plan, request)
     assert spent(ledger) == 2
     with pytest.raises(ChargePending):
-        Watched(ledger).job().publish(plan, request)
+        watched.job().publish(plan, request)
     assert releases_of(ledger) == ()
 
 
-def test_a_release_that_cannot_be_stored_is_not_shown(ledger: Ledger, plan_of: MakePlan) -> None:
-    class Full(Watched):
-        def fulfill(
-            self, charge_id: int, payload: bytes, outputs: int | None = None
-        ) -> StoredRelease:
-            raise LedgerError("the disk is full")
+def test_a_release_that_cannot_be_stored_is_not_shown(
+    ledger: Ledger, watched: Watched, plan_of: MakePlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> StoredRelease:
+        raise LedgerError("the disk is full")
 
+    monkeypatch.setattr(ledger, "fulfill", full)
     with pytest.raises(LedgerError):
-        Full(ledger).job().publish(plan_of(), plan_of().charge_request())
+        watched.job().publish(plan_of(), plan_of().charge_request())
     assert len(releases_of(ledger)) == 0
     assert spent(ledger) == 2

@@ -150,27 +150,6 @@ def test_a_log_of_a_release_has_a_line_for_each_step(
 # -- what it spends -------------------------------------------------------------------------------
 
 
-def test_the_same_request_is_paid_once(opened: Path, run: Run, capsys: Captured) -> None:
-    assert run(*KNOWN, "--json") == 0
-    first = capsys.readouterr().out
-    assert run(*KNOWN, "--json") == 0
-    again = capsys.readouterr()
-    assert again.out == first
-    assert "no new charge" in again.err
-    assert spent(run, capsys) == "20"
-
-
-def test_a_budget_that_does_not_suffice_is_exit_code_3(
-    opened: Path, run: Run, capsys: Captured
-) -> None:
-    assert run(*KNOWN, "--epsilon", 41) == BUDGET
-    shown = capsys.readouterr()
-    charging, refusal = shown.err.splitlines()
-    assert charging.endswith("charging")
-    assert refusal.startswith("askew-server: ")
-    assert spent(run, capsys) == "0"
-
-
 def test_two_data_sets_have_to_be_told_apart(opened: Path, run: Run, capsys: Captured) -> None:
     assert run("ledger", "open", "--dataset", "books", "--epsilon", 1) == 0
     capsys.readouterr()
@@ -383,16 +362,6 @@ def test_without_a_ledger_nothing_is_made(folder: Path, run: Run, capsys: Captur
 # -- stored releases ------------------------------------------------------------------------------
 
 
-def test_a_stored_release_is_shown_in_the_bytes_that_are_stored(
-    opened: Path, run: Run, capsys: Captured
-) -> None:
-    assert run(*KNOWN, "--json") == 0
-    first = capsys.readouterr().out
-    charge = release_from_bytes(first.encode().removesuffix(b"\n")).charge
-    assert run("releases", "show", charge, "--json") == 0
-    assert capsys.readouterr().out == first
-
-
 def test_releases_are_listed_for_people_and_programs(
     opened: Path, run: Run, capsys: Captured
 ) -> None:
@@ -517,6 +486,7 @@ def test_a_refused_release_says_what_is_left_of_the_data_sets_budget(
         "askew-server: this would cost 21 epsilon; 20 of the data set's budget of 40 is spent, "
         "20 is left"
     )
+    assert spent(run, capsys) == "20"
 
 
 def test_a_refused_grant_says_the_same(opened: Path, run: Run, capsys: Captured) -> None:
@@ -563,16 +533,6 @@ def test_a_release_of_other_items_orders_no_cold_start(
     assert re.search(
         r"release 2 orders no cold start: none of its \d+ items is in the catalog", said
     )
-
-
-def test_the_releases_that_are_named_are_bounded(opened: Path, run: Run, capsys: Captured) -> None:
-    for number in range(22):
-        assert run(*KNOWN, "--epsilon", 1, "--key", number) == 0
-    capsys.readouterr()
-    assert run("releases", "show", 999) == FAILED
-    said = capsys.readouterr().err
-    assert said.count(",") == 20  # nineteen between twenty numbers, one before the advice
-    assert "and more, see askew-server releases list" in said
 
 
 # -- engines --------------------------------------------------------------------------------------
