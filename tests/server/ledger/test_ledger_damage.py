@@ -1,4 +1,5 @@
-"""Disks that are full, files that are damaged, backups that come back: no spend lost or gained."""
+"""Disks that are full, files that are damaged or that others may write, backups that come back: no
+spend is lost or gained."""
 
 from __future__ import annotations
 
@@ -590,3 +591,48 @@ def test_a_line_that_a_crash_cut_short_is_written_over(folder: Path) -> None:
     lines = anchor.read_bytes().rstrip(b"\0").splitlines()
     assert [json.loads(line).get("announced") for line in lines[::2]] == list(range(1, 8))
     assert [json.loads(line).get("sequence") for line in lines[1::2]] == list(range(1, 8))
+
+
+NAMES = ["ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm", "anchor"]
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Path]:
+    """A ledger with a charge, which a process has open."""
+    with new_ledger(tmp_path) as ledger:
+        charged(ledger, request())
+        yield tmp_path
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("mode", [0o620, 0o602, 0o666, 0o777])
+def test_a_file_that_others_may_write_is_refused(opened: Path, name: str, mode: int) -> None:
+    """Planted bug: a look at one of the files only, or at one of the two bits."""
+    (opened / name).chmod(mode)
+    with pytest.raises(LedgerError, match=r"others may write it.*\(chmod go-w\)") as refused:
+        open_ledger(opened)
+    what = "anchor" if name == "anchor" else "ledger"
+    assert str(refused.value).startswith(f"the {what} {opened / name} cannot be used")
+    assert (opened / name).stat().st_mode & 0o777 == mode
+    (opened / name).chmod(mode & ~0o022)
+    with open_ledger(opened) as ledger:
+        charged(ledger, request("tuesday"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file away")
+def test_a_file_of_another_account_is_refused(opened: Path, name: str) -> None:
+    """Its owner may write it, whatever its mode says today. Planted bug: a look at the mode."""
+    os.chown(opened / name, 65534, 65534)
+    with pytest.raises(LedgerError, match="must be yours"):
+        open_ledger(opened)
+
+
+def test_an_anchor_that_others_may_write_is_not_made(tmp_path: Path) -> None:
+    """Whatever the account's umask is."""
+    before = os.umask(0)
+    try:
+        with Ledger(*files(tmp_path)):
+            assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
+    finally:
+        os.umask(before)
