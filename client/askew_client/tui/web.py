@@ -64,7 +64,6 @@ class BrowserServer(Server):
         return web.FileResponse(f"{self.templates_path}/page.js")
 
     async def on_startup(self, app: web.Application) -> None:
-        """Say where it is."""
         del app
         self.console.print(f"Open {self.address}", highlight=False, soft_wrap=True)
         self.console.print("Ctrl+C ends it. Whoever knows this address can use the app.")

@@ -195,7 +195,6 @@ class AskScreen(FrameScreen):
             self.quote()
 
     def leave(self) -> None:
-        """A question under way is stopped."""
         self.action_stop()
 
     def _show_connection(self, connection: Connection | Problem | None) -> None:

@@ -51,7 +51,6 @@ class FrameScreen(Screen[None]):
         return cast("Desk", self.app)
 
     def compose(self) -> ComposeResult:
-        """Header, notice, body, footer."""
         yield BentHeader(TABS, self.MODE, self.desk.note)
         yield Notice(id="notice")
         yield from self.body()

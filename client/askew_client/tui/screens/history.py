@@ -47,7 +47,6 @@ class HistoryScreen(FrameScreen):
         self.query_one(OptionList).focus()
 
     def on_screen_resume(self) -> None:
-        """Read again whenever it shows: there may be a new answer."""
         self.read()
 
     @work(exclusive=True, group="history")

@@ -34,7 +34,7 @@ from askew_client.tui.screens.near_work import (
     use_level,
 )
 from askew_client.tui.screens.place import PlaceScreen
-from askew_client.tui.widgets.controls import NameChoice, Slider
+from askew_client.tui.widgets.controls import Choice, NameChoice, Slider
 from askew_client.tui.widgets.header import Notice, ScrollPart
 from askew_client.tui.widgets.place_map import PlaceMap
 from askew_client.tui.widgets.results import NearList, distance
@@ -123,7 +123,6 @@ class NearScreen(FrameScreen):
 
     @property
     def place(self) -> PlaceView | None:
-        """The chosen place, if there is one."""
         name = self.query_one("#place", NameChoice).name_chosen
         return next((each for each in self.places if each.name == name), None)
 
@@ -230,7 +229,7 @@ class NearScreen(FrameScreen):
         await self._keep(partial(use_level, file=self.desk.file, typed=typed))
 
     async def _keep(self, act: Callable[[Device], str], name: str = "") -> None:
-        """Change places or settings, and say so. name: of the place to ask from next, or "" ."""
+        """Change places or settings, and say so. name: of the place to ask from next, or ""."""
         outcome = await self.desk.on_device(act)
         if isinstance(outcome, Problem):
             self.desk.refuse(outcome)
@@ -245,7 +244,6 @@ class NearScreen(FrameScreen):
     # Messages and actions
 
     def on_screen_resume(self) -> None:
-        """Another screen may have changed what this one shows."""
         self.catch_up()
 
     def catch_up(self) -> None:
@@ -273,13 +271,10 @@ class NearScreen(FrameScreen):
         names = [each.name for each in card.collections]
         self.query_one("#collection", NameChoice).offer(names)
 
-    def on_name_choice_moved(self, message: NameChoice.Moved) -> None:
-        """Another place or level is looked at; another collection waits for a question."""
+    def on_choice_moved(self, message: Choice.Moved) -> None:
+        """Another place, level or k is looked at; another collection waits for a question."""
         if message.choice.id != "collection":
             self._look(what_if=message.choice.id == "level")
-
-    def on_slider_moved(self) -> None:
-        self._look()
 
     def on_input_submitted(self) -> None:
         """New preferences rank what is there anew; without results they wait."""
@@ -310,7 +305,6 @@ class NearScreen(FrameScreen):
             self.say("stopped; the place's signal stays the same")
 
     def leave(self) -> None:
-        """A question under way is stopped."""
         self.action_stop()
 
     def action_prefer(self) -> None:
@@ -326,7 +320,6 @@ class NearScreen(FrameScreen):
     # What it shows
 
     def show_answer(self, ranked: Ranked | None) -> None:
-        """Show results and a pick, or none."""
         self.ranked = ranked
         self.query_one(NearList).show(None if ranked is None else ranked.answer)
         pick = self.query_one("#pick", Static)
@@ -355,7 +348,6 @@ class NearScreen(FrameScreen):
         self.query_one("#state", Static).update(text)
 
     def _look(self, *, what_if: bool = False) -> None:
-        """Ask the device what can be known of the chosen place with these settings."""
         if self.place is not None:
             level, k = self._chosen()
             self.look(self.place.name, level, k, what_if=what_if)

@@ -132,7 +132,6 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
             self._look_at_region(event.value)
 
     def on_place_picker_moved(self, message: PlacePicker.Moved) -> None:
-        """What is typed follows the map."""
         typed = self.query_one("#position", Input)
         with typed.prevent(Input.Changed):
             typed.value = words_of(message.position)

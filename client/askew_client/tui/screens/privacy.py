@@ -89,7 +89,7 @@ class PrivacyScreen(FrameScreen):
             words.update(f"No signal: {found.text}. {found.hint}")
             self._show_noise(None)
 
-    def on_slider_moved(self) -> None:
+    def on_choice_moved(self) -> None:
         self._look()
 
     def _show_noise(self, noise: NoisePicture | None) -> None:

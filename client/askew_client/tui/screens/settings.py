@@ -100,7 +100,6 @@ class SettingsScreen(FrameScreen):
         self.watch(self.app, "profile", self._show_lock)
 
     def on_screen_resume(self) -> None:
-        """Another screen may have changed the settings."""
         self._show_settings(self.desk.device)
 
     def _show_settings(self, device: Device | None) -> None:

@@ -12,9 +12,8 @@ from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 from textual.reactive import reactive
-from textual.widget import Widget
 
-from askew_client.tui.widgets.plain_text import fitted, wrapped
+from askew_client.tui.widgets.plain_text import Inked, fitted, wrapped
 from askew_client.views.answers import Bar, Departure
 
 
@@ -39,7 +38,7 @@ def place_on(value: float, lowest: float, highest: float, width: int) -> int:
     return round(min(max(share, 0.0), 1.0) * (width - 1))
 
 
-class BudgetMeter(Widget):
+class BudgetMeter(Inked):
     """Spent, what the next signal would take, and what is left; as a bar and in figures."""
 
     COMPONENT_CLASSES = {"meter--spent", "meter--next", "meter--left", "meter--over"}
@@ -49,7 +48,6 @@ class BudgetMeter(Widget):
     one_signal: reactive[Fraction] = reactive(Fraction(0))
 
     def render(self) -> Text:
-        """Two rows: the bar and its figures."""
         width = self.size.width
         spent = round(width * min(1.0, float(self.spent / self.cap)))
         if self.spent > 0:
@@ -57,23 +55,20 @@ class BudgetMeter(Widget):
         ahead = min(width - spent, round(width * float(self.one_signal / self.cap)))
         over = self.spent + self.one_signal > self.cap
         bar = Text(no_wrap=True, end="")
-        bar.append("━" * spent, self._ink("meter--spent"))
-        bar.append("┅" * (0 if over else ahead), self._ink("meter--next"))
-        bar.append("─" * (width - bar.cell_len), self._ink("meter--left"))
+        bar.append("━" * spent, self.ink("meter--spent"))
+        bar.append("┅" * (0 if over else ahead), self.ink("meter--next"))
+        bar.append("─" * (width - bar.cell_len), self.ink("meter--left"))
         return Text("\n").join([bar, self._figures(over=over)])
 
     def _figures(self, *, over: bool) -> Text:
         figures = Text(no_wrap=True, end="")
-        figures.append(f"━ spent {short_number(self.spent)}  ", self._ink("meter--spent"))
+        figures.append(f"━ spent {short_number(self.spent)}  ", self.ink("meter--spent"))
         if over:
-            figures.append("too little is left  ", self._ink("meter--over"))
+            figures.append("too little is left  ", self.ink("meter--over"))
         elif self.one_signal:
-            figures.append(f"┅ next {short_number(self.one_signal)}  ", self._ink("meter--next"))
-        figures.append(f"of {short_number(self.cap)}", self._ink("meter--left"))
+            figures.append(f"┅ next {short_number(self.one_signal)}  ", self.ink("meter--next"))
+        figures.append(f"of {short_number(self.cap)}", self.ink("meter--left"))
         return figures
-
-    def _ink(self, component: str) -> Style:
-        return self.get_component_rich_style(component, partial=True)
 
 
 def short_number(value: Fraction | float) -> str:
@@ -84,7 +79,7 @@ def short_number(value: Fraction | float) -> str:
 TRUE, SENT, BOTH = "●", "◆", "◈"
 
 
-class NumberLines(Widget):
+class NumberLines(Inked):
     """Warm: where the person is. Cool: what was sent."""
 
     COMPONENT_CLASSES = {"lines--true", "lines--sent", "lines--line", "lines--bent"}
@@ -92,13 +87,11 @@ class NumberLines(Widget):
     departure: reactive[Departure | None] = reactive(None, layout=True)
 
     def get_content_height(self, container: object, viewport: object, width: int) -> int:
-        """Two rows a coordinate, and the legend."""
         if self.departure is None or self.departure.point is None:
             return 1
         return 2 * len(self.departure.true_point) + 1
 
     def render(self) -> Text:
-        """The legend, then every coordinate."""
         departure = self.departure
         if departure is None:
             return Text("")
@@ -115,24 +108,21 @@ class NumberLines(Widget):
         true, sent = pair
         at_true, at_sent = (place_on(value, *ends, width) for value in pair)
         low, high = sorted((at_true, at_sent))
-        line = Text("─" * width, style=self._ink("lines--line"), no_wrap=True, end="")
-        line.stylize(self._ink("lines--bent"), low, high + 1)
-        line = _put(line, at_true, TRUE, self._ink("lines--true"))
-        line = _put(line, at_sent, BOTH if low == high else SENT, self._ink("lines--sent"))
+        line = Text("─" * width, style=self.ink("lines--line"), no_wrap=True, end="")
+        line.stylize(self.ink("lines--bent"), low, high + 1)
+        line = _put(line, at_true, TRUE, self.ink("lines--true"))
+        line = _put(line, at_sent, BOTH if low == high else SENT, self.ink("lines--sent"))
         figures = Text(no_wrap=True, end="")
-        figures.append(f"{TRUE} {true:.2f}", self._ink("lines--true"))
-        figures.append("  →  ", self._ink("lines--bent"))
-        figures.append(f"{SENT} {sent:.2f}", self._ink("lines--sent"))
+        figures.append(f"{TRUE} {true:.2f}", self.ink("lines--true"))
+        figures.append("  →  ", self.ink("lines--bent"))
+        figures.append(f"{SENT} {sent:.2f}", self.ink("lines--sent"))
         return line, figures
 
     def _legend(self) -> Text:
         legend = Text(no_wrap=True, end="")
-        legend.append(f"{TRUE} you, here   ", self._ink("lines--true"))
-        legend.append(f"{SENT} the signal, sent", self._ink("lines--sent"))
+        legend.append(f"{TRUE} you, here   ", self.ink("lines--true"))
+        legend.append(f"{SENT} the signal, sent", self.ink("lines--sent"))
         return legend
-
-    def _ink(self, component: str) -> Style:
-        return self.get_component_rich_style(component, partial=True)
 
 
 def _put(line: Text, at: int, mark: str, style: Style) -> Text:
@@ -144,7 +134,7 @@ _GAP = 3  # cells between two titles on one row
 _ROWS = 2  # of one title
 
 
-class ProfileBars(Widget):
+class ProfileBars(Inked):
     """Each number of the profile as a bar, named by the titles at its two ends."""
 
     COMPONENT_CLASSES = {"bars--bar", "bars--name", "bars--middle"}
@@ -153,21 +143,18 @@ class ProfileBars(Widget):
     why_none: reactive[str] = reactive("", layout=True)
 
     def show(self, bars: Sequence[Bar], why_none: str) -> None:
-        """Show these bars from now on, or why there are none."""
         self.bars, self.why_none = tuple(bars), why_none
 
     def get_content_height(self, container: object, viewport: object, width: int) -> int:
-        """As many rows as it takes."""
         return max(1, len(self._rows(width)))
 
     def render(self) -> Text:
-        """All bars, or why there are none."""
         return Text("\n").join(self._rows(self.size.width))
 
     def _rows(self, width: int) -> list[Text]:
         if not self.bars:
             rows = wrapped(self.why_none, max(8, width), 9)
-            return [Text(row, self._ink("name"), no_wrap=True, end="") for row in rows]
+            return [Text(row, self.ink("bars--name"), no_wrap=True, end="") for row in rows]
         return [row for number in range(len(self.bars)) for row in self._bar_rows(number, width)]
 
     def _bar_rows(self, number: int, width: int) -> list[Text]:
@@ -185,7 +172,7 @@ class ProfileBars(Widget):
         return [*map(self._end, above), self._bar(number, width), *map(self._end, below)]
 
     def _end(self, text: str) -> Text:
-        return Text(text, self._ink("name"), no_wrap=True, end="")
+        return Text(text, self.ink("bars--name"), no_wrap=True, end="")
 
     def _bar(self, number: int, width: int) -> Text:
         bar = self.bars[number]
@@ -193,10 +180,7 @@ class ProfileBars(Widget):
         # The maps of a space with more than two directions name those that they show by number.
         label = f"{number + 1} " if len(self.bars) > 2 else ""
         left, right = diverging(bar.value - middle, reach, (width - 2 * len(label) - 1) // 2)
-        text = Text(label, self._ink("name"), no_wrap=True, end="")
-        text.append(left, self._ink("bar"))
-        text.append("│", self._ink("middle"))
-        return text.append(right, self._ink("bar"))
-
-    def _ink(self, kind: str) -> Style:
-        return self.get_component_rich_style(f"bars--{kind}", partial=True)
+        text = Text(label, self.ink("bars--name"), no_wrap=True, end="")
+        text.append(left, self.ink("bars--bar"))
+        text.append("│", self.ink("bars--middle"))
+        return text.append(right, self.ink("bars--bar"))

@@ -5,20 +5,37 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from rich.style import Style
 from rich.text import Text
 from textual.binding import Binding
 from textual.events import Click, MouseDown, MouseMove, MouseUp
 from textual.message import Message
 from textual.reactive import reactive
-from textual.widget import Widget
 
-from askew_client.tui.widgets.plain_text import fitted
+from askew_client.tui.widgets.plain_text import Inked, fitted
 
 _ARROWS = 4  # cells
 
 
-class NameChoice(Widget, can_focus=True):
+class Choice(Inked, can_focus=True):
+    """One of several, in order. Says which one is chosen, whenever that changes."""
+
+    at: reactive[int] = reactive(0)
+
+    class Moved(Message):
+        """Another one was chosen."""
+
+        def __init__(self, choice: Choice) -> None:
+            super().__init__()
+            self.choice = choice
+
+    def watch_at(self) -> None:
+        self.post_message(self.Moved(self))
+
+    def action_move(self, by: int) -> None:
+        self.at += by
+
+
+class NameChoice(Choice):
     """A label and the name that is chosen. Names may come from outside: text, never markup."""
 
     COMPONENT_CLASSES = {"choice--label", "choice--name", "choice--arrow"}
@@ -26,20 +43,6 @@ class NameChoice(Widget, can_focus=True):
         Binding("left", "move(-1)", "Other", key_display="← →"),
         Binding("right", "move(1)", show=False),
     ]
-
-    at: reactive[int] = reactive(0)
-
-    class Moved(Message):
-        """Another name was chosen."""
-
-        def __init__(self, choice: NameChoice) -> None:
-            super().__init__()
-            self.choice = choice
-
-        @property
-        def control(self) -> NameChoice:
-            """The choice, for selectors of handlers."""
-            return self.choice
 
     def __init__(self, label: str, names: Sequence[str] = (), *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -56,45 +59,32 @@ class NameChoice(Widget, can_focus=True):
         wanted = chosen or self.name_chosen
         self.names = tuple(names)
         at = self.names.index(wanted) if wanted in self.names else 0
-        self.set_reactive(NameChoice.at, at)
+        self.set_reactive(Choice.at, at)
         self.refresh()
 
     def validate_at(self, at: int) -> int:
-        """Around the ends."""
         return at % len(self.names) if self.names else 0
-
-    def watch_at(self) -> None:
-        """Tell."""
-        self.post_message(self.Moved(self))
-
-    def action_move(self, by: int) -> None:
-        """Another name."""
-        self.at += by
 
     def on_click(self, event: Click) -> None:
         """The left half goes back, the right half on."""
         self.action_move(-1 if event.x < self.size.width // 2 else 1)
 
     def render(self) -> Text:
-        """The label, and the name between two arrows."""
         text = Text(no_wrap=True, end="")
-        text.append(self._label, self._ink("choice--label"))
+        text.append(self._label, self.ink("choice--label"))
         room = self.size.width - len(self._label) - _ARROWS
         name = fitted(self.name_chosen or "none yet", room).rstrip()
         arrows = ("◂ ", " ▸") if len(self.names) > 1 else ("", "")
-        text.append(arrows[0], self._ink("choice--arrow"))
-        text.append(name, self._ink("choice--name"))
-        text.append(arrows[1], self._ink("choice--arrow"))
+        text.append(arrows[0], self.ink("choice--arrow"))
+        text.append(name, self.ink("choice--name"))
+        text.append(arrows[1], self.ink("choice--arrow"))
         return text
-
-    def _ink(self, component: str) -> Style:
-        return self.get_component_rich_style(component, partial=True)
 
 
 _FIGURE = 6  # cells of the value at the right
 
 
-class Slider(Widget, can_focus=True):
+class Slider(Choice):
     """One of several values, in order."""
 
     COMPONENT_CLASSES = {"slider--line", "slider--done", "slider--knob", "slider--label"}
@@ -104,20 +94,6 @@ class Slider(Widget, can_focus=True):
         Binding("home", "move(-1000)", "Least", show=False),
         Binding("end", "move(1000)", "Most", show=False),
     ]
-
-    at: reactive[int] = reactive(0)
-
-    class Moved(Message):
-        """Another value was chosen."""
-
-        def __init__(self, slider: Slider) -> None:
-            super().__init__()
-            self.slider = slider
-
-        @property
-        def control(self) -> Slider:
-            """The slider, for selectors of handlers."""
-            return self.slider
 
     def __init__(
         self, label: str, values: Sequence[Fraction], value: Fraction, *, id: str | None = None
@@ -129,59 +105,44 @@ class Slider(Widget, can_focus=True):
 
     @property
     def value(self) -> Fraction:
-        """The chosen value."""
         return self.values[self.at]
 
     def set_value(self, value: Fraction) -> None:
         """Choose the nearest value, without a message."""
         nearest = min(range(len(self.values)), key=lambda at: abs(self.values[at] - value))
-        self.set_reactive(Slider.at, nearest)
+        self.set_reactive(Choice.at, nearest)
         self.refresh()
 
     def set_values(self, values: Sequence[Fraction]) -> None:
-        """Offer other values."""
         value = self.value
         self.values = tuple(values)
         self.set_value(value)
 
     def validate_at(self, at: int) -> int:
-        """Stay on the line."""
         return max(0, min(at, len(self.values) - 1))
 
-    def watch_at(self) -> None:
-        """Tell."""
-        self.post_message(self.Moved(self))
-
-    def action_move(self, by: int) -> None:
-        """Another value."""
-        self.at += by
-
     def render(self) -> Text:
-        """A line with a knob, between the label and the value."""
         width = self._line_width
         knob = round(self.at * (width - 1) / max(1, len(self.values) - 1))
         text = Text(no_wrap=True, end="")
-        text.append(self._label, self._ink("slider--label"))
-        text.append("━" * knob, self._ink("slider--done"))
-        text.append("◆", self._ink("slider--knob"))
-        text.append("─" * (width - 1 - knob), self._ink("slider--line"))
-        text.append(f"{float(self.value):g}".rjust(_FIGURE), self._ink("slider--knob"))
+        text.append(self._label, self.ink("slider--label"))
+        text.append("━" * knob, self.ink("slider--done"))
+        text.append("◆", self.ink("slider--knob"))
+        text.append("─" * (width - 1 - knob), self.ink("slider--line"))
+        text.append(f"{float(self.value):g}".rjust(_FIGURE), self.ink("slider--knob"))
         return text
 
     def on_mouse_down(self, event: MouseDown) -> None:
-        """Jump to where the mouse is, and follow it."""
         self.focus()
         self.capture_mouse()
         self._dragged = True
         self._jump(event.get_content_offset_capture(self).x)
 
     def on_mouse_move(self, event: MouseMove) -> None:
-        """Follow the mouse while its button is down."""
         if self._dragged:
             self._jump(event.get_content_offset_capture(self).x)
 
     def on_mouse_up(self, event: MouseUp) -> None:
-        """Let go."""
         self._dragged = False
         self.release_mouse()
 
@@ -192,6 +153,3 @@ class Slider(Widget, can_focus=True):
     @property
     def _line_width(self) -> int:
         return max(4, self.size.width - len(self._label) - _FIGURE)
-
-    def _ink(self, component: str) -> Style:
-        return self.get_component_rich_style(component, partial=True)

@@ -58,7 +58,6 @@ class BentHeader(Widget):
         self._tabs, self._active, self._note = tuple(tabs), active, note
 
     def render(self) -> Text:
-        """Both rows."""
         width = self.size.width
         names, line = Text(no_wrap=True, end=""), Text(no_wrap=True, end="")
         style = self.get_component_rich_style
@@ -82,7 +81,6 @@ class BentHeader(Widget):
         return names + "\n" + line
 
     def on_click(self, event: Click) -> None:
-        """Go to the screen whose name was clicked."""
         left = cell_len(_NAME)
         for tab in self._tabs:
             room = cell_len(self._text(tab))
@@ -122,7 +120,6 @@ class Notice(Static):
         self.display = True
 
     def hush(self) -> None:
-        """All is well."""
         self.problem = None
         self.display = False
 

@@ -11,9 +11,9 @@ from rich.style import Style
 from rich.text import Text
 from textual.color import Color
 from textual.reactive import reactive
-from textual.widget import Widget
 
 from askew_client.tui.widgets.bars import place_on
+from askew_client.tui.widgets.plain_text import Inked
 from askew_client.views.answers import Connection, NoisePicture
 
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
@@ -29,7 +29,7 @@ class Mark:
     kind: str
 
 
-class HeatMap(Widget):
+class HeatMap(Inked):
     """The noise around the middle, on one coordinate or on two: those that its marks have."""
 
     COMPONENT_CLASSES = {
@@ -47,13 +47,11 @@ class HeatMap(Widget):
         self.marks: tuple[Mark, ...] = ()
 
     def show(self, picture: NoisePicture | None, marks: Sequence[Mark]) -> None:
-        """Show a law and points."""
         self.marks = tuple(marks)
         self.picture = picture
         self.refresh()
 
     def render(self) -> Text:
-        """The picture, if there is one and room for it."""
         picture, (width, height) = self.picture, self.size
         if picture is None or width < 8 or height < 3:
             return Text("")
@@ -70,12 +68,14 @@ class HeatMap(Widget):
         rows = []
         for row in range(height - 2, -1, -1):
             cells = "".join(_EIGHTHS[min(8, max(0, round(each - 8 * row)))] for each in heights)
-            rows.append(Text(cells, self._ink("peak"), no_wrap=True, end=""))
+            rows.append(Text(cells, self.ink("heat-map--peak"), no_wrap=True, end=""))
         signs = {place_on(mark.at[0], -reach, reach, width): mark for mark in self.marks}
         axis = Text(no_wrap=True, end="")
         for x in range(width):
             mark = signs.get(x)
-            axis.append(mark.sign if mark else "─", self._ink(mark.kind if mark else "axis"))
+            axis.append(
+                mark.sign if mark else "─", self.ink(f"heat-map--{mark.kind if mark else 'axis'}")
+            )
         return Text("\n").join([*rows, axis])
 
     def _map(self, picture: NoisePicture) -> Text:
@@ -103,7 +103,7 @@ class HeatMap(Widget):
                 mark = signs.get((x, row))
                 style = Style(color=upper, bgcolor=lower)
                 if mark:
-                    style = self._ink(mark.kind) + Style(bgcolor=lower)
+                    style = self.ink(f"heat-map--{mark.kind}") + Style(bgcolor=lower)
                 line.append(mark.sign if mark else "▀", style)
             rows.append(line)
         return Text("\n").join(rows)
@@ -123,9 +123,6 @@ class HeatMap(Widget):
         """How far from the middle the picture goes: every mark, and most of the noise."""
         far = (1.25 * abs(x) for mark in self.marks for x in mark.at)
         return max((picture.reach[-1], *far))
-
-    def _ink(self, kind: str) -> Style:
-        return self.get_component_rich_style(f"heat-map--{kind}", partial=True)
 
 
 def density_at(picture: NoisePicture, x: float) -> float:

@@ -57,7 +57,6 @@ class PlaceMap(Widget):
         return self.frame
 
     def render(self) -> Text:
-        """The cells, and the scale below them."""
         if self.size.width < 4 or self.size.height < 4:
             return Text("")
         frame, shades = self.framed(), self._shades()
@@ -125,7 +124,6 @@ class PlacePicker(PlaceMap, can_focus=True):
         self.refresh()
 
     def action_move(self, down: int, right: int) -> None:
-        """One cell on; at the edge the map follows."""
         frame, cursor = self.framed(), self.scene.cursor
         at = None if cursor is None else frame.cell(cursor)
         if cursor is None or at is None:
@@ -139,7 +137,6 @@ class PlacePicker(PlaceMap, can_focus=True):
             self.refresh()
 
     def on_click(self, event: Click) -> None:
-        """The cursor jumps to the mouse."""
         offset = event.get_content_offset(self)
         if offset is not None:
             self._place(self.framed().position(offset.y, offset.x))

@@ -1,8 +1,20 @@
-"""Text from outside on a fixed number of cells. Never markup, whatever it says."""
+"""Text on a fixed number of cells, and in inks of the style sheet. Never markup, whatever it
+says.
+"""
 
 from __future__ import annotations
 
 from rich.cells import cell_len, set_cell_size
+from rich.style import Style
+from textual.widget import Widget
+
+
+class Inked(Widget):
+    """A widget whose parts have inks of their own in the style sheet."""
+
+    def ink(self, component: str) -> Style:
+        """The ink of a part, over whatever ground there is."""
+        return self.get_component_rich_style(component, partial=True)
 
 
 def wrapped(text: str, width: int, rows: int) -> list[str]:

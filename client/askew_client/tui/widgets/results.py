@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
-from rich.style import Style
 from rich.text import Text
 from textual.reactive import reactive
-from textual.widget import Widget
 
 from askew.catalog.item import Value
-from askew_client.tui.widgets.plain_text import fitted, wrapped
+from askew_client.tui.widgets.plain_text import Inked, fitted, wrapped
 from askew_client.views.answers import NearAnswer, NearResult, Result
 from askew_client.views.place_map import Ink, rank_sign
 
@@ -19,7 +17,7 @@ _PLACE = 5  # cells before a title
 _BEAT = 0.05  # seconds between two arrivals; the ranking takes three more beats
 
 
-class ResultList(Widget):
+class ResultList(Inked):
     """A line a result, ◇ before what came with the answer. Titles are text from outside, never
     markup.
     """
@@ -38,7 +36,6 @@ class ResultList(Widget):
         return self.shown > len(self.results)
 
     def show(self, results: Sequence[Result], *, at_once: bool) -> None:
-        """Let these results arrive."""
         self.results = tuple(results)
         self.shown = len(self.results) + 1 if at_once else 0
         self.refresh(layout=True)
@@ -52,15 +49,13 @@ class ResultList(Widget):
             self.set_timer(pause, self._beat)
 
     def get_content_height(self, container: object, viewport: object, width: int) -> int:
-        """A row a result, or more where a title and its note need them."""
         return sum(len(self._lines(result, width)) for result in self.results)
 
     def render(self) -> Text:
-        """What has arrived so far."""
         if self.ranked:
             return Text("\n").join(self._ranked_line(result) for result in self.results)
         arriving = sorted(self.results, key=lambda result: result.title)
-        ink = self._ink("results--arrived")
+        ink = self.ink("results--arrived")
         return Text("\n").join(
             Text("   ◇ " + fitted(result.title, self.size.width - 5), ink, no_wrap=True)
             for result in arriving[: self.shown]
@@ -71,10 +66,10 @@ class ResultList(Widget):
         first, *more = self._lines(result, self.size.width)
         line = Text(no_wrap=True, end="")
         came = "◇" if result.came else " "
-        line.append(f"{result.place:>2} {came} ", self._ink("results--place"))
-        line.append(first, self._ink(f"results--{kind}"))
+        line.append(f"{result.place:>2} {came} ", self.ink("results--place"))
+        line.append(first, self.ink(f"results--{kind}"))
         for row in more:
-            line.append(f"\n{' ' * _PLACE}{row}", self._ink(f"results--{kind}"))
+            line.append(f"\n{' ' * _PLACE}{row}", self.ink(f"results--{kind}"))
         return line
 
     def _lines(self, result: Result, width: int) -> list[str]:
@@ -87,9 +82,6 @@ class ResultList(Widget):
             lines[-1] = fitted(lines[-1], room - len(note)) + note
         return lines
 
-    def _ink(self, component: str) -> Style:
-        return self.get_component_rich_style(component, partial=True)
-
 
 def _note(result: Result) -> str:
     return "◀ your pick" if result.picked else "already rated" if result.seen else ""
@@ -99,7 +91,7 @@ _SIGN = 3  # cells before a title
 _FAR = 10  # cells of a distance
 
 
-class NearList(Widget):
+class NearList(Inked):
     """Two rows a result: its title and how far it is, and what is known of it. Never markup."""
 
     COMPONENT_CLASSES = {"near--picked", "near--result", "near--failing", "near--detail"}
@@ -109,16 +101,13 @@ class NearList(Widget):
         self.answer: NearAnswer | None = None
 
     def show(self, answer: NearAnswer | None) -> None:
-        """Show an answer, or nothing."""
         self.answer = answer
         self.refresh(layout=True)
 
     def get_content_height(self, container: object, viewport: object, width: int) -> int:
-        """As many rows as there are."""
         return len(list(self._rows(width)))
 
     def render(self) -> Text:
-        """Every row."""
         return Text("\n").join(self._rows(self.size.width))
 
     def _rows(self, width: int) -> Iterator[Text]:
@@ -128,14 +117,11 @@ class NearList(Widget):
             sign = Ink.PICK.value if result.picked else rank_sign(result.rank)
             far = f"{distance(result.distance)} {self.answer.unit}".rjust(_FAR)
             title = fitted(result.title, width - _SIGN - _FAR)
-            ink = self._ink(_kind(result))
+            ink = self.ink(_kind(result))
             yield Text(f" {sign} {title}{far}", ink, no_wrap=True, end="")
             if details := known(result.values):
                 text = fitted(details, width - _SIGN)
-                yield Text(f"   {text}", self._ink("near--detail"), no_wrap=True, end="")
-
-    def _ink(self, component: str) -> Style:
-        return self.get_component_rich_style(component, partial=True)
+                yield Text(f"   {text}", self.ink("near--detail"), no_wrap=True, end="")
 
 
 def distance(value: float) -> str:

@@ -123,7 +123,6 @@ class TitleList(ScrollView, can_focus=True):
         self._typed: dict[str, float] = {}  # stars by label, until what is listed has them
 
     def show(self, matches: Sequence[Match], *, keep_cursor: bool) -> None:
-        """Replace what is listed."""
         self.matches = matches
         for match in matches if self._typed else ():
             if match.rated and match.rated.rating is not None:
@@ -149,7 +148,6 @@ class TitleList(ScrollView, can_focus=True):
         return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
-        """One line of the window."""
         width = self.scrollable_content_region.width
         at = y + self.scroll_offset.y
         if not 0 <= at < len(self.matches):
@@ -185,28 +183,22 @@ class TitleList(ScrollView, can_focus=True):
 
     @property
     def chosen(self) -> str | None:
-        """The title under the cursor."""
         return self.matches[self.cursor].title if self.matches else None
 
     def action_move(self, by: int) -> None:
-        """Move the cursor."""
         self.cursor = self.cursor + by
 
     def action_page(self, by: int) -> None:
-        """Move the cursor by what the window shows."""
         self.cursor = self.cursor + by * max(1, self.scrollable_content_region.height - 1)
 
     def validate_cursor(self, cursor: int) -> int:
-        """Stay on the list."""
         return max(0, min(cursor, len(self.matches) - 1))
 
     def watch_cursor(self) -> None:
-        """Keep the cursor in the window."""
         self.scroll_to_region(Region(0, self.cursor, 1, 1), animate=False, force=True)
         self.refresh()
 
     def action_rate(self, stars: int) -> None:
-        """Rate the title under the cursor."""
         if self.matches:
             self._star(self.matches[self.cursor], stars)
 
@@ -222,12 +214,10 @@ class TitleList(ScrollView, can_focus=True):
         self._star(match, min(max(now + by, 0.5), STARS))
 
     def action_like(self) -> None:
-        """Like the title under the cursor."""
         if self.matches:
             self.post_message(self.Liked(self.matches[self.cursor].title))
 
     def action_unrate(self) -> None:
-        """Take the rating back."""
         if self.matches and self.matches[self.cursor].rated is not None:
             self.post_message(self.Starred(self.matches[self.cursor].title, None))
 
@@ -242,7 +232,6 @@ class TitleList(ScrollView, can_focus=True):
             self._star(self.matches[self.cursor], star)
 
     def on_resize(self) -> None:
-        """Lines are as wide as the window."""
         self._measure()
 
     def _measure(self) -> None:
