@@ -1,6 +1,4 @@
-"""Text on a fixed number of cells, and in inks of the style sheet. Never markup, whatever it
-says.
-"""
+"""Text on a fixed number of cells, in inks of the style sheet; never markup, whatever it says."""
 
 from __future__ import annotations
 
