@@ -17,10 +17,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 import msgspec
 
@@ -67,12 +65,12 @@ class AnchorFile:
         """
         try:
             file = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                tail = self._last(file)
+            finally:
+                os.close(file)
         except OSError as error:
             raise self._lost(error) from None
-        try:
-            tail = self._last(file)
-        finally:
-            os.close(file)
         return tail.kept, tail.announced
 
     def lines(self) -> tuple[list[AnchorEntry], str | None]:
@@ -141,56 +139,21 @@ class AnchorFile:
             found = os.pread(file, len(tail.line) + 1, tail.start)
             if found in {tail.line, tail.line + b"\0"}:
                 return tail
-        self._tail = self._read_tail()
+        self._tail = self._read_tail(file)
         return self._tail
 
-    def _read_tail(self) -> _Tail:
-        last = next(self._backwards(), b"\0")
-        line = last + b"\n" if is_whole(last) else b""  # nothing to know it by again
-        return _Tail(self._end() - len(line), line, *self._found())
-
-    def _found(self) -> tuple[AnchorEntry, AnchorEntry | None]:
-        """As `head`, from the file's end backwards."""
-        announced = None
-        for line in filter(is_whole, self._backwards()):
+    def _read_tail(self, file: int) -> _Tail:
+        end, last, announced = 0, b"", None
+        for place, line in _lines_backwards(file):
+            if not end:
+                end, last = place, line + b"\n" if is_whole(line) else b""  # else nothing to know
+            if not is_whole(line):
+                continue
             mark = self._parse(line)
             if mark.kept:
-                return mark, announced
+                return _Tail(end - len(last), last, mark, announced)
             announced = announced or mark
-        return START, announced
-
-    def _backwards(self) -> Iterator[bytes]:
-        """What is before each line break, newest first."""
-        with self._reading() as file:
-            position, rest = file.seek(0, os.SEEK_END), b""
-            while position:
-                size = min(_CHUNK, position)
-                position = file.seek(position - size)
-                first, *others = (file.read(size) + rest).split(b"\n")
-                yield from reversed(others[:-1])
-                rest = first + b"\n" if others else first
-            if rest.endswith(b"\n"):
-                yield rest[:-1]
-
-    def _end(self) -> int:
-        """Where the whole lines end."""
-        with self._reading() as file:
-            position = file.seek(0, os.SEEK_END)
-            while position:
-                size = min(_CHUNK, position)
-                position = file.seek(position - size)
-                found = file.read(size).rfind(b"\n")
-                if found >= 0:
-                    return position + found + 1
-        return 0
-
-    @contextmanager
-    def _reading(self) -> Iterator[BinaryIO]:
-        try:
-            with self.path.open("rb") as file:
-                yield file
-        except OSError as error:
-            raise self._lost(error) from None
+        return _Tail(end - len(last), last, START, announced)
 
     def _parse(self, line: bytes) -> AnchorEntry:
         try:
@@ -200,6 +163,25 @@ class AnchorFile:
 
     def _lost(self, error: OSError) -> LedgerFrozen:
         return LedgerFrozen(f"the anchor {self.path} cannot be read: {error.strerror}")
+
+
+def _lines_backwards(file: int) -> Iterator[tuple[int, bytes]]:
+    """Each line without its break and where that ends, newest first. What follows the last break is
+    left out.
+    """
+    position, rest = os.fstat(file).st_size, b""
+    while position:
+        size = min(_CHUNK, position)
+        position -= size
+        rest = os.pread(file, size, position) + rest
+        while (end := rest.rfind(b"\n")) >= 0:
+            start = rest.rfind(b"\n", 0, end) + 1
+            if position and not start:  # it begins further up
+                break
+            yield position + end + 1, rest[start:end]
+            rest = rest[:start]
+        else:
+            rest = b""
 
 
 def _write_all(file: int, content: bytes, offset: int) -> None:

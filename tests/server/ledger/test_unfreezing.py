@@ -136,7 +136,9 @@ def test_each_case_is_said_in_words_and_freezes(
 def test_what_nobody_can_know_has_to_be_vouched_for(
     folder: Path, happen: Callable[[Path], None], words: str, vouch: bool, spent: int
 ) -> None:
-    """Planted bug: an unfreeze of an old anchor, or of a fork, without a statement."""
+    """Planted bugs: an unfreeze of an old anchor, or of a fork, without a statement; one that
+    believes the restored total.
+    """
     happen(folder)
     with open_ledger(folder) as ledger:
         if vouch:
@@ -151,7 +153,10 @@ def test_what_nobody_can_know_has_to_be_vouched_for(
         assert epsilon_spent(ledger) == spent
         charged(ledger, request("one more"))
         ledger.verify()
-    with open_ledger(folder) as ledger:
+    restored(folder)
+    with open_ledger(folder) as ledger:  # the anchor works as before
+        ledger.unfreeze("restored again")
+        assert epsilon_spent(ledger) == spent + 1 + 2
         ledger.verify()
 
 
@@ -167,6 +172,11 @@ def test_where_rows_were_lost_analysts_start_again(
         assert budget_of(ledger, "ann").closed
         with pytest.raises(LedgerError, match="no budget"):
             ledger.charge(answer("q1", 1))
+        spent = epsilon_spent(ledger)
+        ledger.grant("plays", "ann", TERMS)
+        assert epsilon_spent(ledger) == spent + TERMS.total_loss().epsilon
+        charged(ledger, answer("q2", 1))
+        ledger.verify()
 
 
 def test_what_the_anchor_forgot_is_not_given_back(tmp_path: Path) -> None:
