@@ -12,8 +12,6 @@ from askew.errors import ProfileError
 from askew_client.cli import options
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from askew_client.profile.store import ProfileStore
     from askew_client.settings.config import Config
     from askew_client.views.answers import Answer, Rated
@@ -233,13 +231,9 @@ def answer_as_json(found: Answer) -> dict[str, object]:
 
 def _cost_as_json(cost: Cost) -> dict[str, object]:
     return {
-        "epsilon_per_distance": _optional(cost.charge.epsilon_per_distance),
-        "epsilon_per_rating": float(cost.one_rating),
-        "epsilon_between_any_two": float(cost.charge.epsilon),
-        "spent": float(cost.spent),
-        "lifetime_cap": float(cost.cap),
+        "epsilon_per_distance": cost.charge.epsilon_per_distance,
+        "epsilon_per_rating": cost.one_rating,
+        "epsilon_between_any_two": cost.charge.epsilon,
+        "spent": cost.spent,
+        "lifetime_cap": cost.cap,
     }
-
-
-def _optional(value: Fraction | None) -> float | None:
-    return None if value is None else float(value)

@@ -99,27 +99,26 @@ def _print(found: Budget) -> None:
 def _as_json(found: Budget, month: str) -> dict[str, object]:
     account = found.account
     return {
-        "spent": float(account.spent),
-        "lifetime_cap": float(account.caps.lifetime),
-        "next_month": found.next_month.isoformat(),
+        "spent": account.spent,
+        "lifetime_cap": account.caps.lifetime,
+        "next_month": found.next_month,
         "frozen": account.frozen,
         "places": {
-            "spent_per_km": float(account.spent_per_km),
-            "lifetime_cap_per_km": float(account.caps.places_lifetime),
-            "this_month_per_km": float(account.spent_per_km_in(month)),
-            "monthly_cap_per_km": float(account.caps.places_monthly),
+            "spent_per_km": account.spent_per_km,
+            "lifetime_cap_per_km": account.caps.places_lifetime,
+            "this_month_per_km": account.spent_per_km_in(month),
+            "monthly_cap_per_km": account.caps.places_monthly,
         },
         "entries": [
             {
                 "month": entry.month,
                 "space_version": entry.space_version,
                 "kind": entry.kind,
-                "epsilon_per_distance": entry.epsilon_per_distance
-                and float(entry.epsilon_per_distance),
-                "epsilon_between_any_two": float(entry.epsilon),
-                "epsilon_per_km": float(entry.epsilon_per_km),
+                "epsilon_per_distance": entry.epsilon_per_distance,
+                "epsilon_between_any_two": entry.epsilon,
+                "epsilon_per_km": entry.epsilon_per_km,
             }
             for entry in account.entries
         ],
-        "words": list(found.words),
+        "words": found.words,
     }

@@ -50,7 +50,7 @@ def refresh(context: click.Context, server: str | None, data: Path | None, as_js
     """
     found = options.run(_refreshed(options.load(context, server=server, data=data)))
     if as_json:
-        options.print_json(_as_json(found))
+        options.print_json(found)
         return
     click.echo(f"held       {found.catalog_date}, {found.part}, {found.size:,} bytes")
     click.echo(f"fetched    {found.fetched:,} bytes")
@@ -63,16 +63,6 @@ async def _refreshed(config: Config) -> Refreshed:
     opened = open_library(config.settings, server=config.server, directory=config.data)
     async with opened as (_, library):
         return await library.refresh()
-
-
-def _as_json(found: Refreshed) -> dict[str, object]:
-    return {
-        "catalog_date": found.catalog_date.isoformat(),
-        "part": found.part,
-        "size": found.size,
-        "fetched": found.fetched,
-        "next_look": found.next_look.isoformat(),
-    }
 
 
 async def _titles(config: Config) -> list[tuple[str, tuple[str, ...]]]:

@@ -41,7 +41,7 @@ def doctor(
     options.note(f"looking at {config.server} and the files of this device ...")
     findings = options.run(_findings(config))
     if as_json:
-        options.print_json([vars(finding) for finding in findings])
+        options.print_json(findings)
     else:
         _print(findings)
     return 1 if any(finding.health == "fail" for finding in findings) else 0

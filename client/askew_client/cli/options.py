@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Coroutine
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -259,10 +260,15 @@ def run(coroutine: Coroutine[Any, Any, _Outcome]) -> _Outcome:
         raise click.Abort from None
 
 
+def tell(text: str) -> None:
+    """A line for the person, apart from what a program reads."""
+    click.echo(text, err=True)
+
+
 def note(text: str) -> None:
     """A line for a person who waits; a pipe or a file does not get it."""
     if sys.stderr.isatty():
-        click.echo(text, err=True)
+        tell(text)
 
 
 def colored() -> bool | None:
@@ -271,7 +277,13 @@ def colored() -> bool | None:
 
 
 def print_json(value: object) -> None:
-    """One JSON value on standard output."""
+    """One JSON value on standard output; a view is an object with its fields."""
     import json
 
-    click.echo(json.dumps(value, ensure_ascii=False))
+    click.echo(json.dumps(value, ensure_ascii=False, default=_plain))
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Fraction):
+        return float(value)
+    return value.isoformat() if isinstance(value, date) else vars(value)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from askew_client.cli import options
+from askew_client.cli.options import tell
 
 if TYPE_CHECKING:
     from askew_client.near.places import PlaceService
@@ -96,7 +97,7 @@ def list_places(context: click.Context, data: Path | None, as_json: bool) -> Non
         options.print_json([_as_json(each) for each in places])
         return
     if not places:
-        _tell("no place is named yet; `askew place add` adds one")
+        tell("no place is named yet; `askew place add` adds one")
     for each in places:
         click.echo(f"{each.name}: {_numbers(each.axes, each.true)}")
         if each.cost is not None:
@@ -118,7 +119,7 @@ def forget(context: click.Context, name: str, yes: bool, data: Path | None) -> N
     if not yes and name in {each.name for each in desk.places()}:
         click.confirm("Forget this place? Nothing is refunded.", abort=True, err=True)
     desk.forget(name)
-    _tell("forgotten here; servers keep the noisy position that they got, and its cost stays spent")
+    tell("forgotten here; servers keep the noisy position that they got, and its cost stays spent")
 
 
 @place.command("export")
@@ -137,7 +138,7 @@ def export(context: click.Context, name: str, file: Path, data: Path | None) -> 
     if file.exists():
         raise click.UsageError(f"{file} is there already; nothing was overwritten")
     replace_file(file, text)
-    _tell(f"written to {file}: it says where the place is, so delete it once it is imported")
+    tell(f"written to {file}: it says where the place is, so delete it once it is imported")
 
 
 @place.command("import")
@@ -149,7 +150,7 @@ def import_place(context: click.Context, file: Path, data: Path | None) -> None:
     desk = _desk(context, data=data)
     with click.open_file(str(file), encoding="utf-8", errors="replace") as opened:
         text = opened.read(_LONGEST_COPY)
-    _tell(f"{desk.take_in(text).name} is here, with the noisy position that it had there")
+    tell(f"{desk.take_in(text).name} is here, with the noisy position that it had there")
 
 
 def _desk(context: click.Context, **flags: object) -> PlaceService:
@@ -186,11 +187,11 @@ def _typed(
 
 def _say_drawn(view: PlaceView, done: str) -> None:
     if view.cost is None:
-        _tell(f"{view.name} {done}; a signal on axes is drawn, and charged, when a server is asked")
+        tell(f"{view.name} {done}; a signal on axes is drawn, and charged, when a server is asked")
         return
     cost = view.cost
-    _tell(f"{view.name} {done}, and its noisy position was drawn and charged")
-    _tell(f"spent on places: {float(cost.spent):.4g} of {float(cost.cap):g} per km")
+    tell(f"{view.name} {done}, and its noisy position was drawn and charged")
+    tell(f"spent on places: {float(cost.spent):.4g} of {float(cost.cap):g} per km")
 
 
 def _numbers(axes: tuple[str, ...], values: tuple[float, ...]) -> str:
@@ -203,9 +204,5 @@ def _as_json(view: PlaceView) -> dict[str, object]:
         "axes": view.axes,
         "true": view.true,
         "sent": view.sent,
-        "epsilon_per_km": None if view.cost is None else float(view.cost.charge.epsilon_per_km),
+        "epsilon_per_km": view.cost and view.cost.charge.epsilon_per_km,
     }
-
-
-def _tell(text: str) -> None:
-    click.echo(text, err=True)

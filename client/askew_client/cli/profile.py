@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from askew_client.cli import options
+from askew_client.cli.options import tell
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,12 +86,12 @@ def remove(context: click.Context, for_good: bool, data: Path | None) -> None:
     if for_good:
         gone = desk.forget(titles)
         gone_too = f"{_count(gone.titles, 'title')} and {_count(gone.answers, 'past answer')}"
-        _tell(f"{gone_too} forgotten for good")
-        _tell("copies made by backups or by the disk itself are out of reach")
+        tell(f"{gone_too} forgotten for good")
+        tell("copies made by backups or by the disk itself are out of reach")
         return
     removed = desk.edit(dict.fromkeys(titles, ())) if titles else 0
     kept = "; `askew profile undo` still knows them, until `remove --for-good`" if removed else ""
-    _tell(f"{_count(removed, 'rating')} removed{kept}")
+    tell(f"{_count(removed, 'rating')} removed{kept}")
 
 
 @profile.command("list")
@@ -117,7 +118,7 @@ def list_ratings(context: click.Context, data: Path | None, as_json: bool) -> No
 def undo(context: click.Context, data: Path | None) -> None:
     """Take the last edit back; an import is one edit."""
     changed = _desk(context, data).undo()
-    _tell(f"{_count(changed, 'rating')} as before")
+    tell(f"{_count(changed, 'rating')} as before")
 
 
 @profile.command("import")
@@ -177,7 +178,7 @@ def wipe(context: click.Context, data: Path | None, yes: bool) -> None:
         click.confirm("Forget every rating, place and past answer?", abort=True, err=True)
     where = places(options.load(context, data=data).data)
     ProfileStore(where.profile, SystemBits()).wipe()
-    _tell("the profile is gone; copies made by backups or by the disk itself are out of reach")
+    tell("the profile is gone; copies made by backups or by the disk itself are out of reach")
 
 
 @profile.command("encrypt")
@@ -194,7 +195,7 @@ def encrypt(context: click.Context, data: Path | None, keyring: bool) -> None:
     """
     desk = _desk(context, data)
     desk.encrypt(None if keyring else options.ask_passphrase("New passphrase", confirm=True))
-    _tell("the profile is encrypted" + (", its key is in the keyring" if keyring else ""))
+    tell("the profile is encrypted" + (", its key is in the keyring" if keyring else ""))
 
 
 @profile.command("decrypt")
@@ -203,7 +204,7 @@ def encrypt(context: click.Context, data: Path | None, keyring: bool) -> None:
 def decrypt(context: click.Context, data: Path | None) -> None:
     """Keep the profile in the clear again."""
     _desk(context, data).decrypt()
-    _tell("the profile is kept in the clear, mode 0600")
+    tell("the profile is kept in the clear, mode 0600")
 
 
 def _desk(context: click.Context, data: Path | None) -> ProfileService:
@@ -232,15 +233,11 @@ def _prompted_ratings() -> list[str]:
 
 
 def _tell_rated(changes: Mapping[str, State], then: str = "") -> None:
-    _tell(f"{_count(len(changes), 'title')} rated{then}")
+    tell(f"{_count(len(changes), 'title')} rated{then}")
     beyond = sum(1 for state in changes.values() if state and (state[0] or 0) > _USUAL)
     if beyond:
-        _tell(f"{beyond} above {_USUAL}, which a server with a lower scale takes for its best")
+        tell(f"{beyond} above {_USUAL}, which a server with a lower scale takes for its best")
 
 
 def _count(number: int, things: str) -> str:
     return f"{number} {things}{'' if number == 1 else 's'}"
-
-
-def _tell(text: str) -> None:
-    click.echo(text, err=True)
