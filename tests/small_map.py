@@ -102,7 +102,8 @@ class NearServer(InProcess):
 
     async def retrieve(self, query: Query, card: Card) -> PlaceSlate:
         """The nearest items."""
-        return self.spoil(nearest(self.items, query.signal, query.k))
+        here = self.items[: self.card.collection(query.collection).n_items]
+        return self.spoil(nearest(here, query.signal, query.k))
 
     async def call(self, method: str, request: bytes) -> bytes:
         """The reply; every question is written down."""

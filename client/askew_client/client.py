@@ -202,6 +202,21 @@ class AskewClient(_Client):
             collection, place, preferences=preferences, second_space=second_space, quoted=quoted
         )
 
+    async def near_all(
+        self: _Client,
+        place: str | Spot = "home",
+        *,
+        preferences: Preferences = NO_PREFERENCES,
+        second_space: bool = False,
+        quoted: Quote | None = None,
+    ) -> tuple[NearAnswer, ...]:
+        """The same of every collection of the server, by one question with one signal. quoted:
+        what `near_quote("*")` said.
+        """
+        return await self._device.nearby.ask_all(
+            place, preferences=preferences, second_space=second_space, quoted=quoted
+        )
+
     async def near_quote(self: _Client, collection: str, place: str | Spot = "home") -> Quote:
         """What `near` would cost now. Connects if need be; nothing is drawn or charged."""
         return await self._device.nearby.quote(collection, place)
@@ -262,6 +277,7 @@ class BlockingClient(_Client):
     ask = _to_its_end(AskewClient.ask)
     refresh = _to_its_end(AskewClient.refresh)
     near = _to_its_end(AskewClient.near)
+    near_all = _to_its_end(AskewClient.near_all)
     near_quote = _to_its_end(AskewClient.near_quote)
 
 

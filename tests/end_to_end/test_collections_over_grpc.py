@@ -20,10 +20,10 @@ from askew.dp.privacy import ANY_SPACE
 from askew.errors import NotFound, OtherKind, StaleSpace
 from askew.noise.hexagonal import HexagonalLattice
 from askew.noise.lattice import LatticeLaplace
-from askew.protocol.metric_card import MetricRuleKind
+from askew.protocol.metric_card import ALL, MetricRuleKind
 from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MapNoise
-from askew.wire.places import places_from_bytes
+from askew.wire.places import all_places_from_bytes, all_places_to_bytes, places_from_bytes
 from askew.wire.queries import query_to_bytes
 from askew_client.transport.grpc import GrpcTransport
 from askew_server.collections import artifact
@@ -94,6 +94,17 @@ async def test_one_position_asks_every_collection_and_gets_items_whole(
     assert list(slate.item_ids) == nearest(model, query)
     assert slate.listings == model.collections[collection].listings(slate.item_ids)
     assert slate.catalog_version == model.card.collection(collection).version
+
+
+async def test_one_question_asks_every_collection() -> None:
+    """Each part is what that collection answers alone, byte for byte."""
+    model = small_map()
+    alone = [near(52.5, 13.4, each.name) for each in model.card.collections]
+    async with serving(model) as transport:
+        together = await asked(transport, query_to_bytes(near(52.5, 13.4, ALL)))
+        parts = [await asked(transport, query_to_bytes(each)) for each in alone]
+    assert together == all_places_to_bytes(parts)
+    assert len(all_places_from_bytes(together, model.card, near(52.5, 13.4, ALL))) == len(parts)
 
 
 async def test_a_map_is_asked_with_no_space_and_no_region_in_the_bytes() -> None:

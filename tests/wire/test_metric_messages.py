@@ -44,12 +44,14 @@ from askew.errors import (
     WireError,
 )
 from askew.noise.lattice import LatticeLaplace
-from askew.protocol.metric_card import MetricCard, MetricRuleKind, PlaceSlate
+from askew.protocol.metric_card import ALL, MetricCard, MetricRuleKind, PlaceSlate
 from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.signal import Query, Signal
 from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import Area, MapNoise, MapSpace, Region
 from askew.wire.places import (
+    all_places_from_bytes,
+    all_places_to_bytes,
     metric_card_from_bytes,
     metric_card_to_bytes,
     places_from_bytes,
@@ -98,12 +100,13 @@ CARD = bytes.fromhex(
     "0a 24"  # field 1, a region: 36 bytes
     "09 9a99999999994740 11 3333333333331740"  # south 47.2, west 5.8
     "19 cdcccccccc8c4b40 21 3333333333332e40"  # north 55.1, east 15.1
-    "4a 33"  # field 9, a collection: 51 bytes
+    "4a 38"  # field 9, a collection: 56 bytes
     "0a 0d 706c6163657320746f20656174"  # "places to eat"
     "12 10 000102030405060708090a0b0c0d0e0f"  # its version
     "1a 09 53494d554c41544544"  # source: "SIMULATED"
     "20 01"  # simulated
     "35 2c010000"  # field 6, fixed32: 300 items
+    "3d 64000000"  # field 7, fixed32: 100 bytes an item
 )
 
 
@@ -273,6 +276,18 @@ def test_k_ends_where_the_collection_that_is_asked_ends(collection: str, most: i
         else:
             with pytest.raises(OutOfRange, match=f"k must be from 1 to {most}"):
                 query_from_bytes(data, card)
+
+
+def test_one_question_asks_all_and_k_ends_where_their_bytes_do() -> None:
+    """305 items of 100 bytes each: 80 of each collection."""
+    card = replace(MAP_CARD, max_slate_size=256)
+    everything = replace(place_query(k=80), collection=ALL)
+    query = query_from_bytes(query_to_bytes(everything), card)
+    assert [(q.collection, q.k) for q in card.questions(query)] == [
+        ("places to eat", 80),
+        ("cafés", 5),
+    ]
+    refused(lambda: query_from_bytes(query_to_bytes(replace(everything, k=81)), card), OutOfRange)
 
 
 def test_a_question_of_tastes_is_of_another_space_to_a_server_of_places() -> None:
@@ -490,6 +505,24 @@ def test_a_reply_to_another_k_is_refused(k: int) -> None:
 def test_a_reply_about_another_collection_is_refused() -> None:
     refused(lambda: places_from_bytes(REPLY_BYTES, MAP_CARD, 3, "places to eat"), StaleSpace)
     refused(lambda: places_from_bytes(REPLY_BYTES, MAP_CARD, 3, "bars"), NotFound)
+
+
+def test_the_answer_for_all_has_a_part_for_each_collection() -> None:
+    """Planted bugs: parts in another order, a part too few, one within another."""
+    query = replace(place_query(k=2), collection=ALL)
+    one, other = [replace(each, name=name) for each, name in ((CAFES, "here"), (CAFES, "there"))]
+    card = replace(MAP_CARD, collections=(one, replace(other, version="ee" * 16)))
+    here, there = (
+        places_to_bytes(PlaceSlate(version * 16, LISTINGS[:2])) for version in ("ff", "ee")
+    )
+    both = all_places_from_bytes(all_places_to_bytes([here, there]), card, query)
+    assert [each.catalog_version[:2] for each in both] == ["ff", "ee"]
+    bad = [[there, here], [here], [here, there, here], [all_places_to_bytes([here]), there]]
+    for parts in bad:
+        with pytest.raises(WireError):
+            all_places_from_bytes(all_places_to_bytes(parts), card, query)
+    with pytest.raises(Malformed):
+        all_places_from_bytes(here, card, query)
 
 
 def test_every_part_of_a_reply_is_refused() -> None:

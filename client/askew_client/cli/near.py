@@ -27,8 +27,12 @@ _NO_HOME = (
 )
 
 
+_SHOWN = 20
+
+
 @click.command()
 @click.argument("collection", required=False)
+@click.option("--all", "every", is_flag=True, help="Every collection, by one question.")
 @click.option("--place", "name", help="A named place.  [default: home]")
 @click.option(
     "--unnamed",
@@ -56,6 +60,7 @@ def near(
     context: click.Context,
     /,
     collection: str | None,
+    every: bool,
     name: str | None,
     unnamed: bool,
     preferences_file: Path | None,
@@ -65,7 +70,8 @@ def near(
 ) -> None:
     """Ask what COLLECTION of a server has near a place, and pick in private.
 
-    Without COLLECTION: list the collections, and what preferences can name.
+    Without COLLECTION: list the collections, and what preferences can name. With --all: ask all of
+    them at once, with the same noisy position, for nothing more.
 
     The noisy position of a named place is sent, the same to every server and for nothing
     (`askew place add` pays). What you prefer, such as open now, stays on this device: it comes
@@ -75,9 +81,13 @@ def near(
     Examples:
       askew near
       askew near pharmacies --place home
+      askew near --all
       askew near restaurants --place work --preferences my-preferences.txt -k 30
       askew near departures --unnamed --json < here.txt
     """
+    if every and collection is not None:
+        raise click.UsageError("--all asks every collection, not one")
+    collection = "*" if every else collection
     if unnamed and collection is not None:
         flags["region"] = options.region_first(context, flags["region"])
     config = options.load(context, **flags)
@@ -90,22 +100,31 @@ def near(
     profile = options.open_profile(config.data)
     spot: str | Spot = name or "home"
     if unnamed:
-        spot = true = options.typed_place(config.settings.region)
-    else:
-        document = profile.read()
-        if name is None and "home" not in document.places:
-            raise click.ClickException(_NO_HOME)
-        true = document.place(name or "home").spot
-    _check_signal(true, flags, named=not unnamed)
+        spot = options.typed_place(config.settings.region)
+    _check_signal(_position(spot, profile, named=name is not None), flags, named=not unnamed)
     options.note(f"asking {config.server} ...")
     found = options.run(
         _asked(config, profile, collection, spot, preferences, second_space=second_space)
     )
     if as_json:
-        options.print_json(_as_json(found))
+        printed = [_as_json(each) for each in found]
+        options.print_json(printed if every else printed[0])
         return
-    for line in _as_lines(found):
-        click.echo(line)
+    for each in found:
+        if every:
+            click.echo(f"{each.collection}:")
+        for line in _as_lines(each):
+            click.echo(line)
+
+
+def _position(spot: str | Spot, profile: ProfileStore, *, named: bool) -> Spot:
+    """Where a question is from. named: the person named the place."""
+    if not isinstance(spot, str):
+        return spot
+    document = profile.read()
+    if not named and spot not in document.places:
+        raise click.ClickException(_NO_HOME)
+    return document.place(spot).spot
 
 
 async def _asked(  # what is asked, and from where
@@ -116,7 +135,7 @@ async def _asked(  # what is asked, and from where
     preferences: Preferences,
     *,
     second_space: bool,
-) -> NearAnswer:
+) -> tuple[NearAnswer, ...]:
     """Say what the question costs, and ask it."""
     from askew_client.opening import open_device
 
@@ -131,9 +150,14 @@ async def _asked(  # what is asked, and from where
         if quote.fresh and quote.terms.handle and not quote.terms.space_version:
             click.echo(device.places.allowance(), err=True)
         second_space = options.agreed(quote, second_space=second_space)
-        return await nearby.ask(
+        if collection == "*":
+            return await nearby.ask_all(
+                spot, preferences=preferences, second_space=second_space, quoted=quote
+            )
+        found = await nearby.ask(
             collection, spot, preferences=preferences, second_space=second_space, quoted=quote
         )
+        return (found,)
 
 
 def _preferences(source: Path | None) -> Preferences:
@@ -195,7 +219,7 @@ def _quote_lines(quote: Quote) -> Iterator[str]:
 
 
 def _as_lines(found: NearAnswer) -> Iterator[str]:
-    for result in found.results:
+    for result in found.results[:_SHOWN]:
         mark = "*" if result.picked else " " if result.passes else "-"
         told = ", ".join(
             f"{name} {_shown(value)}{f' {unit}' if unit and value is not None else ''}"
@@ -204,6 +228,8 @@ def _as_lines(found: NearAnswer) -> Iterator[str]:
         at = ", ".join(f"{each:.7g}" for each in result.coordinates)
         yield f"{mark} {result.title}  {result.distance:.1f} {found.unit}, at {at}  {told}".rstrip()
     yield f"({found.source}; * is your pick, chosen on this device; - does not pass your filters)"
+    if len(found.results) > _SHOWN:
+        yield f"(the best {_SHOWN} of {len(found.results)} results; --json prints all)"
     if found.none_passes:
         yield "(no result passes your filters; the server is not asked again for that)"
     if found.missing:

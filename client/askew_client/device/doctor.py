@@ -63,12 +63,13 @@ def check_metric_space(card: MetricCard, settings: ClientSettings) -> Finding:
     """Whether this device asks this server's collections by its settings."""
     names = [each.name for each in card.collections]
     small = [name for name in names if card.largest_slate(name) < settings.near_k]
-    if settings.near_k > card.max_slate_size:
-        text = f"near_k is {settings.near_k}, and it answers at most {card.max_slate_size}"
+    if len(small) == len(names):
+        most = max(map(card.largest_slate, names))
+        text = f"near_k is {settings.near_k}, and it answers at most {most}"
         return Finding("space", "fail", text, "Ask another server, or change the setting.")
     text = f"collections to ask near a place: {', '.join(n for n in names if n not in small)}"
     if small:
-        text += f"; of fewer items than near_k, {settings.near_k}: {', '.join(small)}"
+        text += f"; that answer fewer than near_k, {settings.near_k}: {', '.join(small)}"
     return Finding("space", "ok", text)
 
 

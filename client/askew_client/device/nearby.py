@@ -26,7 +26,7 @@ from askew.errors import (
     maybe,
 )
 from askew.noise.randomness import RandomBits
-from askew.protocol.metric_card import MetricCard, PlaceSlate
+from askew.protocol.metric_card import ALL, CollectionCard, MetricCard, PlaceSlate
 from askew_client.device.quoting import Quotes, covered
 from askew_client.near.pick import Judged, by_other_preferences, judged, missing, stars
 from askew_client.near.place_forecast import PlaceForecast
@@ -104,7 +104,9 @@ class NearService:
             return await self._fetch()
 
     async def quote(self, collection: str, place: str | Spot = "home") -> Quote:
-        """What a question would cost now. Connects if need be; nothing is drawn or charged."""
+        """What a question would cost now. Connects if need be; nothing is drawn or charged.
+        collection: ALL as `ask_all` asks.
+        """
         async with self._network.turn():
             request = await asyncio.to_thread(self._request, place)
             card = self._card or await self._fetch()
@@ -120,13 +122,41 @@ class NearService:
         second_space: bool = False,
         quoted: Quote | None = None,
     ) -> NearAnswer:
-        """k items of a collection near a place, ranked here.
+        """k items of a collection near a place, ranked here; k is of the settings, or as many as a
+        reply of about 4 kB holds.
 
         place: the name of one, or a spot: a position or values without a name, which is a fresh
         signal and a charge each time. What is wrong with a place is said before the first call.
         second_space: the person's yes to a second space within the month, on axes. quoted: what the
         person was shown, as for `QueryService.ask`.
         """
+        if collection == ALL:
+            raise ParameterError("collection", ALL, "one's name; `ask_all` asks all of them")
+        found = await self._asked(
+            collection, place, preferences, second_space=second_space, quoted=quoted
+        )
+        return found[0]
+
+    async def ask_all(
+        self,
+        place: str | Spot = "home",
+        *,
+        preferences: Preferences = NO_PREFERENCES,
+        second_space: bool = False,
+        quoted: Quote | None = None,
+    ) -> tuple[NearAnswer, ...]:
+        """The same of each collection of the server, by one question with one signal."""
+        return await self._asked(ALL, place, preferences, second_space=second_space, quoted=quoted)
+
+    async def _asked(
+        self,
+        collection: str,
+        place: str | Spot,
+        preferences: Preferences,
+        *,
+        second_space: bool,
+        quoted: Quote | None,
+    ) -> tuple[NearAnswer, ...]:
         shown = self._quotes.use(quoted)
         if not isinstance(preferences, Preferences):
             raise ParameterError("preferences", type(preferences).__name__, "Preferences")
@@ -198,7 +228,7 @@ class NearService:
             space_version=source.space_version,
             collection=source.collection,
             month=month_of(self._today()),
-            catalog_date=card.collection(source.collection).version,
+            catalog_date=" ".join(each.version for each in card.asked(source.collection)),
             k=source.k,
             mechanism=source.mechanism,
             place=place,
@@ -263,20 +293,25 @@ class NearService:
 
     def _open(
         self, prepared: _Prepared, reply: bytes, document: ProfileDocument, preferences: Preferences
-    ) -> NearAnswer:
+    ) -> tuple[NearAnswer, ...]:
         """All that is private after it: read the reply, and rank. Raises a WireError for a hostile
         reply, which is not asked for again, and Malformed for an item that lies elsewhere than the
         server says.
         """
-        slate = self._network.decoded_places(reply, prepared.question.query, prepared.card)
+        slates = self._network.decoded_places(reply, prepared.question.query, prepared.card)
+        asked = prepared.card.asked(prepared.source.collection)
         with self._network.guard.private():
-            answer = self._answer(prepared, slate, document, preferences)
+            answers = tuple(
+                self._answer(prepared, each, slate, document, preferences)
+                for each, slate in zip(asked, slates, strict=True)
+            )
             self._answered(prepared.source.handle)
-            return answer
+            return answers
 
     def _answer(
         self,
         prepared: _Prepared,
+        asked: CollectionCard,
         slate: PlaceSlate,
         document: ProfileDocument,
         preferences: Preferences,
@@ -284,7 +319,6 @@ class NearService:
         source, question = prepared.source, prepared.question
         if not all(source.holds(each.coordinates) for each in slate.listings):
             raise Malformed("the answer has an item outside the server's own space")
-        asked = prepared.card.collection(source.collection)
         order = judged(
             slate.listings,
             asked.attributes,
@@ -298,7 +332,7 @@ class NearService:
             collection=asked.name,
             source=asked.source,
             simulated=asked.simulated,
-            k=source.k,
+            k=len(order),
             results=tuple(_result(n, each, slate, names) for n, each in enumerate(order, 1)),
             none_passes=not any(each.passes for each in order),
             sent=source.sent(question.query.signal),
@@ -321,15 +355,11 @@ def _bound(
 ) -> NearSource:
     """A place on this server, checked against what it says of itself: all of it is public."""
     try:
-        most = card.largest_slate(collection)
+        return bound(card, collection, request, settings)
     except NotFound:
         names = tuple(each.name for each in card.collections)
         limit = f"one of this server's{maybe(collection, names)}: {', '.join(names)}"
         raise ParameterError("collection", collection, limit) from None
-    if settings.near_k > most:
-        limit = f"at most what this server answers, {most}"
-        raise ParameterError("k", settings.near_k, limit)
-    return bound(card, collection, request, settings)
 
 
 def _result(rank: int, each: Judged, slate: PlaceSlate, names: tuple[str, ...]) -> NearResult:

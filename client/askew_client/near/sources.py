@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import asin, cos, radians, sin, sqrt
+from math import asin, cos, log, radians, sin, sqrt
 from typing import TYPE_CHECKING, Final
 
 from askew.dp.privacy import ANY_SPACE, SignalCharge
@@ -32,6 +32,11 @@ if TYPE_CHECKING:
 
 EARTH_RADIUS: Final = 6371.0088  # kilometers, the mean radius
 _EDGE: Final = 1e-6  # degrees, for edges that a server computes in floats
+SIZES: Final = (5, 10, 20, 40, 80, 160)
+"""What k a device takes by itself: few, since a server that says how large its items are could mark
+a device by its k.
+"""
+REPLY_BYTES: Final = 4_000  # about what a reply takes then
 LOST: Final = "this place's signal is not in the ledger: moving the place draws a new one"
 
 
@@ -172,7 +177,9 @@ class PendingValues:
     spot: AxisValues = field(repr=False)
     handle: str = field(repr=False)
 
-    def bind(self, space: AxisSpace, collection: str, settings: ClientSettings) -> AxisSource:
+    def bind(
+        self, space: AxisSpace, collection: str, k: int, settings: ClientSettings
+    ) -> AxisSource:
         """These values, on a server with axes that they name and that this device enters.
 
         Which axes a value names is public, as the name of a place is; its numbers are not, so one
@@ -192,7 +199,7 @@ class PendingValues:
             space.check_lattice(lattice)
         except OutOfRange as error:
             raise ParameterError("epsilon", settings.epsilon, f"one for which {error}") from None
-        return AxisSource(space, lattice, point, self.handle, settings.near_k, collection)
+        return AxisSource(space, lattice, point, self.handle, k, collection)
 
 
 @dataclass(frozen=True)
@@ -262,6 +269,22 @@ PendingRequest = PendingPosition | PendingValues
 NearSource = MapSource | AxisSource
 
 
+def results_of(card: MetricCard, collection: str, near_k: int) -> int:
+    """How many results to ask for. near_k: the person's own number, or 0 for as many as a reply of
+    about REPLY_BYTES holds. Public: of the card and the settings alone.
+
+    Raises NotFound for a collection that there is not, and ParameterError for a number that the
+    server does not answer.
+    """
+    most = card.largest_slate(collection)
+    if near_k > most:
+        limit = f"at most what this server answers, {most}"
+        raise ParameterError("k", near_k, limit)
+    size = max(each.item_bytes for each in card.asked(collection))
+    fit = min(SIZES, key=lambda k: abs(log(k * size / REPLY_BYTES)))
+    return near_k or max([k for k in SIZES if k <= min(fit, most)], default=most)
+
+
 def fresh_request(spot: Spot, handle: str, settings: ClientSettings) -> PendingRequest:
     """A spot that has no signal yet.
 
@@ -295,13 +318,15 @@ def bound(
     card: MetricCard, collection: str, request: PendingRequest, settings: ClientSettings
 ) -> NearSource:
     """A place that asks this server. Raises PlaceError for a place of the other kind, and
-    ParameterError for axes beyond this device's limits.
+    ParameterError for axes beyond this device's limits or a k beyond the server's, NotFound for a
+    collection that it does not have.
     """
+    k = results_of(card, collection, settings.near_k)
     match request, card.space:
         case PendingPosition(), MapSpace(area):
-            return request.bind(area, collection, settings.near_k)
+            return request.bind(area, collection, k)
         case PendingValues(), AxisSpace() as space:
-            return request.bind(space, collection, settings)
+            return request.bind(space, collection, k, settings)
         case _, MapSpace():
             raise PlaceError("this server has a map, and the place is a value on axes")
         case _:

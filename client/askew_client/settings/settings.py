@@ -78,7 +78,7 @@ _KINDS: Mapping[str, ValueKind] = {
     "consent": Text("what `askew ask` wrote", _check_consent, empty=True),
     "region": Text(check=_check_region, empty=True),
     "level": OneOf(tuple(LEVELS)),
-    "near_k": _COUNT,
+    "near_k": Whole(0),
     "place_draw_cap": _COST,
     "place_monthly_cap": _COST,
     "place_lifetime_cap": _COST,
@@ -156,7 +156,7 @@ class ClientSettings:
     region: where places lie, a country or edges in degrees (`settings.regions`); level: how far
     apart two places may be for the odds between them to change at most 4 times, 1 km in a district,
     5 km in a town, 20 km in a county. Both are of positions that are yet to be drawn.
-    near_k: results per question near a place.
+    near_k: results per question near a place; 0 for as many as a reply of about 4 kB holds.
     place_draw_cap, place_monthly_cap, place_lifetime_cap: what one position, those of a month and
     all that this device will ever draw may cost, as epsilon per straight-line kilometer.
     max_axes_diameter: the widest list of axes that this device enters, in units of distance: a
@@ -180,7 +180,7 @@ class ClientSettings:
     consent: str = ""
     region: str = ""
     level: Level = "town"
-    near_k: int = 20
+    near_k: int = 0
     place_draw_cap: ExactNumber = ExactNumber("1.4")
     place_monthly_cap: ExactNumber = ExactNumber("1.4")
     place_lifetime_cap: ExactNumber = ExactNumber("4.2")

@@ -12,7 +12,7 @@ from askew.catalog.catalog_file import Part
 from askew.errors import AskewError, Malformed, NotFound, OtherKind, StaleSpace
 from askew.protocol.metric_card import MetricCard, PlaceSlate
 from askew.protocol.signal import Query
-from askew.wire.places import metric_card_from_bytes, places_from_bytes
+from askew.wire.places import all_places_from_bytes, metric_card_from_bytes
 from askew.wire.queries import query_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 
@@ -54,8 +54,8 @@ class Calls(ABC):
         return slate_of(await self.call("Retrieve", query_to_bytes(query)), query, card)
 
     async def places(self, query: Query, card: MetricCard) -> PlaceSlate:
-        """The same of a server of places."""
-        return places_of(await self.call("Retrieve", query_to_bytes(query)), query, card)
+        """The same of a server of places, of the one collection that is asked."""
+        return places_of(await self.call("Retrieve", query_to_bytes(query)), query, card)[0]
 
 
 METRIC_CARD = pb.GetModelCardRequest().SerializeToString()
@@ -73,9 +73,9 @@ def slate_of(reply: bytes, query: Query, card: ModelCard) -> Slate:
     return _checked(lambda: slate_from_bytes(reply, card, query.k))
 
 
-def places_of(reply: bytes, query: Query, card: MetricCard) -> PlaceSlate:
-    """The answer to a question for places. Raises a WireError."""
-    return _checked(lambda: places_from_bytes(reply, card, query.k, query.collection))
+def places_of(reply: bytes, query: Query, card: MetricCard) -> tuple[PlaceSlate, ...]:
+    """The answers to a question for places, of each collection asked. Raises a WireError."""
+    return _checked(lambda: all_places_from_bytes(reply, card, query))
 
 
 def _checked(convert_reply: Callable[[], _Value]) -> _Value:

@@ -15,7 +15,7 @@ from askew.catalog.catalog_file import Part, piece_of
 from askew.catalog.item import Listing
 from askew.errors import OtherKind, StaleSpace
 from askew.placement.hexagonal import place_on_map
-from askew.protocol.metric_card import MetricCard, PlaceSlate
+from askew.protocol.metric_card import ALL, MetricCard, PlaceSlate
 from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
@@ -23,7 +23,7 @@ from askew.retrieval import rule_of
 from askew.spaces.map import COSINE_PARTS, KM_OF_LATITUDE, KM_OF_LONGITUDE
 from askew.wire.catalog_file import catalog_files
 from askew.wire.messages import parse
-from askew.wire.places import metric_card_to_bytes, places_to_bytes
+from askew.wire.places import all_places_to_bytes, metric_card_to_bytes, places_to_bytes
 from askew.wire.queries import query_from_message
 from askew.wire.tastes import slate_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
@@ -66,12 +66,19 @@ class InProcess(ABC):
         message = parse(pb.RetrieveRequest(), request)
         card = self.card_for(message.collection)
         query = query_from_message(message, card)
+        if isinstance(card, MetricCard):
+            replies = [await self._one_reply(each, card) for each in card.questions(query)]
+            return replies[0] if query.collection != ALL else all_places_to_bytes(replies)
         slate = await self.retrieve(query, card)
         if isinstance(slate, PlaceSlate):
-            return places_to_bytes(slate)
-        if isinstance(card, MetricCard):
             raise StaleSpace
         return slate_to_bytes(slate, card)
+
+    async def _one_reply(self, query: Query, card: MetricCard) -> bytes:
+        slate = await self.retrieve(query, card)
+        if not isinstance(slate, PlaceSlate):
+            raise StaleSpace
+        return places_to_bytes(slate)
 
 
 class LocalTransport(InProcess):

@@ -93,5 +93,7 @@ class Network(Protocol):
     def decoded(self, reply: bytes, query: Query, card: ModelCard) -> Slate:
         """The server's answer: exactly query.k items. Raises a WireError."""
 
-    def decoded_places(self, reply: bytes, query: Query, card: MetricCard) -> PlaceSlate:
-        """The same of a server of places."""
+    def decoded_places(
+        self, reply: bytes, query: Query, card: MetricCard
+    ) -> tuple[PlaceSlate, ...]:
+        """The same of a server of places, of each collection that is asked."""

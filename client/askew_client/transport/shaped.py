@@ -110,8 +110,10 @@ class ShapedTransport:
         """The server's answer: exactly query.k items. Raises a WireError."""
         return slate_of(reply, query, card)
 
-    def decoded_places(self, reply: bytes, query: Query, card: MetricCard) -> PlaceSlate:
-        """The same of a server of places."""
+    def decoded_places(
+        self, reply: bytes, query: Query, card: MetricCard
+    ) -> tuple[PlaceSlate, ...]:
+        """The same of a server of places, of each collection that is asked."""
         return places_of(reply, query, card)
 
     async def call(self, method: str, request: bytes) -> bytes:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from askew.catalog.attributes import Column
 from askew.errors import DataError, OutOfRange, ParameterError
 from askew.protocol.collection import Collection
-from askew.protocol.metric_card import MetricCard, MetricRuleKind
+from askew.protocol.metric_card import MAX_SLATE, MetricCard, MetricRuleKind
 from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import Area, MapSpace, MetricSpace
 from askew_server.taste.model.directory import Strict
@@ -142,7 +142,7 @@ def model_of(
     collections: Sequence[Collection],
     towns: Towns | None = None,
     rule: MetricRuleKind | None = None,
-    largest: int = 64,
+    largest: int = MAX_SLATE,
 ) -> MetricModel:
     """A model of collections over one space, that answers `largest` items, or as many as there
     are. rule: else `posterior` with towns and `items` without.

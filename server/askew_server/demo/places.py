@@ -33,8 +33,8 @@ from numpy.typing import NDArray
 from askew.catalog.attributes import UNKNOWN, Column, Flags, Numbers, Titles, Words
 from askew.catalog.item import Attribute, AttributeKind
 from askew.errors import ParameterError
-from askew.protocol.collection import Collection, with_words
-from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRuleKind
+from askew.protocol.collection import Collection, item_bytes_of, with_words
+from askew.protocol.metric_card import MAX_SLATE, CollectionCard, MetricCard, MetricRuleKind
 from askew.spaces.map import KM_OF_LATITUDE, KM_OF_LONGITUDE, MapSpace, Region
 from askew_server.collections.model import MetricModel, Towns
 
@@ -211,14 +211,15 @@ def _collection(
     titles = Titles.of(names)
     version = hashlib.sha256(coordinates.tobytes() + titles.blob.tobytes()).hexdigest()[:32]
     attributes = with_words(columns, columns.values())
-    card = CollectionCard(name, version, len(names), source, True, attributes)
-    return Collection(card, coordinates, titles, tuple(columns.values()))
+    values = tuple(columns.values())
+    size = item_bytes_of(coordinates, titles, values)
+    card = CollectionCard(name, version, len(names), source, True, attributes, size)
+    return Collection(card, coordinates, titles, values)
 
 
 GERMANY: Final = Region(47.1, 5.5, 55.4, 15.4)
 N_TO_EAT, N_PHARMACIES = 30_000, 6_000
 LARGE = 5_000  # people: what the server knows of who lives where is coarser than where they do
-MAX_SLATE_SIZE = 64
 
 
 def places_model() -> MetricModel:
@@ -232,7 +233,7 @@ def places_model() -> MetricModel:
     card = MetricCard(
         space=MapSpace(GERMANY),
         collections=tuple([each.card for each in made]),
-        max_slate_size=MAX_SLATE_SIZE,
+        max_slate_size=MAX_SLATE,
         rule=MetricRuleKind.POSTERIOR,
         density=density.source,
     )

@@ -21,7 +21,7 @@ from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew.wire.catalog_file import catalog_files
 from askew.wire.messages import parse
-from askew.wire.places import metric_card_to_bytes, places_to_bytes
+from askew.wire.places import all_places_to_bytes, metric_card_to_bytes, places_to_bytes
 from askew.wire.queries import query_from_message
 from askew.wire.tastes import card_to_bytes, slate_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
@@ -116,7 +116,7 @@ class RetrievalService:
         def made() -> bytes:
             return self._reply(snapshot, query)
 
-        cost = snapshot.answers.cost(query)
+        cost = sum(map(snapshot.answers.cost, _questions(snapshot, query)))
         return Job(made, cost=cost) if cost else made()
 
     def _model_card(self, _: bytes, __: Caller) -> bytes:
@@ -132,6 +132,11 @@ class RetrievalService:
         return pb.GetCatalogFileResponse(data=piece).SerializeToString()
 
     def _reply(self, snapshot: Snapshot, query: Query) -> bytes:
+        questions = _questions(snapshot, query)
+        replies = [self._reply_to_one(snapshot, each) for each in questions]
+        return replies[0] if questions == (query,) else all_places_to_bytes(replies)
+
+    def _reply_to_one(self, snapshot: Snapshot, query: Query) -> bytes:
         slate = snapshot.answers.answer(query)
         if isinstance(slate, PlaceSlate):
             return places_to_bytes(slate)
@@ -143,6 +148,12 @@ class RetrievalService:
         if found is None:
             found = self._encoded[snapshot] = _Encoded(snapshot)
         return found
+
+
+def _questions(snapshot: Snapshot, query: Query) -> tuple[Query, ...]:
+    """A question as one for each collection that it asks."""
+    card = snapshot.card
+    return card.questions(query) if isinstance(card, MetricCard) else (query,)
 
 
 class _Encoded:

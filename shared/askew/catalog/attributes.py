@@ -152,6 +152,7 @@ class Numbers(_Values):
     """Numbers as float32; NaN is unknown."""
 
     kinds: ClassVar[Kinds] = {"values": (np.dtype(np.float32), 1)}
+    reply_bytes = 11.0
 
     @classmethod
     def unknown(cls, size: int) -> Self:
@@ -173,6 +174,7 @@ class Flags(_Values):
     """1, 0, or UNKNOWN, as int8."""
 
     kinds: ClassVar[Kinds] = {"values": (np.dtype(np.int8), 1)}
+    reply_bytes = 4.0
 
     @classmethod
     def unknown(cls, size: int) -> Self:
@@ -217,6 +219,12 @@ class Words:
         """What it is saved as."""
         words = self._texts
         return {"codes": self.codes, "words": words.blob, "word_ends": words.ends}
+
+    @property
+    def reply_bytes(self) -> float:
+        """What a value takes in a reply, on average."""
+        lengths = np.append(np.diff(self._texts.ends, prepend=0), 0)  # the last is of UNKNOWN
+        return 4.0 + float(lengths[self.codes].mean())
 
     @property
     def _texts(self) -> Titles:

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import repeat
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from askew.catalog.item import MAX_WORDS, Attribute, AttributeKind, Listing
 from askew.errors import DimensionMismatch, OutOfRange, ParameterError
 from askew.limits import MAX_NAME, VERSION_BYTES
 from askew.protocol.metric_card import CollectionCard
+
+_ID_BYTES = 10  # with what says where an item and its title begin
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,9 +94,24 @@ def collection_of(  # noqa: PLR0913 - what a collection is made of
     """A collection of these items, with the version of what they are."""
     version = version_of(attributes, coordinates, titles, columns)
     card = CollectionCard(
-        name, version, len(titles), source, simulated, with_words(attributes, columns)
+        name,
+        version,
+        len(titles),
+        source,
+        simulated,
+        with_words(attributes, columns),
+        item_bytes_of(coordinates, titles, columns),
     )
     return Collection(card, coordinates, titles, columns)
+
+
+def item_bytes_of(
+    coordinates: NDArray[np.float64], titles: Titles, columns: Iterable[Column]
+) -> int:
+    """What an item takes in a reply, on average: its id, title, position and values."""
+    position: int = 8 * coordinates.shape[1] + 2
+    values = sum([each.reply_bytes for each in columns])
+    return ceil(_ID_BYTES + position + values + len(titles.blob) / len(titles))
 
 
 def with_words(attributes: Iterable[Attribute], columns: Iterable[Column]) -> tuple[Attribute, ...]:

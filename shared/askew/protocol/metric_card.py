@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from askew.catalog.item import MAX_ATTRIBUTES, Attribute, Listing
@@ -14,7 +14,12 @@ from askew.spaces.axes import AxisSpace
 from askew.spaces.map import MapSpace, MetricSpace
 
 MAX_COLLECTIONS = 256
+ALL = "*"  # in a question: every collection, each with its own answer
 MAX_ITEMS = 20_000_000
+MAX_SLATE = 256
+MAX_ITEM_BYTES = 1 << 16
+REPLY_BYTES = 16_000
+"""What a reply takes at most, on average. Bytes bound k: more results cost no privacy."""
 
 
 class MetricRuleKind(StrEnum):
@@ -31,6 +36,7 @@ class CollectionCard:
     """One collection: its name, how many items it has, and the columns of their attributes.
 
     version: of titles, positions and attributes that are not live; 32 hexadecimal digits.
+    item_bytes: what an item takes in a reply, on average.
     """
 
     name: str
@@ -39,12 +45,17 @@ class CollectionCard:
     source: str
     simulated: bool
     attributes: tuple[Attribute, ...] = ()
+    item_bytes: int = 100
 
     def __post_init__(self) -> None:
         check_plain("a collection's name", self.name, MAX_NAME)
+        if self.name == ALL:
+            raise OutOfRange("a collection's name", f"another than {ALL}")
         check_plain("the source of a collection", self.source, MAX_TEXT)
         if not 1 <= self.n_items <= MAX_ITEMS:
             raise OutOfRange("the number of items", f"from 1 to {MAX_ITEMS}")
+        if not 1 <= self.item_bytes <= MAX_ITEM_BYTES:
+            raise OutOfRange("the bytes of an item", f"from 1 to {MAX_ITEM_BYTES}")
         names = {attribute.name for attribute in self.attributes}
         if len(self.attributes) > MAX_ATTRIBUTES or len(names) != len(self.attributes):
             raise OutOfRange("the attributes", f"at most {MAX_ATTRIBUTES}, of different names")
@@ -65,8 +76,8 @@ class MetricCard:
     """What a device may know before it asks: where the items are, and what collections there are.
 
     Nothing in it sets noise, epsilon or k: those are the device's. max_slate_size is the largest k
-    that the server answers, where a collection has as many items. density: whom its rule expects
-    where, in words.
+    that the server answers, where a collection has as many items and they fit a reply. density:
+    whom its rule expects where, in words.
     """
 
     space: MetricSpace
@@ -90,9 +101,24 @@ class MetricCard:
                 return each
         raise NotFound("collection")
 
+    def asked(self, name: str) -> tuple[CollectionCard, ...]:
+        """The collection of this name, or every one for ALL. Raises NotFound."""
+        return self.collections if name == ALL else (self.collection(name),)
+
     def largest_slate(self, name: str) -> int:
-        """The largest k that a collection answers. Raises NotFound."""
-        return min(self.max_slate_size, self.collection(name).n_items)
+        """The largest k for a collection, or for each of ALL. Raises NotFound."""
+        asked = self.asked(name)
+        fit = max(1, REPLY_BYTES // sum(each.item_bytes for each in asked))
+        return min(self.max_slate_size, fit, max(each.n_items for each in asked))
+
+    def questions(self, query: Query) -> tuple[Query, ...]:
+        """A checked question as one for each collection that it asks: one that has fewer than k
+        items gives all of them.
+        """
+        return tuple(
+            replace(query, collection=each.name, k=min(query.k, each.n_items))
+            for each in self.asked(query.collection)
+        )
 
     def check(self, query: Query) -> None:
         """Raises StaleSpace, OutOfRange or NotFound for a question that this server cannot answer.

@@ -11,14 +11,22 @@ from collections.abc import Iterable
 from askew.catalog.item import Attribute, AttributeKind, Listing, Value
 from askew.errors import Malformed, OtherKind, OutOfRange, ParameterError, StaleSpace
 from askew.protocol.metric_card import (
+    ALL,
     CollectionCard,
     MetricCard,
     MetricRuleKind,
     PlaceSlate,
 )
+from askew.protocol.signal import Query
 from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import Area, MapSpace, MetricSpace
-from askew.wire.messages import FIELDS_OF_CARD, FIELDS_OF_ITEM, parse_few, version_from_bytes
+from askew.wire.messages import (
+    FIELDS_OF_CARD,
+    FIELDS_OF_ITEM,
+    opening,
+    parse_few,
+    version_from_bytes,
+)
 from askew.wire.v1 import retrieval_pb2 as pb
 
 
@@ -37,16 +45,47 @@ def places_to_bytes(slate: PlaceSlate) -> bytes:
     return pb.RetrieveResponse(catalog_version=version, listings=listings).SerializeToString()
 
 
+def all_places_to_bytes(replies: Iterable[bytes]) -> bytes:
+    """The reply to a question for ALL. replies: of each, in the card's order."""
+    kind = pb.RetrieveResponse
+    return b"".join([opening(kind, "collections", len(each)) + each for each in replies])
+
+
+def all_places_from_bytes(data: bytes, card: MetricCard, query: Query) -> tuple[PlaceSlate, ...]:
+    """The answers to a question: of the collection that it names, or of each. Raises a WireError
+    as `places_from_bytes`.
+    """
+    questions = card.questions(query)
+    if query.collection != ALL:
+        return (places_from_bytes(data, card, query.k, query.collection),)
+    most = sum((each.k + 1) * FIELDS_OF_ITEM for each in questions)
+    message = parse_few(pb.RetrieveResponse(), data, most)
+    if len(message.collections) != len(questions) or any(_but_listings(message)):
+        raise Malformed("the answer has not one part for each collection")
+    return tuple(
+        _slate(part, card, each.k, each.collection)
+        for part, each in zip(message.collections, questions, strict=True)
+    )
+
+
 def places_from_bytes(data: bytes, card: MetricCard, k: int, collection: str) -> PlaceSlate:
     """A reply of exactly k whole items of the collection. Raises StaleSpace where it is about
     another version of it.
     """
     message = parse_few(pb.RetrieveResponse(), data, (k + 1) * FIELDS_OF_ITEM)
+    return _slate(message, card, k, collection)
+
+
+def _but_listings(message: pb.RetrieveResponse) -> tuple[object, ...]:
+    """What the reply of a catalog of titles has."""
+    return message.item_ids, message.boosts, message.codes, message.items, message.payloads
+
+
+def _slate(message: pb.RetrieveResponse, card: MetricCard, k: int, collection: str) -> PlaceSlate:
     version = version_from_bytes(message.catalog_version)
     asked = card.collection(collection)
     listings = _listings(message.listings)
-    others = (message.item_ids, message.boosts, message.codes, message.items, message.payloads)
-    if len(listings) != k or any(others):
+    if len(listings) != k or message.collections or any(_but_listings(message)):
         raise Malformed(f"the answer has {len(listings)} whole items, {k} were asked for")
     if version != asked.version:
         raise StaleSpace
@@ -128,6 +167,7 @@ def _collection_to_message(card: CollectionCard) -> pb.Collection:
         n_items=card.n_items,
         source=card.source,
         simulated=card.simulated,
+        item_bytes=card.item_bytes,
         attributes=[
             pb.Attribute(name=a.name, kind=a.kind, live=a.live, unit=a.unit, words=a.words)
             for a in card.attributes
@@ -143,6 +183,7 @@ def _collection_from_message(message: pb.Collection) -> CollectionCard:
         source=message.source,
         simulated=message.simulated,
         attributes=tuple([_attribute(each) for each in message.attributes]),
+        item_bytes=message.item_bytes,
     )
 
 

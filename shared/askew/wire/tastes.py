@@ -57,7 +57,8 @@ def slate_from_bytes(data: bytes, card: ModelCard, k: int) -> Slate:
     """
     message = parse_few(pb.RetrieveResponse(), data, (k + 1) * FIELDS_OF_ITEM)
     version = version_from_bytes(message.catalog_version)
-    if len(message.item_ids) != k or len(message.items) != k or message.listings:
+    places = message.listings or message.collections
+    if len(message.item_ids) != k or len(message.items) != k or places:
         raise Malformed(f"the answer has {len(message.item_ids)} items, {k} were asked for")
     if version != card.catalog_version:
         raise StaleSpace

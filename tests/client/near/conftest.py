@@ -21,7 +21,7 @@ from askew_client.signals.store import SignalStore
 from askew_client.transport.held import FetchedAnew
 from askew_client.transport.shaped import ShapedTransport
 
-SETTINGS = ClientSettings(region="DE")
+SETTINGS = ClientSettings(region="DE", near_k=20)
 BERLIN, MUNICH = Position(52.52, 13.405), Position(48.137, 11.575)
 NOON = datetime.datetime(2026, 11, 23, 12)  # a Monday
 

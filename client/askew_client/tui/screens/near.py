@@ -58,6 +58,7 @@ NONE_PASSES: Final = (
 FORGET: Final = (
     "Forget {name}? It is erased here. Servers keep its noisy position, and its cost stays spent."
 )
+BY_BYTES: Final = 40  # what the slider shows of results by bytes
 SIZES: Final = tuple(map(Fraction, (1, 2, 3, 5, 8, 10, 15, 20, 30, 40, 50, 64)))
 
 
@@ -225,7 +226,8 @@ class NearScreen(FrameScreen):
     async def action_apply(self) -> None:
         """Use this level for places to come, and this k for questions to come."""
         level, k = self._chosen()
-        typed = {"level": level, "near_k": str(k)}
+        by_bytes = k == BY_BYTES and self.desk.device and not self.desk.device.settings.near_k
+        typed = {"level": level, "near_k": "0" if by_bytes else str(k)}
         await self._keep(partial(use_level, file=self.desk.file, typed=typed))
 
     async def _keep(self, act: Callable[[Device], str], name: str = "") -> None:
@@ -252,7 +254,7 @@ class NearScreen(FrameScreen):
         if device is None or not self.is_current:
             return
         self.query_one("#level", NameChoice).offer(tuple(LEVELS), device.settings.level)
-        self.query_one("#size", Slider).set_value(Fraction(device.settings.near_k))
+        self.query_one("#size", Slider).set_value(Fraction(device.settings.near_k or BY_BYTES))
         self.read()
         if device.nearby.card is None:
             self.meet(device)

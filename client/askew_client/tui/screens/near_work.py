@@ -140,7 +140,7 @@ def forget_place(device: Device, name: str) -> str:
 def use_level(device: Device, file: ConfigFile | None, typed: Mapping[str, str]) -> str:
     """Use other settings from now on, and say so. Raises AskewError."""
     use_settings(file, device, typed=typed)
-    level, k = device.settings.level, device.settings.near_k
+    level, k = device.settings.level, device.settings.near_k or "about 4 kB of"
     return f"From now on: level {level} for positions that are yet to be drawn, {k} results."
 
 

@@ -43,7 +43,7 @@ class RetrieveRequest(google.protobuf.message.Message):
     k: builtins.int
     """How many items to return; a setting of the device that never depends on the person."""
     collection: builtins.str
-    """The collection that is asked, where a server has several."""
+    """The collection that is asked, where a server has several; "*" asks all of them."""
     catalog_date: builtins.int
     """For tastes: the version that the device holds, by the Monday that it was looked for, in days
     since 1970-01-01 of the device's own clock.
@@ -171,6 +171,7 @@ class RetrieveResponse(google.protobuf.message.Message):
     LISTINGS_FIELD_NUMBER: builtins.int
     ITEMS_FIELD_NUMBER: builtins.int
     PAYLOADS_FIELD_NUMBER: builtins.int
+    COLLECTIONS_FIELD_NUMBER: builtins.int
     catalog_version: builtins.bytes
     """The catalog to which the item ids belong: 16 bytes."""
     boosts: builtins.bytes
@@ -193,6 +194,10 @@ class RetrieveResponse(google.protobuf.message.Message):
     def payloads(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.bytes]:
         """What the items are, one each, where the server has payloads."""
 
+    @property
+    def collections(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___RetrieveResponse]:
+        """To a question for all collections: the answer of each, in the card's order."""
+
     def __init__(
         self,
         *,
@@ -203,8 +208,9 @@ class RetrieveResponse(google.protobuf.message.Message):
         listings: collections.abc.Iterable[Global___Listing] | None = ...,
         items: collections.abc.Iterable[Global___Item] | None = ...,
         payloads: collections.abc.Iterable[builtins.bytes] | None = ...,
+        collections: collections.abc.Iterable[Global___RetrieveResponse] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["boosts", b"boosts", "catalog_version", b"catalog_version", "codes", b"codes", "item_ids", b"item_ids", "items", b"items", "listings", b"listings", "payloads", b"payloads"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["boosts", b"boosts", "catalog_version", b"catalog_version", "codes", b"codes", "collections", b"collections", "item_ids", b"item_ids", "items", b"items", "listings", b"listings", "payloads", b"payloads"]) -> None: ...
 
 Global___RetrieveResponse: typing_extensions.TypeAlias = RetrieveResponse
 
@@ -556,6 +562,7 @@ class Collection(google.protobuf.message.Message):
     SIMULATED_FIELD_NUMBER: builtins.int
     ATTRIBUTES_FIELD_NUMBER: builtins.int
     N_ITEMS_FIELD_NUMBER: builtins.int
+    ITEM_BYTES_FIELD_NUMBER: builtins.int
     name: builtins.str
     """Its name."""
     version: builtins.bytes
@@ -566,6 +573,8 @@ class Collection(google.protobuf.message.Message):
     """Set when they were made up."""
     n_items: builtins.int
     """How many items it has."""
+    item_bytes: builtins.int
+    """How many bytes an item takes in a reply, on average."""
     @property
     def attributes(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Attribute]:
         """The columns of its items."""
@@ -579,8 +588,9 @@ class Collection(google.protobuf.message.Message):
         simulated: builtins.bool = ...,
         attributes: collections.abc.Iterable[Global___Attribute] | None = ...,
         n_items: builtins.int = ...,
+        item_bytes: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["attributes", b"attributes", "n_items", b"n_items", "name", b"name", "simulated", b"simulated", "source", b"source", "version", b"version"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["attributes", b"attributes", "item_bytes", b"item_bytes", "n_items", b"n_items", "name", b"name", "simulated", b"simulated", "source", b"source", "version", b"version"]) -> None: ...
 
 Global___Collection: typing_extensions.TypeAlias = Collection
 
