@@ -31,6 +31,13 @@ from askew_server.ledger import Ledger
 
 PATIENCE = 120  # seconds; only ever waited for by a process that does not do what it should
 Start = Callable[..., int]
+# Nine outputs in five questions, for whoever is named last.
+GRANT = (
+    *("ledger", "grant", "--dataset", "films", "--outputs", 9, "--questions", 5),
+    *("--epsilon-per-output", 1, "--delta-per-question", "1e-9", "--slack", "1e-8", "--principal"),
+)
+MINT = ("token", "mint", "--token-key", "analysts.key", "--principal")
+OFFER = ("--token-key", "analysts.key", "--dataset", "films", "--events", "events.csv")
 
 
 @dataclass
@@ -62,19 +69,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Simulated events, a budget, and ada's share of it: nine outputs."""
     place = tmp_path_factory.mktemp("operator")
     write_events(place)
-    terms = (
-        "--outputs",
-        9,
-        "--questions",
-        5,
-        "--epsilon-per-output",
-        1,
-        "--delta-per-question",
-        "1e-9",
-    )
     for arguments in (
         ("ledger", "open", "--dataset", "films", "--epsilon", 100, "--delta", "1e-6"),
-        ("ledger", "grant", "--dataset", "films", "--principal", "ada", *terms, "--slack", "1e-8"),
+        (*GRANT, "ada"),
         ("token", "key", "analysts.key"),
     ):
         made = command(place, *arguments)
@@ -147,10 +144,8 @@ def test_a_reader_gets_the_bytes_that_the_operator_saw(
 
 
 def test_an_analyst_asks_until_the_budget_is_refused(folder: Path, start: Start) -> None:
-    offer = ("--token-key", "analysts.key", "--dataset", "films", "--events", "events.csv")
-    port = start(folder, "serve-releases", *offer)
-    minted = command(folder, "token", "mint", "--token-key", "analysts.key", "--principal", "ada")
-    token = minted.stdout.decode().strip()
+    port = start(folder, "serve-releases", *OFFER)
+    token = command(folder, *MINT, "ada").stdout.decode().strip()
 
     def ask(k: int, key: str) -> bytes:
         question = releases.question_to_bytes(TopKQuestion("films", k, key))
@@ -171,23 +166,8 @@ def test_an_analyst_asks_until_the_budget_is_refused(folder: Path, start: Start)
 
 def grant_of(folder: Path, name: str) -> str:
     """The token of an analyst who has nine outputs of their own."""
-    terms = (
-        "--outputs",
-        9,
-        "--questions",
-        5,
-        "--epsilon-per-output",
-        1,
-        "--delta-per-question",
-        "1e-9",
-    )
-    grant = ("ledger", "grant", "--dataset", "films", "--principal", name, *terms)
-    assert command(folder, *grant, "--slack", "1e-8").returncode == 0
-    return (
-        command(folder, "token", "mint", "--token-key", "analysts.key", "--principal", name)
-        .stdout.decode()
-        .strip()
-    )
+    assert command(folder, *GRANT, name).returncode == 0
+    return command(folder, *MINT, name).stdout.decode().strip()
 
 
 WAITS = """
@@ -222,11 +202,13 @@ def test_a_server_that_stops_while_an_answer_waits_for_its_moment_stores_it(
             f"COPY (FROM read_csv('{folder}/events.csv', all_varchar=true))"
             f" TO '{folder}/events.parquet'"
         )
-    offer = ("--token-key", "analysts.key", "--dataset", "films", "--events", "events.parquet")
+    offer = (*OFFER[:-1], "events.parquet")
     started = (sys.executable, "-c", WAITS, "serve-releases", *offer, "--port", "0")
     pipe = subprocess.PIPE
     said = os.environ | {"ASKEW_SERVER_GRACE": str(grace)}
-    running = subprocess.Popen(started, cwd=folder, stdout=pipe, stderr=pipe, text=True, env=said)
+    running = subprocess.Popen(
+        [*started, "--port", "0"], cwd=folder, stdout=pipe, stderr=pipe, text=True, env=said
+    )
     try:
         assert running.stdout is not None
         port = int(running.stdout.readline().partition("127.0.0.1:")[2].partition(",")[0])
@@ -251,8 +233,7 @@ def analyst(folder: Path, start: Start, tmp_path: Path) -> Analyst:
     """Runs the command with bob's token and nothing else: he has nine outputs of his own."""
     name = f"bob {tmp_path.name}"
     (tmp_path / "ada.token").write_text(grant_of(folder, name))
-    offer = ("--token-key", "analysts.key", "--dataset", "films", "--events", "events.csv")
-    return Analyst(tmp_path, start(folder, "serve-releases", *offer), name)
+    return Analyst(tmp_path, start(folder, "serve-releases", *OFFER), name)
 
 
 def test_an_analyst_needs_a_token_and_an_address(analyst: Analyst) -> None:
@@ -360,10 +341,9 @@ def test_what_serves_everybody_loads_nothing_that_counts_or_spends() -> None:
 
 def test_an_analyst_renews_a_token_in_its_file(folder: Path, start: Start, tmp_path: Path) -> None:
     """With what the operator allowed, and for its owner alone."""
-    offer = ("--token-key", "analysts.key", "--dataset", "films", "--events", "events.csv")
-    port = start(folder, "serve-releases", *offer)
+    port = start(folder, "serve-releases", *OFFER)
     place = tmp_path / "eve.token"
-    minting = ("token", "mint", "--token-key", "analysts.key", "--principal", "eve", "--minutes", 2)
+    minting = (*MINT, "eve", "--minutes", 2)
     for hours, code in ((1, 0), (0, 1)):
         minted = command(folder, *minting, "--renewable", hours).stdout
         place.write_bytes(minted)

@@ -20,7 +20,6 @@ from askew_client.settings.regions import region_of
 from askew_server.collections.model import MetricModel, Towns
 from askew_server.demo.places import (
     GERMANY,
-    KINDS,
     TownList,
     german_towns,
     pharmacies,
@@ -84,15 +83,6 @@ def test_places_are_where_people_are_a_little_less_crowded_than_they() -> None:
     kilometers = (city - [52.0, 10.0]) * [110.57, 111.31 * np.cos(np.radians(52.0))]
     # .4 + .0035 * 1000 = 3.9 km; 10**5 draws know it within 1 %.
     assert kilometers.std(axis=0) == pytest.approx([3.9, 3.9], rel=0.02)
-
-
-def test_kinds_have_their_shares_and_their_prices(food: Collection) -> None:
-    values = [listing.values for listing in food.listings(range(len(food)))]
-    counts = Counter(kind for kind, *_ in values)
-    for kind in KINDS:
-        assert counts[kind.name] / len(values) == pytest.approx(kind.share, rel=0.1)
-    prices = [price for kind, price, *_ in values if kind == "Bakery" and isinstance(price, float)]
-    assert np.median(prices) == pytest.approx(5.0, abs=0.5)
 
 
 def test_there_are_filters_that_few_some_and_many_pass(food: Collection) -> None:

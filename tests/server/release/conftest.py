@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from server.release.small_log import COUNTS
+from server.release.typed import Captured, Run
 
 from askew.dp.composition import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
@@ -18,8 +19,6 @@ from askew_server.ledger import Ledger
 from askew_server.release.plan import ReleasePlan
 from askew_server.release.selectors import MechanismRequest
 
-Run = Callable[..., int]
-Captured = pytest.CaptureFixture[str]
 CAP = PrivacyFilter(epsilon=Fraction(100), delta=Fraction(1, 1000))
 
 

@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from server.release.typed import FAILED, KNOWN, UNKNOWN, USAGE, Captured, Run, spent
 
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.errors import DataError, ParameterError
@@ -24,12 +25,7 @@ from askew_server.release.forecast import (
 from askew_server.release.plan import ReleasePlan
 from askew_server.release.selectors import MechanismRequest, default_bound, specs
 
-FAILED, USAGE = 1, 2
-Run = Callable[..., int]
-Captured = pytest.CaptureFixture[str]
 MakePlan = Callable[..., ReleasePlan]
-KNOWN = ("release", "--events", "log.csv", "--catalog", "films.csv", "--epsilon", 20, "-k", 3)
-UNKNOWN = ("release", "--events", "log.csv", "--epsilon", 20, "--delta", "1e-9", "-k", 5)
 MILLIONTH = Fraction(1, 10**6)
 BOUNDED = {"laplace-counts", "limited-domain", "laplace-domain"}
 
@@ -191,14 +187,14 @@ def test_the_expected_hits_are_those_of_the_mechanism(mechanism: str) -> None:
 def test_the_best_is_proposed_and_comes_first(run: Run, capsys: Captured) -> None:
     """Below the cliff one-shot noise, above it canonical: by the bound on the accuracy, which
     ordered them before, canonical came last. Planted bug: that order."""
-    best = []
-    for users in (1200, 4000):
-        found = explained(run, capsys, *CLIFF[1:], "--expect", users)
-        best.append(found[0]["mechanism"])
-        assert run(*CLIFF, "--expect", users) == 0
-        shown = capsys.readouterr().out
-        assert f"proposed  {found[0]['mechanism']}: {found[0]['expected_hits']} of 20" in shown
-    assert best == ["one-shot", "canonical"]
+    asked = wish_of("0.1")
+    few, many = (
+        forecasts(asked, 5000, Expectation((users,), ""), needs=False) for users in (1200, 4000)
+    )
+    assert [few[0].mechanism, many[0].mechanism] == ["one-shot", "canonical"]
+    assert [best_of(found, asked) for found in (few, many)] == [few[0], many[0]]
+    assert run(*CLIFF, "--expect", 1200) == 0
+    assert f"proposed  one-shot: {few[0].expected_hits} of 20" in capsys.readouterr().out
 
 
 def test_without_an_expectation_the_fewest_users_come_first(run: Run, capsys: Captured) -> None:
@@ -213,10 +209,10 @@ def test_without_an_expectation_the_fewest_users_come_first(run: Run, capsys: Ca
 def test_a_delta_is_proposed_only_where_one_was_offered() -> None:
     """Planted bug: an epsilon that is pure, traded for the hits of a delta."""
     expected = Expectation((1200,), "")
-    pure = forecasts(wish_of("0.1"), 5000, expected)
+    pure = forecasts(wish_of("0.1"), 5000, expected, needs=False)
     assert {each.asked.delta for each in pure} == {0}
     offered = wish_of("0.1", MILLIONTH)
-    both = forecasts(offered, 5000, expected)
+    both = forecasts(offered, 5000, expected, needs=False)
     deltas = {each.mechanism: each.asked.delta for each in both}
     assert (deltas["concentrated-peeling"], deltas["canonical"]) == (MILLIONTH, Fraction(0))
     best = best_of(both, offered)
@@ -300,13 +296,6 @@ def test_an_epsilon_at_which_counts_do_not_matter_is_named(run: Run, capsys: Cap
 
 # Of nine films three, at an epsilon at which 60 users are far too few.
 NOISE = (*KNOWN[:-4], "--epsilon", "0.01", "-k", 3, "--expect", 60)
-
-
-def spent(run: Run, capsys: Captured) -> str:
-    capsys.readouterr()
-    assert run("ledger", "show", "--json") == 0
-    [dataset] = json.loads(capsys.readouterr().out)["datasets"]
-    return str(dataset["spent_epsilon"])
 
 
 def test_a_list_that_is_expected_to_be_noise_is_refused_and_costs_nothing(

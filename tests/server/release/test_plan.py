@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from server.ledger.scenes import releases_of
 from server.release.small_log import COUNTS
+from server.release.typed import Captured, Run
 
 import askew.mechanisms
 from askew.dp.composition import basic, delta_of, epsilon_of, zcdp
@@ -280,8 +281,6 @@ def test_an_empty_log_of_an_unknown_domain_releases_an_empty_list(plan_of: MakeP
 
 
 ROOT = Path(__file__).parents[3]
-Run = Callable[..., int]
-Captured = pytest.CaptureFixture[str]
 EPSILON, K = Fraction(2), 4
 # (epsilon of a round, rounds) of epsilon 2 for four items; the others are charged by addition.
 ROUNDS = {

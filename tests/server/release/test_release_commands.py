@@ -8,45 +8,37 @@ import pty
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pytest
+from server.release.typed import (
+    BUDGET,
+    FAILED,
+    KNOWN,
+    UNKNOWN,
+    USAGE,
+    Captured,
+    Run,
+    ledger_shown,
+    spent,
+)
 
 from askew.dp.release import release_from_bytes
 from askew_server.cli import release_run
 from askew_server.ledger import ChargeRequest, Ledger
 from askew_server.published.reader import ReleaseReader
 
-USAGE, BUDGET, FAILED = 2, 3, 1
 PATIENCE = 120  # seconds; only a hang waits for it
 CANARY = "canary-17"
-Run = Callable[..., int]
-Captured = pytest.CaptureFixture[str]
-KNOWN = ("release", "--events", "log.csv", "--catalog", "films.csv", "--epsilon", 20, "-k", 3)
 NO_GRANT = (
     *("ledger", "grant", "--dataset", "films", "--principal", "ada", "--outputs", 1),
     *("--questions", 1, "--epsilon-per-output", 0, "--delta-per-question", "1e-9"),
 )
-UNKNOWN = ("release", "--events", "log.csv", "--epsilon", 20, "--delta", "1e-9", "-k", 5)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-def ledger_shown(run: Run, capsys: Captured) -> dict[str, Any]:
-    capsys.readouterr()
-    assert run("ledger", "show", "--json") == 0
-    shown: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return shown
-
-
-def spent(run: Run, capsys: Captured) -> str:
-    [dataset] = ledger_shown(run, capsys)["datasets"]
-    return str(dataset["spent_epsilon"])
 
 
 # -- what it says ---------------------------------------------------------------------------------

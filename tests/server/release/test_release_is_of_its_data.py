@@ -10,12 +10,13 @@ import json
 import random
 import shutil
 import sqlite3
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
 import duckdb
 import pytest
+from server.release import typed
+from server.release.typed import FAILED, USAGE, Captured, Run, spent
 
 from askew.dp.analyst import BudgetStatus, PayWhatYouGet, TopKQuestion
 from askew.dp.composition import PrivacyFilter
@@ -30,17 +31,7 @@ from askew_server.ledger import Charge, ChargeRequest, EventDigests, Ledger
 from askew_server.release.analysts import AnalystDesk
 from askew_server.release.job import ReleaseJob
 
-USAGE, BUDGET, FAILED = 2, 3, 1
-Run = Callable[..., int]
-Captured = pytest.CaptureFixture[str]
-KNOWN = ("release", "--events", "log.csv", "--catalog", "films.csv", "--epsilon", 10, "-k", 3)
-
-
-def spent(run: Run, capsys: Captured) -> str:
-    capsys.readouterr()
-    assert run("ledger", "show", "--dataset", "films", "--json") == 0
-    [dataset] = json.loads(capsys.readouterr().out)["datasets"]
-    return str(dataset["spent_epsilon"])
+KNOWN = (*typed.KNOWN, "--epsilon", 10)
 
 
 def grow(log: Path) -> None:
