@@ -30,7 +30,6 @@ from askew.mechanisms.tally import Integers, k_relative_error
 from askew.noise.randomness import SystemBits
 from askew.placement import Identity, Laplace, place
 from askew.placement.hexagonal import place_on_map, sample
-from askew.placement.ring import WrappedLaplace, place_on_wrapped_line
 from askew.protocol.utility_table import RuleKind
 from askew_server.demo.simulation import simulated_table
 from askew_server.evaluation.study import Protocol, Study, StudyCell
@@ -105,9 +104,9 @@ def _cells(cells: Iterable[StudyCell], **fixed: object) -> list[StudyCell]:
 
 
 def draw_places(_: list[str]) -> None:
-    """A codebook over draws of the hexagonal law, and offsets around a ring over its density."""
+    """A codebook over draws of the hexagonal law, and offsets on a line over its density."""
     with figure(DOCS / "places-offsets.png", (9.4, 4.2)) as drawn:
-        place_axes, day_axes = drawn.subplots(1, 2)
+        place_axes, line_axes = drawn.subplots(1, 2)
         town = place_on_map(0.277, 20)
         draws = sample(3000, np.random.default_rng(1)) / 0.277
         place_axes.plot(*draws.T, ".", color=COLORS[0], alpha=0.12, markersize=3)
@@ -116,7 +115,7 @@ def draw_places(_: list[str]) -> None:
         place_axes.set(xlim=(-24, 24), ylim=(-24, 24), aspect="equal")
         title = f"town, k = 20: {town.cost:.2f} km instead of {place_on_map(0.277, 1).cost:.2f}"
         plain(place_axes, title, "km east of the signal", "km north")
-        draw_day(day_axes)
+        draw_line(line_axes)
 
 
 def plain(axes: Axes, title: str, x: str, y: str) -> None:
@@ -127,20 +126,14 @@ def plain(axes: Axes, title: str, x: str, y: str) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def draw_day(axes: Axes) -> None:
-    """Five results around 24 hours at epsilon 1/4 an hour, and those of a line without ends."""
-    t = np.linspace(-12, 12, 481)
-    mass = np.diff(WrappedLaplace(6.0).cdf(t / 4))
-    axes.fill_between(t[1:], mass / 0.05, color=COLORS[0], alpha=0.25)
-    day = place_on_wrapped_line(0.25, 24.0, Identity(), 5)
-    line = place(Laplace(0.25), Identity(), 5)
-    axes.plot(day.offsets, np.zeros(5), "o", color=COLORS[1], clip_on=False, label="on the ring")
-    far = np.abs(line.offsets) <= 12
-    axes.plot(line.offsets[far], np.full(far.sum(), -0.006), "|", color=INK, label="on a line")
-    axes.set_xticks([-12, -6, 0, 6, 12])
-    axes.legend(frameon=False, fontsize=8, loc="upper right")
-    title = f"a day, ε = 1/4 per hour, k = 5: {day.cost:.2f} h"
-    plain(axes, title, "hours from the signal", "density")
+def draw_line(axes: Axes) -> None:
+    """Five results on a line at epsilon 1/4 a kilometer."""
+    t = np.linspace(-16, 16, 481)
+    axes.fill_between(t, np.exp(-np.abs(t) / 4) / 8, color=COLORS[0], alpha=0.25)
+    five, one = (place(Laplace(0.25), Identity(), k) for k in (5, 1))
+    axes.plot(five.offsets, np.zeros(5), "o", color=COLORS[1], clip_on=False)
+    title = f"a line, ε = 1/4 per km, k = 5: {five.cost:.2f} km instead of {one.cost:.2f}"
+    plain(axes, title, "km from the signal", "density")
 
 
 KS, RUNS, EPSILON = (5, 10, 20, 50, 100, 200, 500, 1000), 9, Fraction(1, 10)

@@ -36,7 +36,6 @@ from askew.placement import (
 )
 from askew.placement.laplace_line import legendre
 from askew.placement.noise import Norm
-from askew.placement.ring import place_on_ring
 from askew.placement.theory import expected_disutility, noise_for, noise_on_lattice, results_for
 
 
@@ -105,9 +104,9 @@ def test_copies_of_a_placement_cannot_be_changed_either(twin: Callable[[object],
         found.offsets.setflags(write=True)  # type: ignore[attr-defined]
 
 
-def test_results_on_a_ring_and_the_values_of_a_grid_cannot_be_changed() -> None:
+def test_the_values_of_a_grid_cannot_be_changed() -> None:
     grid = OnGrid(np.array([0.0, 1.0]), np.array([1.0, 2.0]))
-    for array in (place_on_ring(1.0).offsets, grid.points, grid.density):
+    for array in (grid.points, grid.density):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0.0
 
@@ -331,7 +330,6 @@ sys.modules["scipy"] = None  # any import of scipy now fails
 import numpy as np
 from askew.placement import *
 from askew.placement.hexagonal import place_on_map
-from askew.placement.ring import place_on_wrapped_line
 for h in (Identity(), Power(0.3), Saturating(2.0), Log1p(1.0), Cap(1.0), Threshold(1.0),
           Expm1(0.1), np.sqrt):
     place(Laplace(1.0), h, 6)
@@ -340,7 +338,6 @@ positions = np.zeros((30, 5), np.float32)
 snap(np.zeros(5), offsets, positions, 16)
 place(Laplace(1.0, 20), Identity(), 16, on_demand=False)
 place_on_map(0.277, 20)
-place_on_wrapped_line(0.25, 24.0, Identity(), 5)
 assert not any(name.startswith("scipy.") for name in sys.modules)
 """
 
