@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
-from benchmarks.rows import Goal, Row, Work, finish, peak_megabytes, run
+from benchmarks.rows import Goal, Row, Work, finish, run
 
 BUSY = "import time\nwhile time.process_time() < .4: pass"
 
@@ -35,7 +37,9 @@ def test_a_row_beyond_its_goal_fails_the_run(capsys: pytest.CaptureFixture[str])
 
 
 def test_a_row_that_holds_too_much_memory_fails_the_run() -> None:
-    goal = Goal(megabytes=peak_megabytes() + 100)  # a row begins with what this process has
+    # A row begins with what this process has now, whatever it or its children had at their peak.
+    resident = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    goal = Goal(megabytes=resident / 1e6 + 100)
     assert run("sums", [row("small", lambda: bytes(1_000_000), goal)])
     assert not run("sums", [row("large", lambda: b"1" * 300_000_000, goal)])
 
@@ -88,3 +92,34 @@ def test_a_benchmark_with_a_missed_goal_ends_with_a_status() -> None:
     with pytest.raises(SystemExit):
         finish([True, False])
     finish([True, True])
+
+
+WORKS = """
+import time
+held = bytearray(200_000_000)
+while time.process_time() < 0.5:
+    pass
+print(flush=True)
+input()
+"""
+STARTS = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {WORKS!r}])"
+COUNTS = f"""
+import subprocess, sys
+from benchmarks.rows import cpu_seconds, peak_megabytes, running_peak, running_seconds
+began = cpu_seconds()
+command = [sys.executable, "-c", {STARTS!r}]
+child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+child.stdout.readline()
+assert running_seconds() >= 0.45
+assert cpu_seconds() - began >= 0.45
+assert 200 < running_peak() < 1000
+assert peak_megabytes() > 200
+child.communicate(b"\\n")
+assert running_seconds() == 0
+assert cpu_seconds() - began >= 0.45, "it is counted among those that were waited for"
+"""
+
+
+def test_of_a_process_of_a_process_while_it_runs_and_when_it_is_over() -> None:
+    """Planted bug: children alone. In a process of its own, which starts nothing else."""
+    subprocess.run([sys.executable, "-c", COUNTS], check=True)

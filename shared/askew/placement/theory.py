@@ -28,8 +28,8 @@ solved by HiGHS. On a line, beyond the window, g falls as fast as it may, in clo
 **Two results on a circle** (appendix A.2). By symmetry the optimal noise is prop. to
 exp(-epsilon | |t| - x |) around the middle of the short arc between the results, with peaks at +-x;
 the results stand at +-the median of this density on half of the circle. One number x in [0, quarter
-of the circle] is left to minimize over. x = 0 is Laplace noise; x at the quarter is "antipodal": the
-person sends their place modulo half of the circle and gets back a point and the one opposite.
+of the circle] is left to minimize over. x = 0 is Laplace noise; x at the quarter is "antipodal":
+the person sends their place modulo half of the circle and gets back a point and its opposite.
 
 Converged costs for circumference 2 pi and epsilon = 3/8, where the paper prints 0.72 (optimum) and
 0.75 (Laplace): the optimum is 0.708734 and Laplace gives 0.742914. A grid of ten cells with people
