@@ -137,7 +137,8 @@ class Server:
         return line
 
     async def stop(self) -> None:
-        assert self.process is not None
+        if self.process is None:
+            return
         if self.process.returncode is None:
             self.process.terminate()
         await asyncio.wait_for(self.process.communicate(), PATIENCE)
@@ -219,7 +220,7 @@ class Device:
         settings = ClientSettings(
             mode="query",
             k=4,
-            interval=1.0,  # in which a busy machine is ready
+            interval=0.2,  # a busy machine, which takes longer, asks some intervals later
             timeout=PATIENCE,
             authority=str(self.proxy.authority),
         )
@@ -250,8 +251,8 @@ async def shop(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     servers = [Server(f"127.0.0.{each}", folder, clock.path) for each in (2, 3)]
     async with AsyncExitStack() as left:
         for server in servers:
-            await server.start()
             left.push_async_callback(server.stop)
+        await asyncio.gather(*(server.start() for server in servers))
         nginx = tmp_path / "nginx"
         nginx.mkdir()
         with ExitStack() as stack:

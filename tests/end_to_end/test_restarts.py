@@ -203,8 +203,15 @@ async def test_a_process_that_hangs_loses_no_question(folder: Path, model: ItemM
         assert first[1] not in server.children
 
 
-@pytest.mark.parametrize("processes", [1, 2])
-@pytest.mark.parametrize("where", ["a full disk", "a pipe that nobody reads", "a closed pipe"])
+@pytest.mark.parametrize(
+    ("processes", "where"),
+    [
+        (1, "a pipe that nobody reads"),
+        (2, "a pipe that nobody reads"),
+        (1, "a closed pipe"),
+        (2, "a full disk"),
+    ],
+)
 async def test_output_that_goes_nowhere_ends_nothing(
     processes: int, where: str, folder: Path
 ) -> None:
