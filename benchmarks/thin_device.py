@@ -65,7 +65,7 @@ async def device(address: str, directory: str) -> dict[str, int]:
         answer = await companion.titles.ask()
         _said("asked")
         turn = (await library.refresh()).next_look.timestamp()
-        refreshed = await replace(library, now=lambda: turn).refresh()
+        refreshed = await library.sync.refresh(int(turn))
         _said("refreshed")
     return {
         "memory": peak_memory(),

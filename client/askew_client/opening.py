@@ -82,7 +82,7 @@ async def open_library(
     # question has a moment to keep, which loading gRPC would miss.
     if settings.authority or settings.held_from:
         network.load()
-    yield network, KeptLibrary.on(cache, network.source, settings.byte_budget, network)
+    yield network, KeptLibrary(cache, network.source, settings.byte_budget, network.call)
 
 
 def _has_sockets(transport: Transport | None) -> bool:

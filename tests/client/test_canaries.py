@@ -18,22 +18,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from made_device import made_device
 from raised import raised
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
 from askew.errors import AskewError, Malformed, StaleSpace, Unreachable
-from askew.noise.randomness import SystemBits
 from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
-from askew_client.device.device import Device
-from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings
-from askew_client.signals.store import SignalStore
-from askew_client.transport.held import FetchedAnew
 from askew_client.transport.in_process import LocalTransport
-from askew_client.transport.shaped import ShapedTransport
 from askew_client.views.answers import Answer
 
 if TYPE_CHECKING:
@@ -156,17 +151,6 @@ class Failing(LocalTransport):
         return self._spoil(slate)
 
 
-def companion(network: LocalTransport, directory: Path) -> Device:
-    return Device(
-        ShapedTransport(lambda: network),
-        SETTINGS,
-        library=FetchedAnew(network),
-        profile=ProfileStore(directory / "profile.sqlite", SystemBits()),
-        signals=SignalStore(directory / "signals.sqlite", SETTINGS.caps),
-        bits=SystemBits(),
-    )
-
-
 @pytest.mark.parametrize(
     "spoil",
     [
@@ -181,7 +165,7 @@ async def test_no_failure_tells_anything_of_the_person(
     pair: Pair, tmp_path: Path, spoil: Callable[[Slate], Slate] | AskewError
 ) -> None:
     """Planted bug: a message or a chained exception that quotes what was being ranked."""
-    device = companion(Failing(pair.card, pair.catalog, spoil), tmp_path)
+    device = made_device(Failing(pair.card, pair.catalog, spoil), tmp_path, SETTINGS)
     device.profile.edit({"Film 9 (1969)": (4.625,), "Xanadu Canary": (3.875,)})
     problem = await raised(device.titles.ask())
     text = "".join(traceback.format_exception(problem.error)) + repr(problem) + problem.hint
@@ -192,7 +176,7 @@ async def test_no_failure_tells_anything_of_the_person(
 async def test_nothing_that_a_screen_holds_shows_the_person_when_printed(
     pair: Pair, tmp_path: Path
 ) -> None:
-    device = companion(LocalTransport(pair.card, pair.catalog), tmp_path)
+    device = made_device(LocalTransport(pair.card, pair.catalog), tmp_path, SETTINGS)
     device.profile.edit({"Film 9 (1969)": (4.625,), "Xanadu Canary": (3.875,)})
     answer = await device.titles.ask()
     assert isinstance(answer, Answer)
@@ -224,7 +208,7 @@ def hostile(pair: Pair) -> Catalog:
 async def test_a_title_is_text_and_never_markup_in_every_value(pair: Pair, tmp_path: Path) -> None:
     catalog = hostile(pair)
     card = replace(pair.card, catalog_version=catalog.version)
-    device = companion(LocalTransport(card, catalog), tmp_path)
+    device = made_device(LocalTransport(card, catalog), tmp_path, SETTINGS)
     device.profile.like(f"{HOSTILE} 9")
     answer = await device.titles.ask()
     assert isinstance(answer, Answer)

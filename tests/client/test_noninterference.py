@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from made_device import made_device
 
 from askew.catalog.catalog_file import FIRST, Part
 from askew.dp.privacy import SignalCharge
@@ -22,14 +23,11 @@ from askew.protocol.model_card import Card
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
 from askew.wire.queries import query_to_bytes
-from askew_client.device.device import Device
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.settings import Caps, ClientSettings
 from askew_client.signals.store import SignalStore
 from askew_client.taste.exchange import Exchange
-from askew_client.transport.held import FetchedAnew
 from askew_client.transport.in_process import LocalTransport
-from askew_client.transport.shaped import ShapedTransport
 from askew_client.views.answers import Answer
 
 if TYPE_CHECKING:
@@ -191,12 +189,12 @@ async def _calls_of(
     signals = SignalStore(directory / "signals.sqlite", Caps(Fraction(1000)))
     charge = SignalCharge(Fraction(8), Fraction(2))
     signals.remember(pair.card.space.version, MONTH, charge, lambda: _frozen(pair))
-    device = Device(
-        ShapedTransport(lambda: network),
+    device = made_device(
+        network,
+        directory,
         ClientSettings(
             mode="query", epsilon=Fraction(2), k=4, max_diameter=32.0, max_one_rating=32.0
         ),
-        library=FetchedAnew(network),
         profile=PassingProfile(),
         signals=signals,
         bits=bits,

@@ -73,6 +73,7 @@ async def _server(config: Config) -> AsyncIterator[Finding]:
 async def _space(network: GrpcTransport, config: Config) -> tuple[Finding, ...]:
     """Whether this device asks this server, whichever kind of space it has, and by which mode."""
     import datetime
+    from tempfile import TemporaryDirectory
 
     from askew.errors import OtherKind
     from askew_client.catalog.cache import CatalogCache
@@ -80,13 +81,16 @@ async def _space(network: GrpcTransport, config: Config) -> tuple[Finding, ...]:
     from askew_client.settings.paths import places
     from askew_client.settings.settings import month_of
     from askew_client.taste.choice import CachedItems
-    from askew_client.transport.held import FetchedAnew, KeptLibrary
+    from askew_client.transport.held import KeptLibrary
 
     settings, today = config.settings, datetime.date.today()
     cache = CatalogCache.of(places(config.data).held, config.server)
     try:
-        found = await KeptLibrary.on(cache, network, settings.byte_budget).kept(today)
-        found = found or await FetchedAnew(network, settings.byte_budget).cached(today)
+        found = await KeptLibrary(cache, network, settings.byte_budget).kept(today)
+        if found is None:  # nothing that it looks at stays
+            with TemporaryDirectory(prefix="askew-held-") as directory:
+                cache = CatalogCache(Path(directory))
+                found = await KeptLibrary(cache, network, settings.byte_budget).cached(today)
     except OtherKind:
         return (check_metric_space(await network.metric_card(), settings),)
     held = CachedItems(len(found.catalog), found.size)

@@ -70,7 +70,9 @@ def _device(directory: str, settings: ClientSettings, network: TappedTransport) 
     signals = SignalStore(files.ledger, settings.caps, files.anchor)
     profile = ProfileStore(files.profile, bits)
     shaped = ShapedTransport(lambda: network, settings.interval)
-    library = KeptLibrary.on(CatalogCache(files.held), shaped.source, settings.byte_budget, shaped)
+    library = KeptLibrary(
+        CatalogCache(files.held), shaped.source, settings.byte_budget, shaped.call
+    )
     return Device(shaped, settings, library=library, profile=profile, signals=signals, bits=bits)
 
 

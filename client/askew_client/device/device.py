@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cached_property
+from threading import RLock
 from typing import TYPE_CHECKING
 
 from askew.noise.randomness import RandomBits
@@ -59,56 +59,67 @@ class Device:
         self._network, self._settings, self._library = network, settings, library
         self._store, self._signals, self._bits, self._today = profile, signals, bits, today
         self.profile = ProfileService(profile, self._known)
+        # Each is made when it is first used, by one thread: two would not know each other's quotes.
+        self._titles: QueryService | None = None
+        self._places: PlaceService | None = None
+        self._nearby: NearService | None = None
+        self._making = RLock()
 
-    @cached_property
+    @property
     def titles(self) -> QueryService:
         """Questions about titles; made, and loaded, when they are first used."""
         from askew_client.device.queries import QueryService
 
-        return QueryService(
-            self._network,
-            self._settings,
-            profile=self._store,
-            signals=self._signals,
-            bits=self._bits,
-            library=self._library,
-            server=self.server,
-            today=self._today,
-        )
+        with self._making:
+            self._titles = self._titles or QueryService(
+                self._network,
+                self._settings,
+                profile=self._store,
+                signals=self._signals,
+                bits=self._bits,
+                library=self._library,
+                server=self.server,
+                today=self._today,
+            )
+            return self._titles
 
     def _known(self, document: ProfileDocument) -> KnownTitles | None:
         """What a connected catalog knows of titles; before a connection, None."""
-        return self.titles.knowing(document) if "titles" in vars(self) else None
+        return None if self._titles is None else self._titles.knowing(document)
 
-    @cached_property
+    @property
     def places(self) -> PlaceService:
         """The named places; made, and loaded, when they are first used."""
         from askew_client.near.places import PlaceService
 
-        return PlaceService(
-            self._settings,
-            profile=self._store,
-            signals=self._signals,
-            bits=self._bits,
-            today=self._today,
-        )
+        with self._making:
+            self._places = self._places or PlaceService(
+                self._settings,
+                profile=self._store,
+                signals=self._signals,
+                bits=self._bits,
+                today=self._today,
+            )
+            return self._places
 
-    @cached_property
+    @property
     def nearby(self) -> NearService:
         """Questions near a place; made, and loaded, for the first of these."""
         from askew_client.device.nearby import NearService
 
-        return NearService(
-            self._network,
-            self._settings,
-            places=self.places,
-            profile=self._store,
-            signals=self._signals,
-            bits=self._bits,
-            library=self._library,
-            server=self.server,
-            today=self._today,
-        )
+        with self._making:
+            self._nearby = self._nearby or NearService(
+                self._network,
+                self._settings,
+                places=self.places,
+                profile=self._store,
+                signals=self._signals,
+                bits=self._bits,
+                library=self._library,
+                server=self.server,
+                today=self._today,
+            )
+            return self._nearby
 
     @property
     def settings(self) -> ClientSettings:
@@ -117,11 +128,12 @@ class Device:
 
     def configure(self, settings: ClientSettings) -> None:
         """Use other settings from now on, in this object only (`ConfigFile` keeps them)."""
-        self._settings = settings
-        self._signals = self._signals.with_caps(settings.caps)
-        for name in ("titles", "places", "nearby"):
-            if name in vars(self):  # it was made; else it is made with these
-                getattr(self, name).configure(settings)
+        with self._making:
+            self._settings = settings
+            self._signals = self._signals.with_caps(settings.caps)
+            for made in (self._titles, self._places, self._nearby):
+                if made is not None:  # else it is made with these
+                    made.configure(settings)
 
     async def quiet(self) -> None:
         """Wait until no connection is open: what is private waits until then."""
@@ -133,7 +145,7 @@ class Device:
 
         store = self._store
         places: Mapping[str, NamedPlace] = {} if store.locked else store.read().places
-        mode = self.titles.mode() if "titles" in vars(self) else None
+        mode = None if self._titles is None else self._titles.mode()
         return replace(budget_of(self._signals, self._today(), places), mode=mode)
 
     def unfreeze(self) -> Budget:

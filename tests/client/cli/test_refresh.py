@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -115,8 +114,8 @@ async def test_a_timer_that_looks_by_the_calendar_fetches_48_bytes_where_nothing
         async with open_library(settings, directory=tmp_path) as (_, library):
             first = await library.refresh()
             due = first.next_look.timestamp()
-            before = await replace(library, now=lambda: due - 1).refresh()
-            second = await replace(library, now=lambda: due).refresh()
+            before = await library.sync.refresh(int(due - 1))
+            second = await library.sync.refresh(int(due))
     assert (before.fetched, before.next_look) == (0, first.next_look)
     assert (second.fetched, second.catalog_date) == (HEAD_BYTES, days[1])
     assert len(host.heard) == 3

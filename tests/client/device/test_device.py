@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import datetime
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from threading import Thread
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from made_device import made_device
 from raised import raised
 
 from askew.catalog.catalog import Catalog
@@ -24,15 +27,15 @@ from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew_client.catalog.source import date_of
+from askew_client.device import queries
 from askew_client.device.device import Device
 from askew_client.device.present import ratings_of
+from askew_client.device.queries import QueryService
 from askew_client.profile.store import PassingProfile, ProfileStore
-from askew_client.settings.settings import Caps, ClientSettings
+from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
-from askew_client.transport.held import FetchedAnew
 from askew_client.transport.in_process import LocalTransport
 from askew_client.transport.protocol import CachedCatalog, Library
-from askew_client.transport.shaped import ShapedTransport
 from askew_client.views.answers import Answer, Connection, Departure, Refreshed
 from askew_client.views.problems import Problem, Trouble
 from askew_client.views.quote import Cost, Quote, at_most
@@ -93,13 +96,12 @@ class DeviceWorld:
         self.network = Network(pair.card, pair.catalog)
         self.today = TODAY
         self.signals = SignalStore(directory / "signals.sqlite", settings.caps)
-        self.companion = Device(
-            ShapedTransport(lambda: self.network),
+        self.companion = made_device(
+            self.network,
+            directory,
             settings,
-            library=library or FetchedAnew(self.network, settings.byte_budget),
-            profile=ProfileStore(directory / "profile.sqlite", SystemBits()),
+            library=library,
             signals=self.signals,
-            bits=SystemBits(),
             today=lambda: self.today,
         )
 
@@ -227,11 +229,12 @@ async def test_a_signal_that_is_sent_again_is_quoted_so(rated: DeviceWorld) -> N
 
 
 async def test_a_second_space_in_one_month_is_asked_about_before_it_is_drawn(
-    rated: DeviceWorld, pair_in_a_space: Callable[..., Pair]
+    rated: DeviceWorld, pair_in_a_space: Callable[..., Pair], tmp_path: Path
 ) -> None:
     await rated.answer()
     other = pair_in_a_space(width=1.0)
     rated.network.become(other.card, other.catalog)
+    shutil.rmtree(tmp_path / "held")
     await rated.companion.titles.connect()
     quote = await rated.companion.titles.quote()
     assert isinstance(quote, Quote)
@@ -564,14 +567,29 @@ def profiles(directory: Path) -> list[Path]:
 
 async def test_a_passing_profile_leaves_no_file(pair: Pair, tmp_path: Path) -> None:
     network = LocalTransport(pair.card, pair.catalog)
-    companion = Device(
-        ShapedTransport(lambda: network),
-        SETTINGS,
-        library=FetchedAnew(network),
-        profile=PassingProfile(),
-        signals=SignalStore(tmp_path / "signals.sqlite", Caps(Fraction(10))),
-        bits=SystemBits(),
-    )
+    companion = made_device(network, tmp_path, SETTINGS, profile=PassingProfile())
     companion.profile.rate("Film 9 (1969)", 5)
     assert isinstance(await companion.titles.ask(), Answer)
     assert profiles(tmp_path) == []
+
+
+def test_two_threads_that_come_first_share_one_service(
+    pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: cached properties, which have no lock: the second thread makes a service whose
+    quotes and connection the first does not know.
+    """
+    device, found = DeviceWorld(pair, tmp_path).companion, []
+    other = Thread(target=lambda: found.append(device.titles))
+
+    class Slow(QueryService):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            if not other.ident:
+                other.start()
+                other.join(0.1)  # it gets as far as it can
+            super().__init__(*args, **kwargs)
+
+    monkeypatch.setattr(queries, "QueryService", Slow)
+    mine = device.titles
+    other.join()
+    assert found == [mine]

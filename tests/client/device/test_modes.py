@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import pytest
 from client.conftest import VECTORS, made_retriever, space_of_width
+from made_device import made_device
 from raised import raised
 
 from askew.catalog.catalog import Catalog
@@ -24,14 +25,12 @@ from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew.protocol.utility_table import ModeUtility, ServingMode, UtilityTable
 from askew.wire.queries import query_to_bytes
-from askew_client.device.device import Device
 from askew_client.profile.store import ProfileStore
 from askew_client.profile.title_search import TitleSearch
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
 from askew_client.transport.in_process import LocalTransport
 from askew_client.transport.protocol import CachedCatalog
-from askew_client.transport.shaped import ShapedTransport
 from askew_client.views.answers import Answer, Refreshed
 from askew_client.views.problems import Trouble
 from askew_client.views.quote import Quote
@@ -112,12 +111,12 @@ class DeviceWorld:
         self.cache = CatalogCache(self.card, self.catalog, n_held)
         self.ledger = directory / "signals.sqlite"
         self.profile = ProfileStore(directory / "profile.sqlite", SystemBits())
-        self.companion = Device(
-            ShapedTransport(lambda: self.network),
+        self.companion = made_device(
+            self.network,
+            directory,
             own,
             profile=self.profile,
-            signals=SignalStore(self.ledger, own.caps),
-            bits=bits or SystemBits(),
+            bits=bits,
             library=self.cache,
             today=lambda: TODAY,
         )

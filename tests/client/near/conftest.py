@@ -6,19 +6,22 @@ import datetime
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from secrets import token_hex
 
 import pytest
 from small_map import GERMANY, NearServer, made_card
 
 from askew.noise.randomness import RandomBits, SystemBits
+from askew.protocol.utility_table import DEVICE_BYTES
 from askew.spaces.map import MapSpace, Position
+from askew_client.catalog.cache import CatalogCache
 from askew_client.device.nearby import NearService
 from askew_client.device.quoting import IN_PROCESS
 from askew_client.near.places import PlaceService
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
-from askew_client.transport.held import FetchedAnew
+from askew_client.transport.held import KeptLibrary
 from askew_client.transport.shaped import ShapedTransport
 
 SETTINGS = ClientSettings(region="DE", near_k=20)
@@ -61,7 +64,9 @@ class DeviceWorld:
             profile=self.profile,
             signals=self.signals,
             bits=self.bits,
-            library=FetchedAnew(self.server),
+            library=KeptLibrary(
+                CatalogCache(self.root / token_hex(4)), self.server, DEVICE_BYTES, self.server.call
+            ),
             server=IN_PROCESS,
             today=lambda: self.day,
             now=lambda: NOON,

@@ -33,7 +33,7 @@ async def test_a_body_is_read_once_when_it_is_fetched_and_once_when_it_is_found(
 
     monkeypatch.setattr(held, "_read", counted)
     source = LocalTransport(pair.card, pair.catalog)
-    library = KeptLibrary.on(CatalogCache(tmp_path), source, DEVICE_BYTES)
+    library = KeptLibrary(CatalogCache(tmp_path), source, DEVICE_BYTES)
     first = await library.cached(TODAY)
     assert len(bodies) == 1
     again = await library.cached(TODAY)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from made_device import made_device
 from raised import raised
 from small_map import GERMANY, NearServer, made_card
 from virtual_time import VirtualSelector, in_virtual_time
@@ -31,7 +32,6 @@ from askew.errors import (
 )
 from askew.noise.randomness import SystemBits
 from askew.spaces.map import MapSpace, Position
-from askew_client.catalog.cache import CatalogCache
 from askew_client.catalog.source import date_of
 from askew_client.device import nearby as near
 from askew_client.device import present
@@ -106,18 +106,12 @@ def shaped(line: Line, files: Any = None) -> ShapedTransport:
     return ShapedTransport(lambda: line, INTERVAL, files)
 
 
-def companion(
-    pair: Pair, line: Line, directory: Path, profile: ProfileStore | None = None
-) -> Device:
-    network = shaped(line)
-    library = KeptLibrary.on(CatalogCache(directory / "held"), network.source, 10**6, network)
-    return Device(
-        network,
+def device_on(line: Line, directory: Path, profile: ProfileStore | None = None) -> Device:
+    return made_device(
+        shaped(line),
+        directory,
         SETTINGS,
-        library=library,
         profile=profile or PassingProfile(),
-        signals=SignalStore(directory / "signals.sqlite", SETTINGS.caps),
-        bits=SystemBits(),
         today=lambda: TODAY,
     )
 
@@ -174,7 +168,7 @@ def test_two_questions_in_a_row_tell_nothing_of_the_work_between_them(  # noqa: 
     line.answering = answering
     slow(*BEFORE, before)
     slow(*AFTER, after)
-    device = companion(pair, line, tmp_path)
+    device = device_on(line, tmp_path)
 
     async def play() -> None:
         for _ in range(3):
@@ -195,7 +189,7 @@ def test_how_long_a_catalog_takes_to_read_is_public_and_the_ratings_add_nothing(
     """
     slow(present, "connection_of", public)
     slow(*BEFORE, 0.2)
-    device = companion(pair, line, tmp_path)
+    device = device_on(line, tmp_path)
 
     async def play() -> None:
         assert isinstance(await device.titles.ask(), Answer)
@@ -213,7 +207,7 @@ def test_what_another_program_fetched_is_read_and_the_profile_before_it_adds_not
     to end just before an interval does.
     """
     slow(present, "connection_of", INTERVAL)
-    device = companion(pair, line, tmp_path)
+    device = device_on(line, tmp_path)
 
     async def play() -> None:
         assert isinstance(await device.titles.ask(), Answer)
@@ -229,7 +223,7 @@ def test_what_is_not_ready_by_its_moment_is_not_sent_and_the_next_that_is(
     pair: Pair, line: Line, tmp_path: Path, clock: VirtualSelector, slow: Slow
 ) -> None:
     """Planted bugs: a question that leaves late, by as much as it took; a second charge."""
-    device = companion(pair, line, tmp_path)
+    device = device_on(line, tmp_path)
 
     async def play() -> None:
         await device.titles.ask()
@@ -250,7 +244,7 @@ def test_a_reply_that_is_refused_is_asked_for_again_by_the_person_alone(
     pair: Pair, line: Line, tmp_path: Path
 ) -> None:
     """Planted bug: another try by itself, some time after the reply was read."""
-    device = companion(pair, line, tmp_path)
+    device = device_on(line, tmp_path)
     line.spoil = lambda _: b"\xff"
 
     async def play() -> None:
@@ -267,7 +261,7 @@ def test_who_asks_later_is_heard_in_whole_intervals(
     pair: Pair, line: Line, tmp_path: Path, clock: VirtualSelector
 ) -> None:
     """What a program does with an answer before it asks again is its own: rounded up."""
-    device = companion(pair, line, tmp_path)
+    device = device_on(line, tmp_path)
 
     async def play() -> None:
         for own_work in (0.7, 0.9, 123.4, 0.0):
@@ -307,7 +301,7 @@ def test_a_look_at_the_calendar_fetches_at_the_moment(
 ) -> None:
     """Planted bug: a timer's fetch that begins when the ranking before it ends."""
     slow(*AFTER, 0.3)
-    device = companion(pair, line, tmp_path)
+    device = device_on(line, tmp_path)
 
     async def play() -> None:
         await device.titles.ask()
@@ -347,7 +341,7 @@ def test_nothing_private_is_worked_on_while_a_connection_is_open(
     pair: Pair, line: Line, tmp_path: Path
 ) -> None:
     """Planted bugs, one a row: a guard that is not asked."""
-    device = companion(pair, line, tmp_path, ProfileStore(tmp_path / "profile", SystemBits()))
+    device = device_on(line, tmp_path, ProfileStore(tmp_path / "profile", SystemBits()))
     refused: list[str] = []
 
     async def play() -> None:
@@ -374,7 +368,7 @@ def test_no_connection_begins_beside_private_work(
     pair: Pair, line: Line, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Planted bugs, one a row: a guard that is asked for the profile and left before the work."""
-    device = companion(pair, line, tmp_path, ProfileStore(tmp_path / "profile", SystemBits()))
+    device = device_on(line, tmp_path, ProfileStore(tmp_path / "profile", SystemBits()))
 
     async def play() -> None:
         await device.titles.ask()
@@ -447,7 +441,7 @@ def test_a_question_does_nothing_private_between_connect_and_close(
     noted(*AFTER)
     for name in ("read", "change"):
         noted(PassingProfile, name)
-    device = companion(pair, line, tmp_path)
+    device = device_on(line, tmp_path)
 
     async def play() -> None:
         await device.titles.ask()
@@ -474,22 +468,6 @@ def test_private_work_under_way_keeps_a_connection_from_beginning(line: Line) ->
     in_virtual_time(play)
 
 
-def nearby(
-    server: NearServer, line: Line, directory: Path, profile: ProfileStore | None = None
-) -> Device:
-    network = shaped(line)
-    library = KeptLibrary.on(CatalogCache(directory / "held"), network.source, 10**6, network)
-    return Device(
-        network,
-        SETTINGS,
-        library=library,
-        profile=profile or PassingProfile(),
-        signals=SignalStore(directory / "signals.sqlite", SETTINGS.caps),
-        bits=SystemBits(),
-        today=lambda: TODAY,
-    )
-
-
 @pytest.fixture
 def places() -> NearServer:
     return NearServer(made_card(MapSpace(GERMANY)))
@@ -510,11 +488,11 @@ def test_near_a_place_the_choice_of_the_pick_is_not_heard_and_the_card_is_kept(
     line = Line(places)
 
     async def play() -> None:
-        device = nearby(places, line, tmp_path)
+        device = device_on(line, tmp_path)
         await asyncio.to_thread(device.places.add, "home", BERLIN)
         for _ in range(3):
             assert isinstance(await device.nearby.ask("places"), NearAnswer)
-        again = nearby(places, line, tmp_path)  # another start
+        again = device_on(line, tmp_path)  # another start
         assert isinstance(await again.nearby.ask("places", BERLIN), NearAnswer)
 
     in_virtual_time(play, clock)
@@ -531,7 +509,7 @@ def test_a_card_that_does_not_fit_the_answers_is_forgotten_and_not_asked_for_by_
     line.spoil = lambda reply: reply if b"Item" not in reply else b"\xff"
 
     async def play() -> None:
-        device = nearby(places, line, tmp_path)
+        device = device_on(line, tmp_path)
         await asyncio.to_thread(device.places.add, "home", BERLIN)
         refused = await raised(device.nearby.ask("places"))
         assert isinstance(refused.error, Malformed)
@@ -567,7 +545,7 @@ def test_what_was_charged_for_an_unnamed_spot_and_not_answered_is_sent_the_next_
         raise Unreachable("gone")
 
     async def play() -> None:
-        device = nearby(places, line, tmp_path, profile)
+        device = device_on(line, tmp_path, profile)
         await device.nearby.connect()
         line.meanwhile = fails
         for _ in range(2):
@@ -576,7 +554,7 @@ def test_what_was_charged_for_an_unnamed_spot_and_not_answered_is_sent_the_next_
         assert profile.read().unanswered is not None
         assert told_by(files) != []
         if other_program:
-            device = nearby(places, line, tmp_path, ProfileStore(profile.path, SystemBits()))
+            device = device_on(line, tmp_path, ProfileStore(profile.path, SystemBits()))
         quote = await device.nearby.quote("places", BERLIN)
         assert isinstance(quote, Quote)
         assert not quote.fresh
@@ -600,7 +578,7 @@ def test_an_unnamed_spot_that_waits_is_not_lost_by_a_question_that_is_refused(
     line.spoil = lambda reply: reply if b"Item" not in reply else b"\xff"
 
     async def play() -> None:
-        device = nearby(places, line, tmp_path, profile)
+        device = device_on(line, tmp_path, profile)
         await raised(device.nearby.ask("places", BERLIN))
         kept = profile.read().unanswered
         device.configure(replace(SETTINGS, place_lifetime_cap=Fraction(1, 100)))
@@ -623,7 +601,7 @@ def test_what_was_refused_is_said_though_another_program_keeps_it_from_being_for
     monkeypatch.setattr(KeptLibrary, "forget_metric_card", busy)
 
     async def play() -> None:
-        device = companion(pair, line, tmp_path)
+        device = device_on(line, tmp_path)
         await device.titles.ask()
         line.spoil = lambda reply: reply.replace(
             bytes.fromhex(pair.card.catalog_version), bytes(16)
@@ -633,9 +611,7 @@ def test_what_was_refused_is_said_though_another_program_keeps_it_from_being_for
             assert isinstance(stale.error, StaleSpace)
         map_line = Line(places)
         map_line.spoil = lambda reply: reply if b"Item" not in reply else b"\xff"
-        refused = await raised(
-            nearby(places, map_line, tmp_path / "map").nearby.ask("places", BERLIN)
-        )
+        refused = await raised(device_on(map_line, tmp_path / "map").nearby.ask("places", BERLIN))
         assert isinstance(refused.error, Malformed)
 
     in_virtual_time(play)

@@ -10,7 +10,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
+from tempfile import mkdtemp
 
+from made_device import made_device
 from rich.console import Console
 from textual.geometry import Region
 from textual.pilot import Pilot
@@ -31,9 +33,7 @@ from askew_client.profile.store import ProfileStore
 from askew_client.settings.config import ConfigFile, configured, read_file
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
-from askew_client.transport.held import FetchedAnew
 from askew_client.transport.in_process import LocalTransport
-from askew_client.transport.shaped import ShapedTransport
 from askew_client.tui.app import AskewApp
 from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.place import PlaceScreen
@@ -107,10 +107,11 @@ class DeviceWorld:
 
     def companion(self) -> Device:
         """A companion of this device, as the app or a test opens one."""
-        return Device(
-            ShapedTransport(lambda: self.network),
+        return made_device(
+            self.network,
+            self.directory,
             self.settings,
-            library=FetchedAnew(self.network, self.settings.byte_budget),
+            held=Path(mkdtemp(dir=self.directory)),
             profile=self.profile,
             signals=self.signals,
             bits=self.bits,

@@ -42,7 +42,7 @@ async def test_what_is_published_is_what_a_device_holds(
     with static_host.serving({f"/{name}": file for name, file in files.items()}) as host:
         async with HttpsSource(host.base, 5.0, static_host.trust()) as source:
             cache = CatalogCache.of(tmp_path / "held", "server:1")
-            held = await KeptLibrary.on(cache, source, 10**6).cached(MONDAY)
+            held = await KeptLibrary(cache, source, 10**6).cached(MONDAY)
     assert held.card == model.card
     assert held.catalog.version == model.catalog.version
     assert held.size == len(files[f"2026-11-23.{Part.WHOLE}"])

@@ -1,0 +1,49 @@
+"""A device for a test: real stores in a directory, real noise, and a network that was given."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from pathlib import Path
+
+from askew.noise.randomness import RandomBits, SystemBits
+from askew_client.catalog.cache import CatalogCache
+from askew_client.device.device import Device
+from askew_client.profile.store import ProfileStore
+from askew_client.settings.settings import ClientSettings
+from askew_client.signals.store import SignalStore
+from askew_client.transport.held import KeptLibrary
+from askew_client.transport.protocol import Library, Transport
+from askew_client.transport.shaped import ShapedTransport
+
+
+def made_device(  # one parameter a collaborator
+    transport: Transport | ShapedTransport,
+    directory: Path,
+    settings: ClientSettings,
+    *,
+    profile: ProfileStore | None = None,
+    signals: SignalStore | None = None,
+    bits: RandomBits | None = None,
+    library: Library | None = None,
+    held: Path | None = None,
+    today: Callable[[], datetime.date] = datetime.date.today,
+) -> Device:
+    """A device with what was given, and the real thing for the rest. held: where what it holds is
+    kept, for who starts again and holds nothing.
+    """
+    if isinstance(transport, ShapedTransport):
+        network = transport
+    else:
+        server = transport
+        network = ShapedTransport(lambda: server)
+    cache = CatalogCache(held or directory / "held")
+    return Device(
+        network,
+        settings,
+        profile=profile or ProfileStore(directory / "profile.sqlite", SystemBits()),
+        signals=signals or SignalStore(directory / "signals.sqlite", settings.caps),
+        bits=bits or SystemBits(),
+        library=library or KeptLibrary(cache, network.source, settings.byte_budget, network.call),
+        today=today,
+    )
