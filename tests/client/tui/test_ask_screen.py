@@ -206,7 +206,7 @@ async def test_a_second_space_in_one_month_is_asked_about_first(
 
 
 # What happened, in words, and what to do.
-FAILURES = [
+FAILURES: list[tuple[AskewError, tuple[str, ...]]] = [
     (Unreachable("no connection to the server"), ("cannot be reached", "Is the server running")),
     (TooSlow("the deadline passed"), ("cannot be reached", "The deadline passed.")),
     (Overloaded("the server is busy"), ("The server is busy.",)),
@@ -216,18 +216,19 @@ FAILURES = [
 ]
 
 
-@pytest.mark.parametrize(("failure", "words"), FAILURES, ids=lambda each: type(each).__name__)
 async def test_every_failure_is_calm_says_what_to_do_and_the_next_question_works(
-    rated: DeviceWorld, failure: AskewError, words: tuple[str, ...]
+    rated: DeviceWorld,
 ) -> None:
     async with rated.opened() as person:
-        rated.network.failure = failure
-        await person.press("f3", "a")
-        person.reads("no answer this time", *words)
-        rated.network.failure = None
-        await person.press("a")
-        assert not person.app.screen.query_one(Notice).display
-        person.reads("◀ your pick", "Sent again")
+        await person.press("f3")
+        for failure, words in FAILURES:
+            rated.network.failure = failure
+            await person.press("a")
+            person.reads("no answer this time", *words)
+            rated.network.failure = None
+            await person.press("a")
+            assert not person.app.screen.query_one(Notice).display
+            person.reads("◀ your pick", "Sent again")
     assert len(rated.signals.entries()) == 1
 
 

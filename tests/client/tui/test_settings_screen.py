@@ -11,106 +11,80 @@ import pytest
 from client.tui.person import DeviceWorld, Person
 from textual.widgets import Input
 
+from askew_client.profile import encryption
 from askew_client.settings.config import ConfigFile
+from askew_client.settings.settings import ClientSettings
 from askew_client.tui.app import AskewApp
+from askew_client.tui.keeping import raised_cap, use_settings
 
 if TYPE_CHECKING:
     from client.conftest import Askew
 
 
 async def fill(person: Person, name: str, text: str) -> None:
-    field = person.app.screen.query_one(f"#{name}", Input)
-    field.focus()
-    field.clear()
-    await person.write(text)
+    person.app.screen.query_one(f"#{name}", Input).value = text
+    await person.settled()
 
 
-async def test_typed_settings_count_from_now_on(rated: DeviceWorld) -> None:
-    async with rated.opened() as person:
-        await person.press("f6")
-        await fill(person, "epsilon", "0.5")
-        await fill(person, "k", "3")
-        await fill(person, "cap", "7")
-        await person.press("enter")
-        person.reads("From now on: ε 0.5, k 3.")
-        assert person.app.device is not None
-        settings = person.app.device.settings
-        assert (settings.epsilon, settings.k, settings.lifetime_cap) == (
-            Fraction(1, 2),
-            3,
-            Fraction(7),
-        )
-        await person.press("f4")
-        person.reads("of 7")
+def settings_of(person: Person) -> ClientSettings:
+    assert person.app.device is not None
+    return person.app.device.settings
 
 
-async def test_what_was_used_is_kept_and_nothing_else_is(rated: DeviceWorld) -> None:
+@pytest.mark.parametrize(
+    ("before", "typed", "after"),
+    [
+        ("", {"epsilon": "2", "k": "4"}, ""),
+        ("# mine\n", {"epsilon": "1/2", "k": "3"}, '# mine\nepsilon = "1/2"\nk = 3\n'),
+        ("", {"lifetime_cap": "7", "k": "4"}, 'lifetime_cap = "7"\n'),
+    ],
+    ids=["what is in force", "what changed", "a lower cap"],
+)
+def test_what_changed_counts_and_is_kept_and_nothing_else_is(
+    device: DeviceWorld, before: str, typed: dict[str, str], after: str
+) -> None:
     """Planted bug: a flag of this run, here the cap of 48, gets into the file by itself."""
-    rated.file.path.write_text('# mine\nserver = "a:1"\n')
-    async with rated.opened() as person:
-        await person.press("f6")
-        await fill(person, "epsilon", "1/2")
-        await fill(person, "k", "3")
-        await person.press("enter")
-        person.reads("From now on: ε 0.5, k 3.")
-    assert rated.file.path.read_text() == '# mine\nserver = "a:1"\nepsilon = "1/2"\nk = 3\n'
+    device.file.path.write_text(before)
+    companion = device.companion()
+    used = {name: Fraction(value) for name, value in typed.items()}
+    assert use_settings(device.file, companion, typed=typed).startswith("From now on: ")
+    assert {name: getattr(companion.settings, name) for name in typed} == used
+    assert device.file.path.read_text() == after
 
 
-async def test_using_what_is_in_force_writes_nothing(rated: DeviceWorld) -> None:
-    async with rated.opened() as person:
-        await person.press("f6")
-        await person.click("#use")
-        person.reads("From now on: ε 2, k 4.")
-    assert not rated.file.path.exists()
+@pytest.mark.parametrize(
+    ("kept", "typed", "raised"),
+    [("", "7", ()), ("", "100", (48, 100)), ("lifetime_cap = 10\n", "40", (10, 40))],
+)
+def test_a_cap_above_the_one_in_force_or_in_the_file_is_a_raised_one(
+    device: DeviceWorld, kept: str, typed: str, raised: tuple[int, ...]
+) -> None:
+    """Planted bug: under a flag of 48, 40 looks lower, and raises the file's 10."""
+    device.file.path.write_text(kept)
+    assert raised_cap(device.file, device.companion(), typed={"lifetime_cap": typed}) == raised
 
 
-async def test_a_lower_cap_is_kept_without_a_question(rated: DeviceWorld) -> None:
-    async with rated.opened() as person:
-        await person.press("f6")
-        await fill(person, "cap", "7")
-        await person.press("enter")
-        person.reads("From now on: ε 2, k 4.")
-    assert rated.file.lifetime_cap() == 7
-
-
-@pytest.mark.parametrize("no", ["escape", "n", "enter"])
-async def test_a_higher_cap_needs_a_second_yes(rated: DeviceWorld, no: str) -> None:
+async def test_a_higher_cap_needs_a_second_yes(rated: DeviceWorld) -> None:
     """Planted bugs: raised by the Enter of another field; a dialog whose first button raises."""
     async with rated.opened() as person:
         await person.press("f6")
+        for answer in ("escape", "n", "enter"):
+            await fill(person, "cap", "100")
+            person.app.screen.query_one("#cap", Input).focus()
+            await person.press("enter")
+            person.reads("Raise the lifetime cap from 48 to 100, for good?")
+            await person.press(answer)
+            assert settings_of(person) == rated.settings
+            assert person.app.screen.query_one("#cap", Input).value == "48"
+            assert not rated.file.path.exists()
         await fill(person, "cap", "100")
-        await person.press("enter")
-        person.reads("Raise the lifetime cap from 48 to 100, for good?")
-        await person.press(no)
-        assert person.app.device is not None
-        assert person.app.device.settings == rated.settings
-        assert person.app.screen.query_one("#cap", Input).value == "48"
-    assert not rated.file.path.exists()
-
-
-async def test_a_cap_is_raised_and_kept_by_who_says_so(rated: DeviceWorld) -> None:
-    async with rated.opened() as person:
-        await person.press("f6")
-        await fill(person, "cap", "100")
-        await person.press("enter", "y")
+        await person.click("#use")
+        await person.press("y")
         person.reads("From now on: ε 2, k 4.")
-        assert person.app.device is not None
-        assert person.app.device.settings.lifetime_cap == 100
+        assert settings_of(person).lifetime_cap == 100
         await person.press("f4")
         person.reads("of 100")
     assert rated.file.lifetime_cap() == 100
-
-
-async def test_a_cap_above_that_of_the_file_needs_a_second_yes_too(rated: DeviceWorld) -> None:
-    """Planted bug: under a flag of 48, 40 looks lower, and raises the file's 10."""
-    rated.file.path.write_text("lifetime_cap = 10\n")
-    async with rated.opened() as person:
-        await person.press("f6")
-        await fill(person, "cap", "40")
-        await person.press("enter")
-        person.reads("Raise the lifetime cap from 10 to 40, for good?")
-        await person.press("n")
-    assert rated.file.lifetime_cap() == 10
 
 
 @pytest.mark.parametrize(
@@ -128,11 +102,23 @@ async def test_where_nothing_can_be_kept_it_says_so_and_the_settings_count(
             path.write_text(text)
         await person.press("f6")
         await fill(person, "k", "3")
-        await person.press("enter")
+        await person.click("#use")
         person.reads("a file cannot be used", says, "it is not kept")
-        assert person.app.device is not None
-        assert person.app.device.settings == replace(rated.settings, k=3)
+        assert settings_of(person) == replace(rated.settings, k=3)
     assert path.is_dir() if text is None else path.read_text() == text
+
+
+async def test_settings_that_cannot_be_are_refused_in_words_and_change_nothing(
+    rated: DeviceWorld,
+) -> None:
+    async with rated.opened(size=(120, 40)) as person:
+        await person.press("f6")
+        for name, text, was in (("epsilon", "much", "2"), ("k", "2.5", "4"), ("cap", "1/0", "48")):
+            await fill(person, name, text)
+            await person.click("#use")
+            assert settings_of(person) == rated.settings
+            await fill(person, name, was)
+        person.reads("a setting does not allow it")
 
 
 async def test_the_demo_keeps_no_setting(
@@ -146,29 +132,6 @@ async def test_the_demo_keeps_no_setting(
     assert demo is None
     assert isinstance(real, ConfigFile)
     assert real.path == home / "config" / "askew" / "config.toml"
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("epsilon", "much"),
-        ("epsilon", "1025"),
-        ("k", "0"),
-        ("cap", "0"),
-        ("k", "2.5"),
-        ("cap", "1/0"),
-    ],
-)
-async def test_a_setting_that_cannot_be_is_refused_in_words_and_changes_nothing(
-    rated: DeviceWorld, name: str, text: str
-) -> None:
-    async with rated.opened(size=(120, 40)) as person:
-        await person.press("f6")
-        await fill(person, name, text)
-        await person.press("enter")
-        person.reads("a setting does not allow it")
-        assert person.app.device is not None
-        assert person.app.device.settings == rated.settings
 
 
 async def test_the_theme_changes_by_button_and_by_key_and_is_kept(
@@ -189,11 +152,13 @@ async def test_the_theme_changes_by_button_and_by_key_and_is_kept(
     assert themes == ["askew-light"]
 
 
-async def test_the_app_can_begin_with_the_light_theme(device: DeviceWorld) -> None:
-    async with device.opened(light=True) as person:
-        assert person.app.theme == "askew-light"
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key is made of a passphrase at once, and not in half a second."""
+    monkeypatch.setattr(encryption, "SCRYPT_N", 2**4)
 
 
+@pytest.mark.usefixtures("soon")
 async def test_the_profile_is_encrypted_and_its_passphrase_is_asked_for(rated: DeviceWorld) -> None:
     passphrase = "open it gently"
     async with rated.opened() as person:
@@ -207,10 +172,10 @@ async def test_the_profile_is_encrypted_and_its_passphrase_is_asked_for(rated: D
     rated.profile = type(rated.profile)(rated.directory / "profile.sqlite", rated.bits)
     async with rated.opened() as person:
         person.reads("Your profile is locked")
-        await person.write("wrong one")
+        await fill(person, "passphrase", "wrong one")
         await person.press("enter")
         person.reads("Type the passphrase again; nothing was changed.")
-        await person.write(passphrase)
+        await fill(person, "passphrase", passphrase)
         await person.press("enter")
         person.reads("3 titles rated")
         await person.press("f6")
@@ -223,11 +188,12 @@ async def test_two_passphrases_that_differ_encrypt_nothing(rated: DeviceWorld) -
         await person.press("f6")
         await fill(person, "passphrase", "open it gently")
         await fill(person, "again", "open it firmly")
-        await person.press("enter")
+        await person.click("#encrypt")
         person.reads("Type the same passphrase twice.")
     assert rated.profile.lock == "none"
 
 
+@pytest.mark.usefixtures("soon")
 async def test_without_the_passphrase_the_rest_still_works(rated: DeviceWorld) -> None:
     rated.profile.encrypt("open it gently")
     rated.profile = type(rated.profile)(rated.directory / "profile.sqlite", rated.bits)

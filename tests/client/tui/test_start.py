@@ -63,17 +63,6 @@ def test_nothing_heavy_is_loaded_before_the_first_screen_stands() -> None:
     assert "askew_client.tui.screens.privacy" in loaded
 
 
-@pytest.mark.parametrize("module", ["askew_client.cli.main", "askew_client.client"])
-def test_no_command_but_the_app_loads_textual(module: str) -> None:
-    run = subprocess.run(
-        [sys.executable, "-c", f"import sys, {module}; print(*sys.modules)"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert {each.partition(".")[0] for each in run.stdout.split()} & {"textual"} == set()
-
-
 def test_without_a_terminal_the_app_says_so_and_ends() -> None:
     """Planted bug: Textual waits for keys that never come, for ever."""
     run = subprocess.run(
