@@ -24,7 +24,7 @@ from askew_server.serving.supervisor import process_number
 from askew_server.taste.model import artifact
 from askew_server.taste.training.options import TrainingOptions
 
-STARTED = re.compile(r"listening on 127\.0\.0\.1:(\d+), 417 items, .*SIMULATED.*\n")
+STARTED = re.compile(r"listening on 127\.0\.0\.1:(\d+), 24 items, .*\n")
 USAGE = 2  # the exit code of a command that was typed wrongly
 PATIENCE = 30  # seconds; only ever waited for by a process that does not do what it should
 
@@ -305,15 +305,13 @@ def test_a_port_that_does_not_exist_is_a_usage_error(
 
 
 @pytest.fixture
-def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Starts real processes of the server, of the demo's model unless one is named; none outlives
-    the test.
-    """
+def start(directory: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Starts real processes of the server; none outlives the test."""
     started: list[subprocess.Popen[str]] = []
 
     def process(*arguments: object, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
-        model = () if "--model" in arguments else ("--demo",)
-        command = [sys.executable, "-m", "askew_server", "serve", *model, *map(str, arguments)]
+        program = [sys.executable, "-m", "askew_server", "serve", "--model", str(directory)]
+        command = [*program, *map(str, arguments)]
         pipe = subprocess.PIPE
         running = subprocess.Popen(command, stdin=stdin, stdout=pipe, stderr=pipe, text=True)
         started.append(running)
@@ -404,11 +402,11 @@ def test_a_process_number_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_taken_port_is_one_line_and_exit_code_1(
-    start: Callable[..., subprocess.Popen[str]], directory: Path
+    start: Callable[..., subprocess.Popen[str]],
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        server = start("--model", directory, "--port", port)
+        server = start("--port", port)
         out, err = server.communicate(timeout=PATIENCE)
     expected = (1, "", 1)
     assert expected == (server.returncode, out, len(err.splitlines())), err
@@ -419,11 +417,9 @@ def test_a_taken_port_is_one_line_and_exit_code_1(
 
 
 def test_a_host_that_is_none_is_named_with_the_reason(
-    start: Callable[..., subprocess.Popen[str]], directory: Path
+    start: Callable[..., subprocess.Popen[str]],
 ) -> None:
-    server = start(
-        "--model", directory, "--port", 0, "--host", "no-such-host.invalid", "--plain-text"
-    )
+    server = start("--port", 0, "--host", "no-such-host.invalid", "--plain-text")
     out, err = server.communicate(timeout=PATIENCE)
     assert (server.returncode, out) == (1, "")
     where = "no-such-host.invalid:0"

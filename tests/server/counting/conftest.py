@@ -14,7 +14,16 @@ import pytest
 from server.counting.availability import QUICK_JVM, require_postgres
 
 from askew_server.counting.engines.databases import ClickHouseEngine
+from askew_server.counting.engines.duckdb import DuckDBEngine
 from askew_server.counting.engines.spark import SparkEngine
+
+
+@pytest.fixture
+def engine() -> Iterator[DuckDBEngine]:
+    """DuckDB as it is by default."""
+    engine = DuckDBEngine()
+    yield engine
+    engine.close()
 
 
 @pytest.fixture(scope="session")

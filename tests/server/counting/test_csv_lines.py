@@ -40,13 +40,6 @@ LINES: dict[str, tuple[bytes, int, list[tuple[str, str]]]] = {
 
 
 @pytest.fixture
-def engine() -> Iterator[DuckDBEngine]:
-    engine = DuckDBEngine()
-    yield engine
-    engine.close()
-
-
-@pytest.fixture
 def of_lines() -> Iterator[DuckDBEngine]:
     """One that reads fields of several lines."""
     engine = DuckDBEngine(multi_line=True)

@@ -150,17 +150,14 @@ class TestDuckDBFiles:
         assert self.events(tmp_path / "day*.csv") == [("p0", "a"), ("p1", "a"), ("p2", "a")]
 
     @pytest.mark.parametrize("name", ["log.csv", "LOG.CSV"])
-    def test_a_first_line_that_is_no_header_is_not_shown(self, tmp_path: Path, name: str) -> None:
+    def test_a_first_line_that_is_no_header_is_not_shown(
+        self, engine: DuckDBEngine, tmp_path: Path, name: str
+    ) -> None:
         """Planted bug: the columns listed beside the missing one: here they are an event."""
         path = tmp_path / name
         path.write_text("alice,secret\nbob,other\n")
-        asked = CountingTask(events=str(path), max_items_per_unit=3, limit=5)
-        engine = DuckDBEngine()
-        try:
-            with pytest.raises(DataError, match="no column 'unit'") as refused:
-                require_countable(engine, asked)
-        finally:
-            engine.close()
+        with pytest.raises(DataError, match="no column 'unit'") as refused:
+            require_countable(engine, task(str(path)))
         assert not {"alice", "secret"} & set(re.findall(r"\w+", str(refused.value)))
 
     @pytest.mark.parametrize(
@@ -174,18 +171,13 @@ class TestDuckDBFiles:
         ],
     )
     def test_a_first_line_is_shown_where_it_can_be_no_event(
-        self, tmp_path: Path, line: str, shown: bool
+        self, engine: DuckDBEngine, tmp_path: Path, line: str, shown: bool
     ) -> None:
         """Planted bugs: one usual word enough; nothing shown of a csv file."""
         path = tmp_path / "log.csv"
         path.write_text(f"{line}\np,a,1,2\n")
-        asked = CountingTask(events=str(path), max_items_per_unit=3, limit=5)
-        engine = DuckDBEngine()
-        try:
-            with pytest.raises(DataError, match="no column 'unit'") as refused:
-                require_countable(engine, asked)
-        finally:
-            engine.close()
+        with pytest.raises(DataError, match="no column 'unit'") as refused:
+            require_countable(engine, task(str(path)))
         columns = ", ".join(map(repr, line.split(",")))
         assert (f"it has {columns}" in str(refused.value)) == shown
         assert ("its first line must name the columns" in str(refused.value)) != shown
@@ -360,12 +352,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("log/*.csv", "**/day1.csv"),
     ],
 )
-def test_the_log_under_any_name_is_no_catalog(folder: Path, catalog: str, events: str) -> None:
+def test_the_log_under_any_name_is_no_catalog(
+    engine: DuckDBEngine, folder: Path, catalog: str, events: str
+) -> None:
     """Planted bug: names compared, and not the files."""
-    engine = DuckDBEngine()
     with pytest.raises(DataError, match=ITSELF):
         require_countable(engine, task(events, limit=None, catalog=catalog))
-    engine.close()
 
 
 @pytest.mark.parametrize("catalog", ["hdfs://far/log.parquet", "log.parquet"])
@@ -383,10 +375,8 @@ def test_a_part_of_a_folder_of_events_is_no_catalog(folder: Path) -> None:
         require_public("all.parquet/part-0.parquet", "all.parquet")
 
 
-def test_a_catalog_of_its_own_is_counted(folder: Path) -> None:
-    engine = DuckDBEngine()
+def test_a_catalog_of_its_own_is_counted(engine: DuckDBEngine, folder: Path) -> None:
     assert require_countable(engine, task("log/*.csv", limit=None, catalog="films.csv")) == 2
-    engine.close()
 
 
 @pytest.fixture

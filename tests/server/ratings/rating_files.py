@@ -17,6 +17,12 @@ def write_parquet(path: Path, select: str = ONE) -> Path:
     return path
 
 
+def written(path: Path, content: str | bytes) -> Path:
+    """A file of this text, in UTF-8, or of these bytes."""
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
 def plain(table: RatingTable) -> tuple[object, ...]:
     columns = (table.person.tolist(), table.item.tolist(), table.rating.tolist())
     return (*columns, table.n_people, table.item_keys)

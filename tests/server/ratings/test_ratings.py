@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from server.ratings.rating_files import plain, write_parquet
+from server.ratings.rating_files import plain, write_parquet, written
 
 from askew.errors import DataError, ParameterError
 from askew_server.ratings import (
@@ -56,8 +56,7 @@ def test_a_text_format_gives_the_table(
     tmp_path: Path, name: str, pack: Callable[[bytes], bytes]
 ) -> None:
     """Gzipped or not, whatever its name."""
-    path = tmp_path / name
-    path.write_bytes(pack(TEXTS[name].encode()))
+    path = written(tmp_path / name, pack(TEXTS[name].encode()))
     table, rejects = read_ratings(path)
     assert (*EXPECTED, Rejects(0, ())) == (*plain(table), rejects)
 
@@ -83,8 +82,9 @@ def test_parquet_gives_the_table(tmp_path: Path, name: str) -> None:
 def test_item_keys_are_sorted(
     tmp_path: Path, given: tuple[str, ...], expected: tuple[str, ...]
 ) -> None:
-    path = tmp_path / "ratings.csv"
-    path.write_text("user,item,rating\n" + "".join(f"u,{key},1\n" for key in given))
+    path = written(
+        tmp_path / "ratings.csv", "user,item,rating\n" + "".join(f"u,{key},1\n" for key in given)
+    )
     table, _ = read_ratings(path)
     assert expected == table.item_keys
 
@@ -100,8 +100,7 @@ def test_item_keys_are_sorted(
 def test_item_codes_do_not_depend_on_the_order_of_rows_but_person_codes_do(
     tmp_path: Path, rows: str, expected: tuple[object, ...]
 ) -> None:
-    path = tmp_path / "ratings.csv"
-    path.write_text(f"user,item,rating\n{rows}")
+    path = written(tmp_path / "ratings.csv", f"user,item,rating\n{rows}")
     table, _ = read_ratings(path)
     assert expected == plain(table)
 
@@ -148,8 +147,7 @@ BAD_PARQUET = {
 @pytest.mark.parametrize("case", BAD_CSV)
 def test_a_bad_row_of_csv_is_counted_with_line_and_reason(tmp_path: Path, case: str) -> None:
     row, reason = BAD_CSV[case]
-    path = tmp_path / "ratings.csv"
-    path.write_text(f"user,item,rating\n8,9,1\n{row}\n8,10,2\n")
+    path = written(tmp_path / "ratings.csv", f"user,item,rating\n8,9,1\n{row}\n8,10,2\n")
     table, rejects = read_ratings(path)
     expected = Rejects(1, (BadRow(str(path), 3, reason),))
     assert (expected, ("9", "10"), 1) == (rejects, table.item_keys, table.n_people)
@@ -177,8 +175,7 @@ def test_lines_that_cannot_be_read_are_bad_rows(tmp_path: Path) -> None:
 def test_a_bad_first_row_is_counted_in_a_format_without_header(
     tmp_path: Path, name: str, good: str, bad: str, separator: str
 ) -> None:
-    path = tmp_path / name
-    path.write_text(f"{bad}\n{good}\n")
+    path = written(tmp_path / name, f"{bad}\n{good}\n")
     _, rejects = read_ratings(path)
     reason = f"row must be 4 fields separated by {separator}, got '{bad}'"
     expected = Rejects(1, (BadRow(str(path), 1, reason),))
@@ -197,16 +194,18 @@ def test_a_bad_row_of_parquet_is_counted_with_row_and_reason(tmp_path: Path, cas
 
 
 def test_a_bad_row_leaves_no_trace_in_the_table(tmp_path: Path) -> None:
-    path = tmp_path / "ratings.csv"
-    path.write_text("user,item,rating\nstranger,unseen,abc\nstranger,,1\na,b,1\n")
+    path = written(
+        tmp_path / "ratings.csv", "user,item,rating\nstranger,unseen,abc\nstranger,,1\na,b,1\n"
+    )
     table, _ = read_ratings(path)
     expected = (1, ("b",), [0])
     assert expected == (table.n_people, table.item_keys, table.person.tolist())
 
 
 def test_of_several_ratings_of_one_item_the_last_stays(tmp_path: Path) -> None:
-    path = tmp_path / "ratings.csv"
-    path.write_text("user,item,rating\na,x,1\nb,x,2\na,y,3\na,x,4\na,x,5\n")
+    path = written(
+        tmp_path / "ratings.csv", "user,item,rating\na,x,1\nb,x,2\na,y,3\na,x,4\na,x,5\n"
+    )
     table, rejects = read_ratings(path)
     examples = (
         BadRow(str(path), 2, "rated again on line 5"),
@@ -218,16 +217,14 @@ def test_of_several_ratings_of_one_item_the_last_stays(tmp_path: Path) -> None:
 
 
 def test_only_the_first_twenty_bad_rows_are_kept_as_examples(tmp_path: Path) -> None:
-    path = tmp_path / "ratings.csv"
-    path.write_text("user,item,rating\n" + "bad\n" * 30 + "a,b,1\n")
+    path = written(tmp_path / "ratings.csv", HEADER + "bad\n" * 30 + "a,b,1\n")
     _, rejects = read_ratings(path)
     assert (30, list(range(2, 22))) == (rejects.count, [bad.line for bad in rejects.examples])
 
 
 @pytest.mark.parametrize("rating", ["1000", "-1000", "0", "4.5", "1e3"])
 def test_a_rating_within_the_limit_is_kept(tmp_path: Path, rating: str) -> None:
-    path = tmp_path / "ratings.csv"
-    path.write_text(f"user,item,rating\na,b,{rating}\n")
+    path = written(tmp_path / "ratings.csv", f"user,item,rating\na,b,{rating}\n")
     table, rejects = read_ratings(path)
     assert ([float(rating)], 0) == (table.rating.tolist(), rejects.count)
 
@@ -281,8 +278,7 @@ UNKNOWN = {
 @pytest.mark.parametrize("case", BROKEN)
 def test_a_broken_file_of_ratings_is_refused(tmp_path: Path, case: str) -> None:
     content, reason = BROKEN[case]
-    path = tmp_path / "ratings"
-    path.write_bytes(content)
+    path = written(tmp_path / "ratings", content)
     with pytest.raises(DataError) as refusal:
         read_ratings(path)
     assert str(refusal.value).startswith(f"{path}: {reason}")
@@ -293,8 +289,7 @@ def test_a_broken_file_of_ratings_is_refused(tmp_path: Path, case: str) -> None:
 def test_an_unknown_format_of_ratings_is_refused_with_what_is_accepted(
     tmp_path: Path, case: str
 ) -> None:
-    path = tmp_path / "data.txt"
-    path.write_bytes(UNKNOWN[case])
+    path = written(tmp_path / "data.txt", UNKNOWN[case])
     with pytest.raises(DataError) as refusal:
         read_ratings(path)
     expected = (
@@ -309,15 +304,13 @@ def test_an_unknown_format_of_ratings_is_refused_with_what_is_accepted(
 
 def test_a_wrong_column_is_told_beside_those_that_are_there(tmp_path: Path) -> None:
     """Planted bug: a list of what is accepted, from which one has to guess what is wrong."""
-    path = tmp_path / "plays.csv"
-    path.write_text("user,item,plays\nada,Heat,7\n")
+    path = written(tmp_path / "plays.csv", "user,item,plays\nada,Heat,7\n")
     with pytest.raises(DataError, match=r"; this file has the columns user, item, plays$"):
         read_ratings(path)
 
 
 def test_a_first_line_that_may_be_data_is_not_shown(tmp_path: Path) -> None:
-    path = tmp_path / "plays.csv"
-    path.write_text("ada,Heat,7\n")
+    path = written(tmp_path / "plays.csv", "ada,Heat,7\n")
     with pytest.raises(DataError) as refusal:
         read_ratings(path)
     assert "Heat" not in str(refusal.value)
@@ -339,8 +332,7 @@ def test_parquet_without_rows_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_unknown_format_of_items_is_refused_with_what_is_accepted(tmp_path: Path) -> None:
-    path = tmp_path / "items.csv"
-    path.write_text("item,name\n1,Heat\n")
+    path = written(tmp_path / "items.csv", "item,name\n1,Heat\n")
     with pytest.raises(DataError) as refusal:
         read_items(path)
     expected = (
@@ -353,8 +345,7 @@ def test_an_unknown_format_of_items_is_refused_with_what_is_accepted(tmp_path: P
 
 
 def test_a_file_of_items_without_a_good_row_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "items.csv"
-    path.write_text("item,title\n,Heat\n")
+    path = written(tmp_path / "items.csv", "item,title\n,Heat\n")
     with pytest.raises(DataError, match="no usable item in the file, bad rows: 1; line 2: item"):
         read_items(path)
 
@@ -419,8 +410,7 @@ def times(table: RatingTable) -> dict[tuple[int, str], float]:
 )
 def test_every_text_format_has_times(tmp_path: Path, name: str, text: str) -> None:
     """Of a rating that was made again, the last. Planted bug: times not left out with their row."""
-    path = tmp_path / name
-    path.write_text(text)
+    path = written(tmp_path / name, text)
     table, rejects = read_ratings(path, times=True)
     assert times(table) == {(0, "x"): 40, (0, "y"): 20, (1, "y"): 10}
     assert rejects.count == 1
@@ -437,8 +427,7 @@ def test_parquet_has_times(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["user,item,rating\na,x,5\n", TIMED.replace("10", "yesterday")])
 def test_a_time_that_nobody_knows_costs_no_rating(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "r.csv"
-    path.write_text(text)
+    path = written(tmp_path / "r.csv", text)
     table, _ = read_ratings(path, times=True)
     plain, _ = read_ratings(path)
     assert table.time is not None
@@ -447,8 +436,7 @@ def test_a_time_that_nobody_knows_costs_no_rating(tmp_path: Path, text: str) -> 
 
 
 def test_likes_of_counts_keep_their_times(tmp_path: Path) -> None:
-    path = tmp_path / "r.csv"
-    path.write_text(TIMED)
+    path = written(tmp_path / "r.csv", TIMED)
     table, _ = read_ratings(path, counts=1, times=True)
     assert times(table) == {(0, "x"): 30, (0, "y"): 20, (1, "y"): 10}
 
@@ -465,8 +453,7 @@ def test_text_tells_bytes_that_grow_to_the_size_of_the_file(
 ) -> None:
     monkeypatch.setattr(lines, "_BLOCK", 1 << 20)
     monkeypatch.setattr(lines, "_TOLD_EVERY", 1 << 10)
-    path = tmp_path / "ratings.csv"
-    path.write_bytes(pack(MANY.encode()))
+    path = written(tmp_path / "ratings.csv", pack(MANY.encode()))
     told: list[tuple[int, int]] = []
     read_ratings(path, progress=lambda done, total: told.append((done, total)))
     size = path.stat().st_size
@@ -491,8 +478,7 @@ def test_parquet_tells_bytes_that_grow_to_the_size_of_the_file(
 
 
 def test_items_tell_the_size_of_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "items.csv"
-    path.write_text("item,title\n1,Heat\n")
+    path = written(tmp_path / "items.csv", "item,title\n1,Heat\n")
     told: list[tuple[int, int]] = []
     read_items(path, progress=lambda done, total: told.append((done, total)))
     expected = [(18, 18)]
@@ -500,8 +486,7 @@ def test_items_tell_the_size_of_the_file(tmp_path: Path) -> None:
 
 
 def test_a_failure_of_the_callback_is_not_taken_for_one_of_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "ratings.csv"
-    path.write_text("user,item,rating\na,b,1\n")
+    path = written(tmp_path / "ratings.csv", HEADER + "a,b,1\n")
 
     def closed(done: int, total: int) -> None:
         raise BrokenPipeError

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
-from server.ratings.rating_files import write_parquet
+from server.ratings.rating_files import write_parquet, written
 
 from askew.errors import DataError
 from askew_server.ratings import RatingTable, Rejects, read_ratings, reader
@@ -129,15 +129,13 @@ def test_one_odd_line_among_good_ones_is_read_the_same(
     name, odd = ODD[case]
     good = [GOOD[name].format(row % 7, 10 + row) for row in range(9)]
     lines = [HEADER.strip()] * (name == "ratings.csv") + [*good[:3], odd, *good[3:], good[0]]
-    path = tmp_path / name
-    path.write_bytes(ending.join(lines).encode("latin-1"))
+    path = written(tmp_path / name, ending.join(lines).encode("latin-1"))
     assert read(path) == read(path, one_by_one=True)
 
 
 def test_a_byte_order_mark_is_part_of_a_key_wherever_a_block_begins(tmp_path: Path) -> None:
     """Planted bug: Arrow leaves it out, so that two people are one."""
-    path = tmp_path / "ratings.csv"
-    path.write_text(HEADER + "\ufeffa,3,4\na,4,5\nb,4,5\n")
+    path = written(tmp_path / "ratings.csv", HEADER + "\ufeffa,3,4\na,4,5\nb,4,5\n")
     table, _ = read_ratings(path)
     assert table.n_people == 3
     assert read(path) == read(path, one_by_one=True)
@@ -163,8 +161,7 @@ def test_both_ways_read_the_same(
     """
     monkeypatch.setattr(text_lines, "_BLOCK", block)
     [(name, content)] = files
-    path = tmp_path / name
-    path.write_bytes(content)
+    path = written(tmp_path / name, content)
     assert read(path, counts=counts) == read(path, counts=counts, one_by_one=True)
 
 
@@ -242,8 +239,7 @@ def test_both_ways_read_the_same_from_parquet(
 def test_only_lines_that_can_be_counted_are_read_by_columns(
     tmp_path: Path, text: str, plain: bool
 ) -> None:
-    path = tmp_path / "ratings.csv"
-    path.write_bytes(text.encode())
+    path = written(tmp_path / "ratings.csv", text.encode())
     pieces = blocks_or_lines(path, rating_format(path).text, None)
     assert all(isinstance(piece, bytes) for _, piece in pieces) is plain
 
@@ -263,8 +259,10 @@ def test_a_name_that_is_no_text_is_read_too(tmp_path: Path, name: bytes) -> None
 
 def test_good_rows_are_read_by_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not to fall back to rows unnoticed."""
-    path = tmp_path / "ratings.csv"
-    path.write_text(HEADER + "".join(f"{row},{row % 7},3\n" for row in range(1000)) + "x,y\n")
+    path = written(
+        tmp_path / "ratings.csv",
+        HEADER + "".join(f"{row},{row % 7},3\n" for row in range(1000)) + "x,y\n",
+    )
     judged = list[object]()
 
     def seen(rows: Any, *rest: Any) -> Any:
@@ -332,8 +330,10 @@ def test_quotes_around_whole_fields_are_no_doubt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Many programs write them around every text. Planted bug: each such line judged by itself."""
-    path = tmp_path / "ratings.csv"
-    path.write_text('"user","item","rating"\n1,"2","3"\n"a b",2,4\n"","2",1\n"a, b","2",5\n')
+    path = written(
+        tmp_path / "ratings.csv",
+        '"user","item","rating"\n1,"2","3"\n"a b",2,4\n"","2",1\n"a, b","2",5\n',
+    )
     judged = list[object]()
 
     def seen(lines: Any, *rest: Any) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from server.ratings.rating_files import written
 
 from askew_server.ratings import BadRow, ItemRow, Rejects, read_items
 
@@ -68,8 +69,7 @@ BAD_ROWS = {
 def test_a_format_gives_the_items(
     tmp_path: Path, name: str, pack: Callable[[bytes], bytes]
 ) -> None:
-    path = tmp_path / name
-    path.write_bytes(pack(TEXTS[name]))
+    path = written(tmp_path / name, pack(TEXTS[name]))
     assert (EXPECTED, Rejects(0, ())) == read_items(path)
 
 
@@ -92,8 +92,7 @@ def test_a_format_gives_the_items(
 def test_a_year_at_the_end_of_the_title_is_taken_from_it(
     tmp_path: Path, text: str, title: str, year: int | None
 ) -> None:
-    path = tmp_path / "items.csv"
-    path.write_text(f"item,title\n1,{text}\n", encoding="utf-8")
+    path = written(tmp_path / "items.csv", f"item,title\n1,{text}\n")
     items, _ = read_items(path)
     assert {"1": ItemRow(title, year, ())} == items
 
@@ -102,8 +101,7 @@ def test_a_year_at_the_end_of_the_title_is_taken_from_it(
 def test_a_year_column_goes_before_the_year_in_the_title(
     tmp_path: Path, column: str, expected: int
 ) -> None:
-    path = tmp_path / "items.csv"
-    path.write_text(f"item,title,year\n1,Heat (1995),{column}\n")
+    path = written(tmp_path / "items.csv", f"item,title,year\n1,Heat (1995),{column}\n")
     items, _ = read_items(path)
     assert {"1": ItemRow("Heat", expected, ())} == items
 
@@ -111,15 +109,13 @@ def test_a_year_column_goes_before_the_year_in_the_title(
 @pytest.mark.parametrize("case", BAD_ROWS)
 def test_a_bad_row_is_counted_with_line_and_reason(tmp_path: Path, case: str) -> None:
     row, reason = BAD_ROWS[case]
-    path = tmp_path / "items.csv"
-    path.write_text(f"item,title,year,genres\n{row}\n2,Ran,1985,War\n")
+    path = written(tmp_path / "items.csv", f"item,title,year,genres\n{row}\n2,Ran,1985,War\n")
     expected = ({"2": ItemRow("Ran", 1985, ("War",))}, Rejects(1, (BadRow(str(path), 2, reason),)))
     assert expected == read_items(path)
 
 
 def test_a_genre_flag_is_zero_or_one(tmp_path: Path) -> None:
-    path = tmp_path / "u.item"
-    path.write_text(f"1|Heat||||{FLAGS_1}\n2|Ran||||7{'|0' * 18}\n")
+    path = written(tmp_path / "u.item", f"1|Heat||||{FLAGS_1}\n2|Ran||||7{'|0' * 18}\n")
     _, rejects = read_items(path)
     reason = "the flag of genre unknown must be 0 or 1, got '7'"
     expected = Rejects(1, (BadRow(str(path), 2, reason),))
@@ -127,8 +123,7 @@ def test_a_genre_flag_is_zero_or_one(tmp_path: Path) -> None:
 
 
 def test_of_two_rows_of_one_item_the_last_stays(tmp_path: Path) -> None:
-    path = tmp_path / "items.csv"
-    path.write_text("item,title\n1,Heat\n2,Ran\n1,Ronin\n")
+    path = written(tmp_path / "items.csv", "item,title\n1,Heat\n2,Ran\n1,Ronin\n")
     items, rejects = read_items(path)
     assert {"1": ItemRow("Ronin", None, ()), "2": ItemRow("Ran", None, ())} == items
     expected = Rejects(1, (BadRow(str(path), 2, "listed again on line 4"),))
