@@ -18,7 +18,9 @@ from pathlib import Path
 
 import numpy as np
 from benchmarks.serving.models import Tastes, made_films, made_people, made_tastes
+from numpy.typing import NDArray
 
+from askew.catalog.catalog import Catalog
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Signal
@@ -29,9 +31,9 @@ from askew_server.ratings import read_ratings
 from askew_server.retrieval.snapshot import Retriever
 from askew_server.retrieval.tabulated import tables_of
 from askew_server.serving.retrieval import TabulatedReplies
-from askew_server.taste.measures import Estimate
+from askew_server.taste.measures import Estimate, ratio_of
 from askew_server.taste.model.answer_tables import AnswerTable
-from askew_server.taste.model.held_out import HeldOutGroup, by_sizes, lattice_signals
+from askew_server.taste.model.held_out import by_sizes, lattice_signals
 from askew_server.taste.model.item_model import ItemModel
 from askew_server.taste.prior.people import PriorPeople, as_they_are
 from askew_server.taste.training.factors import fold_in_people, people_of, snapshot
@@ -88,10 +90,9 @@ def rows(name: str, model: Tastes | ItemModel, people: PriorPeople) -> Iterator[
         return slate_to_bytes(Slate.of_catalog(retriever.catalog, items), retriever.card)
 
     print(f"{name}: {time.process_time() - begun:.1f} s CPU in all")
-    group = HeldOutGroup.of(people, model.catalog, model.card.n_held)
     for lattice in dict.fromkeys(each.lattice for each in tables):
         asked = [each for each in tables if each.lattice == lattice]
-        for table, loss in zip(asked, losses(retriever, lattice, asked, group), strict=True):
+        for table, loss in zip(asked, losses(retriever, lattice, asked, people), strict=True):
             size = TabulatedReplies([table], reply).size
             title = f"  d = {table.cells.axes}, epsilon {float(lattice.epsilon):g}"
             print(
@@ -106,10 +107,13 @@ def losses(
     retriever: Retriever,
     lattice: LatticeLaplace,
     tables: Sequence[AnswerTable],
-    group: HeldOutGroup,
+    people: PriorPeople,
 ) -> Iterator[Estimate]:
     """Of each table, paired, by the same noise."""
-    signals = lattice_signals(lattice, group.points, np.random.default_rng(1)).tolist()
+    catalog = retriever.catalog
+    every = np.tile(np.arange(len(catalog)), (len(people), 1))
+    possible = best_of(people, catalog, every)
+    signals = lattice_signals(lattice, people.points, np.random.default_rng(1)).tolist()
     rule, version = retriever.rule(lattice), retriever.card.space.version
     sizes = [each.k for each in tables]
     exact = [
@@ -120,7 +124,20 @@ def losses(
         cells = [table.cells.find(each) for each in signals]
         by_table = table.slates[table.numbers[cells]].astype(np.int64)
         by_rule = np.array(answers, dtype=np.int64)
-        yield group.gain(group.served_each(by_rule), group.served_each(by_table))
+        lost = best_of(people, catalog, by_rule) - best_of(people, catalog, by_table)
+        yield ratio_of(lost, possible)
+
+
+def best_of(
+    people: PriorPeople, catalog: Catalog, slates: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """The best score of a slate (n, k) of each person's own, 0 where nothing good is new, (n,)."""
+    reached, rows = np.zeros(len(people)), np.arange(len(people))
+    for items in slates.T:
+        worth = np.einsum("nd,nd->n", people.tastes, catalog.scoring[items])
+        seen = np.asarray(people.seen[rows, items]).ravel() > 0
+        reached = np.maximum(reached, np.where(seen, 0, worth))
+    return reached
 
 
 if __name__ == "__main__":

@@ -53,6 +53,9 @@ CARDS: dict[str, Callable[[], pb.GetModelCardResponse]] = {
     "offers": lambda: pb.GetModelCardResponse(
         utility_table=pb.UtilityTable(rows=[pb.ModeUtility()] * MANY)
     ),
+    "baselines": lambda: pb.GetModelCardResponse(
+        utility_table=pb.UtilityTable(baselines=[pb.Baseline()] * MANY)
+    ),
 }
 UNPACKED = b"".join([b"\x21" + bytes(8)] * MANY)  # knots one by one; coordinates have another tag
 

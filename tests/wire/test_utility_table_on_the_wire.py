@@ -15,6 +15,7 @@ from askew.protocol.model_card import ModelCard
 from askew.protocol.utility_table import (
     MAX_FILE_BYTES,
     MAX_ROWS,
+    Baseline,
     ModeUtility,
     ServingMode,
     UtilityTable,
@@ -33,30 +34,36 @@ from askew.wire.v1 import retrieval_pb2 as pb
 NAN, INF = float("nan"), float("inf")
 TABLE = UtilityTable(
     (
-        ModeUtility(ServingMode.LOCAL, 5, 300, 1.0),
+        ModeUtility(
+            ServingMode.LOCAL, 5, 300, 1.0, ndcg_error=0.125, recall=0.5, recall_error=0.25
+        ),
         ModeUtility(ServingMode.CACHED, 2, 200, 0.5),
         ModeUtility(ServingMode.QUERY, 2, 200, 0.75, 0.25, 0.125, "bucket_rr", Fraction(4), 5, 9),
         ModeUtility(ServingMode.QUERY, 0, 0, 0.5, -0.25, 0.125, "geo_laplace", Fraction(1, 2), 8),
     ),
     proposed=2,
+    baselines=(Baseline("EASE", 0.75, 0.125, 0.5, 0.25),),
 )
 
 BYTES = bytes.fromhex(
-    "0a 1e"  # field 1, a row: 30 bytes
+    "0a 39"  # field 1, a row: 57 bytes
     "0a 05 6c6f63616c"  # local
     "15 05000000"  # 5 items
     "19 2c01000000000000"  # 300 bytes
-    "21 000000000000f03f"  # ratio 1
+    "21 000000000000f03f"  # NDCG 1
+    "59 000000000000c03f"  # its error 1/8
+    "61 000000000000e03f"  # recall 1/2
+    "69 000000000000d03f"  # its error 1/4
     "0a 1f"  # a row: 31 bytes
     "0a 06 636163686564"  # cached
     "15 02000000"  # 2 items
     "19 c800000000000000"  # 200 bytes
-    "21 000000000000e03f"  # ratio 1/2
+    "21 000000000000e03f"  # NDCG 1/2
     "0a 48"  # a row: 72 bytes
     "0a 05 7175657279"  # query
     "15 02000000"  # 2 items
     "19 c800000000000000"  # 200 bytes
-    "21 000000000000e83f"  # ratio 3/4
+    "21 000000000000e83f"  # NDCG 3/4
     "29 000000000000d03f"  # gain 1/4
     "31 000000000000c03f"  # its error 1/8
     "3a 09 6275636b65745f7272"  # bucket_rr
@@ -65,13 +72,19 @@ BYTES = bytes.fromhex(
     "55 09000000"  # 9 equivalent items
     "0a 39"  # a row: 57 bytes; 0 items, 0 bytes and 0 equivalent items take none
     "0a 05 7175657279"  # query
-    "21 000000000000e03f"  # ratio 1/2
+    "21 000000000000e03f"  # NDCG 1/2
     "29 000000000000d0bf"  # gain -1/4
     "31 000000000000c03f"  # its error 1/8
     "3a 0b 67656f5f6c61706c616365"  # geo_laplace
     "42 03 312f32"  # at "1/2"
     "4d 08000000"  # k = 8
     "15 02000000"  # field 2, fixed32: the third is proposed
+    "1a 2a"  # field 3, a baseline: 42 bytes
+    "0a 04 45415345"  # EASE
+    "11 000000000000e83f"  # NDCG 3/4
+    "19 000000000000c03f"  # its error 1/8
+    "21 000000000000e03f"  # recall 1/2
+    "29 000000000000d03f"  # its error 1/4
 )
 
 
@@ -120,7 +133,9 @@ OFFERS: dict[str, tuple[str, object, type[WireError]]] = {
     "too many results": ("k", 1025, OutOfRange),
     "more items than there are": ("held", 6, OutOfRange),
     "a huge file": ("size", MAX_FILE_BYTES + 1, OutOfRange),
-    "a ratio of NaN": ("ratio", NAN, OutOfRange),
+    "an NDCG of NaN": ("ndcg", NAN, OutOfRange),
+    "an NDCG above 1": ("ndcg", 1.5, OutOfRange),
+    "a negative recall": ("recall", -0.5, OutOfRange),
     "an infinite gain": ("gain", INF, OutOfRange),
     "a huge gain": ("gain", 2.5, OutOfRange),
     "an error of NaN": ("gain_error", NAN, OutOfRange),
@@ -138,6 +153,23 @@ def test_a_bad_offer_is_refused(
     with pytest.raises(WireError) as caught:
         card_from_bytes(message.SerializeToString())
     assert kind is caught.type
+
+
+@pytest.mark.parametrize(
+    ("path", "value"), [("name", "ours"), ("name", ""), ("ndcg", NAN), ("recall_error", -0.5)]
+)
+def test_a_bad_baseline_is_refused(path: str, value: object) -> None:
+    message = utility_table_to_message(TABLE)
+    message.baselines[0].ParseFromString(altered(message.baselines[0], path, value))
+    with pytest.raises(OutOfRange):
+        utility_table_from_message(message)
+
+
+def test_a_baseline_told_twice_is_refused() -> None:
+    message = utility_table_to_message(TABLE)
+    message.baselines.append(message.baselines[0])
+    with pytest.raises(OutOfRange, match="all different"):
+        utility_table_from_message(message)
 
 
 @pytest.mark.parametrize(
@@ -172,4 +204,5 @@ def test_every_part_of_a_table_passes_for_a_table_or_is_refused() -> None:
         assert set(table.rows) <= set(TABLE.rows)
 
     accepted = accepted_parts(BYTES, parsed)
-    assert accepted == [32, 32 + 33, 32 + 33 + 74, 32 + 33 + 74 + 59]
+    rows = [59, 59 + 33, 59 + 33 + 74, 59 + 33 + 74 + 59]
+    assert accepted == [*rows, rows[-1] + 5]  # and what is proposed, before the baseline

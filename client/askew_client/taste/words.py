@@ -97,12 +97,12 @@ def _given_by(offer: ModeUtility | None) -> str:
 
 def figures_of(offer: ModeUtility) -> str:
     """What a row of a card's table gave the people whom the server measured."""
-    best = f"{offer.ratio:.2f} of the best score"
+    reached = f"NDCG@10 {offer.ndcg:.3f}"
     if offer.mode is not ServingMode.QUERY:
-        return best
+        return reached
     return (
-        f"{best}, {offer.gain:+.2f} over as many items for everybody, standard error "
-        f"{offer.gain_error:.2f}"
+        f"{reached}, {offer.gain:+.3f} over as many items for everybody, standard error "
+        f"{offer.gain_error:.3f}"
     )
 
 

@@ -17,6 +17,7 @@ from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.utility_table import (
     DEVICE_BYTES,
+    Baseline,
     ModeUtility,
     RuleKind,
     ServingMode,
@@ -145,8 +146,8 @@ def report(model: ItemModel, table: RatingTable, out: Path, made_of_people: str)
     click.echo(f"rule       {rule.kind}, for epsilon {epsilon:g} and k = {rule.k}")
     click.echo(f"prior      {rule.prior}")
     for name, figure in model.figures.items():
-        gain = f", {figure.gain:+.2f} ± {figure.gain_error:.2f}" if name != RuleKind.NONE else ""
-        click.echo(f"  {name:<10} {figure.ratio:.2f} of the best possible score{gain}")
+        gain = f", {_gained(figure.gain.mean, figure.gain.error)}" if name != RuleKind.NONE else ""
+        click.echo(f"  {name:<10} NDCG@10 {_either_way(figure.ndcg.mean, figure.ndcg.error)}{gain}")
     if isinstance(space.buckets, SlateCodebook):
         slates, k = space.buckets.boosts.shape
         click.echo(f"slates     {slates} of {k} items, whose vectors devices hold")
@@ -184,8 +185,9 @@ def show_rejects(rejects: Rejects) -> None:
             click.echo(f"  {bad.file}, line {bad.line}: {bad.reason}", err=True)
 
 
-_HEAD = ("mode", "holds", "bytes", "mechanism", "k", "any two", "a rating", "a unit", "ratio")
-_ROW = "  {:<7}{:>9}{:>12}  {:<12}{:>3}{:>9}{:>10}{:>8}{:>7}"
+_HEAD = ("mode", "holds", "bytes", "mechanism", "k", "any two", "a rating", "a unit")
+_ROW = "  {:<12}{:>7}{:>12}  {:<12}{:>3}{:>9}{:>10}{:>8}"
+_MEASURES = "  {:<13}{:<13}"
 
 
 def lines_of(table: UtilityTable, reach: Reach, *, simulated: bool = False) -> Iterator[str]:
@@ -193,10 +195,17 @@ def lines_of(table: UtilityTable, reach: Reach, *, simulated: bool = False) -> I
     simulated: nobody gave the ratings.
     """
     whom = "SIMULATED people" if simulated else "people"
-    yield f"utility    for {whom} held out; epsilon of any two people, of a rating, of a unit"
-    yield _ROW.format(*_HEAD) + "  gain          equivalent items"
+    yield (
+        f"utility    for {whom} whom the model did not see, by what they liked and did not tell;"
+        " epsilon of any two people, of a rating, of a unit"
+    )
+    measures = _MEASURES.format("NDCG@10", "recall@20")
+    yield f"{_ROW.format(*_HEAD)}{measures}gain           equivalent items"
+    for each in table.baselines:
+        named = _ROW.format(each.name, *[""] * (len(_HEAD) - 1))
+        yield (named + _measures(each)).rstrip()
     for offer in table.rows:
-        yield (_ROW.format(*_cells(offer, reach)) + _gain(offer)).rstrip()
+        yield (_ROW.format(*_cells(offer, reach)) + _measures(offer) + _gain(offer)).rstrip()
     yield f"proposal   {sentence(table)}"
 
 
@@ -216,8 +225,8 @@ def sentence(table: UtilityTable) -> str:
         case ServingMode.QUERY:
             return (
                 f"query: {offer.mechanism} at {_short(float(offer.epsilon))}, k = {offer.k}, "
-                f"brings {offer.gain:+.2f} ± {offer.gain_error:.2f} beside {offer.held:,} items "
-                "that everybody holds"
+                f"brings {_gained(offer.gain, offer.gain_error)} of NDCG@10 beside {offer.held:,} "
+                "items that everybody holds"
             )
 
 
@@ -234,23 +243,35 @@ def loss_of(offer: ModeUtility, reach: Reach) -> SignalLoss | None:
 
 def _cells(offer: ModeUtility, reach: Reach) -> tuple[str, ...]:
     loss = loss_of(offer, reach)
-    held, ratio = (f"{offer.held:,}", f"{offer.size:,}"), f"{offer.ratio:.2f}"
+    held = (f"{offer.held:,}", f"{offer.size:,}")
     if loss is None:
-        return (offer.mode, *held, "", "", "", "", "", ratio)
+        return (offer.mode, *held, "", "", "", "", "")
     near = loss.epsilon_per_distance
     costs = (float(loss.epsilon), float(loss.epsilon_per_rating), near and float(near))
     shown = [_short(each) if each else "" for each in costs]
-    return (offer.mode, *held, offer.mechanism or "", str(offer.k), *shown, ratio)
+    return (offer.mode, *held, offer.mechanism or "", str(offer.k), *shown)
+
+
+def _measures(row: ModeUtility | Baseline) -> str:
+    ndcg = _either_way(row.ndcg, row.ndcg_error)
+    return _MEASURES.format(ndcg, _either_way(row.recall, row.recall_error))
 
 
 def _gain(offer: ModeUtility) -> str:
     if offer.mode is not ServingMode.QUERY:
         return ""
-    return f"  {offer.gain:+.2f} ± {offer.gain_error:.2f} {_worth(offer):>10}"
+    equivalent = str(offer.equivalent_items) if offer.equivalent_items else "-"
+    return f"{_gained(offer.gain, offer.gain_error)} {equivalent:>9}"
 
 
-def _worth(offer: ModeUtility) -> str:
-    return str(offer.equivalent_items) if offer.equivalent_items else "-"
+def _gained(mean: float, error: float) -> str:
+    return f"{'-' if mean < 0 else '+'}{_either_way(mean, error)}"
+
+
+def _either_way(mean: float, error: float) -> str:
+    """Without its sign."""
+    size, spread = (f"{each:.3f}".removeprefix("0") for each in (abs(mean), error))
+    return f"{size} ± {spread}"
 
 
 def _short(number: float) -> str:

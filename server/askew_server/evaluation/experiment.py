@@ -29,11 +29,11 @@ from askew.errors import DataError
 from askew.retrieval.posterior import cover
 from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew_server.ratings import RatingTable
+from askew_server.taste.prior.people import points_of
 from askew_server.taste.training.buckets import favorites, pool_of
 from askew_server.taste.training.factors import (
     Histories,
     Tastes,
-    divisors,
     factorize,
     fold_in_people,
 )
@@ -66,17 +66,7 @@ def sampled(table: RatingTable, n_people: int) -> RatingTable:
     """The ratings of so many people, or of all where there are fewer: each as likely as any other,
     and the same ones each time. Items stay, also those that nobody of them rated.
     """
-    drawn = np.zeros(table.n_people, dtype=np.bool_)
-    drawn[np.random.default_rng(_SAMPLE).permutation(table.n_people)[:n_people]] = True
-    kept, code = drawn[table.person], np.cumsum(drawn) - 1
-    return replace(
-        table,
-        person=code[table.person[kept]],
-        item=table.item[kept],
-        rating=table.rating[kept],
-        n_people=int(drawn.sum()),
-        time=None if table.time is None else table.time[kept],
-    )
+    return table.only(np.random.default_rng(_SAMPLE).permutation(table.n_people)[:n_people])
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,12 +321,7 @@ class Experiment:
 
     def points(self, space: FeatureSpace, group: Group) -> NDArray[np.float64]:
         """Where these people are in the space, (n, d), as their devices would say."""
-        encoder, people = space.encoder, group.tastes.people
-        sums = people.likes @ encoder.contributions(self.vectors)
-        points: NDArray[np.float64] = encoder.unit * encoder.ranks(
-            sums / divisors(people.likes, encoder.least_likes)
-        )
-        return points
+        return points_of(group.tastes.people.likes, self.vectors, space.encoder)
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,6 +48,22 @@ class RatingTable:
         """The number of ratings."""
         return len(self.rating)
 
+    def only(self, people: NDArray[np.integer]) -> RatingTable:
+        """The ratings of these people, in the order of their codes. Items stay, also those that
+        nobody of them rated.
+        """
+        wanted = np.zeros(self.n_people, dtype=np.bool_)
+        wanted[people] = True
+        kept, code = wanted[self.person], np.cumsum(wanted) - 1
+        return replace(
+            self,
+            person=code[self.person[kept]],
+            item=self.item[kept],
+            rating=self.rating[kept],
+            n_people=int(wanted.sum()),
+            time=None if self.time is None else self.time[kept],
+        )
+
     def likes_of_counts(self, least: float) -> RatingTable:
         """Counts as ratings, 1 for a like: `least` of a thing or more, 0 for fewer.
 

@@ -24,7 +24,7 @@ from scipy.linalg import lapack
 from scipy.sparse import csr_array
 
 from askew.errors import DataError
-from askew_server.taste.measures import Items, Met, best_first, mean_of
+from askew_server.taste.measures import RECALL_DEPTH, Items, Met, best_first, mean_of
 
 EASE_ITEMS = 6000
 _NEIGHBORS = (10, 20, 40, 80, 160)
@@ -99,17 +99,21 @@ class Profiles:
         """The number n of people."""
         return self.seen.shape[0]
 
+    def only(self, rows: NDArray[np.int64]) -> Profiles:
+        """Some of them."""
+        return Profiles(*(csr_array(part[rows]) for part in (self.likes, self.seen, self.liked)))
+
     def ranked(self, scorer: Scorer, items: Items | None = None) -> Items:
         """The best unseen of all items, or of these (m,), for each person, (n, r)."""
         n_items = self.seen.shape[1]
         wanted = np.arange(n_items) if items is None else np.asarray(items, dtype=np.int64)
-        size, parts = max(_AT_ONCE // n_items, 1), []
+        size, parts = max(_AT_ONCE // n_items, 1), [np.empty((0, RECALL_DEPTH), np.int64)]
         for start in range(0, len(self), size):
             rows = slice(start, start + size)
             scores = np.array(scorer(csr_array(self.likes[rows]))[:, wanted], dtype=np.float64)
             scores[self.seen[rows][:, wanted].toarray() > 0] = -np.inf
             parts.append(best_first(scores, wanted))
-        return np.concatenate(parts)
+        return np.concatenate(parts[1:] or parts)
 
     def met(self, scorer: Scorer, items: Items | None = None) -> Met:
         """What they get by these scores, of all items or of these (m,)."""

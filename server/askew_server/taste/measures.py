@@ -67,7 +67,8 @@ class Met:
         """By rankings (n, r); liked: held out, (n, n_items) of ones."""
         hits = np.zeros(ranked.shape)
         for column, items in enumerate(ranked.T):
-            hits[:, column] = liked[np.arange(len(ranked)), np.maximum(items, 0)]
+            found = liked[np.arange(len(ranked)), np.maximum(items, 0)]
+            hits[:, column] = np.asarray(found).ravel() if len(ranked) else 0
         hits[ranked == NOTHING] = 0
         n_liked = np.diff(liked.indptr)
         known = np.where(n_liked > 0, 1.0, np.nan)

@@ -1,4 +1,5 @@
-"""The rules that answer signals; the utility table: modes of serving, and what each gave people.
+"""The rules that answer signals; the utility table: modes of serving, and what each gave people
+whom the model did not see.
 
     local    the device holds every item and ranks them itself: nothing is sent
     cached   the device holds some items, the same for everybody, and ranks those: nothing is sent
@@ -13,7 +14,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from math import isfinite
 from typing import Final, Literal, get_args
 
 from askew.errors import OutOfRange
@@ -81,23 +81,27 @@ class ModeUtility:
 
     mechanism, epsilon, k: of the signal, epsilon being the mechanism's own parameter (per distance
     for geo_laplace); None, 0 and 0 where nothing is sent. held: how many items the device holds.
-    size: the bytes of those, which everybody fetches alike. ratio: the mean score of the picks over
-    the best possible. gain: its paired difference to `cached` with the default items, and its
-    standard error; all three in hundredths. equivalent_items: how many items for everybody, beyond
-    those held, would give as much as the signal; 0 where nothing is sent, or where none of those
-    tried did. Raises OutOfRange for anything that cannot be so.
+    size: the bytes of those, which everybody fetches alike. ndcg, recall: NDCG@10 and recall@20 of
+    what people liked whom the model did not see. gain: the paired difference of NDCG@10 to as many
+    items for everybody. Each has its standard error; all are in thousandths. equivalent_items: how
+    many items for everybody, beyond those held, would give as much NDCG@10 as the signal; 0 where
+    nothing is sent, or where none of those tried did. Raises OutOfRange for anything that cannot be
+    so.
     """
 
     mode: ServingMode
     held: int
     size: int
-    ratio: float
+    ndcg: float
     gain: float = 0.0
     gain_error: float = 0.0
     mechanism: MechanismName | None = None
     epsilon: Fraction = Fraction(0)
     k: int = 0
     equivalent_items: int = 0
+    ndcg_error: float = 0.0
+    recall: float = 0.0
+    recall_error: float = 0.0
 
     def __post_init__(self) -> None:
         sent = self.mode is ServingMode.QUERY
@@ -113,26 +117,64 @@ class ModeUtility:
             )
         if self.held < 0 or self.equivalent_items < 0 or not 0 <= self.size <= MAX_FILE_BYTES:
             raise OutOfRange("the sizes of a row", "at least 0")
-        figures = (self.ratio, self.gain, self.gain_error)
-        if not all(isfinite(x) and abs(x) <= 2 for x in figures) or self.gain_error < 0:
-            raise OutOfRange("the figures of a row", "finite, at most 2 in size")
+        if not -1 <= self.gain <= 1:
+            raise OutOfRange("the gain of a row", "from -1 to 1")
+        _check_shares(self.ndcg, self.ndcg_error, self.recall, self.recall_error, self.gain_error)
+
+
+BaselineName = Literal["popularity", "popular-200", "item-kNN", "EASE"]
+BASELINES: tuple[BaselineName, ...] = get_args(BaselineName)
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What a plain recommender gave the same people, in the same measures.
+
+    popularity    everybody gets the items with the most likes
+    popular-200   a device ranks the 200 of those by this model
+    item-kNN      the nearest items of what a person likes, nothing hidden
+    EASE          the linear model of items by items with the best penalty, nothing hidden
+
+    Raises OutOfRange for another name, or figures that cannot be.
+    """
+
+    name: BaselineName
+    ndcg: float
+    ndcg_error: float
+    recall: float
+    recall_error: float
+
+    def __post_init__(self) -> None:
+        if self.name not in BASELINES:
+            raise OutOfRange("the name of a baseline", f"one of {', '.join(BASELINES)}")
+        _check_shares(self.ndcg, self.ndcg_error, self.recall, self.recall_error)
+
+
+def _check_shares(*figures: float) -> None:
+    if not all(0 <= each <= 1 for each in figures):  # nan neither
+        raise OutOfRange("the figures of a row", "from 0 to 1")
 
 
 @dataclass(frozen=True)
 class UtilityTable:
-    """The table of a card. proposed: the number of the row that the card proposes.
+    """The table of a card. proposed: the number of the row that the card proposes. baselines: what
+    its rows stand beside.
 
     Raises OutOfRange for an empty or overlong table, or a proposal that is no row of it.
     """
 
     rows: tuple[ModeUtility, ...]
     proposed: int
+    baselines: tuple[Baseline, ...] = ()
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.rows) <= MAX_ROWS:
             raise OutOfRange("the rows of a utility table", f"1 to {MAX_ROWS}")
         if not 0 <= self.proposed < len(self.rows):
             raise OutOfRange("what a card proposes", "one of its rows")
+        names = [each.name for each in self.baselines]
+        if len(set(names)) != len(names):
+            raise OutOfRange("the baselines of a utility table", "all different")
 
     @property
     def proposal(self) -> ModeUtility:

@@ -7,6 +7,7 @@ versions of spaces are computed where they arrive, never sent.
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from fractions import Fraction
 
 import numpy as np
@@ -19,8 +20,11 @@ from askew.limits import MAX_DIMENSION, MAX_PAYLOAD
 from askew.protocol.model_card import ModelCard, ServingRule
 from askew.protocol.ranking import Slate
 from askew.protocol.utility_table import (
+    BASELINES,
     MECHANISMS,
     SERVED,
+    Baseline,
+    BaselineName,
     MechanismName,
     ModeUtility,
     RuleKind,
@@ -208,12 +212,20 @@ def _slate_codebook(message: pb.FeatureSpace, scales: _Floats) -> SlateCodebook:
 
 def utility_table_to_message(table: UtilityTable) -> pb.UtilityTable:
     """The table of a card."""
-    return pb.UtilityTable(rows=map(_row_to_message, table.rows), proposed=table.proposed)
+    return pb.UtilityTable(
+        rows=map(_row_to_message, table.rows),
+        proposed=table.proposed,
+        baselines=[pb.Baseline(**asdict(each)) for each in table.baselines],
+    )
 
 
 def utility_table_from_message(message: pb.UtilityTable) -> UtilityTable:
     """Raises OutOfRange or Malformed, as the table itself."""
-    return UtilityTable(tuple(map(_row_from_message, message.rows)), message.proposed)
+    baselines = tuple(
+        Baseline(_baseline(each.name), each.ndcg, each.ndcg_error, each.recall, each.recall_error)
+        for each in message.baselines
+    )
+    return UtilityTable(tuple(map(_row_from_message, message.rows)), message.proposed, baselines)
 
 
 def _row_to_message(offer: ModeUtility) -> pb.ModeUtility:
@@ -221,13 +233,16 @@ def _row_to_message(offer: ModeUtility) -> pb.ModeUtility:
         mode=offer.mode,
         held=offer.held,
         size=offer.size,
-        ratio=offer.ratio,
+        ndcg=offer.ndcg,
         gain=offer.gain,
         gain_error=offer.gain_error,
         mechanism=offer.mechanism or "",
         epsilon=str(offer.epsilon) if offer.epsilon else "",
         k=offer.k,
         equivalent_items=offer.equivalent_items,
+        ndcg_error=offer.ndcg_error,
+        recall=offer.recall,
+        recall_error=offer.recall_error,
     )
 
 
@@ -236,13 +251,16 @@ def _row_from_message(message: pb.ModeUtility) -> ModeUtility:
         mode=_mode(message.mode),
         held=message.held,
         size=message.size,
-        ratio=message.ratio,
+        ndcg=message.ndcg,
         gain=message.gain,
         gain_error=message.gain_error,
         mechanism=_mechanism(message.mechanism),
         epsilon=rational(message.epsilon) if message.epsilon else Fraction(0),
         k=message.k,
         equivalent_items=message.equivalent_items,
+        ndcg_error=message.ndcg_error,
+        recall=message.recall,
+        recall_error=message.recall_error,
     )
 
 
@@ -251,6 +269,13 @@ def _mode(name: str) -> ServingMode:
         return ServingMode(name)
     except ValueError:
         raise OutOfRange("the mode of a row", f"one of {', '.join(ServingMode)}") from None
+
+
+def _baseline(name: str) -> BaselineName:
+    found: BaselineName | None = next((each for each in BASELINES if each == name), None)
+    if found is None:
+        raise OutOfRange("the name of a baseline", f"one of {', '.join(BASELINES)}")
+    return found
 
 
 def _mechanism(name: str) -> MechanismName | None:

@@ -326,8 +326,8 @@ def test_a_dear_proposal_is_told_with_what_it_brings_and_what_it_costs() -> None
     assert words.consent == consent("bucket_rr:4:8", card)
     proposed, price = words.notes
     assert proposed == (
-        "This server proposes a signal, bucket_rr at epsilon 4, k 8 (0.80 of the best score, "
-        "+0.10 over as many items for everybody, standard error 0.01)."
+        "This server proposes a signal, bucket_rr at epsilon 4, k 8 (NDCG@10 0.800, "
+        "+0.100 over as many items for everybody, standard error 0.010)."
     )
     assert price == (
         "It would cost 4 between any two people, 4 for one rating, 4 per unit distance; by your "
@@ -341,10 +341,10 @@ def test_a_way_that_the_card_does_not_propose_is_told_what_the_card_does() -> No
     card = card_with(SHARED, signal("geo_laplace", "4", 8, gain=0.01, error=0.02))
     words = in_words(choose(replace(DEVICE, mode="query"), card, SOME), card)
     assert words.reason == (
-        "one signal, geo_laplace at epsilon 4, k 8 (0.71 of the best score, +0.01 over as many "
-        "items for everybody, standard error 0.02); as you chose"
+        "one signal, geo_laplace at epsilon 4, k 8 (NDCG@10 0.710, +0.010 over as many "
+        "items for everybody, standard error 0.020); as you chose"
     )
-    assert words.notes == ("This server proposes no signal (0.70 of the best score).",)
+    assert words.notes == ("This server proposes no signal (NDCG@10 0.700).",)
 
 
 def test_where_items_are_dear_a_way_that_sends_nothing_says_what_it_lacks() -> None:

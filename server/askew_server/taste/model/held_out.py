@@ -1,10 +1,14 @@
 """What people whom a model did not see get, each of them, by a mode of serving.
 
+Before anything is fitted, some people are dealt out by the seed, and everything that is measured is
+made of the others: items and their vectors, the space, the shared slate, priors that are the people
+trained on. Only then the model itself is made, of everybody (`item_model.train`).
+
 Whatever is chosen by such people looks better on them than it is: the best of many figures is the
-luckiest too. So they are two groups, dealt by the seed. By the first a rule, a number of buckets
-and a candidate are chosen; every figure that is told is of the second, which chose nothing. Where
-the people trained on are the prior themselves, both groups are taken out of it for this. Item
-vectors, signal directions and the shared slate are made of everybody, them too.
+luckiest too. So they are two groups. By the first a rule, a number of buckets and a candidate are
+chosen; every figure that is told is of the second, which chose nothing. A person's device knows
+most of their ratings; of the rest, what they liked is what rankings are judged by (`measures`).
+Who has nothing to judge by is in neither group.
 
 Their signals are answered as the server answers them:
 
@@ -21,12 +25,12 @@ Shapes: n people of a group, n_items items, the first `held` of which everybody 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from askew.catalog.catalog import Catalog
 from askew.noise.lattice import LatticeLaplace
@@ -41,13 +45,23 @@ from askew.retrieval.posterior import (
 )
 from askew.spaces.buckets import Buckets, SlateCodebook
 from askew.spaces.encoder import Encoder
-from askew_server.taste.measures import Estimate, ratio_of
-from askew_server.taste.prior.people import PriorPeople, as_they_are, names_of
-from askew_server.taste.training.factors import Tastes
+from askew_server.taste.baselines import Profiles
+from askew_server.taste.measures import (
+    NOTHING,
+    RECALL_DEPTH,
+    Estimate,
+    Gains,
+    Items,
+    Met,
+    best_first,
+    mean_of,
+)
+from askew_server.taste.prior.people import PriorPeople, names_of, points_of
+from askew_server.taste.training.factors import Histories, divided, fold_in_people
 
-_GROUP = 400  # people, and never more than a fifth of all
-_CHUNK = 4096  # items whose scores are in memory at once
-Gains = NDArray[np.float64]
+_CHOOSING, _TESTING = 400, 800  # people, and of each group never more than a fifth of all
+_CHUNK = 4096  # items, or people, whose scores are in memory at once
+ALL = slice(None)
 
 
 def lattice_signals(
@@ -72,127 +86,130 @@ def response_signals(
 
 @dataclass(frozen=True)
 class Figure:
-    """score of the picks / best possible, and its paired gain over as many items for everybody.
-
-    In hundredths: the card has them, and every digit more tells more of the people held out.
+    """NDCG@10, recall@20 and the paired gain of NDCG@10 over something else, in thousandths: a card
+    has them, and every digit more tells more of the people held out.
     """
 
-    ratio: float
-    gain: float
-    gain_error: float
+    ndcg: Estimate
+    recall: Estimate
+    gain: Estimate
+
+    @classmethod
+    def of(cls, got: Met, other: Met) -> Figure:
+        """The figure of some people, beside what the same people have otherwise."""
+        found = (mean_of(got.ndcg), mean_of(got.recall), mean_of(got.ndcg - other.ndcg))
+        return cls(*(Estimate(coarse(each.mean), coarse(each.error)) for each in found))
+
+
+def coarse(value: float) -> float:
+    """In thousandths, and never -0; 0 of nobody."""
+    return 0.0 if np.isnan(value) else round(value, 3) + 0.0
+
+
+def dealt(n_people: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The rows of the people who choose and of those who test, each ascending."""
+    order = np.random.default_rng([seed, 9]).permutation(n_people)
+    fifth = max(n_people // 5, 1)
+    first = min(_CHOOSING, fifth)
+    return np.sort(order[:first]), np.sort(order[first : first + min(_TESTING, fifth)])
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOutGroup:
-    """A group: points (n, d), tastes (n, D), seen items sparse (n, n_items).
-
-    have: the best score among the items held, (n,); possible: among all, (n,). 0 for nothing good.
-    """
+    """A group: points (n, d), tastes (n, D), what devices know and what was held out."""
 
     points: NDArray[np.float64] = field(repr=False)
     tastes: NDArray[np.float64] = field(repr=False)
-    seen: csr_array = field(repr=False)
+    profiles: Profiles = field(repr=False)
     scoring: NDArray[np.float32] = field(repr=False)
-    have: Gains = field(repr=False)
-    possible: Gains = field(repr=False)
+    held: int
 
     @classmethod
-    def of(cls, people: PriorPeople, catalog: Catalog, held: int) -> HeldOutGroup:
-        """These people, of whom everybody has the first `held` items."""
-        nothing = np.zeros(len(people))
-        tastes = people.tastes.astype(np.float64)
-        draft = cls(people.points, tastes, people.seen, catalog.scoring, nothing, nothing)
-        have = draft.best(np.arange(held))
-        return HeldOutGroup(
-            people.points,
-            tastes,
-            people.seen,
-            catalog.scoring,
-            have,
-            np.maximum(have, draft.best(np.arange(held, len(catalog)))),
-        )
+    def of(
+        cls, histories: Histories, encoder: Encoder, catalog: Catalog, held: int, seed: int
+    ) -> HeldOutGroup:
+        """Those of these people of whom something is known, as their devices see themselves."""
+        shown, liked = divided(histories, seed)
+        known = np.flatnonzero((np.diff(shown.likes.indptr) > 0) & (np.diff(liked.indptr) > 0))
+        profiles = Profiles(shown.likes, shown.seen, liked).only(known)
+        people = Histories(profiles.likes, profiles.seen)
+        tastes = fold_in_people(people, catalog.vectors, encoder.least_likes)
+        points = points_of(profiles.likes, catalog.vectors, encoder)
+        return cls(points, tastes.vectors, profiles, catalog.scoring, held)
 
     def __len__(self) -> int:
         """The number n of people."""
         return len(self.tastes)
 
-    def scores(self, items: NDArray[np.int64]) -> Gains:
-        """What items (m,) are worth to each, (n, m): 0 where seen or disliked."""
-        found: Gains = np.maximum(self.tastes @ self.scoring[items].T.astype(np.float64), 0)
-        seen = self.seen[:, items].tocoo()
-        found[seen.row, seen.col] = 0
+    @cached_property
+    def local(self) -> Met:
+        """What each has who holds and ranks every item."""
+        return self.cached(np.arange(len(self.scoring)))
+
+    def cached(self, items: Items) -> Met:
+        """What each has who holds and ranks these items (m,), and no others."""
+        return self._met(self._best(items))
+
+    def served(self, slate: Sequence[int] | Items) -> Met:
+        """What each has by one slate (k,) for all, beside what is held."""
+        return self.served_each(np.tile(np.asarray(slate, dtype=np.int64), (len(self), 1)))
+
+    def served_each(self, slates: Items) -> Met:
+        """What each has by a slate (n, k) of their own, beside what is held."""
+        return self._met(self._ranked(np.hstack([self._held, slates])))
+
+    def with_more(self, order: Items) -> Iterator[Met]:
+        """What each has by the first n items of an order (m,) beside what is held, n = 0, 1, ..."""
+        best = self._held
+        yield self._met(best)
+        for item in order.tolist():
+            best = self._ranked(np.column_stack([best, np.full(len(self), item)]))
+            yield self._met(best)
+
+    @cached_property
+    def _held(self) -> Items:
+        """The best of what everybody has, (n, at most 20)."""
+        return self._best(np.arange(self.held))
+
+    def _best(self, items: Items) -> Items:
+        """The best unseen of these items (m,) for each, (n, at most 20)."""
+        best = np.full((len(self), 1), NOTHING)
+        for start in range(0, len(items), _CHUNK):
+            part = items[start : start + _CHUNK]
+            best = self._ranked(np.hstack([best, best_first(self._scores(ALL, part), part)]))
+        return best
+
+    def _ranked(self, items: Items) -> Items:
+        """Each person's own items (n, m), the best unseen first, (n, at most 20)."""
+        parts, size = [np.empty((0, min(items.shape[1], RECALL_DEPTH)), np.int64)], _CHUNK
+        for start in range(0, len(items), size):
+            rows = slice(start, start + size)
+            some, places = np.unique(items[rows], return_inverse=True)
+            found = self._scores(rows, np.maximum(some, 0))
+            found[:, some == NOTHING] = -np.inf
+            own = np.take_along_axis(found, places.reshape(-1, items.shape[1]), axis=1)
+            parts.append(best_first(own, items[rows]))
+        return np.concatenate(parts)
+
+    def _scores(self, rows: slice, items: Items) -> Gains:
+        """What these items (m,) are worth to these people, -inf where seen."""
+        found: Gains = self.tastes[rows] @ self.scoring[items].T.astype(np.float64)
+        found[self.profiles.seen[rows][:, items].toarray() > 0] = -np.inf
         return found
 
-    def best(self, items: NDArray[np.int64]) -> Gains:
-        """The best score among items (m,), whatever is held, (n,)."""
-        reached = np.zeros(len(self))
-        for start in range(0, len(items), _CHUNK):
-            reached = np.maximum(reached, self.scores(items[start : start + _CHUNK]).max(axis=1))
-        return reached
-
-    def served(self, slate: Sequence[int] | NDArray[np.int64]) -> Gains:
-        """What each has by one slate for all, beside what is held, (n,)."""
-        return np.maximum(self.have, self.best(np.asarray(slate, dtype=np.int64)))
-
-    def served_each(self, slates: NDArray[np.int64]) -> Gains:
-        """What each has by a slate of their own, (n, k) -> (n,)."""
-        items, places = np.unique(slates, return_inverse=True)
-        reached = self.have.copy()
-        for column in places.reshape(slates.shape).T:  # one item each at a time
-            worth = np.einsum("nd,nd->n", self.tastes, self.scoring[items[column]])
-            seen = np.asarray(self.seen[np.arange(len(self)), items[column]]).ravel()
-            reached = np.maximum(reached, np.where(seen > 0, 0, worth))
-        return reached
-
-    def ratio(self, got: Gains) -> float:
-        """What they have over the best possible; 1 where nothing good is left for any of them."""
-        return ratio_of(got, self.possible).mean if self.possible.any() else 1.0
-
-    def gain(self, got: Gains, other: Gains) -> Estimate:
-        """The paired difference of two such ratios, with its standard error."""
-        return ratio_of(got - other, self.possible) if self.possible.any() else Estimate(0.0, 0.0)
-
-    def figure(self, got: Gains, other: Gains) -> Figure:
-        """As a card tells it."""
-        gain = self.gain(got, other)
-        return Figure(*(round(each, 2) + 0.0 for each in (self.ratio(got), gain.mean, gain.error)))
+    def _met(self, ranked: Items) -> Met:
+        return Met.by(ranked, self.profiles.liked)
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Who chooses, who tests, and the prior's people without either of them: as they are, and as
-    rules weigh them.
-    """
+    """Who chooses, who tests, and the people of a prior: as they are, and as rules weigh them."""
 
     choosing: HeldOutGroup
     testing: HeldOutGroup
     people: PriorPeople | None
     prior: Prior | None
     held: int
-
-
-def groups_of(  # noqa: PLR0913
-    tastes: Tastes,
-    encoder: Encoder,
-    catalog: Catalog,
-    prior: PriorPeople | None,
-    *,
-    own: bool,
-    held: int,
-    seed: int,
-) -> Groups:
-    """The groups, dealt by the seed. own: the prior is these very people."""
-    order = np.random.default_rng([seed, 9]).permutation(len(tastes.vectors))
-    size = min(_GROUP, max(len(order) // 5, 1))
-    people = as_they_are(tastes, catalog.vectors, encoder, "held out")
-    first, second = (
-        HeldOutGroup.of(people.only(np.sort(rows)), catalog, held)
-        for rows in (order[:size], order[size : 2 * size])
-    )
-    if prior is not None and own:
-        prior = prior.only(np.sort(order[2 * size :]))
-    weighed = None if prior is None else prior.prior(catalog, held)
-    return Groups(first, second, prior, weighed, held)
 
 
 NO_VERSION = "00" * 16  # nobody receives these signals
@@ -207,15 +224,18 @@ def by_point(  # noqa: PLR0913
     sizes: Sequence[int],
     *,
     rng: np.random.Generator,
-) -> Mapping[int, Gains]:
-    """What each has by one noisy point, for each k, (n,). prior: of a rule that weighs one."""
+) -> Mapping[int, Met]:
+    """What each has by one noisy point, for each k. prior: of a rule that weighs one."""
     signals = lattice_signals(lattice, people.points, rng).tolist()
     found: dict[int, list[Sequence[int]]] = {k: [] for k in sizes}
     for values in signals:
         slates = by_sizes(rule, prior, Signal(NO_VERSION, lattice, tuple(values)), sizes)
         for k, slate in zip(sizes, slates, strict=True):
             found[k].append(slate)
-    return {k: people.served_each(np.array(slates)) for k, slates in found.items()}
+    return {
+        k: people.served_each(np.array(slates, dtype=np.int64).reshape(-1, k))
+        for k, slates in found.items()
+    }
 
 
 def by_bucket(  # noqa: PLR0913, PLR0917
@@ -225,10 +245,10 @@ def by_bucket(  # noqa: PLR0913, PLR0917
     response: RandomizedResponse,
     sizes: Sequence[int],
     catalog: Catalog,
-) -> Mapping[int, Gains]:
-    """What each has by one noisy bucket in expectation, for each k, (n,)."""
+) -> Mapping[int, Met]:
+    """What each has by one noisy bucket in expectation, for each k."""
     signals = [Signal(NO_VERSION, response, (b,)) for b in range(len(buckets))]
-    label = names_of(buckets, people.tastes, people.seen, catalog)
+    label = names_of(buckets, people.tastes, people.profiles.seen, catalog)
     return {
         k: expected(people, [rule.answer(signal, k) for signal in signals], label, response)
         for k in sizes
@@ -240,13 +260,20 @@ def expected(
     slates: Sequence[Sequence[int]],
     label: NDArray[np.int64],
     response: RandomizedResponse,
-) -> Gains:
-    """The mean over the lies of people with these buckets (n,), of M slates of items, (n,)."""
-    served = np.stack([people.served(slate) for slate in slates], axis=1)  # (n, M)
+) -> Met:
+    """The mean over the lies of people with these buckets (n,), of M slates of items."""
+    served = [people.served(slate) for slate in slates]
     own, other = np.exp(response_log_odds(response))
-    truth = served[np.arange(len(served)), label]
-    mean: Gains = (own - other) * truth + other * served.sum(axis=1)
-    return mean
+
+    def mean(each: NDArray[np.float64]) -> Gains:  # (n, M)
+        truth = each[np.arange(len(each)), label]
+        found: Gains = (own - other) * truth + other * each.sum(axis=1)
+        return found
+
+    return Met(
+        mean(np.stack([met.ndcg for met in served], axis=1)),
+        mean(np.stack([met.recall for met in served], axis=1)),
+    )
 
 
 def by_sizes(

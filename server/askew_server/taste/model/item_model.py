@@ -29,17 +29,22 @@ from numpy.typing import NDArray
 from askew.catalog.catalog import Catalog
 from askew.errors import DataError, OutOfRange, ParameterError
 from askew.protocol.model_card import NO_PRIOR, ModelCard, ServingRule
-from askew.protocol.utility_table import SERVED, RuleKind
+from askew.protocol.utility_table import SERVED, RuleKind, UtilityTable
 from askew.retrieval.buckets import BucketRule
-from askew.spaces.encoder import Encoder
 from askew.spaces.item_codes import rounded
 from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.ratings.vectors import Vectors
 from askew_server.taste.model.answer_tables import AnswerTables
-from askew_server.taste.model.held_out import Figure, Groups, groups_of
+from askew_server.taste.model.held_out import Figure, Groups, HeldOutGroup, dealt
 from askew_server.taste.model.payloads import MovedPayloads, Payloads
-from askew_server.taste.model.rule_choice import RuleChoice, RuleQuestion, ServedSignals, choose
+from askew_server.taste.model.rule_choice import (
+    RuleChoice,
+    RuleQuestion,
+    ServedSignals,
+    buckets_of,
+    choose,
+)
 from askew_server.taste.model.shared_slate import (
     SLATE_LIMIT,
     boosts_of,
@@ -47,7 +52,14 @@ from askew_server.taste.model.shared_slate import (
     items_of,
     shared_slate,
 )
-from askew_server.taste.model.utility_table import FileSize, of_catalog, sized, with_table
+from askew_server.taste.model.utility_table import (
+    FileSize,
+    ModeComparison,
+    baselines_of,
+    of_catalog,
+    order_for_everybody,
+    sized,
+)
 from askew_server.taste.prior.people import PriorPeople, served_slates
 from askew_server.taste.prior.source import PriorSource, PublishedRatings, Trained, check_needs
 from askew_server.taste.training import given_vectors
@@ -71,12 +83,19 @@ from askew_server.taste.training.item_vectors import (
     LearnedVectors,
     VectorSource,
     often_rated,
+    people_by_key,
 )
 from askew_server.taste.training.options import TrainingOptions, in_words
-from askew_server.taste.training.space_fit import Purpose, fit_space, learned_directions
+from askew_server.taste.training.space_fit import (
+    FittedSpace,
+    Purpose,
+    fit_space,
+    learned_directions,
+)
 
 LEARNED_VECTORS = LearnedVectors()
 Step = Callable[[str], None]
+_ENOUGH = 0.95  # of the people, that a model is made of where the others are held out
 _LEARNED_FROM = 10_000  # people; more change the directions by less than their seed
 
 
@@ -133,6 +152,9 @@ def train(  # noqa: PLR0913 - what a model is made of
     step is told each part of the work as it begins. file_size: measures the files that devices
     hold; where there is none, the card has no utility table.
 
+    Every figure is of people who were in nothing of what is measured (`model.held_out`): where they
+    are more than a twentieth of all, of a model without them, and then one is made of everybody.
+
     Raises ParameterError for a rule, or for items with payloads, that need a prior where there is
     none, and DataError when too few people, items or ratings are left to make d dimensions, or when
     what they make is no space that a device would enter.
@@ -143,6 +165,70 @@ def train(  # noqa: PLR0913 - what a model is made of
             "has_payloads", True, "a model with a prior: slates are chosen for its people"
         )
     with _as_data_errors("these ratings make no usable space"):
+        choosing, testing = dealt(table.n_people, options.seed)
+        rest = np.setdiff1d(np.arange(table.n_people), np.concatenate([choosing, testing]))
+        others = table.only(rest)
+        # Of many people, the model does without those held out, and is measured as it is.
+        enough = len(rest) >= _ENOUGH * table.n_people
+        made = _Draft.of(others if enough else table, rows, options, vectors, step)
+        step("what it gives people held out")
+        measured = made if enough else made.without(others, rows, vectors)
+        simulated_prior = None if prior is None else prior.rehearsed(measured.trained)
+        groups = measured.groups(table.only(choosing), table.only(testing), simulated_prior)
+        question = _question(made.told.options, measured.catalog)
+        choice = _choice(question, options, measured, groups)
+        step("the prior")
+        known = None if prior is None else prior.people(made.trained)
+        space, catalog = made.fitted.space, made.catalog
+        if known is not None:
+            weighed = known.prior(catalog, made.held)
+            buckets = buckets_of(question, known, weighed, catalog, choice.size)
+            space, known = replace(space, buckets=buckets), known.naming(buckets, catalog)
+        rule = ServingRule(
+            choice.rule, options.epsilon, options.k, known.origin if known is not None else NO_PRIOR
+        )
+        card = card_of(space, catalog, rule, source, made.n_default, simulated=simulated)
+        if file_size is not None:
+            step("the utility table")
+            found = measured.table(choice, question, groups)
+            held = {measured.n_default: made.n_default, len(measured.catalog): len(catalog)}
+            card = replace(card, utility_table=of_catalog(found, held, len(catalog)))
+            card = sized(card, catalog, file_size)
+        return ItemModel(
+            card,
+            catalog,
+            made.told.keys,
+            made.told.options,
+            made.told.people.counts(),
+            known,
+            choice.figures,
+            made.fitted.median_distance,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Draft:
+    """What is made of people before anybody asks what it is worth. held: the default items, or 0
+    where devices hold all.
+    """
+
+    told: Expressed
+    n_default: int
+    tastes: Tastes
+    fitted: FittedSpace
+    catalog: Catalog
+    vectors_fixed: bool
+
+    @classmethod
+    def of(
+        cls,
+        table: RatingTable,
+        rows: Mapping[str, ItemRow],
+        options: TrainingOptions,
+        vectors: VectorSource,
+        step: Step,
+    ) -> _Draft:
+        """Of the people of a table."""
         step("item vectors")
         told, n_default = default_first(vectors.express(table, options), rows)
         held = 0 if n_default == len(told.keys) else n_default
@@ -159,40 +245,62 @@ def train(  # noqa: PLR0913 - what a model is made of
         fitted = fit_space(
             tastes, told.vectors, told.scale, d, rng, scales=told.scales, directions=directions
         )
-        space = fitted.space
         slate = shared_slate(tastes, scoring, rng, held)
         catalog = Catalog(items_of(told.keys, rows), told.vectors, boosts, slate)
-        trained = Trained(
-            told.keys, told.vectors, space, tastes, options.seed, vectors_fixed=vectors.fixed
+        return cls(told, n_default, tastes, fitted, catalog, vectors.fixed)
+
+    @property
+    def held(self) -> int:
+        """How many items everybody has who asks."""
+        return 0 if self.n_default == len(self.catalog) else self.n_default
+
+    @property
+    def trained(self) -> Trained:
+        """As a prior wants to know it."""
+        return Trained(
+            self.told.keys,
+            self.told.vectors,
+            self.fitted.space,
+            self.tastes,
+            self.told.options.seed,
+            vectors_fixed=self.vectors_fixed,
         )
-        step("the prior, and a comparison of rules")
-        known = None if prior is None else prior.people(trained)
-        own = prior is not None and prior.own
-        groups = groups_of(
-            tastes, space.encoder, catalog, known, own=own, held=held, seed=options.seed
+
+    def without(
+        self, others: RatingTable, rows: Mapping[str, ItemRow], vectors: VectorSource
+    ) -> _Draft:
+        """The same of fewer people, with about the same items and as many for everybody."""
+        options, n_people = self.told.options, self.told.people.seen.shape[0]
+        fewer = max(options.min_ratings * others.n_people // n_people, 1)
+        held = self.held or len(others.item_keys)
+        options = replace(options, min_ratings=fewer, default_items=held)
+        return _Draft.of(others, rows, options, vectors, lambda _: None)
+
+    def groups(
+        self, choosing: RatingTable, testing: RatingTable, prior: PriorPeople | None
+    ) -> Groups:
+        """People held out, as devices of this draft see them."""
+        told, encoder = self.told, self.fitted.space.encoder
+        first, second = (
+            HeldOutGroup.of(
+                people_by_key(some, told.keys, told.scale),
+                encoder,
+                self.catalog,
+                self.held,
+                told.options.seed,
+            )
+            for some in (choosing, testing)
         )
-        question = _question(options, catalog)
-        choice = _choice(options, question, space.encoder, catalog, groups)
-        rule = ServingRule(
-            choice.rule, options.epsilon, options.k, known.origin if known is not None else NO_PRIOR
-        )
-        space = replace(space, buckets=choice.buckets)
-        known = known and known.naming(choice.buckets, catalog)
-        card = card_of(space, catalog, rule, source, n_default, simulated=simulated)
-        if file_size is not None:
-            step("the utility table")
-            signals = ServedSignals.of_choice(choice, question, space.encoder, catalog, groups)
-            card = with_table(card, signals, tastes, file_size)
-        return ItemModel(
-            card,
-            catalog,
-            told.keys,
-            options,
-            people.counts(),
-            known,
-            choice.figures,
-            fitted.median_distance,
-        )
+        weighed = None if prior is None else prior.prior(self.catalog, self.held)
+        return Groups(first, second, prior, weighed, self.held)
+
+    def table(self, choice: RuleChoice, question: RuleQuestion, groups: Groups) -> UtilityTable:
+        """What every mode gives the second group."""
+        encoder, seed = self.fitted.space.encoder, self.told.options.seed
+        signals = ServedSignals.of_choice(choice, question, encoder, self.catalog, groups)
+        order = order_for_everybody(self.tastes, self.catalog, self.held, seed)
+        beside = baselines_of(self.told.people, groups)
+        return ModeComparison(signals, order, beside).table()
 
 
 @contextmanager
@@ -227,16 +335,12 @@ def _question(options: TrainingOptions, catalog: Catalog) -> RuleQuestion:
 
 
 def _choice(
-    options: TrainingOptions,
-    question: RuleQuestion,
-    encoder: Encoder,
-    catalog: Catalog,
-    groups: Groups,
+    question: RuleQuestion, options: TrainingOptions, measured: _Draft, groups: Groups
 ) -> RuleChoice:
     """The rule that was asked for, or the best; rules are compared where there is a choice."""
     if options.kind is not None and groups.people is None:
         return RuleChoice(options.kind, None, {})
-    return choose(question, encoder, catalog, groups)
+    return choose(question, measured.fitted.space.encoder, measured.catalog, groups)
 
 
 def card_of(  # noqa: PLR0913
@@ -352,8 +456,9 @@ def update(
         simulated = model.card.simulated
         card = card_of(space, catalog, model.card.rule, source, n_default, simulated=simulated)
         if file_size is not None and model.card.utility_table is not None:
-            table_then = of_catalog(model.card.utility_table, model.card, card)
-            card = sized(replace(card, utility_table=table_then), catalog, file_size)
+            then = {model.card.n_default: n_default, model.card.n_items: len(keys)}
+            figures = of_catalog(model.card.utility_table, then, len(keys))
+            card = sized(replace(card, utility_table=figures), catalog, file_size)
         known, old = _known(keys, model.keys)
         prior = model.prior and model.prior.with_items(known, old, len(keys))
         places = dict(zip(known.tolist(), old.tolist(), strict=True))

@@ -1,12 +1,12 @@
 """Which rule serves: one that gained, for people who chose nothing, over the slate of no signal.
 
-Some of the people trained on play devices (`model.held_out`): profiles of most of their ratings,
-simulated noise, one answer by each rule that the model's data allow, and the score of their pick.
-Of the rules, and of the numbers of buckets, the first group chooses the best; it serves if the
-second group's paired gain is above twice its standard error (more by Student's law, where people
-are few), and else the same slate for everybody does. So a rule that is worth nothing is taken with
-the chance that a normal number is above 2, 2.3 %, however many were tried. An operator's own choice
-is not tested.
+People held out play devices (`model.held_out`): profiles of most of their ratings, simulated noise,
+one answer by each rule that the model's data allow, and NDCG@10 of what they liked beside their
+profile. Of the rules, and of the numbers of buckets, the first group chooses the best; it serves if
+the second group's paired gain is above twice its standard error (more by Student's law, where
+people are few), and else the same slate for everybody does. So a rule that is worth nothing is
+taken with the chance that a normal number is above 2, 2.3 %, however many were tried. An operator's
+own choice is not tested.
 
 A bucket's epsilon is between any two people and a point's per unit distance: at the same number, a
 bucket's is the stronger promise. `model.utility_table` compares them at equal plain epsilon.
@@ -40,11 +40,10 @@ from askew.retrieval.buckets import BucketRule
 from askew.retrieval.posterior import PosteriorRule, Prior
 from askew.spaces.buckets import Buckets, SlateCodebook
 from askew.spaces.encoder import Encoder
-from askew_server.taste.measures import Estimate
+from askew_server.taste.measures import Estimate, Met, mean_of
 from askew_server.taste.model.held_out import (
     LIMIT,
     Figure,
-    Gains,
     Groups,
     HeldOutGroup,
     by_bucket,
@@ -72,6 +71,11 @@ class RuleChoice:
     rule: RuleKind
     buckets: Buckets | SlateCodebook | None
     figures: Mapping[str, Figure]
+
+    @property
+    def size(self) -> int:
+        """How many buckets there are."""
+        return 0 if self.buckets is None else len(self.buckets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +121,9 @@ def choose(
     chosen_by: dict[RuleKind, float] = {}
     for kind in played.kinds:
         got = played.answered(kind, second)
-        figures[kind], gains[kind] = second.figure(got, nothing), second.gain(got, nothing)
-        chosen_by[kind] = first.ratio(played.answered(kind, first))
+        figures[kind] = Figure.of(got, nothing)
+        gains[kind] = mean_of(got.ndcg - nothing.ndcg)
+        chosen_by[kind] = played.answered(kind, first).ndcg.mean() if len(first) else 0.0
     buckets = None if played.design is None else played.design.buckets
     return RuleChoice(_best(question, chosen_by, gains, len(second)), buckets, figures)
 
@@ -145,9 +150,9 @@ class _Design:
     response: RandomizedResponse
     catalog: Catalog
 
-    def gains(self, people: HeldOutGroup) -> Gains:
-        """What each has by one noisy bucket in expectation, (n,)."""
-        label = names_of(self.buckets, people.tastes, people.seen, self.catalog)
+    def met(self, people: HeldOutGroup) -> Met:
+        """What each has by one noisy bucket in expectation."""
+        label = names_of(self.buckets, people.tastes, people.profiles.seen, self.catalog)
         return expected(people, self.slates, label, self.response)
 
 
@@ -170,7 +175,7 @@ class _ComparedRules:
         if people is None or prior is None:
             return cls(question, encoder, catalog, groups, None)
         designs = _designs(question, people, prior, catalog)
-        best = max(designs, key=lambda each: float(each.gains(first).sum()), default=None)
+        best = max(designs, key=lambda each: float(each.met(first).ndcg.sum()), default=None)
         return cls(question, encoder, catalog, groups, best)
 
     @property
@@ -180,11 +185,11 @@ class _ComparedRules:
         kinds = [kind for kind in SERVED if self.groups.prior is not None or not kind.needs_prior]
         return [kind for kind in kinds if kind not in missing]
 
-    def answered(self, kind: RuleKind, people: HeldOutGroup) -> Gains:
-        """What a rule gives each, (n,)."""
+    def answered(self, kind: RuleKind, people: HeldOutGroup) -> Met:
+        """What a rule gives each."""
         k = self.question.k
         if kind.reads == "bucket" and self.design is not None:
-            return self.design.gains(people)
+            return self.design.met(people)
         if kind.reads == "nothing":
             return people.served(self.catalog.shared_slate[:k])
         prior, held = self.groups.prior, self.groups.held
@@ -196,12 +201,16 @@ class _ComparedRules:
 
 
 def _designs(
-    question: RuleQuestion, people: PriorPeople, prior: Prior, catalog: Catalog
+    question: RuleQuestion,
+    people: PriorPeople,
+    prior: Prior,
+    catalog: Catalog,
+    sizes: Sequence[int] = SIZES,
 ) -> Iterator[_Design]:
-    """Buckets of several numbers, for the people of a prior, or for enough of them."""
+    """Buckets of each of these numbers, for the people of a prior, or for enough of them."""
     some, k, seed = enough_of(len(prior)), question.k, question.seed
     tastes, scores = people.tastes[some].astype(np.float64), np.take(prior.scores, some, axis=1)
-    for size in (size for size in SIZES if size <= len(some)):
+    for size in (size for size in sizes if size <= len(some)):
         response = RandomizedResponse.for_epsilon(size, question.epsilon)
         if question.has_payloads:
             slates = prior.items[design_slates(tastes, scores, response, k, seed=seed).slates]
@@ -209,6 +218,14 @@ def _designs(
         else:
             made = design_buckets(tastes, scores, response, k, seed=seed)
             yield _Design(made.buckets, prior.items[made.slates].tolist(), response, catalog)
+
+
+def buckets_of(
+    question: RuleQuestion, people: PriorPeople, prior: Prior, catalog: Catalog, size: int
+) -> Buckets | SlateCodebook | None:
+    """So many buckets for the people of a prior; None for none, or where they are fewer."""
+    made = next(_designs(question, people, prior, catalog, [size] if size else []), None)
+    return None if made is None else made.buckets
 
 
 def point_rule(
@@ -297,10 +314,10 @@ class ServedSignals:
         found |= {terms for terms in by_distance if terms.mechanism == "geo_laplace"}
         return sorted(found, key=lambda terms: (terms.loss(reach).epsilon, terms.mechanism))
 
-    def gains(
+    def met(
         self, people: HeldOutGroup, terms: SignalTerms, sizes: Sequence[int]
-    ) -> Mapping[int, Gains]:
-        """What each of these people has by one signal, for each k, (n,)."""
+    ) -> Mapping[int, Met]:
+        """What each of these people has by one signal, for each k."""
         if terms.mechanism == "bucket_rr" and self.by_bucket is not None and self.buckets:
             response = RandomizedResponse.for_epsilon(len(self.buckets), terms.epsilon)
             rule, buckets = self.by_bucket, self.buckets

@@ -1,20 +1,23 @@
-"""The utility table of a card, measured on people held out.
+"""The utility table of a card, measured on people whom the model did not see (`model.held_out`).
 
-    local    1 by definition: a device that holds every item picks what is best
-    cached   the best unseen item of the first n items that everybody would be shown
-    query    the best of what is held and of the k items of one noisy signal, answered as served
+    local    a device that holds every item ranks them all
+    cached   a device ranks the first n items that everybody would be shown
+    query    it ranks what is held and the k items of one noisy signal, answered as served
     gain     of a query over as many items for everybody: those held and k more, paired
     equivalent items
              the least n so that n more items for everybody give as much as the signal
 
-Every figure is of people who chose nothing (`model.held_out`). Where a device can hold all, the
-signals are measured for one that holds nothing, and the table proposes `local`. Else, and where
-items have payloads, so that nothing held can be read, it proposes one signal if that gains: at the
-k that was trained for, by the mechanism that the first group prefers of those whose plain epsilon
-is at most the one that was trained for. The second group's gain must be clear (`rule_choice`), and
-above twice its standard error in hundredths too, by which devices reckon. That is one test, so what
-gains nothing is proposed with a chance of 2.3 %; of at most twice that where those people have
-refused a rule for points before, which leaves buckets. Otherwise the table proposes `cached`.
+All is NDCG@10 of likes held out, with recall@20 beside it, and beside what plain recommenders give
+the same people (`baselines`).
+
+Every figure is of people who chose nothing. Where a device can hold all, the signals are measured
+for one that holds nothing, and the table proposes `local`. Else, and where items have payloads, so
+that nothing held can be read, it proposes one signal if that gains: at the k that was trained for,
+by the mechanism that the first group prefers of those whose plain epsilon is at most the one that
+was trained for. The second group's gain must be clear (`rule_choice`), and above twice its standard
+error in thousandths too, by which devices reckon. That is one test, so what gains nothing is
+proposed with a chance of 2.3 %; of at most twice that where those people have refused a rule for
+points before, which leaves buckets. Otherwise the table proposes `cached`.
 
 Sizes are those of the very files (`sized`): the table is in the card, and the card in the files, so
 a table of the same rows with other sizes is as long.
@@ -22,7 +25,7 @@ a table of the same rows with other sizes is as long.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -31,11 +34,20 @@ from numpy.typing import NDArray
 
 from askew.catalog.catalog import Catalog
 from askew.protocol.model_card import ModelCard
-from askew.protocol.utility_table import DEVICE_BYTES, ModeUtility, ServingMode, UtilityTable
-from askew_server.taste.model.held_out import Gains
+from askew.protocol.utility_table import (
+    DEVICE_BYTES,
+    Baseline,
+    BaselineName,
+    ModeUtility,
+    ServingMode,
+    UtilityTable,
+)
+from askew_server.taste.baselines import EASE_ITEMS, gram_of, popularity, tuned_ease, tuned_knn
+from askew_server.taste.measures import Gains, Met, mean_of
+from askew_server.taste.model.held_out import Figure, Groups
 from askew_server.taste.model.rule_choice import ServedSignals, SignalTerms, is_clear
 from askew_server.taste.model.shared_slate import shared_slate
-from askew_server.taste.training.factors import Tastes
+from askew_server.taste.training.factors import Histories, Tastes
 
 FileSize = Callable[[ModelCard, Catalog], int]
 """How many bytes the file has that a device holds, of a card and of these items."""
@@ -43,6 +55,7 @@ FileSize = Callable[[ModelCard, Catalog], int]
 SLATES = (5, 8, 20)
 SHARED = (8, 25, 64, 200)
 _MOST_WORTH = 256  # items for everybody that a signal is compared with
+_MOST_LIKED = 200  # items that a device ranks where nothing but their number is known
 _UNMEASURED = 1  # bytes
 _SLACK = 16  # bytes that another proposal may take
 
@@ -57,13 +70,19 @@ class ModeComparison:
 
     signals: ServedSignals
     order: NDArray[np.int64] = field(repr=False)
+    baselines: tuple[Baseline, ...] = ()
 
     def table(self) -> UtilityTable:
         """The rows in the order in which a person reads them, their sizes still to come."""
         n, held = len(self.signals.catalog), self.signals.groups.held
+        people = self.signals.groups.testing
         sizes = sorted({*SHARED, held} - {0, n})
-        offers = [ModeUtility(ServingMode.LOCAL, n, _UNMEASURED, 1.0)]
-        offers += [self._shared(size) for size in sizes if size <= len(self.order)]
+        offers = [_nothing_sent(ServingMode.LOCAL, n, people.local)]
+        offers += [
+            _nothing_sent(ServingMode.CACHED, size, people.cached(self.order[:size]))
+            for size in sizes
+            if size <= len(self.order)
+        ]
         proposed = next((at for at, each in enumerate(offers) if each.held == held), 0)
         if self.signals.question.has_payloads and not proposed:  # nobody holds payloads
             proposed = min(1, len(offers) - 1)
@@ -74,7 +93,7 @@ class ModeComparison:
                 if tested and clear and 2 * offer.gain_error <= offer.gain > 0:
                     proposed = len(offers)
                 offers.append(offer)
-        return UtilityTable(tuple(offers), proposed)
+        return UtilityTable(tuple(offers), proposed, self.baselines)
 
     @property
     def _sizes(self) -> list[int]:
@@ -82,59 +101,83 @@ class ModeComparison:
         most = len(self.signals.catalog.shared_slate)
         return sorted({k for k in (*SLATES, self.signals.question.k) if k <= most})
 
-    def _shared(self, size: int) -> ModeUtility:
-        people = self.signals.groups.testing
-        ratio = people.ratio(people.best(self.order[:size]))
-        return ModeUtility(ServingMode.CACHED, size, _UNMEASURED, round(ratio, 2))
-
     def _of(self, terms: SignalTerms) -> Iterator[tuple[ModeUtility, bool]]:
         """The rows of a signal, one for each k, and whether its gain is clear."""
         people, held = self.signals.groups.testing, self.signals.groups.held
-        for k, got in self.signals.gains(people, terms, self._sizes).items():
+        for k, got in self.signals.met(people, terms, self._sizes).items():
             nothing = people.served(self.order[held : held + k])
-            figure = people.figure(got, nothing)
+            figure = Figure.of(got, nothing)
             offer = ModeUtility(
                 ServingMode.QUERY,
                 held,
                 _UNMEASURED if held else 0,
-                figure.ratio,
-                figure.gain,
-                figure.gain_error,
+                figure.ndcg.mean,
+                figure.gain.mean,
+                figure.gain.error,
                 terms.mechanism,
                 terms.epsilon,
                 k,
-                self._worth(got),
+                self._equivalent(float(got.ndcg.sum())),
+                figure.ndcg.error,
+                figure.recall.mean,
+                figure.recall.error,
             )
-            yield offer, is_clear(people.gain(got, nothing), len(people))
+            yield offer, is_clear(mean_of(got.ndcg - nothing.ndcg), len(people))
 
-    def _worth(self, got: Gains) -> int:
-        enough = np.flatnonzero(self._for_everybody >= got.sum())
+    def _equivalent(self, reached: float) -> int:
+        enough = np.flatnonzero(self._for_everybody >= reached)
         return int(enough[0]) if enough.size else 0
 
     @cached_property
     def _for_everybody(self) -> Gains:
-        """What the second group has by n more items for everybody, n = 0, 1, ..., in all."""
+        """The NDCG of the second group by n more items for everybody, n = 0, 1, ..., in all."""
         people, held = self.signals.groups.testing, self.signals.groups.held
-        more = np.column_stack([people.have, people.scores(self.order[held:])])
-        totals: Gains = np.maximum.accumulate(more, axis=1).sum(axis=0)
-        return totals
+        more = people.with_more(self.order[held:])
+        return np.array([met.ndcg.sum() for met in more], dtype=np.float64)
 
     def _candidate(self) -> SignalTerms | None:
         """The terms that the first group prefers of those that may be proposed."""
         people, k = self.signals.groups.choosing, self.signals.question.k
         terms = self.signals.of(self.signals.question.epsilon)
-        gains = [float(self.signals.gains(people, each, [k])[k].sum()) for each in terms]
+        gains = [float(self.signals.met(people, each, [k])[k].ndcg.sum()) for each in terms]
         return terms[int(np.argmax(gains))] if terms else None
 
 
-def with_table(
-    card: ModelCard, signals: ServedSignals, tastes: Tastes, file_size: FileSize
-) -> ModelCard:
-    """The card of these signals' model with its table. tastes: of the people trained on."""
-    catalog, held, seed = signals.catalog, signals.groups.held, signals.question.seed
-    order = order_for_everybody(tastes, catalog, held, seed)
-    table = ModeComparison(signals, order).table()
-    return sized(replace(card, utility_table=table), catalog, file_size)
+def _nothing_sent(mode: ServingMode, held: int, met: Met) -> ModeUtility:
+    figure = Figure.of(met, met)
+    return ModeUtility(
+        mode,
+        held,
+        _UNMEASURED,
+        figure.ndcg.mean,
+        ndcg_error=figure.ndcg.error,
+        recall=figure.recall.mean,
+        recall_error=figure.recall.error,
+    )
+
+
+def baselines_of(trained: Histories, groups: Groups) -> tuple[Baseline, ...]:
+    """What plain recommenders, made of the likes of those trained on, give the second group. The
+    first chooses their parameters.
+    """
+    known, choosing, told = trained.likes, groups.choosing.profiles, groups.testing.profiles
+    plain = popularity(known)
+    most_liked = np.argsort(-plain(known[[0]])[0], kind="stable")[:_MOST_LIKED]
+    met: dict[BaselineName, Met] = {
+        "popularity": told.met(plain),
+        "popular-200": groups.testing.cached(np.sort(most_liked)),
+    }
+    if known.shape[1] <= EASE_ITEMS:
+        gram = gram_of(known)
+        met["item-kNN"] = told.met(tuned_knn(gram, choosing)[0])
+        met["EASE"] = told.met(tuned_ease(gram, choosing)[0])
+    return tuple([_baseline(name, each) for name, each in met.items()])
+
+
+def _baseline(name: BaselineName, met: Met) -> Baseline:
+    figure = Figure.of(met, met)
+    ndcg, recall = figure.ndcg, figure.recall
+    return Baseline(name, ndcg.mean, ndcg.error, recall.mean, recall.error)
 
 
 def order_for_everybody(
@@ -148,15 +191,16 @@ def order_for_everybody(
     return np.array([*range(held), *catalog.shared_slate, *further], dtype=np.int64)
 
 
-def of_catalog(table: UtilityTable, old: ModelCard, new: ModelCard) -> UtilityTable:
-    """The same figures for another catalog in the same space, which has other numbers of items.
+def of_catalog(table: UtilityTable, held: Mapping[int, int], n_items: int) -> UtilityTable:
+    """The same figures for another catalog. held: what other numbers of items devices hold there.
 
     Where the whole was proposed and no file of it is small any more, a new training is due.
     """
-    held = {old.n_default: new.n_default, old.n_items: new.n_items}
     rows = [replace(each, held=held.get(each.held, each.held)) for each in table.rows]
-    kept = [at for at, each in enumerate(rows) if each.held <= new.n_items]
-    return UtilityTable(tuple([rows[at] for at in kept]), kept.index(table.proposed))
+    kept = [at for at, each in enumerate(rows) if each.held <= n_items]
+    return replace(
+        table, rows=tuple([rows[at] for at in kept]), proposed=kept.index(table.proposed)
+    )
 
 
 def sized(card: ModelCard, catalog: Catalog, file_size: FileSize) -> ModelCard:

@@ -176,11 +176,18 @@ def as_they_are(
     tastes: Tastes, vectors: NDArray[np.float32], encoder: Encoder, origin: str
 ) -> PriorPeople:
     """People with profiles of their own, placed as their devices would place them."""
-    likes = tastes.people.likes
-    sums = (likes @ encoder.contributions(vectors)) / divisors(likes, encoder.least_likes)
-    points = encoder.unit * encoder.ranks(sums)
+    points = points_of(tastes.people.likes, vectors, encoder)
     light = tastes.vectors.astype(np.float32)
     return PriorPeople(light, points, csr_array(tastes.people.seen), np.ones(len(light)), origin)
+
+
+def points_of(
+    likes: csr_array, vectors: NDArray[np.float32], encoder: Encoder
+) -> NDArray[np.float64]:
+    """Where the devices of people of these likes, sparse (m, n_items), place them, (m, d)."""
+    sums = (likes @ encoder.contributions(vectors)) / divisors(likes, encoder.least_likes)
+    points: NDArray[np.float64] = encoder.unit * encoder.ranks(sums)
+    return points
 
 
 def of_tastes(

@@ -181,12 +181,11 @@ class Trained:
 class PriorSource(Protocol):
     """Gives the people of a prior."""
 
-    @property
-    def own(self) -> bool:
-        """Whether they are the people trained on, in the same order."""
-
     def people(self, trained: Trained) -> PriorPeople:
         """The people, in the space that was trained."""
+
+    def rehearsed(self, trained: Trained) -> PriorPeople:
+        """The same of a space that is measured and never served; nothing is charged."""
 
 
 @dataclass(frozen=True)
@@ -194,7 +193,6 @@ class Cohort:
     """The people of the ratings file, who opted in under this name. Nothing hides them."""
 
     name: str
-    own: bool = True
 
     def __post_init__(self) -> None:
         check_text("the name of a cohort", self.name)
@@ -212,6 +210,8 @@ class Cohort:
         )
         return as_they_are(trained.tastes, trained.vectors, trained.space.encoder, origin)
 
+    rehearsed = people
+
 
 @dataclass(frozen=True)
 class PublishedRatings:
@@ -221,7 +221,6 @@ class PublishedRatings:
 
     table: RatingTable = field(repr=False)
     name: str | None
-    own: bool = False
 
     def people(self, trained: Trained) -> PriorPeople:
         """The people, folded in as devices fold in. Raises DataError where no item is known."""
@@ -238,6 +237,8 @@ class PublishedRatings:
             )
         return as_they_are(tastes, trained.vectors, trained.space.encoder, origin)
 
+    rehearsed = people
+
 
 @dataclass(frozen=True, eq=False)
 class DPGaussian:
@@ -248,12 +249,21 @@ class DPGaussian:
 
     epsilon: Fraction
     release: Callable[[PriorPlan, Trained], bytes] = field(repr=False)
-    own: bool = False
 
     def people(self, trained: Trained) -> PriorPeople:
         """People made up by the seed of the training: the same for the same stored release."""
-        plan = PriorPlan(self.epsilon, trained.space.ranking_dimension, len(trained.keys))
-        payload = self.release(plan, trained)
+        plan = self._plan(trained)
+        return self._made_up(plan, self.release(plan, trained), trained)
+
+    def rehearsed(self, trained: Trained) -> PriorPeople:
+        """People made up of a draw by the same law, which is simulated and kept by nobody."""
+        plan = self._plan(trained)
+        return self._made_up(plan, plan.release(trained.tastes, _Simulated(trained.seed)), trained)
+
+    def _plan(self, trained: Trained) -> PriorPlan:
+        return PriorPlan(self.epsilon, trained.space.ranking_dimension, len(trained.keys))
+
+    def _made_up(self, plan: PriorPlan, payload: bytes, trained: Trained) -> PriorPeople:
         tastes, seen = GaussianPrior.of_release(plan, payload).people(MADE_UP, trained.seed)
         given = _FIXED if trained.vectors_fixed else _GIVEN
         origin = (
@@ -262,6 +272,17 @@ class DPGaussian:
             f"{_NOT_COVERED}"
         )
         return of_tastes(tastes, seen, trained.space.encoder, origin)
+
+
+class _Simulated(RandomBits):
+    """Bits of a public seed: they protect nobody."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng = np.random.default_rng([seed, 17])
+
+    def read(self, count: int) -> bytes:
+        """`count` bytes."""
+        return self._rng.bytes(count)
 
 
 def check_needs(rule: RuleKind | None, prior: PriorSource | None) -> None:

@@ -145,6 +145,15 @@ def snapshot(people: Histories, seed: int) -> Histories:
     return Histories(likes[some], seen[some])
 
 
+def divided(people: Histories, seed: int) -> tuple[Histories, csr_array]:
+    """What the profiles of `snapshot` show of each person, and what they like beside it."""
+    own = _scrambled(_totals(people.seen, seed))
+    shown = Histories(*(_shown(part, own, seed) for part in (people.likes, people.seen)))
+    rest = csr_array(people.likes - shown.likes)
+    rest.eliminate_zeros()
+    return shown, rest
+
+
 def _totals(seen: csr_array, seed: int) -> NDArray[np.uint64]:
     """The sum of the words of each person's items, modulo 2**64, (n_people,)."""
     totals = np.empty(seen.shape[0], dtype=np.uint64)

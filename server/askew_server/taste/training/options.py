@@ -5,7 +5,7 @@ What a model tells about the people it was trained on, and how coarsely.
     how many people, ratings, likes    one digit: 6,040 is about 6,000; fewer than 100 are 100
     an item's likes n (long tail, and the order of default items)
                                        the power of four that starts its class: 4**j <= n < 4**(j+1)
-    figures of people held out       hundredths, and how many items a signal is worth
+    figures of people held out       thousandths, and how many items a signal is worth
 
 This is no differential privacy, and nothing is promised to anybody trained on. One person moves a
 number only if it lay at the edge of its class; then whoever has both models sees it move. Of
@@ -154,7 +154,7 @@ def what_it_tells(made_of_people: str, *, long_tail: bool) -> tuple[str, ...]:
     likes = "an item's likes as a power of four, " if long_tail else ""
     return (
         "of the people it was trained on, and it promises them nothing:",
-        f"coarsely: how many they are, {likes}figures in hundredths",
+        f"coarsely: how many they are, {likes}figures in thousandths",
         f"exactly: {made_of_people}",
         "whoever has this model and one without some person sees what that person changed",
     )

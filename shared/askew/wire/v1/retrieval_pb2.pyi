@@ -366,21 +366,61 @@ class UtilityTable(google.protobuf.message.Message):
 
     ROWS_FIELD_NUMBER: builtins.int
     PROPOSED_FIELD_NUMBER: builtins.int
+    BASELINES_FIELD_NUMBER: builtins.int
     proposed: builtins.int
     """The number of the row that is proposed."""
     @property
     def rows(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ModeUtility]:
         """One row a mode."""
 
+    @property
+    def baselines(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Baseline]:
+        """What plain recommenders gave the same people."""
+
     def __init__(
         self,
         *,
         rows: collections.abc.Iterable[Global___ModeUtility] | None = ...,
         proposed: builtins.int = ...,
+        baselines: collections.abc.Iterable[Global___Baseline] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["proposed", b"proposed", "rows", b"rows"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["baselines", b"baselines", "proposed", b"proposed", "rows", b"rows"]) -> None: ...
 
 Global___UtilityTable: typing_extensions.TypeAlias = UtilityTable
+
+@typing.final
+class Baseline(google.protobuf.message.Message):
+    """A plain recommender, and what it gave."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    NDCG_FIELD_NUMBER: builtins.int
+    NDCG_ERROR_FIELD_NUMBER: builtins.int
+    RECALL_FIELD_NUMBER: builtins.int
+    RECALL_ERROR_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """One of: popularity, popular-200, item-kNN, EASE."""
+    ndcg: builtins.float
+    """NDCG@10 of likes held out."""
+    ndcg_error: builtins.float
+    """Its standard error."""
+    recall: builtins.float
+    """Recall@20 of likes held out."""
+    recall_error: builtins.float
+    """Its standard error."""
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        ndcg: builtins.float = ...,
+        ndcg_error: builtins.float = ...,
+        recall: builtins.float = ...,
+        recall_error: builtins.float = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["name", b"name", "ndcg", b"ndcg", "ndcg_error", b"ndcg_error", "recall", b"recall", "recall_error", b"recall_error"]) -> None: ...
+
+Global___Baseline: typing_extensions.TypeAlias = Baseline
 
 @typing.final
 class ModeUtility(google.protobuf.message.Message):
@@ -391,23 +431,26 @@ class ModeUtility(google.protobuf.message.Message):
     MODE_FIELD_NUMBER: builtins.int
     HELD_FIELD_NUMBER: builtins.int
     SIZE_FIELD_NUMBER: builtins.int
-    RATIO_FIELD_NUMBER: builtins.int
+    NDCG_FIELD_NUMBER: builtins.int
     GAIN_FIELD_NUMBER: builtins.int
     GAIN_ERROR_FIELD_NUMBER: builtins.int
     MECHANISM_FIELD_NUMBER: builtins.int
     EPSILON_FIELD_NUMBER: builtins.int
     K_FIELD_NUMBER: builtins.int
     EQUIVALENT_ITEMS_FIELD_NUMBER: builtins.int
+    NDCG_ERROR_FIELD_NUMBER: builtins.int
+    RECALL_FIELD_NUMBER: builtins.int
+    RECALL_ERROR_FIELD_NUMBER: builtins.int
     mode: builtins.str
     """One of: local, cached, query."""
     held: builtins.int
     """How many items the device holds."""
     size: builtins.int
     """The bytes of the file of those; fixed, since the file has this very number in it."""
-    ratio: builtins.float
-    """The mean score of the picks over the best possible."""
+    ndcg: builtins.float
+    """NDCG@10 of likes held out."""
     gain: builtins.float
-    """What a signal adds to as many items for everybody."""
+    """What a signal adds to that of as many items for everybody."""
     gain_error: builtins.float
     """The standard error of the gain."""
     mechanism: builtins.str
@@ -418,21 +461,30 @@ class ModeUtility(google.protobuf.message.Message):
     """How many results a signal gets."""
     equivalent_items: builtins.int
     """How many items for everybody, beyond those held, would give as much as the signal."""
+    ndcg_error: builtins.float
+    """The standard error of ndcg."""
+    recall: builtins.float
+    """Recall@20 of likes held out."""
+    recall_error: builtins.float
+    """Its standard error."""
     def __init__(
         self,
         *,
         mode: builtins.str = ...,
         held: builtins.int = ...,
         size: builtins.int = ...,
-        ratio: builtins.float = ...,
+        ndcg: builtins.float = ...,
         gain: builtins.float = ...,
         gain_error: builtins.float = ...,
         mechanism: builtins.str = ...,
         epsilon: builtins.str = ...,
         k: builtins.int = ...,
         equivalent_items: builtins.int = ...,
+        ndcg_error: builtins.float = ...,
+        recall: builtins.float = ...,
+        recall_error: builtins.float = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["epsilon", b"epsilon", "equivalent_items", b"equivalent_items", "gain", b"gain", "gain_error", b"gain_error", "held", b"held", "k", b"k", "mechanism", b"mechanism", "mode", b"mode", "ratio", b"ratio", "size", b"size"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["epsilon", b"epsilon", "equivalent_items", b"equivalent_items", "gain", b"gain", "gain_error", b"gain_error", "held", b"held", "k", b"k", "mechanism", b"mechanism", "mode", b"mode", "ndcg", b"ndcg", "ndcg_error", b"ndcg_error", "recall", b"recall", "recall_error", b"recall_error", "size", b"size"]) -> None: ...
 
 Global___ModeUtility: typing_extensions.TypeAlias = ModeUtility
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
@@ -12,29 +13,24 @@ from numpy.typing import NDArray
 
 from askew.catalog.catalog import Catalog
 from askew.protocol.model_card import ModelCard
-from askew.protocol.utility_table import UtilityTable
+from askew.protocol.utility_table import SERVED, UtilityTable
 from askew.spaces.buckets import Buckets
 from askew.spaces.vectors import RatingScale
 from askew.wire.catalog_file import catalog_to_bytes
 from askew_server.demo.simulation import films, simulate
 from askew_server.ratings import RatingTable
 from askew_server.taste.model.item_model import ItemModel, train
+from askew_server.taste.model.rule_choice import RuleQuestion, buckets_of
 from askew_server.taste.prior.source import PriorSource, PublishedRatings
-from askew_server.taste.training.factors import (
-    Histories,
-    Tastes,
-    fold_in_people,
-    people_of,
-    snapshot,
-)
-from askew_server.taste.training.item_vectors import often_rated
+from askew_server.taste.training.factors import divided
+from askew_server.taste.training.item_vectors import people_by_key
 from askew_server.taste.training.options import TrainingOptions
 
 OPTIONS = TrainingOptions(
     epsilon=4.0, k=4, dimension=2, ranking_dimension=6, min_ratings=5, rule="auto"
 )
 SCALE = RatingScale(0.5, 5.0, 4.0)
-N_FILMS, N_PEOPLE = 150, 500
+N_FILMS, N_PEOPLE = 150, 1000
 
 
 @cache
@@ -58,15 +54,6 @@ def known_people() -> PriorSource:
     return PublishedRatings(small_table(250, seed=2), "others")
 
 
-def tastes_of(model: ItemModel) -> Tastes:
-    table = small_table()
-    kept = {key: place for place, key in enumerate(model.keys)}
-    people = people_of(table, often_rated(table, OPTIONS.min_ratings), model.card.space.scale)
-    order = np.argsort([kept[table.item_keys[i]] for i in often_rated(table, OPTIONS.min_ratings)])
-    profiles = snapshot(Histories(people.likes[:, order], people.seen[:, order]), OPTIONS.seed)
-    return fold_in_people(profiles, model.catalog.vectors, OPTIONS.least_likes)
-
-
 @cache
 def measured(
     default_items: int | None = None, size: Callable[[ModelCard, Catalog], int] = file_size
@@ -84,33 +71,91 @@ def table_of(model: ItemModel) -> UtilityTable:
     return model.card.utility_table
 
 
-def who_is_told(model: ItemModel) -> list[tuple[NDArray[np.float64], int]]:
-    """The people whose figures the table tells: what each item is worth to them, as plain loops
-    have it, and their buckets.
+def held_out_rows() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The people of whom a table tells, and those whom what it measures was made of."""
+    order, fifth = np.random.default_rng([OPTIONS.seed, 9]).permutation(N_PEOPLE), N_PEOPLE // 5
+    return np.sort(order[fifth : 2 * fifth]), np.sort(order[2 * fifth :])
+
+
+@cache
+def without_them(default_items: int | None = None) -> ItemModel:
+    """The model that is measured: of the others alone, with as many buckets as the one that is
+    served.
     """
-    tastes, card = tastes_of(model), model.card
-    order = np.random.default_rng([OPTIONS.seed, 9]).permutation(len(tastes.vectors))
-    fifth = len(order) // 5
-    found = []
-    for row in np.sort(order[fifth : 2 * fifth]).tolist():
-        taste = tastes.vectors[row].astype(np.float32).astype(float)
-        seen = tastes.people.seen[[row]].toarray().ravel()
-        worth = np.array(
-            [
-                0.0 if seen[i] else max(float(model.catalog.scoring[i] @ taste), 0.0)
-                for i in range(len(model.catalog))
-            ]
+    _, others = held_out_rows()
+    fewer = OPTIONS.min_ratings * len(others) // N_PEOPLE
+    options = replace(OPTIONS, min_ratings=fewer, default_items=default_items, rule="codebook")
+    prior = known_people() if default_items is None else None
+    model = train(small_table().only(others), {}, options, source="s", prior=prior)
+    if model.prior is None:
+        return model
+    size = len(measured().card.space.buckets or ())
+    question = RuleQuestion(Fraction(OPTIONS.epsilon), OPTIONS.k, SERVED, OPTIONS.seed)
+    weighed = model.prior.prior(model.catalog)
+    buckets = buckets_of(question, model.prior, weighed, model.catalog, size)
+    return replace(
+        model,
+        card=replace(model.card, space=replace(model.card.space, buckets=buckets)),
+        prior=model.prior.naming(buckets, model.catalog),
+        slates=None,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """One of whom the table tells. worth: of each item, -inf where seen; liked: and not shown."""
+
+    worth: NDArray[np.float64]
+    liked: frozenset[int]
+    bucket: int
+    point: NDArray[np.float64]
+
+    def ranked(self, items: Iterable[int]) -> list[int]:
+        unseen = [item for item in items if self.worth[item] > -math.inf]
+        return sorted(unseen, key=lambda item: (-self.worth[item], item))
+
+    def ndcg(self, items: Iterable[int]) -> float:
+        gains = [1 / math.log2(rank + 2) for rank in range(10)]
+        best = sum(gains[: min(len(self.liked), 10)])
+        return (
+            sum(g for g, i in zip(gains, self.ranked(items), strict=False) if i in self.liked)
+            / best
         )
-        buckets = card.space.buckets
+
+    def recall(self, items: Iterable[int]) -> float:
+        return len(self.liked.intersection(self.ranked(items)[:20])) / min(len(self.liked), 20)
+
+
+def who_is_told(model: ItemModel) -> list[Told]:
+    """The people whose figures the table tells, as plain loops have them. model: `without_them`."""
+    table, card, catalog = small_table(), model.card, model.catalog
+    encoder, buckets, found = card.space.encoder, card.space.buckets, []
+    people = people_by_key(table.only(held_out_rows()[0]), tuple(model.keys), card.space.scale)
+    shown, _ = divided(people, OPTIONS.seed)
+    for row in range(people.seen.shape[0]):
+        likes, known, seen = (
+            set(part.indices[part.indptr[row] : part.indptr[row + 1]].tolist())
+            for part in (people.likes, shown.likes, shown.seen)
+        )
+        if not known or likes == known:
+            continue
+        likes_of = sorted(known)
+        taste = catalog.vectors[likes_of].astype(float).sum(axis=0)
+        taste /= math.sqrt(max(len(known), OPTIONS.least_likes))
+        worth = catalog.scoring.astype(float) @ taste
+        worth[sorted(seen)] = -math.inf
         bucket = buckets.of(taste) if isinstance(buckets, Buckets) else 0
-        found.append((worth, bucket))
+        sums = encoder.contributions(catalog.vectors)[likes_of].sum(axis=0)
+        point = encoder.unit * encoder.ranks(
+            sums[None] / math.sqrt(max(len(known), OPTIONS.least_likes))
+        )
+        found.append(Told(worth, frozenset(likes - known), bucket, point[0]))
     return found
 
 
-def summary(got: list[float], other: list[float], best: list[float]) -> tuple[float, float, float]:
-    """Ratio, paired gain and its standard error, for a ratio of means."""
-    gain = (sum(got) - sum(other)) / sum(best)
-    rest = [g - o - gain * b for g, o, b in zip(got, other, best, strict=True)]
-    spread = math.sqrt(sum(each**2 for each in rest) / len(rest) - (sum(rest) / len(rest)) ** 2)
-    error = spread / math.sqrt(len(rest)) / (sum(best) / len(best))
-    return sum(got) / sum(best), gain, error
+def summary(got: list[float], other: list[float]) -> tuple[float, float, float]:
+    """Mean, mean of the paired difference, and its standard error."""
+    rest = [g - o for g, o in zip(got, other, strict=True)]
+    gain = sum(rest) / len(rest)
+    spread = math.sqrt(sum((each - gain) ** 2 for each in rest) / len(rest))
+    return sum(got) / len(got), gain, spread / math.sqrt(len(rest))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import astuple, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -12,13 +12,15 @@ import pytest
 from click.testing import CliRunner
 from server.taste.model.measured_films import (
     OPTIONS,
+    Told,
     file_size,
+    held_out_rows,
     measured,
     small_table,
     summary,
     table_of,
-    tastes_of,
     who_is_told,
+    without_them,
 )
 
 from askew.catalog.catalog_file import HEAD_BYTES, Part
@@ -27,7 +29,13 @@ from askew.errors import ArtifactError
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.signal import Query, Signal
-from askew.protocol.utility_table import ModeUtility, ServingMode, UtilityTable
+from askew.protocol.utility_table import (
+    BASELINES,
+    Baseline,
+    ModeUtility,
+    ServingMode,
+    UtilityTable,
+)
 from askew.wire.catalog_file import catalog_files, catalog_from_body
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.cli.main import cli
@@ -35,18 +43,19 @@ from askew_server.cli.training_data import lines_of
 from askew_server.retrieval.snapshot import Retriever
 from askew_server.taste.model import artifact
 from askew_server.taste.model.item_model import train, update
-from askew_server.taste.prior.people import as_they_are
 
 # -- every figure, recounted -----------------------------------------------------------------------
 
 
 def test_a_row_of_buckets_is_what_the_server_gives_by_every_lie() -> None:
-    """Planted bugs: a gain without pairs, whose error is larger; truth without lies."""
-    model = measured()
+    """Planted bugs: a gain without pairs, whose error is larger; truth without lies; the model that
+    the people told of are in.
+    """
+    model = without_them()
     buckets = model.card.space.buckets
     assert buckets is not None
     server, people = Retriever(model.card, model.catalog, model.prior), who_is_told(model)
-    rows = [each for each in table_of(model).rows if each.mechanism == "bucket_rr"]
+    rows = [each for each in table_of(measured()).rows if each.mechanism == "bucket_rr"]
     assert len(rows) == 4 * 4  # plain epsilons by k
     for row in rows:
         response = RandomizedResponse.for_epsilon(len(buckets), row.epsilon)
@@ -56,99 +65,121 @@ def test_a_row_of_buckets_is_what_the_server_gives_by_every_lie() -> None:
         ]
         truth = float(response.odds / (response.odds + len(buckets) - 1))
         lie = (1 - truth) / (len(buckets) - 1)
-        got = [
-            sum((truth if b == own else lie) * max(w[list(s)]) for b, s in enumerate(slates))
-            for w, own in people
-        ]
-        same = list(model.catalog.shared_slate[: row.k])
-        expected = summary(got, [max(w[same]) for w, _ in people], [max(w) for w, _ in people])
-        assert (row.ratio, row.gain, row.gain_error) == pytest.approx(expected, abs=0.0051)
+
+        odds = np.full((len(buckets), len(buckets)), lie) + (truth - lie) * np.eye(len(buckets))
+        ndcg, recall = (
+            [
+                float(odds[each.bucket] @ [measure(each, slate) for slate in slates])
+                for each in people
+            ]
+            for measure in (Told.ndcg, Told.recall)
+        )
+        same = model.catalog.shared_slate[: row.k]
+        figures = summary(ndcg, [each.ndcg(same) for each in people])
+        assert (row.ndcg, row.gain, row.gain_error) == pytest.approx(figures, abs=0.00051)
+        assert row.recall == pytest.approx(sum(recall) / len(recall), abs=0.00051)
 
 
 def test_a_row_of_points_is_what_the_server_gives_on_average() -> None:
     """Ten draws a person and row, of other noise than the table's own."""
-    model, rng = measured(), np.random.default_rng(1)
-    tastes, server = tastes_of(model), Retriever(model.card, model.catalog, model.prior)
-    order = np.random.default_rng([OPTIONS.seed, 9]).permutation(len(tastes.vectors))
-    fifth = len(order) // 5
-    chosen = np.sort(order[fifth : 2 * fifth])
-    people, encoder = who_is_told(model), model.card.space.encoder
-    points = as_they_are(tastes, model.catalog.vectors, encoder, "all").points[chosen]
+    model, rng = without_them(), np.random.default_rng(1)
+    people, server = who_is_told(model), Retriever(model.card, model.catalog, model.prior)
     (row,) = [
         each
-        for each in table_of(model).rows
+        for each in table_of(measured()).rows
         if each.mechanism == "geo_laplace" and each.epsilon == 4 and each.k == 4
     ]
     lattice = LatticeLaplace.for_epsilon(row.epsilon)
     got = []
-    for (worth, _), point in zip(people, points, strict=True):
+    for each in people:
         noise = rng.geometric(1 / (lattice.inverse_rate + 1), (10, 2, 2))
-        values = np.rint(point / lattice.step).astype(int) + noise[:, 0] - noise[:, 1]
+        values = np.rint(each.point / lattice.step).astype(int) + noise[:, 0] - noise[:, 1]
         signals = (Signal(model.card.space.version, lattice, tuple(v)) for v in values.tolist())
         slates = [server.answer(Query(signal, 4)).item_ids for signal in signals]
-        got.append(float(np.mean([max(worth[list(slate)]) for slate in slates])))
-    same = list(model.catalog.shared_slate[:4])
-    ratio, gain, error = summary(
-        got, [max(w[same]) for w, _ in people], [max(w) for w, _ in people]
-    )
+        got.append(float(np.mean([each.ndcg(slate) for slate in slates])))
+    same = model.catalog.shared_slate[:4]
+    ndcg, gain, error = summary(got, [each.ndcg(same) for each in people])
     assert row.gain == pytest.approx(gain, abs=4 * row.gain_error)
-    assert row.ratio == pytest.approx(ratio, abs=4 * row.gain_error)
+    assert row.ndcg == pytest.approx(ndcg, abs=4 * row.gain_error)
     assert 0.5 * error < row.gain_error < 3 * error
 
 
-def test_a_row_of_shared_items_is_the_best_of_the_first_of_them() -> None:
-    model = measured()
-    people, best = who_is_told(model), sum(max(w) for w, _ in who_is_told(model))
-    shown = {
-        each.held: each.ratio for each in table_of(model).rows if each.mode is ServingMode.CACHED
-    }
-    assert set(shown) == {8, 25, 64}  # and none for more than there are films
-    for held, ratio in shown.items():
-        first = list(model.catalog.shared_slate[:held])
-        assert ratio == pytest.approx(sum(max(w[first]) for w, _ in people) / best, abs=0.0051)
-    assert table_of(model).rows[0].ratio == 1.0
+def test_what_is_held_and_nothing_sent_is_the_ranking_of_what_is_held() -> None:
+    model = without_them()
+    people, order = who_is_told(model), list(model.catalog.shared_slate)
+    shown = {each.held: each for each in table_of(measured()).rows if not each.k}
+    n_items = len(measured().catalog)
+    assert set(shown) == {8, 25, 64, n_items}  # and none for more than there are films
+    for held, row in shown.items():
+        items = range(len(model.catalog)) if held == n_items else order[:held]
+        for measure, figure in ((Told.ndcg, row.ndcg), (Told.recall, row.recall)):
+            got = [measure(each, items) for each in people]
+            assert figure == pytest.approx(sum(got) / len(got), abs=0.00051)
 
 
 def test_a_signal_is_worth_the_fewest_items_that_give_as_much() -> None:
     """Planted bug: one item more or fewer."""
-    model = measured()
-    people = who_is_told(model)
-    best, slate = sum(max(w) for w, _ in people), list(model.catalog.shared_slate)
-    ratios = [sum(max(w[slate[:n]]) for w, _ in people) / best for n in range(1, len(slate) + 1)]
+    model = without_them()
+    people, slate = who_is_told(model), list(model.catalog.shared_slate)
+    given = [
+        sum(each.ndcg(slate[:n]) for each in people) / len(people) for n in range(len(slate) + 1)
+    ]
     told = [
         each
-        for each in table_of(model).rows
+        for each in table_of(measured()).rows
         if each.mode is ServingMode.QUERY and each.equivalent_items
     ]
     assert len({each.equivalent_items for each in told}) > 5
     for row in told:
-        assert ratios[row.equivalent_items - 1] >= row.ratio - 0.0051
-        assert row.equivalent_items == 1 or ratios[row.equivalent_items - 2] <= row.ratio + 0.0051
+        assert given[row.equivalent_items] >= row.ndcg - 0.00051
+        assert max(given[: row.equivalent_items]) <= row.ndcg + 0.00051
 
 
 def test_what_is_held_counts_in_every_row_and_is_not_sent_again() -> None:
-    model = measured(12)
-    assert model.card.n_default == 12
-    people, best = who_is_told(model), sum(max(w) for w, _ in who_is_told(model))
-    default_items = sum(max(w[:12]) for w, _ in people) / best
-    (row,) = [e for e in table_of(model).rows if e.mode is ServingMode.CACHED and e.held == 12]
-    assert row.ratio == pytest.approx(default_items, abs=0.0051)
-    signals = [each for each in table_of(model).rows if each.mode is ServingMode.QUERY]
+    model = without_them(12)
+    assert measured(12).card.n_default == model.card.n_default == 12
+    people, rows = who_is_told(model), table_of(measured(12)).rows
+
+    def ndcg(items: list[int]) -> float:
+        return sum(each.ndcg(items) for each in people) / len(people)
+
+    (row,) = [e for e in rows if e.mode is ServingMode.CACHED and e.held == 12]
+    assert row.ndcg == pytest.approx(ndcg(list(range(12))), abs=0.00051)
+    signals = [each for each in rows if each.mode is ServingMode.QUERY]
     assert {each.held for each in signals} == {12}
-    assert min(each.ratio for each in signals) >= row.ratio
-    nothing = {
-        each.k: sum(max(w[[*range(12), *model.catalog.shared_slate[: each.k]]]) for w, _ in people)
-        / best
-        for each in signals
-    }
     for each in signals:
-        assert each.gain == pytest.approx(each.ratio - nothing[each.k], abs=0.0101)
+        nothing = ndcg([*range(12), *model.catalog.shared_slate[: each.k]])
+        assert each.gain == pytest.approx(each.ndcg - nothing, abs=0.00101)
 
 
-def test_figures_are_told_in_hundredths() -> None:
-    for each in table_of(measured()).rows:
-        for figure in (each.ratio, each.gain, each.gain_error):
-            assert figure == round(figure, 2)
+def test_plain_recommenders_stand_beside_it() -> None:
+    """Popularity recounted, and its 200 reranked by what is measured; EASE is best by construction
+    of neither.
+    """
+    model = without_them()
+    people, table = who_is_told(model), small_table().only(held_out_rows()[1])
+    places = {key: place for place, key in enumerate(model.keys)}
+    likes = np.zeros(len(model.catalog))
+    for item, rating in zip(table.item.tolist(), table.rating.tolist(), strict=True):
+        if rating >= 4 and table.item_keys[item] in places:
+            likes[places[table.item_keys[item]]] += 1
+    found = {each.name: each for each in table_of(measured()).baselines}
+    assert tuple(found) == BASELINES
+    plain = [replace(each, worth=np.where(each.worth > -np.inf, likes, -np.inf)) for each in people]
+    everything = range(len(model.catalog))  # fewer than 200
+    ndcg = sum(each.ndcg(everything) for each in plain) / len(plain)
+    assert found["popularity"].ndcg == pytest.approx(ndcg, abs=0.00051)
+    local = next(e for e in table_of(measured()).rows if e.mode is ServingMode.LOCAL)
+    assert (found["popular-200"].ndcg, found["popular-200"].recall) == (local.ndcg, local.recall)
+    assert found["EASE"].ndcg > found["popularity"].ndcg + 3 * found["EASE"].ndcg_error
+
+
+def test_figures_are_told_in_thousandths() -> None:
+    table = table_of(measured())
+    for row in (*map(astuple, table.rows), *map(astuple, table.baselines)):
+        figures = [each for each in row if isinstance(each, float)]
+        assert len(figures) in {4, 6}
+        assert figures == [round(each, 3) for each in figures]
 
 
 def test_the_same_ratings_make_the_same_table() -> None:
@@ -205,8 +236,9 @@ def test_a_device_reads_the_file_of_the_default_items() -> None:
         lambda table: table.ClearField("rows"),
         lambda table: setattr(table.rows[-1], "epsilon", "1/0"),
         lambda table: setattr(table.rows[-1], "held", 151),
+        lambda table: setattr(table.rows[-1], "ndcg", 3.0),
     ],
-    ids=["a row that is not there", "no rows", "no epsilon", "more items than there are"],
+    ids=["a row that is not there", "no rows", "no epsilon", "too many items", "a huge NDCG"],
 )
 def test_a_forged_table_is_refused(
     tmp_path: Path, forge: Callable[..., None], change: Callable[[pb.UtilityTable], object]
@@ -243,55 +275,39 @@ def test_an_operator_reads_the_table_and_what_it_proposes() -> None:
         ServingMode.QUERY,
         1200,
         64_500,
-        0.93,
+        0.331,
         0.04,
         0.01,
         "geo_laplace",
         Fraction(1, 2),
         5,
-        equivalent_items=18,
+        18,
+        0.01,
+        0.25,
+        0.02,
     )
-    whole = ModeUtility(ServingMode.LOCAL, 90_000, 3_900_000, 1.0)
-    shared = ModeUtility(ServingMode.CACHED, 1200, 64_500, 0.89)
+    whole, shared = (
+        ModeUtility(mode, n, size, ndcg, ndcg_error=0.01, recall=0.25, recall_error=0.02)
+        for mode, n, size, ndcg in (
+            (ServingMode.LOCAL, 90_000, 3_900_000, 0.4),
+            (ServingMode.CACHED, 1200, 64_500, 0.3),
+        )
+    )
     bucket = replace(signal, mechanism="bucket_rr", epsilon=Fraction(4), equivalent_items=0)
-    *lines, proposal = lines_of(UtilityTable((whole, shared, signal, bucket), 2), reach)
-    cells = [line.split() for line in lines[2:]]
-    assert cells == [
-        ["local", "90,000", "3,900,000", "1.00"],
-        ["cached", "1,200", "64,500", "0.89"],
-        [
-            "query",
-            "1,200",
-            "64,500",
-            "geo_laplace",
-            "5",
-            "1.5",
-            "0.0625",
-            "0.5",
-            "0.93",
-            "+0.04",
-            "±",
-            "0.01",
-            "18",
-        ],
-        [
-            "query",
-            "1,200",
-            "64,500",
-            "bucket_rr",
-            "5",
-            "4",
-            "4",
-            "0.93",
-            "+0.04",
-            "±",
-            "0.01",
-            "-",
-        ],
+    plain = Baseline("EASE", 0.412, 0.009, 0.5, 0.01)
+    table = UtilityTable((whole, shared, signal, bucket), 2, (plain,))
+    *lines, proposal = lines_of(table, reach)
+    recall = ".250 ± .020"
+    assert [" ".join(line.split()) for line in lines[2:]] == [
+        "EASE .412 ± .009 .500 ± .010",
+        f"local 90,000 3,900,000 .400 ± .010 {recall}",
+        f"cached 1,200 64,500 .300 ± .010 {recall}",
+        f"query 1,200 64,500 geo_laplace 5 1.5 0.0625 0.5 .331 ± .010 {recall} +.040 ± .010 18",
+        f"query 1,200 64,500 bucket_rr 5 4 4 .331 ± .010 {recall} +.040 ± .010 -",
     ]
     assert proposal == (
-        "proposal   query: geo_laplace at 0.5, k = 5, brings +0.04 ± 0.01 beside 1,200 items that "
-        "everybody holds"
+        "proposal   query: geo_laplace at 0.5, k = 5, brings +.040 ± .010 of NDCG@10 beside 1,200 "
+        "items that everybody holds"
     )
 
 

@@ -123,13 +123,18 @@ def test_how_many_there_are_is_told_by_one_digit(count: int, told: str) -> None:
     assert about(count) == int(digits)
 
 
-def test_figures_are_told_in_hundredths() -> None:
+def test_figures_are_told_in_thousandths() -> None:
     """Planted bug: figures to the last bit, in which one person of those held out shows."""
     options = replace(OPTIONS, rule="auto", epsilon=8.0)
     model = train(people(), {}, options, source="s", prior=Cohort("volunteers"))
-    told = [number for figure in model.figures.values() for number in astuple(figure)]
-    assert len(told) == 15
-    assert told == [round(number, 2) for number in told]
+    told = [
+        number
+        for figure in model.figures.values()
+        for estimate in astuple(figure)
+        for number in estimate
+    ]
+    assert len(told) == 30
+    assert told == [round(number, 3) for number in told]
     assert any(told)
 
 
