@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
+
+from askew_client.settings.settings import Caps
+from askew_client.signals.chain import Entry
+from askew_client.signals.store import SignalStore
 
 
 @pytest.fixture(autouse=True)
@@ -17,3 +23,20 @@ def by_signal(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # it comes 
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A device that gives a server up at once: for tests of what it says then."""
     monkeypatch.setenv("ASKEW_TIMEOUT", "0.5")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Where a device keeps its files; not there yet."""
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def charges(data: Path) -> Callable[[], tuple[Entry, ...]]:
+    """What the ledger in `data` has, if there is one."""
+
+    def read() -> tuple[Entry, ...]:
+        path = data / "signals.sqlite"
+        return SignalStore(path, Caps(Fraction(192))).entries() if path.exists() else ()
+
+    return read

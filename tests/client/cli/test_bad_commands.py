@@ -47,27 +47,18 @@ BAD_RATINGS = {
 }
 BAD_OPTIONS: dict[str, tuple[list[str], int, str]] = {
     "k of zero": (["-k", "0"], 2, "'-k': it must be a whole number from 1 .* got 0"),
-    "k below zero": (["-k", "-3"], 2, "'-k': it must be a whole number from 1 .* got -3"),
     "k that is no number": (["-k", "many"], 2, "'-k': 'many'"),
     "k above the slate": (["-k", "65"], 1, "k must be at most what this server answers, 64"),
     "k above the catalog": (["-k", "418"], 1, "k must be at most"),
-    "epsilon of zero": (["--epsilon", "0"], 2, "'--epsilon': it must be a number .* got 0"),
-    "epsilon below zero": (["--epsilon", "-1"], 2, "'--epsilon': it must be a number .* got -1"),
     "epsilon that is no number": (["--epsilon", "nan"], 2, "'--epsilon': 'nan' is not a number"),
-    "epsilon without end": (["--epsilon", "inf"], 2, "'--epsilon': 'inf' is not a number"),
-    "epsilon over zero": (["--epsilon", "1/0"], 2, "'--epsilon': '1/0' is not a number"),
     "a huge epsilon": (["--epsilon", "1000000000"], 2, "'--epsilon': it must be .* to 1024, "),
-    "an epsilon that takes minutes to read": (["--epsilon", "1e99999999"], 2, "not a number"),
     "an epsilon that no bucket has": (
         ["--epsilon", "21", "--mechanism", "bucket_rr"],
         2,
         "'--epsilon': it must be between 1/1024 and 20 for bucket_rr, got 21",
     ),
     "a mechanism that is none": (["--mechanism", "laplace"], 2, "geo_laplace"),
-    "a host without a port": (["--server", "localhost"], 2, "'--server': it must be host:port"),
     "a port beyond all": (["--server", "localhost:99999"], 2, "host:port"),
-    "a name for a port": (["--server", "localhost:http"], 2, "host:port"),
-    "a server without a name": (["--server", ""], 2, "'--server': it must be text"),
     "a film on the command line": (["Secret"], 2, "unexpected"),
 }
 OUT_OF_RANGE: dict[str, str] = {
@@ -76,7 +67,7 @@ OUT_OF_RANGE: dict[str, str] = {
     "ask --server nowhere": "'--server': it must be host:port",
     "catalog --server a:0": "'--server': it must be host:port",
     "completion tcsh": "'tcsh' is not one of",
-    "demo -k 0": "'-k': it must be a whole number",
+    "demo -k -1": "'-k': it must be a whole number",
     "demo --draws 199": "'--draws': 199 is not in the range",
     "doctor --server :1": "'--server': it must be host:port",
     "tui --demo -k 0": "'-k': it must be a whole number",

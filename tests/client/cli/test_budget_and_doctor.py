@@ -35,17 +35,6 @@ NOW = month_of(datetime.date.today())
 RATED = b"title,rating\nAlien (1979),4.5\n"
 
 
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    return tmp_path / "data"
-
-
-@pytest.fixture
-def brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who finds nobody there waits for as long as a call may last: here not for five seconds."""
-    monkeypatch.setenv("ASKEW_TIMEOUT", "0.1")
-
-
 def spend(data: Path, epsilon: int, month: str = NOW) -> None:
     where = places(data)
     store = SignalStore(where.ledger, Caps(Fraction(192)), where.anchor)
@@ -185,14 +174,14 @@ def test_the_doctor_finds_nothing_wrong_on_a_healthy_device(
     assert "0 of 4.2 per km on places, 1 entries, anchored" in findings["ledger"]["text"]
 
 
-@pytest.mark.usefixtures("brief")
+@pytest.mark.usefixtures("impatient")
 def test_the_doctor_changes_nothing(askew: Askew, home: Path) -> None:
     """Planted bug: a look that makes the files it looks for."""
     assert askew("doctor", "--server", "127.0.0.1:1").code == 1
     assert list(home.iterdir()) == []
 
 
-@pytest.mark.usefixtures("brief")
+@pytest.mark.usefixtures("impatient")
 def test_an_unreachable_server_is_a_failed_check_with_a_hint(askew: Askew, data: Path) -> None:
     found = askew("doctor", "--data", data, "--server", "127.0.0.1:1")
     assert found.code == 1
@@ -201,7 +190,7 @@ def test_an_unreachable_server_is_a_failed_check_with_a_hint(askew: Askew, data:
     assert "askew-server serve --demo" in hint
 
 
-@pytest.mark.usefixtures("brief")
+@pytest.mark.usefixtures("impatient")
 def test_a_frozen_or_damaged_ledger_is_a_failed_check(askew: Askew, data: Path) -> None:
     restore_an_older_copy(data)
     assert "fail  ledger: frozen" in askew("doctor", "--data", data).out
@@ -225,7 +214,7 @@ def in_a_terminal(*arguments: str | Path, **environment: str) -> bytes:
     return printed
 
 
-@pytest.mark.usefixtures("brief")
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
 def test_a_terminal_gets_colors_unless_no_color_is_set(data: Path) -> None:
     """Planted bug: a style that does not ask."""

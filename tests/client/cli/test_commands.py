@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ from askew_client.signals.store import SignalStore
 if TYPE_CHECKING:
     from client.conftest import Askew
 
+Charges = Callable[[], tuple[Entry, ...]]
 RATINGS = "title,rating\nAlien (1979),4.5\nCasablanca (1942),1.5\nToy Story (1995),2.5\n"
 
 
@@ -32,19 +34,8 @@ def ratings(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    """Where the ledger would be; not there yet."""
-    return tmp_path / "data"
-
-
-def charges(data: Path) -> tuple[Entry, ...]:
-    path = data / "signals.sqlite"
-    return SignalStore(path, Caps(Fraction(192))).entries() if path.exists() else ()
-
-
 def test_a_question_is_answered_from_a_file(
-    askew: Askew, demo_address: str, ratings: Path, data: Path
+    askew: Askew, demo_address: str, ratings: Path, data: Path, charges: Charges
 ) -> None:
     found = askew("ask", "--ratings", ratings, "--server", demo_address, "--data", data, "-k", 5)
     *films, footer, mode, note, cost, fresh = found.out.splitlines()
@@ -62,7 +53,7 @@ def test_a_question_is_answered_from_a_file(
     price, before = found.err.splitlines()
     assert re.search("^this question costs epsilon 4 per unit distance, .* for one rating", price)
     assert re.search(r"^spent before it: 0 of 192 for life, 0 of 32 in \d{4}-\d\d$", before)
-    assert len(charges(data)) == 1
+    assert len(charges()) == 1
 
 
 @pytest.mark.parametrize("prefix", [b"", b"\xef\xbb\xbf"], ids=["plain", "with a BOM"])
@@ -85,13 +76,13 @@ NOT_RATED = {
 
 @pytest.mark.parametrize("case", NOT_RATED)
 def test_who_rated_nothing_of_the_catalog_is_charged_like_anybody_else_and_told_so(
-    askew: Askew, demo_address: str, data: Path, case: str
+    askew: Askew, demo_address: str, data: Path, case: str, charges: Charges
 ) -> None:
     """Planted bugs: a refusal, or no question, by which a server learns what is rated."""
     text, unused = NOT_RATED[case]
     command = ("ask", "--ratings", "-", "--server", demo_address, "--data", data, "-k", "5")
     found = askew(*command, stdin=text.encode())
-    assert (found.code, len(charges(data))) == (0, 1)
+    assert (found.code, len(charges())) == (0, 1)
     assert "(you have rated nothing of this catalog; no server hears of that" in found.out
     told = f"(this device does not know the titles of {unused} of your ratings"
     assert (told in found.out) == bool(unused)
@@ -99,15 +90,7 @@ def test_who_rated_nothing_of_the_catalog_is_charged_like_anybody_else_and_told_
 
 @pytest.mark.parametrize(
     "line",
-    [
-        "Alien,5",
-        "aLiEN (1979),5",
-        "  Alien , 5 ",
-        '"Alien (1979)",5',
-        "Alien,",
-        "Alien,44.25",
-        "Alien (1979),1\nALIEN (1979),5",
-    ],
+    ["  aLiEN , 5 ", '"Alien (1979)",5', "Alien,", "Alien,44.25", "Alien (1979),1\nALIEN (1979),5"],
 )
 def test_a_title_may_be_written_in_several_ways_and_a_number_beyond_the_scale_is_its_end(
     askew: Askew, demo_address: str, data: Path, line: str
@@ -125,24 +108,15 @@ def test_a_title_may_be_written_in_several_ways_and_a_number_beyond_the_scale_is
 
 
 def test_asking_twice_gives_one_answer_and_one_charge(
-    askew: Askew, demo_address: str, ratings: Path, data: Path
+    askew: Askew, demo_address: str, ratings: Path, data: Path, charges: Charges
 ) -> None:
     """Planted bug: a fresh draw for every run of the program."""
-    command = (
-        "ask",
-        "--ratings",
-        ratings,
-        "--server",
-        demo_address,
-        "--data",
-        data,
-        "--epsilon",
-        "1/3",
-    )
+    where = ("--server", demo_address, "--data", data)
+    command = ("ask", "--ratings", ratings, *where, "--epsilon", "1/3")
     first, again = askew(*command), askew(*command)
     assert first.out.splitlines()[:-1] == again.out.splitlines()
     assert again.err == ""  # a signal that is sent again costs nothing, and needs no price
-    (charge,) = charges(data)
+    (charge,) = charges()
     assert charge.epsilon_per_distance == LatticeLaplace.for_epsilon(Fraction(1, 3)).epsilon
 
 
@@ -161,19 +135,8 @@ def test_the_answer_as_json(askew: Askew, demo_address: str, ratings: Path, data
     command = ("ask", "--ratings", ratings, "--server", demo_address, "--data", data, "--json")
     found = askew(*command)
     answer = json.loads(found.out)
-    assert set(answer) == {
-        "pick",
-        "results",
-        "source",
-        "simulated",
-        "used_ratings",
-        "unused_ratings",
-        "fresh",
-        "cost",
-        "mode",
-        "came",
-        "consent",
-    }
+    public = {"source", "simulated", "fresh", "cost", "mode", "consent"}
+    assert set(answer) - public == {"pick", "results", "used_ratings", "unused_ratings", "came"}
     assert (answer["used_ratings"], answer["unused_ratings"]) == (3, 0)
     cost = answer["cost"]
     assert (cost["epsilon_per_distance"], cost["lifetime_cap"]) == (4.0, 192.0)
@@ -184,13 +147,13 @@ def test_the_answer_as_json(askew: Askew, demo_address: str, ratings: Path, data
 
 
 def test_a_mechanism_that_the_server_does_not_offer_is_refused(
-    askew: Askew, demo_address: str, ratings: Path, data: Path
+    askew: Askew, demo_address: str, ratings: Path, data: Path, charges: Charges
 ) -> None:
     command = ("ask", "--ratings", ratings, "--server", demo_address, "--data", data)
     found = askew(*command, "--mechanism", "bucket_rr")
     assert (found.code, found.out) == (1, "")
     assert "this server's space has no buckets" in found.err
-    assert charges(data) == ()
+    assert charges() == ()
 
 
 def test_the_catalog_is_listed_without_a_ledger(

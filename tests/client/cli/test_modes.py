@@ -41,14 +41,6 @@ def test_by_itself_a_device_that_holds_everything_asks_nothing_and_says_so(
     assert not [*tmp_path.rglob("signals.sqlite")]
 
 
-def test_a_catalog_beyond_the_byte_budget_is_not_held(
-    askew: Askew, demo_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ASKEW_BYTE_BUDGET", "1000")
-    found = asked(askew, demo_address, tmp_path / "data")
-    assert found.code != 0
-
-
 def test_the_same_as_json_says_that_nothing_was_sent(
     askew: Askew, demo_address: str, tmp_path: Path
 ) -> None:

@@ -46,11 +46,6 @@ def test_ratings_are_added_from_standard_input(askew: Askew, command: list[str])
     assert listed(askew) == LISTED
 
 
-def test_lines_without_a_header_are_ratings_and_likes(askew: Askew) -> None:
-    askew("profile", "add", stdin=b"Alien (1979),4.5\nMoon (2009)\n")
-    assert listed(askew) == [" like  Moon (2009)", "  4.5  Alien (1979)"]
-
-
 def test_a_rating_beyond_the_usual_scale_is_kept_and_said(askew: Askew) -> None:
     """Another server's scale may reach it: none is held when ratings are typed."""
     found = askew("profile", "add", stdin=b"Alien (1979),9\nMoon (2009)\n")
@@ -108,17 +103,6 @@ def test_the_stored_profile_answers(askew: Askew, demo_address: str) -> None:
     found = askew("ask", "--server", demo_address)
     assert found.code == 0
     assert "this device does not know the titles of 1 of your ratings" in found.out
-
-
-def test_who_rated_nothing_asks_and_pays_like_anybody_else(askew: Askew, demo_address: str) -> None:
-    """A device that stayed silent would tell the server that nothing is rated."""
-    found = askew("ask", "--server", demo_address)
-    assert found.code == 0
-    assert "you have rated nothing of this catalog" in found.out
-    assert "a fresh signal was drawn and charged" in found.out
-    as_json = json.loads(askew("ask", "--server", demo_address, "--json").out)
-    assert (as_json["used_ratings"], len(as_json["results"])) == (0, 8)
-    assert as_json["cost"]["spent"] > 0
 
 
 def test_wiping_asks_first(askew: Askew, home: Path) -> None:
