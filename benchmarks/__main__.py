@@ -36,7 +36,6 @@ PARTS = {
     "ledger": Part("ledger_speed", "charges beside SQLite; a folder", usual=True),
     "start-up": Part("start_up", "CPU of commands from start to end", usual=True),
     "counting": Part("counting", "engines beside their bare query; events", usual=True),
-    "reading": Part("reading_speed", "ratings as codes; a number of rows", usual=True),
     "training": Part("training_scale", "made-up ratings to a model; their number", usual=True),
     "search": Part("device_search", "a key press in a search; titles", usual=True),
     "proposals": Part("proposals", "the proposed mechanism, 10 min; files of counts"),

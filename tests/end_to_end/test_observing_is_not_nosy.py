@@ -45,10 +45,9 @@ from askew.catalog.catalog_file import FIRST
 from askew.dp.analyst import TopKQuestion
 from askew.wire.releases import (
     budget_request_to_bytes,
-    charge_to_bytes,
-    page_request_to_bytes,
     question_to_bytes,
 )
+from askew.wire.v1 import popularity_pb2
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.serving.observer import BOUNDS, STATUSES
 
@@ -190,14 +189,18 @@ def ask_devices_questions(asked: Asked) -> set[grpc.StatusCode]:
     return codes
 
 
+PAGE_OF_RELEASES = popularity_pb2.ListReleasesRequest(dataset=DATASET).SerializeToString()
+
+
 def ask_for_releases(asked: Asked, token: str) -> set[grpc.StatusCode]:
     """Of everybody's and of an analyst's; the ledger is broken in between."""
     bearer = ("authorization", f"Bearer {token}")
     question = question_to_bytes(TopKQuestion(DATASET, 2, KEY))
     budget = budget_request_to_bytes(DATASET)
+    release = popularity_pb2.GetReleaseRequest(charge=77).SerializeToString()
     return {
-        asked.call(f"{POPULARITY}/ListReleases", page_request_to_bytes(DATASET)),
-        asked.call(f"{POPULARITY}/GetRelease", charge_to_bytes(77)),
+        asked.call(f"{POPULARITY}/ListReleases", PAGE_OF_RELEASES),
+        asked.call(f"{POPULARITY}/GetRelease", release),
         asked.call(f"{ANALYST}/TopK", question, bearer),
         asked.call(f"{ANALYST}/GetBudget", budget, ("authorization", f"Bearer {FALSE_TOKEN}")),
         asked.call(f"{ANALYST}/GetBudget", budget, bearer),
@@ -321,8 +324,7 @@ def life(folder: Path, *words: str) -> Life:
             codes = ask_devices_questions(asked) | ask_for_releases(asked, token)
             codes |= ask_for_health(asked)
             (folder / "ledger.sqlite").write_bytes(GARBAGE)
-            page = page_request_to_bytes(DATASET)
-            codes.add(asked.call(f"{POPULARITY}/ListReleases", page))
+            codes.add(asked.call(f"{POPULARITY}/ListReleases", PAGE_OF_RELEASES))
             told.ports |= callers_of(server.port)
             assert told.ports
             pages = ask_for_pages(told, server.pages)

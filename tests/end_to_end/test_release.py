@@ -24,6 +24,7 @@ from askew.dp.analyst import TopKQuestion
 from askew.dp.release import release_from_bytes
 from askew.wire import releases
 from askew.wire.catalog_file import catalog_from_body
+from askew.wire.v1 import popularity_pb2
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.cli.options import DEFAULT_LEDGER, Workplace
 from askew_server.demo.simulation import write_events
@@ -129,15 +130,19 @@ def test_a_reader_gets_the_bytes_that_the_operator_saw(
     """And the operator gets them again for the same key, at no cost; another request is refused."""
     port = start(folder, "serve-releases")
     charge = release_from_bytes(published).charge
-    reply = call(port, "Popularity/GetRelease", releases.charge_to_bytes(charge))
-    assert releases.document_from_bytes(reply)[1] == published
+    reply = call(
+        port,
+        "Popularity/GetRelease",
+        popularity_pb2.GetReleaseRequest(charge=charge).SerializeToString(),
+    )
+    assert popularity_pb2.GetReleaseResponse.FromString(reply).document == published
     same = ("--mechanism", "joint", "--key", "first", "--json")
     assert command(folder, *RELEASE, *same).stdout == published + b"\n"
     other = command(folder, *RELEASE, *same, "-k", 5)
     assert (other.returncode, other.stdout) == (1, b"")
-    listed = call(port, "Popularity/ListReleases", releases.page_request_to_bytes())
-    summaries, _ = releases.page_from_bytes(listed)
-    assert [each.charge for each in summaries] == [charge]
+    listed = call(port, "Popularity/ListReleases", b"")
+    page = popularity_pb2.ListReleasesResponse.FromString(listed)
+    assert [each.charge for each in page.releases] == [charge]
     with pytest.raises(grpc.RpcError) as refused:
         call(port, "Analyst/GetBudget", releases.budget_request_to_bytes("films"))
     assert refused.value.code() is grpc.StatusCode.UNIMPLEMENTED
@@ -317,8 +322,12 @@ def test_a_release_is_what_a_device_sees_on_a_cold_start(
     assert len(slates[plain]) == len(slates[popular])
     assert cards[plain].space == cards[popular].space
     assert cards[plain].catalog_version != cards[popular].catalog_version
-    reply = call(popular, "Popularity/GetRelease", releases.charge_to_bytes(release.charge))
-    assert releases.document_from_bytes(reply)[1] == published
+    reply = call(
+        popular,
+        "Popularity/GetRelease",
+        popularity_pb2.GetReleaseRequest(charge=release.charge).SerializeToString(),
+    )
+    assert popularity_pb2.GetReleaseResponse.FromString(reply).document == published
     assert (copy / "ledger.sqlite").read_bytes() == before
 
 

@@ -11,11 +11,22 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from wire.metric_world import (
+    AXES_CARD,
+    AXES_CARD_BYTES,
+    AXES_REQUEST_BYTES,
+    CARD_BYTES,
+    MAP_CARD,
+    REPLY_BYTES,
+    REQUEST_BYTES,
+)
+from wire.test_popularity_messages import PARSERS as RELEASES
 
 from askew.catalog.catalog_file import HEAD_BYTES
 from askew.errors import WireError
 from askew.protocol.model_card import ModelCard
 from askew.wire.catalog_file import catalog_from_body
+from askew.wire.places import metric_card_from_bytes, metric_card_to_bytes, places_from_bytes
 from askew.wire.queries import query_from_bytes, query_to_bytes
 from askew.wire.tastes import card_from_bytes, card_to_message, slate_from_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
@@ -23,12 +34,23 @@ from askew.wire.v1 import retrieval_pb2 as pb
 K = 3
 Parser = Callable[[bytes, ModelCard], object]
 
+
+def of_bytes(parse: Callable[[bytes], object]) -> Parser:
+    return lambda data, _: parse(data)
+
+
 PARSERS: dict[str, Parser] = {
     "query": query_from_bytes,
     "query by bucket": query_from_bytes,
     "slate": lambda data, card: slate_from_bytes(data, card, K),
-    "card": lambda data, _: card_from_bytes(data),
-    "held": lambda data, _: catalog_from_body(data),
+    "card": of_bytes(card_from_bytes),
+    "held": of_bytes(catalog_from_body),
+    "place": lambda data, _: query_from_bytes(data, MAP_CARD),
+    "axes": lambda data, _: query_from_bytes(data, AXES_CARD),
+    "places": lambda data, _: places_from_bytes(data, MAP_CARD, K, "cafés"),
+    "map card": of_bytes(metric_card_from_bytes),
+    "axes card": of_bytes(metric_card_from_bytes),
+    **{name: of_bytes(parse) for name, (parse, _, _) in RELEASES.items()},
 }
 every_parser = pytest.mark.parametrize("name", PARSERS)
 # The same examples on every run.
@@ -49,7 +71,19 @@ def valid(
         "slate": reply_bytes,
         "card": card_bytes,
         "held": catalog_file[HEAD_BYTES:],
+        "place": REQUEST_BYTES,
+        "axes": AXES_REQUEST_BYTES,
+        "places": REPLY_BYTES,
+        "map card": CARD_BYTES,
+        "axes card": AXES_CARD_BYTES,
+        **{name: data for name, (_, data, _) in RELEASES.items()},
     }
+
+
+@every_parser
+def test_these_messages_are_proper(card: ModelCard, valid: dict[str, bytes], name: str) -> None:
+    """Each message that is altered here and beside is accepted as it stands."""
+    PARSERS[name](valid[name], card)
 
 
 @every_parser
@@ -63,7 +97,7 @@ def test_arbitrary_bytes_parse_or_are_refused(card: ModelCard, name: str, data: 
 @every_parser
 @given(
     edits=st.lists(
-        st.tuples(st.integers(0, 400), st.integers(0, 3), st.binary(max_size=9)),
+        st.tuples(st.integers(0, 900), st.integers(0, 3), st.binary(max_size=9)),
         min_size=1,
         max_size=4,
     )
@@ -240,3 +274,65 @@ def test_a_reply_of_anything_is_finite_or_refused(  # noqa: PLR0917
     with contextlib.suppress(WireError):
         slate = slate_from_bytes(message.SerializeToString(), card, K)
         assert np.isfinite(slate.scoring).all()
+
+
+@given(
+    version=st.just(b"") | st.binary(min_size=15, max_size=17),
+    noise=st.tuples(words | st.integers(0, 25), words | st.integers(0, 5000), words),
+    k=words | st.integers(0, 7),
+    values=st.lists(st.integers(-(2**31), 2**31 - 1) | st.integers(-9, 9), max_size=3),
+    collection=st.text(max_size=5) | st.just("cafés"),
+)
+@fuzz
+def test_a_question_to_a_map_of_any_numbers_parses_or_is_refused(
+    *,
+    version: bytes,
+    noise: tuple[int, int, int],
+    k: int,
+    values: list[int],
+    collection: str,
+) -> None:
+    exponent, rate, cosine = noise
+    message = pb.RetrieveRequest(
+        space_version=version,
+        k=k,
+        values=values,
+        collection=collection,
+        map=pb.MapNoise(step_exponent=exponent, inverse_rate=rate, cosine=cosine % 70_000),
+    )
+    data = message.SerializeToString()
+    with contextlib.suppress(WireError):
+        query = query_from_bytes(data, MAP_CARD)
+        assert query_to_bytes(query) == data
+
+
+axis = st.builds(
+    pb.Axis,
+    name=st.text(max_size=5),
+    unit=st.text(max_size=5) | st.just("km"),
+    low=st.floats(),
+    high=st.floats(),
+    scale=st.floats(),
+)
+
+
+@given(
+    edges=st.tuples(*[st.floats() | st.floats(-180, 180)] * 4),
+    axes=st.none() | st.lists(axis, max_size=4),
+    n_items=words,
+    k=words | st.integers(0, 7),
+)
+@fuzz
+def test_a_metric_card_of_any_numbers_parses_or_is_refused(
+    edges: tuple[float, float, float, float], axes: list[pb.Axis] | None, n_items: int, k: int
+) -> None:
+    message = pb.GetModelCardResponse.FromString(CARD_BYTES)
+    south, west, north, east = edges
+    region = pb.Region(south=south, west=west, north=north, east=east)
+    message.metric_space.region.CopyFrom(region)
+    if axes is not None:
+        message.metric_space.axes.CopyFrom(pb.Axes(axes=axes))
+    message.collections[0].n_items, message.max_slate_size = n_items, k
+    with contextlib.suppress(WireError):
+        card = metric_card_from_bytes(message.SerializeToString())
+        assert metric_card_from_bytes(metric_card_to_bytes(card)) == card

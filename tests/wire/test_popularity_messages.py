@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from askew.dp.analyst import BudgetStatus, PayWhatYouGet, TopKQuestion
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, ApproximateDP
 from askew.dp.release import Release, ReleaseSummary
-from askew.errors import Malformed, OutOfRange, WireError
+from askew.errors import OutOfRange, WireError
 from askew.wire.releases import (
     answer_from_bytes,
     answer_to_bytes,
@@ -22,13 +22,8 @@ from askew.wire.releases import (
     budget_request_to_bytes,
     budget_to_bytes,
     charge_from_bytes,
-    charge_to_bytes,
-    document_from_bytes,
     document_to_bytes,
-    page_from_bytes,
     page_request_from_bytes,
-    page_request_to_bytes,
-    page_to_bytes,
     question_from_bytes,
     question_to_bytes,
 )
@@ -48,21 +43,11 @@ DOCUMENT = RELEASE.to_bytes()
 QUESTION = TopKQuestion("films", 20, "monday")
 
 PARSERS: dict[str, tuple[Callable[[bytes], object], bytes, object]] = {
-    "charge": (charge_from_bytes, charge_to_bytes(7), 7),
-    "document": (
-        document_from_bytes,
-        document_to_bytes(DOCUMENT),
-        (RELEASE, DOCUMENT),
-    ),
+    "charge": (charge_from_bytes, pb.GetReleaseRequest(charge=7).SerializeToString(), 7),
     "page request": (
         page_request_from_bytes,
-        page_request_to_bytes("films", 6),
+        pb.ListReleasesRequest(dataset="films", after=6).SerializeToString(),
         ("films", 6),
-    ),
-    "page": (
-        page_from_bytes,
-        page_to_bytes([RELEASE.summary], more=True),
-        ((RELEASE.summary,), True),
     ),
     "question": (question_from_bytes, question_to_bytes(QUESTION), QUESTION),
     "answer": (
@@ -77,42 +62,13 @@ PARSERS: dict[str, tuple[Callable[[bytes], object], bytes, object]] = {
     ),
     "budget": (budget_from_bytes, budget_to_bytes(BUDGET), BUDGET),
 }
-every_parser = pytest.mark.parametrize("name", PARSERS)
 fuzz = settings(max_examples=200, derandomize=True, database=None, deadline=None)
 
 
-@every_parser
+@pytest.mark.parametrize("name", PARSERS)
 def test_a_message_survives_the_round_trip(name: str) -> None:
     parse, data, value = PARSERS[name]
     assert parse(data) == value
-
-
-@every_parser
-@given(data=st.binary(max_size=300))
-@fuzz
-def test_arbitrary_bytes_parse_or_are_refused(name: str, data: bytes) -> None:
-    with contextlib.suppress(WireError):
-        PARSERS[name][0](data)
-
-
-@every_parser
-@given(
-    edits=st.lists(
-        st.tuples(st.integers(0, 900), st.integers(0, 3), st.binary(max_size=9)),
-        min_size=1,
-        max_size=4,
-    )
-)
-@fuzz
-def test_a_message_with_bytes_changed_parses_or_is_refused(
-    name: str, edits: list[tuple[int, int, bytes]]
-) -> None:
-    parse, data, _ = PARSERS[name]
-    for place, removed, inserted in edits:
-        start = place % (len(data) + 1)
-        data = data[:start] + inserted + data[start + removed :]
-    with contextlib.suppress(WireError):
-        parse(data)
 
 
 words = st.integers(0, 2**32 - 1) | st.integers(0, 200)
@@ -173,18 +129,6 @@ def test_a_page_after_no_possible_charge_is_refused() -> None:
         page_request_from_bytes(pb.ListReleasesRequest(after=2**63).SerializeToString())
 
 
-def test_a_page_longer_than_a_page_is_refused() -> None:
-    rows = [RELEASE.summary] * 101
-    with pytest.raises(OutOfRange):
-        page_from_bytes(page_to_bytes(rows, more=False))
-
-
-def test_an_empty_page_that_promises_more_is_refused() -> None:
-    """Or a reader of all pages would ask for ever."""
-    with pytest.raises(Malformed):
-        page_from_bytes(page_to_bytes([], more=True))
-
-
 def test_a_document_travels_as_the_bytes_that_were_stored() -> None:
     """Planted bug: a release that is written anew for each reader."""
     message = pb.GetReleaseResponse.FromString(document_to_bytes(DOCUMENT))
@@ -205,14 +149,6 @@ def test_a_budget_that_is_overspent_is_refused(message: pb.Budget) -> None:
         budget_from_bytes(whole.SerializeToString())
 
 
-def test_a_summary_of_a_hostile_name_is_refused() -> None:
-    row = pb.ReleaseSummary(
-        charge=1, dataset="a\nb", mechanism="m", n_items=1, epsilon="1", delta="0"
-    )
-    with pytest.raises(OutOfRange):
-        page_from_bytes(pb.ListReleasesResponse(releases=[row]).SerializeToString())
-
-
 def test_a_summary_holds_no_more_than_its_row() -> None:
     assert ReleaseSummary(7, "films", "limited-domain", 2, Fraction(1), Fraction(1, 10**6)) == (
         RELEASE.summary
@@ -223,7 +159,3 @@ def test_a_summary_holds_no_more_than_its_row() -> None:
 def test_a_question_is_these_bytes() -> None:
     golden = bytes.fromhex("0a 05") + b"films" + bytes.fromhex("15 14000000 1a 06") + b"monday"
     assert question_to_bytes(QUESTION) == golden
-
-
-def test_a_question_for_a_release_is_these_bytes() -> None:
-    assert charge_to_bytes(7) == bytes.fromhex("08 07")

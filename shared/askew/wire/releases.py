@@ -11,17 +11,12 @@ from collections.abc import Sequence
 from askew.dp.analyst import BudgetStatus, PayWhatYouGet, TopKQuestion
 from askew.dp.privacy import rational
 from askew.dp.release import Release, ReleaseSummary, check_charge, release_from_bytes
-from askew.errors import Malformed, OutOfRange, ParameterError
+from askew.errors import OutOfRange, ParameterError
 from askew.limits import check_text
 from askew.wire.messages import parse
 from askew.wire.v1 import popularity_pb2 as pb
 
 PAGE = 100
-
-
-def charge_to_bytes(charge: int) -> bytes:
-    """The question for one release."""
-    return pb.GetReleaseRequest(charge=charge).SerializeToString()
 
 
 def charge_from_bytes(data: bytes) -> int:
@@ -34,17 +29,6 @@ def charge_from_bytes(data: bytes) -> int:
 def document_to_bytes(document: bytes) -> bytes:
     """The reply that carries a stored release."""
     return pb.GetReleaseResponse(document=document).SerializeToString()
-
-
-def document_from_bytes(data: bytes) -> tuple[Release, bytes]:
-    """A stored release and the very bytes in which it was stored."""
-    document = parse(pb.GetReleaseResponse(), data).document
-    return release_from_bytes(document), document
-
-
-def page_request_to_bytes(dataset: str = "", after: int = 0) -> bytes:
-    """The question for a page of the list."""
-    return pb.ListReleasesRequest(dataset=dataset, after=after).SerializeToString()
 
 
 def page_request_from_bytes(data: bytes) -> tuple[str, int]:
@@ -71,16 +55,6 @@ def page_to_bytes(summaries: Sequence[ReleaseSummary], *, more: bool) -> bytes:
         for each in summaries
     ]
     return pb.ListReleasesResponse(releases=rows, more=more).SerializeToString()
-
-
-def page_from_bytes(data: bytes) -> tuple[tuple[ReleaseSummary, ...], bool]:
-    """A page of the list, and whether more come."""
-    message = parse(pb.ListReleasesResponse(), data)
-    if len(message.releases) > PAGE:
-        raise OutOfRange("a page of releases", f"at most {PAGE} long")
-    if message.more and not message.releases:
-        raise Malformed("an empty page cannot be followed by more")
-    return tuple(_summary(each) for each in message.releases), message.more
 
 
 def question_to_bytes(question: TopKQuestion) -> bytes:
@@ -156,14 +130,3 @@ def _budget(message: pb.Budget) -> BudgetStatus:
     except ParameterError as error:
         raise OutOfRange(error.name, error.limit) from None
     return BudgetStatus(terms, message.spent_outputs, message.asked_questions, message.closed)
-
-
-def _summary(message: pb.ReleaseSummary) -> ReleaseSummary:
-    return ReleaseSummary(
-        charge=message.charge,
-        dataset=message.dataset,
-        mechanism=message.mechanism,
-        n_items=message.n_items,
-        epsilon=rational(message.epsilon),
-        delta=rational(message.delta),
-    )

@@ -39,10 +39,6 @@ from askew.wire.releases import (
     answer_from_bytes,
     budget_from_bytes,
     budget_request_to_bytes,
-    charge_to_bytes,
-    document_from_bytes,
-    page_from_bytes,
-    page_request_to_bytes,
     question_to_bytes,
 )
 from askew.wire.v1 import popularity_pb2 as pb
@@ -127,23 +123,28 @@ def bearer(principal: str = "ada", key: BearerKey = KEY) -> Metadata:
     return (("authorization", "Bearer " + key.mint(principal, minutes=5, now=time.time())),)
 
 
+def release_request(charge: int) -> bytes:
+    return pb.GetReleaseRequest(charge=charge).SerializeToString()
+
+
 def ask(k: int, key: str) -> bytes:
     return question_to_bytes(TopKQuestion("films", k, key))
 
 
 async def test_everybody_gets_the_stored_bytes(wired: Wired) -> None:
     release = release_from_bytes(wired.published[0])
-    reply = await wired.call("Popularity/GetRelease", charge_to_bytes(release.charge))
-    assert document_from_bytes(reply) == (release, wired.published[0])
+    reply = await wired.call("Popularity/GetRelease", release_request(release.charge))
+    assert pb.GetReleaseResponse.FromString(reply).document == wired.published[0]
 
 
 async def test_everybody_may_list_what_is_public(wired: Wired) -> None:
-    reply = await wired.call("Popularity/ListReleases", page_request_to_bytes("films"))
-    summaries, more = page_from_bytes(reply)
-    assert [each.charge for each in summaries] == [
-        release_from_bytes(each).charge for each in wired.published
-    ]
-    assert not more
+    request = pb.ListReleasesRequest(dataset="films").SerializeToString()
+    page = pb.ListReleasesResponse.FromString(await wired.call("Popularity/ListReleases", request))
+    published = [release_from_bytes(each).summary for each in wired.published]
+    assert [
+        (each.charge, each.dataset, each.n_items, Fraction(each.epsilon)) for each in page.releases
+    ] == [(each.charge, each.dataset, each.n_items, each.epsilon) for each in published]
+    assert not page.more
 
 
 async def test_no_call_of_popularity_spends(wired: Wired) -> None:
@@ -151,8 +152,10 @@ async def test_no_call_of_popularity_spends(wired: Wired) -> None:
     before = wired.ledger.dataset("films").spent, wired.ledger.charges()
     for charge in range(1, 12):
         await asyncio.gather(
-            wired.call("Popularity/GetRelease", charge_to_bytes(charge)),
-            wired.call("Popularity/ListReleases", page_request_to_bytes(after=charge)),
+            wired.call("Popularity/GetRelease", release_request(charge)),
+            wired.call(
+                "Popularity/ListReleases", pb.ListReleasesRequest(after=charge).SerializeToString()
+            ),
             return_exceptions=True,
         )
     assert before == (wired.ledger.dataset("films").spent, wired.ledger.charges())

@@ -111,8 +111,10 @@ REQUESTS: dict[str, bytes] = {
     "Retrieval/GetCatalogFile": retrieval_pb2.GetCatalogFileRequest(
         catalog_date=20780
     ).SerializeToString(),
-    "Popularity/GetRelease": popular.charge_to_bytes(1),
-    "Popularity/ListReleases": popular.page_request_to_bytes("films"),
+    "Popularity/GetRelease": popularity_pb2.GetReleaseRequest(charge=1).SerializeToString(),
+    "Popularity/ListReleases": popularity_pb2.ListReleasesRequest(
+        dataset="films"
+    ).SerializeToString(),
     "Analyst/TopK": popular.question_to_bytes(TopKQuestion("films", 1, "key")),
     "Analyst/GetBudget": popular.budget_request_to_bytes("films"),
     "Analyst/RenewToken": b"",
