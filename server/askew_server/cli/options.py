@@ -22,7 +22,7 @@ DEFAULT_ENGINE = "duckdb:"
 # The options that say where things are.
 PLACES = (
     *("ledger", "anchor", "bounding_key"),
-    *("engine", "memory_limit", "multi_line"),
+    *("engine", "memory_limit"),
 )
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -37,7 +37,6 @@ class Workplace:
     bounding_key: Path | None = None
     engine: str = field(default=DEFAULT_ENGINE, repr=False)  # may hold a password
     memory_limit: str | None = None
-    multi_line: bool = False
 
     @property
     def anchor_path(self) -> Path:
@@ -148,9 +147,6 @@ def engine_options(command: _Command) -> _Command:
         ),
         click.option(
             "--memory-limit", help='DuckDB\'s, such as "4GB"; what is beyond it lies in TMPDIR.'
-        ),
-        click.option(
-            "--multi-line", is_flag=True, help="Fields in quotes of a csv may span lines."
         ),
         click.option(
             "--bounding-key",

@@ -166,7 +166,6 @@ def opened_engine(
     engine = open_engine(
         place.engine,
         memory_limit=place.memory_limit,
-        multi_line=place.multi_line,
         progress=progress,
         warn=warn,
     )

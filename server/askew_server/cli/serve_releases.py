@@ -107,7 +107,6 @@ def _place(chosen: Configuration) -> Workplace:
         bounding_key=analysts.bounding_key,
         engine=analysts.engine,
         memory_limit=analysts.memory_limit,
-        multi_line=analysts.multi_line,
     )
 
 

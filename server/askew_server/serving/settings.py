@@ -209,7 +209,6 @@ class Analysts:
     requests_per_minute: int = 60
     engine: str = field(default="duckdb:", repr=False)  # may hold a password
     memory_limit: str | None = None
-    multi_line: bool = False
     bounding_key: Path | None = None
 
     def __post_init__(self) -> None:
@@ -406,12 +405,6 @@ KEYS: tuple[Setting, ...] = (
         Text(),
         'DuckDB\'s, such as "4GB"; what is beyond it lies in TMPDIR.',
         "--memory-limit",
-    ),
-    _setting(
-        "analysts.multi_line",
-        Switch(),
-        "Fields in quotes of a csv may span lines.",
-        "--multi-line",
     ),
     _setting(
         "analysts.bounding_key",

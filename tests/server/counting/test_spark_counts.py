@@ -101,17 +101,11 @@ class TestSparkCounts(CountingContract):
         log.write_text("unit,item\np,a\nq,b\n")
         assert count_top(spark, asked, KEY) == TopCounts(("a", "b"), (1, 1))
 
-    @pytest.mark.parametrize("multi_line", [False, True])
     def test_a_quote_that_is_not_closed_is_an_error_that_names_its_line(
-        self,
-        spark: SparkEngine,
-        tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
-        multi_line: bool,
+        self, spark: SparkEngine, tmp_path: Path
     ) -> None:
         path = tmp_path / "log.csv"
         path.write_text('unit,item\np,a\nq,"b\nr,c\n')
-        monkeypatch.setattr(spark, "_multi_line", multi_line)
         with pytest.raises(DataError, match=r"log\.csv, line 3: a quote is not closed"):
             count_top(spark, task(str(path)), KEY)
 

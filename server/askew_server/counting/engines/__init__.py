@@ -22,12 +22,10 @@ def open_engine(
     address: str = "duckdb:",
     *,
     memory_limit: str | None = None,
-    multi_line: bool = False,
     progress: Progress | None = None,
     warn: Callable[[str], object] = lambda _: None,
 ) -> Engine:
-    """The engine at an address; memory_limit, progress and warn are DuckDB's alone, multi_line
-    (whether fields of csv files may span lines) is also Spark's.
+    """The engine at an address; memory_limit, progress and warn are DuckDB's alone.
 
     duckdb:                       inside this process, for parquet and csv files (the default)
     duckdb:events.duckdb          the tables of a DuckDB file, opened for reading
@@ -47,14 +45,13 @@ def open_engine(
             return DuckDBEngine(
                 Path(rest) if rest else None,
                 memory_limit=memory_limit,
-                multi_line=multi_line,
                 progress=progress,
                 warn=warn,
             )
         case "spark":
             from askew_server.counting.engines.spark import SparkEngine
 
-            return SparkEngine(rest or "local[*]", multi_line=multi_line)
+            return SparkEngine(rest or "local[*]")
         case "postgresql" | "postgres":
             from askew_server.counting.engines.databases import PostgresEngine
 

@@ -13,8 +13,8 @@ event for one of another unit that it names. In the copy, returns are written ot
     a return in a field    0x1A 1
 
 A field in quotes that does not end on its line is an error that names the line: read on, it would
-hide the rows of others up to the next quote, and cut there, its lines would be rows of others. Logs
-whose fields do span lines are read where that is asked for.
+hide the rows of others up to the next quote, and cut there, its lines would be rows of others. A
+log whose fields do span lines is counted from parquet.
 
 A log's last line without its end is left out. Whoever writes a log writes it in pieces, and half of
 a name may be the name of somebody else. A catalog's is a row all the same: it is of nobody.
@@ -123,32 +123,21 @@ _ANY = re.compile(rb"\r")
 _ALONE = re.compile(rb"\r(?=[^\n])")  # blocks end in whole lines
 _LONGEST_ROW = 32 << 20  # DuckDB loses its place in a longer one
 
-_IN_LINE, _IN_LINES = rb'[^"\n]', rb'[^"]'
+# Lines with quotes that are closed; nothing but a comma or the end has a quote after one.
+_FIELD = rb'(?:"(?:[^"\n]++|"")*+"[^",\n]*+|[^",\n][^,\n]*+|)'
+_WITH_QUOTES = re.compile(rb'(?:(?=[^\n]*")%b(?:,%b)*+\n)++' % (_FIELD, _FIELD))
 
 
-def _lines_with(inner: bytes) -> re.Pattern[bytes]:
-    """Lines with quotes that are closed; nothing but a comma or the end has a quote after one."""
-    field = rb'(?:"(?:%b++|"")*+"[^",\n]*+|[^",\n][^,\n]*+|)' % inner
-    return re.compile(rb'(?:(?=[^\n]*")%b(?:,%b)*+\n)++' % (field, field))
-
-
-_WITH_QUOTES = {False: _lines_with(_IN_LINE), True: _lines_with(_IN_LINES)}
-_FIELD = rb'(?:"(?:[^"]++|"")*+"[^",\n]*+|[^",\n][^,\n]*+|)'
-_OPEN = re.compile(rb'(?:%b,)*+"(?:[^"]++|"")*+\Z' % _FIELD)
-
-
-def whole_lines(
-    path: str, file: BinaryIO, *, multi_line: bool, end: bytes = b""
-) -> Iterator[bytes]:
+def whole_lines(path: str, file: BinaryIO, *, end: bytes = b"") -> Iterator[bytes]:
     """The content in blocks of whole rows, and at last what follows the last row's end, or b"".
 
     end: what a last line without its end is given, where it is a row all the same.
-    Raises DataError for a quote that is not closed where it must be, and for a row over 32 MB.
+    Raises DataError for a quote that is not closed on its line, and for a row over 32 MB.
     """
     rest, number = b"", 1
     while block := file.read(BLOCK):
         block = rest + block
-        whole = _end_of_rows(path, block, number, multi_line=multi_line)
+        whole = _end_of_rows(path, block, number)
         rest = block[whole:]
         if len(rest) > _LONGEST_ROW:
             line = number + block.count(b"\n", 0, whole)
@@ -156,43 +145,32 @@ def whole_lines(
         if whole:
             number += block.count(b"\n", 0, whole)
             yield block[:whole]
-    if multi_line and _OPEN.match(rest) and b"\n" in rest:
-        raise _not_closed(path, number, multi_line=True)
     if rest and end:
         rest += end.removeprefix(b"\r") if rest.endswith(b"\r") else end
-        if _end_of_rows(path, rest, number, multi_line=multi_line) < len(rest):
-            raise _not_closed(path, number, multi_line=True)
+        _end_of_rows(path, rest, number)
     yield rest
 
 
-def _end_of_rows(path: str, block: bytes, number: int, *, multi_line: bool) -> int:
+def _end_of_rows(path: str, block: bytes, number: int) -> int:
     """Where the last whole row of a block ends. number: of its first line."""
     at, last = 0, block.rfind(b"\n") + 1
     while (quote := block.find(b'"', at, last)) >= 0:
         start = block.rfind(b"\n", at, quote) + 1 or at
-        rows = _WITH_QUOTES[multi_line].match(block, start, last)
-        if rows is not None:
-            at = rows.end()
-        elif multi_line and _OPEN.match(block, start):
-            return start  # the rest of it is to come
-        else:
+        rows = _WITH_QUOTES.match(block, start, last)
+        if rows is None:
             line = number + block.count(b"\n", 0, start)
-            raise _not_closed(path, line, multi_line=multi_line)
+            raise DataError(
+                f"{path}, line {line}: a quote is not closed on its line, or text follows the"
+                " closing one. Read on, it would hide other people's rows: mend the line. Fields"
+                " that span lines are counted from parquet"
+            )
+        at = rows.end()
     return last
 
 
-def _not_closed(path: str, line: int, *, multi_line: bool) -> DataError:
-    where = "" if multi_line else " on its line"
-    hint = "" if multi_line else "; --multi-line reads fields that span lines"
-    return DataError(
-        f"{path}, line {line}: a quote is not closed{where}, or text follows the closing one."
-        f" Read on, it would hide other people's rows: mend the line{hint}"
-    )
-
-
-def is_cut(state: FileState, file: BinaryIO, *, multi_line: bool) -> bool:
+def is_cut(state: FileState, file: BinaryIO) -> bool:
     """Whether the last line of a log has no end. Raises what a copy would raise."""
-    [rest] = deque(whole_lines(state.path, file, multi_line=multi_line), 1)
+    [rest] = deque(whole_lines(state.path, file), 1)
     return bool(rest)
 
 
@@ -200,7 +178,6 @@ def copy_of(
     state: FileState,
     copy: Path,
     *,
-    multi_line: bool,
     public: bool,
     note: Callable[[bytes], object] = lambda _: None,
 ) -> bool:
@@ -208,7 +185,7 @@ def copy_of(
     returns, end = (_ALONE, b"\r\n") if has_returns_at_ends(state.path) else (_ANY, b"\n")
     rest, end = b"", end if public else b""
     with opened_bytes(state, note) as file, copy.open("xb") as copied:
-        for block in whole_lines(state.path, file, multi_line=multi_line, end=end):
+        for block in whole_lines(state.path, file, end=end):
             if block.endswith(b"\n"):
                 marked = block.replace(MARK.encode(), MARKED_MARK.encode())
                 copied.write(returns.sub(MARKED_RETURN.encode(), marked))

@@ -62,20 +62,18 @@ class DuckDBEngine:
 
     memory_limit    as DuckDB writes it ("4GB"); beyond it, work goes to temp_directory.
     temp_directory  where a `PrivateFolder` is made for that, and for copies of csv files.
-    multi_line      whether fields of csv files may span lines; else one that does is an error.
     progress        told how much of a long statement is done.
     warn            told what of a log is not counted, when it is looked through.
     """
 
     dialect = "duckdb"
 
-    def __init__(  # noqa: PLR0913 (each by its name)
+    def __init__(
         self,
         database: Path | None = None,
         *,
         memory_limit: str | None = None,
         temp_directory: Path | None = None,
-        multi_line: bool = False,
         progress: Progress | None = None,
         warn: Callable[[str], object] = lambda _: None,
     ) -> None:
@@ -92,7 +90,7 @@ class DuckDBEngine:
         self._looked_through: dict[str, tuple[FileState, ...]] = {}
         self._public: set[str] = set()
         self._closed = False
-        self._multi_line, self._warn = multi_line, warn
+        self._warn = warn
         self._folder = PrivateFolder(temp_directory)
         self._copies = self._folder.path / "copies"
         settings["temp_directory"] = str(self._folder.path / "spilled")
@@ -160,7 +158,7 @@ class DuckDBEngine:
         cut = []
 
         def look(state: FileState, file: BinaryIO) -> None:
-            if is_cut(state, file, multi_line=self._multi_line):
+            if is_cut(state, file):
                 cut.append(state.path)
 
         found = mark_of(states, key, look if is_text_file(name) else None, self._go_on)
@@ -216,8 +214,7 @@ class DuckDBEngine:
         folder = self._copies / self._views.get(name, "other")
         folder.mkdir()
         states, public = self._states(name), name in self._public
-        how = {"multi_line": self._multi_line, "public": public, "note": self._go_on}
-        return copies_of(name, states, folder, **how)
+        return copies_of(name, states, folder, public=public, note=self._go_on)
 
     def _go_on(self, _: bytes) -> None:
         """Raises DataError where the engine is closed: who stops does not wait for a whole log."""
@@ -266,8 +263,7 @@ class DuckDBEngine:
             na_values="",
             ignore_errors=True,
             strict_mode=False,
-            # Several threads would each guess whether their part begins inside of a quoted field,
-            # and wrongly within one over 2 MB: its lines would then be events, of anybody.
+            # Several threads would each guess whether their part begins inside of a quoted field.
             parallel=False,
             hive_partitioning=False,
             **rejects,

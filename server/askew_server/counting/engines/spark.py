@@ -57,11 +57,9 @@ class SparkEngine:
     master    "local[2]", "spark://host:7077", "yarn" ... Files must be where its workers see them.
     settings  further properties ("spark.executor.memory": "8g").
     temp_directory  where local mode has a `PrivateFolder` for what does not fit.
-    multi_line      whether fields of csv files of this machine may span lines; else such a field is
-                    an error. Files elsewhere are not looked through.
 
     Spark reads a log where it is and would count half of a last line: one without its end is an
-    error.
+    error. Csv files of this machine are looked through, files elsewhere are not.
     """
 
     dialect = "spark"
@@ -72,11 +70,9 @@ class SparkEngine:
         *,
         settings: Mapping[str, str] | None = None,
         temp_directory: Path | None = None,
-        multi_line: bool = False,
     ) -> None:
         sql = driver("pyspark.sql", "spark")
         self._folder: PrivateFolder | None = None
-        self._multi_line = multi_line
         builder = sql.SparkSession.builder.master(master).appName("askew-counting")
         ours = dict(_OURS)
         if master.startswith("local"):
@@ -172,7 +168,7 @@ class SparkEngine:
             for state in states:
                 with opened_bytes(state, self._go_on) as file:
                     if name in self._public:
-                        is_cut(state, file, multi_line=self._multi_line)
+                        is_cut(state, file)
                     else:
                         self._check(state, file)
         return states
@@ -182,7 +178,7 @@ class SparkEngine:
             raise DataError("Spark: the engine was closed while a log was read")
 
     def _check(self, state: FileState, file: BinaryIO) -> None:
-        if is_cut(state, file, multi_line=self._multi_line):
+        if is_cut(state, file):
             raise DataError(cut_in_words(state.path))
 
     def _read(self, name: str) -> DataFrame:
