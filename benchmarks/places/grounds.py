@@ -23,9 +23,11 @@ from typing import Final, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from askew.catalog.attributes import Words
 from askew.dp.privacy import ANY_SPACE
 from askew.noise.hexagonal import NEIGHBORS, RISE, HexagonalLattice
 from askew.noise.lattice import LatticeLaplace
+from askew.protocol.metric_card import Want
 from askew.protocol.signal import Signal
 from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import (
@@ -230,6 +232,19 @@ class Market:
         rng = np.random.default_rng([ground.seed, n])
         odds = np.array([*shares, 1.0 - sum(shares)])
         return cls(ground, ground.items(n), rng.choice(len(odds), n, p=odds), shares)
+
+    @property
+    def wants(self) -> tuple[Want, ...]:
+        """A fifth of all people accept one kind only, evenly."""
+        return tuple(
+            [Want("kind", 0.2 / len(self.shares), f"{n}") for n in range(len(self.shares))]
+        )
+
+    @property
+    def kinds(self) -> Words:
+        """The kinds as a column."""
+        words = [f"{number}" for number in range(1 + len(self.shares))]
+        return Words(self.kind.astype(np.int32), words)
 
     @cached_property
     def index(self) -> MetricIndex:

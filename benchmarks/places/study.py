@@ -31,7 +31,8 @@ from askew.protocol.signal import Signal
 from askew_server.collections.model import Towns
 from askew_server.retrieval.near.answers import near_rule_of, served_rule_of
 from askew_server.retrieval.near.density import Density
-from askew_server.retrieval.near.rules import Kinds, NearRule
+from askew_server.retrieval.near.rules import NearRule
+from askew_server.retrieval.near.wants import Wants
 from askew_server.taste.measures import Estimate, mean_of, ratio_of
 
 
@@ -194,8 +195,8 @@ class Bench:
         if rule == SERVED:
             return served_rule_of(POSTERIOR, index, density)
         if rule == BY_KIND:
-            kinds = Kinds(index, self.market.kind.astype(np.int32))
-            return served_rule_of(POSTERIOR, index, density, kinds)
+            wants = Wants(index, self.market.wants, {"kind": self.market.kinds})
+            return served_rule_of(POSTERIOR, index, density, wants)
         return near_rule_of(MetricRuleKind(rule), index, density)
 
     def _density(self, known: Known) -> Density:

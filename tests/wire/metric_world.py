@@ -13,6 +13,7 @@ from askew.protocol.metric_card import (
     MetricCard,
     MetricRuleKind,
     PlaceSlate,
+    Want,
 )
 from askew.protocol.signal import Query, Signal
 from askew.spaces.axes import Axis, AxisSpace
@@ -29,7 +30,8 @@ ATTRIBUTES = (
     Attribute("hours", AttributeKind.HOURS),
 )
 PLACES = CollectionCard("places to eat", VERSION, 300, "SIMULATED", simulated=True)
-CAFES = CollectionCard("cafés", "ff" * 16, 5, "a list", simulated=False, attributes=ATTRIBUTES)
+WANTS = (Want("kind", 0.1, "café"), Want("price", 0.05, rate=-0.5), Want("open", 0.25, "yes"))
+CAFES = CollectionCard("cafés", "ff" * 16, 5, "a list", False, ATTRIBUTES, wants=WANTS)
 MAP_CARD = MetricCard(
     MapSpace(Area(47.2, 5.8, 55.1, 15.1)),
     (PLACES, CAFES),

@@ -175,7 +175,7 @@ def test_any_attribute_survives_the_wire(  # noqa: PLR0917  # one a field
 ) -> None:
     category = kind is AttributeKind.CATEGORY
     attribute = Attribute(name, kind, live, unit, tuple(words) if category else ())
-    cafes = replace(CAFES, n_items=n_items, attributes=(attribute,))
+    cafes = replace(CAFES, n_items=n_items, attributes=(attribute,), wants=())
     card = replace(MAP_CARD, collections=(cafes,), rule=MetricRuleKind.ITEMS, density="none")
     assert metric_card_from_bytes(metric_card_to_bytes(card)) == card
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import click
 
 from askew.catalog.item import AttributeKind
 from askew.errors import DataError, ParameterError
-from askew.protocol.metric_card import MetricRuleKind
+from askew.protocol.metric_card import CollectionCard, MetricRuleKind
 from askew.spaces.map import MetricSpace
 from askew_server.cli.progress import Steps, when_stopped
 
@@ -47,6 +48,13 @@ _KINDS = ", ".join(AttributeKind)
     metavar="COLUMN[=KIND[:UNIT]]",
     help="The same for a column whose values change while it is served.",
 )
+@click.option(
+    "--want",
+    "wants",
+    multiple=True,
+    metavar="COLUMN=WORD|KM:WEIGHT",
+    help="What a share of people may care about, or none.  [default: by the columns]",
+)
 @click.option("--towns", type=_PATH, help="Where people are: a csv of towns with a population.")
 @click.option("--source", help="Where the items come from, shown to people.  [default: the files]")
 @click.option("--simulated", is_flag=True, help="Nobody can go there: say so to devices.")
@@ -63,6 +71,7 @@ def collect(
     axes: Path | None,
     attributes: tuple[str, ...],
     live: tuple[str, ...],
+    wants: tuple[str, ...],
     towns: Path | None,
     source: str | None,
     simulated: bool,
@@ -102,7 +111,7 @@ def collect(
         for name, path in map(_named_file, collections)
     ]
     with when_stopped(), Steps.shown() as steps:
-        readings = _read(files, space, options, steps, strict=strict)
+        readings = _read(files, space, options, wants, steps, strict=strict)
         known = None if towns is None else _towns(towns, space, steps)
         kind = MetricRuleKind(rule) if rule else None
         model = model_of(space, [each.collection for each in readings], known, kind)
@@ -151,6 +160,7 @@ def _read(
     files: list[CollectionFile],
     space: MetricSpace,
     options: list[AttributeOption],
+    wants: tuple[str, ...],
     steps: Steps,
     *,
     strict: bool,
@@ -159,11 +169,16 @@ def _read(
     from askew_server.collections.intake import Told, read_collection
 
     told = Told(steps.step, steps.share)
-    readings = [read_collection(each, space, options, told) for each in files]
+    named = (() if wants == ("none",) else wants) if wants else None
+    readings = [read_collection(each, space, options, told, named) for each in files]
     steps.pause()
     for reading in readings:
         _say_omitted(reading.omissions)
     _check_used(options, readings)
+    known = {each.attribute for reading in readings for each in reading.collection.card.wants}
+    for text in named or ():
+        if text.partition("=")[0] not in known:
+            raise ParameterError("want", text, "of a column that replies show")
     if strict and any(reading.omissions.count for reading in readings):
         raise DataError("rows were left out, and --strict refuses that; nothing was written")
     return readings
@@ -229,5 +244,22 @@ def _report_collection(reading: ReadCollection) -> None:
     for each in card.attributes:
         live, unit = ", live" if each.live else "", f" in {each.unit}" if each.unit else ""
         click.echo(f"  shows      {each.name}: {each.kind}{unit}{live}")
+    for words in _wanted(card):
+        click.echo(f"  wants      {words}")
     if reading.unused:
         click.echo(f"  hides      {', '.join(reading.unused)}")
+
+
+def _wanted(card: CollectionCard) -> Iterator[str]:
+    """What a collection's results hedge over, a line for each weight of an attribute."""
+    units = {each.name: each.unit for each in card.attributes}
+    rated = {each.attribute for each in card.wants if each.rate}
+    found: dict[tuple[str, float], list[str]] = {}
+    for each in card.wants:
+        said = each.word or f"{each.rate:g}"
+        found.setdefault((each.attribute, each.weight), []).append(said)
+    for (name, weight), what in found.items():
+        rates = f" km a {units[name] or 'unit'}" if name in rated else ""
+        yield f"{name}: {', '.join(what)}{rates}, {weight:.1%} of people each"
+    if card.wants:
+        yield f"distance alone: {1 - sum(each.weight for each in card.wants):.0%}"

@@ -8,7 +8,7 @@ Values are values as they come, without a Python object an item.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,7 @@ from askew_server.collections.roles import (
     people_column,
 )
 from askew_server.collections.tables import Omissions, Table, open_table
+from askew_server.collections.wants import default_wants, named_wants
 from askew_server.ratings.fields import BadField
 
 _KEY = ("key", "id")
@@ -122,9 +123,11 @@ def read_collection(
     space: MetricSpace,
     options: Sequence[AttributeOption] = (),
     told: Told = NOBODY,
+    wants: Sequence[str] | None = None,
 ) -> ReadCollection:
     """The items of a file. Options name attributes; those of columns that it lacks do not count,
-    but for live ones of a declared kind, whose values are unknown until the first update.
+    but for live ones of a declared kind, whose values are unknown until the first update. wants:
+    as an operator names them; else those by default.
 
     Raises DataError for a file that cannot be read, that lacks a title or a coordinate, or of which
     no row is usable.
@@ -157,6 +160,13 @@ def read_collection(
         source=file.source,
         simulated=file.simulated,
     )
+    card, columns = collection.card, collection.columns
+    wanted = (
+        default_wants(card.attributes, columns)
+        if wants is None
+        else named_wants(wants, card.attributes)
+    )
+    collection = replace(collection, card=replace(card, wants=wanted))
     halves = Keys(*keys[0].digests()[rows.good].T.copy()) if keys else None
     return ReadCollection(collection, halves, rows.omissions, rows.unused)
 

@@ -37,6 +37,7 @@ from askew.protocol.collection import Collection, item_bytes_of, with_words
 from askew.protocol.metric_card import MAX_SLATE, CollectionCard, MetricCard, MetricRuleKind
 from askew.spaces.map import KM_OF_LATITUDE, KM_OF_LONGITUDE, MapSpace, Region
 from askew_server.collections.model import MetricModel, Towns
+from askew_server.collections.wants import default_wants
 
 
 @dataclass(frozen=True)
@@ -213,7 +214,8 @@ def _collection(
     attributes = with_words(columns, columns.values())
     values = tuple(columns.values())
     size = item_bytes_of(coordinates, titles, values)
-    card = CollectionCard(name, version, len(names), source, True, attributes, size)
+    wants = default_wants(attributes, values)
+    card = CollectionCard(name, version, len(names), source, True, attributes, size, wants)
     return Collection(card, coordinates, titles, values)
 
 

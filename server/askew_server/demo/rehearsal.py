@@ -56,7 +56,7 @@ class RehearsedRules:
         some = rng.choice(len(people.people), _PEOPLE, p=people.people / people.people.sum())
         here = index.frame.grid(people.coordinates[some])
         rows = np.unique(index.nearest(here)[:, 0])
-        costs = sampled.whole(index.distances(rows, here))
+        costs = sampled.whole(index.distances(index.frame.tree(here), rows))
         return self._slate(collection, np.sort(rows[sampled.choose(costs, k)]))
 
     def _made_index(self, collection: str) -> MetricIndex:

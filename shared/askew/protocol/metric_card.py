@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from askew.catalog.item import MAX_ATTRIBUTES, Attribute, Listing
+from askew.catalog.item import MAX_ATTRIBUTES, Attribute, AttributeKind, Listing
 from askew.dp.privacy import ANY_SPACE
 from askew.errors import NotFound, OutOfRange, StaleSpace
 from askew.limits import MAX_NAME, MAX_TEXT, check_plain
@@ -20,6 +21,7 @@ MAX_SLATE = 256
 MAX_ITEM_BYTES = 1 << 16
 REPLY_BYTES = 16_000
 """What a reply takes at most, on average. Bytes bound k: more results cost no privacy."""
+_MAX_RATE = 1e12
 
 
 class MetricRuleKind(StrEnum):
@@ -31,12 +33,56 @@ class MetricRuleKind(StrEnum):
     NEAREST = "nearest"
 
 
+MAX_WANTS = 64
+
+
+@dataclass(frozen=True)
+class Want:
+    """What some people may care about besides distance. Public, the same for everybody, and never
+    from anybody's use. weight: their share. word: the one kind of a category, or of a flag yes or
+    no, that they accept; empty of a number, and then rate: what one more of it costs, in kilometers
+    or units of distance; below zero where more is better.
+
+    Raises OutOfRange for a weight or a rate that is none.
+    """
+
+    attribute: str
+    weight: float
+    word: str = ""
+    rate: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.weight <= 1:
+            raise OutOfRange("the weight of a want", "above 0 and at most 1")
+        if not (self.rate == 0 if self.word else 0 < abs(self.rate) <= _MAX_RATE):
+            raise OutOfRange("a want", f"a word, or a rate of at most {_MAX_RATE:g}, and not 0")
+
+    def check(self, attributes: Iterable[Attribute]) -> None:
+        """Raises OutOfRange unless one of these attributes may be wanted so."""
+        kind = next((each.kind for each in attributes if each.name == self.attribute), None)
+        match kind:
+            case AttributeKind.NUMBER:
+                fits = not self.word
+            case AttributeKind.FLAG:
+                fits = self.word in {"yes", "no"}
+            case _:
+                fits = kind is AttributeKind.CATEGORY and bool(self.word)
+        if not fits:
+            raise OutOfRange(
+                f"the want {self.attribute}",
+                "a category's word, a flag's yes or no, a number's rate",
+            )
+        if self.word:
+            check_plain("the word of a want", self.word, MAX_TEXT)
+
+
 @dataclass(frozen=True)
 class CollectionCard:
     """One collection: its name, how many items it has, and the columns of their attributes.
 
     version: of titles, positions and attributes that are not live; 32 hexadecimal digits.
-    item_bytes: what an item takes in a reply, on average.
+    item_bytes: what an item takes in a reply, on average. wants: what the choice of results hedges
+    over besides where people are.
     """
 
     name: str
@@ -46,6 +92,7 @@ class CollectionCard:
     simulated: bool
     attributes: tuple[Attribute, ...] = ()
     item_bytes: int = 100
+    wants: tuple[Want, ...] = ()
 
     def __post_init__(self) -> None:
         check_plain("a collection's name", self.name, MAX_NAME)
@@ -59,6 +106,10 @@ class CollectionCard:
         names = {attribute.name for attribute in self.attributes}
         if len(self.attributes) > MAX_ATTRIBUTES or len(names) != len(self.attributes):
             raise OutOfRange("the attributes", f"at most {MAX_ATTRIBUTES}, of different names")
+        if len(self.wants) > MAX_WANTS or sum(each.weight for each in self.wants) > 1 + 1e-9:
+            raise OutOfRange("the wants", f"at most {MAX_WANTS}, of weights that add to at most 1")
+        for want in self.wants:
+            want.check(self.attributes)
 
     def check(self, listing: Listing, space: MetricSpace) -> None:
         """Raises OutOfRange for an item that does not fit this collection over this space."""

@@ -16,6 +16,7 @@ from askew.protocol.metric_card import (
     MetricCard,
     MetricRuleKind,
     PlaceSlate,
+    Want,
 )
 from askew.protocol.signal import Query
 from askew.spaces.axes import Axis, AxisSpace
@@ -172,6 +173,10 @@ def _collection_to_message(card: CollectionCard) -> pb.Collection:
             pb.Attribute(name=a.name, kind=a.kind, live=a.live, unit=a.unit, words=a.words)
             for a in card.attributes
         ],
+        wants=[
+            pb.Want(attribute=w.attribute, weight=w.weight, word=w.word, rate=w.rate)
+            for w in card.wants
+        ],
     )
 
 
@@ -184,6 +189,7 @@ def _collection_from_message(message: pb.Collection) -> CollectionCard:
         simulated=message.simulated,
         attributes=tuple([_attribute(each) for each in message.attributes]),
         item_bytes=message.item_bytes,
+        wants=tuple([Want(w.attribute, w.weight, w.word, w.rate) for w in message.wants]),
     )
 
 

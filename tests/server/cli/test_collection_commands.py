@@ -15,6 +15,7 @@ import pytest
 
 from askew.dp.privacy import ANY_SPACE
 from askew.noise.hexagonal import HexagonalLattice
+from askew.protocol.metric_card import Want
 from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MapNoise, MapSpace
 from askew.wire.places import places_from_bytes
@@ -74,6 +75,44 @@ def test_a_model_is_made_and_what_was_left_out_is_said(
     assert card.collection("cafes").source == "cafes.csv"
 
 
+def test_results_hedge_over_what_the_columns_say_unless_wants_are_named(
+    collect: Run, files: Path, capsys: Shown
+) -> None:
+    """Planted bugs: a number without a currency is a price; a named want is added to the default;
+    a want of one file's column is asked of the other's.
+    """
+    assert collect("--attribute", "price=number:EUR", "--live", "open=flag") == 0
+    shown = capsys.readouterr().out
+    card = artifact.load(files / "model").card
+    wants = card.collection("cafes").wants
+    assert [each.weight for each in wants] == pytest.approx([0.03] * 5 + [0.2])
+    assert [each.word for each in wants] == [""] * 5 + ["yes"]
+    assert [each.rate / wants[0].rate for each in wants[:5]] == pytest.approx(
+        [1, 2.5, 5, 10, 20], rel=0.1
+    )
+    rates = ", ".join(f"{each.rate:g}" for each in wants[:5])
+    assert f"wants      price: {rates} km a EUR, 3.0% of people each" in shown
+    assert "wants      open: yes, 20.0% of people each" in shown
+    assert "wants      distance alone: 65%" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wants"),
+    [
+        (("--want", "none"), ()),
+        (
+            ("--want", "price=.5:.1", "--want", "open=no:.2"),
+            (Want("price", 0.1, rate=0.5), Want("open", 0.2, "no")),
+        ),
+    ],
+)
+def test_wants_may_be_named(
+    collect: Run, files: Path, arguments: tuple[str, ...], wants: tuple[Want, ...]
+) -> None:
+    assert collect("--attribute", "price=number", "--live", "open=flag", *arguments) == 0
+    assert artifact.load(files / "model").card.collection("cafes").wants == wants
+
+
 def test_without_towns_the_rule_is_items(collect: Run, files: Path) -> None:
     assert collect("--source", "made up") == 0
     card = artifact.load(files / "model").card
@@ -106,6 +145,9 @@ def test_a_rule_may_be_named(collect: Run, files: Path) -> None:
         (("--attribute", "prize"), "47/5/55/16", "--attribute"),
         (("--live", "free"), "47/5/55/16", "--live"),
         (("--attribute", "price=money"), "47/5/55/16", "--attribute"),
+        (("--want", "prize=yes:.1"), "47/5/55/16", "--want"),
+        ((*SHOWN, "--want", "price=cheap:.1"), "47/5/55/16", "--want"),
+        ((*SHOWN, "--want", "open=yes"), "47/5/55/16", "--want"),
         (("--rule", "posterior"), "47/5/55/16", "another without a list of towns, got 'posterior'"),
         (("--rule", "remap"), "47/5/55/16", "'remap' is not one of"),
     ],

@@ -68,7 +68,7 @@ def test_a_new_file_is_swapped_in_and_the_index_is_the_same(
     write_live(live_path(directory, 0), with_all(1, cafes()))
     assert live.refresh(said.append)
     assert seen(live) == {True}
-    assert live.snapshot.answers._rules is rules  # type: ignore[attr-defined]
+    assert live.snapshot.answers._rules == rules  # type: ignore[attr-defined]
     assert live.snapshot.card is card
     assert not live.refresh(said.append)
     write_live(live_path(directory, 0), with_all(0, cafes()))

@@ -16,24 +16,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from askew.catalog.attributes import Words
-from askew.catalog.item import AttributeKind
+from askew.catalog.attributes import Column
 from askew.errors import ParameterError
 from askew.placement.problem import Disutility
 from askew.protocol.collection import Collection
 from askew.protocol.metric_card import MetricRuleKind, PlaceSlate
 from askew.protocol.signal import Query
 from askew_server.collections.model import MetricModel
-from askew_server.retrieval.near.density import ByDensity, ByNoise, Density
+from askew_server.retrieval.near.density import ByDensity, ByNoise, Density, ExpectedPeople
 from askew_server.retrieval.near.index import MetricIndex, frame_of
-from askew_server.retrieval.near.rules import (
-    CodebookRule,
-    Kinds,
-    Nearest,
-    NearRule,
-    ServedRule,
-)
-from askew_server.retrieval.near.sampled import Objective, Sampled, ServedCodebook
+from askew_server.retrieval.near.rules import CodebookRule, Nearest, NearRule, ServedRule
+from askew_server.retrieval.near.sampled import Sampled, ServedCodebook
+from askew_server.retrieval.near.wants import Wants
 from askew_server.retrieval.snapshot import Snapshot
 
 
@@ -41,11 +35,11 @@ def near_rule_of(
     kind: MetricRuleKind,
     index: MetricIndex,
     density: Density | None = None,
-    kinds: Kinds | None = None,
+    wants: Wants | None = None,
     disutility: Disutility | None = None,
 ) -> NearRule:
-    """The bare rule of this name. density: for `posterior`. disutility: h, default
-    h(t) = t. kinds: for `items` and `posterior`.
+    """The bare rule of this name. density: for `posterior`. disutility: h of `codebook`, default
+    h(t) = t. wants: for `items` and `posterior`.
 
     Raises ParameterError for a rule that needs a density where there is none.
     """
@@ -55,14 +49,14 @@ def near_rule_of(
         case MetricRuleKind.CODEBOOK:
             return CodebookRule(index, disutility)
         case _:
-            return _sampled(kind, index, density, kinds, disutility, served=False)
+            return _sampled(kind, index, density, wants, served=False)
 
 
 def served_rule_of(
     kind: MetricRuleKind,
     index: MetricIndex,
     density: Density | None = None,
-    kinds: Kinds | None = None,
+    wants: Wants | None = None,
     disutility: Disutility | None = None,
 ) -> ServedRule:
     """What a server answers by whose card names this rule. Raises ParameterError as above."""
@@ -70,23 +64,23 @@ def served_rule_of(
         return Nearest(index)
     if kind is MetricRuleKind.CODEBOOK:
         return ServedCodebook(index, disutility)
-    return _sampled(kind, index, density, kinds, disutility, served=True)
+    return _sampled(kind, index, density, wants, served=True)
 
 
-def _sampled(  # noqa: PLR0913
+def _sampled(
     kind: MetricRuleKind,
     index: MetricIndex,
     density: Density | None,
-    kinds: Kinds | None,
-    disutility: Disutility | None,
+    wants: Wants | None,
     *,
     served: bool,
 ) -> ServedRule:
-    anywhere = kind is MetricRuleKind.ITEMS
-    frame = index.frame
-    people = ByNoise(frame) if anywhere else ByDensity(frame, _known(kind, density))
-    others = (CodebookRule(index, disutility), Nearest(index))
-    return Sampled(Objective(index, people, disutility, kinds), others, served=served)
+    frame, wants = index.frame, wants or Wants(index)
+    if kind is MetricRuleKind.ITEMS:
+        people: ExpectedPeople = ByNoise(frame, wants.size)
+    else:
+        people = ByDensity(frame, _known(kind, density), wants.size)
+    return Sampled(index, people, wants, (CodebookRule(index), Nearest(index)), served=served)
 
 
 def _known(kind: MetricRuleKind, density: Density | None) -> Density:
@@ -107,8 +101,17 @@ class MetricAnswers:
         self._rules = _rules_of(model) if rules is None else rules
 
     def with_live(self, model: MetricModel) -> MetricAnswers:
-        """The same rules over a model of which live values changed and nothing else."""
-        return MetricAnswers(model, self._rules)
+        """The same rules over a model of which live values changed and nothing else. Of a rule
+        whose collection has wants of live values, these are looked up anew.
+        """
+        before, rules = self._model.collections, dict(self._rules)
+        for name, collection in model.collections.items():
+            rule, card = rules[name], collection.card
+            live = {each.name for each in card.attributes if each.live}
+            wanted = not live.isdisjoint(each.attribute for each in card.wants)
+            if wanted and isinstance(rule, Sampled) and collection is not before[name]:
+                rules[name] = rule.with_columns(_columns_of(collection))
+        return MetricAnswers(model, rules)
 
     @property
     def snapshot(self) -> Snapshot:
@@ -126,13 +129,9 @@ class MetricAnswers:
         return self._rules[query.collection].cost(query.signal, query.k)
 
 
-def kinds_of(index: MetricIndex, collection: Collection) -> Kinds | None:
-    """What people look for: the first category that is not live, if there is one."""
-    for attribute, column in zip(collection.card.attributes, collection.columns, strict=True):
-        category = attribute.kind is AttributeKind.CATEGORY and not attribute.live
-        if category and isinstance(column, Words):
-            return Kinds(index, column.codes)
-    return None
+def _columns_of(collection: Collection) -> Mapping[str, Column]:
+    names = [each.name for each in collection.card.attributes]
+    return dict(zip(names, collection.columns, strict=True))
 
 
 def _rules_of(model: MetricModel) -> Mapping[str, ServedRule]:
@@ -140,6 +139,6 @@ def _rules_of(model: MetricModel) -> Mapping[str, ServedRule]:
     density = None if towns is None else Density.of_towns(frame_of(space), towns)
     for name, collection in model.collections.items():
         index = MetricIndex(space, collection.coordinates)
-        kinds = kinds_of(index, collection)
-        rules[name] = served_rule_of(model.card.rule, index, density, kinds)
+        wants = Wants(index, collection.card.wants, _columns_of(collection))
+        rules[name] = served_rule_of(model.card.rule, index, density, wants)
     return rules

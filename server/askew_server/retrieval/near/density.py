@@ -2,10 +2,9 @@
 signal.
 
 *The density* is a grid at every resolution. The people of each town are spread around it by a
-normal law whose width grows with the town, and three tenths of all people are spread evenly over
-the whole space: without that floor whoever lives far from every town of the list would be served
-worst. (A tenth serves people in towns no better, and those in villages a sixth worse.) Nothing in
-it comes from who asked. Shapes: d coordinates; the grid has at most 2**20 cells, a power of two on
+normal law whose width grows with the town, and six tenths of all people are spread evenly over the
+whole space: without that floor whoever lives far from every town of the list would be served worst.
+Nothing in it comes from who asked. Shapes: d coordinates; the grid has at most 2**20 cells, a power of two on
 each axis; each next level joins two cells into one on every axis that has two. Complexity: O(cells)
 for each of about five widths when made; a window is bounded by `_WINDOW` cells, whatever a signal
 says.
@@ -91,7 +90,7 @@ def _at_zero(signal: Signal) -> Signal:
     return replace(signal, mechanism=noise, values=(0,) * len(signal.values))
 
 
-FLOOR = 0.3
+FLOOR = 0.6
 _LOG2_CELLS = 20
 _LOG2_AXIS = 12  # a blur along one axis takes its cells times the width of a town in cells
 _WINDOW = 2304
@@ -261,12 +260,12 @@ class ByNoise:
 
 
 class ByDensity:
-    """ExpectedPeople are where a density has them."""
+    """ExpectedPeople are where a density has them. count: how many of them to look at."""
 
-    def __init__(self, frame: SpaceFrame, density: Density) -> None:
+    def __init__(self, frame: SpaceFrame, density: Density, count: int = SAMPLES) -> None:
         self._frame, self._density = frame, density
-        self._jitter = low_discrepancy(SAMPLES, len(frame.extent)) - 0.5
-        self._fractions = (np.arange(SAMPLES) + 0.5) / SAMPLES
+        self._jitter = low_discrepancy(count, len(frame.extent)) - 0.5
+        self._fractions = (np.arange(count) + 0.5) / count
 
     def sample(self, signal: Signal) -> Points:
         """By the posterior, within 6 / epsilon of the signal."""

@@ -308,10 +308,9 @@ class MetricIndex(_Tree):
         """The items of these ids."""
         return IndexPart(self.frame, self.points[rows], rows)
 
-    def distances(self, rows: Rows, grid: Points) -> NDArray[np.float32]:
-        """From points of grid coordinates (m, d) to items (c,): (m, c), on a map chords."""
-        total = self.compared(rows, self.frame.tree(grid))
-        return self.measured(total).T
+    def distances(self, points: Points, rows: Rows) -> NDArray[np.float32]:
+        """From tree points (m, e) to items (c,): (m, c), on a map chords."""
+        return self.measured(self._between(points, self.points[rows], points[0]))
 
     def nearest_and_radius(self, points: Points, count: int) -> tuple[Points, Rows, float]:
         """The nearest item of each tree point (m, e), as `reach`, and a distance within which the
@@ -339,14 +338,17 @@ class MetricIndex(_Tree):
 
         Each entry by the same operations in the same order, whatever the number of threads.
         """
-        items = self.points[rows]
-        middle = points[0]  # differences are small numbers, which float32 holds well
-        points = (points - middle).T.astype(np.float32, order="C")
-        items = (items - middle).astype(np.float32)
-        total = np.zeros((len(rows), len(points[0])), np.float32)
+        return self._between(self.points[rows], points, points[0])
+
+    def _between(self, some: Points, others: Points, middle: Points) -> NDArray[np.float32]:
+        """What `compared` says, of tree points (a, e) and (b, e): (a, b)."""
+        # Differences from a point in their middle are small numbers, which float32 holds well.
+        firsts = (some - middle).astype(np.float32)
+        seconds = (others - middle).T.astype(np.float32, order="C")
+        total = np.zeros((len(some), len(others)), np.float32)
         away = np.empty_like(total)
-        for axis, point in enumerate(points):
-            np.subtract(point, items[:, axis : axis + 1], out=away)
+        for axis, second in enumerate(seconds):
+            np.subtract(second, firsts[:, axis : axis + 1], out=away)
             if self.frame.norm == 2:
                 np.multiply(away, away, out=away)
             else:

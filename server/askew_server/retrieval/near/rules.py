@@ -1,12 +1,5 @@
-"""Rules that look at the signal alone, and the kinds that people look for.
-
-Signals are clamped into the space after the noise. Guarantee: post-processing.
-
-*Kinds.* A slate that is chosen by distance alone may hold no item of a kind, and then a private
-filter leaves nothing. So some of the people for whom a set is chosen accept one kind only, by the
-public shares of the kinds. The kind of sample i is where the i-th number of a sequence of low
-discrepancy, another than that of positions, falls in the running sum of the shares; the rest accept
-any item.
+"""Rules that look at the signal alone. Signals are clamped into the space after the noise.
+Guarantee: post-processing.
 """
 
 from __future__ import annotations
@@ -14,13 +7,11 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askew.errors import ParameterError
-from askew.limits import MAX_AXES
 from askew.placement.problem import Disutility, Identity
 from askew.protocol.signal import Signal
-from askew_server.retrieval.near.density import SAMPLES, Laws, low_discrepancy
+from askew_server.retrieval.near.density import Laws
 from askew_server.retrieval.near.index import MetricIndex, Points, Rows
 
 AT_ONCE = 32
@@ -132,43 +123,3 @@ def checked(k: int, index: MetricIndex) -> int:
     if not 1 <= k <= len(index):
         raise ParameterError("k", k, f"from 1 to the number of items, {len(index)}")
     return k
-
-
-ANY = -1
-_WITH_A_KIND = 0.25  # the share of people who accept one kind only
-
-
-class Kinds:
-    """codes: (n,), the kind of each item of the index, below 0 where it is unknown."""
-
-    def __init__(self, index: MetricIndex, codes: NDArray[np.int32]) -> None:
-        self._index, self._codes = index, codes
-        counts = np.bincount(codes[codes >= 0], minlength=1)
-        self._wanted_kinds = _wanted_kinds(counts)
-        self._anybody = np.flatnonzero(self._wanted_kinds == ANY)
-        self._parts = [
-            (np.flatnonzero(self._wanted_kinds == kind), index.part(np.flatnonzero(codes == kind)))
-            for kind in np.unique(self._wanted_kinds).tolist()
-            if kind != ANY
-        ]
-
-    def nearest(self, positions: Points) -> Rows:
-        """The item nearest to each person that they accept, (m,)."""
-        found = np.empty(len(positions), np.int64)
-        found[self._anybody] = self._index.nearest(positions[self._anybody])[:, 0]
-        for wanting, part in self._parts:
-            found[wanting] = part.nearest(positions[wanting])[:, 0]
-        return found
-
-    def refused(self, rows: Rows) -> NDArray[np.bool_]:
-        """Whether a person (m,) does not accept an item (c,): (m, c)."""
-        wanted = self._wanted_kinds[:, None]
-        return np.asarray((wanted != self._codes[rows]) & (wanted != ANY))
-
-
-def _wanted_kinds(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The kind that each sample looks for, at most 256 of them."""
-    fractions = low_discrepancy(SAMPLES, MAX_AXES + 1)[:, 0]
-    reached = np.cumsum(counts) * (_WITH_A_KIND / max(1, int(counts.sum())))
-    kinds = np.searchsorted(reached, fractions, side="right")
-    return np.where(kinds < len(counts), kinds, ANY)

@@ -1,22 +1,23 @@
 """Rules that weigh the people who may have sent a signal: `items`, `posterior`, and `codebook` as
 served.
 
-    objective of a set S    mean over m people p of  min_{i in S} h(distance(i, p))
+    objective of a set S    sum over rows r of  weight of r * min_{i in S} cost(i, r)
 
-`items` and `posterior` make a set of their own. The candidates are the item nearest to each person
-of the sample, and those of `codebook` and `nearest`; the choice is greedy, then swaps. The server
-answers by the best of the own set, `codebook` and `nearest` by the objective, ties in this order.
-With kinds, an item that a person does not accept costs them as much as one 4 / epsilon away, which
-is about twice as far as the noise reaches.
+A row is some of the people: at one of m positions, with a want or without (`wants`). `items` and
+`posterior` make a set of their own. The candidates are the item nearest to each position, those
+beside whoever has a want, and those of `codebook` and `nearest`; the choice is greedy, then swaps.
+The server answers by the best of the own set, `codebook` and `nearest` by the objective, ties in
+this order.
 
-*The choice.* Costs c_pi are whole numbers from 0 to 65535, held as float32. With at most 256 people
-every sum stays below 2**24, so float32 adds exactly: no order of summation and no number of threads
-changes an answer, and the first item wins a tie. So the same bytes get the same answer in any
-process. Sums are numpy's own: a product by BLAS would be as exact, but its threads wait for each
-other on a busy machine a hundred times as long as the product takes. Shapes: costs (m, c), people
-by items. Complexity: O(k c m) for the greedy choice, O(c m) a swap over all pairs of an item and a
-slot. Source: k-median by local search, Arya et al. 2004; greedy start, Cornuejols, Fisher and
-Nemhauser 1977.
+*The choice.* Costs times weights are whole numbers, held as float32, whose largest of each row come
+to less than 2**24 together. So every sum is below 2**24 and float32 adds exactly: no order of
+summation and no number of threads changes an answer, and the first item wins a tie. So the same
+bytes get the same answer in any process. Sums are numpy's own: a product by BLAS would be as exact,
+but its threads wait for each other on a busy machine a hundred times as long as the product takes.
+The greedy choice keeps what each item would save, and looks again only at rows that found a better
+item, about r / i of them at the i-th. Shapes: costs (r, c), rows by items. Complexity: O(r c log k)
+for the greedy choice, O(r c) a swap over all pairs of an item and a slot. Source: k-median by local
+search, Arya et al. 2004; greedy start, Cornuejols, Fisher and Nemhauser 1977.
 
 *`codebook` as served* is that rule's set, or `nearest`'s if it costs people less. The people are
 those of the noise alone, m positions around the signal s. Most questions need no item beside each
@@ -36,31 +37,34 @@ where not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from askew.catalog.attributes import Column
 from askew.placement.problem import Disutility, Identity
 from askew.protocol.signal import Signal
 from askew_server.retrieval.near.density import ByNoise, ExpectedPeople, Laws
 from askew_server.retrieval.near.index import MetricIndex, Points, Rows
-from askew_server.retrieval.near.rules import AT_ONCE, CodebookRule, Kinds, ServedRule, checked
+from askew_server.retrieval.near.rules import AT_ONCE, CodebookRule, ServedRule, checked
+from askew_server.retrieval.near.wants import LOST, Costs, Wants
 
-Costs = NDArray[np.float32]
 Items = NDArray[np.int64]
-LEVELS = 65535
-MOST_PEOPLE = 2**24 // (LEVELS + 1)
-_SWAPS = 3  # more of them fit the sample, and nobody else
+MOST = 2**24 - 2**12  # that costs come to; rounding adds at most half a unit a row
+_SWAPS = 2  # more of them fit the sample, and nobody else
 
 
-def whole(distances: Costs) -> Costs:
-    """Distances as whole numbers, the largest 65535; overwrites them."""
-    top = float(distances.max())
-    distances *= np.float32(LEVELS / top if top > 0 else 0.0)
-    return np.rint(distances, out=distances)
+def whole(costs: Costs, weights: Points | float = 1.0) -> Costs:
+    """Costs (r, c) times the weights of their rows, (r,), as whole numbers whose largest of each
+    row come to about MOST together; overwrites them.
+    """
+    weighted = np.broadcast_to(weights, len(costs))
+    top = float(weighted @ costs.max(axis=1))
+    costs *= (weighted * (MOST / top if top > 0 else 0.0)).astype(np.float32)[:, None]
+    return np.rint(costs, out=costs)
 
 
 def cost(costs: Costs, items: Items) -> float:
@@ -70,24 +74,28 @@ def cost(costs: Costs, items: Items) -> float:
 
 def choose(costs: Costs, k: int) -> Items:
     """k distinct items, (k,), 1 <= k <= c."""
-    items, by_person = _greedy(costs, k), np.ascontiguousarray(costs)
+    items = _greedy(costs, k)
     for _ in range(_SWAPS):
-        if not _swap(by_person, items):
+        if not _swap(costs, items):
             break
     return items
 
 
 def _greedy(costs: Costs, k: int) -> Items:
     """One item after the other, each the best beside those before it."""
-    by_item = np.ascontiguousarray(costs.T)
-    best = np.full(len(costs), LEVELS, np.float32)
-    ones, taken = np.ones_like(best), np.zeros(len(by_item), np.float32)
-    beside, items = np.empty_like(by_item), np.empty(k, np.int64)
-    for slot in range(k):
-        np.minimum(by_item, best, out=beside)
-        item = int((np.vecdot(beside, ones) + taken).argmin())
-        items[slot], taken[item] = item, np.inf
-        np.minimum(best, by_item[item], out=best)
+    items = np.empty(k, np.int64)
+    items[0] = costs.sum(axis=0).argmin()
+    least = costs[:, items[0]].copy()
+    totals = np.minimum(costs, least[:, None]).sum(axis=0)  # with one more item
+    totals[items[0]] = np.inf
+    for slot in range(1, k):
+        items[slot] = item = int(totals.argmin())
+        rows = np.flatnonzero(costs[:, item] < least)
+        now = costs[rows, item]
+        # Totals fall by what these rows pay less; what an item saves them beyond that, it keeps.
+        beside = np.clip(costs[rows], now[:, None], least[rows, None])
+        totals -= beside.sum(axis=0) - now.sum()
+        totals[item], least[rows] = np.inf, now
     return items
 
 
@@ -95,88 +103,80 @@ def _swap(costs: Costs, items: Items) -> bool:
     """Makes the best swap, if one saves anything."""
     chosen = costs[:, items]
     owner = chosen.argmin(axis=1)
-    order = np.argsort(owner, kind="stable")  # people of one slot stand together
-    costs, chosen, owner = costs[order], chosen[order], owner[order]
-    people = np.arange(len(costs))
-    first = chosen[people, owner]
-    chosen[people, owner] = LEVELS
-    beside = np.minimum(costs, first[:, None])
-    more = np.minimum(costs, chosen.min(axis=1)[:, None])  # once a person's own item is gone
-    more -= beside
+    order = np.argsort(owner, kind="stable")  # rows of one slot stand together
+    chosen, owner = chosen[order], owner[order]
+    rows = np.arange(len(costs))
+    least = chosen[rows, owner]
+    chosen[rows, owner] = np.inf
+    next_best = chosen.min(axis=1)
+    by_slot = costs[order]
+    beside = np.minimum(by_slot, least[:, None]).sum(axis=0)
+    # What rows of a slot pay more, once its item is gone.
+    more = np.clip(by_slot, least[:, None], next_best[:, None], out=by_slot)
     ends = np.searchsorted(owner, np.arange(len(items) + 1)).tolist()
-    lost = [np.add.reduce(more[start:end]) for start, end in pairwise(ends)]
-    totals = np.array(lost) + beside.sum(axis=0)  # (k, c): slot out, item in
+    lost = [more[a:b].sum(axis=0) - least[a:b].sum() for a, b in pairwise(ends)]
+    totals = np.array(lost) + beside  # (k, c): slot out, item in
     totals[:, items] = np.inf
     out, into = np.unravel_index(totals.argmin(), totals.shape)
-    if totals[out, into] >= first.sum():
+    if totals[out, into] >= least.sum():
         return False
     items[out] = into
     return True
 
 
-_LOST = 4.0  # what none of a kind costs, in 1 / epsilon
-
-
-class Objective:
-    """What items cost the people who may have sent a signal."""
+class Sampled:
+    """The rules `items` and `posterior`. people: who may have sent a signal, as many as `wants`
+    knows positions. others: whose items may be chosen, at least k of them, and if `served` whose
+    sets compete with the own one.
+    """
 
     def __init__(
         self,
         index: MetricIndex,
         people: ExpectedPeople,
-        disutility: Disutility | None = None,
-        kinds: Kinds | None = None,
+        wants: Wants,
+        others: Sequence[ServedRule],
+        *,
+        served: bool = True,
     ) -> None:
-        self._index, self.people, self._kinds = index, people, kinds
-        self._disutility = disutility or Identity()
-
-    def wanted(self, positions: Points) -> Rows:
-        """The item that each person would take of all, (m,)."""
-        if self._kinds is None:
-            return self._index.nearest(positions)[:, 0]
-        return self._kinds.nearest(positions)
-
-    def costs(self, signal: Signal, items: Rows, positions: Points) -> Costs:
-        """What each item costs each person, (m, c)."""
-        distances = self._index.distances(items, positions)
-        if self._kinds is not None:
-            lost = _LOST / self._index.frame.epsilon(signal)
-            distances[self._kinds.refused(items)] = lost
-        if not isinstance(self._disutility, Identity):
-            distances = self._disutility(distances.astype(np.float64)).astype(np.float32)
-        return whole(distances)
-
-
-class Sampled:
-    """The rules `items` and `posterior`. others: whose items may be chosen, at least k of them, and
-    if `served` whose sets compete with the own one.
-    """
-
-    def __init__(
-        self, objective: Objective, others: Sequence[ServedRule], *, served: bool = True
-    ) -> None:
-        self._objective, self._others, self._served = objective, others, served
+        self._index, self._people, self._wants = index, people, wants
+        self._others, self._served = others, served
 
     def choose(self, signal: Signal, k: int) -> Rows:
-        """What the others take, O(m log n) for the index and O(k m**2) for m people."""
+        """What the others take, O((m + r) log n) for the index and O(r c log k) for r rows."""
         sets = [rule.choose(signal, k) for rule in self._others]
-        positions = self._objective.people.sample(signal)
+        points = self._index.frame.tree(self._people.sample(signal))
+        nearest = self._index.reach(points)[1][:, 0]
         # The others' items stand first: a slot that serves nobody of the sample goes to them.
-        found = np.concatenate([*sets, self._objective.wanted(positions)])
+        found = np.concatenate([*sets, nearest, self._wants.candidates(points)])
         row_of = {item: row for row, item in enumerate(dict.fromkeys(found.tolist()))}
         items = np.fromiter(row_of, np.int64)
-        costs = self._objective.costs(signal, items, positions)
+        costs = self._costs(signal, items, points)
         rows = [choose(costs, k)]
         if self._served:
             rows += [np.array([row_of[item] for item in each.tolist()]) for each in sets]
         return np.sort(items[min(rows, key=lambda each: cost(costs, each))])
 
+    def with_columns(self, columns: Mapping[str, Column]) -> Sampled:
+        """The same over other values of live attributes."""
+        wants = self._wants.with_columns(self._index, columns)
+        return Sampled(self._index, self._people, wants, self._others, served=self._served)
+
     def cost(self, signal: Signal, k: int) -> int:
         """One answer, and what the others take."""
         return 1 + max(rule.cost(signal, k) for rule in self._others)
 
+    def _costs(self, signal: Signal, items: Rows, points: Points) -> Costs:
+        """What each item costs each row, (r, c)."""
+        distances = self._index.distances(points, items)
+        most = LOST / self._index.frame.epsilon(signal)
+        return whole(self._wants.costs(distances, items, most), self._wants.weights)
+
 
 FEW = 128  # people tell two sets apart; more are needed only to make one
+
+
+LEVELS = MOST // FEW  # at least, from nothing to the largest cost of FEW
 
 
 class Around(NamedTuple):
@@ -234,8 +234,8 @@ class ServedCodebook:
         index = self._index
         every = index.compared(np.concatenate((placed, near)), people)
         least = index.measured(every.reshape(2, len(placed), FEW).min(axis=1))
-        costs = whole(self._disutility(least.astype(np.float64)).astype(np.float32))
-        by_codebook, by_nearest = costs.sum(axis=1).tolist()
+        costs = whole(self._disutility(least.astype(np.float64)).astype(np.float32).T)
+        by_codebook, by_nearest = costs.sum(axis=0).tolist()
         return placed if by_codebook <= by_nearest else near
 
     def _made(self, law: Signal, k: int) -> Around:

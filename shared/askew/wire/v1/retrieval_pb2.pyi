@@ -615,6 +615,7 @@ class Collection(google.protobuf.message.Message):
     ATTRIBUTES_FIELD_NUMBER: builtins.int
     N_ITEMS_FIELD_NUMBER: builtins.int
     ITEM_BYTES_FIELD_NUMBER: builtins.int
+    WANTS_FIELD_NUMBER: builtins.int
     name: builtins.str
     """Its name."""
     version: builtins.bytes
@@ -631,6 +632,10 @@ class Collection(google.protobuf.message.Message):
     def attributes(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Attribute]:
         """The columns of its items."""
 
+    @property
+    def wants(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Want]:
+        """What the choice of results hedges over besides where people are."""
+
     def __init__(
         self,
         *,
@@ -641,10 +646,41 @@ class Collection(google.protobuf.message.Message):
         attributes: collections.abc.Iterable[Global___Attribute] | None = ...,
         n_items: builtins.int = ...,
         item_bytes: builtins.int = ...,
+        wants: collections.abc.Iterable[Global___Want] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["attributes", b"attributes", "item_bytes", b"item_bytes", "n_items", b"n_items", "name", b"name", "simulated", b"simulated", "source", b"source", "version", b"version"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["attributes", b"attributes", "item_bytes", b"item_bytes", "n_items", b"n_items", "name", b"name", "simulated", b"simulated", "source", b"source", "version", b"version", "wants", b"wants"]) -> None: ...
 
 Global___Collection: typing_extensions.TypeAlias = Collection
+
+@typing.final
+class Want(google.protobuf.message.Message):
+    """What some people may care about besides distance."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    ATTRIBUTE_FIELD_NUMBER: builtins.int
+    WEIGHT_FIELD_NUMBER: builtins.int
+    WORD_FIELD_NUMBER: builtins.int
+    RATE_FIELD_NUMBER: builtins.int
+    attribute: builtins.str
+    """The name of an attribute."""
+    weight: builtins.float
+    """The share of people who have it, above 0; all of a collection's come to at most 1."""
+    word: builtins.str
+    """The one kind that they accept, of a flag yes or no. Empty for a number."""
+    rate: builtins.float
+    """What one more of a number costs, in kilometers or units of distance. 0 with a word."""
+    def __init__(
+        self,
+        *,
+        attribute: builtins.str = ...,
+        weight: builtins.float = ...,
+        word: builtins.str = ...,
+        rate: builtins.float = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["attribute", b"attribute", "rate", b"rate", "weight", b"weight", "word", b"word"]) -> None: ...
+
+Global___Want: typing_extensions.TypeAlias = Want
 
 @typing.final
 class Attribute(google.protobuf.message.Message):

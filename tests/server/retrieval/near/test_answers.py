@@ -13,7 +13,7 @@ from askew.catalog.attributes import Numbers, Titles, Words
 from askew.catalog.item import Attribute, AttributeKind
 from askew.errors import ParameterError
 from askew.protocol.collection import Collection
-from askew.protocol.metric_card import CollectionCard, MetricCard
+from askew.protocol.metric_card import CollectionCard, MetricCard, Want
 from askew.protocol.metric_card import MetricRuleKind as Kind
 from askew.protocol.signal import Query
 from askew.spaces.map import MapNoise, MapSpace
@@ -79,7 +79,30 @@ def test_a_rule_with_a_density_is_not_served_without_one() -> None:
         MetricAnswers(made_model(Kind.POSTERIOR))
 
 
-def test_slates_hold_the_kinds_that_people_filter_by() -> None:
-    answers = MetricAnswers(made_model(Kind.ITEMS))
-    kinds = {listing.values[0] for listing in answers.answer(Query(SIGNAL, 8, "food")).listings}
-    assert kinds == {"cafe", "bakery", "bar"}
+def test_slates_hold_what_a_collections_card_says_that_people_want() -> None:
+    """Planted bug: wants of a card that no rule reads."""
+    model = made_model(Kind.ITEMS)
+    food = model.collections["food"]
+    rare = Words(np.r_[np.full(5, 3), np.zeros(495)].astype(np.int32), ("cafe", "a", "b", "bar"))
+    counts = []
+    for wants in ((), (Want("kind", 0.2, "bar"),)):
+        card = replace(food.card, wants=wants)
+        held = replace(food, card=card, columns=(rare, food.columns[1]))
+        answers = MetricAnswers(replace(model, collections={**model.collections, "food": held}))
+        slate = answers.answer(Query(SIGNAL, 8, "food"))
+        counts.append(sum(listing.values[0] == "bar" for listing in slate.listings))
+    assert counts[0] == 0 < counts[1]
+
+
+def test_wants_of_live_values_follow_them() -> None:
+    """Other items are cheap after an update. Planted bug: prices of the start."""
+    model = made_model(Kind.ITEMS)
+    food = model.collections["food"]
+    card = replace(food.card, wants=(Want("price", 0.5, rate=10.0),))
+    model = replace(model, collections={**model.collections, "food": replace(food, card=card)})
+    answers = MetricAnswers(model)
+    for turn in (3, 8):
+        cheap = np.arange(500) % 100 == turn
+        live = {"food": {"price": Numbers(np.where(cheap, 0, 50).astype(np.float32))}}
+        found = answers.with_live(model.with_live(live)).answer(Query(SIGNAL, 8, "food"))
+        assert cheap[list(found.item_ids)].any()

@@ -39,7 +39,7 @@ def test_the_nearest_items_on_axes_are_those_by_l1(space: AxisSpace) -> None:
     grid = index.frame.grid(people)
     found = np.take_along_axis(distances, index.nearest(grid, 4), 1)
     np.testing.assert_allclose(found, np.sort(distances, axis=1)[:, :4], atol=1e-9)
-    measured = index.distances(np.arange(400), grid)
+    measured = index.distances(index.frame.tree(grid), np.arange(400))
     np.testing.assert_allclose(measured, distances, atol=1e-4)
 
 
@@ -47,7 +47,7 @@ def test_the_nearest_items_on_axes_are_those_by_l1(space: AxisSpace) -> None:
 def test_distances_on_a_map_are_great_circles_up_to_the_chord(area: Area) -> None:
     items, people = places(area, 300), places(area, 50, seed=2)
     index = MetricIndex(MapSpace(area), items)
-    measured = index.distances(np.arange(300), index.frame.grid(people))
+    measured = index.distances(index.frame.tree(index.frame.grid(people)), np.arange(300))
     chords = 2 * 6371.0088 * np.sin(great_circle(people[:, None], items) / (2 * 6371.0088))
     np.testing.assert_allclose(measured, chords, rtol=2e-3)
 

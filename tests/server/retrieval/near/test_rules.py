@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from itertools import combinations
 from pathlib import Path
 
@@ -24,11 +24,13 @@ from near_world import (
     signal_at,
 )
 
+from askew.catalog.attributes import Flags
 from askew.errors import ParameterError
 from askew.noise.hexagonal import HexagonalLattice
 from askew.placement import Laplace, place
 from askew.placement.hexagonal import place_on_map
 from askew.protocol.metric_card import MetricRuleKind as Kind
+from askew.protocol.metric_card import Want
 from askew.protocol.signal import Signal
 from askew.spaces.axes import AxisSpace
 from askew.spaces.map import COSINE_PARTS, LEAST_COSINE, MapNoise, MapSpace, Region
@@ -37,8 +39,8 @@ from askew_server.retrieval.near import sampled
 from askew_server.retrieval.near.answers import near_rule_of, served_rule_of
 from askew_server.retrieval.near.density import ByDensity, ByNoise, Density
 from askew_server.retrieval.near.index import MetricIndex, frame_of
-from askew_server.retrieval.near.rules import Kinds
-from askew_server.retrieval.near.sampled import Objective, Sampled
+from askew_server.retrieval.near.sampled import Sampled
+from askew_server.retrieval.near.wants import Costs, Wants
 
 TOWN = Fraction(277, 1000)
 OF_K = [Kind.NEAREST, Kind.CODEBOOK, Kind.ITEMS, Kind.POSTERIOR]
@@ -212,20 +214,16 @@ class Fixed:
         return 0
 
 
-def line_of_items() -> tuple[MetricIndex, Objective, Signal]:
-    """An item every 5 km of the line; item 40 lies under the signal."""
-    index = MetricIndex(LINE, np.arange(0.0, 400.0, 5.0)[:, None])
-    return index, Objective(index, ByNoise(index.frame)), point_of(LINE, 200.0)
-
-
 def test_a_poor_set_of_its_own_is_not_served(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted bug: the own set is served whatever it costs."""
-    _, objective, signal = line_of_items()
+    index = MetricIndex(LINE, np.arange(0.0, 400.0, 5.0)[:, None])  # item 40 under the signal
+    signal = point_of(LINE, 200.0)
+    made = partial(Sampled, index, ByNoise(index.frame), Wants(index))
     costliest = lambda costs, k: np.argsort(-costs.sum(axis=0))[:k]  # noqa: E731
     monkeypatch.setattr(sampled, "choose", costliest)
     others = (Fixed(1, 2), Fixed(39, 40))
-    assert Sampled(objective, others).choose(signal, 2).tolist() == [39, 40]
-    assert Sampled(objective, others, served=False).choose(signal, 2).tolist() == [1, 2]
+    assert made(others).choose(signal, 2).tolist() == [39, 40]
+    assert made(others, served=False).choose(signal, 2).tolist() == [1, 2]
 
 
 def test_rules_are_worth_their_noise_where_items_are_dense() -> None:
@@ -282,8 +280,10 @@ def digest_of_answers() -> str:
     index, density = ground(INLAND, np.clip(around(towns, 5000, 0.8, 3), [47, 6], [51, 12]))
     noise = MapNoise.in_region(TOWN, INLAND)
     digest = hashlib.sha256()
-    for kind in SERVED:
-        rule = served_rule_of(kind, index, density)
+    flag = Flags((np.arange(5000) % 20 == 0).astype(np.int8))
+    wants = Wants(index, [Want("flag", 0.2, "yes")], {"flag": flag})
+    for kind, wanted in [*((kind, None) for kind in SERVED), (Kind.POSTERIOR, wants)]:
+        rule = served_rule_of(kind, index, density, wanted)
         for latitude, longitude in places(INLAND, 40, seed=11).tolist():
             digest.update(rule.choose(signal_at(latitude, longitude, noise), 20).tobytes())
     return digest.hexdigest()
@@ -302,14 +302,14 @@ def test_the_same_bytes_get_the_same_answer_in_any_process_and_with_any_number_o
         assert ran.stdout.strip() == expected
 
 
-def made_costs(rows: int, people: int, seed: int) -> sampled.Costs:
+def made_costs(items: int, people: int, seed: int) -> Costs:
     rng = np.random.default_rng(seed)
-    items, homes = rng.random((rows, 2)), rng.random((people, 2))
-    away = np.linalg.norm(homes[:, None] - items, axis=2)
+    places, homes = rng.random((items, 2)), rng.random((people, 2))
+    away = np.linalg.norm(homes[:, None] - places, axis=2)
     return sampled.whole(away.astype(np.float32))
 
 
-def least(costs: sampled.Costs, k: int) -> float:
+def least(costs: Costs, k: int) -> float:
     """The cost of the best of all choices."""
     sets = combinations(range(costs.shape[1]), k)
     return min(sampled.cost(costs, np.array(each)) for each in sets)
@@ -345,69 +345,39 @@ def test_items_that_cost_the_same_in_another_order_are_a_tie() -> None:
     Planted bug: costs that are no whole numbers, whose sums depend on their order.
     """
     rng = np.random.default_rng(6)
-    costs = rng.random(sampled.MOST_PEOPLE).astype(np.float32)
+    costs = rng.random(500).astype(np.float32)
     dealt = np.column_stack([rng.permutation(costs) for _ in range(200)])
+    dealt[:, -1] = 1.0  # the largest of every row, so that all are rounded alike
     assert sampled.choose(sampled.whole(dealt), 1).tolist() == [0]
 
 
-def test_costs_are_whole_numbers_whose_sums_float32_holds() -> None:
-    costs = made_costs(50, sampled.MOST_PEOPLE, 7)
-    assert (costs == np.rint(costs)).all()
-    assert (costs.min(), costs.max()) >= (0, 65535)
-    assert sampled.LEVELS * sampled.MOST_PEOPLE < 2**24
-    np.testing.assert_array_equal(costs.sum(axis=0), costs.astype(np.float64).sum(axis=0))
+@pytest.mark.parametrize("rows", [1, 3, 600])
+def test_costs_are_whole_numbers_whose_sums_float32_holds(rows: int) -> None:
+    """By their weights. Planted bug: a scale of the largest cost alone, which heavy rows exceed."""
+    weights = np.random.default_rng(1).random(rows) + 0.01
+    costs = made_costs(50, rows, 7) + np.float32(1)
+    whole = sampled.whole(costs.copy(), weights)
+    assert (whole == np.rint(whole)).all()
+    assert 0.999 * sampled.MOST < whole.max(axis=1).sum(dtype=np.float64) < 2**24
+    np.testing.assert_array_equal(whole.sum(axis=0), whole.astype(np.float64).sum(axis=0))
+    expected = weights[:, None] * costs.astype(np.float64)
+    scale = whole.sum(dtype=np.float64) / expected.sum()
+    np.testing.assert_allclose(whole, scale * expected, rtol=1e-4, atol=1)
 
 
 def test_items_at_no_distance_cost_nothing() -> None:
     assert not sampled.whole(np.zeros((3, 4), np.float32)).any()
 
 
-SHARES = np.array([0.5, 0.25, 0.15, 0.1])
-ITEMS = places(INLAND, 20_000)
-CODES = np.random.default_rng(2).choice(4, len(ITEMS), p=SHARES).astype(np.int32)
-
-
-def missing(kinds: Kinds | None, index: MetricIndex) -> float:
-    """How often a slate of 12 lacks a kind."""
-    rule = served_rule_of(Kind.ITEMS, index, kinds=kinds)
-    signals = noisy(INLAND, places(INLAND, 60, seed=3), TOWN)
-    return float(np.mean([len(set(CODES[rule.choose(s, 12)])) < 4 for s in signals]))
-
-
-def test_slates_hold_every_common_kind() -> None:
-    """Planted bug: nobody wants one kind only."""
-    index = MetricIndex(MapSpace(INLAND), ITEMS)
-    assert missing(None, index) > 0.2
-    assert missing(Kinds(index, CODES), index) < 0.05
-
-
-def test_people_find_the_nearest_item_that_they_accept() -> None:
-    index = MetricIndex(MapSpace(INLAND), ITEMS)
-    kinds = Kinds(index, CODES)
-    homes = index.frame.grid(places(INLAND, 256, seed=4))
-    wanted = kinds.nearest(homes)
-    refused = kinds.refused(np.arange(len(ITEMS)))
-    away = index.distances(np.arange(len(ITEMS)), homes)
-    expected = np.where(refused, np.inf, away).min(axis=1)
-    np.testing.assert_allclose(away[np.arange(256), wanted], expected, atol=1e-3)
-
-
-def test_a_quarter_of_the_people_want_one_kind_by_the_shares() -> None:
-    index = MetricIndex(MapSpace(INLAND), ITEMS)
-    refused = Kinds(index, CODES).refused(
-        np.array([np.flatnonzero(c == CODES)[0] for c in range(4)])
-    )
-    wishing = refused.any(axis=1)
-    assert wishing.mean() == pytest.approx(0.25, abs=0.02)
-    counts = (~refused[wishing]).mean(axis=0)
-    np.testing.assert_allclose(counts, SHARES, atol=0.08)
-
-
-def test_unknown_kinds_are_nobodys_wish() -> None:
-    index = MetricIndex(MapSpace(INLAND), ITEMS)
-    kinds = Kinds(index, np.full(len(ITEMS), -1, np.int32))
-    assert not kinds.refused(np.arange(5)).any()
-    signal = noisy(INLAND, places(INLAND, 1), TOWN)[0]
-    plain, same = (served_rule_of(Kind.ITEMS, index, kinds=each) for each in (None, kinds))
-    assert plain.choose(signal, 20).tolist() == same.choose(signal, 20).tolist()
-    assert isinstance(signal.map_noise, MapNoise)
+@pytest.mark.parametrize("k", [1, 2, 7])
+def test_a_greedy_choice_takes_what_saves_most_each_time(k: int) -> None:
+    """Planted bug: totals that keep what an item saved before another one was taken."""
+    costs = made_costs(40, 90, 4)
+    expected: list[int] = []
+    for _ in range(k):
+        totals = [
+            np.inf if item in expected else sampled.cost(costs, np.array([*expected, item]))
+            for item in range(40)
+        ]
+        expected.append(int(np.argmin(totals)))
+    assert sampled._greedy(costs, k).tolist() == expected

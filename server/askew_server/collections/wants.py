@@ -1,0 +1,94 @@
+"""What people may care about besides distance: as an operator names it, or by default.
+
+The default knows columns alone and nothing of anybody's use:
+
+    .15   prices: numbers whose unit is a currency. Each has five rates, .5 to 10 kilometers for as
+          much as a price differs from another, half of what lies between the 16 % and the 84 %
+    .20   kinds: each flag that an item has, and each word of a category with few words, evenly
+    rest  nothing but distance
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from askew.catalog.attributes import Column, Flags, Numbers
+from askew.catalog.item import Attribute, AttributeKind
+from askew.errors import ParameterError
+from askew.protocol.metric_card import MAX_WANTS, Want
+
+_PRICES, _KINDS = 0.15, 0.20
+_RATES = (0.5, 1.25, 2.5, 5.0, 10.0)
+_SIGNS = """
+€ $ £ ¥ ₹ ₽ ₩ ₺ euro aud bgn brl cad chf clp cny czk dkk eur gbp hkd huf idr ils inr isk jpy krw mxn
+myr nok nzd php pln ron rsd rub sek sgd thb try uah usd vnd zar
+"""
+_CURRENCIES = frozenset(_SIGNS.split())
+
+
+def default_wants(attributes: Sequence[Attribute], columns: Sequence[Column]) -> tuple[Want, ...]:
+    """The wants that a collection takes where its operator names none."""
+    pairs = [*zip(attributes, columns, strict=True)]
+    prices = [
+        (attribute.name, spread)
+        for attribute, column in pairs
+        if is_price(attribute) and (spread := _spread(column)) > 0
+    ][: MAX_WANTS // 4 // len(_RATES)]
+    weight = _PRICES / len(_RATES) / max(1, len(prices))
+    rates = [
+        Want(name, weight, rate=float(f"{kilometers / spread:.2g}"))
+        for name, spread in prices
+        for kilometers in _RATES
+    ]
+    words = [*_words(pairs)][: MAX_WANTS - len(rates)]
+    return (*rates, *[Want(name, _KINDS / len(words), word) for name, word in words])
+
+
+def is_price(attribute: Attribute) -> bool:
+    """Whether it is a number of a currency, of which there may be a part, as in EUR/kWh."""
+    unit = attribute.unit.partition("/")[0].strip().casefold()
+    return attribute.kind is AttributeKind.NUMBER and unit in _CURRENCIES
+
+
+def named_wants(texts: Iterable[str], attributes: Sequence[Attribute]) -> tuple[Want, ...]:
+    """The wants of options "COLUMN=WORD:WEIGHT" or, of a number, "COLUMN=RATE:WEIGHT" that name one
+    of these attributes. Raises ParameterError.
+    """
+    numbers = {each.name for each in attributes if each.kind is AttributeKind.NUMBER}
+    known = {each.name for each in attributes}
+    found = [_parsed(text, numbers) for text in texts]
+    return tuple([each for each in found if each.attribute in known])
+
+
+def _parsed(text: str, numbers: set[str]) -> Want:
+    said, _, weight = text.rpartition(":")
+    name, _, value = said.partition("=")
+    try:
+        if name in numbers:
+            return Want(name, float(weight), rate=float(value))
+        return Want(name, float(weight), value)
+    except ValueError:
+        limit = "COLUMN=WORD:WEIGHT, of a number COLUMN=KILOMETERS:WEIGHT, weights at most 1"
+        raise ParameterError("want", text, limit) from None
+
+
+def _words(pairs: Iterable[tuple[Attribute, Column]]) -> Iterator[tuple[str, str]]:
+    """Every flag that some item has, or may have once it is live; then every word."""
+    pairs = list(pairs)
+    for attribute, column in pairs:
+        if isinstance(column, Flags) and (attribute.live or (column.values == 1).any()):
+            yield attribute.name, "yes"
+    for attribute, _ in pairs:
+        for word in attribute.words:
+            yield attribute.name, word
+
+
+def _spread(column: Column) -> float:
+    """How much known numbers differ, as a normal law's standard deviation says it; 0 for none."""
+    values = column.values[~np.isnan(column.values)] if isinstance(column, Numbers) else np.empty(0)
+    if not len(values):
+        return 0.0
+    low, high = np.percentile(values.astype(np.float64), [16, 84])
+    return float(high - low) / 2

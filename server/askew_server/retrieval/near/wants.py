@@ -1,0 +1,187 @@
+"""What people may care about besides distance: the wants of a collection, as rows of costs and as
+candidates.
+
+A row stands for some of the people who may have sent a signal: at a position p, with a want. What
+an item i costs a row is
+
+    none        d(i, p)
+    a rate r    d(i, p) + r * number of i
+    a word      d(i, p) where i has it
+
+less the least of its row among the candidates: a regret. With a want it is at most 4 / epsilon,
+about twice as far as the noise reaches, and that is what an item without the word costs, or without
+a known number. A row's weight is the share of people whom it stands for: the wants' weights, and
+what they leave belongs to people without any.
+
+*Rows.* Every position has a row without a want. Rows with a rate are 80 together, at most 16 a
+rate, and rows with a word 160 together, at most 48 a word; no want has fewer than 3. The positions
+of a want stand evenly in the sample, which is sorted by place, and each want begins elsewhere.
+
+*Candidates* come from a k-d tree of pairs of a group and an item in it. Its points have the group
+as one more coordinate, so far apart that the nearest pair is of the group. Groups are: the items of
+a word, unless a quarter of all have it; of those with two words or more, the tenth, the 3 % and the
+percent that have the rarest and the most; of those of a rate, the best 30, 10, 3 and 1 % by number.
+
+Everything is a function of the signal and of what is public: post-processing, the same for all.
+Shapes: n items, m positions, r rows, c candidates. Memory: 8 bytes an item for words, 4 for each
+number, and about a hundred for a pair. Complexity: O((r + q) log n) for q <= 400 questions to the
+tree, O(r c) for costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import log
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askew.catalog.attributes import Column, Flags, Numbers, Words
+from askew.errors import OutOfRange
+from askew.protocol.metric_card import Want
+from askew_server.retrieval.near.density import SAMPLES
+from askew_server.retrieval.near.index import IndexPart, MetricIndex, Points, Rows
+
+Columns = Mapping[str, Column]
+Costs = NDArray[np.float32]
+LOST = 4.0  # the most that a regret counts, and what none of a word costs, in 1 / epsilon
+_COMMON = 0.25  # of all items: a word that the nearest items have anyway
+_RICH, _BEST = (0.1, 0.03, 0.01), (0.3, 0.1, 0.03, 0.01)  # of all items: groups
+_OF_RATES, _OF_WORDS = (80, 16), (160, 48)  # rows of all wants together, and of one at most
+_LEAST = 3  # rows of a want
+_POSITIONS = 160  # where there are wants
+_ASKED = 16  # positions at which a group is looked up
+_HUGE = np.float32(1e12)  # times a rate it is still a number
+_GOLDEN = 0.6180339887
+
+
+class Wants:
+    """wants: of a collection, at most 64. columns: by attribute. size: how many positions a sample
+    has, m: fewer where rows with a want are added.
+    """
+
+    def __init__(
+        self, index: MetricIndex, wants: Sequence[Want] = (), columns: Columns | None = None
+    ) -> None:
+        columns, self._wants = columns or {}, wants
+        self.size = size = _POSITIONS if wants else SAMPLES
+        words = [each for each in wants if each.word]
+        rates = [each for each in wants if not each.word]
+        signed = sorted({(each.attribute, each.rate > 0) for each in rates})
+        self._has = _bits(words, columns, len(index))
+        numbers = [_costly(columns[name], low=low) for name, low in signed]
+        self._numbers = np.array(numbers, np.float32).reshape(-1, len(index))
+
+        of_rate, of_word = _rows_of(_OF_RATES, rates), _rows_of(_OF_WORDS, words)
+        counts = [size, *[of_rate] * len(rates), *[of_word] * len(words)]
+        shares = [1 - sum(each.weight for each in wants)]
+        shares += [each.weight for each in (*rates, *words)]
+        self.weights = np.repeat(np.divide(shares, counts), counts)
+        parts = [_even(count, size, number) for number, count in enumerate(counts)]
+        self._people = np.concatenate(parts)
+        self._rate = np.repeat([abs(each.rate) for each in rates], of_rate).astype(np.float32)
+        columns_of = [signed.index((each.attribute, each.rate > 0)) for each in rates]
+        self._column = np.repeat(np.array(columns_of, np.int64), of_rate)
+        self._bit = np.repeat(np.arange(len(words), dtype=np.uint64), of_word)
+
+        groups = _groups(self._has, len(words), self._numbers)
+        beside = [parts[1 + len(rates) + word] for word in range(len(words))]
+        beside += [_even(_ASKED, size, number) for number in range(len(groups) - len(words))]
+        self._asked, self._group, self._pairs = _looked_up(index, groups, beside)
+
+    def with_columns(self, index: MetricIndex, columns: Columns) -> Wants:
+        """The same of other values."""
+        return Wants(index, self._wants, columns)
+
+    def candidates(self, points: Points) -> Rows:
+        """Items beside positions (m, e), tree points, for those who have a want."""
+        if self._pairs is None:
+            return np.empty(0, np.int64)
+        return self._pairs.reach(np.column_stack((points[self._asked], self._group)))[1][:, 0]
+
+    def costs(self, distances: Costs, items: Rows, most: float) -> Costs:
+        """Regrets (r, c) of items (c,), at most `most` with a want. distances: (m, c)."""
+        costs = distances[self._people]
+        rated = slice(len(distances), len(distances) + len(self._rate))
+        costs[rated] += self._rate[:, None] * self._numbers[:, items][self._column]
+        has = self._has[items] >> self._bit[:, None] & np.uint64(1)
+        costs[rated.stop :][has == 0] = np.inf
+        least = costs.min(axis=1, keepdims=True)
+        costs -= np.minimum(least, np.finfo(np.float32).max)  # where nothing has the word
+        wanted = costs[rated.start :]
+        np.minimum(wanted, np.float32(most), out=wanted)
+        return costs
+
+
+def _rows_of(budget: tuple[int, int], wants: Sequence[Want]) -> int:
+    """How many rows each of these wants has."""
+    together, most = budget
+    return max(_LEAST, min(most, together // max(1, len(wants))))
+
+
+def _even(count: int, size: int, number: int) -> Rows:
+    """Positions that stand evenly in a sample of this size, and begin elsewhere by number."""
+    places = (np.arange(count) + number * _GOLDEN % 1) * size / count
+    return places.astype(np.int64)
+
+
+def _bits(words: Sequence[Want], columns: Mapping[str, Column], n: int) -> NDArray[np.uint64]:
+    """Which words an item has: bit i for the i-th, (n,)."""
+    has = np.zeros(n, np.uint64)
+    for bit, want in enumerate(words):
+        has |= _is_it(columns[want.attribute], want.word).astype(np.uint64) << np.uint64(bit)
+    return has
+
+
+def _is_it(column: Column, word: str) -> NDArray[np.bool_]:
+    """Which items a person who accepts this word alone accepts."""
+    match column:
+        case Flags():
+            return np.asarray(column.values == (word == "yes"))
+        case Words():
+            codes = [code for code, each in enumerate(column.vocabulary) if each == word]
+            return np.isin(column.codes, codes)
+        case Numbers():
+            raise OutOfRange("a want of a number", "a rate")
+
+
+def _costly(column: Column, *, low: bool) -> NDArray[np.float32]:
+    """A number of each item, below zero where high ones are wanted; one that is unknown is the
+    worst.
+    """
+    if not isinstance(column, Numbers):
+        raise OutOfRange("a rate", "of a number")
+    values = np.clip(column.values if low else -column.values, -_HUGE, _HUGE)
+    return np.where(np.isnan(values), np.float32(np.inf), values)
+
+
+def _groups(has: NDArray[np.uint64], n_words: int, numbers: Costs) -> list[Rows]:
+    """The items of each group, those of the words first; those of a common word are none."""
+    n, groups, worth = len(has), list[Rows](), np.zeros(len(has))
+    for bit in range(n_words):
+        rows = np.flatnonzero(has >> np.uint64(bit) & np.uint64(1))
+        groups.append(rows if len(rows) < _COMMON * n else rows[:0])
+        worth[rows] += log(n / max(1, len(rows)))
+    if n_words > 1:
+        richest = np.argsort(-worth, kind="stable")
+        groups += [richest[: int(share * n)] for share in _RICH]
+    for each in numbers:
+        cheapest = np.argsort(each, kind="stable")[: np.isfinite(each).sum()]
+        groups += [cheapest[: int(share * n)] for share in _BEST]
+    return groups
+
+
+def _looked_up(
+    index: MetricIndex, groups: Sequence[Rows], beside: Sequence[Rows]
+) -> tuple[Rows, Points, IndexPart | None]:
+    """Which positions ask for which group, as a coordinate, and the pairs of groups and items."""
+    kept = [(rows, at) for rows, at in zip(groups, beside, strict=True) if len(rows)]
+    if not kept:
+        return np.empty(0, np.int64), np.empty(0), None
+    rows, at = (np.concatenate(each) for each in zip(*kept, strict=True))
+    sizes, asked = ([len(each) for each in part] for part in zip(*kept, strict=True))
+    # More than any two places of a space are apart: a map's points are those of a sphere.
+    far = 4 * float(np.abs(index.frame.tree(index.frame.extent[None])).sum())
+    group = far * np.arange(len(kept))
+    points = np.column_stack((index.points[rows], np.repeat(group, sizes)))
+    return at, np.repeat(group, asked), IndexPart(index.frame, points, rows)

@@ -1,0 +1,120 @@
+"""What people may care about, by the columns of a collection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+
+from askew.catalog.attributes import Column, Flags, Numbers, Words
+from askew.catalog.item import Attribute, AttributeKind
+from askew.errors import OutOfRange
+from askew.protocol.metric_card import MAX_WANTS, CollectionCard, Want
+from askew_server.collections.wants import default_wants, is_price
+
+RNG = np.random.default_rng(1)
+PRICE = Attribute("price", AttributeKind.NUMBER, unit="EUR")
+KIND = Attribute("kind", AttributeKind.CATEGORY, words=("bar", "café"))
+TERRACE = Attribute("terrace", AttributeKind.FLAG)
+PRICES = Numbers(np.r_[RNG.normal(20, 4, 9999), np.nan].astype(np.float32))
+TWO = Words(np.array([0, 1], np.int32), ("bar", "café"))
+SOME = Flags(np.array([0, 1, -1], np.int8))
+
+
+def wants_of(*pairs: tuple[Attribute, Column]) -> tuple[Want, ...]:
+    return default_wants(*zip(*pairs, strict=True))
+
+
+def weight_of(wants: Iterable[Want]) -> float:
+    return sum(each.weight for each in wants)
+
+
+def test_prices_flags_and_kinds_are_wanted_by_default() -> None:
+    """Planted bug: weights by how many items have something, so that what is rare is forgotten."""
+    wants = wants_of((KIND, TWO), (PRICE, PRICES), (TERRACE, SOME))
+    assert {each.attribute: each for each in wants}.keys() == {"price", "terrace", "kind"}
+    rates = [each for each in wants if not each.word]
+    assert [each.rate for each in rates] == pytest.approx([0.125, 0.31, 0.62, 1.25, 2.5], rel=0.05)
+    assert weight_of(rates) == pytest.approx(0.15)
+    words = [each for each in wants if each.word]
+    named = [(each.attribute, each.word) for each in words]
+    assert named == [("terrace", "yes"), ("kind", "bar"), ("kind", "café")]
+    assert [each.weight for each in words] == pytest.approx([0.2 / 3] * 3)
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        (Attribute("power", AttributeKind.NUMBER, unit="kW"), PRICES),
+        (Attribute("hours", AttributeKind.HOURS), TWO),
+        (Attribute("street", AttributeKind.CATEGORY), TWO),
+        (TERRACE, Flags(np.zeros(3, np.int8))),
+        (PRICE, Numbers(np.full(9, 5, np.float32))),
+        (PRICE, Numbers.unknown(9)),
+    ],
+    ids=["no price", "hours", "a category of many words", "nobody's flag", "one price", "unknown"],
+)
+def test_what_tells_no_items_apart_is_not_wanted(pair: tuple[Attribute, Column]) -> None:
+    assert wants_of(pair) == ()
+    assert weight_of(wants_of(pair, (KIND, TWO))) == pytest.approx(0.2)
+
+
+def test_a_live_flag_is_wanted_before_an_item_has_it() -> None:
+    live = Attribute("free", AttributeKind.FLAG, live=True)
+    assert wants_of((live, Flags.unknown(3))) == (Want("free", 0.2, "yes"),)
+
+
+def test_a_price_may_be_a_part_of_a_currency() -> None:
+    for unit, price in [("€", True), ("EUR/kWh", True), ("usd", True), ("kWh", False), ("", False)]:
+        assert is_price(Attribute("x", AttributeKind.NUMBER, unit=unit)) is price
+
+
+def test_no_collection_has_more_wants_than_a_card_may_have() -> None:
+    """Planted bug: sixteen prices of five rates each."""
+    prices = [(Attribute(f"p{n}", AttributeKind.NUMBER, unit="EUR"), PRICES) for n in range(8)]
+    words = tuple(f"w{n}" for n in range(60))
+    kinds = (Attribute("kind", AttributeKind.CATEGORY, words=words), TWO)
+    pairs: list[tuple[Attribute, Column]] = [*prices, kinds, (TERRACE, SOME)]
+    wants = wants_of(*pairs)
+    assert len(wants) == MAX_WANTS
+    CollectionCard("x", "ff" * 16, 3, "here", False, tuple(a for a, _ in pairs), wants=wants)
+
+
+ATTRIBUTES = (PRICE, KIND, TERRACE, Attribute("hours", AttributeKind.HOURS))
+
+
+@pytest.mark.parametrize(
+    "wants",
+    [
+        [Want("view", 0.1, "yes")],
+        [Want("price", 0.1, "cheap")],
+        [Want("kind", 0.1, rate=1.0)],
+        [Want("terrace", 0.1, "perhaps")],
+        [Want("hours", 0.1, "24/7")],
+        [Want("kind", 0.1, "a\nb")],
+        [Want("kind", 0.6, "bar"), Want("terrace", 0.6, "yes")],
+        [Want("kind", 0.001, "bar")] * (MAX_WANTS + 1),
+    ],
+    ids=str,
+)
+def test_a_card_refuses_wants_that_are_none(wants: list[Want]) -> None:
+    with pytest.raises(OutOfRange):
+        CollectionCard("x", "ff" * 16, 3, "here", False, ATTRIBUTES, wants=tuple(wants))
+
+
+@pytest.mark.parametrize(
+    ("weight", "word", "rate"),
+    [
+        (0.0, "a", 0.0),
+        (1.1, "a", 0.0),
+        (float("nan"), "a", 0.0),
+        (0.1, "", 0.0),
+        (0.1, "a", 1.0),
+        (0.1, "", float("nan")),
+        (0.1, "", float("inf")),
+    ],
+)
+def test_a_want_is_a_word_or_a_rate_of_some_people(weight: float, word: str, rate: float) -> None:
+    with pytest.raises(OutOfRange):
+        Want("kind", weight, word, rate)

@@ -1,0 +1,187 @@
+"""What results hedge over besides where people are: rows of costs, candidates, sets of items."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from near_world import EARTH, INLAND, ISLANDS, LINE, noisy, places, point_of
+
+from askew.catalog.attributes import UNKNOWN, Column, Flags, Numbers, Words
+from askew.errors import OutOfRange
+from askew.protocol.metric_card import MAX_WANTS, Want
+from askew.protocol.metric_card import MetricRuleKind as Kind
+from askew.spaces.map import MapSpace, MetricSpace
+from askew_server.retrieval.near.answers import served_rule_of
+from askew_server.retrieval.near.density import low_discrepancy
+from askew_server.retrieval.near.index import MetricIndex
+from askew_server.retrieval.near.wants import Wants
+
+TOWN = Fraction(277, 1000)
+N = 20_000
+RNG = np.random.default_rng(2)
+ITEMS = places(INLAND, N)
+KINDS = RNG.choice(4, N, p=[0.5, 0.25, 0.15, 0.1]).astype(np.int32)
+PRICE = np.round(15 * np.exp(0.4 * RNG.standard_normal(N)), 1).astype(np.float32)
+TERRACE = RNG.random(N) < 0.05
+COLUMNS: dict[str, Column] = {
+    "kind": Words(KINDS, ("a", "b", "c", "d")),
+    "price": Numbers(PRICE),
+    "terrace": Flags(TERRACE.astype(np.int8)),
+}
+WANTED = (
+    Want("price", 0.1, rate=0.5),
+    Want("price", 0.05, rate=2.0),
+    Want("terrace", 0.1, "yes"),
+    *(Want("kind", 0.025, word) for word in "abcd"),
+)
+INDEX = MetricIndex(MapSpace(INLAND), ITEMS)
+WANTS = Wants(INDEX, WANTED, COLUMNS)
+
+
+def positions(index: MetricIndex, count: int) -> np.ndarray:
+    return index.frame.tree(low_discrepancy(count, len(index.frame.extent)) * index.frame.extent)
+
+
+def test_a_row_costs_what_its_people_regret() -> None:
+    """Of each want by its definition, in the order of rates and then words. Planted bugs: the rate
+    of another want; an item without the word costs its distance; a regret without a bound.
+    """
+    points, items = positions(INDEX, WANTS.size), np.arange(0, N, 53)
+    distances = INDEX.distances(points, items)
+    costs = WANTS.costs(distances.copy(), items, 14.0)
+    assert len(costs) == len(WANTS.weights)
+    people = WANTS._people
+    row = WANTS.size
+    np.testing.assert_array_equal(people[:row], np.arange(row))
+    least = distances.min(axis=1, keepdims=True)
+    np.testing.assert_allclose(costs[:row], distances - least, atol=1e-4)
+    for want in WANTED:
+        away = distances[people[row]].astype(np.float64)
+        if want.rate:
+            away += want.rate * PRICE[items]
+        elif want.attribute == "terrace":
+            away[~TERRACE[items]] = np.inf
+        else:
+            away[KINDS[items] != "abcd".index(want.word)] = np.inf
+        expected = np.minimum(away - away.min(), 14.0)
+        np.testing.assert_allclose(costs[row], expected, atol=1e-3)
+        of_want = len(WANTS._rate) // 2 if want.rate else len(WANTS._bit) // 5
+        share = WANTS.weights[row : row + of_want].sum()
+        assert share == pytest.approx(want.weight)
+        row += of_want
+    assert row == len(costs)
+    assert WANTS.weights.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    "space", [MapSpace(INLAND), MapSpace(ISLANDS), MapSpace(EARTH), LINE], ids=str
+)
+def test_beside_each_position_stands_the_nearest_item_of_its_word(space: MetricSpace) -> None:
+    """Also across 180 degrees. Planted bug: groups so near to each other that an item of another
+    one is taken.
+    """
+    rng = np.random.default_rng(3)
+    if space is LINE:
+        coordinates = LINE.axes[0].high * rng.random((400, 1))
+    else:
+        assert isinstance(space, MapSpace)
+        coordinates = places(space.area, 400)
+    index = MetricIndex(space, coordinates)
+    flags = [(rng.random(400) < share).astype(np.int8) for share in (0.02, 0.1)]
+    columns = {"rare": Flags(flags[0]), "some": Flags(flags[1])}
+    wants = Wants(index, [Want(name, 0.1, "yes") for name in columns], columns)
+    points = positions(index, wants.size)
+    found = wants.candidates(points)
+    asked = np.array([0, *np.flatnonzero(np.diff(wants._group)) + 1, len(found)])
+    for flag, start, end in zip(flags, asked, asked[1:], strict=False):
+        some = np.flatnonzero(flag)
+        away = index.apart(points[wants._asked[start:end], None], index.points[some])
+        np.testing.assert_array_equal(found[start:end], some[away.argmin(axis=1)])
+
+
+def test_a_price_brings_cheap_items_beside_every_position() -> None:
+    """Low ones for who pays, high ones for who wants more. Planted bug: the sign left out."""
+    for rate, better in ((1.0, PRICE < 12.3), (-1.0, PRICE > 18.3)):
+        wants = Wants(INDEX, [Want("price", 0.1, rate=rate)], COLUMNS)
+        found = wants.candidates(positions(INDEX, wants.size))
+        assert better[found].mean() > 0.9
+        assert better.mean() < 0.32
+
+
+def without(wants: Wants, wanted: np.ndarray, k: int) -> float:
+    """How often a slate has none of the wanted items."""
+    rule = served_rule_of(Kind.ITEMS, INDEX, wants=wants)
+    signals = noisy(INLAND, places(INLAND, 60, seed=3), TOWN)
+    return float(np.mean([not wanted[rule.choose(signal, k)].any() for signal in signals]))
+
+
+def test_slates_hold_what_some_people_accept_alone() -> None:
+    """Planted bugs: wants that weigh nothing; candidates by distance alone."""
+    assert without(Wants(INDEX), TERRACE, 12) > 0.3
+    assert without(WANTS, TERRACE, 12) < 0.02
+    for kind in range(4):
+        assert without(WANTS, np.equal(KINDS, kind), 12) < 0.02
+
+
+def test_slates_hold_bargains() -> None:
+    """Regret in kilometers and half a kilometer a EUR. Planted bug: rates of nobody."""
+    homes = places(INLAND, 60, seed=3)
+    points = INDEX.frame.tree(INDEX.frame.grid(homes))
+    worth = INDEX.distances(points, np.arange(N)) + 0.5 * PRICE
+    regrets = {}
+    for name, wants in (("distance", Wants(INDEX)), ("wants", WANTS)):
+        rule = served_rule_of(Kind.ITEMS, INDEX, wants=wants)
+        signals = noisy(INLAND, homes, TOWN)
+        best = [row[rule.choose(s, 12)].min() for row, s in zip(worth, signals, strict=True)]
+        regrets[name] = np.mean(best - worth.min(axis=1))
+    assert regrets["wants"] < 0.6 * regrets["distance"]
+
+
+def test_what_is_unknown_is_worth_nothing_to_whoever_wants_it() -> None:
+    """Numbers of any size are. Planted bugs: an unknown price of 0; an infinity less another."""
+    values = np.array([np.nan, 3.0, -3e38, 3e38, 5.0], np.float32)
+    index = MetricIndex(MapSpace(INLAND), places(INLAND, 5))
+    columns: dict[str, Column] = {
+        "price": Numbers(values),
+        "open": Flags(np.array([UNKNOWN, 1, 0, 0, UNKNOWN], np.int8)),
+        "none": Flags.unknown(5),
+    }
+    wanted = [Want("price", 0.1, rate=1e12), Want("price", 0.1, rate=-1e12)]
+    wanted += [Want("open", 0.1, "yes"), Want("none", 0.1, "yes")]
+    wants = Wants(index, wanted, columns)
+    points = positions(index, wants.size)
+    items = np.arange(5)
+    costs = wants.costs(index.distances(points, items), items, 10.0)
+    assert np.isfinite(costs).all()
+    assert (costs.min() >= 0, costs[wants.size :].max() <= 10) == (True, True)
+    assert (costs[wants.size :][: len(wants._rate), 0] == 10).all()
+    opened = costs[wants.size + len(wants._rate) :][: len(wants._bit) // 2]
+    assert ((opened[:, [0, 2, 3, 4]] == 10).all(), (opened[:, 1] == 0).all()) == (True, True)
+    rule = served_rule_of(Kind.ITEMS, index, wants=wants)
+    assert len(set(rule.choose(noisy(INLAND, places(INLAND, 1), TOWN)[0], 3).tolist())) == 3
+
+
+def test_as_many_wants_as_a_card_may_have_are_bounded_work() -> None:
+    """Planted bug: as many rows for each want, however many there are."""
+    flags = {f"f{n}": Flags((RNG.random(N) < 0.1).astype(np.int8)) for n in range(MAX_WANTS)}
+    wants = Wants(INDEX, [Want(name, 0.01, "yes") for name in flags], flags)
+    assert len(wants.weights) <= 352
+    assert len(wants._asked) <= 300
+    assert without(wants, flags["f63"].values > 0, 40) == 0
+
+
+def test_axes_have_wants_too() -> None:
+    index = MetricIndex(LINE, np.arange(0.0, 400.0, 0.5)[:, None])
+    flags = Flags((np.arange(800) % 40 == 7).astype(np.int8))
+    wants = Wants(index, [Want("ramp", 0.2, "yes")], {"ramp": flags})
+    found = served_rule_of(Kind.ITEMS, index, wants=wants).choose(point_of(LINE, 200.0), 6)
+    assert flags.values[found].any()
+
+
+@pytest.mark.parametrize(("name", "want"), [("price", "cheap"), ("terrace", ""), ("kind", "")])
+def test_a_want_of_another_kind_of_column_is_refused(name: str, want: str) -> None:
+    wanted = Want(name, 0.1, want, rate=0.0 if want else 1.0)
+    with pytest.raises(OutOfRange):
+        Wants(INDEX, [wanted], COLUMNS)
