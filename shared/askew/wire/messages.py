@@ -17,7 +17,7 @@ from askew.limits import VERSION_BYTES
 
 VARINT, FIXED64, SIZED, FIXED32 = 0, 1, 2, 5  # how a field's content ends
 FIELDS_OF_ITEM = 64  # with all its genres, or with a value of each attribute
-FIELDS_OF_CARD = 1 << 17  # with 256 collections of 16 attributes and 64 wants
+FIELDS_OF_CARD = 1 << 15  # with 256 collections of 16 attributes
 _FIXED = {FIXED64: 8, FIXED32: 4}  # bytes
 _MOST_BYTES = 10  # of a varint
 _NONE = "not a message of the expected type"

@@ -4,10 +4,10 @@ signal.
 *The density* is a grid at every resolution. The people of each town are spread around it by a
 normal law whose width grows with the town, and six tenths of all people are spread evenly over the
 whole space: without that floor whoever lives far from every town of the list would be served worst.
-Nothing in it comes from who asked. Shapes: d coordinates; the grid has at most 2**20 cells, a power of two on
-each axis; each next level joins two cells into one on every axis that has two. Complexity: O(cells)
-for each of about five widths when made; a window is bounded by `_WINDOW` cells, whatever a signal
-says.
+Nothing in it comes from who asked. Shapes: d coordinates; the grid has at most 2**20 cells, a power
+of two on each axis; each next level joins two cells into one on every axis that has two.
+Complexity: O(cells) for each of about five widths when made; a window is bounded by `_WINDOW`
+cells, whatever a signal says.
 
 *The sample* is a few hundred equally likely positions, without coins. By the noise alone: signal +
 noise at fixed quantiles (the law is symmetric), clamped into the space. By a density of people:
