@@ -13,37 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-_ERRORS = (
-    "AskewError",
-    "BudgetExceeded",
-    "ConnectionOpen",
-    "DimensionMismatch",
-    "LedgerError",
-    "LedgerFrozen",
-    "Malformed",
-    "NotFound",
-    "NotReady",
-    "OtherKind",
-    "OutOfRange",
-    "Overloaded",
-    "ParameterError",
-    "PlaceError",
-    "PreferenceError",
-    "ProfileError",
-    "QuoteVoid",
-    "SecondSpace",
-    "ServerFailed",
-    "CacheError",
-    "StaleSpace",
-    "TooSlow",
-    "TransportError",
-    "UnclearTown",
-    "Unreachable",
-    "VaultError",
-    "WireError",
-)
-_HOMES = {
-    **dict.fromkeys(_ERRORS, "askew.errors"),
+_HOMES = {  # all others are errors
     "AskewClient": "askew_client.client",
     "AxisValues": "askew_client.profile.named_place",
     "BlockingClient": "askew_client.client",
@@ -135,8 +105,8 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> object:
-    if name in _HOMES:
+    if name in __all__:
         from importlib import import_module
 
-        return getattr(import_module(_HOMES[name]), name)
+        return getattr(import_module(_HOMES.get(name, "askew.errors")), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

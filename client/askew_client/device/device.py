@@ -54,7 +54,7 @@ class Device:
 
         `open_device` in `opening` builds one with a real network and real stores.
         """
-        profile.apart_from(network.guard)
+        profile.guard = network.guard
         self.server = server
         self._network, self._settings, self._library = network, settings, library
         self._store, self._signals, self._bits, self._today = profile, signals, bits, today

@@ -33,8 +33,9 @@ CREATE TABLE profile (
 class ProfileStore:
     """One person's profile. Safe for several processes at once.
 
-    Methods raise ProfileError when the file cannot be read or written, and VaultError when it is
-    encrypted and its key is missing.
+    Methods raise ProfileError when the file cannot be read or written, VaultError when it is
+    encrypted and its key is missing, and ConnectionOpen while a connection of this device is open,
+    which is the device's own guard's to say.
     """
 
     def __init__(self, path: Path, bits: RandomBits) -> None:
@@ -44,12 +45,6 @@ class ProfileStore:
         self._last: tuple[Sealed, ProfileDocument] | None = None  # as it was read, and what it says
         self._file = PrivateDatabase(path, "profile", 0x41736B70, 2, _SCHEMA, ProfileError)
         self.guard = Guard()
-
-    def apart_from(self, guard: Guard) -> None:
-        """Be neither read nor written while a connection of this device is open: methods raise
-        ConnectionOpen then.
-        """
-        self.guard = guard
 
     @property
     def lock(self) -> Lock:
@@ -106,7 +101,7 @@ class ProfileStore:
         Raises ProfileError while another program reads the file, which then may still hold it.
         """
         with self.guard.private():
-            self.check_erasable()
+            self._check_erasable()
             self.change(edit)
             self._file.purge()
 
@@ -155,7 +150,7 @@ class ProfileStore:
 
     def _seal_with(self, key: Key) -> None:
         """Store the profile under another key, and leave nothing of the old one in the file."""
-        self.check_erasable()
+        self._check_erasable()
         with self._file.transaction() as database:
             old = _find(database)
             document = _document(old, NO_KEY if old is None else self._key_of(old))
@@ -164,7 +159,7 @@ class ProfileStore:
         _forget_key(old)
         self._file.purge()
 
-    def check_erasable(self) -> None:
+    def _check_erasable(self) -> None:
         """Raises, before any change, where the key is missing or the old state cannot be erased."""
         self.read()
         self._file.check_unread()
@@ -226,9 +221,6 @@ class PassingProfile(ProfileStore):
         with self.guard.private():
             self._document = edit(self._document)
         return self._document
-
-    def check_erasable(self) -> None:
-        """There is nothing to erase from."""
 
     def change_for_good(self, edit: Callable[[ProfileDocument], ProfileDocument]) -> None:
         """The same: there is no file."""

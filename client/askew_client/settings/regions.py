@@ -56,14 +56,14 @@ def region_words(text: str) -> tuple[str, ...]:
 
 def countries() -> Iterator[Country]:
     """The table, in the order of the codes."""
-    import csv
-    import io
-    from importlib import resources
-
-    table = resources.files("askew_client.settings").joinpath("regions.csv")
-    for row in csv.reader(io.StringIO(table.read_text(encoding="utf-8").partition("\n")[2])):
-        code, name, *edges = row
+    for code, name, *edges in _rows("regions.csv"):
         yield Country(code, name, Region(*map(float, edges)))
+
+
+def _rows(table: str) -> Iterator[list[str]]:
+    """Of a table beside this module, without its line of names."""
+    text = resources.files("askew_client.settings").joinpath(table).read_text(encoding="utf-8")
+    return csv.reader(io.StringIO(text.partition("\n")[2]))
 
 
 def _of_edges(text: str) -> Region:
@@ -92,11 +92,9 @@ def _key(text: str) -> str:
 @cache
 def named_towns() -> tuple[Town, ...]:
     """The large towns of the world and the largest of each country, most people first."""
-    table = resources.files("askew_client.settings").joinpath("towns.csv")
-    rows = csv.reader(io.StringIO(table.read_text(encoding="utf-8").partition("\n")[2]))
     return tuple(
         Town(name, Position(float(latitude), float(longitude)), int(population))
-        for name, latitude, longitude, population in rows
+        for name, latitude, longitude, population in _rows("towns.csv")
     )
 
 

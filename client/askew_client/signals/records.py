@@ -141,16 +141,14 @@ def read_entries(database: sqlite3.Connection) -> list[Entry]:
 
 def append_entry(database: sqlite3.Connection, head: Head, entry: Entry) -> Head:
     """Write one entry behind `head`, with its signal if it has one. Where the chain then ends."""
-    epsilon_per_distance = (
-        None if entry.epsilon_per_distance is None else str(entry.epsilon_per_distance)
-    )
+    near = entry.epsilon_per_distance
     following = head.extended(entry)
     cursor = database.execute(
         f"INSERT INTO charges ({_COLUMNS}, link)"  # noqa: S608  # a constant
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             *(entry.kind, entry.space_version, entry.month),
-            *(str(entry.epsilon), epsilon_per_distance, entry.salt),
+            *(str(entry.epsilon), None if near is None else str(near), entry.salt),
             *(entry.handle, str(entry.epsilon_per_km), following.link),
         ),
     )
@@ -164,12 +162,10 @@ def _entry(record: bytes | None, row: Sequence[Any]) -> Entry:
     """Raises ValueError, TypeError and ParameterError for what this program never writes."""
     kind, space_version, month, epsilon, epsilon_per_distance, salt, handle, per_km = row
     check_month(month)
-    epsilon_per_distance = (
-        None if epsilon_per_distance is None else rational_of(epsilon_per_distance)
-    )
-    numbers = rational_of(epsilon), epsilon_per_distance
+    near = None if epsilon_per_distance is None else rational_of(epsilon_per_distance)
+    numbers = rational_of(epsilon), near
     entry = Entry(kind, space_version, month, *numbers, salt, record, handle, rational_of(per_km))
-    if epsilon_per_distance == 0 or not _is_written(entry):
+    if near == 0 or not _is_written(entry):
         raise ValueError
     return entry
 

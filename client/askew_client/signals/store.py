@@ -70,17 +70,22 @@ class SignalStore:
         """Every charge, oldest first, their sum, and whether spending is frozen."""
         with self._file.transaction() as database:
             known = read_entries(database)
-            _, frozen = self._compare(heads(known))
-        last = heads(known)[-1]
+            found = heads(known)
+            _, frozen = self._compare(found)
+        last = found[-1]
         return Account(tuple(known), last.spent, self._caps, frozen or None, last.spent_per_km)
 
     def entries(self) -> tuple[Entry, ...]:
         """Every entry, oldest first."""
         return self.account().entries
 
-    def spent(self) -> Fraction:
-        """The sum of every charge, epsilon between any two people."""
-        return self.account().spent
+    def _read(self) -> tuple[list[Entry], list[Entry]]:
+        """Every entry, and of these the ones that the anchor knows: no others are sent."""
+        with self._file.transaction() as database:
+            known = read_entries(database)
+            found = heads(known)
+            anchored, _ = self._compare(found)
+        return known, known[: trusted(found, anchored)]
 
     def unfreeze(self, month: str) -> Fraction:
         """Accept the ledger and the clock as they are, which is an entry of its own.
@@ -140,19 +145,14 @@ class SignalStore:
 
     def find(self, space_version: str, month: str, handle: str = "") -> tuple[str, Signal | None]:
         """The month by the ledger's clock, and the signal that would be sent again, if any."""
-        with self._file.transaction() as database:
-            known = read_entries(database)
-            anchored, _ = self._compare(heads(known))
-        return find(known[: trusted(heads(known), anchored)], space_version, month, handle)
+        return find(self._read()[1], space_version, month, handle)
 
     def price(
         self, space_version: str, month: str, charge: SignalCharge, *, handle: str = ""
     ) -> Price:
         """What `remember` would find and charge now. Nothing is drawn, charged or written."""
-        with self._file.transaction() as database:
-            known = read_entries(database)
-            anchored, _ = self._compare(heads(known))
-        month, signal = find(known[: trusted(heads(known), anchored)], space_version, month, handle)
+        known, own = self._read()
+        month, signal = find(own, space_version, month, handle)
         return price_of(known, space_version, month, charge, self._caps, signal)
 
     def remember(  # noqa: PLR0913  # what is drawn, what it costs, and what finds it again
@@ -229,12 +229,9 @@ class SignalStore:
 
     def signals_of(self, handle: str) -> tuple[tuple[str, Signal], ...]:
         """Every signal of a place or a named value that would be sent, with its month."""
-        with self._file.transaction() as database:
-            known = read_entries(database)
-            anchored, _ = self._compare(heads(known))
         return tuple(
             (entry.month, decode_signal(entry.space_version, entry.signal))
-            for entry in known[: trusted(heads(known), anchored)]
+            for entry in self._read()[1]
             if entry.handle == handle and entry.signal is not None
         )
 

@@ -283,7 +283,7 @@ def test_nothing_is_booked_twice_or_lost_where_a_forgery_is_accepted(path: Path)
     forge(path, charged("2026-10"), after=0)
     assert store(path).unfreeze("2026-12") == 3
     assert store(path).account().frozen is None
-    assert store(path).spent() == 4
+    assert store(path).account().spent == 4
 
 
 SCHEMAS = {

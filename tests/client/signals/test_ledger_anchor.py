@@ -67,7 +67,7 @@ def test_a_restored_backup_freezes_spending_and_says_why(path: Path) -> None:
         ask(path, "2026-12", never)
     with pytest.raises(LedgerFrozen):
         ask(path, "2027-01", never)
-    assert store(path).spent() == 4
+    assert store(path).account().spent == 4
 
 
 def test_a_frozen_ledger_still_sends_what_it_sent_before(path: Path) -> None:
@@ -204,7 +204,7 @@ def test_accepting_a_restored_backup_books_what_it_had_lost(path: Path) -> None:
     last = store(path).entries()[-1]
     assert (last.kind, last.month, last.epsilon) == ("unfreeze", "2027-01", Fraction(4))
     ask(path, "2027-02")
-    assert store(path).spent() == 10
+    assert store(path).account().spent == 10
     with pytest.raises(BudgetExceeded):
         ask(path, "2027-03", never)
 
@@ -212,7 +212,7 @@ def test_accepting_a_restored_backup_books_what_it_had_lost(path: Path) -> None:
 def test_accepting_a_deleted_ledger_books_all_of_it(path: Path) -> None:
     path.unlink()
     assert store(path).unfreeze("2026-12") == 4
-    assert store(path).spent() == 4
+    assert store(path).account().spent == 4
 
 
 def test_accepting_without_an_anchor_is_recorded_and_books_nothing(path: Path) -> None:
@@ -220,7 +220,7 @@ def test_accepting_without_an_anchor_is_recorded_and_books_nothing(path: Path) -
     assert store(path).unfreeze("2026-12") == 0
     assert [charge.kind for charge in store(path).entries()] == ["signal", "signal", "unfreeze"]
     ask(path, "2026-12")
-    assert store(path).spent() == 6
+    assert store(path).account().spent == 6
 
 
 def test_lost_budget_is_booked_rounded_up(path: Path) -> None:
@@ -235,7 +235,7 @@ def test_a_clock_that_runs_back_draws_nothing(path: Path) -> None:
     """Planted bug: a fresh signal for every month that the clock is set back to."""
     for month in ("2026-09", "2020-01", "1999-12"):
         assert ask(path, month, never) == signal()
-    assert store(path).spent() == 4
+    assert store(path).account().spent == 4
 
 
 def test_a_clock_that_jumps_far_ahead_is_not_believed(path: Path) -> None:
@@ -248,7 +248,7 @@ def test_a_clock_that_jumps_far_ahead_is_not_believed(path: Path) -> None:
 def test_a_clock_that_the_person_accepts_is_believed(path: Path) -> None:
     assert store(path).unfreeze("2029-01") == 0
     ask(path, "2029-01")
-    assert store(path).spent() == 6
+    assert store(path).account().spent == 6
 
 
 def test_a_wrong_clock_that_was_accepted_is_set_right_again(path: Path) -> None:
@@ -294,7 +294,7 @@ def test_an_announcement_that_cannot_be_written_costs_and_sends_nothing(
         patch.setattr("askew_client.storage.private_files.os.fsync", no_space)
         with pytest.raises(LedgerError, match="No space left"):
             ask(path, "2026-12", lambda: signal(7))
-    assert store(path).spent() == 4
+    assert store(path).account().spent == 4
     assert ask(path, "2026-12", lambda: signal(8)) == signal(8)
 
 
@@ -314,7 +314,7 @@ def test_an_entry_that_cannot_be_kept_is_not_sent_and_heals(
         with pytest.raises(LedgerError, match="No space left"):
             ask(path, "2026-12", lambda: signal(7))
     assert ask(path, "2026-12", never) == signal(7)
-    assert store(path).spent() == 6
+    assert store(path).account().spent == 6
 
 
 def test_ledger_and_anchor_are_read_as_one_state(

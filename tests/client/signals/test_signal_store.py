@@ -182,7 +182,7 @@ def test_the_next_month_begins_the_monthly_cap_anew(path: Path) -> None:
     store = SignalStore(path, MONTHLY)
     for month in ("2026-09", "2026-10", "2026-11"):
         store.remember(SPACE, month, SignalCharge(Fraction(3)), lambda: signal(1))
-    assert store.spent() == 9
+    assert store.account().spent == 9
 
 
 def test_a_month_beyond_its_cap_still_finds_what_was_stored(path: Path) -> None:
@@ -200,7 +200,7 @@ def test_what_an_unfreeze_booked_counts_for_life_and_not_for_the_month(path: Pat
     path.unlink()
     assert store.unfreeze("2026-11") == 3
     store.remember(SPACE, "2026-11", SignalCharge(Fraction(3)), lambda: signal(2))
-    assert store.spent() == 6
+    assert store.account().spent == 6
     charge = SignalCharge(Fraction(1))
     assert store.price(SPACE, "2026-11", charge).spent_this_month == 3
 
@@ -230,7 +230,7 @@ def test_a_second_space_in_one_month_is_refused_undrawn_and_uncharged(path: Path
     store = with_one_space(path)
     with pytest.raises(SecondSpace, match="2026-11 has a signal for another feature space"):
         store.remember(OTHER_SPACE, "2026-11", SignalCharge(Fraction(1)), never)
-    assert store.spent() == 1
+    assert store.account().spent == 1
 
 
 def test_a_yes_lets_a_second_space_pass_once_and_its_signal_needs_no_other(path: Path) -> None:

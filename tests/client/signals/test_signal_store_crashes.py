@@ -207,7 +207,7 @@ def test_a_crash_around_the_announcement_costs_nothing_and_freezes_nothing(
     assert counts(path) == (1, 1)
     assert store.remember(SPACE, "2026-11", SignalCharge(Fraction(2)), drawn)[1].fresh
     assert store.account().frozen is None
-    assert store.spent() == 4
+    assert store.account().spent == 4
 
 
 @pytest.mark.parametrize(("when", "what"), [("after", "COMMIT"), *REPLACED])
@@ -228,7 +228,7 @@ def test_a_crash_between_commit_and_anchor_neither_freezes_nor_draws_again(
     assert counts(path) == (2, 2)
     assert store.account().frozen is None
     store.remember(SPACE, "2026-12", SignalCharge(Fraction(2)), drawn)
-    assert store.spent() == 6
+    assert store.account().spent == 6
 
 
 @pytest.mark.parametrize("since", ["the entry", "the commit"])
@@ -243,7 +243,7 @@ def test_a_crash_at_the_first_anchor_of_all_leaves_a_store_that_works(
     store = SignalStore(path, Caps(Fraction(10)))
     store.remember(SPACE, "2026-11", SignalCharge(Fraction(2)), never)
     assert store.account().frozen is None
-    assert store.spent() == 2
+    assert store.account().spent == 2
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,7 @@ def test_a_crash_while_a_ledger_is_accepted_leaves_it_frozen_or_accepted(
     assert (store.account().frozen is None) == accepted
     if not accepted:
         store.unfreeze("2026-11")
-    assert store.spent() == 4
+    assert store.account().spent == 4
     assert store.remember(SPACE, "2026-11", SignalCharge(Fraction(2)), drawn)[1].fresh
     assert store.account().frozen is None
 
@@ -321,4 +321,4 @@ def test_a_disk_that_is_full_sends_nothing_and_forgets_nothing(tmp_path: Path, l
     assert account.frozen is None
     assert counts(path)[0] == len(account.entries) <= 2
     store.remember(SPACE, "2026-12", SignalCharge(Fraction(2)), drawn)
-    assert store.spent() == account.spent + 2
+    assert store.account().spent == account.spent + 2

@@ -149,7 +149,7 @@ def test_what_was_lost_is_booked_once_whatever_crashes_while_it_is_accepted(
             with suppress(Crash), at(point, die):
                 person.store().unfreeze("2026-11")
     assert person.store().account().frozen is None
-    assert person.store().spent() == 4
+    assert person.store().account().spent == 4
     person.sent.clear()
     with suppress(Crash), at(first, die):
         person.ask("2026-12")
