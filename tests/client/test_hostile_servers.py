@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import socketserver
 import subprocess
@@ -362,10 +363,11 @@ class SaysGoodbye(socketserver.BaseRequestHandler):
 def test_a_server_cannot_write_to_the_terminal() -> None:
     """Planted bug: leaving gRPC's own log on, which repeats the reason as it came."""
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), SaysGoodbye) as server:
-        threading.Thread(target=server.serve_forever).start()
+        threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f"127.0.0.1:{server.server_address[1]}"
         command = [sys.executable, "-m", "askew_client", "catalog", "--server", address]
-        ran = subprocess.run(command, capture_output=True, check=False, timeout=60)
+        env = os.environ | {"ASKEW_TIMEOUT": "1"}
+        ran = subprocess.run(command, capture_output=True, check=False, timeout=60, env=env)
         server.shutdown()
     assert b"\x1b" not in ran.stdout + ran.stderr
     assert (ran.returncode, ran.stdout, ran.stderr.count(b"\n")) == (4, b"", 1)
