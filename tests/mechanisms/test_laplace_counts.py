@@ -11,7 +11,7 @@ from mechanisms.streams import ShakeBits, p_value
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighboringRelation
 from askew.mechanisms import LaplaceCounts
 
-EPSILON, GAP, DRAWS = Fraction(4), 3, 3000
+EPSILON, GAP, DRAWS = Fraction(4), 3, 1000
 RELATIONS = [(ADD_OR_REMOVE_ONE, 1), (REPLACE_ONE, 2)]  # how often max_items_per_unit counts
 
 
