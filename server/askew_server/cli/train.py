@@ -164,8 +164,9 @@ def prior_options(command: Callable[..., Any]) -> Callable[..., Any]:
     help="The epsilon per unit distance that devices will choose.",
 )
 @click.option("-k", default=8, show_default=True, help="The k that devices will choose.")
-@click.option("--ranking-dimension", default=32, show_default=True, help="Numbers of a vector.")
-@click.option("--long-tail", is_flag=True, help="Rank rarer items higher: score / sqrt(likes).")
+@click.option(
+    "--ranking-dimension", type=int, help="Numbers of a vector; default 64 to 128, what does best."
+)
 @click.option("--min-ratings", default=20, show_default=True, help="Leave out rarer items.")
 @click.option("--least-likes", default=20, show_default=True, help="Hold back shorter profiles.")
 @click.option("--like-from", type=float, help="Lowest rating that is a like; default upper 1/4.")
@@ -205,8 +206,7 @@ def train(
     out: Path,
     epsilon: float,
     k: int,
-    ranking_dimension: int,
-    long_tail: bool,
+    ranking_dimension: int | None,
     min_ratings: int,
     least_likes: int,
     like_from: float | None,
@@ -240,7 +240,6 @@ def train(
         epsilon=epsilon,
         k=k,
         ranking_dimension=ranking_dimension,
-        boost_exponent=0.5 if long_tail else 0.0,
         min_ratings=min_ratings,
         least_likes=least_likes,
         like_from=None if counts else like_from,
@@ -289,7 +288,8 @@ def _vectors(model: Path | None) -> VectorSource:
     if model is None:
         return LearnedVectors()
     given = of_tastes(load(model))
-    return FixedVectors(tuple(given.keys), given.catalog.vectors, given.card.space)
+    catalog = given.catalog
+    return FixedVectors(tuple(given.keys), catalog.vectors, catalog.boosts, given.card.space)
 
 
 def _taken(

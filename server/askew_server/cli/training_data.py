@@ -158,8 +158,7 @@ def report(model: ItemModel, table: RatingTable, out: Path, made_of_people: str)
     if model.card.utility_table is not None:
         for line in lines_of(model.card.utility_table, reach, simulated=model.card.simulated):
             click.echo(line)
-    long_tail = model.training.boost_exponent > 0
-    told = what_it_tells(made_of_people, long_tail=long_tail)
+    told = what_it_tells(made_of_people)
     click.echo("tells      " + "\n           ".join(told))
     click.echo(f"model      {out}")
 

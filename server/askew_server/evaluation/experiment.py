@@ -7,10 +7,10 @@ ratings a fifth is held out, drawn at random or their latest; the rest is their 
 latest, everybody's own future is held out, but what the server's people did later than a client
 still trains it. The prior is made of profiles too, since that is all that a client will have.
 
-An unseen item has the score of PureSVD on likes, <taste, v_i>, or 0 where that is negative; a seen
-item has -1. Scores of n people are (n, n_items). All of them at once would be people times items,
-so they are made when they are needed, some people at a time. A device shows its person the best
-unseen item of a slate, ties to the lower item; if all are seen, it has nothing new: 0.
+An unseen item has the score of symmetric EASE, boost_i <taste, v_i>, or 0 where that is negative;
+a seen item has -1. Scores of n people are (n, n_items). All of them at once would be people times
+items, so they are made when they are needed, some people at a time. A device shows its person the
+best unseen item of a slate, ties to the lower item; if all are seen, it has nothing new: 0.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ from askew_server.taste.training.buckets import favorites, pool_of
 from askew_server.taste.training.factors import (
     Histories,
     Tastes,
-    factorize,
     fold_in_people,
 )
-from askew_server.taste.training.options import dimension_for
+from askew_server.taste.training.options import TrainingOptions, dimension_for
 from askew_server.taste.training.space_fit import (
     Purpose,
     fit_space,
     learned_directions,
     scale_of,
 )
+from askew_server.taste.training.tuning import learned, tuned
 
 SERVER_SHARE, VALIDATION_SHARE = Fraction(66, 100), Fraction(17, 100)
 HELD_OUT = Fraction(1, 5)
 HeldOut = Literal["random", "latest"]
 HELD_OUTS: tuple[HeldOut, ...] = get_args(HeldOut)
-RANKING_DIMENSION = 32
+RANKING_DIMENSION = 64
 LEAST_LIKES = 20
 SLATE_LIMIT = 64
 AT_ONCE = 1 << 24  # scores in memory: 64 MiB
@@ -237,15 +237,16 @@ class GroupScores:
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """A deal with its factors: vectors (n_items, D), and the three groups. pool: item ids, (p,).
-    served: scores of the server's people for the pool, (p, m), 0 where seen. shared: the
-    zero-information order, item ids. validated, wanted: scores of validation's people and of
-    clients.
+    """A deal with its factors: vectors and what ranks, (n_items, D) each, and the three groups.
+    pool: item ids, (p,). served: scores of the server's people for the pool, (p, m), 0 where seen.
+    shared: the zero-information order, item ids. validated, wanted: scores of validation's people
+    and of clients.
     """
 
     split: Split
     seed: int
     vectors: Scores = field(repr=False)
+    scoring: Scores = field(repr=False)
     server: Group = field(repr=False)
     validation: Group = field(repr=False)
     clients: Group = field(repr=False)
@@ -259,7 +260,10 @@ class Experiment:
     def of(cls, split: Split, seed: int) -> Experiment:
         """Factors from all that the server's people rated; tastes from profiles alone."""
         likes = split.likes(csr_array(split.profile[split.server] + split.held_out[split.server]))
-        vectors = factorize(likes, min(RANKING_DIMENSION, min(likes.shape) - 1), seed)
+        options = TrainingOptions(ranking_dimension=RANKING_DIMENSION, neighbors=0, seed=seed)
+        factors = learned(likes, tuned(Histories(likes, likes), options))
+        vectors, boosts = factors.vectors.astype(np.float32), factors.boosts.astype(np.float32)
+        scoring = vectors * boosts[:, None]
         liked, held = split.likes(split.profile), split.likes(split.held_out)
         seen = split.profile.copy()
         seen.data = np.ones_like(seen.data)
@@ -269,7 +273,7 @@ class Experiment:
             return Group(tastes, csr_array(held[rows]))
 
         server, validation, clients = map(group, (split.server, split.validation, split.clients))
-        known = GroupScores.of(server, vectors)
+        known = GroupScores.of(server, scoring)
         depth = min(SLATE_LIMIT, known.n_items)
         pool = pool_of(known.favorites(), depth)
         served = np.ascontiguousarray(np.maximum(known.of_items(pool), 0).T)
@@ -278,14 +282,15 @@ class Experiment:
             split=split,
             seed=seed,
             vectors=vectors,
+            scoring=scoring,
             server=server,
             validation=validation,
             clients=clients,
             pool=pool,
             served=served,
             shared=pool[cover(served, alike, depth)],
-            validated=GroupScores.of(validation, vectors),
-            wanted=GroupScores.of(clients, vectors),
+            validated=GroupScores.of(validation, scoring),
+            wanted=GroupScores.of(clients, scoring),
         )
 
     @cached_property

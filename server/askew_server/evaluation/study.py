@@ -335,7 +335,7 @@ def naive_slates(experiment: Experiment, signals: Signals, ks: Sequence[int]) ->
     """The rule `naive`."""
     points = (signals.coordinates * signals.lattice.step).astype(np.float64)
     tastes = signals.space.encoder.decode(points)
-    best = GroupScores.expected(tastes, experiment.vectors).best_slates(max(ks))
+    best = GroupScores.expected(tastes, experiment.scoring).best_slates(max(ks))
     return {k: best[:, :k] for k in ks}
 
 
@@ -343,7 +343,7 @@ def offset_slates(
     experiment: Experiment, signals: Signals, ks: Sequence[int], kind: RuleKind
 ) -> Slates:
     """The rules `offsets` and `codebook`, as they serve."""
-    rule = OffsetRule(signals.space.encoder, experiment.vectors, kind)
+    rule = OffsetRule(signals.space.encoder, experiment.scoring, kind)
     version, lattice = signals.space.version, signals.lattice
     each = [Signal(version, lattice, tuple(row)) for row in signals.coordinates.tolist()]
     return {k: np.array([rule.answer(signal, k) for signal in each]) for k in ks}

@@ -99,7 +99,7 @@ def test_an_import_says_so_and_leaves_no_model(
 def test_an_evaluation_says_so_and_leaves_no_figures(
     run: Run, tmp_path: Path, told: Callable[[], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(experiment, "factorize", too_large)
+    monkeypatch.setattr(experiment, "learned", too_large)
     assert run("evaluate", "--out", tmp_path / "found.csv") == 1
     assert told() == f"askew-server: evaluate, 0%  seed 0: no signal{END}"
     assert not (tmp_path / "found.csv").exists()

@@ -72,7 +72,7 @@ def test_the_options_reach_the_model(tmp_path: Path, run: Run) -> None:
     ratings, items = movielens_csv(tmp_path)
     out = tmp_path / "model"
     files = ("--ratings", ratings, "--items", items, "--out", out)
-    given = "--epsilon 4 -k 5 --ranking-dimension 5 --long-tail --min-ratings 4"
+    given = "--epsilon 4 -k 5 --ranking-dimension 5 --min-ratings 4"
     more = "--least-likes 7 --like-from 3.5 --rule offsets --seed 9"
     assert not run("train", *files, *given.split(), *more.split())
     loaded = artifact.load(out)
@@ -80,7 +80,8 @@ def test_the_options_reach_the_model(tmp_path: Path, run: Run) -> None:
         epsilon=4.0,
         k=5,
         ranking_dimension=5,
-        boost_exponent=0.5,
+        penalty=loaded.training.penalty,
+        neighbors=loaded.training.neighbors,
         min_ratings=4,
         least_likes=7,
         like_from=3.5,
@@ -95,7 +96,7 @@ def test_the_options_reach_the_model(tmp_path: Path, run: Run) -> None:
 def test_the_same_ratings_and_seed_make_the_same_bytes(tmp_path: Path, run: Run) -> None:
     """In another process too, so that nothing of this one's state is in them."""
     ratings, items = movielens_csv(tmp_path)
-    given = ("train", "--ratings", ratings, "--items", items, "--min-ratings", "2", "--long-tail")
+    given = ("train", "--ratings", ratings, "--items", items, "--min-ratings", "2")
     assert not run(*given, "--out", tmp_path / "here")
     elsewhere = [sys.executable, "-m", "askew_server", *map(str, given)]
     subprocess.run([*elsewhere, "--out", tmp_path / "elsewhere"], check=True, capture_output=True)

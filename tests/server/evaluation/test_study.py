@@ -132,7 +132,7 @@ def test_naive_is_the_best_of_the_decoded_taste_at_every_k() -> None:
     points = signals.coordinates * signals.lattice.step
     tastes = space.encoder.decode(points.astype(np.float64))
     for row, taste in enumerate(tastes[:10]):
-        scores = here.vectors @ taste
+        scores = here.scoring @ taste
         assert scores[found[4][row]].tolist() == sorted(scores, reverse=True)[:4]
         assert found[1][row].tolist() == found[4][row][:1].tolist()
 

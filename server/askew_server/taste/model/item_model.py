@@ -31,7 +31,7 @@ from askew.errors import DataError, OutOfRange, ParameterError
 from askew.protocol.model_card import NO_PRIOR, ModelCard, ServingRule
 from askew.protocol.utility_table import SERVED, RuleKind, UtilityTable
 from askew.retrieval.buckets import BucketRule
-from askew.spaces.item_codes import rounded
+from askew.spaces.item_codes import rounded, rounded_boosts
 from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.ratings.vectors import Vectors
@@ -47,7 +47,6 @@ from askew_server.taste.model.rule_choice import (
 )
 from askew_server.taste.model.shared_slate import (
     SLATE_LIMIT,
-    boosts_of,
     default_first,
     items_of,
     shared_slate,
@@ -65,8 +64,8 @@ from askew_server.taste.prior.source import PriorSource, PublishedRatings, Train
 from askew_server.taste.training import given_vectors
 from askew_server.taste.training.buckets import favorites, pool_of
 from askew_server.taste.training.factors import (
+    KnownItems,
     Tastes,
-    fold_in_items,
     fold_in_people,
     people_of,
     snapshot,
@@ -168,6 +167,8 @@ def train(  # noqa: PLR0913 - what a model is made of
         choosing, testing = dealt(table.n_people, options.seed)
         rest = np.setdiff1d(np.arange(table.n_people), np.concatenate([choosing, testing]))
         others = table.only(rest)
+        step("item vectors")
+        options = vectors.tuned(others, options)
         # Of many people, the model does without those held out, and is measured as it is.
         enough = len(rest) >= _ENOUGH * table.n_people
         made = _Draft.of(others if enough else table, rows, options, vectors, step)
@@ -229,14 +230,12 @@ class _Draft:
         step: Step,
     ) -> _Draft:
         """Of the people of a table."""
-        step("item vectors")
         told, n_default = default_first(vectors.express(table, options), rows)
         held = 0 if n_default == len(told.keys) else n_default
         options, people = told.options, told.people
         rng = np.random.default_rng(options.seed)  # choices about public figures: protects nobody
         tastes = fold_in_people(snapshot(people, options.seed), told.vectors, options.least_likes)
-        boosts = boosts_of(people.likes, options.boost_exponent)
-        scoring = told.vectors * boosts[:, None]
+        scoring = told.scoring
         step("signal directions")
         asks = options.learned and options.kind is not RuleKind.NONE
         directions = _directions(tastes, scoring, options) if asks else None
@@ -246,7 +245,7 @@ class _Draft:
             tastes, told.vectors, told.scale, d, rng, scales=told.scales, directions=directions
         )
         slate = shared_slate(tastes, scoring, rng, held)
-        catalog = Catalog(items_of(told.keys, rows), told.vectors, boosts, slate)
+        catalog = Catalog(items_of(told.keys, rows), told.vectors, told.boosts, slate)
         return cls(told, n_default, tastes, fitted, catalog, vectors.fixed)
 
     @property
@@ -449,10 +448,9 @@ def update(
         keys, vectors, people = told.keys, told.vectors, told.people
         rng = np.random.default_rng(options.seed)
         tastes = fold_in_people(snapshot(people, options.seed), vectors, space.encoder.least_likes)
-        boosts = boosts_of(people.likes, options.boost_exponent)
         held = n_default if n_default < len(keys) else 0
-        slate = shared_slate(tastes, vectors * boosts[:, None], rng, held)
-        catalog = Catalog(items_of(keys, rows), vectors, boosts, slate)
+        slate = shared_slate(tastes, told.scoring, rng, held)
+        catalog = Catalog(items_of(keys, rows), vectors, told.boosts, slate)
         simulated = model.card.simulated
         card = card_of(space, catalog, model.card.rule, source, n_default, simulated=simulated)
         if file_size is not None and model.card.utility_table is not None:
@@ -483,14 +481,17 @@ def _expressed(model: ItemModel, table: RatingTable) -> Expressed:
     keys = tuple(table.item_keys[i] for i in kept)
     people = people_of(table, kept, space.scale)
     vectors = np.zeros((len(keys), space.ranking_dimension), dtype=np.float32)
+    boosts = np.ones(len(keys), dtype=np.float32)
     known, old = _known(keys, model.keys)
-    vectors[known] = model.catalog.vectors[old]
+    vectors[known], boosts[known] = model.catalog.vectors[old], model.catalog.boosts[old]
     new = np.setdiff1d(np.arange(len(keys)), known)
     if new.size:
-        likes = people.likes
-        folded = fold_in_items(likes[:, known], vectors[known], likes[:, new])
+        likes, penalty = people.likes, options.penalty or 1.0
+        items = KnownItems(likes[:, known], vectors[known].astype("f8"), boosts[known], penalty)
+        folded, found = items.fold_in(likes[:, new])
         vectors[new] = rounded(folded.astype(np.float32), space.scales)
-    return Expressed(keys, vectors, space.scales, space.scale, people, options)
+        boosts[new] = rounded_boosts(found.astype(np.float32))
+    return Expressed(keys, vectors, boosts, space.scales, space.scale, people, options)
 
 
 def _known(

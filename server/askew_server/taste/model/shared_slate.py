@@ -4,7 +4,7 @@ Items in greedy order: each next one raises the most, over people, the score of 
 they have not seen (facility location; the first k are within 1 - 1/e of the best k). Where
 everybody has some items already, that is the best of those and of what is chosen.
 
-What a catalog says of its items beside their vectors: words, and boosts by coarse likes.
+What a catalog says of its items beside their vectors and boosts: words.
 
 The default items: what a device holds that does not hold all, the same for everybody.
 
@@ -20,23 +20,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from askew.catalog.item import MAX_GENRES, Item
 from askew.limits import has_few_marks, is_mark
 from askew.protocol.utility_table import DEFAULT_BYTES, DEVICE_BYTES
 from askew.retrieval.posterior import cover, gains
-from askew.spaces.item_codes import rounded_boosts
 from askew_server.ratings import ItemRow
 from askew_server.taste.training.factors import Tastes, fold_in_people, snapshot
 from askew_server.taste.training.item_vectors import Expressed
 from askew_server.taste.training.options import like_classes
-
-
-def boosts_of(likes: csr_array, exponent: float) -> NDArray[np.float32]:
-    """likes**-exponent of each item, (n_items,), its likes told as a coarse class."""
-    boosts: NDArray[np.float64] = like_classes(likes.sum(axis=0)) ** -exponent
-    return rounded_boosts(boosts.astype(np.float32))
 
 
 def items_of(keys: tuple[str, ...], rows: Mapping[str, ItemRow]) -> tuple[Item, ...]:
@@ -122,7 +114,7 @@ def default_first(told: Expressed, rows: Mapping[str, ItemRow]) -> tuple[Express
         return told, size
     profiles = snapshot(told.people, options.seed)
     tastes = fold_in_people(profiles, told.vectors, options.least_likes)
-    scoring = told.vectors * boosts_of(likes, options.boost_exponent)[:, None]
+    scoring = told.scoring
     rng = np.random.default_rng([options.seed, 13])
     first = shared_slate(tastes, scoring, rng, most=_FIRST)
     order = default_order(first, likes.sum(axis=0), scoring)

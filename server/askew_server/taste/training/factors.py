@@ -1,37 +1,17 @@
-"""PureSVD on likes: the factors that rank items, and the people and items folded in with them.
+"""People and items folded in: who likes what, their profiles and tastes, and items that are new.
 
-    W (n_people, n_items) is 1 where a person likes an item, else 0;   W ~ U S V^T, rank D
-
-    item i    v_i, row i of V
-    person    sum of v_i over likes / sqrt(max(n_likes, least_likes)), as on a device
-    new item  v = (A^T A)^-1 A^T w, with A = W V of the known items and w its likes; for an item
-              that was in W this gives v_i again, since A = U S
-
-Source: Cremonesi, Koren, Turrin 2010 (PureSVD). Deterministic: same likes and seed, same factors.
-
-The right factors of a sparse matrix by randomized subspace iteration.
-
-    A (n, m), m <= n;  Q_0 normal (m, D + 10);  Q_t a basis of the range of A^T A Q_(t-1), t = 1..7
-    P an orthonormal basis of A Q_7;   P^T A = X S V^T;   result: the first D columns of V
-
-These are the factors of scikit-learn's TruncatedSVD with n_iter = 7 and the same seed, but for
-rounding: a basis depends on its range alone, so only the shorter side is made a basis of, once a
-step, by LU. In double precision A^T A Q may be conditioned as badly as (s_1 / s_(D + 10))**2, which
-costs digits that factors of ratings do not have. Where m > n, A is taken transposed throughout.
-
-Source: Halko, Martinsson, Tropp 2011, algorithm 4.4. Complexity: 16 products of A with D + 10
-columns, O((n + m) D) memory.
+person    sum of v_i over likes / sqrt(max(n_likes, least_likes)), as on a device
+new item  the scores that predict its likes best from people's tastes, by least squares
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lu, qr, svd
 from scipy.sparse import csr_array
 
 from askew.errors import DataError
@@ -39,28 +19,9 @@ from askew.spaces.vectors import RatingScale
 from askew_server.ratings.table import RatingTable
 from askew_server.taste.training.options import about
 
-_STEPS = 7
-_MORE = 10  # columns, so that the last of the factors are found as well
-
-
-def right_factors(matrix: csr_array, dimension: int, seed: int) -> NDArray[np.float64]:
-    """(n_columns, D), orthonormal, the largest number of each column positive. Deterministic."""
-    wide = matrix.shape[0] < matrix.shape[1]
-    tall = matrix.T if wide else matrix
-    start = np.random.RandomState(seed).normal(size=(tall.shape[1], dimension + _MORE))
-    basis: NDArray[np.float64] = start
-    for _ in range(_STEPS):
-        basis, _ = lu(tall.T @ (tall @ basis), permute_l=True, overwrite_a=True, check_finite=False)
-    across, _ = qr(tall @ basis, mode="economic", overwrite_a=True, check_finite=False)
-    left, _, right = svd((tall.T @ across).T, full_matrices=False, check_finite=False)
-    found = across @ left[:, :dimension] if wide else right[:dimension].T
-    largest = np.take_along_axis(found, np.abs(found).argmax(axis=0)[None], axis=0)
-    signed: NDArray[np.float64] = found * np.sign(largest)
-    return signed
-
-
 _SHOWN = 0.8  # of each person's ratings make a profile, as if the rest were still to come
-_RIDGE = 1e-6
+_RIDGE = 1e-2
+_CALIBRATING = 300  # known items
 _CHUNK = 1024  # people whose scores of some items are in memory at once,
 _AT_ONCE = 1 << 24  # and their scores: 128 MiB
 _RATINGS = 1 << 22  # whose words are in memory at once, give or take one person's: 32 MiB each
@@ -121,14 +82,6 @@ def people_of(table: RatingTable, kept: NDArray[np.intp], scale: RatingScale) ->
     if not likes.any():
         raise DataError(f"nobody gave {scale.like_from:g} or more: there are no likes")
     return Histories(*(_ones(table, column, rows, len(kept)) for rows in (likes, use)))
-
-
-def factorize(likes: csr_array, dimension: int, seed: int) -> NDArray[np.float32]:
-    """V, (n_items, D)."""
-    vectors: NDArray[np.float32] = right_factors(likes, dimension, seed).astype(np.float32)
-    if not np.isfinite(vectors).all() or not np.abs(vectors).max() > 0:
-        raise DataError("these ratings have no structure to learn from")
-    return vectors
 
 
 def snapshot(people: Histories, seed: int) -> Histories:
@@ -216,17 +169,60 @@ def divisors(likes: csr_array, least_likes: int) -> NDArray[np.float64]:
     return roots
 
 
-def fold_in_items(
-    likes: csr_array, vectors: NDArray[np.float32], new_likes: csr_array
-) -> NDArray[np.float32]:
-    """Vectors of new items (n_people, n_new) by the known likes (n_people, n) of the same people
-    and the known vectors (n, D).
+@dataclass(frozen=True, eq=False)
+class KnownItems:
+    """Likes of people (n_people, n) and vectors (n, D), by which other items' likes are predicted.
+
+    A new item's scores s are those of EASE within the span of F, the vectors by row: with W the
+    likes and w those of the new item, they minimize |w - W F s|^2 + lambda |F s|^2, and what they
+    leave of w, with lambda, is 1 / d as in `training.ease`. How far such scores are from those that
+    a model has, and how its boosts follow 1 / d, known items say, each as if it were new.
     """
-    people = likes @ vectors.astype(np.float64)  # (n_people, D)
-    square = people.T @ people
-    square += np.eye(len(square)) * (_RIDGE * np.trace(square) / len(square) + 1e-12)
-    folded: NDArray[np.float64] = np.linalg.solve(square, (new_likes.T @ people).T)
-    return folded.T.astype(np.float32)
+
+    likes: csr_array = field(repr=False)
+    vectors: NDArray[np.float64] = field(repr=False)
+    boosts: NDArray[np.float32] = field(repr=False)
+    penalty: float
+
+    def fold_in(self, new_likes: csr_array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Vectors (n_new, D) and boosts (n_new,) of new items (n_people, n_new)."""
+        people = self.likes @ self.vectors  # (n_people, D)
+        spread = self.vectors.T @ self.vectors
+        square = people.T @ people + self.penalty * spread
+        square += np.eye(len(square)) * (_RIDGE * np.trace(square) / len(square) + 1e-12)
+        level, slope, start = self._calibrated(people, square, spread)
+        met = new_likes.T @ people
+        scores: NDArray[np.float64] = np.linalg.solve(square, met.T).T
+        left = self._left(np.asarray(new_likes.sum(axis=0)) - (met * scores).sum(axis=1))
+        lowest, highest = np.log(self.boosts.min()), np.log(self.boosts.max())
+        boosts = np.exp(np.clip(start + slope * left, lowest, highest))
+        return level * scores / boosts[:, None], boosts
+
+    def _calibrated(
+        self, people: NDArray[np.float64], square: NDArray[np.float64], spread: NDArray[np.float64]
+    ) -> tuple[float, float, float]:
+        """By known items, each predicted by all others: how far scores are from the model's, and
+        the line from the logarithm of what is left to that of boosts.
+        """
+        items = np.unique(np.linspace(0, len(self.vectors) - 1, _CALIBRATING).astype(np.int64))
+        found, wanted, left = 0.0, 0.0, np.empty(len(items))
+        for at, item in enumerate(items):
+            own, likes = self.vectors[item], self.likes[:, [item]]
+            count, met = float(likes.sum()), (likes.T @ people).ravel()
+            without = square - np.outer(met, own) - np.outer(own, met)
+            without += (count - self.penalty) * np.outer(own, own)
+            met -= count * own
+            scores = np.linalg.solve(without, met)
+            others = scores @ spread - (scores @ own) * own  # what likes of others would say
+            found += float(others @ scores)
+            wanted += float(others @ own * self.boosts[item])
+            left[at] = count - met @ scores
+        slope, start = np.polyfit(self._left(left), np.log(self.boosts[items]), 1)
+        return wanted / max(found, 1e-300), float(slope), float(start)
+
+    def _left(self, squares: NDArray[np.float64]) -> NDArray[np.float64]:
+        left: NDArray[np.float64] = np.log(self.penalty + np.maximum(squares, 0))
+        return left
 
 
 def _ones(

@@ -15,27 +15,29 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from askew.errors import DataError, ParameterError
+from askew.spaces.item_codes import rounded_boosts
 from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew_server.ratings import RatingTable
 from askew_server.taste.training.factors import (
     Histories,
-    factorize,
     fold_in_people,
     people_of,
     snapshot,
 )
 from askew_server.taste.training.options import TrainingOptions
 from askew_server.taste.training.space_fit import round_for, scale_of
+from askew_server.taste.training.tuning import learned, tuned
 
 
 @dataclass(frozen=True, eq=False)
 class Expressed:
     """People, and the items that their tastes are expressed in: keys, vectors (n_items, D) rounded
-    to what codes of these scales (D,) can say.
+    to what codes of these scales (D,) can say, and boosts (n_items,).
     """
 
     keys: tuple[str, ...]
     vectors: NDArray[np.float32] = field(repr=False)
+    boosts: NDArray[np.float32] = field(repr=False)
     scales: NDArray[np.float32] = field(repr=False)
     scale: RatingScale
     people: Histories = field(repr=False)
@@ -45,7 +47,14 @@ class Expressed:
         """The same items in another order (n_items,)."""
         people = Histories(self.people.likes[:, order], self.people.seen[:, order])
         keys = tuple([self.keys[item] for item in order])
-        return replace(self, keys=keys, vectors=self.vectors[order], people=people)
+        vectors, boosts = self.vectors[order], self.boosts[order]
+        return replace(self, keys=keys, vectors=vectors, boosts=boosts, people=people)
+
+    @property
+    def scoring(self) -> NDArray[np.float32]:
+        """What a taste is multiplied with to rank, (n_items, D)."""
+        scoring: NDArray[np.float32] = self.vectors * self.boosts[:, None]
+        return scoring
 
 
 class VectorSource(Protocol):
@@ -55,32 +64,56 @@ class VectorSource(Protocol):
     def fixed(self) -> bool:
         """Whether they were there before anybody was trained on."""
 
+    def tuned(self, table: RatingTable, options: TrainingOptions) -> TrainingOptions:
+        """With a penalty, dimension and neighbors that suit these people, where there are any."""
+
     def express(self, table: RatingTable, options: TrainingOptions) -> Expressed:
         """The people of a table. Raises DataError where they cannot be expressed so."""
 
 
 @dataclass(frozen=True)
 class LearnedVectors:
-    """Factors of the likes of these very people, of the items that are rated often enough."""
+    """Symmetric EASE of these very people's likes, of the items that are rated often enough."""
 
     fixed: bool = False
 
+    def tuned(self, table: RatingTable, options: TrainingOptions) -> TrainingOptions:
+        """What does best for some of these people by likes held out; nothing for too few."""
+        try:
+            people = _told(table, options)[1]
+        except DataError:
+            return options
+        return _designed(people, options)
+
     def express(self, table: RatingTable, options: TrainingOptions) -> Expressed:
-        """As many factors as were asked for, or as the ratings have."""
+        """As many dimensions as were asked for, or as do best, or as the ratings have."""
+        keys, people = _told(table, options)
         scale = scale_of(table, options.like_from)
-        kept = often_rated(table, options.min_ratings)
-        ranking = min(options.ranking_dimension, table.n_people - 1, len(kept) - 1)
-        if ranking < options.signal_dimension:
-            raise DataError(
-                f"{table.n_people} people and {len(kept)} items with at least "
-                f"{options.min_ratings} ratings do not make {options.signal_dimension} dimensions"
-            )
-        people = people_of(table, kept, scale)
-        keys = tuple(table.item_keys[i] for i in kept)
-        learned = factorize(people.likes, ranking, options.seed)
-        tastes = fold_in_people(snapshot(people, options.seed), learned, options.least_likes)
-        vectors, scales = round_for(tastes.vectors, learned)
-        return Expressed(keys, vectors, scales, scale, people, options)
+        options = _designed(people, options)
+        factors = learned(people.likes, tuned(people, options))
+        exact = factors.vectors.astype(np.float32)
+        tastes = fold_in_people(snapshot(people, options.seed), exact, options.least_likes)
+        vectors, scales = round_for(tastes.vectors, exact)
+        boosts = rounded_boosts(factors.boosts.astype(np.float32))
+        return Expressed(keys, vectors, boosts, scales, scale, people, options)
+
+
+def _told(table: RatingTable, options: TrainingOptions) -> tuple[tuple[str, ...], Histories]:
+    """The items that are rated often enough, and the people. Raises DataError for too few."""
+    scale, kept = scale_of(table, options.like_from), often_rated(table, options.min_ratings)
+    if min(table.n_people, len(kept)) - 1 < options.signal_dimension:
+        raise DataError(
+            f"{table.n_people} people and {len(kept)} items with at least "
+            f"{options.min_ratings} ratings do not make {options.signal_dimension} dimensions"
+        )
+    return tuple(table.item_keys[i] for i in kept), people_of(table, kept, scale)
+
+
+def _designed(people: Histories, options: TrainingOptions) -> TrainingOptions:
+    found = tuned(people, replace(options, neighbors=0))
+    return replace(
+        options, penalty=found.penalty, ranking_dimension=found.rank, neighbors=found.neighbors
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +122,13 @@ class FixedVectors:
 
     keys: tuple[str, ...]
     vectors: NDArray[np.float32] = field(repr=False)
+    boosts: NDArray[np.float32] = field(repr=False)
     space: FeatureSpace
     fixed: bool = True
+
+    def tuned(self, table: RatingTable, options: TrainingOptions) -> TrainingOptions:  # noqa: ARG002
+        """Nothing is to choose."""
+        return options
 
     def express(self, table: RatingTable, options: TrainingOptions) -> Expressed:
         """All its items, rated or not. Raises ParameterError for another scale or dimension."""
@@ -102,7 +140,9 @@ class FixedVectors:
             raise ParameterError("counts", options.counts, limit)
         space, options = self.space, replace(options, ranking_dimension=self.vectors.shape[1])
         people = people_by_key(table, self.keys, space.scale)
-        return Expressed(self.keys, self.vectors, space.scales, space.scale, people, options)
+        return Expressed(
+            self.keys, self.vectors, self.boosts, space.scales, space.scale, people, options
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,12 +154,17 @@ class ImportedVectors:
     scale: RatingScale
     fixed: bool = True
 
+    def tuned(self, table: RatingTable, options: TrainingOptions) -> TrainingOptions:  # noqa: ARG002
+        """Nothing is to choose."""
+        return options
+
     def express(self, table: RatingTable, options: TrainingOptions) -> Expressed:
         """All its items, rounded so that these people's scores stay."""
         people = people_by_key(table, self.keys, self.scale)
         tastes = fold_in_people(people, self.vectors, options.least_likes)
         vectors, scales = round_for(tastes.vectors, self.vectors)
-        return Expressed(self.keys, vectors, scales, self.scale, people, options)
+        alike = np.ones(len(vectors), dtype=np.float32)
+        return Expressed(self.keys, vectors, alike, scales, self.scale, people, options)
 
 
 def often_rated(table: RatingTable, least: int) -> NDArray[np.intp]:

@@ -3,7 +3,7 @@
 What a model tells about the people it was trained on, and how coarsely.
 
     how many people, ratings, likes    one digit: 6,040 is about 6,000; fewer than 100 are 100
-    an item's likes n (long tail, and the order of default items)
+    an item's likes n (the order of default items)
                                        the power of four that starts its class: 4**j <= n < 4**(j+1)
     figures of people held out       thousandths, and how many items a signal is worth
 
@@ -34,8 +34,13 @@ if TYPE_CHECKING:  # commands show their help without numpy
 
 AUTO = "auto"
 RULES = (AUTO, *(kind.value for kind in SERVED))
-BOOST_EXPONENTS = (0.0, 0.5)
-_MOST = {"min_ratings": 10_000, "least_likes": 10_000, "default_items": 1_000_000_000}
+_BETWEEN = {
+    "min_ratings": (1, 10_000),
+    "least_likes": (1, 10_000),
+    "default_items": (1, 1_000_000_000),
+    "neighbors": (0, 32),
+    "seed": (0, 2**32 - 1),
+}
 
 
 @dataclass(frozen=True)
@@ -44,8 +49,9 @@ class TrainingOptions:
 
     epsilon, k: what the model is for; a smaller epsilon wants fewer signal dimensions.
     dimension: of the signal space, or None for what suits epsilon. ranking_dimension: of the
-    factors, fewer where the ratings do not fill them. boost_exponent: 0 ranks by score, 1/2 divides
-    scores by the square root of an item's likes, told as a power of four, for the long tail.
+    item vectors, fewer where the ratings do not fill them; penalty: lambda (`training.ease`);
+    neighbors: of each item, beside its vector. None of these three for what does best for people
+    held out (`training.tuning`).
     min_ratings: items with fewer are left out. like_from: the lowest rating that is a like, or None
     for the upper quarter of the scale. counts: the least count that is a like, where files hold
     counts, such as plays; None for ratings. least_likes: see `askew.spaces.encoder`. rule: how to
@@ -60,8 +66,9 @@ class TrainingOptions:
     epsilon: float = 4.0
     k: int = 8
     dimension: int | None = None
-    ranking_dimension: int = 32
-    boost_exponent: float = 0.0
+    ranking_dimension: int | None = None
+    penalty: float | None = None
+    neighbors: int | None = None
     min_ratings: int = 20
     least_likes: int = 20
     like_from: float | None = None
@@ -79,19 +86,18 @@ class TrainingOptions:
 
         if not 1 <= self.signal_dimension <= MAX_DIMENSION:
             raise ParameterError("dimension", self.dimension, f"from 1 to {MAX_DIMENSION}")
-        if not self.signal_dimension <= self.ranking_dimension <= MAX_RANKING_DIMENSION:
+        ranking = self.ranking_dimension
+        if ranking is not None and not self.signal_dimension <= ranking <= MAX_RANKING_DIMENSION:
             limit = f"from the signal dimension to {MAX_RANKING_DIMENSION}"
-            raise ParameterError("ranking_dimension", self.ranking_dimension, limit)
-        if self.boost_exponent not in BOOST_EXPONENTS:
-            raise ParameterError("boost_exponent", self.boost_exponent, "0 or 0.5")
-        if not 0 <= self.seed < 2**32:
-            raise ParameterError("seed", self.seed, "from 0 to 4294967295")
-        if self.counts is not None and not 0 < self.counts < float("inf"):
-            raise ParameterError("counts", self.counts, "above 0 and finite")
-        for name, most in _MOST.items():
+            raise ParameterError("ranking_dimension", ranking, limit)
+        for name in ("penalty", "counts"):
+            number = getattr(self, name)
+            if number is not None and not 0 < number < float("inf"):
+                raise ParameterError(name, number, "above 0 and finite")
+        for name, (least, most) in _BETWEEN.items():
             given = getattr(self, name)
-            if given is not None and not 1 <= given <= most:
-                raise ParameterError(name, given, f"from 1 to {most}")
+            if given is not None and not least <= given <= most:
+                raise ParameterError(name, given, f"from {least} to {most}")
         try:
             ServingRule(self.kind or RuleKind.NONE, self.epsilon, self.k)
         except OutOfRange as error:
@@ -119,12 +125,12 @@ def dimension_for(epsilon: float) -> int:
 _SMALLEST = 100
 
 _SPACE = "signal directions, ranks, clip, unit, buckets, shared slate, default items"
-LEARNED = f"which items are rated often enough, item vectors, {_SPACE}"
-FIXED = f"{_SPACE}; items and vectors are given"
+LEARNED = f"which items are rated often enough, item vectors and boosts, {_SPACE}"
+FIXED = f"{_SPACE}; items, vectors and boosts are given"
 GIVEN = f"item vectors as given, to 4 bits a number, {_SPACE}"
 UPDATED = (
-    "which items are rated often enough, vectors of new items, shared slate, default items; "
-    "the rest stays"
+    "which items are rated often enough, vectors and boosts of new items, shared slate, "
+    "default items; the rest stays"
 )
 
 
@@ -147,14 +153,13 @@ def in_words(count: int) -> str:
     return f"about {about(count):,}" if count >= _SMALLEST else f"fewer than {_SMALLEST}"
 
 
-def what_it_tells(made_of_people: str, *, long_tail: bool) -> tuple[str, ...]:
+def what_it_tells(made_of_people: str) -> tuple[str, ...]:
     """What to tell the operator, who decides who gets a model. made_of_people: LEARNED,
     FIXED or UPDATED.
     """
-    likes = "an item's likes as a power of four, " if long_tail else ""
     return (
         "of the people it was trained on, and it promises them nothing:",
-        f"coarsely: how many they are, {likes}figures in thousandths",
+        "coarsely: how many they are, figures in thousandths",
         f"exactly: {made_of_people}",
         "whoever has this model and one without some person sees what that person changed",
     )

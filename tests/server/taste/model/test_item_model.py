@@ -71,20 +71,18 @@ def test_the_order_of_the_ratings_does_not_matter(
     np.testing.assert_allclose(model.catalog.vectors, again.catalog.vectors, atol=1e-6)
 
 
-def test_the_factors_are_the_singular_vectors_of_the_likes(
-    model: ItemModel, matrix: Matrix
-) -> None:
-    """Against numpy's own decomposition, up to the sign of each; ratings of 4 and more are likes.
-
-    Only the first few: the randomized method is close where singular values are apart; and but for
-    the rounding to 4 bits.
+def test_scores_are_those_of_ease(model: ItemModel, matrix: Matrix) -> None:
+    """Against its formula, for each like alone: B = I - P diag(1 / P), but for a factor, for what
+    the last of 24 dimensions would say, and for the rounding to 4 bits. A like is 4 or more.
     """
-    likes = np.nan_to_num(matrix) >= 4
-    _, _, rows = np.linalg.svd(likes.astype(float), full_matrices=False)
-    norms = np.linalg.norm(model.catalog.vectors, axis=0)
-    np.testing.assert_allclose(norms, 1.0, atol=0.08)
-    cosines = np.abs((model.catalog.vectors / norms).T @ rows.T)
-    np.testing.assert_allclose(np.diag(cosines)[:4], 1.0, atol=0.01)
+    likes = (np.nan_to_num(matrix) >= 4).astype(float)
+    penalty = model.training.penalty or 0
+    inverse = np.linalg.inv(likes.T @ likes + penalty * np.eye(24))
+    exact = -inverse / np.diag(inverse)
+    np.fill_diagonal(exact, 0)
+    found = model.catalog.vectors @ model.catalog.scoring.T
+    np.fill_diagonal(found, 0)
+    assert np.corrcoef(found.ravel(), exact.ravel())[0, 1] > 0.85
 
 
 def test_a_small_matrix_has_fewer_factors(model: ItemModel, matrix: Matrix) -> None:
@@ -160,20 +158,6 @@ def test_a_profile_folded_in_on_the_device_is_the_servers_own_taste(
 
 
 # -- boosts ---------------------------------------------------------------------------------------
-
-
-def test_by_default_no_item_is_boosted(model: ItemModel) -> None:
-    assert set(model.catalog.boosts.tolist()) == {1.0}
-
-
-def test_the_long_tail_is_scored_over_the_root_of_the_class_of_its_likes(
-    table: RatingTable, matrix: Matrix
-) -> None:
-    model = train(table, {}, replace(PLANE, boost_exponent=0.5), source="tail")
-    likes = (np.nan_to_num(matrix) >= 4).sum(axis=0).tolist()
-    classes = [max(4**j for j in range(20) if 4**j <= max(n, 1)) for n in likes]
-    assert len(set(classes)) > 1
-    np.testing.assert_array_equal(model.catalog.boosts, 1 / np.sqrt(classes))
 
 
 # -- the checkerboard -----------------------------------------------------------------------------
@@ -356,7 +340,9 @@ def test_the_model_says_what_it_was_trained_on_and_how_it_serves(
     ratings = int((~np.isnan(matrix)).sum())
     assert (round(likes, -2), round(ratings, -2)) == (300, 1000)
     assert model.counts == {"people": 100, "ratings": 1000, "likes": 300}
-    assert model.training == PLANE
+    chosen = model.training
+    assert chosen == replace(PLANE, ranking_dimension=23, penalty=chosen.penalty, neighbors=0)
+    assert chosen.penalty in {100 * 2.0**step for step in range(-7, 10)}
     assert (model.card.source, model.card.simulated) == ("ratings of 60 people", False)
     assert model.card.rule == ServingRule(RuleKind.CODEBOOK, 4.0, 8, "none")
     assert model.card.space.scale == RatingScale(1.0, 5.0, 4.0)
@@ -425,7 +411,7 @@ def test_too_little_data_is_refused(
 def test_people_who_are_all_alike_make_no_space(table_of: TableOf) -> None:
     """Snapshots of them differ by what they left out, and nobody can be told apart by that."""
     ratings = np.tile([[1.0, 5.0, 1.0, 1.0, 1.0]], (20, 1))
-    with pytest.raises(DataError, match="too much alike"):
+    with pytest.raises(DataError, match="no structure"):
         train(table_of(ratings), {}, LINE, source="alike")
 
 
@@ -451,8 +437,9 @@ def test_a_table_without_ratings_is_refused(table_of: TableOf) -> None:
         ("dimension", 17),
         ("ranking_dimension", 1),
         ("ranking_dimension", 257),
-        ("boost_exponent", 0.25),
-        ("boost_exponent", NAN),
+        ("penalty", 0.0),
+        ("penalty", NAN),
+        ("neighbors", 33),
         ("min_ratings", 0),
         ("least_likes", 0),
         ("least_likes", 10_001),

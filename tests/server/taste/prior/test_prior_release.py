@@ -248,7 +248,8 @@ def people(first: int, last: int, *newcomer: int) -> RatingTable:
 def elsewhere() -> FixedVectors:
     """The vectors of a model of the first half of the crowd."""
     model = train(people(0, 200), {}, OPTIONS, source="s")
-    return FixedVectors(tuple(model.keys), model.catalog.vectors, model.card.space)
+    catalog = model.catalog
+    return FixedVectors(tuple(model.keys), catalog.vectors, catalog.boosts, model.card.space)
 
 
 def asked(table: RatingTable, vectors: VectorSource) -> Asked:

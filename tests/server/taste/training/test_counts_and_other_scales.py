@@ -167,7 +167,7 @@ def test_an_evaluation_refuses_the_same() -> None:
 
 
 def test_counts_are_not_told_in_the_vectors_of_a_model_of_ratings() -> None:
-    vectors = FixedVectors(("0", "1"), np.eye(2, dtype=np.float32), made_space())
+    vectors = FixedVectors(("0", "1"), np.eye(2, dtype="f4"), np.ones(2, "f4"), made_space())
     with pytest.raises(ParameterError, match="counts"):
         vectors.express(table_of([1.0, 9.0]).likes_of_counts(1.0), TrainingOptions(counts=1.0))
 

@@ -25,7 +25,8 @@ from askew_server.ratings import RatingTable
 from askew_server.taste.model import artifact
 from askew_server.taste.model.item_model import ItemModel, train, update
 from askew_server.taste.prior.source import Cohort
-from askew_server.taste.training.factors import factorize, people_of
+from askew_server.taste.training import ease
+from askew_server.taste.training.factors import people_of
 from askew_server.taste.training.item_vectors import FixedVectors, often_rated
 from askew_server.taste.training.options import (
     FIXED,
@@ -41,9 +42,7 @@ from askew_server.taste.training.space_fit import scale_of
 pytestmark = pytest.mark.usefixtures("few_trials")
 
 PEOPLE = 500
-OPTIONS = TrainingOptions(
-    dimension=2, ranking_dimension=8, min_ratings=5, like_from=4.0, boost_exponent=0.5
-)
+OPTIONS = TrainingOptions(dimension=2, ranking_dimension=8, min_ratings=5, like_from=4.0)
 NEWCOMERS = range(PEOPLE, PEOPLE + 20)
 
 
@@ -67,6 +66,12 @@ def people(newcomer: int | None = None) -> RatingTable:
 @cache
 def trained() -> ItemModel:
     return train(people(), {}, OPTIONS, source="ratings")
+
+
+def fixed(model: ItemModel) -> FixedVectors:
+    """The items and vectors of a model."""
+    catalog = model.catalog
+    return FixedVectors(tuple(model.keys), catalog.vectors, catalog.boosts, model.card.space)
 
 
 def likes_of(newcomer: int) -> set[str]:
@@ -172,7 +177,7 @@ def test_no_exact_number_of_people_ratings_or_likes_is_in_a_model(
     likes = sum(float(row.rpartition(",")[2]) >= 3.875 for row in rows)  # scale of .5 to 5
     exact = {499, len(rows), likes}
     small = ["--ranking-dimension", "8", "--rule", "offsets"]
-    run("train", *files, *small, "--long-tail", "--out", tmp_path / "a")
+    run("train", *files, *small, "--out", tmp_path / "a")
     run("update", *files, "--model", tmp_path / "a", "--out", tmp_path / "b")
     for name in ("a", "b"):
         model = artifact.load(tmp_path / name)
@@ -191,16 +196,13 @@ def test_training_and_updating_say_what_a_model_tells(
 ) -> None:
     small = ["--ranking-dimension", "8", "--rule", "offsets"]
     plain = run("train", *files, *small, "--out", tmp_path / "plain")
-    tail = run("train", *files, *small, "--long-tail", "--out", tmp_path / "tail")
     fixed = run(
         "train", *files, *small, "--vectors-from", tmp_path / "plain", "--out", tmp_path / "fixed"
     )
-    later = run("update", *files, "--model", tmp_path / "tail", "--out", tmp_path / "later")
-    for shown in (plain, tail, fixed, later):
+    later = run("update", *files, "--model", tmp_path / "plain", "--out", tmp_path / "later")
+    for shown in (plain, fixed, later):
         assert "tells      of the people it was trained on, and it promises them nothing:" in shown
-    of_likes = ["likes as a power of four" in shown for shown in (plain, tail, fixed, later)]
-    assert of_likes == [False, True, False, True]
-    for shown, made in ((plain, LEARNED), (tail, LEARNED), (fixed, FIXED), (later, UPDATED)):
+    for shown, made in ((plain, LEARNED), (fixed, FIXED), (later, UPDATED)):
         assert f"{made}\n" in shown
 
 
@@ -229,7 +231,7 @@ def factors(table: RatingTable) -> NDArray[np.float32]:
     """As training learns them, before they are rounded."""
     kept = often_rated(table, OPTIONS.min_ratings)
     likes = people_of(table, kept, scale_of(table, None)).likes
-    return factorize(likes, OPTIONS.ranking_dimension, OPTIONS.seed)
+    return ease.fit(ease.gram_of(likes), 100, 8).vectors.astype(np.float32)
 
 
 def in_codes(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -246,7 +248,7 @@ def marked(before: NDArray[np.float32], after: NDArray[np.float32], newcomer: in
 
 def test_vectors_that_were_there_before_tell_nothing_of_a_newcomer() -> None:
     """Items and vectors stay to the bit; boosts change by a class of likes at most."""
-    given = FixedVectors(tuple(trained().keys), trained().catalog.vectors, trained().card.space)
+    given = fixed(trained())
     models = [train(people(n), {}, OPTIONS, source="s", vectors=given) for n in (None, PEOPLE + 3)]
     before, after = (model.catalog for model in models)
     assert models[0].keys == models[1].keys == trained().keys
@@ -266,17 +268,16 @@ def test_a_model_on_given_vectors_still_serves_every_item_of_them() -> None:
     table, backwards = people(), trained().keys[::-1]
     names = tuple("another" if key == backwards[4] else key for key in table.item_keys)
     others = RatingTable(table.person, table.item, table.rating, PEOPLE, names)
-    vectors = trained().catalog.vectors[::-1].copy()
-    given = FixedVectors(tuple(backwards), vectors, trained().card.space)
+    catalog, space = trained().catalog, trained().card.space
+    vectors, boosts = catalog.vectors[::-1].copy(), catalog.boosts[::-1].copy()
+    given = FixedVectors(tuple(backwards), vectors, boosts, space)
     model = train(others, {}, OPTIONS, source="s", vectors=given)
     assert model.keys == backwards
     assert model.training.ranking_dimension == 8
-    expected = trained().catalog.boosts[::-1].tolist()
-    expected[4] = 1.0
-    assert model.catalog.boosts.tolist() == expected
+    assert model.catalog.boosts.tolist() == boosts.tolist()
 
 
 def test_another_scale_than_that_of_the_given_vectors_is_refused() -> None:
-    given = FixedVectors(tuple(trained().keys), trained().catalog.vectors, trained().card.space)
+    given = fixed(trained())
     with pytest.raises(ParameterError, match="as in the model that the vectors are from"):
         train(people(), {}, replace(OPTIONS, like_from=3.0), source="s", vectors=given)

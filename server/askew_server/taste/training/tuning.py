@@ -1,0 +1,166 @@
+"""What a model is fitted by: chosen on likes held out from people held out.
+
+    penalty    the lambda of EASE, halved and doubled for as long as that helps
+    rank       64, 96 or 128 ranking dimensions, with as many residual neighbors as 66 bytes an item
+               leave room for: 13, 6 or none; or none at all, where they do not help
+
+A fifth of the people, at most `_MOST`, are left out of G; of each of their ratings a fifth is held
+out, and what they then meet is NDCG@10 + recall@20 (`taste.measures`). Few people make a noisy
+choice, so several fifths take turns until there are about `_ENOUGH`. The most liked items stand for
+all of a large catalog: G of those is a part of G, and the same penalty suits both.
+
+Nothing here is told but what was chosen; figures of a model are of other people, who chose nothing
+(`model.held_out`). The dealing is by the seed, and protects nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from askew_server.taste.baselines import Profiles, Scorer
+from askew_server.taste.training import ease
+from askew_server.taste.training.factors import Histories
+from askew_server.taste.training.options import TrainingOptions
+
+RANKS = (64, 96, 128)
+ITEM_BYTES = 66
+_MOST, _ENOUGH, _MOST_FOLDS = 1000, 600, 5
+_FEWER, _ITEMS = 2000, 3000  # the most liked items, which stand for all of a large catalog
+_SHOWN = 0.8  # of each person's ratings
+_FIRST, _LEAST, _LARGEST = 100.0, 0.5, 1e5
+
+
+def neighbors_beside(rank: int) -> int:
+    """How many residual neighbors there is room for beside vectors of this rank and a boost."""
+    return max(min((ITEM_BYTES - (rank + 1) // 2 - 1) * 2 // 5, 13), 0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Fold:
+    """G without some people, and those people."""
+
+    gram: NDArray[np.float64] = field(repr=False)
+    people: Profiles
+
+
+@dataclass(frozen=True)
+class Design:
+    """What a model is fitted by. neighbors: of each item, at most."""
+
+    penalty: float
+    rank: int
+    neighbors: int
+
+
+def tuned(people: Histories, options: TrainingOptions) -> Design:
+    """What the options leave open of a design; of no higher rank than the likes fill."""
+    dense, most = people.likes.shape[1] <= ease.DENSE_ITEMS, min(people.likes.shape) - 1
+    ranks = RANKS if options.ranking_dimension is None else (options.ranking_dimension,)
+    designs = list(
+        dict.fromkeys(
+            (rank, count)
+            for rank in (min(each, most) for each in ranks)
+            for count in _counts(options, rank if dense else None)
+        )
+    )
+    penalty = options.penalty
+    if penalty is None:
+        penalty = _penalty(list(_folds(_most_liked(people, _FEWER), options.seed)), designs[0])
+    if len(designs) == 1:
+        return Design(penalty, *designs[0])
+    folds = list(_folds(people if dense else _most_liked(people, _ITEMS), options.seed))
+    values = _reached(folds, penalty, designs)
+    return Design(penalty, *designs[int(np.argmax(values))])
+
+
+def learned(likes: csr_array, design: Design) -> ease.Factors:
+    """The factors of likes (n_people, n_items) by a design."""
+    if likes.shape[1] > ease.DENSE_ITEMS:
+        return ease.fit_sparse(likes, design.penalty, design.rank)
+    return ease.fit(ease.gram_of(likes), design.penalty, design.rank)
+
+
+def _counts(options: TrainingOptions, rank: int | None) -> tuple[int, ...]:
+    """How many neighbors to try beside a rank: none where there is no P to take them of."""
+    if rank is None:
+        return (0,)
+    return (0, neighbors_beside(rank)) if options.neighbors is None else (options.neighbors,)
+
+
+def _penalty(folds: Sequence[_Fold], design: tuple[int, int]) -> float:
+    """The penalty that is best for a design (rank, neighbors)."""
+    penalty, reached = _FIRST, _reached(folds, _FIRST, [design])[0]
+    for step in (0.5, 2.0):
+        while _LEAST < penalty * step < _LARGEST:
+            found = _reached(folds, penalty * step, [design])[0]
+            if not found > reached:
+                break
+            penalty, reached = penalty * step, found
+    return penalty
+
+
+def _reached(
+    folds: Sequence[_Fold], penalty: float, designs: Sequence[tuple[int, int]]
+) -> NDArray[np.float64]:
+    """NDCG@10 + recall@20 of each design (rank, neighbors), in mean over everybody held out."""
+    totals, known = np.zeros(len(designs)), 0
+    for fold in folds:
+        inverse = ease.inverse_of(fold.gram, penalty)
+        for at, (rank, count) in enumerate(designs):
+            most = min(rank, len(inverse) - 1)
+            factors = ease.factors_of(fold.gram.__matmul__, np.diag(inverse), penalty, most)
+            pairs = ease.residual(inverse, factors.scale, factors.vectors, count)
+            met = fold.people.met(scorer(factors.vectors, factors.boosts, pairs))
+            totals[at] += np.nansum(met.ndcg) + np.nansum(met.recall)
+        known += int((~np.isnan(met.ndcg)).sum())
+    mean: NDArray[np.float64] = totals / max(known, 1)
+    return mean
+
+
+def scorer(vectors: NDArray[np.floating], boosts: NDArray[np.floating], pairs: csr_array) -> Scorer:
+    """Scores by the sum of liked items' vectors, and by the neighbors of what is liked."""
+
+    def scores(people: csr_array) -> NDArray[np.floating]:
+        found = (people @ vectors) @ vectors.T + (people @ pairs).toarray()
+        return np.asarray(found * boosts)
+
+    return scores
+
+
+def _most_liked(people: Histories, most: int) -> Histories:
+    """The likes and ratings of so many items, the most liked."""
+    if people.likes.shape[1] <= most:
+        return people
+    kept = np.sort(np.argsort(-np.asarray(people.likes.sum(axis=0)), kind="stable")[:most])
+    return Histories(people.likes[:, kept], people.seen[:, kept])
+
+
+def _folds(people: Histories, seed: int) -> Iterator[_Fold]:
+    """People left out in turn, and G of the others."""
+    rng = np.random.default_rng([seed, 18])
+    order = rng.permutation(people.likes.shape[0])
+    size = max(min(_MOST, len(order) // _MOST_FOLDS), 1)
+    count = min(-(-_ENOUGH // size), _MOST_FOLDS)
+    gram = ease.gram_of(people.likes)
+    for start, stop in pairwise(range(0, (count + 1) * size, size)):
+        rows = np.sort(order[start:stop])
+        likes, seen = csr_array(people.likes[rows]), csr_array(people.seen[rows])
+        without = gram - ease.gram_of(likes)
+        yield _Fold(without, profiles(likes, seen, rng))
+
+
+def profiles(likes: csr_array, seen: csr_array, rng: np.random.Generator) -> Profiles:
+    """People of whose ratings some are held out."""
+    shown = seen.copy()
+    shown.data = (rng.random(shown.nnz) < _SHOWN).astype(np.float64)
+    shown.eliminate_zeros()
+    told = csr_array(likes * shown)
+    held = csr_array(likes - told)
+    held.eliminate_zeros()
+    return Profiles(told, shown, held)
