@@ -148,27 +148,6 @@ def test_a_reader_gets_the_bytes_that_the_operator_saw(
     assert refused.value.code() is grpc.StatusCode.UNIMPLEMENTED
 
 
-def test_an_analyst_asks_until_the_budget_is_refused(folder: Path, start: Start) -> None:
-    port = start(folder, "serve-releases", *OFFER)
-    token = command(folder, *MINT, "ada").stdout.decode().strip()
-
-    def ask(k: int, key: str) -> bytes:
-        question = releases.question_to_bytes(TopKQuestion("films", k, key))
-        return call(port, "Analyst/TopK", question, token)
-
-    first = ask(5, "a")
-    release, _, budget = releases.answer_from_bytes(first)
-    assert (len(release.items), budget.outputs) == (5, 5)
-    assert ask(5, "a") == first
-    with pytest.raises(grpc.RpcError) as refused:
-        ask(5, "b")
-    assert refused.value.code() is grpc.StatusCode.FAILED_PRECONDITION
-    assert releases.answer_from_bytes(ask(4, "c"))[2].outputs_left == 0
-    with pytest.raises(grpc.RpcError) as nobody:
-        call(port, "Analyst/GetBudget", releases.budget_request_to_bytes("films"))
-    assert nobody.value.code() is grpc.StatusCode.UNAUTHENTICATED
-
-
 def grant_of(folder: Path, name: str) -> str:
     """The token of an analyst who has nine outputs of their own."""
     assert command(folder, *GRANT, name).returncode == 0

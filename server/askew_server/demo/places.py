@@ -9,12 +9,8 @@ starts, so anyone can repeat it: this is simulation, and it protects nobody. A p
 so a town of 10,000 spreads over less than a kilometer and a city of a million over four. Kinds have
 the shares of KINDS; a price is the kind's times exp(0.25 z), z standard normal, to half a EUR;
 hours are one of a few habits; a live flag is 1 for half of the places and unknown for a tenth.
-
-What the demo's simulated places are called, cost and keep open; all of it made up.
-
-The embedded towns: real places with their people, from GeoNames (CC BY 4.0; see GEONAMES.md).
-
-The demo's metric model: simulated places around the embedded towns, made in under a second.
+What they are called is made up. The towns and their people are from GeoNames (CC BY 4.0; see
+GEONAMES.md).
 """
 
 from __future__ import annotations

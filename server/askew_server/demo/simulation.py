@@ -26,11 +26,8 @@ by the Gumbel top-n trick, and rates each of them with
 
     rating_pf = round to a half star of clip(3.0 + quality_f + 1.2 * liking_pf + e_pf, 0.5, 5.0)
 
-with e_pf normal of mean 0 and standard deviation 0.4.
-
-The demo's events: which simulated person saw which film, as the csv files of an operator.
-
-The demo's model, trained on the embedded films and their simulated ratings in about a second.
+with e_pf normal of mean 0 and standard deviation 0.4. `write_events` writes who saw what as the log
+of an operator; `demo_model` is trained on the ratings in about a second.
 """
 
 from __future__ import annotations

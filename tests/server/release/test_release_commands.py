@@ -81,22 +81,6 @@ def test_a_dry_run_says_the_same_and_leaves_everything_as_it_was(
     assert "will spend" in plan
 
 
-def test_a_dry_run_finds_a_column_that_is_missing(opened: Path, run: Run, capsys: Captured) -> None:
-    assert run(*KNOWN, "--dry-run", "--item-column", "film") == FAILED
-    assert "there is no column 'film'" in capsys.readouterr().err
-
-
-def test_an_unknown_domain_lists_what_passes_the_threshold(
-    opened: Path, run: Run, capsys: Captured
-) -> None:
-    assert run(*UNKNOWN, "--json") == 0
-    shown = capsys.readouterr()
-    release = release_from_bytes(shown.out.encode().removesuffix(b"\n"))
-    assert release.items == tuple(f"film {n}" for n in range(5))
-    assert (release.mechanism, release.ranked) == ("limited-domain", True)
-    assert "unknown: only what a noisy threshold lets through" in shown.err
-
-
 @pytest.mark.parametrize("form", ["parquet", "table"])
 def test_events_may_be_parquet_or_tables_of_an_engine(
     opened: Path, run: Run, capsys: Captured, form: str
@@ -116,18 +100,6 @@ def test_events_may_be_parquet_or_tables_of_an_engine(
     numbers = ("--epsilon", 20, "-k", 3, "--json", "--as-of", "monday")
     assert run("release", *sources[form], *engine, *columns, *numbers) == 0
     assert json.loads(capsys.readouterr().out)["items"] == ["film 0", "film 1", "film 2"]
-
-
-def test_without_a_catalog_the_tool_says_why_canonical_is_refused(
-    opened: Path, run: Run, capsys: Captured
-) -> None:
-    before = contents(opened)
-    arguments = ("--events", "log.csv", "--epsilon", 1, "--mechanism", "canonical")
-    assert run("release", *arguments) == USAGE
-    shown = capsys.readouterr().err.splitlines()[-1]
-    assert shown.startswith("Error: Invalid value for '--mechanism': ")
-    assert "would show that this person is in the data" in shown
-    assert contents(opened) == before
 
 
 def test_a_log_of_a_release_has_a_line_for_each_step(
@@ -321,23 +293,15 @@ def test_the_warning_comes_after_the_release_is_stored_and_cannot_fail_it(
     assert CANARY not in shown.err
 
 
-@pytest.mark.parametrize(
-    ("catalog", "message"),
-    [
-        ("item\n", "it has 0 different items; at least 3 are needed"),
-        ("item\na\nb\na\n", "it has 2 different items; at least 3 are needed"),
-        ('item\na\nb\n""\nc\n', "1 rows have no value in column 'item'"),
-        ("year,item\n1,a\n2,b\n3\n4,c\n", "1 lines are no rows of its columns"),
-    ],
-)
 def test_a_catalog_that_will_not_do_is_refused_before_the_charge(
-    opened: Path, run: Run, capsys: Captured, catalog: str, message: str
+    opened: Path, run: Run, capsys: Captured
 ) -> None:
     """Planted bug: found by the mechanism, with the budget gone."""
-    (opened / "films.csv").write_text(catalog)
+    (opened / "films.csv").write_text("item\na\nb\na\n")
     for asked in (KNOWN, (*KNOWN, "--dry-run")):
         assert run(*asked) == FAILED
-        assert f"films.csv: {message}" in capsys.readouterr().err
+        said = "films.csv: it has 2 different items; at least 3 are needed"
+        assert said in capsys.readouterr().err
     assert spent(run, capsys) == "0"
 
 
