@@ -68,33 +68,6 @@ def child(program: str, *arguments: object) -> list[object]:
     return found
 
 
-# Charges with long payloads until the first error; says how many charges were granted and stored.
-SPEND_UNTIL_REFUSED = """
-def spend(ledger):
-    granted = stored = 0
-    try:
-        for number in range(10**5):
-            charge = ledger.charge(request(f"more {number}", pure(Fraction(1, 10**6))))
-            granted += 1
-            ledger.fulfill(charge.id, bytes(3000))
-            stored += 1
-    except LedgerError as error:
-        return [granted, stored, str(error)]
-"""
-FILE_LIMIT = f"""
-import json, resource, signal, sys
-from fractions import Fraction
-from pathlib import Path
-from askew.errors import LedgerError
-from server.ledger.scenes import open_ledger, pure, request
-{SPEND_UNTIL_REFUSED}
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-ledger = open_ledger(Path(sys.argv[1]))
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
-print(json.dumps(spend(ledger)))
-"""
-
-
 def check_full_disk(folder: Path, granted: int, stored: int, text: str, late: int = 0) -> None:
     """With room again, every charge that was granted is there, and no other. late: of them, those
     that nothing was stored for.
@@ -110,16 +83,6 @@ def check_full_disk(folder: Path, granted: int, stored: int, text: str, late: in
         assert len([c for c in ledger.charges() if c.request.key.startswith("late")]) == late
         assert epsilon_spent(ledger) == 3 + (granted + late) * Fraction(1, 10**6)
         charged(ledger, request("there is room again"))
-
-
-@pytest.mark.parametrize("limit", [200_000, 300_000, 400_001])
-def test_a_full_disk_stops_spending_and_loses_nothing(folder: Path, limit: int) -> None:
-    """A real limit of the kernel on the size of every file of the process."""
-    granted, stored, text = child(FILE_LIMIT, folder, limit)
-    assert isinstance(granted, int)
-    assert isinstance(stored, int)
-    assert granted > 0
-    check_full_disk(folder, granted, stored, str(text))
 
 
 @pytest.fixture

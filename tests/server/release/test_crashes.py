@@ -163,7 +163,9 @@ def test_a_crash_after_the_release_keeps_it_for_whoever_asks_again(
 
 @pytest.mark.audit
 def test_200_kills_at_random_instructions_leave_a_sound_ledger(tmp_path: Path) -> None:
-    """In one ledger, one after the other, so that each crash meets what the last one left."""
+    """In one ledger, one after the other, so that each crash meets what the last one left. Planted
+    bugs: an anchor that keeps a link before its commit; a draw before the charge.
+    """
     folder, seed = make_folder(tmp_path / "random"), secrets.randbits(64)
     [attempts] = script(folder, "random", 200, seed)
     charges, releases = assert_sound(folder)
