@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from small_collections import DAY, cafes, keys_of, posts, small_map
 from small_world import made_card, made_catalog, made_space
+from typed_calls import metric_card, places
 
 from askew.catalog.attributes import Column, Flags, Numbers
 from askew.catalog.catalog_file import FIRST, Part
@@ -88,8 +89,8 @@ async def test_one_position_asks_every_collection_and_gets_items_whole(
     """Planted bug: the first collection answers for every other."""
     model, query = small_map(), near(*place, collection)
     async with serving(model) as transport:
-        card = await transport.metric_card()
-        slate = await transport.places(query, card)
+        card = await metric_card(transport)
+        slate = await places(transport, query, card)
     assert card == model.card
     assert list(slate.item_ids) == nearest(model, query)
     assert slate.listings == model.collections[collection].listings(slate.item_ids)
@@ -120,7 +121,7 @@ async def test_a_line_is_asked_at_its_end() -> None:
     model = model_of(DAY, [posts(DAY, 24)], rule=MetricRuleKind.NEAREST)
     signal = Signal(DAY.version, LatticeLaplace(4, 16), (round(23.5 * 16),))
     async with serving(model) as transport:
-        slate = await transport.places(Query(signal, 4, "posts"), await transport.metric_card())
+        slate = await places(transport, Query(signal, 4, "posts"), await metric_card(transport))
     hours = model.collections["posts"].coordinates[:, 0]
     away = np.abs(hours - 23.5)
     assert list(slate.item_ids) == sorted(np.argsort(away, kind="stable")[:4].tolist())
@@ -129,8 +130,8 @@ async def test_a_line_is_asked_at_its_end() -> None:
 async def test_a_question_beyond_its_collection_is_refused_and_of_no_other() -> None:
     model = model_of(small_map().card.space, [cafes(), posts(n=3)], rule=MetricRuleKind.NEAREST)
     async with serving(model) as transport:
-        card = await transport.metric_card()
-        assert len((await transport.places(near(50, 10, k=4), card)).listings) == 4
+        card = await metric_card(transport)
+        assert len((await places(transport, near(50, 10, k=4), card)).listings) == 4
         beyond = near(50, 10, "posts", k=4)
         assert await code_of(transport, beyond) is grpc.StatusCode.OUT_OF_RANGE
 
@@ -149,7 +150,7 @@ async def test_a_collection_that_is_not_there_is_not_found() -> None:
         query = near(50, 10, "bars")
         assert await code_of(transport, query) is grpc.StatusCode.NOT_FOUND
         with pytest.raises(NotFound, match="no such collection"):
-            await transport.places(query, await transport.metric_card())
+            await places(transport, query, await metric_card(transport))
 
 
 def tastes() -> Snapshot:
@@ -179,7 +180,7 @@ async def test_each_kind_of_card_is_told_from_the_other() -> None:
             await transport.piece(FIRST, Part.WHOLE, 0)
     async with running(SnapshotHolder(tastes())) as transport:
         with pytest.raises(OtherKind, match="has a catalog of titles"):
-            await transport.metric_card()
+            await metric_card(transport)
 
 
 # -- live values ----------------------------------------------------------------------------------
@@ -203,9 +204,9 @@ async def test_questions_while_live_values_change_are_all_answered_whole(tmp_pat
 
     async def ask(transport: GrpcTransport) -> set[tuple[object, ...]]:
         seen: set[tuple[object, ...]] = set()
-        card = await transport.metric_card()
+        card = await metric_card(transport)
         while not done.is_set():
-            slate = await transport.places(near(50, 10, k=8), card)
+            slate = await places(transport, near(50, 10, k=8), card)
             states = {each.values[3:] for each in slate.listings}
             assert len(states) == 1, "a reply mixes two states"
             seen |= states
@@ -219,7 +220,7 @@ async def test_questions_while_live_values_change_are_all_answered_whole(tmp_pat
             await asyncio.to_thread(write, value)
             await asyncio.to_thread(watch.look, at_once=True)
             said.append(value)
-            await transport.places(near(50, 10), await transport.metric_card())
+            await places(transport, near(50, 10), await metric_card(transport))
         done.set()
         seen = set().union(*await asyncio.gather(*asking))
     assert observer.swaps == 25

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from small_world import made_card, made_encoder, made_space
+from typed_calls import retrieve
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import FIRST, HEAD_BYTES
@@ -68,7 +69,7 @@ async def test_a_device_names_a_slate_and_reads_its_pick_without_another_questio
         assert exchange.profile.bucket == side
         query = Query(exchange.perturb(SystemBits()), K, catalog_date=FIRST)
         async with GrpcTransport(f"127.0.0.1:{server.port}", PATIENCE) as transport:
-            slate = await transport.retrieve(query, own_card)
+            slate = await retrieve(transport, query, own_card)
     finally:
         await server.stop(grace=0)
     pick = exchange.rank(slate).best

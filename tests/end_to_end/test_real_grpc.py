@@ -17,6 +17,7 @@ import pytest
 from google.protobuf.message import Message
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from small_world import RULE, made_buckets, made_encoder, made_space
+from typed_calls import retrieve
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import FIRST, HEAD_BYTES, PERIOD, PIECE_BYTES, FileHead, Part
@@ -224,7 +225,7 @@ async def test_the_devices_own_transport_gets_the_same_answer(wired: Wired) -> N
     signal = Signal(wired.retriever.card.space.version, LatticeLaplace(10, 1024), (-700, 1300))
     query = Query(signal, 3, catalog_date=FIRST)
     async with GrpcTransport(f"127.0.0.1:{wired.server.port}", PATIENCE) as transport:
-        slate = await transport.retrieve(query, wired.retriever.card)
+        slate = await retrieve(transport, query, wired.retriever.card)
     assert wired.retriever.answer(query).item_ids == slate.item_ids
 
 

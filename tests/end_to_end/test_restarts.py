@@ -14,6 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from typed_calls import retrieve
 
 from askew.catalog.catalog_file import PERIOD, Part, catalog_date_of
 from askew.errors import Unreachable
@@ -119,7 +120,7 @@ class Devices:
         while True:
             async with GrpcTransport(self._target, PATIENCE) as network:
                 for _ in range(50):
-                    slate = await network.retrieve(self._query, self._card)
+                    slate = await retrieve(network, self._query, self._card)
                     assert len(slate.item_ids) == 4
                     async with self._more:
                         self._answers += 1

@@ -81,6 +81,7 @@ async def _space(network: GrpcTransport, config: Config) -> tuple[Finding, ...]:
     from askew_client.settings.paths import places
     from askew_client.settings.settings import month_of
     from askew_client.taste.choice import CachedItems
+    from askew_client.transport.calls import METRIC_CARD, metric_card_of
     from askew_client.transport.held import KeptLibrary
 
     settings, today = config.settings, datetime.date.today()
@@ -92,7 +93,8 @@ async def _space(network: GrpcTransport, config: Config) -> tuple[Finding, ...]:
                 cache = CatalogCache(Path(directory))
                 found = await KeptLibrary(cache, network, settings.byte_budget).cached(today)
     except OtherKind:
-        return (check_metric_space(await network.metric_card(), settings),)
+        card = metric_card_of(await network.call("GetModelCard", METRIC_CARD))
+        return (check_metric_space(card, settings),)
     held = CachedItems(len(found.catalog), found.size)
     mode = check_mode(found.card, settings, held, server=config.server, month=month_of(today))
     return check_space(found.card, settings), mode

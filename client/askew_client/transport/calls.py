@@ -1,11 +1,10 @@
-"""The calls of a server by their types: bytes are made, cross, and are read. In this order, so that
-a connection can be closed before its reply is read.
+"""The replies of a server as core types. They cross as bytes, and are read when the connection that
+brought them is closed.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from askew.catalog.catalog_file import Part
@@ -13,7 +12,6 @@ from askew.errors import AskewError, Malformed, NotFound, OtherKind, StaleSpace
 from askew.protocol.metric_card import MetricCard, PlaceSlate
 from askew.protocol.signal import Query
 from askew.wire.places import all_places_from_bytes, metric_card_from_bytes
-from askew.wire.queries import query_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 
 if TYPE_CHECKING:
@@ -23,39 +21,22 @@ if TYPE_CHECKING:
 _Value = TypeVar("_Value")
 
 
-class Calls(ABC):
-    """Typed calls, of whatever carries bytes."""
+async def piece_of(
+    call: Callable[[str, bytes], Awaitable[bytes]], catalog_date: int, part: Part, start: int
+) -> bytes:
+    """A piece of what a server lets devices hold: of a version and a part, from byte `start`.
 
-    @abstractmethod
-    async def call(self, method: str, request: bytes) -> bytes:
-        """The reply to one call. Raises a TransportError or a WireError."""
+    The head alone from 0, empty beyond the end. The version is named by its Monday. Raises
+    OtherKind where there is no such file.
+    """
+    from askew.wire.catalog_file import piece_from_bytes  # brings numpy
 
-    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:
-        """A piece of what a server lets devices hold: of a version and a part, from byte `start`.
-
-        The head alone from 0, empty beyond the end. The version is named by its Monday. Raises
-        OtherKind where there is no such file.
-        """
-        from askew.wire.catalog_file import piece_from_bytes  # brings numpy
-
-        request = pb.GetCatalogFileRequest(catalog_date=catalog_date, part=part, start=start)
-        try:
-            data = await self.call("GetCatalogFile", request.SerializeToString())
-        except NotFound:
-            raise OtherKind("this server has no items for devices to hold", places=True) from None
-        return _checked(lambda: piece_from_bytes(data))
-
-    async def metric_card(self) -> MetricCard:
-        """The public card of a server with a metric space."""
-        return metric_card_of(await self.call("GetModelCard", METRIC_CARD))
-
-    async def retrieve(self, query: Query, card: ModelCard) -> Slate:
-        """The server's answer: exactly query.k items. The same query sends the same bytes."""
-        return slate_of(await self.call("Retrieve", query_to_bytes(query)), query, card)
-
-    async def places(self, query: Query, card: MetricCard) -> PlaceSlate:
-        """The same of a server of places, of the one collection that is asked."""
-        return places_of(await self.call("Retrieve", query_to_bytes(query)), query, card)[0]
+    request = pb.GetCatalogFileRequest(catalog_date=catalog_date, part=part, start=start)
+    try:
+        data = await call("GetCatalogFile", request.SerializeToString())
+    except NotFound:
+        raise OtherKind("this server has no items for devices to hold", places=True) from None
+    return _checked(lambda: piece_from_bytes(data))
 
 
 METRIC_CARD = pb.GetModelCardRequest().SerializeToString()

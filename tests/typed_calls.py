@@ -1,0 +1,27 @@
+"""Calls of a server as core types, for tests that are about neither bytes nor a whole device."""
+
+from __future__ import annotations
+
+from askew.protocol.metric_card import MetricCard, PlaceSlate
+from askew.protocol.model_card import ModelCard
+from askew.protocol.ranking import Slate
+from askew.protocol.signal import Query
+from askew.wire.queries import query_to_bytes
+from askew_client.transport.calls import METRIC_CARD, metric_card_of, places_of, slate_of
+from askew_client.transport.protocol import Transport
+
+
+async def metric_card(network: Transport) -> MetricCard:
+    """The card of a server of places."""
+    return metric_card_of(await network.call("GetModelCard", METRIC_CARD))
+
+
+async def retrieve(network: Transport, query: Query, card: ModelCard) -> Slate:
+    """The answer to a question about titles."""
+    return slate_of(await network.call("Retrieve", query_to_bytes(query)), query, card)
+
+
+async def places(network: Transport, query: Query, card: MetricCard) -> PlaceSlate:
+    """The answer to a question near a place, of one collection."""
+    (slate,) = places_of(await network.call("Retrieve", query_to_bytes(query)), query, card)
+    return slate
