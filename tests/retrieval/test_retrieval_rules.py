@@ -19,7 +19,8 @@ from askew.noise.randomized_response import RandomizedResponse
 from askew.placement import Laplace, place
 from askew.protocol.signal import Signal
 from askew.protocol.utility_table import RuleKind
-from askew.retrieval import OffsetRule, SharedSlate, rules
+from askew.retrieval import rules
+from askew.retrieval.rules import OffsetRule, SharedSlate
 
 Array = NDArray[np.float64]
 RNG = np.random.default_rng(6)

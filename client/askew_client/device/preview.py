@@ -6,7 +6,7 @@ import numpy as np
 
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.utility_table import ServingMode
-from askew.retrieval import offsets_of
+from askew.retrieval.rules import offsets_of
 from askew_client.device.model import Model
 from askew_client.settings.settings import ClientSettings
 from askew_client.taste.choice import loss_of, row_of

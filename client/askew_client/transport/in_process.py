@@ -19,7 +19,7 @@ from askew.protocol.metric_card import ALL, MetricCard, PlaceSlate
 from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
-from askew.retrieval import rule_of
+from askew.retrieval.rules import rule_of
 from askew.spaces.map import COSINE_PARTS, KM_OF_LATITUDE, KM_OF_LONGITUDE
 from askew.wire.catalog_file import catalog_files
 from askew.wire.messages import parse

@@ -36,9 +36,9 @@ from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.signal import Signal
 from askew.protocol.utility_table import RuleKind
-from askew.retrieval import OffsetRule
 from askew.retrieval.buckets import labels_of
 from askew.retrieval.posterior import PosteriorRule, Prior, lattice_log_likelihood
+from askew.retrieval.rules import OffsetRule
 from askew.spaces.vectors import FeatureSpace
 from askew_server.evaluation.experiment import (
     HELD_OUTS,

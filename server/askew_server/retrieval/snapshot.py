@@ -21,9 +21,9 @@ from askew.protocol.metric_card import PlaceSlate
 from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Mechanism, Query
-from askew.retrieval import OffsetRule, RetrievalRule, SharedSlate, rule_of
 from askew.retrieval.buckets import BucketRule
 from askew.retrieval.posterior import PosteriorRule
+from askew.retrieval.rules import OffsetRule, RetrievalRule, SharedSlate, rule_of
 from askew_server.taste.model.answer_tables import AnswerTable
 from askew_server.taste.model.mondays import today
 from askew_server.taste.model.payloads import Payloads

@@ -3,7 +3,3 @@
 A server answers by one of them, and a device plays it at home. `posterior` and `buckets` weigh the
 people of a prior; `rules` has the others, and makes the one that a card names.
 """
-
-from askew.retrieval.rules import OffsetRule, RetrievalRule, SharedSlate, offsets_of, rule_of
-
-__all__ = ["OffsetRule", "RetrievalRule", "SharedSlate", "offsets_of", "rule_of"]

@@ -11,7 +11,7 @@ import pytest
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.ranking import scores
 from askew.protocol.signal import Signal
-from askew.retrieval import rule_of
+from askew.retrieval.rules import rule_of
 from askew.spaces.vectors import fold_in
 from askew_server.demo.simulation import demo_model, films, simulate
 from askew_server.taste.model.item_model import ItemModel

@@ -36,13 +36,13 @@ from askew.catalog.catalog import Catalog
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.signal import Signal
-from askew.retrieval import RetrievalRule
 from askew.retrieval.posterior import (
     PosteriorRule,
     Prior,
     lattice_log_likelihood,
     response_log_odds,
 )
+from askew.retrieval.rules import RetrievalRule
 from askew.spaces.buckets import Buckets, SlateCodebook
 from askew.spaces.encoder import Encoder
 from askew_server.taste.baselines import Profiles

@@ -35,9 +35,9 @@ from askew.errors import DataError
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.utility_table import SERVED, MechanismName, RuleKind
-from askew.retrieval import RetrievalRule, rule_of
 from askew.retrieval.buckets import BucketRule
 from askew.retrieval.posterior import PosteriorRule, Prior
+from askew.retrieval.rules import RetrievalRule, rule_of
 from askew.spaces.buckets import Buckets, SlateCodebook
 from askew.spaces.encoder import Encoder
 from askew_server.taste.measures import Estimate, Met, mean_of
