@@ -13,8 +13,6 @@ from server.counting.parquet import Columns, quoted, write_parquet
 from server.counting.reference import Pair, columns_of, reference_counts
 from server.counting.release_contract import Place, files, said
 
-from askew.errors import DataError
-from askew_server.counting import CountingTask
 from askew_server.counting.bounding import _names, require_countable
 from askew_server.counting.engines.duckdb import DuckDBEngine
 from askew_server.counting.statements import carried, counting
@@ -139,18 +137,6 @@ def keep(bench: TableBench, name: str, events: list[Pair], collations: dict[str,
         owner.execute(f"CREATE TABLE {name} ({', '.join(columns)})")
         owner.executemany(f"INSERT INTO {name} VALUES (?, ?)", events)
     bench.engine = DuckDBEngine(bench.path)
-
-
-def test_a_table_whose_ids_are_bits_is_refused(tmp_path: Path) -> None:
-    """Planted bug: bits that pass for integers."""
-    path = tmp_path / "bits.duckdb"
-    with duckdb.connect(path) as connection:
-        connection.execute("CREATE TABLE events AS SELECT '101'::BIT AS unit, 'a' AS item")
-    engine = DuckDBEngine(path)
-    task = CountingTask(events="events", max_items_per_unit=1, limit=2)
-    with pytest.raises(DataError, match="column 'unit' has the type BIT"):
-        require_countable(engine, task)
-    engine.close()
 
 
 def test_other_coins_make_another_release(tmp_path: Path) -> None:

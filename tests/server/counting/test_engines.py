@@ -182,13 +182,6 @@ class TestDuckDBFiles:
         assert (f"it has {columns}" in str(refused.value)) == shown
         assert ("its first line must name the columns" in str(refused.value)) != shown
 
-    def test_a_csv_may_be_zipped(self, tmp_path: Path) -> None:
-        import gzip
-
-        path = tmp_path / "log.csv.gz"
-        path.write_bytes(gzip.compress(b"unit,item\np,01\n"))
-        assert self.events(path) == [("p", "01")]
-
     def test_a_csv_is_text_as_it_is_written(self, tmp_path: Path) -> None:
         """Nothing is guessed from the first lines: no number, no comment, no space cut off."""
         path = tmp_path / "log.csv"
@@ -202,10 +195,6 @@ class TestDuckDBFiles:
         path.parent.mkdir()
         path.write_text("unit,item\np,a\n")
         assert self.events(path) == [("p", "a")]
-
-    def test_a_file_that_is_not_there_is_named(self) -> None:
-        with pytest.raises(DataError, match=r"absent\.parquet"):
-            DuckDBEngine().table("/absent.parquet")
 
     def test_what_is_no_parquet_is_refused(self, tmp_path: Path) -> None:
         path = tmp_path / "log.parquet"
