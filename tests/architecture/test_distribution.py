@@ -1,4 +1,4 @@
-"""A source distribution works like a clone, and a wheel says what it is."""
+"""A source distribution works like a clone; a wheel says what it is, and holds more than code."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+from collections.abc import Iterator
 from email.message import Message
 from email.parser import Parser
 from pathlib import Path
@@ -31,10 +32,15 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def metadata(tmp_path_factory: pytest.TempPathFactory) -> Message:
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[zipfile.ZipFile]:
     with zipfile.ZipFile(built("wheel", tmp_path_factory.mktemp("wheel"))) as archive:
-        [name] = [each for each in archive.namelist() if each.endswith("/METADATA")]
-        return Parser().parsestr(archive.read(name).decode())
+        yield archive
+
+
+@pytest.fixture(scope="module")
+def metadata(wheel: zipfile.ZipFile) -> Message:
+    [name] = [each for each in wheel.namelist() if each.endswith("/METADATA")]
+    return Parser().parsestr(wheel.read(name).decode())
 
 
 def test_make_finds_in_a_source_distribution_what_it_finds_in_a_clone(source: set[str]) -> None:
@@ -91,3 +97,22 @@ def test_every_link_of_a_description_is_absolute_and_leads_to_a_file(metadata: M
         for start in (f"{urls['Source']}/blob/main/", f"{urls['Source']}/raw/main/"):
             if link.startswith(start):
                 assert (ROOT / link.removeprefix(start).partition("#")[0]).is_file(), link
+
+
+def test_the_wheel_has_the_protocol_files(wheel: zipfile.ZipFile) -> None:
+    """For clients in other languages, at the path by which each file is known to the other."""
+    protocol = {path.relative_to(ROOT / "proto"): path for path in ROOT.glob("proto/**/*.proto")}
+    assert len(protocol) >= 2
+    for name, path in protocol.items():
+        assert wheel.read(name.as_posix()) == path.read_bytes()
+
+
+def test_the_wheel_has_the_tables_of_geonames_and_beside_each_whose_they_are(
+    wheel: zipfile.ZipFile,
+) -> None:
+    """CC BY 4.0 asks for the attribution wherever the data goes."""
+    for table in ("askew_server/demo/towns.csv", "askew_client/settings/regions.csv"):
+        assert table in wheel.namelist()
+        words = wheel.read(table.rpartition("/")[0] + "/GEONAMES.md").decode()
+        assert "https://www.geonames.org/" in words
+        assert "creativecommons.org/licenses/by/4.0/" in words
