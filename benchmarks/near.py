@@ -114,7 +114,7 @@ def measured(count: int, rng: np.random.Generator) -> bool:
     floor = cpu_seconds(lambda: cKDTree(index.points, 32, balanced_tree=False, compact_nodes=False))
     kept = told("index", spent * ITEMS / count, "s for 10^6", floor * ITEMS / count)
     densities: list[Density] = []
-    spent = cpu_seconds(lambda: densities.append(Density.of_towns(index.frame, towns)))
+    spent = cpu_seconds(lambda: densities.append(Density.of_towns(index.frame, towns, items)))
     kept &= told("density", spent, "s")
     return questions(index, densities[0], signals) and kept
 

@@ -201,10 +201,8 @@ class Bench:
 
     def _density(self, known: Known) -> Density:
         if known not in self._densities:
-            ground = self.market.ground
-            self._densities[known] = Density.of_towns(
-                self.market.index.frame, ground.densities[known]
-            )
+            frame, towns = self.market.index.frame, self.market.ground.densities[known]
+            self._densities[known] = Density.of_towns(frame, towns, self.market.items)
         return self._densities[known]
 
 

@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from askew.catalog.attributes import Column
 from askew.errors import ParameterError
 from askew.placement.problem import Disutility
@@ -136,7 +138,8 @@ def _columns_of(collection: Collection) -> Mapping[str, Column]:
 
 def _rules_of(model: MetricModel) -> Mapping[str, ServedRule]:
     space, towns, rules = model.card.space, model.towns, {}
-    density = None if towns is None else Density.of_towns(frame_of(space), towns)
+    items = np.concatenate([each.coordinates for each in model.collections.values()])
+    density = None if towns is None else Density.of_towns(frame_of(space), towns, items)
     for name, collection in model.collections.items():
         index = MetricIndex(space, collection.coordinates)
         wants = Wants(index, collection.card.wants, _columns_of(collection))

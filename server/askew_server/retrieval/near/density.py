@@ -1,13 +1,19 @@
 """Where people are expected to be: a public density, and a sample of those who may have sent a
 signal.
 
-*The density* is a grid at every resolution. The people of each town are spread around it by a
-normal law whose width grows with the town, and six tenths of all people are spread evenly over the
-whole space: without that floor whoever lives far from every town of the list would be served worst.
-Nothing in it comes from who asked. Shapes: d coordinates; the grid has at most 2**20 cells, a power
-of two on each axis; each next level joins two cells into one on every axis that has two.
-Complexity: O(cells) for each of about five widths when made; a window is bounded by `_WINDOW`
-cells, whatever a signal says.
+*The density* is a grid at every resolution, a mixture of three public laws:
+
+    TOWNS    the people of the towns of a list, each town spread by a normal law whose width grows
+             with it
+    ITEMS    the items that are asked for: where there are some, there are people; spread by a
+             normal law half as wide as items would be apart if they were spread evenly
+    the rest evenly over the whole space
+
+Without the last whoever lives far from every town and every item would be served worst, and without
+the items whoever lives in a place that the list does not have. Nothing in it comes from who asked.
+Shapes: d coordinates; the grid has at most 2**20 cells, a power of two on each axis; each next
+level joins two cells into one on every axis that has two. Complexity: O(cells) for each of about
+six widths when made; a window is bounded by `_WINDOW` cells, whatever a signal says.
 
 *The sample* is a few hundred equally likely positions, without coins. By the noise alone: signal +
 noise at fixed quantiles (the law is symmetric), clamped into the space. By a density of people:
@@ -90,7 +96,8 @@ def _at_zero(signal: Signal) -> Signal:
     return replace(signal, mechanism=noise, values=(0,) * len(signal.values))
 
 
-FLOOR = 0.6
+TOWNS, ITEMS = 0.25, 0.4
+_NARROW = 0.25  # the least width of a town or an item, in units of distance
 _LOG2_CELLS = 20
 _LOG2_AXIS = 12  # a blur along one axis takes its cells times the width of a town in cells
 _WINDOW = 2304
@@ -118,13 +125,18 @@ class Density:
             self._levels.append(_joined(self._levels[-1]))
 
     @classmethod
-    def of_towns(cls, frame: SpaceFrame, towns: Towns) -> Density:
-        """The people of the towns that lie in the space, each spread by its size, and the floor."""
+    def of_towns(cls, frame: SpaceFrame, towns: Towns, items: Points) -> Density:
+        """The people of the towns that lie in the space, each spread by its size, and where there
+        are items, (n, d) coordinates.
+        """
         grid = frame.grid(towns.coordinates)
         here = ((grid >= 0) & (grid <= frame.extent)).all(axis=1)
-        people = _spread(frame, grid[here], towns.people[here].astype(np.float64))
-        people *= (1 - FLOOR) / max(float(people.sum(dtype=np.float64)), 1e-30)
-        return cls(frame, people + np.float32(FLOOR / people.size))
+        size = towns.people[here].astype(np.float64)
+        people = TOWNS * _shares(_spread(frame, grid[here], size, _width(size)))
+        apart = (np.prod(frame.extent * frame.units) / len(items)) ** (1 / len(frame.extent))
+        widths = np.full(len(items), max(_NARROW, apart / 2))
+        people += ITEMS * _shares(_spread(frame, frame.grid(items), np.ones(len(items)), widths))
+        return cls(frame, people + np.float32((1 - people.sum(dtype=np.float64)) / people.size))
 
     def window(self, center: Points, half: Points) -> DensityWindow:
         """The cells within `half` (d,) of a center (d,) inside, as fine as the limit allows."""
@@ -176,13 +188,20 @@ def _joined(people: NDArray[np.float32]) -> NDArray[np.float32]:
     return people
 
 
-def _spread(frame: SpaceFrame, grid: Points, people: Points) -> NDArray[np.float32]:
-    """The people of towns on the finest grid: one blur for all towns of about one width."""
+def _shares(people: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The same people as parts of all; none of nobody."""
+    return people * np.float32(1 / max(float(people.sum(dtype=np.float64)), 1e-30))
+
+
+def _spread(frame: SpaceFrame, grid: Points, people: Points, widths: Points) -> NDArray[np.float32]:
+    """People at points of grid coordinates, each spread by a normal law of its width, on the finest
+    grid: one blur for all points of about one width.
+    """
     reach = frame.extent * frame.units
     shape = _shape_of(reach)
     rows = np.minimum((grid / frame.extent * shape).astype(np.int64), np.array(shape) - 1)
     flat = np.ravel_multi_index(tuple(rows.T), shape)
-    classes = np.rint(np.log2(_width(people))).astype(np.int64)
+    classes = np.rint(np.log2(widths)).astype(np.int64)
     modes: list[Mode] = ["reflect"] * len(shape)
     if frame.goes_around:
         modes[-1] = "wrap"
@@ -214,7 +233,7 @@ def blurred(
 
 def _width(people: Points) -> Points:
     """The standard deviation of a town in kilometers: its area grows a little slower than it."""
-    return np.maximum(0.25, 3.5 * (people / 100_000) ** 0.4)
+    return np.maximum(_NARROW, 3.5 * (people / 100_000) ** 0.4)
 
 
 def _shape_of(reach: Points) -> tuple[int, ...]:

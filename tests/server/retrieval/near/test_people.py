@@ -15,7 +15,15 @@ from askew.protocol.signal import Signal
 from askew.spaces.map import LEAST_COSINE, Area, MapNoise, MapSpace, MetricSpace
 from askew_server.collections.model import Towns
 from askew_server.retrieval.near import density as density_module
-from askew_server.retrieval.near.density import FLOOR, SAMPLES, WIDE, ByDensity, ByNoise, Density
+from askew_server.retrieval.near.density import (
+    ITEMS,
+    SAMPLES,
+    TOWNS,
+    WIDE,
+    ByDensity,
+    ByNoise,
+    Density,
+)
 from askew_server.retrieval.near.index import frame_of
 
 TOWN = Fraction(277, 1000)
@@ -25,6 +33,11 @@ INLAND_FRAME = frame_of(MapSpace(INLAND))
 def towns_at(*rows: tuple[float, float, float]) -> Towns:
     table = np.array(rows)
     return Towns(table[:, :2].copy(), table[:, 2].copy(), "made up")
+
+
+ISLAND = np.array([[-17.0, 178.0]])
+EVERYWHERE = np.array([[48.0, 8.0], [50.0, 11.0]])
+EVEN = 1 - TOWNS - ITEMS
 
 
 def plane(degrees: np.ndarray, signal: Signal) -> np.ndarray:
@@ -62,7 +75,7 @@ def test_a_density_divides_people_between_two_towns_as_bayes_does(share: float) 
     towns = towns_at((49.0, 8.9, 20_000), (49.0, 9.2, share * 20_000))
     frame = INLAND_FRAME
     signal = signal_at(49.02, 9.0, MapNoise.in_region(TOWN, INLAND))
-    density = Density.of_towns(frame, towns)
+    density = Density.of_towns(frame, towns, EVERYWHERE)
     people = ByDensity(frame, density).sample(signal)
     found = (people[:, 1] > 3.05).mean()  # degrees east of the west edge
 
@@ -86,26 +99,37 @@ def test_the_likelihood_is_that_of_the_lattice() -> None:
         assert logs[0, 0] == pytest.approx(-steps * np.log1p(1 / 40), rel=1e-6)
 
 
-def test_a_density_keeps_its_floor_and_its_people() -> None:
-    """Planted bug: no floor, and nobody is expected far from every town of the list."""
-    density = Density.of_towns(INLAND_FRAME, towns_at((48.0, 7.0, 1e5), (50.0, 11.0, 3e5)))
+def test_a_density_is_of_towns_items_and_what_is_even() -> None:
+    """Planted bugs: no floor, and nobody is expected far from every town and item; items that do
+    not count, or count by how many there are.
+    """
+    towns = towns_at((48.0, 7.0, 1e5), (50.0, 11.0, 3e5))
+    items = np.repeat([[48.0, 11.0]], 5000, axis=0)
+    density = Density.of_towns(INLAND_FRAME, towns, items)
     whole = density.window(INLAND_FRAME.extent / 2, INLAND_FRAME.extent)
     shares = whole.people / whole.people.sum()
-    assert shares.min() * shares.size == pytest.approx(FLOOR, rel=0.01)
-    west = whole.centers[1] < 3.0
-    assert shares[:, west].sum() == pytest.approx(FLOOR / 2 + (1 - FLOOR) / 4, abs=0.01)
+    assert shares.min() * shares.size == pytest.approx(EVEN, rel=0.01)
+    south, west = whole.centers[0][:, None] < 2.0, whole.centers[1] < 3.0
+    found = [shares[there].sum() for there in (south & west, south & ~west, ~south & ~west)]
+    expected = [TOWNS / 4, ITEMS, TOWNS * 3 / 4]
+    assert found == pytest.approx([EVEN / 4 + each for each in expected], abs=0.01)
 
 
-def test_towns_outside_the_region_leave_the_floor_alone() -> None:
-    density = Density.of_towns(INLAND_FRAME, towns_at((10.0, 10.0, 1e6)))
+def test_few_items_say_little_of_where_people_are() -> None:
+    """Each stands for as wide a part of the space as falls to it. Planted bug: a width of its own,
+    so that everybody lives beside one of four items.
+    """
+    corners = np.array([[48.0, 7.5], [48.0, 10.5], [50.0, 7.5], [50.0, 10.5]])
+    density = Density.of_towns(INLAND_FRAME, towns_at((10.0, 10.0, 1e6)), corners)
     window = density.window(INLAND_FRAME.extent / 2, INLAND_FRAME.extent)
-    assert np.ptp(window.people) == 0
+    shares = window.people / window.people.sum() * window.people.size
+    assert (shares.min() > 0.6, shares.max() < 1.8) == (True, True)
 
 
 def test_a_town_across_180_degrees_is_where_it_is() -> None:
     """Planted bug: longitudes taken as plain numbers."""
     frame = frame_of(MapSpace(ISLANDS))
-    density = Density.of_towns(frame, towns_at((-18.0, -179.9, 1e5)))
+    density = Density.of_towns(frame, towns_at((-18.0, -179.9, 1e5)), ISLAND)
     signal = signal_at(-18.0, 179.9, MapNoise.in_region(TOWN, ISLANDS))
     people = ByDensity(frame, density).sample(signal)
     assert np.median(people[:, 1]) == pytest.approx(4.08, abs=0.03)  # degrees east of 176
@@ -115,7 +139,7 @@ def test_a_town_across_180_degrees_is_where_it_is() -> None:
 def test_the_whole_earth_has_no_seam(where: float) -> None:
     """Planted bug: longitudes are clamped at 180 degrees, so nobody is expected beyond."""
     frame = frame_of(MapSpace(EARTH))
-    density = Density.of_towns(frame, towns_at((-18.0, -where, 1e7)))
+    density = Density.of_towns(frame, towns_at((-18.0, -where, 1e7)), ISLAND)
     signal = signal_at(-18.0, where, MapNoise.in_region(TOWN, ISLANDS))
     beyond = [
         ((people.sample(signal)[:, 1] < 180) == (where > 0)).mean()
@@ -153,11 +177,12 @@ def test_towns_in_a_narrow_space_are_spread_by_bounded_work(space: MetricSpace) 
     frame = frame_of(space)
     low = np.array([52.0, 13.0] if frame.norm == 2 and frame.extent[0] > 0.1 else [50.0, 10.0])
     middle = frame.extent / 2 + (low if frame.norm == 2 else 0.0)
-    density = Density.of_towns(frame, Towns(middle[None], np.array([1e7]), "made up"))
+    towns = Towns(middle[None], np.array([1e7]), "made up")
+    density = Density.of_towns(frame, towns, middle[None])
     people = density.window(frame.extent / 2, frame.extent).people
     assert np.isfinite(people).all()
     assert people.sum() == pytest.approx(1, rel=1e-3)
-    assert people.min() * people.size >= FLOOR * 0.99
+    assert people.min() * people.size >= EVEN * 0.99
 
 
 @pytest.mark.usefixtures("bounded")
@@ -183,7 +208,8 @@ def test_any_law_and_any_position_get_finite_people_inside_by_bounded_work(area:
     """Planted bug: a window without a limit, which a device's tiny epsilon makes huge."""
     frame = frame_of(MapSpace(area))
     middle = (area.south + area.north) / 2
-    density = Density.of_towns(frame, towns_at((middle, area.west + 1, 1e5)))
+    items = np.array([[middle, area.west + 1]])
+    density = Density.of_towns(frame, towns_at((middle, area.west + 1, 1e5)), items)
     for noise in hostile_laws():
         for place in [(middle, area.west), (-90.0, 0.0), (90.0, 180.0), (0.0, -180.0)]:
             signal = signal_at(*place, noise)
@@ -199,7 +225,9 @@ def test_any_law_and_any_position_get_finite_people_inside_by_bounded_work(area:
 def test_axes_have_densities_too() -> None:
     towns = Towns(np.array([[100.0, 23.5]]), np.array([1e5]), "made up")
     frame = frame_of(BOTH)
-    people = ByDensity(frame, Density.of_towns(frame, towns)).sample(point_of(BOTH, 101.0, 0.5))
+    people = ByDensity(frame, Density.of_towns(frame, towns, EVERYWHERE)).sample(
+        point_of(BOTH, 101.0, 0.5)
+    )
     assert np.median(people[:, 0]) == pytest.approx(100.5, abs=0.7)
     late = (people[:, 1] > 20) | (people[:, 1] < 4)
     assert late.mean() > 0.8

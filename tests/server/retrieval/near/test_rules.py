@@ -67,7 +67,7 @@ def ground(region: Region, items: np.ndarray) -> tuple[MetricIndex, Density]:
 
 @cache
 def density_of(region: Region) -> Density:
-    return Density.of_towns(frame_of(MapSpace(region)), made_towns(region))
+    return Density.of_towns(frame_of(MapSpace(region)), made_towns(region), places(region, 50))
 
 
 def hostile_signals(region: Region) -> list[Signal]:
