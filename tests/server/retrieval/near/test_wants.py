@@ -167,7 +167,7 @@ def test_as_many_wants_as_a_card_may_have_are_bounded_work() -> None:
     """Planted bug: as many rows for each want, however many there are."""
     flags = {f"f{n}": Flags((RNG.random(N) < 0.1).astype(np.int8)) for n in range(MAX_WANTS)}
     wants = Wants(INDEX, [Want(name, 0.01, "yes") for name in flags], flags)
-    assert len(wants.weights) <= 352
+    assert len(wants.weights) <= 384
     assert len(wants._asked) <= 300
     assert without(wants, flags["f63"].values > 0, 40) == 0
 
