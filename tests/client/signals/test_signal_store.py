@@ -101,10 +101,6 @@ def test_charges_are_exact_and_listed_oldest_first(store: SignalStore) -> None:
     ]
 
 
-def test_a_new_store_has_no_charges(store: SignalStore) -> None:
-    assert store.entries() == ()
-
-
 def test_the_lifetime_cap_is_reached_exactly_and_not_passed(path: Path) -> None:
     """Thirds have no float: three of them are the cap of 1, and the fourth is refused undrawn.
 

@@ -18,6 +18,7 @@ from askew.errors import LedgerError
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew_client.settings.settings import Caps
+from askew_client.signals.records import VERSION
 from askew_client.signals.store import SignalStore
 
 SPACE = "0123456789abcdef" * 2
@@ -49,30 +50,21 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def overwrite(path: Path) -> None:
-    path.write_bytes(b"\xff" * path.stat().st_size)
+Spoil = Callable[[Path], object]
 
 
-def overwrite_all_but_the_header(path: Path) -> None:
-    data = path.read_bytes()
-    path.write_bytes(data[:100] + b"\xff" * (len(data) - 100))
+def rewritten(change: Callable[[bytes], bytes]) -> Spoil:
+    return lambda path: path.write_bytes(change(path.read_bytes()))
 
 
-def cut_in_half(path: Path) -> None:
-    data = path.read_bytes()
-    path.write_bytes(data[: len(data) // 2])
+def replaced(*statements: str) -> Spoil:
+    """By another database."""
 
+    def spoil(path: Path) -> None:
+        path.unlink()
+        run(path, *statements)
 
-def cut_to_one_page(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:4096])
-
-
-def put_text_in_its_place(path: Path) -> None:
-    path.write_text("title,rating\n", encoding="utf-8")
-
-
-def make_it_newer(path: Path) -> None:
-    run(path, "PRAGMA user_version = 5")
+    return spoil
 
 
 def put_a_directory_in_its_place(path: Path) -> None:
@@ -80,45 +72,26 @@ def put_a_directory_in_its_place(path: Path) -> None:
     path.mkdir()
 
 
-def put_another_database_in_its_place(path: Path) -> None:
-    path.unlink()
-    run(path, "CREATE TABLE photos (name TEXT)")
+PHOTOS = "CREATE TABLE photos (name TEXT)"
+SPOILED: dict[str, Spoil] = {
+    "overwritten": rewritten(lambda data: b"\xff" * len(data)),
+    "all but the header": rewritten(lambda data: data[:100] + b"\xff" * (len(data) - 100)),
+    "half of it": rewritten(lambda data: data[: len(data) // 2]),
+    "one page": rewritten(lambda data: data[:4096]),
+    "text": rewritten(lambda _: b"title,rating\n"),
+    "a directory": put_a_directory_in_its_place,
+    "another database": replaced(PHOTOS),
+    "another database of this version": replaced(PHOTOS, f"PRAGMA user_version = {VERSION}"),
+    "a newer one": lambda path: run(path, f"PRAGMA user_version = {VERSION + 1}"),
+    "a negative version": lambda path: run(path, "PRAGMA user_version = -1"),
+    "no table of signals": lambda path: run(path, "DROP TABLE signals"),
+}
 
 
-def put_another_database_of_the_same_version_in_its_place(path: Path) -> None:
-    path.unlink()
-    run(path, "CREATE TABLE photos (name TEXT)", "PRAGMA user_version = 3")
-
-
-def put_a_negative_version_in_it(path: Path) -> None:
-    run(path, "PRAGMA user_version = -1")
-
-
-def forget_the_signals(path: Path) -> None:
-    run(path, "DROP TABLE signals")
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        overwrite,
-        overwrite_all_but_the_header,
-        cut_in_half,
-        cut_to_one_page,
-        put_text_in_its_place,
-        make_it_newer,
-        put_a_directory_in_its_place,
-        put_another_database_in_its_place,
-        put_another_database_of_the_same_version_in_its_place,
-        put_a_negative_version_in_it,
-        forget_the_signals,
-    ],
-)
-def test_a_spoiled_store_is_refused_and_nothing_is_drawn(
-    path: Path, spoil: Callable[[Path], None]
-) -> None:
+@pytest.mark.parametrize("case", SPOILED)
+def test_a_spoiled_store_is_refused_and_nothing_is_drawn(path: Path, case: str) -> None:
     """Planted bug: starting over with an empty store, which forgets what was spent."""
-    spoil(path)
+    SPOILED[case](path)
     store = SignalStore(path, Caps(Fraction(10)))
     with pytest.raises(LedgerError):
         store.remember(SPACE, MONTH, SignalCharge(Fraction(1)), never)
@@ -126,7 +99,7 @@ def test_a_spoiled_store_is_refused_and_nothing_is_drawn(
 
 def test_another_programs_database_is_left_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "photos.sqlite"
-    run(path, "CREATE TABLE photos (name TEXT)")
+    run(path, PHOTOS)
     before = path.read_bytes()
     with pytest.raises(LedgerError):
         SignalStore(path, Caps(Fraction(10))).entries()
@@ -205,22 +178,3 @@ def test_a_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
         SignalStore(tmp_path / "file" / "signals.sqlite", Caps(Fraction(10))).remember(
             SPACE, MONTH, SignalCharge(Fraction(1)), never
         )
-
-
-def test_a_full_disk_sends_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """SQLite is told that the file may not grow: the charge cannot be written."""
-
-    class Full(sqlite3.Connection):
-        def __init__(self, *args: object, **kwargs: object) -> None:
-            super().__init__(*args, **kwargs)  # type: ignore[arg-type]
-            self.execute("PRAGMA max_page_count = 1")
-
-    connect = sqlite3.connect
-    long = Signal(SPACE, LatticeLaplace(11, 1024), tuple(range(2000)))
-    with monkeypatch.context() as patch:
-        patch.setattr(sqlite3, "connect", lambda *a, **k: connect(*a, **k, factory=Full))
-        with pytest.raises(LedgerError):
-            SignalStore(path, Caps(Fraction(10))).remember(
-                SPACE, "2026-12", SignalCharge(Fraction(1)), lambda: long
-            )
-    assert len(SignalStore(path, Caps(Fraction(10))).entries()) == 1
