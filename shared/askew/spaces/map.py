@@ -35,7 +35,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from math import atan, cos, degrees, floor, hypot, isfinite, radians, tan
+from math import atan, cos, degrees, floor, isfinite, radians, tan
 from typing import Final
 
 from askew.errors import OutOfRange, ParameterError, PlaceError
@@ -197,15 +197,6 @@ class Region(Area):
         return Fraction(self.south) + y / KM_OF_LATITUDE, Fraction(self.west) + x / (
             KM_OF_LONGITUDE * c
         )
-
-
-def straight_line(a: Position, b: Position, cosine: int) -> float:
-    """The straight-line distance in kilometers in a plane with this cosine, the short way
-    around.
-    """
-    east = (b.longitude - a.longitude + 180) % 360 - 180
-    x = float(KM_OF_LONGITUDE) * cosine / COSINE_PARTS * east
-    return hypot(x, float(KM_OF_LATITUDE) * (b.latitude - a.latitude))
 
 
 @dataclass(frozen=True)

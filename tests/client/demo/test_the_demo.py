@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from math import dist
 
 import pytest
 
@@ -11,7 +12,7 @@ from askew.dp.privacy import ANY_SPACE
 from askew.errors import ParameterError, ServerFailed
 from askew.protocol.metric_card import PlaceSlate
 from askew.protocol.signal import Query, Signal
-from askew.spaces.map import MapNoise, straight_line
+from askew.spaces.map import MapNoise
 from askew_client.demo.measured import Comparison, Row
 from askew_client.demo.person import COUNTRY, HOME, PREFERENCES, TOWN, TOWNS
 from askew_client.demo.server import Rehearsal, server_process
@@ -119,7 +120,8 @@ def test_the_home_lies_in_its_town_and_its_country() -> None:
     region = region_of(COUNTRY)
     assert region.contains(HOME)
     [town] = [each for each in TOWNS if each.name == TOWN]
-    assert straight_line(HOME, town.at, region.cosine) < 3
+    here, there = region.kilometers(HOME), region.kilometers(town.at)
+    assert dist(map(float, here), map(float, there)) < 3
 
 
 def test_the_towns_of_the_map_are_real_ones() -> None:
