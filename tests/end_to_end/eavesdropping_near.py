@@ -87,6 +87,7 @@ def neighbors(count: int) -> list[Neighbor]:
         Preferences(open_now=True),
         Preferences(at_most={"price": -1.0}),
         Preferences({"cuisine": {"italian": 50.0}}, {"view": frozenset({"sea"})}, ratings=3.0),
+        Preferences(trades={"EUR": 2.0, "price": -9.0}),
     ]
     chance = np.random.default_rng(0)
     corners = [(47.2, 5.6), (55.3, 15.3), (47.2, 15.3), (52.52, 13.405)]
