@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 _HOMES = {  # all others are errors
     "AskewClient": "askew_client.client",
-    "AxisValues": "askew_client.profile.named_place",
+    "AxisValues": "askew_client.profile.document",
     "BlockingClient": "askew_client.client",
     "ClientSettings": "askew_client.settings.settings",
     "Position": "askew.spaces.map",
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from askew.spaces.map import Position
     from askew_client.client import AskewClient, BlockingClient, UnknownTitle
     from askew_client.near.preferences import Preferences, preferences_of
-    from askew_client.profile.named_place import AxisValues
+    from askew_client.profile.document import AxisValues
     from askew_client.settings.settings import ClientSettings
 
 __all__ = [

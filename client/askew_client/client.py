@@ -25,7 +25,7 @@ from askew_client.device.device import Device
 from askew_client.near.places import PlaceService
 from askew_client.near.preferences import NO_PREFERENCES, Preferences
 from askew_client.opening import open_device
-from askew_client.profile.named_place import Spot
+from askew_client.profile.document import Spot
 from askew_client.settings import paths
 from askew_client.settings.config import DEFAULT_SERVER
 from askew_client.settings.settings import ClientSettings

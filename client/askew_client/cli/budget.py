@@ -13,7 +13,7 @@ from askew_client.cli import options
 
 if TYPE_CHECKING:
     from askew_client.device.budget import Budget
-    from askew_client.profile.named_place import NamedPlace
+    from askew_client.profile.document import NamedPlace
 
 _ACCEPT = (
     "Nothing more is spent until you accept the ledger as it is and the date as it is. What the "

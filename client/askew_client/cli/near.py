@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from askew.catalog.item import Attribute, Value
     from askew.protocol.metric_card import MetricCard
     from askew_client.near.preferences import Preferences
-    from askew_client.profile.named_place import Spot
+    from askew_client.profile.document import Spot
     from askew_client.profile.store import ProfileStore
     from askew_client.settings.config import Config
     from askew_client.views.answers import NearAnswer, NearResult

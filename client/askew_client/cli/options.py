@@ -16,7 +16,7 @@ from askew.errors import ConfigError, ParameterError, UnclearTown, VaultError
 from askew.settings import exact_number
 
 if TYPE_CHECKING:
-    from askew_client.profile.named_place import Spot
+    from askew_client.profile.document import Spot
     from askew_client.profile.store import ProfileStore
     from askew_client.settings.config import Config
     from askew_client.views.quote import Quote

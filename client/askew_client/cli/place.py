@@ -16,7 +16,7 @@ from askew_client.cli.options import tell
 
 if TYPE_CHECKING:
     from askew_client.near.places import PlaceService
-    from askew_client.profile.named_place import Spot
+    from askew_client.profile.document import Spot
     from askew_client.views.answers import PlaceView
     from askew_client.views.quote import Cost
 

@@ -10,7 +10,7 @@ from math import ceil, exp
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from askew_client.profile.named_place import NamedPlace
+from askew_client.profile.document import NamedPlace
 from askew_client.settings.settings import month_of
 from askew_client.signals.account import Account, day_after
 from askew_client.signals.chain import Entry

@@ -15,12 +15,11 @@ from threading import RLock
 from typing import TYPE_CHECKING
 
 from askew.noise.randomness import RandomBits
-from askew_client.device.quoting import IN_PROCESS
-from askew_client.profile.document import ProfileDocument
+from askew_client.profile.document import NamedPlace, ProfileDocument
 from askew_client.profile.editor import KnownTitles, ProfileService
-from askew_client.profile.named_place import NamedPlace
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings, month_of
+from askew_client.signals.asking import IN_PROCESS
 from askew_client.signals.store import SignalStore
 from askew_client.transport.protocol import Library, Network
 

@@ -27,17 +27,15 @@ from askew.errors import (
 )
 from askew.noise.randomness import RandomBits
 from askew.protocol.metric_card import ALL, CollectionCard, MetricCard, PlaceSlate
-from askew_client.device.quoting import Quotes, covered
 from askew_client.near.pick import Judged, by_other_preferences, judged, missing, stars
 from askew_client.near.place_forecast import PlaceForecast
 from askew_client.near.places import PlaceService
 from askew_client.near.preferences import NO_PREFERENCES, Preferences
 from askew_client.near.sources import NearSource, PendingRequest, bound
-from askew_client.profile.document import ProfileDocument
-from askew_client.profile.named_place import NamedPlace, Spot
+from askew_client.profile.document import NamedPlace, ProfileDocument, Spot
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings, Level, month_of
-from askew_client.signals.asking import Question, ask
+from askew_client.signals.asking import Question, Quotes, ask, covered
 from askew_client.signals.store import SignalStore
 from askew_client.transport.protocol import Library, Network
 from askew_client.views.answers import NearAnswer, NearResult, Rated

@@ -16,12 +16,11 @@ from askew_client.catalog.cache import usable
 from askew_client.catalog.source import date_of
 from askew_client.device import present
 from askew_client.device.model import ConnectedModel, Model
-from askew_client.device.quoting import Quotes, covered
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.store import ProfileStore
 from askew_client.profile.title_search import Matches
 from askew_client.settings.settings import ClientSettings, month_of
-from askew_client.signals.asking import Question
+from askew_client.signals.asking import Question, Quotes, covered
 from askew_client.signals.store import SignalStore
 from askew_client.taste.choice import Taken, choose, mechanism_for
 from askew_client.taste.exchange import Exchange

@@ -29,8 +29,7 @@ from askew_client.near.sources import (
     stored_request,
     view_of,
 )
-from askew_client.profile.document import ProfileDocument
-from askew_client.profile.named_place import NamedPlace, Spot, check_name, new_handle
+from askew_client.profile.document import NamedPlace, ProfileDocument, Spot, check_name, new_handle
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import LEVELS, ClientSettings, month_of
 from askew_client.signals.account import check_month

@@ -11,7 +11,7 @@ import re
 
 from askew.errors import ParameterError, PlaceError, UnclearTown
 from askew.spaces.map import Position
-from askew_client.profile.named_place import AxisValues, Spot
+from askew_client.profile.document import AxisValues, Spot
 from askew_client.settings.regions import region_of, towns_called, towns_like
 from askew_client.views.place_map import Town
 

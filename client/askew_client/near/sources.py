@@ -20,7 +20,7 @@ from askew.noise.randomness import RandomBits
 from askew.protocol.signal import Mechanism, Signal
 from askew.spaces.axes import AxisSpace
 from askew.spaces.map import Area, MapNoise, MapSpace, Position, Region
-from askew_client.profile.named_place import AxisValues, NamedPlace, Spot
+from askew_client.profile.document import AxisValues, NamedPlace, Spot
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.account import Account
 from askew_client.signals.asking import SignalMemory

@@ -17,7 +17,7 @@ from askew_client.profile import encryption
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.encryption import NO_KEY, Key, Lock, Sealed
 from askew_client.storage.guard import Guard
-from askew_client.storage.private_database import PrivateDatabase
+from askew_client.storage.private_files import PrivateDatabase
 
 _SCHEMA = """
 CREATE TABLE profile (

@@ -44,7 +44,7 @@ from askew_client.signals.records import (
     read_entries,
     stored,
 )
-from askew_client.storage.private_database import PrivateDatabase
+from askew_client.storage.private_files import PrivateDatabase
 from askew_client.views.quote import Price
 
 _ROUND = 2**20

@@ -1,11 +1,16 @@
-"""Files for the person alone: who may write one, the directory that it is in, and how a small one
-is replaced whole, so that after a crash it is the old one or the new.
+"""Files for the person alone: who may write one, the directory that it is in, how a small one is
+replaced whole, and a SQLite file that is marked as ours, one transaction at a time.
 """
 
 from __future__ import annotations
 
 import os
+import sqlite3
 import stat
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from askew.errors import AskewError
@@ -64,3 +69,149 @@ def _sync_directory(directory: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+_PATIENCE = 10  # seconds to wait for another process
+_TRIES = 100
+
+
+@dataclass(frozen=True)
+class PrivateDatabase:
+    """What a file must be: its name in messages, its mark, its version and its tables.
+
+    error is what every failure is raised as; the message names the file, never what is in it.
+    """
+
+    path: Path
+    name: str
+    application: int
+    version: int
+    schema: str
+    error: type[AskewError]
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """One immediate transaction: nobody else reads or writes until it ends."""
+        with self.connection() as database:
+            database.execute("BEGIN IMMEDIATE")
+            yield database
+            database.execute("COMMIT")
+
+    @contextmanager
+    def connection(self) -> Iterator[sqlite3.Connection]:
+        """The open file, closed at the end, which rolls back what was not committed."""
+        try:
+            database = self._open()
+        except (OSError, sqlite3.Error) as error:
+            raise self.error(f"the {self.name} {self.path} cannot be opened: {error}") from None
+        try:
+            yield database
+        except sqlite3.Error as error:
+            raise self.error(f"the {self.name} {self.path} cannot be used: {error}") from None
+        finally:
+            database.close()
+
+    def check_unread(self) -> None:
+        """Raises `error` while another connection reads, after waiting for it: as long as it does,
+        SQLite keeps what was there before, and nothing can be erased.
+        """
+        with self.connection() as database:
+            # Changes nothing, and must be written over what a reader sees.
+            database.execute(f"PRAGMA user_version = {self.version}")
+            self._empty_log(database)
+
+    def purge(self) -> None:
+        """Leave nothing in the file of what was deleted: overwrite it, shrink the file, empty the
+        log. Raises `error` as `check_unread`.
+        """
+        with self.connection() as database:
+            self._empty_log(database)  # overwrites freed pages, before the file loses them
+            database.execute("VACUUM")
+            self._empty_log(database)
+
+    def _empty_log(self, database: sqlite3.Connection) -> None:
+        busy, _, _ = database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            text = f"another program is reading the {self.name} {self.path}"
+            advice = "so what it held before cannot be erased; end that program and try again"
+            raise self.error(f"{text}, {advice}")
+
+    def _open(self) -> sqlite3.Connection:
+        make_directory(self.path.parent)
+        if not self.path.exists():
+            self.path.touch(mode=0o600)
+        if not self.path.is_file():
+            raise self.error(f"the {self.name} {self.path} is no regular file")
+        self._check_own()
+        database = sqlite3.connect(self.path, isolation_level=None, timeout=_PATIENCE)
+        try:
+            database.execute("PRAGMA trusted_schema = OFF")
+            self._create_if_new(database)
+            self.path.chmod(0o600)
+            write_ahead(database)
+            database.execute("PRAGMA synchronous = FULL")
+            database.execute("PRAGMA secure_delete = ON")
+            database.execute("PRAGMA temp_store = MEMORY")  # VACUUM makes a copy of everything
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    def _check_own(self) -> None:
+        """The file and its journal are this account's alone to write."""
+        real = self.path.resolve()  # SQLite keeps its journal beside the file that a link names
+        for ending in ("", "-wal", "-shm"):
+            check_own(real.with_name(real.name + ending), self.name, self.error)
+
+    def _create_if_new(self, database: sqlite3.Connection) -> None:
+        """Make the tables in an empty file; refuse a file that is not ours, leaving it alone."""
+        database.execute("BEGIN IMMEDIATE")  # one of several processes makes them, others wait
+        version = _pragma(database, "user_version")
+        if version == 0 and not database.execute("SELECT 1 FROM sqlite_master").fetchone():
+            database.execute(f"PRAGMA application_id = {self.application}")
+            for statement in self.schema.split(";"):
+                database.execute(statement)
+            database.execute(f"PRAGMA user_version = {self.version}")
+            version = self.version
+        elif _pragma(database, "application_id") != self.application:
+            raise self.error(f"{self.path} is not a {self.name} of this program")
+        if version != self.version:
+            text = f"has version {version}, this program reads {self.version}"
+            raise self.error(f"the {self.name} {self.path} {text}")
+        # One more trigger would copy what is written; one less check would let anything in.
+        if _objects(database) != _made(self.schema):
+            text = "has tables that are not as this program makes them"
+            raise self.error(f"the {self.name} {self.path} {text}")
+        database.execute("COMMIT")
+
+
+def write_ahead(database: sqlite3.Connection) -> None:
+    """Write-ahead logging. SQLite does not wait for others there, so this waits and tries again."""
+    for tries_left in reversed(range(_TRIES)):
+        try:
+            database.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if not tries_left or error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                raise
+            database.execute("BEGIN IMMEDIATE")
+            database.execute("ROLLBACK")
+
+
+def _objects(database: sqlite3.Connection) -> frozenset[tuple[str, str, str, str | None]]:
+    """Every table, index, trigger and view of a file."""
+    return frozenset(database.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema"))
+
+
+@cache
+def _made(schema: str) -> frozenset[tuple[str, str, str, str | None]]:
+    """What these statements make."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
+        for statement in schema.split(";"):
+            database.execute(statement)
+        return _objects(database)
+
+
+def _pragma(database: sqlite3.Connection, name: str) -> int:
+    value: int = database.execute(f"PRAGMA {name}").fetchone()[0]
+    return value

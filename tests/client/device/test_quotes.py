@@ -29,7 +29,7 @@ from askew.protocol.signal import Signal
 from askew.protocol.utility_table import ModeUtility
 from askew.spaces.map import Position
 from askew_client.device.nearby import NearService
-from askew_client.profile.named_place import Spot
+from askew_client.profile.document import Spot
 from askew_client.settings.settings import ModeName, month_of
 from askew_client.signals.store import SignalStore
 from askew_client.views.answers import Answer, NearAnswer

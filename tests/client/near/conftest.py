@@ -16,10 +16,10 @@ from askew.protocol.utility_table import DEVICE_BYTES
 from askew.spaces.map import MapSpace, Position
 from askew_client.catalog.cache import CatalogCache
 from askew_client.device.nearby import NearService
-from askew_client.device.quoting import IN_PROCESS
 from askew_client.near.places import PlaceService
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings
+from askew_client.signals.asking import IN_PROCESS
 from askew_client.signals.store import SignalStore
 from askew_client.transport.held import KeptLibrary
 from askew_client.transport.shaped import ShapedTransport

@@ -32,8 +32,7 @@ from askew.spaces.map import Position
 from askew_client.device.doctor import check_ledger
 from askew_client.near.places import Copy
 from askew_client.near.sources import PendingPosition
-from askew_client.profile.document import ProfileDocument
-from askew_client.profile.named_place import MAX_PLACES, AxisValues, NamedPlace
+from askew_client.profile.document import MAX_PLACES, AxisValues, NamedPlace, ProfileDocument
 from askew_client.signals import records as ledger_rows
 from askew_client.signals.chain import EMPTY
 from askew_client.signals.records import entry_of
@@ -410,7 +409,7 @@ def test_a_move_whose_old_position_cannot_be_erased_costs_nothing(
     """Another program reads the profile. Planted bug: a draw before the look."""
     device.places.add("home", BERLIN)
     before = device.places.places()
-    monkeypatch.setattr("askew_client.storage.private_database._PATIENCE", 0.01)
+    monkeypatch.setattr("askew_client.storage.private_files._PATIENCE", 0.01)
     with closing(sqlite3.connect(device.profile.path, isolation_level=None)) as reader:
         reader.execute("BEGIN")
         reader.execute("SELECT * FROM profile").fetchall()

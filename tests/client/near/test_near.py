@@ -36,7 +36,7 @@ from askew_client.near.sources import (
     great_circle,
     results_of,
 )
-from askew_client.profile.named_place import AxisValues, Spot
+from askew_client.profile.document import AxisValues, Spot
 from askew_client.views.answers import NearAnswer
 from askew_client.views.quote import Cost, Quote
 

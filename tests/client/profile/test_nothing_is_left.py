@@ -26,8 +26,8 @@ from askew_client.profile.store import ProfileStore
 from askew_client.settings.paths import DeviceFiles, places
 from askew_client.settings.settings import Caps
 from askew_client.signals.store import SignalStore
-from askew_client.storage import private_database
-from askew_client.storage.private_database import PrivateDatabase
+from askew_client.storage import private_files
+from askew_client.storage.private_files import PrivateDatabase
 from askew_client.views.answers import PastAnswer
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ PASSPHRASE = "correct horse battery"
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys at once, and little patience with other programs."""
     monkeypatch.setattr(vault, "SCRYPT_N", 2**4)
-    monkeypatch.setattr(private_database, "_PATIENCE", 0.05)
+    monkeypatch.setattr(private_files, "_PATIENCE", 0.05)
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from askew_client.profile import document as documents
 from askew_client.profile import encryption as vault
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.store import ProfileStore
-from askew_client.storage.private_database import PrivateDatabase
+from askew_client.storage.private_files import PrivateDatabase
 from askew_client.views.answers import PastAnswer
 
 CANARY = "Xanadu Canary (1980)"

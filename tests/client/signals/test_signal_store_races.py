@@ -18,7 +18,7 @@ from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew_client.settings.settings import Caps
 from askew_client.signals.store import SignalStore
-from askew_client.storage.private_database import write_ahead
+from askew_client.storage.private_files import write_ahead
 
 SPACE = "0123456789abcdef" * 2
 LATTICE = LatticeLaplace(11, 1024)

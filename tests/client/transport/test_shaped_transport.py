@@ -43,7 +43,7 @@ from askew_client.profile.store import PassingProfile, ProfileStore
 from askew_client.profile.title_search import TitleSearch
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
-from askew_client.storage.private_database import PrivateDatabase
+from askew_client.storage.private_files import PrivateDatabase
 from askew_client.taste import exchange as exchanging
 from askew_client.transport.held import KeptLibrary
 from askew_client.transport.in_process import InProcess, LocalTransport

@@ -25,9 +25,9 @@ from askew.errors import (
 )
 from askew.protocol.utility_table import ModeUtility, ServingMode, UtilityTable
 from askew.wire.catalog_file import catalog_files
-from askew_client.device.quoting import IN_PROCESS
 from askew_client.settings.config import read_file
 from askew_client.settings.consent import consents_of
+from askew_client.signals.asking import IN_PROCESS
 from askew_client.tui.screens.ask import AskScreen
 from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.widgets.bars import NumberLines
