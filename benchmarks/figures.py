@@ -4,7 +4,7 @@
     python -m benchmarks.figures places
     python -m benchmarks.figures selection [counts.npy ...]
 
-utility      docs/utility-epsilon.svg and docs/utility-k.svg: the scores of simulated people, no
+utility      docs/utility-epsilon.svg and docs/utility-k.svg: NDCG@10 of simulated people, no
              signal dotted
 places       docs/places-offsets.png: 20 query points of a map, 5 results around a day
 selection    docs/selection-error.svg: median k-relative error against k, one line a mechanism
@@ -59,7 +59,7 @@ def draw_utility(_: list[str]) -> None:
             axes = drawn.add_subplot()
             draw(study, axes)
             x = "k" if name == "k" else "epsilon, between any two people"
-            axes.set(xlabel=x, ylabel="score of the picks / best possible")
+            axes.set(xlabel=x, ylabel="NDCG@10 of likes held out")
             axes.set_xscale("log", base=2)
             axes.xaxis.set_major_formatter("{x:g}")
             axes.grid(visible=True, alpha=0.3)
@@ -73,7 +73,7 @@ def _by_epsilon(study: Study, axes: Axes) -> None:
             x = [c.label.epsilon for c in found]
             _line(axes, found, x, f"{rule}, k={k}", (color, style))
         for none in _cells(study.cells, rule=RuleKind.NONE, k=k):
-            axes.axhline(none.ratio.mean, color=color, linestyle=":", label=f"no signal, k={k}")
+            axes.axhline(none.ndcg.mean, color=color, linestyle=":", label=f"no signal, k={k}")
 
 
 def _by_k(study: Study, axes: Axes) -> None:
@@ -84,14 +84,14 @@ def _by_k(study: Study, axes: Axes) -> None:
         x = [c.label.k for c in found]
         _line(axes, found, x, f"{rule}, epsilon {epsilon:g}", (color, STYLES[rule]))
     found = _cells(study.cells, rule=RuleKind.NONE)
-    axes.plot([c.label.k for c in found], [c.ratio.mean for c in found], "k:", label="no signal")
+    axes.plot([c.label.k for c in found], [c.ndcg.mean for c in found], "k:", label="no signal")
 
 
 def _line(
     axes: Axes, cells: Sequence[StudyCell], x: Sequence[float], label: str, look: tuple[str, str]
 ) -> None:
     if cells:
-        means, errors = [c.ratio.mean for c in cells], [c.ratio.error for c in cells]
+        means, errors = [c.ndcg.mean for c in cells], [c.ndcg.error for c in cells]
         color, style = look
         axes.errorbar(
             x, means, errors, label=label, color=color, linestyle=style, marker=".", capsize=2

@@ -122,7 +122,7 @@ def test_a_place_that_is_not_there_is_seen(planted: str) -> None:
     [
         "`askew.mechanisms.tally` and askew.wire.queries.query_to_bytes.",
         "in shared/askew/noise/lattice.py, and askew/mechanisms/shortfall.py.",
-        "`askew.retrieval.RetrievalRule.answer`",
+        "`askew.retrieval.rules.RetrievalRule.answer`",
         "~/.config/askew/config.toml, askew.example.org:443, tests/guarantees",
     ],
 )

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from askew_server.evaluation.experiment import QUANTILES
 from askew_server.evaluation.study import Leak, Study, StudyCell
 from askew_server.taste.measures import Estimate
-
-_ESTIMATES = ("ratio", "over_none", "hit", "recall", "ndcg")
-_USUAL_K = 5
 
 
 def as_csv(cells: Iterable[StudyCell]) -> str:
@@ -26,28 +21,31 @@ def as_csv(cells: Iterable[StudyCell]) -> str:
     return text.getvalue()
 
 
+def held_lines(study: Study) -> Sequence[tuple[str, ...]]:
+    """Rows of what sends nothing and of plain recommenders: NDCG@10 and recall@20."""
+    return [
+        (cell.label.rule, either_way(cell.ndcg), either_way(cell.recall))
+        for cell in study.cells
+        if not cell.label.k
+    ]
+
+
 def as_lines(study: Study) -> Sequence[tuple[str, ...]]:
-    """Rows of epsilon, rule, epsilon per rating, and for each k the ratio and the gain over none:
-    whatever costs the same stands together.
+    """Rows of epsilon, rule, epsilon per rating, and for each k the NDCG@10 and the gain over none:
+    whatever costs the same stands together. Last, of the largest k, how many people are worse and
+    better off.
     """
     ks = study.protocol.ks
     lines: dict[tuple[str, ...], list[str]] = {}
-    for cell in study.cells:
+    for cell in (cell for cell in study.cells if cell.label.k):
         label, cost = cell.label, cell.guarantee.per_rating
-        key = (*_named(cell), "" if cost is None else f"{cost:.2g}")
-        gain = "" if label.rule.reads == "nothing" else f" {_signed(cell.over_none)}"
-        texts = lines.setdefault(key, ["" for _ in ks])
-        texts[ks.index(label.k)] = f"{_short(cell.ratio.mean)}{gain}"
+        epsilon = f"{label.epsilon:g}" if label.epsilon else ""
+        key = (epsilon, label.rule, "" if cost is None else f"{cost:.2g}")
+        texts = lines.setdefault(key, ["" for _ in (*ks, "worse", "better")])
+        texts[ks.index(label.k)] = f"{short(cell.ndcg.mean)} {signed(cell.gain) if epsilon else ''}"
+        if label.k == max(ks) and epsilon:
+            texts[-2:] = f"{cell.worse} of {cell.n_clients}", str(cell.better)
     return [(*key, *texts) for key, texts in lines.items()]
-
-
-def measure_lines(study: Study) -> tuple[int, Sequence[tuple[str, ...]]]:
-    """One k of the study, and for it rows of epsilon, rule, recall@k, nDCG@k, held-out hits of the
-    pick, coverage, people worse and better off than without a signal, and what the 5, 50 and 95 %
-    of people gain by it.
-    """
-    k = min(study.protocol.ks, key=lambda each: abs(each - _USUAL_K))
-    return k, [(*_named(cell), *_measures(cell)) for cell in study.cells if cell.label.k == k]
 
 
 def leak_lines(leaks: Iterable[Leak]) -> Iterator[str]:
@@ -66,26 +64,18 @@ def leak_lines(leaks: Iterable[Leak]) -> Iterator[str]:
         )
 
 
-def _named(cell: StudyCell) -> tuple[str, str]:
-    return f"{cell.label.epsilon:g}" if cell.label.epsilon else "", cell.label.rule
+def signed(estimate: Estimate) -> str:
+    """A difference with its standard error."""
+    return f"{'-' if estimate.mean < 0 else '+'}{either_way(estimate)}"
 
 
-def _measures(cell: StudyCell) -> Iterator[str]:
-    for estimate in (cell.recall, cell.ndcg, cell.hit):
-        yield _short(estimate.mean)
-    yield f"{cell.coverage:.2%}"
-    sends = cell.label.rule.reads != "nothing"
-    yield f"{cell.gains.worse} of {cell.n_clients}" if sends else ""
-    yield str(cell.gains.better) if sends else ""
-    yield " ".join(f"{gain:+.2f}" for gain in cell.gains.quantiles) if sends else ""
+def either_way(estimate: Estimate) -> str:
+    """A mean without its sign, and its standard error."""
+    return f"{short(abs(estimate.mean))} ± {short(estimate.error)}"
 
 
-def _signed(estimate: Estimate) -> str:
-    sign = "-" if estimate.mean < 0 else "+"
-    return f"{sign}{_short(abs(estimate.mean))}±{_short(estimate.error)}"
-
-
-def _short(value: float) -> str:
+def short(value: float) -> str:
+    """Three digits, as shares are written."""
     return f"{value:.3f}".removeprefix("0") if value < 0.9995 else f"{value:.2f}"
 
 
@@ -101,19 +91,13 @@ def _row(cell: StudyCell) -> dict[str, float | str | None]:
         "epsilon_per_distance": guarantee.per_distance,
         "n_clients": cell.n_clients,
     }
-    for name in _ESTIMATES:
+    for name in ("ndcg", "recall", "gain"):
         estimate = getattr(cell, name)
         row |= {name: estimate.mean, f"{name}_error": estimate.error}
-    gains = zip(QUANTILES, cell.gains.quantiles, strict=True)
-    row |= {f"gain_{round(100 * part)}": gain for part, gain in gains}
-    return row | {
-        "worse": cell.gains.worse,
-        "better": cell.gains.better,
-        "coverage": cell.coverage,
-    }
+    return row | {"worse": cell.worse, "better": cell.better}
 
 
 def _text(value: float | str | None) -> str:
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    if value is None:
         return ""
     return f"{value:.6g}" if isinstance(value, float) else str(value)

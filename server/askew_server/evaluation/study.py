@@ -1,16 +1,21 @@
-"""What each rule is worth on ratings: seeds x epsilons x rules x k, in one deterministic run.
+"""What each mode and each rule is worth on ratings: seeds x epsilons x rules x k, deterministic.
 
-Every client sends one noisy signal, gets a slate of every k from it, and picks.
+Nothing is sent, and a device ranks what it holds:
 
-none       the zero-information slate. Everybody's is the same; no signal.
-naive      what everybody would write first: the k best items for the taste that the signal decodes
-           to, whoever has seen what
-offsets    product grids of optimal offsets, as served (`askew.retrieval.OffsetRule`)
-codebook   the same with codebooks
-posterior  the server's people weighted by the signal's law (`askew.retrieval.posterior`)
-buckets    randomized response; encoder and slates by `askew_server.taste.training.buckets`, the
-           number of buckets chosen on validation
-open       in the open, one's own best items: what there is to get; no signal
+local        all items; `cached N` the first N of what would be shown to anybody
+popularity, popular-200, item-kNN, EASE
+             plain recommenders (`askew_server.taste.baselines`)
+
+Every client sends one noisy signal, gets a slate of every k from it, and ranks that:
+
+none         the zero-information slate. Everybody's is the same; no signal.
+naive        what everybody would write first: the k best items for the taste that the signal
+             decodes to, whoever has seen what
+offsets      product grids of optimal offsets, as served (`askew.retrieval.rules.OffsetRule`)
+codebook     the same with codebooks
+posterior    the server's people weighted by the signal's law (`askew.retrieval.posterior`)
+buckets      randomized response, in expectation over its lies; the number of buckets chosen on
+             validation
 
 Epsilons are plain, between any two people, for all of them: a mechanism whose promise grows with
 distance takes its own parameter from the diameter of its space.
@@ -24,8 +29,8 @@ which is why a prior must be public, or released under a guarantee of its own.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -33,35 +38,18 @@ from numpy.typing import NDArray
 
 from askew.errors import ParameterError
 from askew.noise.lattice import LatticeLaplace
-from askew.noise.randomized_response import RandomizedResponse
-from askew.protocol.signal import Signal
 from askew.protocol.utility_table import RuleKind
-from askew.retrieval.buckets import labels_of
-from askew.retrieval.posterior import PosteriorRule, Prior, lattice_log_likelihood
-from askew.retrieval.rules import OffsetRule
-from askew.spaces.vectors import FeatureSpace
-from askew_server.evaluation.experiment import (
-    HELD_OUTS,
-    Experiment,
-    GroupScores,
-    HeldOut,
-    Outcome,
-    PeopleGains,
-    coverage_of,
-    deal,
-    outcome,
-)
+from askew.retrieval.posterior import PosteriorRule, lattice_log_likelihood
+from askew_server.evaluation.experiment import HELD_OUTS, Experiment, HeldOut
 from askew_server.ratings import RatingTable
-from askew_server.taste.measures import Estimate, mean_of, ratio_of
-from askew_server.taste.model.held_out import lattice_signals, response_signals
-from askew_server.taste.training.buckets import (
-    SIZES,
-    BucketDesign,
-    design_buckets,
-    response_value,
-)
+from askew_server.taste.baselines import met_by_baselines, most_liked
+from askew_server.taste.measures import Estimate, Gains, Met, mean_of
+from askew_server.taste.model.held_out import Groups, by_point, lattice_signals
+from askew_server.taste.model.rule_choice import RuleQuestion, designs, point_rule
+from askew_server.taste.model.utility_table import SHARED, order_for_everybody
+from askew_server.taste.training.buckets import SIZES
 
-# In the order of the table; `open` is there to compare with, always.
+# In the order of the table.
 RULES = (
     RuleKind.NONE,
     RuleKind.NAIVE,
@@ -70,22 +58,19 @@ RULES = (
     RuleKind.POSTERIOR,
     RuleKind.BUCKETS,
 )
-_LEARNED_FOR = 5  # k of the directions: also good for 1 and 20
+_MADE_FOR = 5  # k of the directions: also good for 1 and 20
 _LEAK_K, _LEAK_PEOPLE = 5, 200
 Progress = Callable[[str, float], None]
 """Told what is being done, and the part of all that is done."""
-Slates = dict[int, NDArray[np.int64]]
-"""For each k item ids (n, k)."""
 
 
 @dataclass(frozen=True)
 class Protocol:
     """What is compared. epsilons: plain, between any two people. sizes: numbers of buckets that
-    validation chooses from. held_out: which fifth of each person's ratings.
+    validation chooses from. held_out: which part of each person's ratings.
     Raises ParameterError for an empty or invalid list.
     """
 
-    rules: tuple[RuleKind, ...] = RULES
     epsilons: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0, 8.0)
     ks: tuple[int, ...] = (1, 5, 20)
     seeds: tuple[int, ...] = (0, 1, 2)
@@ -94,7 +79,7 @@ class Protocol:
     held_out: HeldOut = "random"
 
     def __post_init__(self) -> None:
-        for name in ("rules", "epsilons", "ks", "seeds", "sizes"):
+        for name in ("epsilons", "ks", "seeds", "sizes"):
             given = getattr(self, name)
             if not given or len(set(given)) != len(given):
                 raise ParameterError(name, given, "one or more, all different")
@@ -125,72 +110,66 @@ NO_SIGNAL = Guarantee()
 
 @dataclass(frozen=True)
 class Label:
-    """What a cell is about. epsilon: plain; 0 where no signal is sent."""
+    """What a cell is about. k: 0 where nothing is asked; epsilon: plain, or 0 of no signal."""
 
-    k: int
-    rule: RuleKind
+    rule: str
+    k: int = 0
     epsilon: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One seed's part of a cell: what clients got, what there was to get, and what the slate of no
-    signal gives, (n,) each. picked: the catalog's items that were picked and new.
+    """One seed's part of a cell: what clients got, and what the slate of no signal gives them.
+    size: signal dimensions, or buckets.
     """
 
-    got: Outcome
-    possible: NDArray[np.float64] = field(repr=False)
-    none: NDArray[np.float64] = field(repr=False)
-    picked: NDArray[np.int64] = field(repr=False)
-    guarantee: Guarantee
-    size: int
+    got: Met
+    none: Met
+    guarantee: Guarantee = NO_SIGNAL
+    size: int = 0
 
 
 @dataclass(frozen=True)
 class StudyCell:
-    """One cell. ratio: score of the picks over that of everybody's own best. over_none: the paired
-    difference of ratios to the zero-information slate of the same k. gains: the same, person by
-    person, for the one draw that each has. coverage: of the picks of all people of all seeds, over
-    the whole catalog, rare items and all. size: signal dimensions, or buckets, and guarantee: of
-    the first seed.
+    """One cell. gain: the paired difference of NDCG@10 to the zero-information slate of the same k.
+    worse, better: how many people have less or more of it, by the one draw that each has, or for
+    buckets in expectation. size and guarantee: of the first seed.
     """
 
     label: Label
     guarantee: Guarantee
     size: int
     n_clients: int
-    ratio: Estimate
-    over_none: Estimate
-    gains: PeopleGains
-    hit: Estimate
-    recall: Estimate
     ndcg: Estimate
-    coverage: float
+    recall: Estimate
+    gain: Estimate
+    worse: int
+    better: int
 
     @classmethod
-    def of(cls, label: Label, runs: Sequence[Run], n_catalog: int) -> StudyCell:
+    def of(cls, label: Label, runs: Sequence[Run]) -> StudyCell:
         """The cell of some seeds. Clients of all seeds count alike; people who are clients in
         several seeds make the errors a little too small.
         """
-        got = np.concatenate([run.got.score for run in runs])
-        possible = np.concatenate([run.possible for run in runs])
-        none = np.concatenate([run.none for run in runs])
-        hit, recall, ndcg = (
-            mean_of(np.concatenate([getattr(run.got, name) for run in runs]))
-            for name in ("hit", "recall", "ndcg")
+        ndcg, recall, none = (
+            np.concatenate(parts)
+            for parts in (
+                [run.got.ndcg for run in runs],
+                [run.got.recall for run in runs],
+                [run.none.ndcg for run in runs],
+            )
         )
+        gain: Gains = ndcg - none
         return cls(
             label=label,
             guarantee=runs[0].guarantee,
             size=runs[0].size,
-            n_clients=len(got),
-            ratio=ratio_of(got, possible),
-            over_none=ratio_of(got - none, possible),
-            gains=PeopleGains.of(got, none, possible),
-            hit=hit,
-            recall=recall,
-            ndcg=ndcg,
-            coverage=coverage_of(np.concatenate([run.picked for run in runs]), n_catalog),
+            n_clients=len(ndcg),
+            ndcg=mean_of(ndcg),
+            recall=mean_of(recall),
+            gain=mean_of(gain),
+            worse=int((gain < 0).sum()),
+            better=int((gain > 0).sum()),
         )
 
 
@@ -220,7 +199,7 @@ class Study:
     def cells(self) -> list[StudyCell]:
         """What was found, by epsilon; within it as it was played."""
         found = sorted(self._runs.items(), key=lambda each: each[0].epsilon)
-        return [StudyCell.of(label, runs, len(self._table.item_keys)) for label, runs in found]
+        return [StudyCell.of(label, runs) for label, runs in found]
 
     def play(self, progress: Progress) -> None:
         """Each seed without signals, then at each epsilon. What is stopped in between keeps all
@@ -230,186 +209,113 @@ class Study:
         total = len(protocol.seeds) * len(steps)
         for at, seed in enumerate(protocol.seeds):
             progress(f"seed {seed}: no signal", at * len(steps) / total)
-            split = deal(self._table, seed, protocol.min_ratings, protocol.held_out)
-            experiment = Experiment.of(split, seed)
-            played = _Trial(experiment, protocol)
-            for n, epsilon in enumerate(steps):
-                if epsilon is not None:
-                    progress(f"seed {seed}, epsilon {epsilon:g}", (at * len(steps) + n) / total)
-                runs, leaks = played.without_signals() if epsilon is None else played.at(epsilon)
+            dealt = Experiment.of(self._table, seed, protocol.min_ratings, protocol.held_out)
+            shared = dealt.draft.catalog.shared_slate
+            none = {k: dealt.clients.served(shared[:k]) for k in protocol.ks if k <= len(shared)}
+            for label, run in _without_signals(dealt, none):
+                self._runs[label].append(run)
+            for n, epsilon in enumerate(protocol.epsilons, start=1):
+                progress(f"seed {seed}, epsilon {epsilon:g}", (at * len(steps) + n) / total)
+                here = dealt.for_signals(epsilon, _MADE_FOR)
+                runs, found = _at(here, epsilon, none, protocol), leak(here, epsilon)
                 for label, run in runs:
                     self._runs[label].append(run)
-                self.leaks += leaks
+                self.leaks.append(found)
         progress("done", 1.0)
 
 
-_Found = tuple[list[tuple[Label, Run]], list[Leak]]
+_Found = Iterator[tuple[Label, Run]]
 
 
-class _Trial:
-    """One experiment, and the slate that every rule is compared with in it."""
-
-    def __init__(self, experiment: Experiment, protocol: Protocol) -> None:
-        self.experiment, self.protocol = experiment, protocol
-        self.ks = [k for k in protocol.ks if k <= len(experiment.shared)]
-        n = len(experiment.clients)
-        self.shared = {k: np.tile(experiment.shared[:k], (n, 1)) for k in self.ks}
-        self.none = {k: self._got(slates).score for k, slates in self.shared.items()}
-
-    def without_signals(self) -> _Found:
-        """The zero-information slate, and what there would be to get in the open."""
-        own = self.experiment.wanted.best_slates(len(self.experiment.shared))
-        slates = {RuleKind.NONE: self.shared, RuleKind.OPEN: {k: own[:, :k] for k in self.ks}}
-        asked = (*self.protocol.rules, RuleKind.OPEN)
-        return [
-            run
-            for rule, each in slates.items()
-            if rule in asked
-            for run in self._runs(rule, 0.0, each, NO_SIGNAL, 0)
-        ], []
-
-    def at(self, epsilon: float) -> _Found:
-        """Every rule that reads signals, at one plain epsilon."""
-        experiment, ks = self.experiment, self.ks
-        dimension = experiment.dimension_for(epsilon)
-        space = experiment.space(dimension, epsilon, _LEARNED_FOR, learned=True)
-        signals = Signals.drawn(experiment, space, epsilon)
-        makers: dict[RuleKind, Callable[[], Slates]] = {
-            RuleKind.NAIVE: lambda: naive_slates(experiment, signals, ks),
-            RuleKind.OFFSETS: lambda: offset_slates(experiment, signals, ks, RuleKind.OFFSETS),
-            RuleKind.CODEBOOK: lambda: offset_slates(experiment, signals, ks, RuleKind.CODEBOOK),
-            RuleKind.POSTERIOR: lambda: posterior_slates(experiment, signals, ks),
-        }
-        runs: list[tuple[Label, Run]] = []
-        for rule in (rule for rule in makers if rule in self.protocol.rules):
-            runs += self._runs(rule, epsilon, makers[rule](), signals.guarantee(), dimension)
-        alike = Guarantee(epsilon, epsilon)
-        for k in ks if RuleKind.BUCKETS in self.protocol.rules else ():
-            size, slates = bucket_slates(experiment, epsilon, k, self.protocol.sizes)
-            runs += self._runs(RuleKind.BUCKETS, epsilon, slates, alike, size)
-        weighs = RuleKind.POSTERIOR in self.protocol.rules
-        return runs, [leak(experiment, signals)] if weighs else []
-
-    def _got(self, slates: NDArray[np.int64]) -> Outcome:
-        scores = self.experiment.wanted.at(slates)
-        return outcome(scores, slates, self.experiment.clients.held_out)
-
-    def _runs(
-        self, rule: RuleKind, epsilon: float, slates: Slates, cost: Guarantee, size: int
-    ) -> Iterable[tuple[Label, Run]]:
-        """One run for each k."""
-        codes, possible = self.experiment.split.item_codes, self.experiment.possible
-        for k, rows in slates.items():
-            got = self._got(rows)
-            run = Run(got, possible, self.none[k], codes[got.picked], cost, size)
-            yield Label(k, rule, epsilon), run
+def _without_signals(here: Experiment, none: Mapping[int, Met]) -> _Found:
+    """Modes and recommenders that send nothing, and the zero-information slate of each k."""
+    draft, clients = here.draft, here.clients
+    order = order_for_everybody(draft.tastes, draft.catalog, draft.held, draft.told.options.seed)
+    likes = draft.told.people.likes
+    plain = met_by_baselines(likes, here.validation.profiles, clients.profiles)
+    popular = {"popular-200": clients.cached(most_liked(likes))}
+    cached = {f"cached {n}": clients.cached(order[:n]) for n in SHARED if n <= len(order)}
+    for name, met in (plain | popular | {"local": clients.local} | cached).items():
+        yield Label(name), Run(met, met)
+    for k, met in none.items():
+        yield Label(RuleKind.NONE, k), Run(met, met)
 
 
-@dataclass(frozen=True, eq=False)
-class Signals:
-    """Clients' signals in one space: coordinates (n, d), in lattice steps. epsilon: plain, as asked
-    for; the lattice's, times the diameter, is at most that, by under 0.1 %.
+def _at(
+    here: Experiment, epsilon: float, none: Mapping[int, Met], protocol: Protocol
+) -> list[tuple[Label, Run]]:
+    """Every rule that reads signals, at one plain epsilon."""
+    groups, reach = here.groups(), here.encoder.reach()
+    lattice = LatticeLaplace.for_epsilon(Fraction(epsilon) / reach.diameter)
+    loss = lattice.privacy_loss(reach)
+    cost = Guarantee(float(loss.epsilon), float(loss.epsilon_per_rating), float(lattice.epsilon))
+    found: list[tuple[Label, Run]] = []
+    for kind in (kind for kind in RULES if kind.reads == "point"):
+        met = points_met(here, groups, kind, lattice, list(none))
+        found += [
+            (Label(kind, k, epsilon), Run(met[k], none[k], cost, here.encoder.dimension))
+            for k in none
+        ]
+    alike = Guarantee(epsilon, epsilon)
+    for k in none:
+        size, got = buckets_met(here, groups, epsilon, k, protocol.sizes)
+        found.append((Label(RuleKind.BUCKETS, k, epsilon), Run(got, none[k], alike, size)))
+    return found
+
+
+def points_met(
+    here: Experiment, groups: Groups, kind: RuleKind, lattice: LatticeLaplace, ks: Sequence[int]
+) -> Mapping[int, Met]:
+    """What clients get by one noisy point each, the same for every rule."""
+    rng = np.random.default_rng([here.draft.told.options.seed, 4])
+    if kind is RuleKind.NAIVE:
+        signals = lattice_signals(lattice, here.clients.points, rng)
+        slates = naive_slates(here, signals * lattice.step, max(ks))
+        return {k: here.clients.served_each(slates[:, :k]) for k in ks}
+    rule = point_rule(kind, here.encoder, here.draft.catalog, groups.prior, held=groups.held)
+    return by_point(here.clients, rule, groups.prior, lattice, ks, rng=rng)
+
+
+def naive_slates(here: Experiment, points: NDArray[np.floating], k: int) -> NDArray[np.int64]:
+    """For each noisy point (n, d) the k best items, beyond those held, for the taste that it
+    decodes to, best first, (n, k).
     """
-
-    space: FeatureSpace
-    epsilon: float
-    lattice: LatticeLaplace
-    coordinates: NDArray[np.int64] = field(repr=False)
-
-    @classmethod
-    def drawn(cls, experiment: Experiment, space: FeatureSpace, epsilon: float) -> Signals:
-        """One signal of each client, simulated, of this plain epsilon."""
-        lattice = LatticeLaplace.for_epsilon(Fraction(epsilon) / space.diameter)
-        rng = np.random.default_rng([experiment.seed, 4])
-        points = experiment.points(space, experiment.clients)
-        return cls(space, epsilon, lattice, lattice_signals(lattice, points, rng))
-
-    def guarantee(self) -> Guarantee:
-        """What one of them costs its sender."""
-        loss = self.lattice.privacy_loss(self.space.encoder.reach())
-        per_rating = float(loss.epsilon_per_rating)
-        return Guarantee(float(loss.epsilon), per_rating, float(self.lattice.epsilon))
+    scoring, held = here.draft.catalog.scoring, here.draft.held
+    tastes = here.encoder.decode(points.astype(np.float64))
+    slates = np.empty((len(points), k), dtype=np.int64)
+    for row, taste in enumerate(tastes):
+        slates[row] = held + np.argsort(-(scoring[held:] @ taste), kind="stable")[:k]
+    return slates
 
 
-def naive_slates(experiment: Experiment, signals: Signals, ks: Sequence[int]) -> Slates:
-    """The rule `naive`."""
-    points = (signals.coordinates * signals.lattice.step).astype(np.float64)
-    tastes = signals.space.encoder.decode(points)
-    best = GroupScores.expected(tastes, experiment.scoring).best_slates(max(ks))
-    return {k: best[:, :k] for k in ks}
+def buckets_met(
+    here: Experiment, groups: Groups, epsilon: float, k: int, sizes: Sequence[int]
+) -> tuple[int, Met]:
+    """What clients get by buckets in expectation, of the number that is best for validation."""
+    assert groups.people is not None and groups.prior is not None  # noqa: PT018, S101
+    question = RuleQuestion(Fraction(epsilon), k, (), here.draft.told.options.seed)
+    made = designs(question, groups.people, groups.prior, here.draft.catalog, sizes)
+    best = max(made, key=lambda each: float(each.met(here.validation).ndcg.sum()))
+    return len(best.buckets), best.met(here.clients)
 
 
-def offset_slates(
-    experiment: Experiment, signals: Signals, ks: Sequence[int], kind: RuleKind
-) -> Slates:
-    """The rules `offsets` and `codebook`, as they serve."""
-    rule = OffsetRule(signals.space.encoder, experiment.scoring, kind)
-    version, lattice = signals.space.version, signals.lattice
-    each = [Signal(version, lattice, tuple(row)) for row in signals.coordinates.tolist()]
-    return {k: np.array([rule.answer(signal, k) for signal in each]) for k in ks}
-
-
-def posterior_slates(experiment: Experiment, signals: Signals, ks: Sequence[int]) -> Slates:
-    """The rule `posterior`, the whole prior being weighed: for each signal k items chosen greedily,
-    or the zero-information slate where that is better.
-    """
-    prior, rule = _weighed(experiment, signals.space)
-    slates: dict[int, list[NDArray[np.int64]]] = {k: [] for k in ks}
-    for sent in signals.coordinates.tolist():
-        logs = lattice_log_likelihood(signals.lattice, sent, prior.points)
-        for k, rows in zip(ks, rule.choose(prior.posterior(logs), *ks), strict=True):
-            slates[k].append(prior.items[rows])
-    return {k: np.array(found) for k, found in slates.items()}
-
-
-def bucket_slates(
-    experiment: Experiment, epsilon: float, k: int, sizes: Sequence[int]
-) -> tuple[int, Slates]:
-    """The rule `buckets`: how many there are, and the slates."""
-    rng = np.random.default_rng([experiment.seed, 5])
-    response, design = best_design(experiment, epsilon, k, sizes)
-    own = labels_of(design.buckets, experiment.clients.tastes.vectors)
-    sent = response_signals(response, own, rng)
-    return response.buckets, {k: experiment.pool[design.slates][sent]}
-
-
-def best_design(
-    experiment: Experiment, epsilon: float, k: int, sizes: Sequence[int]
-) -> tuple[RandomizedResponse, BucketDesign]:
-    """The design whose number of buckets did best for validation's people."""
-    tastes, known = experiment.server.tastes.vectors, experiment.validation.tastes.vectors
-    designs = []
-    for size in sizes:
-        response = RandomizedResponse.for_epsilon(size, Fraction(epsilon))
-        design = design_buckets(tastes, experiment.served, response, k, seed=experiment.seed)
-        offered = experiment.validated.of_items(experiment.pool[design.slates])  # (n, M, k)
-        served = np.maximum(offered.max(axis=2), 0).astype(np.float64)
-        value = response_value(labels_of(design.buckets, known), served, response)
-        designs.append((value, response, design))
-    _, response, design = max(designs, key=lambda each: each[0])
-    return response, design
-
-
-def leak(experiment: Experiment, signals: Signals) -> Leak:
+def leak(here: Experiment, epsilon: float) -> Leak:
     """The leak for some of the server's people, drawn by the experiment's seed."""
-    (prior, rule), lattice = _weighed(experiment, signals.space), signals.lattice
-    k = min(_LEAK_K, len(experiment.shared))
-    rng = np.random.default_rng([experiment.seed, 6])
+    draft, people = here.draft, here.server
+    prior = people.prior(draft.catalog, draft.held)
+    rule = PosteriorRule(prior, draft.catalog.shared_slate, limit=len(prior))
+    lattice = LatticeLaplace.for_epsilon(Fraction(epsilon) / here.encoder.reach().diameter)
+    k = min(_LEAK_K, len(draft.catalog.shared_slate))
+    rng = np.random.default_rng([draft.told.options.seed, 6])
     asked = rng.permutation(len(prior))[:_LEAK_PEOPLE]
     found = np.zeros((2, len(asked)))
     for column, person in enumerate(asked.tolist()):
         coordinates = np.rint(prior.points[person] / lattice.step).astype(np.int64).tolist()
         weights = prior.posterior(lattice_log_likelihood(lattice, coordinates, prior.points))
-        best = int(experiment.served[:, person].argmax())
+        best = int(prior.scores[:, person].argmax())
         (present,) = rule.choose(weights, k)
         weights[person] = 0
         (removed,) = rule.choose(weights / weights.sum(), k)
         found[:, column] = best in present, best in removed
     difference = mean_of(found[0] - found[1])
-    return Leak(signals.epsilon, mean_of(found[0]), mean_of(found[1]), difference)
-
-
-def _weighed(experiment: Experiment, space: FeatureSpace) -> tuple[Prior, PosteriorRule]:
-    points = experiment.points(space, experiment.server)
-    prior = Prior(points, experiment.served, experiment.pool, np.ones(len(points)))
-    return prior, PosteriorRule(prior, experiment.shared.tolist(), limit=len(prior))
+    return Leak(epsilon, mean_of(found[0]), mean_of(found[1]), difference)

@@ -7,7 +7,7 @@
 
 with G = X^T X of likes X (n_people, n_items) of ones. They have parameters, which are chosen by
 NDCG@10 on likes held out from other people than those who are told of: `tuned`. EASE wants a dense
-matrix of items by items and its inverse, O(n^3); above `EASE_ITEMS` it does not fit.
+matrix of items by items and its inverse, O(n^3); above `DENSE_ITEMS` it does not fit.
 
 Sources: Sarwar, Karypis, Konstan, Riedl 2001 (item-kNN); Steck 2019 (EASE).
 """
@@ -20,25 +20,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 from scipy.sparse import csr_array
 
-from askew.errors import DataError
+from askew.protocol.utility_table import BaselineName
 from askew_server.taste.measures import RECALL_DEPTH, Items, Met, best_first, mean_of
+from askew_server.taste.training.ease import DENSE_ITEMS, Matrix, gram_of, inverse_of
 
-EASE_ITEMS = 6000
 _NEIGHBORS = (10, 20, 40, 80, 160)
 _FIRST_LAMBDA, _LEAST_LAMBDA, _MOST_LAMBDA = 100.0, 0.4, 1e5
 _AT_ONCE = 1 << 22  # scores: 32 MiB
-Matrix = NDArray[np.floating]
 Scorer = Callable[[csr_array], NDArray[np.floating]]
 """Scores of all items (n, n_items) for people of these likes, sparse (n, n_items)."""
-
-
-def gram_of(likes: csr_array) -> NDArray[np.float64]:
-    """G = X^T X, dense (n_items, n_items): how many like both of two items."""
-    found: NDArray[np.float64] = (likes.T @ likes).toarray().astype(np.float64)
-    return found
 
 
 def popularity(likes: csr_array) -> Scorer:
@@ -63,15 +55,7 @@ def ease(gram: Matrix, penalty: float) -> Scorer:
 
     Complexity: O(n^3) by Cholesky, one matrix of items by items beside G.
     """
-    n = len(gram)
-    shifted = np.array(gram, dtype=np.float64, order="F")
-    shifted.flat[:: n + 1] += penalty
-    factor, failed = lapack.dpotrf(shifted, lower=True, overwrite_a=True)
-    if not failed:
-        shifted, failed = lapack.dpotri(factor, lower=True, overwrite_c=True)
-    if failed:
-        raise DataError("these likes have no EASE: their matrix is singular")
-    weights = np.tril(shifted) + np.tril(shifted, -1).T
+    weights = inverse_of(gram, penalty)
     weights /= -np.diag(weights).copy()
     np.fill_diagonal(weights, 0)
     return _by_weights(weights)
@@ -148,3 +132,23 @@ def tuned_knn(gram: Matrix, choosing: Profiles) -> tuple[Scorer, int]:
     reached = {size: mean_of(choosing.met(scorer).ndcg).mean for size, scorer in made.items()}
     best = max(made, key=lambda size: reached[size])
     return made[best], best
+
+
+def met_by_baselines(
+    likes: csr_array, choosing: Profiles, told: Profiles
+) -> dict[BaselineName, Met]:
+    """What plain recommenders of these likes give some people. choosing: whom their parameters are
+    chosen by.
+    """
+    met: dict[BaselineName, Met] = {"popularity": told.met(popularity(likes))}
+    if likes.shape[1] <= DENSE_ITEMS:
+        gram = gram_of(likes)
+        met["item-kNN"] = told.met(tuned_knn(gram, choosing)[0])
+        met["EASE"] = told.met(tuned_ease(gram, choosing)[0])
+    return met
+
+
+def most_liked(likes: csr_array, count: int = 200) -> Items:
+    """The items that most people like, ascending."""
+    totals = np.asarray(likes.sum(axis=0))
+    return np.sort(np.argsort(-totals, kind="stable")[:count])

@@ -52,7 +52,6 @@ class RuleKind(StrEnum):
     POSTERIOR = "posterior", "point", True, True
     BUCKETS = "buckets", "bucket", True, True
     NAIVE = "naive", "point", False, False
-    OPEN = "open", "nothing", False, False
 
     def __new__(  # the defaults are for looking a row up by its name alone
         cls, name: str, reads: Reads = "point", needs_prior: bool = False, served: bool = False

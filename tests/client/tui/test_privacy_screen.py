@@ -77,7 +77,7 @@ async def test_the_servers_own_figures_stand_beside_the_settings_they_are_of(
         await person.press("f4")
         person.reads("This server has no figures for these settings.")
         await person.press("tab", "right")
-        person.reads("0.91 of the best score, +0.30 over as many items for everybody")
+        person.reads("NDCG@10 0.910, +0.300 over as many items for everybody")
 
 
 async def test_a_slider_follows_the_mouse(rated: DeviceWorld) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from askew_server.evaluation import experiment
 from askew_server.ratings.builder import TableBuilder
 from askew_server.taste.model import item_model
+from askew_server.taste.model.item_model import Draft
 from askew_server.taste.training import factors, given_vectors
 
 Run = Callable[..., int]
@@ -99,7 +99,7 @@ def test_an_import_says_so_and_leaves_no_model(
 def test_an_evaluation_says_so_and_leaves_no_figures(
     run: Run, tmp_path: Path, told: Callable[[], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(experiment, "learned", too_large)
+    monkeypatch.setattr(Draft, "of", too_large)
     assert run("evaluate", "--out", tmp_path / "found.csv") == 1
     assert told() == f"askew-server: evaluate, 0%  seed 0: no signal{END}"
     assert not (tmp_path / "found.csv").exists()

@@ -213,9 +213,10 @@ def test_a_log_of_a_training_has_a_line_for_each_part(
     parts = [line.partition(" s  ")[2] for line in lines if " s  " in line]
     assert parts == [
         "training: item vectors",
-        "training: signal directions",
-        "training: the space and the shared slate",
-        "training: the prior, and a comparison of rules",
+        "training: signal directions and the space",
+        "training: the shared slate",
+        "training: what it gives people held out",
+        "training: the prior",
         "training: the utility table",
         "answers made beforehand",
         "writing the model",

@@ -47,13 +47,13 @@ def test_a_stopped_study_leaves_the_cells_that_it_has(
     evaluation: Evaluation, number: signal.Signals, code: int
 ) -> None:
     """Planted bug: figures of a study that was not played to its end, said to be whole. At k = 1
-    and 3 there are no signal, the open, and five rules at epsilon 1.
+    and 3 there are no signal and five rules at epsilon 1, and nine rows that send nothing.
     """
     evaluation.at["epsilon 8"] = lambda: os.kill(os.getpid(), number)
     stopped = evaluation.run()
     assert stopped.exit_code == code, stopped.output
-    assert stopped.output.splitlines()[-1].startswith("stopped: 14 cells are in ")
-    assert evaluation.out.read_text(encoding="utf-8").count("\n") == 1 + 14
+    assert stopped.output.splitlines()[-1].startswith("stopped: 21 cells are in ")
+    assert evaluation.out.read_text(encoding="utf-8").count("\n") == 1 + 21
 
 
 def test_a_sample_of_people_says_so(evaluation: Evaluation) -> None:

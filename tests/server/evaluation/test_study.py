@@ -6,7 +6,6 @@ import csv
 import io
 import math
 from dataclasses import replace
-from fractions import Fraction
 from functools import cache
 from pathlib import Path
 
@@ -15,14 +14,13 @@ import pytest
 from click.testing import CliRunner
 
 from askew.errors import ParameterError
-from askew.noise.lattice import LatticeLaplace
-from askew.protocol.utility_table import RuleKind
 from askew_server.cli.main import cli
 from askew_server.demo.simulation import films, simulate
-from askew_server.evaluation.experiment import Experiment, deal
-from askew_server.evaluation.report import as_csv, as_lines, leak_lines, measure_lines
-from askew_server.evaluation.study import NO_SIGNAL, Protocol, Signals, Study, naive_slates
+from askew_server.evaluation.experiment import Experiment
+from askew_server.evaluation.report import as_csv, as_lines, held_lines, leak_lines
+from askew_server.evaluation.study import NO_SIGNAL, Label, Protocol, Study, naive_slates
 from askew_server.ratings import RatingTable
+from askew_server.taste.measures import Estimate, mean_of
 
 SMALL = Protocol(
     epsilons=(1.0, 8.0),
@@ -31,6 +29,9 @@ SMALL = Protocol(
     sizes=(2, 6),
     min_ratings=5,
 )
+NOTHING_SENT = {"popularity", "popular-200", "item-kNN", "EASE", "local"} | {
+    f"cached {n}" for n in (8, 25, 64, 200)
+}
 # One of everything, for what must come out the same twice.
 LEAST = replace(SMALL, epsilons=(2.0,), ks=(3,))
 
@@ -55,7 +56,7 @@ def once() -> Study:
 
 @cache
 def experiment() -> Experiment:
-    return Experiment.of(deal(small_table(), 0, 5), 0)
+    return Experiment.of(small_table(), 0, 5)
 
 
 def test_same_ratings_same_seeds_same_figures() -> None:
@@ -70,38 +71,38 @@ def test_every_cell_is_there_with_its_error() -> None:
     expected = {
         (rule, epsilon, k)
         for k in (1, 4)
-        for rule, epsilon in [
-            ("none", 0.0),
-            ("open", 0.0),
-            *[(rule, epsilon) for rule in noisy for epsilon in (1.0, 8.0)],
-        ]
-    }
+        for rule, epsilon in [("none", 0.0), *[(r, e) for r in noisy for e in (1.0, 8.0)]]
+    } | {(name, 0.0, 0) for name in NOTHING_SENT}
     assert len(labels) == len(set(labels))
     assert set(labels) == expected
     for cell in once().cells:
-        assert 0 <= cell.ratio.mean <= 1 + 1e-9
-        assert math.isfinite(cell.ratio.error)
-        assert math.isfinite(cell.over_none.error)
+        for figure in (cell.ndcg, cell.recall):
+            assert 0 <= figure.mean <= 1
+            assert math.isfinite(figure.error)
+        assert math.isfinite(cell.gain.error)
 
 
-def test_the_ends_of_the_scale_are_no_signal_and_everybodys_best() -> None:
-    none, best = ([c for c in once().cells if c.label.rule == name] for name in ("none", "open"))
-    assert [(c.over_none.mean, c.over_none.error) for c in none] == [(0.0, 0.0)] * 2
-    assert [c.ratio.mean for c in best] == [1.0] * 2
+def test_the_ends_of_the_scale_are_no_signal_and_what_is_held_whole() -> None:
+    found = {(c.label.rule, c.label.k): c for c in once().cells if not c.label.epsilon}
+    assert [found["none", k].gain for k in (1, 4)] == [Estimate(0.0, 0.0)] * 2
+    assert found["local", 0].ndcg.mean > found["cached 64", 0].ndcg.mean
+    assert found["local", 0].ndcg.mean > found["popularity", 0].ndcg.mean
+    assert found["cached 8", 0].ndcg.mean < found["cached 25", 0].ndcg.mean
 
 
 def test_a_sharper_signal_serves_better() -> None:
-    found = {(c.label.rule, c.label.epsilon): c.ratio.mean for c in once().cells if c.label.k == 4}
-    for rule in (RuleKind.POSTERIOR, RuleKind.BUCKETS):
-        assert found[rule, 8.0] > found[rule, 1.0]
-        assert found[rule, 8.0] > found[RuleKind.NONE, 0.0]
+    """By buckets, whose figures are expectations; one draw of 68 clients says less."""
+    found = {c.label.epsilon: c.ndcg.mean for c in once().cells if c.label.rule == "buckets"}
+    (none,) = (c.ndcg.mean for c in once().cells if c.label == Label("none", 4))
+    assert found[8.0] > found[1.0]
+    assert found[8.0] > none
 
 
 def test_every_mechanism_spends_the_same_between_any_two_people() -> None:
     """Planted bug: the lattice's epsilon per distance taken for the plain one."""
     for cell in once().cells:
         cost, epsilon = cell.guarantee, cell.label.epsilon
-        if cell.label.rule in {"none", "open"}:
+        if cell.label.rule in {"none", *NOTHING_SENT}:
             assert (epsilon, cost) == (0.0, NO_SIGNAL)
             continue
         assert cost.epsilon is not None
@@ -115,26 +116,18 @@ def test_every_mechanism_spends_the_same_between_any_two_people() -> None:
             assert cost.per_rating < cost.epsilon
 
 
-def test_a_point_is_sent_with_the_epsilon_that_its_space_needs() -> None:
-    here = experiment()
-    for epsilon, d in ((1.0, 1), (8.0, 2), (16.0, 4)):
-        assert here.dimension_for(epsilon) == d
-        space = here.space(d)
-        signals = Signals.drawn(here, space, epsilon)
-        assert signals.lattice == LatticeLaplace.for_epsilon(Fraction(epsilon) / space.diameter)
+@pytest.mark.parametrize(("epsilon", "d"), [(1.0, 1), (8.0, 2), (16.0, 4)])
+def test_a_space_has_the_dimension_that_suits_a_plain_epsilon(epsilon: float, d: int) -> None:
+    assert experiment().for_signals(epsilon, 5).encoder.dimension == d
 
 
-def test_naive_is_the_best_of_the_decoded_taste_at_every_k() -> None:
-    here = experiment()
-    space = here.space(2)
-    signals = Signals.drawn(here, space, 8.0)
-    found = naive_slates(here, signals, [1, 4])
-    points = signals.coordinates * signals.lattice.step
-    tastes = space.encoder.decode(points.astype(np.float64))
-    for row, taste in enumerate(tastes[:10]):
-        scores = here.scoring @ taste
-        assert scores[found[4][row]].tolist() == sorted(scores, reverse=True)[:4]
-        assert found[1][row].tolist() == found[4][row][:1].tolist()
+def test_naive_is_the_best_of_the_decoded_taste() -> None:
+    here = experiment().for_signals(8.0, 5)
+    points = here.clients.points[:10]
+    found = naive_slates(here, points, 4)
+    for row, taste in enumerate(here.encoder.decode(points)):
+        scores = here.draft.catalog.scoring @ taste
+        assert scores[found[row]].tolist() == sorted(scores, reverse=True)[:4]
 
 
 def test_what_stands_together_costs_the_same() -> None:
@@ -148,36 +141,39 @@ def test_what_stands_together_costs_the_same() -> None:
     assert 0 < float(by_rule["posterior"][2]) < 8
 
 
-def test_measures_are_shown_for_one_k() -> None:
-    k, rows = measure_lines(once())
-    assert k == 4
-    assert len(rows) == len(as_lines(once()))
-    (sharp,) = (row for row in rows if row[:2] == ("8", "buckets"))
-    wanted = (8.0, "buckets", 4)
-    (cell,) = (c for c in once().cells if (c.label.epsilon, c.label.rule, c.label.k) == wanted)
-    assert sharp[5] == f"{cell.coverage:.2%}"
-    assert sharp[6] == f"{cell.gains.worse} of {cell.n_clients}"
-    assert 0 < cell.gains.worse < cell.gains.better
+def test_who_is_worse_off_is_shown_of_the_largest_k() -> None:
+    (sharp,) = (row for row in as_lines(once()) if row[:2] == ("8", "buckets"))
+    (cell,) = (c for c in once().cells if c.label == Label("buckets", 4, 8.0))
+    assert sharp[-2:] == (f"{cell.worse} of {cell.n_clients}", str(cell.better))
+    assert 0 < cell.worse < cell.n_clients
+    assert 0 < cell.better < cell.n_clients
 
 
-def test_in_the_open_nobody_is_worse_off_and_a_slate_has_k_items() -> None:
-    """Planted bug: recall of the ten best items at k = 1."""
-    found = {c.label.k: c for c in once().cells if c.label.rule == "open"}
-    assert {cell.gains.worse for cell in found.values()} == {0}
-    assert found[1].recall.mean < found[4].recall.mean
-    assert found[1].ndcg.mean == found[1].hit.mean
+def test_what_sends_nothing_is_shown_with_both_measures() -> None:
+    rows = {row[0]: row for row in held_lines(once())}
+    assert set(rows) == NOTHING_SENT
+    (cell,) = (c for c in once().cells if c.label.rule == "EASE")
+    assert rows["EASE"][2] == f"{cell.recall.mean:.3f} ± {cell.recall.error:.3f}".replace("0.", ".")
+
+
+def test_the_baselines_are_made_of_the_servers_people_alone() -> None:
+    """Planted bug: EASE with the clients in its matrix, which finds what is held out of them."""
+    here = experiment()
+    assert here.draft.told.people.seen.shape[0] == 264
+    (cell,) = (c for c in once().cells if c.label.rule == "popularity")
+    counts = here.draft.told.people.likes.sum(axis=0)
+    met = here.clients.profiles.met(lambda people: np.tile(counts, (people.shape[0], 1)))
+    assert cell.ndcg == mean_of(met.ndcg)
 
 
 def test_points_are_what_devices_say() -> None:
     """Planted bug: points from the unclipped taste."""
-    here = experiment()
-    space = here.space(2, 4.0, 4, learned=True)
-    group = here.clients
-    contributions = space.encoder.contributions(here.vectors)
-    likes = group.tastes.people.likes
-    rows = [likes.indices[likes.indptr[i] : likes.indptr[i + 1]] for i in range(len(group))]
-    expected = np.array([space.encoder.encode(contributions[row]) for row in rows])
-    assert here.points(space, group) == pytest.approx(expected, abs=1e-9)
+    here = experiment().for_signals(4.0, 4)
+    contributions = here.encoder.contributions(here.draft.catalog.vectors)
+    likes = here.clients.profiles.likes
+    rows = [likes.indices[likes.indptr[i] : likes.indptr[i + 1]] for i in range(len(here.clients))]
+    expected = np.array([here.encoder.encode(contributions[row]) for row in rows])
+    assert here.clients.points == pytest.approx(expected, abs=1e-9)
 
 
 def test_an_answer_leaks_less_without_the_person_than_with() -> None:
@@ -199,12 +195,10 @@ def test_csv_has_a_row_a_cell() -> None:
         assert float(row["epsilon_spent"]) == pytest.approx(float(row["epsilon"]), rel=2e-3)
         assert float(row["epsilon_per_rating"]) <= float(row["epsilon_spent"])
         assert int(row["worse"]) + int(row["better"]) <= int(row["n_clients"])
-        assert 0 < float(row["coverage"]) < 1
-        assert float(row["gain_5"]) <= float(row["gain_50"]) <= float(row["gain_95"])
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"rules": ()}, {"seeds": (1, 1)}, {"ks": (65,)}, {"epsilons": (0.0,)}]
+    "wrong", [{"ks": ()}, {"seeds": (1, 1)}, {"ks": (65,)}, {"epsilons": (0.0,)}]
 )
 def test_a_protocol_that_makes_no_sense_is_refused(wrong: dict[str, tuple[object, ...]]) -> None:
     with pytest.raises(ParameterError):
@@ -246,7 +240,7 @@ def test_the_command_holds_out_the_latest_where_there_are_times(
         env={"COLUMNS": "120"},
     )
     assert done.exit_code == 0, done.output
-    assert out.read_text(encoding="utf-8").count("\n") == 1 + 2 * 7
+    assert out.read_text(encoding="utf-8").count("\n") == 1 + 2 * 6 + len(NOTHING_SENT)
     assert "posterior" in done.output
     assert "400 people" in done.output
 

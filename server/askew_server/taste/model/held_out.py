@@ -26,11 +26,12 @@ Shapes: n people of a group, n_items items, the first `held` of which everybody 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from askew.catalog.catalog import Catalog
 from askew.noise.lattice import LatticeLaplace
@@ -57,11 +58,10 @@ from askew_server.taste.measures import (
     mean_of,
 )
 from askew_server.taste.prior.people import PriorPeople, names_of, points_of
-from askew_server.taste.training.factors import Histories, divided, fold_in_people
+from askew_server.taste.training.factors import Histories, fold_in_people
 
 _CHOOSING, _TESTING = 400, 800  # people, and of each group never more than a fifth of all
-_CHUNK = 4096  # items, or people, whose scores are in memory at once
-ALL = slice(None)
+_AT_ONCE = 1 << 22  # scores: 32 MiB
 
 
 def lattice_signals(
@@ -126,16 +126,21 @@ class HeldOutGroup:
 
     @classmethod
     def of(
-        cls, histories: Histories, encoder: Encoder, catalog: Catalog, held: int, seed: int
+        cls, shown: Histories, liked: csr_array, encoder: Encoder, catalog: Catalog, held: int
     ) -> HeldOutGroup:
-        """Those of these people of whom something is known, as their devices see themselves."""
-        shown, liked = divided(histories, seed)
+        """Those of these people of whom something is known, as their devices see themselves.
+        liked: of what they have not shown.
+        """
         known = np.flatnonzero((np.diff(shown.likes.indptr) > 0) & (np.diff(liked.indptr) > 0))
         profiles = Profiles(shown.likes, shown.seen, liked).only(known)
         people = Histories(profiles.likes, profiles.seen)
         tastes = fold_in_people(people, catalog.vectors, encoder.least_likes)
         points = points_of(profiles.likes, catalog.vectors, encoder)
         return cls(points, tastes.vectors, profiles, catalog.scoring, held)
+
+    def placed(self, vectors: NDArray[np.float32], encoder: Encoder) -> HeldOutGroup:
+        """The same people in another space of the same vectors."""
+        return replace(self, points=points_of(self.profiles.likes, vectors, encoder))
 
     def __len__(self) -> int:
         """The number n of people."""
@@ -173,23 +178,27 @@ class HeldOutGroup:
 
     def _best(self, items: Items) -> Items:
         """The best unseen of these items (m,) for each, (n, at most 20)."""
-        best = np.full((len(self), 1), NOTHING)
-        for start in range(0, len(items), _CHUNK):
-            part = items[start : start + _CHUNK]
-            best = self._ranked(np.hstack([best, best_first(self._scores(ALL, part), part)]))
-        return best
+        parts = [np.empty((0, min(len(items), RECALL_DEPTH)), np.int64)]
+        for rows in self._parts(len(items)):
+            parts.append(best_first(self._scores(rows, items), items))
+        return np.concatenate(parts)
 
     def _ranked(self, items: Items) -> Items:
         """Each person's own items (n, m), the best unseen first, (n, at most 20)."""
-        parts, size = [np.empty((0, min(items.shape[1], RECALL_DEPTH)), np.int64)], _CHUNK
-        for start in range(0, len(items), size):
-            rows = slice(start, start + size)
+        parts = [np.empty((0, min(items.shape[1], RECALL_DEPTH)), np.int64)]
+        for rows in self._parts(len(self.scoring)):
             some, places = np.unique(items[rows], return_inverse=True)
             found = self._scores(rows, np.maximum(some, 0))
             found[:, some == NOTHING] = -np.inf
             own = np.take_along_axis(found, places.reshape(-1, items.shape[1]), axis=1)
             parts.append(best_first(own, items[rows]))
         return np.concatenate(parts)
+
+    def _parts(self, n_items: int) -> Iterator[slice]:
+        """The people, so many at a time that their scores of these items fit into memory."""
+        size = max(_AT_ONCE // max(n_items, 1), 1)
+        for start in range(0, len(self), size):
+            yield slice(start, start + size)
 
     def _scores(self, rows: slice, items: Items) -> Gains:
         """What these items (m,) are worth to these people, -inf where seen."""

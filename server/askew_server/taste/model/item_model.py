@@ -59,13 +59,14 @@ from askew_server.taste.model.utility_table import (
     order_for_everybody,
     sized,
 )
-from askew_server.taste.prior.people import PriorPeople, served_slates
+from askew_server.taste.prior.people import PriorPeople, as_they_are, served_slates
 from askew_server.taste.prior.source import PriorSource, PublishedRatings, Trained, check_needs
 from askew_server.taste.training import given_vectors
 from askew_server.taste.training.buckets import favorites, pool_of
 from askew_server.taste.training.factors import (
     KnownItems,
     Tastes,
+    divided,
     fold_in_people,
     people_of,
     snapshot,
@@ -171,7 +172,7 @@ def train(  # noqa: PLR0913 - what a model is made of
         options = vectors.tuned(others, options)
         # Of many people, the model does without those held out, and is measured as it is.
         enough = len(rest) >= _ENOUGH * table.n_people
-        made = _Draft.of(others if enough else table, rows, options, vectors, step)
+        made = Draft.of(others if enough else table, rows, options, vectors, step)
         step("what it gives people held out")
         measured = made if enough else made.without(others, rows, vectors)
         simulated_prior = None if prior is None else prior.rehearsed(measured.trained)
@@ -208,7 +209,7 @@ def train(  # noqa: PLR0913 - what a model is made of
 
 
 @dataclass(frozen=True, eq=False)
-class _Draft:
+class Draft:
     """What is made of people before anybody asks what it is worth. held: the default items, or 0
     where devices hold all.
     """
@@ -228,7 +229,7 @@ class _Draft:
         options: TrainingOptions,
         vectors: VectorSource,
         step: Step,
-    ) -> _Draft:
+    ) -> Draft:
         """Of the people of a table."""
         told, n_default = default_first(vectors.express(table, options), rows)
         held = 0 if n_default == len(told.keys) else n_default
@@ -236,17 +237,25 @@ class _Draft:
         rng = np.random.default_rng(options.seed)  # choices about public figures: protects nobody
         tastes = fold_in_people(snapshot(people, options.seed), told.vectors, options.least_likes)
         scoring = told.scoring
-        step("signal directions")
-        asks = options.learned and options.kind is not RuleKind.NONE
-        directions = _directions(tastes, scoring, options) if asks else None
-        d = options.signal_dimension
-        step("the space and the shared slate")
-        fitted = fit_space(
-            tastes, told.vectors, told.scale, d, rng, scales=told.scales, directions=directions
-        )
+        step("signal directions and the space")
+        fitted = _space(told, tastes, scoring, options, rng)
+        step("the shared slate")
         slate = shared_slate(tastes, scoring, rng, held)
         catalog = Catalog(items_of(told.keys, rows), told.vectors, told.boosts, slate)
         return cls(told, n_default, tastes, fitted, catalog, vectors.fixed)
+
+    def for_signals(self, options: TrainingOptions) -> Draft:
+        """The same in a space that suits the signals of other options."""
+        rng = np.random.default_rng([self.told.options.seed, 3])
+        options = replace(options, seed=self.told.options.seed)
+        fitted = _space(self.told, self.tastes, self.catalog.scoring, options, rng)
+        return replace(self, fitted=fitted)
+
+    @property
+    def as_people(self) -> PriorPeople:
+        """The people whom it is made of, as a prior."""
+        encoder = self.fitted.space.encoder
+        return as_they_are(self.tastes, self.catalog.vectors, encoder, "as they are")
 
     @property
     def held(self) -> int:
@@ -267,13 +276,13 @@ class _Draft:
 
     def without(
         self, others: RatingTable, rows: Mapping[str, ItemRow], vectors: VectorSource
-    ) -> _Draft:
+    ) -> Draft:
         """The same of fewer people, with about the same items and as many for everybody."""
         options, n_people = self.told.options, self.told.people.seen.shape[0]
         fewer = max(options.min_ratings * others.n_people // n_people, 1)
         held = self.held or len(others.item_keys)
         options = replace(options, min_ratings=fewer, default_items=held)
-        return _Draft.of(others, rows, options, vectors, lambda _: None)
+        return Draft.of(others, rows, options, vectors, lambda _: None)
 
     def groups(
         self, choosing: RatingTable, testing: RatingTable, prior: PriorPeople | None
@@ -282,11 +291,10 @@ class _Draft:
         told, encoder = self.told, self.fitted.space.encoder
         first, second = (
             HeldOutGroup.of(
-                people_by_key(some, told.keys, told.scale),
+                *divided(people_by_key(some, told.keys, told.scale), told.options.seed),
                 encoder,
                 self.catalog,
                 self.held,
-                told.options.seed,
             )
             for some in (choosing, testing)
         )
@@ -300,6 +308,22 @@ class _Draft:
         order = order_for_everybody(self.tastes, self.catalog, self.held, seed)
         beside = baselines_of(self.told.people, groups)
         return ModeComparison(signals, order, beside).table()
+
+
+def _space(
+    told: Expressed,
+    tastes: Tastes,
+    scoring: NDArray[np.float32],
+    options: TrainingOptions,
+    rng: np.random.Generator,
+) -> FittedSpace:
+    """A space of these people's tastes. scoring: of the items, (n_items, D)."""
+    asks = options.learned and options.kind is not RuleKind.NONE
+    directions = _directions(tastes, scoring, options) if asks else None
+    d = options.signal_dimension
+    return fit_space(
+        tastes, told.vectors, told.scale, d, rng, scales=told.scales, directions=directions
+    )
 
 
 @contextmanager
@@ -334,7 +358,7 @@ def _question(options: TrainingOptions, catalog: Catalog) -> RuleQuestion:
 
 
 def _choice(
-    question: RuleQuestion, options: TrainingOptions, measured: _Draft, groups: Groups
+    question: RuleQuestion, options: TrainingOptions, measured: Draft, groups: Groups
 ) -> RuleChoice:
     """The rule that was asked for, or the best; rules are compared where there is a choice."""
     if options.kind is not None and groups.people is None:

@@ -142,7 +142,7 @@ def _best(
 
 
 @dataclass(frozen=True, eq=False)
-class _Design:
+class Design:
     """Buckets with a slate of items for each."""
 
     buckets: Buckets | SlateCodebook
@@ -164,7 +164,7 @@ class _ComparedRules:
     encoder: Encoder
     catalog: Catalog
     groups: Groups
-    design: _Design | None
+    design: Design | None
 
     @classmethod
     def of(
@@ -174,8 +174,8 @@ class _ComparedRules:
         people, prior, first = groups.people, groups.prior, groups.choosing
         if people is None or prior is None:
             return cls(question, encoder, catalog, groups, None)
-        designs = _designs(question, people, prior, catalog)
-        best = max(designs, key=lambda each: float(each.met(first).ndcg.sum()), default=None)
+        made = designs(question, people, prior, catalog)
+        best = max(made, key=lambda each: float(each.met(first).ndcg.sum()), default=None)
         return cls(question, encoder, catalog, groups, best)
 
     @property
@@ -200,13 +200,13 @@ class _ComparedRules:
         return by_point(people, rule, prior, lattice, [k], rng=rng)[k]
 
 
-def _designs(
+def designs(
     question: RuleQuestion,
     people: PriorPeople,
     prior: Prior,
     catalog: Catalog,
     sizes: Sequence[int] = SIZES,
-) -> Iterator[_Design]:
+) -> Iterator[Design]:
     """Buckets of each of these numbers, for the people of a prior, or for enough of them."""
     some, k, seed = enough_of(len(prior)), question.k, question.seed
     tastes, scores = people.tastes[some].astype(np.float64), np.take(prior.scores, some, axis=1)
@@ -214,17 +214,17 @@ def _designs(
         response = RandomizedResponse.for_epsilon(size, question.epsilon)
         if question.has_payloads:
             slates = prior.items[design_slates(tastes, scores, response, k, seed=seed).slates]
-            yield _Design(codebook_of(catalog, slates), slates.tolist(), response, catalog)
+            yield Design(codebook_of(catalog, slates), slates.tolist(), response, catalog)
         else:
             made = design_buckets(tastes, scores, response, k, seed=seed)
-            yield _Design(made.buckets, prior.items[made.slates].tolist(), response, catalog)
+            yield Design(made.buckets, prior.items[made.slates].tolist(), response, catalog)
 
 
 def buckets_of(
     question: RuleQuestion, people: PriorPeople, prior: Prior, catalog: Catalog, size: int
 ) -> Buckets | SlateCodebook | None:
     """So many buckets for the people of a prior; None for none, or where they are fewer."""
-    made = next(_designs(question, people, prior, catalog, [size] if size else []), None)
+    made = next(designs(question, people, prior, catalog, [size] if size else []), None)
     return None if made is None else made.buckets
 
 

@@ -42,7 +42,7 @@ from askew.protocol.utility_table import (
     ServingMode,
     UtilityTable,
 )
-from askew_server.taste.baselines import EASE_ITEMS, gram_of, popularity, tuned_ease, tuned_knn
+from askew_server.taste.baselines import met_by_baselines, most_liked
 from askew_server.taste.measures import Gains, Met, mean_of
 from askew_server.taste.model.held_out import Figure, Groups
 from askew_server.taste.model.rule_choice import ServedSignals, SignalTerms, is_clear
@@ -55,7 +55,6 @@ FileSize = Callable[[ModelCard, Catalog], int]
 SLATES = (5, 8, 20)
 SHARED = (8, 25, 64, 200)
 _MOST_WORTH = 256  # items for everybody that a signal is compared with
-_MOST_LIKED = 200  # items that a device ranks where nothing but their number is known
 _UNMEASURED = 1  # bytes
 _SLACK = 16  # bytes that another proposal may take
 
@@ -160,18 +159,11 @@ def baselines_of(trained: Histories, groups: Groups) -> tuple[Baseline, ...]:
     """What plain recommenders, made of the likes of those trained on, give the second group. The
     first chooses their parameters.
     """
-    known, choosing, told = trained.likes, groups.choosing.profiles, groups.testing.profiles
-    plain = popularity(known)
-    most_liked = np.argsort(-plain(known[[0]])[0], kind="stable")[:_MOST_LIKED]
-    met: dict[BaselineName, Met] = {
-        "popularity": told.met(plain),
-        "popular-200": groups.testing.cached(np.sort(most_liked)),
-    }
-    if known.shape[1] <= EASE_ITEMS:
-        gram = gram_of(known)
-        met["item-kNN"] = told.met(tuned_knn(gram, choosing)[0])
-        met["EASE"] = told.met(tuned_ease(gram, choosing)[0])
-    return tuple([_baseline(name, each) for name, each in met.items()])
+    told = groups.testing
+    plain = met_by_baselines(trained.likes, groups.choosing.profiles, told.profiles)
+    met: dict[BaselineName, Met] = {"popularity": plain.pop("popularity")}
+    met["popular-200"] = told.cached(most_liked(trained.likes))
+    return tuple([_baseline(name, each) for name, each in (met | plain).items()])
 
 
 def _baseline(name: BaselineName, met: Met) -> Baseline:

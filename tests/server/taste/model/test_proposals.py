@@ -47,7 +47,7 @@ from askew_server.taste.model.shared_slate import default_order, default_size
 from askew_server.taste.model.utility_table import ModeComparison, sized
 from askew_server.taste.prior.people import PriorPeople, as_they_are
 from askew_server.taste.prior.source import Cohort, Trained
-from askew_server.taste.training.factors import Histories, fold_in_people
+from askew_server.taste.training.factors import Histories, divided, fold_in_people
 from askew_server.taste.training.space_fit import fit_space
 
 # -- proposals -------------------------------------------------------------------------------------
@@ -345,7 +345,7 @@ def test_who_has_nothing_to_be_judged_by_is_in_no_group() -> None:
     """
     noise = _Noise(0)
     alone = csr_array(np.eye(30))
-    group = HeldOutGroup.of(Histories(alone, alone), noise.encoder, noise.catalog, 0, 0)
+    group = HeldOutGroup.of(*divided(Histories(alone, alone), 0), noise.encoder, noise.catalog, 0)
     assert len(group) == 0  # who likes one thing shows it, or has nothing to show
     got = group.served([0])
     assert Figure.of(got, group.local) == Figure(*[Estimate(0.0, 0.0)] * 3)

@@ -12,7 +12,6 @@ from small_world import made_space
 from askew.errors import DataError, ParameterError
 from askew.spaces.vectors import RatingScale
 from askew_server.cli import main as cli
-from askew_server.evaluation.experiment import deal
 from askew_server.ratings import RatingTable, read_ratings
 from askew_server.taste.model import artifact
 from askew_server.taste.training.item_vectors import FixedVectors
@@ -159,11 +158,6 @@ def test_a_scale_on_which_hardly_anything_is_a_like_is_refused_by_default() -> N
 def test_one_value_alone_names_the_option() -> None:
     with pytest.raises(DataError, match=r"every rating is 1: .*--counts"):
         scale_of(table_of([1.0, 1.0]))
-
-
-def test_an_evaluation_refuses_the_same() -> None:
-    with pytest.raises(DataError, match="--counts"):
-        deal(table_of([1.0] * 500 + [500.0]), 0, 1)
 
 
 def test_counts_are_not_told_in_the_vectors_of_a_model_of_ratings() -> None:

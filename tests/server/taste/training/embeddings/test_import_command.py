@@ -30,7 +30,7 @@ from askew_server.taste.model.held_out import Groups, HeldOutGroup
 from askew_server.taste.model.item_model import ImportOptions, ItemModel, import_model
 from askew_server.taste.model.rule_choice import RuleQuestion, choose
 from askew_server.taste.training import given_vectors
-from askew_server.taste.training.factors import Histories, people_of
+from askew_server.taste.training.factors import Histories, divided, people_of
 from askew_server.taste.training.given_vectors import for_devices, given_items
 from askew_server.taste.training.item_vectors import often_rated
 from askew_server.taste.training.options import TrainingOptions
@@ -215,7 +215,7 @@ def test_made_up_people_serve_people_who_are_not() -> None:
     place = {key: at for at, key in enumerate(keys)}
     likes = csr_array(likes[:, [place[key] for key in model.keys]])
     judges = Histories(likes, likes)
-    some = HeldOutGroup.of(judges, encoder, model.catalog, 0, 0)
+    some = HeldOutGroup.of(*divided(judges, 0), encoder, model.catalog, 0)
     groups = Groups(some, some, model.prior, model.prior.prior(model.catalog), 0)
     question = RuleQuestion(Fraction(4), 5, SERVED, 0)
     figures = choose(question, encoder, model.catalog, groups).figures
