@@ -126,9 +126,7 @@ def _device(config: Config) -> list[Finding]:
 
 
 def _print(findings: list[Finding]) -> None:
-    colors = {"ok": "green", "warn": "yellow", "fail": "red"}
     for finding in findings:
-        health = click.style(f"{finding.health:<4}", fg=colors[finding.health])
-        click.echo(f"{health}  {finding.name}: {finding.text}", color=options.colored())
+        click.echo(f"{finding.health:<4}  {finding.name}: {finding.text}")
         if finding.hint:
             click.echo(f"      {finding.hint}")

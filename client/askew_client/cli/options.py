@@ -271,11 +271,6 @@ def note(text: str) -> None:
         tell(text)
 
 
-def colored() -> bool | None:
-    """False if the environment says NO_COLOR; else click looks at the terminal."""
-    return False if os.environ.get("NO_COLOR") else None
-
-
 def print_json(value: object) -> None:
     """One JSON value on standard output; a view is an object with its fields."""
     import json

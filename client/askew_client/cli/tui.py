@@ -52,7 +52,6 @@ def tui(context: click.Context, /, demo: bool, web: bool, port: int, **flags: ob
         opening,
         note="demo" if demo else "",
         light=config.theme == "light",
-        keys=config.keys,
         file=None if demo else ConfigFile(options.config_path(context)),
     ).run()
     if error is not None:

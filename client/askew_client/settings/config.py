@@ -13,7 +13,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from askew.errors import AskewError, ConfigError, ParameterError
@@ -29,15 +28,12 @@ DEFAULT_SERVER = "127.0.0.1:7571"
 
 @dataclass(frozen=True)
 class Config:
-    """What a command works with. data is None for the platform's own places. keys: the app's, of
-    the file alone.
-    """
+    """What a command works with. data is None for the platform's own places."""
 
     server: str
     data: Path | None
     theme: Theme
     settings: ClientSettings
-    keys: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -80,17 +76,15 @@ def configured(
     Raises ConfigError for a name in the file that does not exist, and ParameterError for a value of
     another type or out of range.
     """
-    tables = dict(file)
-    keys = chosen_keys(tables.pop("keys", {}))
-    found = file_values(tables, SETTINGS, source)
+    found = file_values(file, SETTINGS, source)
     if found.problems:
         raise found.problems[0]
-    if "authority" in tables:  # which every run reads, wherever it stands
-        Setting("authority", _AbsolutePath(), "").of(tables["authority"], source)
+    if "authority" in file:  # which every run reads, wherever it stands
+        Setting("authority", _AbsolutePath(), "").of(file["authority"], source)
     everything = said(SETTINGS, flags=flags, environment=environment, file=found.values)
     values = {name: each.value for name, each in everything.items()}
     asked = {each.name: values[each.name] for each in ASKED if values[each.name] is not None}
-    return Config(values["server"], values["data"], values["theme"], ClientSettings(**asked), keys)
+    return Config(values["server"], values["data"], values["theme"], ClientSettings(**asked))
 
 
 def read_file(path: Path) -> dict[str, Any]:
@@ -140,12 +134,7 @@ _STRING = r'"(?:[^"\\]|\\.)*"|\'[^\']*\''
 
 
 def changed_text(text: str, values: Mapping[str, object]) -> str:
-    """A configuration's text with some settings replaced, all else as it was.
-
-    Settings stand before the first table, such as that of the keys.
-    """
-    table = re.search(r"(?m)^[ \t]*\[", text)
-    text, tables = (text[: table.start()], text[table.start() :]) if table else (text, "")
+    """A configuration's text with some settings replaced, all else as it was."""
     for name, value in values.items():
         line = f"{name} = {_as_toml(value)}"
         verbatim = line.replace("\\", "\\\\")
@@ -153,8 +142,7 @@ def changed_text(text: str, values: Mapping[str, object]) -> str:
         text, found = re.subn(pattern, verbatim, text, count=1)
         if not found:
             text = f"{text.rstrip()}\n{line}\n".lstrip("\n")
-            text += "\n" if tables else ""
-    return text + tables
+    return text
 
 
 def _checked_text(text: str, values: Mapping[str, object]) -> str:
@@ -180,37 +168,3 @@ def _as_toml(value: object) -> str:
         raise ParameterError("a setting", text, "printable text")
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
-
-
-# Every command that has a key. The app's bindings have these names and no others.
-COMMANDS: Final = (
-    *("help", "retry", "flip-theme", "previous-screen", "next-screen"),
-    *("go-profile", "go-ask", "go-privacy", "go-history", "go-settings", "go-near"),
-    *("search", "titles", "undo", "only-rated", "like", "unrate", "forget"),
-    *("rate-1", "rate-2", "rate-3", "rate-4", "rate-5", "half-less", "half-more"),
-    *("ask", "stop", "use", "back", "forget-all"),
-    *("add-place", "move-place", "forget-place", "preferences"),
-)
-NO_KEYS: Final[Mapping[str, str]] = MappingProxyType({})
-
-
-def chosen_keys(value: object) -> Mapping[str, str]:
-    """The configuration's table `keys`: a command's name, and its keys with commas between.
-
-    Raises ParameterError for a command that does not exist, for what is no key, and for one key
-    that two commands share.
-    """
-    if not isinstance(value, dict):
-        raise ParameterError("keys", value, "a table of commands and their keys")
-    taken: dict[str, str] = {}
-    for command, keys in value.items():
-        if command not in COMMANDS:
-            raise ParameterError("a name in keys", command, f"one of {', '.join(COMMANDS)}")
-        # No "," and no blank in a key: Textual calls them comma and space.
-        if not isinstance(keys, str) or not re.fullmatch(r"[^\s,]+(, *[^\s,]+)*", keys):
-            raise ParameterError(f"keys.{command}", keys, "a key such as z, ctrl+z or f7")
-        for key in keys.replace(" ", "").split(","):
-            other = taken.setdefault(key, command)
-            if other != command:
-                raise ParameterError(f"keys.{command}", key, f"a key that is not {other}'s")
-    return MappingProxyType(dict(value))

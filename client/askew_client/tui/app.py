@@ -54,18 +54,13 @@ class AskewApp(Desk):
     HORIZONTAL_BREAKPOINTS = [(0, "-phone"), (60, "-narrow"), (100, "-normal"), (150, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (32, "-tall")]
     BINDINGS = [
-        Binding("question_mark", "explain", "Help", key_display="?", id="help"),
-        Binding("f1", "explain", "Help", key_display="F1", id="help"),  # `?` is text in a search
-        *(
-            Binding(
-                tab.key.lower(), f"go('{tab.mode}')", tab.title, show=False, id=f"go-{tab.mode}"
-            )
-            for tab in TABS
-        ),
-        Binding("left_square_bracket", "step(-1)", "Previous", show=False, id="previous-screen"),
-        Binding("right_square_bracket", "step(1)", "Next", show=False, id="next-screen"),
-        Binding("ctrl+t", "flip_theme", "Light or dark", show=False, id="flip-theme"),
-        *typed(Binding("r", "retry", "Connect again", show=False, id="retry")),
+        Binding("question_mark", "explain", "Help", key_display="?"),
+        Binding("f1", "explain", "Help", key_display="F1"),  # `?` is text in a search
+        *(Binding(tab.key.lower(), f"go('{tab.mode}')", tab.title, show=False) for tab in TABS),
+        Binding("left_square_bracket", "step(-1)", "Previous", show=False),
+        Binding("right_square_bracket", "step(1)", "Next", show=False),
+        Binding("ctrl+t", "flip_theme", "Light or dark", show=False),
+        *typed(Binding("r", "retry", "Connect again", show=False)),
     ]
 
     def on_mount(self) -> None:

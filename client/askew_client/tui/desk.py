@@ -7,7 +7,7 @@ state that they share. Screens know the app by `Desk` alone.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,9 +17,8 @@ from textual import work
 from textual.app import App
 from textual.reactive import reactive
 
-from askew.errors import AskewError, OtherKind
+from askew.errors import AskewError, ConnectionOpen, OtherKind
 from askew_client.device.budget import Budget
-from askew_client.settings.config import NO_KEYS
 from askew_client.tui.keeping import keep_theme
 from askew_client.tui.themes import DARK, LIGHT
 from askew_client.views.answers import Bar, Connection, Rated
@@ -73,16 +72,14 @@ class Desk(App[AskewError | OSError]):
         note: str = "",
         light: bool = False,
         file: ConfigFile | None = None,
-        keys: Mapping[str, str] = NO_KEYS,
     ) -> None:
         """opening: called in a thread after the first screen stands, since its imports are heavy;
         what it returns is entered for as long as the app runs. file: what keeps settings that are
-        changed here, or None. keys: keys in place of those of the commands named.
+        changed here, or None.
         """
         super().__init__()
         self._turn = asyncio.Lock()
-        self.opening, self.file, self.note, self.own_keys = opening, file, note, keys
-        self.set_keymap(dict(keys))
+        self.opening, self.file, self.note = opening, file, note
         for theme in (DARK, LIGHT):
             self.register_theme(theme)
         self.theme = LIGHT.name if light else DARK.name
@@ -95,8 +92,11 @@ class Desk(App[AskewError | OSError]):
         if device is None:
             return problem_of(AskewError("the device is still opening its files"))
         async with self._turn:
-            await device.quiet()
-            return await outcome_of(asyncio.to_thread(act, device))
+            while True:  # a connection may open before the thread begins
+                await device.quiet()
+                outcome = await outcome_of(asyncio.to_thread(act, device))
+                if not (isinstance(outcome, Problem) and isinstance(outcome.error, ConnectionOpen)):
+                    return outcome
 
     @work(exclusive=True, group="connect")
     async def connect(self) -> None:

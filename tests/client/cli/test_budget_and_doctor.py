@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
-import os
-import pty
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -196,32 +192,6 @@ def test_a_frozen_or_damaged_ledger_is_a_failed_check(askew: Askew, data: Path) 
     assert "fail  ledger: frozen" in askew("doctor", "--data", data).out
     places(data).ledger.write_bytes(b"not a ledger")
     assert "fail  ledger: " in askew("doctor", "--data", data).out
-
-
-def in_a_terminal(*arguments: str | Path, **environment: str) -> bytes:
-    """What the command prints where standard output is a terminal."""
-    terminal, output = pty.openpty()
-    subprocess.run(
-        [sys.executable, "-m", "askew_client", *arguments],
-        stdout=output,
-        env=os.environ | environment,
-        check=False,
-        timeout=60,
-    )
-    os.close(output)
-    printed = os.read(terminal, 65536)
-    os.close(terminal)
-    return printed
-
-
-@pytest.mark.usefixtures("impatient")
-@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
-def test_a_terminal_gets_colors_unless_no_color_is_set(data: Path) -> None:
-    """Planted bug: a style that does not ask."""
-    command = ("doctor", "--data", data, "--server", "127.0.0.1:1")
-    assert b"\x1b[31mfail" in in_a_terminal(*command, NO_COLOR="")
-    plain = in_a_terminal(*command, NO_COLOR="1")
-    assert (b"fail" in plain, b"\x1b" in plain) == (True, False)
 
 
 def test_a_file_that_others_can_read_is_a_failed_check(data: Path) -> None:

@@ -30,7 +30,7 @@ from askew.protocol.utility_table import UtilityTable
 from askew.wire.catalog_file import catalog_files
 from askew_client.device.device import Device
 from askew_client.profile.store import ProfileStore
-from askew_client.settings.config import ConfigFile, configured, read_file
+from askew_client.settings.config import ConfigFile
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
 from askew_client.transport.in_process import LocalTransport
@@ -135,8 +135,7 @@ class DeviceWorld:
         async def companion() -> AsyncIterator[Device]:
             yield self.companion()
 
-        keys = configured({}, {}, read_file(self.file.path)).keys
-        desk = AskewApp(companion, light=light, file=self.file, keys=keys)
+        desk = AskewApp(companion, light=light, file=self.file)
         desk.animation_level = "none"
         async with desk.run_test(size=size, notifications=True) as pilot:
             person = Person(desk, pilot, self.network)

@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
-from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import pytest
 from client.tui.person import DeviceWorld
 from textual._xterm_parser import XTermParser
-from textual.binding import Binding
 from textual.events import Key
 from textual.widgets import Button, Footer, Input, OptionList
 
-from askew.errors import ParameterError, Unreachable
-from askew_client.settings.config import COMMANDS, ConfigFile, chosen_keys, configured, read_file
-from askew_client.tui.app import AskewApp
+from askew.errors import Unreachable
 from askew_client.tui.screens.frame import TABS, FrameScreen
-from askew_client.tui.screens.profile import ProfileScreen
 from askew_client.tui.widgets.controls import Slider
 from askew_client.tui.widgets.header import BentHeader
 from askew_client.tui.widgets.title_list import TitleList
-
-if TYPE_CHECKING:
-    from client.conftest import Askew
 
 
 def stars(device: DeviceWorld) -> dict[str, float | None]:
@@ -106,78 +93,6 @@ async def test_r_connects_again_after_a_failure_and_only_then(device: DeviceWorl
         await person.press("r")
         assert person.app.connection is first
     assert device.network.asked == []
-
-
-async def test_a_key_of_ones_own_takes_the_place_of_the_default(device: DeviceWorld) -> None:
-    device.file.path.write_text('[keys]\nlike = "f7"\nonly-rated = "ctrl+o,g"\n')
-    async with device.opened() as person:
-        await person.press("f7")
-        assert list(stars(device).values()) == [None]
-        await person.press("escape", "g")
-        person.reads("1 rated")
-        await person.press("o", "l")
-        person.reads("1 rated")
-        await person.press("f1", "end")
-        person.reads("Your own keys", "ctrl+o,g", "only-rated")
-
-
-def test_the_command_gives_the_app_the_keys_of_the_configuration(
-    device: DeviceWorld, askew: Askew, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    device.file.path.write_text('[keys]\nlike = "f7"\n')
-    given: list[object] = []
-    monkeypatch.setattr(AskewApp, "run", lambda app: given.append(dict(app.own_keys)))
-    askew("--config", device.file.path, "tui")
-    assert given == [{"like": "f7"}]
-
-
-def bindings() -> Iterator[Binding]:
-    classes = (AskewApp, TitleList, ProfileScreen, *AskewApp.MODES.values())
-    for each in classes:
-        yield from (
-            (one for one in each.__dict__["BINDINGS"] if isinstance(one, Binding))
-            if ("BINDINGS" in each.__dict__)
-            else ()
-        )
-
-
-def test_every_command_with_a_key_can_be_given_another() -> None:
-    moves = {"move", "page"}
-    named = {each.id for each in bindings() if each.action.partition("(")[0] not in moves}
-    assert named == set(COMMANDS)
-
-
-@pytest.mark.parametrize(
-    ("table", "says"),
-    [
-        ("z", "a table of commands"),
-        ({"fly": "z"}, "a name in keys"),
-        ({"undo": ""}, r"keys\.undo"),
-        ({"undo": "z y"}, r"keys\.undo"),
-        ({"undo": 3}, r"keys\.undo"),
-        ({"undo": "z", "like": "g,z"}, "undo's"),
-    ],
-)
-def test_keys_that_cannot_be_are_refused_by_name(table: object, says: str) -> None:
-    with pytest.raises(ParameterError, match=says):
-        chosen_keys(table)
-
-
-def test_the_page_about_the_app_names_every_command() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "app.md").read_text()
-    text = page.replace("`rate-1` to `rate-5`", " ".join(f"`rate-{n}`" for n in range(1, 6)))
-    assert [each for each in COMMANDS if f"`{each}`" not in text] == []
-    (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
-    assert configured({}, {}, tomllib.loads(example)).keys == {"like": "f7", "undo": "z,ctrl+z"}
-
-
-def test_the_app_keeps_settings_before_the_table_of_keys(tmp_path: Path) -> None:
-    """Planted bug: a setting appended to the file, and so to its last table."""
-    file = ConfigFile(tmp_path / "config.toml")
-    file.path.write_text('k = 4  # few\n\n[keys]\nundo = "z"\n')
-    file.keep({"theme": "light", "k": 8})
-    assert read_file(file.path) == {"k": 8, "theme": "light", "keys": {"undo": "z"}}
-    assert "# few" in file.path.read_text()
 
 
 MODES = [tab.mode for tab in TABS]

@@ -19,7 +19,7 @@ from client.tui.person import DeviceWorld, Network, Person
 from rich.console import RenderableType
 from textual.worker import WorkerState
 
-from askew.errors import LedgerError, Unreachable
+from askew.errors import ConnectionOpen, LedgerError, Unreachable
 from askew.noise.randomness import ReplayBits
 from askew_client.device.device import Device
 from askew_client.device.nearby import NearService
@@ -143,6 +143,21 @@ async def test_what_questions_need_is_loaded_in_a_thread(
     async with device.opened():
         assert len(made_on) == 2
         assert threading.current_thread() not in made_on
+
+
+async def test_private_work_that_a_connection_forestalls_is_done_when_it_is_closed(
+    device: DeviceWorld,
+) -> None:
+    """Planted bug: a profile that is not read, as a connection opened before its thread began."""
+    tries = iter([ConnectionOpen()])
+
+    def act(_: Device) -> str:
+        for forestalled in tries:
+            raise forestalled
+        return "done"
+
+    async with device.opened() as person:
+        assert await person.app.on_device(act) == "done"
 
 
 async def test_a_crash_report_has_no_private_value(rated: DeviceWorld) -> None:

@@ -61,8 +61,8 @@ class AskScreen(FrameScreen):
         ("Esc", "stop waiting"),
     )
     BINDINGS = [
-        Binding("a,enter", "ask", "Ask", key_display="a", id="ask"),
-        Binding("escape", "stop", "Stop asking", id="stop"),
+        Binding("a,enter", "ask", "Ask", key_display="a"),
+        Binding("escape", "stop", "Stop asking"),
     ]
 
     _mode: ModeView | None = None

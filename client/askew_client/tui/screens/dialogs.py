@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 from rich.table import Table
@@ -38,16 +38,9 @@ class HelpScreen(ModalScreen[None]):
 
     BINDINGS = [Binding("escape,f1,question_mark,q,enter", "dismiss", "Close", key_display="Esc")]
 
-    def __init__(
-        self,
-        name: str,
-        purpose: str,
-        keys: Sequence[tuple[str, str]],
-        own: Mapping[str, str],
-    ) -> None:
-        """own: names of commands and the keys that the configuration gives them."""
+    def __init__(self, name: str, purpose: str, keys: Sequence[tuple[str, str]]) -> None:
         super().__init__()
-        self._about, self._purpose, self._keys, self._own = name, purpose, keys, own
+        self._about, self._purpose, self._keys = name, purpose, keys
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="help"):
@@ -57,9 +50,6 @@ class HelpScreen(ModalScreen[None]):
             yield Static(_table(self._keys))
             yield Static(Text("Everywhere", "bold"), classes="heading")
             yield Static(_table(_EVERYWHERE))
-            if self._own:
-                yield Static(Text("Your own keys, in place of these", "bold"), classes="heading")
-                yield Static(_table([(keys, name) for name, keys in self._own.items()]))
             yield Static(Text("Colors", "bold"), classes="heading")
             yield Static(_table(_COLORS))
 

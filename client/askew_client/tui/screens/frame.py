@@ -69,9 +69,7 @@ class FrameScreen(Screen[None]):
 
     def explain(self) -> None:
         """Open the help."""
-        self.app.push_screen(
-            HelpScreen(self.title or self.MODE, self.PURPOSE, self.KEYS, self.desk.own_keys)
-        )
+        self.app.push_screen(HelpScreen(self.title or self.MODE, self.PURPOSE, self.KEYS))
 
     def on_mount(self) -> None:
         """Watch the connection: every screen says so when there is none."""

@@ -31,7 +31,7 @@ class HistoryScreen(FrameScreen):
         ("↑ ↓", "another answer"),
         ("f", "forget all of them"),
     )
-    BINDINGS = [Binding("f", "forget", "Forget all", id="forget-all")]
+    BINDINGS = [Binding("f", "forget", "Forget all")]
 
     def __init__(self) -> None:
         super().__init__()

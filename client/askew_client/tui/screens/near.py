@@ -86,13 +86,13 @@ class NearScreen(FrameScreen):
         ("← →", "another place, collection, level or k"),
     )
     BINDINGS = [
-        Binding("a,enter", "ask", "Ask", key_display="a", id="ask"),
-        Binding("escape", "stop", "Stop asking", show=False, id="stop"),
-        Binding("n", "add", "New place", id="add-place"),
-        Binding("m", "relocate", "Move", id="move-place"),
-        Binding("f", "forget", "Forget", id="forget-place"),
-        Binding("slash", "prefer", "Prefer", key_display="/", id="preferences"),
-        Binding("w", "apply", "Use these", id="use"),
+        Binding("a,enter", "ask", "Ask", key_display="a"),
+        Binding("escape", "stop", "Stop asking", show=False),
+        Binding("n", "add", "New place"),
+        Binding("m", "relocate", "Move"),
+        Binding("f", "forget", "Forget"),
+        Binding("slash", "prefer", "Prefer", key_display="/"),
+        Binding("w", "apply", "Use these"),
     ]
 
     def __init__(self) -> None:

@@ -51,8 +51,8 @@ class PrivacyScreen(FrameScreen):
         ("b", "back to the settings in force"),
     )
     BINDINGS = [
-        Binding("w", "apply", "Use these settings", id="use"),
-        Binding("b", "back", "Back to yours", id="back"),
+        Binding("w", "apply", "Use these settings"),
+        Binding("b", "back", "Back to yours"),
     ]
 
     def body(self) -> ComposeResult:

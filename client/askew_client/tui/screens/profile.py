@@ -161,21 +161,21 @@ class ProfileScreen(FrameScreen):
         ("Alt+key", "the same while you type a search"),
     )
     BINDINGS = [
-        *typed(Binding("1", "rate(1)", "Rate", key_display="1-5", id="rate-1")),
+        *typed(Binding("1", "rate(1)", "Rate", key_display="1-5")),
         *(
             each
             for n in range(2, STARS + 1)
-            for each in typed(Binding(str(n), f"rate({n})", "Rate", show=False, id=f"rate-{n}"))
+            for each in typed(Binding(str(n), f"rate({n})", "Rate", show=False))
         ),
-        *typed(Binding("l", "like", "Like", id="like")),
-        *typed(Binding("x", "unrate", "Unrate", id="unrate")),
-        Binding("X,alt+shift+x", "forget", "Forget for good", show=False, id="forget"),
-        Binding("slash", "search", "Search", key_display="/", id="search"),
-        Binding("o", "flip_rated", "Rated", id="only-rated"),
-        Binding("alt+o", "flip_rated", "Rated", show=False, id="only-rated"),
-        *typed(Binding("u", "undo", "Undo", id="undo")),
-        Binding("ctrl+z", "undo", "Undo", show=False, id="undo"),
-        Binding("escape", "titles", "To the titles", show=False, id="titles"),
+        *typed(Binding("l", "like", "Like")),
+        *typed(Binding("x", "unrate", "Unrate")),
+        Binding("X,alt+shift+x", "forget", "Forget for good", show=False),
+        Binding("slash", "search", "Search", key_display="/"),
+        Binding("o", "flip_rated", "Rated"),
+        Binding("alt+o", "flip_rated", "Rated", show=False),
+        *typed(Binding("u", "undo", "Undo")),
+        Binding("ctrl+z", "undo", "Undo", show=False),
+        Binding("escape", "titles", "To the titles", show=False),
     ]
 
     def __init__(self) -> None:

@@ -94,9 +94,9 @@ class TitleList(ScrollView, can_focus=True):
         Binding("pagedown", "page(1)", "Page down", show=False),
         Binding("home", "move(-1000000)", "First", show=False),
         Binding("end", "move(1000000)", "Last", show=False),
-        Binding("left", "nudge(-0.5)", "Half a star less", show=False, id="half-less"),
-        Binding("right", "nudge(0.5)", "Half a star more", show=False, id="half-more"),
-        Binding("delete,backspace", "unrate", "Unrate", show=False, id="unrate"),
+        Binding("left", "nudge(-0.5)", "Half a star less", show=False),
+        Binding("right", "nudge(0.5)", "Half a star more", show=False),
+        Binding("delete,backspace", "unrate", "Unrate", show=False),
     ]
 
     cursor: reactive[int] = reactive(0)
