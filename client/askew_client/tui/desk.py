@@ -78,7 +78,7 @@ class Desk(App[AskewError | OSError]):
         changed here, or None.
         """
         super().__init__()
-        self._turn = asyncio.Lock()
+        self._turn, self._meeting = asyncio.Lock(), asyncio.Lock()
         self.opening, self.file, self.note = opening, file, note
         for theme in (DARK, LIGHT):
             self.register_theme(theme)
@@ -93,10 +93,18 @@ class Desk(App[AskewError | OSError]):
             return problem_of(AskewError("the device is still opening its files"))
         async with self._turn:
             while True:  # a connection may open before the thread begins
-                await device.quiet()
+                async with self._meeting:
+                    await device.quiet()
                 outcome = await outcome_of(asyncio.to_thread(act, device))
                 if not (isinstance(outcome, Problem) and isinstance(outcome.error, ConnectionOpen)):
                     return outcome
+
+    async def meet(self, asked: Awaitable[_Value]) -> _Value | Problem:
+        """Ask a server who it is. What is private begins after that: a connection that found it
+        under way would not be opened, which the server could hear.
+        """
+        async with self._meeting:
+            return await outcome_of(asked)
 
     @work(exclusive=True, group="connect")
     async def connect(self) -> None:
@@ -106,9 +114,9 @@ class Desk(App[AskewError | OSError]):
         device = self.device
         if device is None:
             return
-        outcome: Connection | Problem = await outcome_of(device.titles.connect())
+        outcome: Connection | Problem = await self.meet(device.titles.connect())
         if isinstance(outcome, Problem) and isinstance(outcome.error, OtherKind):
-            places = await outcome_of(device.nearby.connect())
+            places = await self.meet(device.nearby.connect())
             outcome = outcome if isinstance(places, Problem) else _places_only(outcome)
         self.connection = outcome
         self.read_profile()

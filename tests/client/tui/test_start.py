@@ -160,6 +160,23 @@ async def test_private_work_that_a_connection_forestalls_is_done_when_it_is_clos
         assert await person.app.on_device(act) == "done"
 
 
+async def test_nothing_private_begins_while_the_app_asks_who_a_server_is(
+    device: DeviceWorld,
+) -> None:
+    """Planted bug: the ledger is read while a connection is about to open, which then does not."""
+    order: list[str] = []
+
+    async def asked() -> None:
+        await asyncio.sleep(0)  # the thread of the other could begin
+        order.append("who is there")
+
+    async with device.opened() as person:
+        await asyncio.gather(
+            person.app.meet(asked()), person.app.on_device(lambda _: order.append("private"))
+        )
+    assert order == ["who is there", "private"]
+
+
 async def test_a_crash_report_has_no_private_value(rated: DeviceWorld) -> None:
     """Planted bug: Textual's own report, which prints the local variables of every frame."""
 

@@ -144,7 +144,7 @@ class NearScreen(FrameScreen):
     @work(exclusive=True, group="meet")
     async def meet(self, device: Device) -> None:
         """Offer the collections of the server."""
-        card = await outcome_of(device.nearby.connect())
+        card = await self.desk.meet(device.nearby.connect())
         if isinstance(card, Problem):
             self.query_one(Notice).tell(card)
         else:
@@ -255,11 +255,11 @@ class NearScreen(FrameScreen):
             return
         self.query_one("#level", NameChoice).offer(tuple(LEVELS), device.settings.level)
         self.query_one("#size", Slider).set_value(Fraction(device.settings.near_k or BY_BYTES))
-        self.read()
         if device.nearby.card is None:
-            self.meet(device)
+            self.meet(device)  # before anything private
         else:
             self._offer_collections(device.nearby.card)
+        self.read()
 
     def _tell(self, connection: Connection | Problem | None) -> None:
         """What is wrong with a catalog is told on the screens that need one."""
