@@ -20,7 +20,7 @@ from askew.spaces.map import MICRODEGREES
 from askew_client.demo.person import HOME, PREFERENCES
 from askew_client.demo.server import Rehearsal
 from askew_client.near.pick import Judged, judged
-from askew_client.near.sources import PendingPosition, great_circle
+from askew_client.near.sources import PendingPosition, great_circle, results_of
 from askew_client.settings.settings import ClientSettings
 
 Judge = Callable[[PlaceSlate], tuple[Judged, ...]]
@@ -84,7 +84,7 @@ class MeasuredDevice:
     """Asks by the code of every device, and ranks by it."""
 
     def __init__(self, settings: ClientSettings, card: MetricCard, bits: RandomBits) -> None:
-        self._card, self._k = card, settings.near_k
+        self._card, self._k = card, results_of(card, COLLECTION, settings.near_k)
         self._attributes = card.collection(COLLECTION).attributes
         self._home = PendingPosition(HOME, "", settings.map_noise, settings.plane)
         self._bits, self._now = bits, datetime.datetime.now()

@@ -59,7 +59,7 @@ async def play(settings: ClientSettings, draws: int, screen: DemoScreen) -> None
             answer = await _ask(device, network, measured, screen)
             screen.answer(answer, settings.map_noise)
             comparison = await _measure(measured, others, draws, screen)
-            screen.quality(comparison, settings.near_k, draws)
+            screen.quality(comparison, answer.k, draws)
             await _ask_again(device, network, answer, screen)
     screen.closing()
 
