@@ -99,6 +99,6 @@ async def test_a_named_value_asks_a_line(tmp_path: Path, hour: float) -> None:
         quote = await client.near_quote("posts", "morning")
         first = await client.near("posts", "morning")
         again = await client.near("posts", "morning")
-    assert (quote.fresh, first.cost.fresh, again.cost.fresh) == (True, True, False)
+    assert (quote.fresh, first.fresh, again.fresh) == (True, True, False)
     assert first.results == again.results
     assert all(each.distance <= 24 for each in first.results)

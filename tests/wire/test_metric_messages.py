@@ -100,13 +100,14 @@ CARD = bytes.fromhex(
     "0a 24"  # field 1, a region: 36 bytes
     "09 9a99999999994740 11 3333333333331740"  # south 47.2, west 5.8
     "19 cdcccccccc8c4b40 21 3333333333332e40"  # north 55.1, east 15.1
-    "4a 38"  # field 9, a collection: 56 bytes
+    "4a 3f"  # field 9, a collection: 63 bytes
     "0a 0d 706c6163657320746f20656174"  # "places to eat"
     "12 10 000102030405060708090a0b0c0d0e0f"  # its version
     "1a 09 53494d554c41544544"  # source: "SIMULATED"
     "20 01"  # simulated
     "35 2c010000"  # field 6, fixed32: 300 items
     "3d 64000000"  # field 7, fixed32: 100 bytes an item
+    "42 05 7175657279"  # field 8: "query"
 )
 
 
@@ -291,7 +292,7 @@ def test_one_question_asks_all_and_k_ends_where_their_bytes_do() -> None:
 
 
 def test_a_question_of_tastes_is_of_another_space_to_a_server_of_places() -> None:
-    tastes = replace(place_query(), catalog_date=20780)
+    tastes = replace(place_query(), collection="", catalog_date=20780)
     with pytest.raises(StaleSpace):
         query_from_bytes(query_to_bytes(tastes), MAP_CARD)
 

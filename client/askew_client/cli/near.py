@@ -234,6 +234,9 @@ def _as_lines(found: NearAnswer) -> Iterator[str]:
         yield "(no result passes your filters; the server is not asked again for that)"
     if found.missing:
         yield f"(this collection does not have: {', '.join(found.missing)})"
+    if found.cost is None:
+        yield f"({found.mode.reason})"
+        return
     sent = ", ".join(f"{value:g}" for value in found.sent)
     yield f"(sent: {sent}; {'drawn and charged now' if found.cost.fresh else 'as before'})"
 
@@ -266,7 +269,8 @@ def _as_json(found: NearAnswer) -> dict[str, object]:
         },
         "axes": found.axes,
         "sent": found.sent,
-        "fresh": found.cost.fresh,
+        "mode": found.mode.name,
+        "fresh": found.fresh,
         "results": [_result(each) for each in found.results],
     }
 

@@ -16,10 +16,12 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from askew.catalog.item import Listing
 from askew.errors import (
     CacheError,
     Malformed,
     NotFound,
+    OtherKind,
     ParameterError,
     QuoteVoid,
     WireError,
@@ -27,6 +29,9 @@ from askew.errors import (
 )
 from askew.noise.randomness import RandomBits
 from askew.protocol.metric_card import ALL, CollectionCard, MetricCard, PlaceSlate
+from askew_client.catalog.cache import usable
+from askew_client.catalog.source import date_of
+from askew_client.near.modes import ASKED, NearMode, mode_of, wants_rows
 from askew_client.near.pick import Judged, by_other_preferences, judged, missing, stars
 from askew_client.near.place_forecast import PlaceForecast
 from askew_client.near.places import PlaceService
@@ -37,7 +42,7 @@ from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings, Level, month_of
 from askew_client.signals.asking import Question, Quotes, ask, covered
 from askew_client.signals.store import SignalStore
-from askew_client.transport.protocol import Library, Network
+from askew_client.transport.protocol import CachedRows, Library, Network
 from askew_client.views.answers import NearAnswer, NearResult, Rated
 from askew_client.views.quote import ModeView, Price, Quote, Terms
 
@@ -53,6 +58,7 @@ class _Prepared:
     source: NearSource = field(repr=False)
     question: Question
     request: bytes
+    mode: NearMode
 
 
 class NearService:
@@ -82,6 +88,8 @@ class NearService:
         self._library, self._today, self._now = library, today, now
         self._quotes = Quotes(server)
         self._card: MetricCard | None = None
+        self._held: CachedRows | None = None
+        self._no_rows = False  # this server has none within the byte budget
 
     def configure(self, settings: ClientSettings) -> None:
         """Use other settings from now on, also for the noise of a spot without a name."""
@@ -107,8 +115,8 @@ class NearService:
         """
         async with self._network.turn():
             request = await asyncio.to_thread(self._request, place)
-            card = self._card or await self._fetch()
-            quote = await asyncio.to_thread(self._quote, card, collection, place, request)
+            card, mode = await self._mode(collection)
+            quote = await asyncio.to_thread(self._quote, card, mode, collection, place, request)
             return self._quotes.show(quote)
 
     async def ask(
@@ -163,12 +171,19 @@ class NearService:
                 handle = "" if shown is None else shown.handle
                 request = await asyncio.to_thread(self._request, place, handle)
                 document = await asyncio.to_thread(self._profile.read)
-                card = self._card or await self._fetch(shown)
-                source = _bound(card, collection, request, self._settings)
-                terms = self._terms(card, source, place)
+                card, mode = await self._mode(collection, shown)
+                source = _bound(card, mode, collection, request, self._settings)
+                terms = self._terms(card, mode, source, place)
+                self._quotes.settle(sends=mode.asks, shown=shown)
+                if not mode.asks:
+                    terms.check(shown or terms)
+                    return await asyncio.to_thread(
+                        self._ranked_here, card, mode, source, document, preferences
+                    )
                 prepared = await asyncio.to_thread(
                     self._prepare,
                     card,
+                    mode,
                     source,
                     place,
                     terms.month,
@@ -178,9 +193,12 @@ class NearService:
                 reply = await self._network.retrieve(prepared.request)
                 return await asyncio.to_thread(self._open, prepared, reply, document, preferences)
         except WireError:
-            self._card = None  # the next question fetches the card first: it may be another
+            # The next question fetches what the server says of itself first: it may be another.
+            held, self._card, self._held, self._no_rows = self._held, None, None, False
             with suppress(CacheError):  # it is tried again when that question is refused
                 await self._library.forget_metric_card()
+                if held is not None:
+                    await self._library.forget(held.catalog_date)
             raise
 
     def forecast(self, level: Level, k: int) -> PlaceForecast:
@@ -209,6 +227,40 @@ class NearService:
             self._card = await self._library.metric_card(self._today())
         return self._card
 
+    async def _mode(
+        self, collection: str, shown: Terms | None = None
+    ) -> tuple[MetricCard, NearMode]:
+        """How a question is answered, with the rows of this server where they are wanted; and the
+        card, which is that of the rows.
+        """
+        card = self._card or await self._fetch(shown)
+        try:
+            card.asked(collection)
+        except NotFound:
+            return card, ASKED  # the question is refused for it
+        wanted = wants_rows(card, collection, self._settings)
+        held = await self._rows(shown) if wanted else None
+        card = card if held is None else held.card
+        return card, mode_of(card, collection, self._settings, held)
+
+    async def _rows(self, shown: Terms | None) -> CachedRows | None:
+        """What is held, fetched first where nothing usable is. None where this server has none
+        within the byte budget, and the person's mode does not need them.
+        """
+        day = (self._today() - date_of(0)).days
+        if self._no_rows or (self._held is not None and usable(self._held.catalog_date, day)):
+            return self._held
+        if shown is not None:
+            raise QuoteVoid("what this device holds is out of date, and must be fetched first")
+        try:
+            with self._network.public_work():
+                self._held = await self._library.rows(self._today())
+        except (NotFound, OtherKind, ParameterError):
+            if self._settings.mode != "auto":
+                raise
+            self._held, self._no_rows = None, True
+        return self._held
+
     def _request(self, place: str | Spot, handle: str = "") -> PendingRequest:
         """From a place; where a charge for this very spot was not answered, by that signal."""
         if not handle and not isinstance(place, str):
@@ -217,39 +269,49 @@ class NearService:
                 handle = waiting.handle
         return self._places.request(place, handle)
 
-    def _terms(self, card: MetricCard, source: NearSource, place: str | Spot) -> Terms:
+    def _terms(
+        self, card: MetricCard, mode: NearMode, source: NearSource, place: str | Spot
+    ) -> Terms:
         """A question, without what the ledger says of it."""
         return Terms(
             server=self._quotes.server,
             authority=self._settings.authority,
-            mode="query",
+            mode=mode.words,
             space_version=source.space_version,
             collection=source.collection,
             month=month_of(self._today()),
             catalog_date=" ".join(each.version for each in card.asked(source.collection)),
             k=source.k,
-            mechanism=source.mechanism,
+            mechanism=source.mechanism if mode.asks else None,
             place=place,
             handle=source.handle,
             region=self._settings.region,
         )
 
     def _quote(
-        self, card: MetricCard, collection: str, place: str | Spot, request: PendingRequest
+        self,
+        card: MetricCard,
+        mode: NearMode,
+        collection: str,
+        place: str | Spot,
+        request: PendingRequest,
     ) -> Quote:
-        source = _bound(card, collection, request, self._settings)
-        terms = self._terms(card, source, place)
+        source = _bound(card, mode, collection, request, self._settings)
+        terms = self._terms(card, mode, source, place)
+        if not mode.asks:
+            return Quote(terms, mode.view, None)
         price = self._signals.price(
             source.space_version, terms.month, source.charge, handle=source.handle
         )
         drawn_by = source.mechanism if price.stored is None else price.stored
         cost = source.cost(drawn_by, price.spent, price.lifetime_cap, fresh=price.fresh)
-        mode = ModeView("query", _FRESH if price.fresh else _STORED)
-        return Quote(replace(terms, price=price), mode, cost)
+        view = ModeView("query", _FRESH if price.fresh else _STORED)
+        return Quote(replace(terms, price=price), view, cost)
 
     def _prepare(  # noqa: PLR0913  # all that a question is made of
         self,
         card: MetricCard,
+        mode: NearMode,
         source: NearSource,
         place: str | Spot,
         month: str,
@@ -271,7 +333,9 @@ class NearService:
 
         with self._network.guard.private():
             question = draw() if isinstance(place, str) else self._awaited(source, place, draw)
-        return _Prepared(card, source, question, self._network.encoded(question.query))
+            query = replace(question.query, catalog_date=mode.catalog_date)
+        asked = replace(question, query=query)
+        return _Prepared(card, source, asked, self._network.encoded(query), mode)
 
     def _awaited(self, source: NearSource, spot: Spot, draw: Callable[[], Question]) -> Question:
         drawn: list[Question] = []
@@ -296,7 +360,8 @@ class NearService:
         reply, which is not asked for again, and Malformed for an item that lies elsewhere than the
         server says.
         """
-        slates = self._network.decoded_places(reply, prepared.question.query, prepared.card)
+        rows = prepared.mode.rows
+        slates = self._network.decoded_places(reply, prepared.question.query, prepared.card, rows)
         asked = prepared.card.asked(prepared.source.collection)
         with self._network.guard.private():
             answers = tuple(
@@ -305,6 +370,27 @@ class NearService:
             )
             self._answered(prepared.source.handle)
             return answers
+
+    def _ranked_here(
+        self,
+        card: MetricCard,
+        mode: NearMode,
+        source: NearSource,
+        document: ProfileDocument,
+        preferences: Preferences,
+    ) -> tuple[NearAnswer, ...]:
+        """The best k of all rows that are held."""
+        from askew_client.near.rows import best_rows  # numpy
+
+        with self._network.guard.private():
+            found = [
+                (each, best_rows(source, mode.rows[each.name], preferences, self._now()))
+                for each in card.asked(source.collection)
+            ]
+            return tuple(
+                self._ranked(source, each, rows, document, preferences, mode=mode.view)
+                for each, rows in found
+            )
 
     def _answer(
         self,
@@ -317,30 +403,50 @@ class NearService:
         source, question = prepared.source, prepared.question
         if not all(source.holds(each.coordinates) for each in slate.listings):
             raise Malformed("the answer has an item outside the server's own space")
+        ranked = self._ranked(
+            source, asked, slate.listings, document, preferences, mode=prepared.mode.view
+        )
+        cost = source.cost(
+            question.query.signal.mechanism,
+            question.price.spent_after,
+            question.price.lifetime_cap,
+            fresh=question.price.fresh,
+        )
+        return replace(ranked, sent=source.sent(question.query.signal), cost=cost)
+
+    def _ranked(  # noqa: PLR0913  # what an answer is made of
+        self,
+        source: NearSource,
+        asked: CollectionCard,
+        listings: Sequence[Listing],
+        document: ProfileDocument,
+        preferences: Preferences,
+        *,
+        mode: ModeView,
+    ) -> NearAnswer:
+        """The best k of these items of a collection, as if nothing had been sent for them."""
         order = judged(
-            slate.listings,
+            listings,
             asked.attributes,
-            [source.distance(each.coordinates) for each in slate.listings],
+            [source.distance(each.coordinates) for each in listings],
             preferences,
             {key: stars(each) for key, each in document.likings().items()},
             self._now(),
-        )
+        )[: source.k]
         names = tuple(each.name for each in asked.attributes)
         return NearAnswer(
             collection=asked.name,
             source=asked.source,
             simulated=asked.simulated,
             k=len(order),
-            results=tuple(_result(n, each, slate, names) for n, each in enumerate(order, 1)),
-            none_passes=not any(each.passes for each in order),
-            sent=source.sent(question.query.signal),
-            true=source.true,
-            cost=source.cost(
-                question.query.signal.mechanism,
-                question.price.spent_after,
-                question.price.lifetime_cap,
-                fresh=question.price.fresh,
+            results=tuple(
+                _result(n, listings[each.index], each, names) for n, each in enumerate(order, 1)
             ),
+            none_passes=not any(each.passes for each in order),
+            sent=(),
+            true=source.true,
+            cost=None,
+            mode=mode,
             axes=source.axes,
             unit=source.unit,
             missing=missing(asked.attributes, preferences),
@@ -349,19 +455,22 @@ class NearService:
 
 
 def _bound(
-    card: MetricCard, collection: str, request: PendingRequest, settings: ClientSettings
+    card: MetricCard,
+    mode: NearMode,
+    collection: str,
+    request: PendingRequest,
+    settings: ClientSettings,
 ) -> NearSource:
     """A place on this server, checked against what it says of itself: all of it is public."""
     try:
-        return bound(card, collection, request, settings)
+        return bound(card, collection, request, settings, held=mode.asks and bool(mode.rows))
     except NotFound:
         names = tuple(each.name for each in card.collections)
         limit = f"one of this server's{maybe(collection, names)}: {', '.join(names)}"
         raise ParameterError("collection", collection, limit) from None
 
 
-def _result(rank: int, each: Judged, slate: PlaceSlate, names: tuple[str, ...]) -> NearResult:
-    listing = slate.listings[each.index]
+def _result(rank: int, listing: Listing, each: Judged, names: tuple[str, ...]) -> NearResult:
     return NearResult(
         rank=rank,
         title=listing.title,

@@ -39,7 +39,7 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class _Column:
+class ColumnPreferences:
     """What a person prefers of one attribute: the worths of its kinds, what one of its unit is
     worth, and its filters. highest: of the numbers that an answer knows.
     """
@@ -53,7 +53,10 @@ class _Column:
     any_number: bool = field(repr=False)
 
     @classmethod
-    def of(cls, attribute: Attribute, values: Sequence[Value], preferences: Preferences) -> _Column:
+    def of(
+        cls, attribute: Attribute, values: Sequence[Value], preferences: Preferences
+    ) -> ColumnPreferences:
+        """What a person prefers of a column with these values."""
         name = attribute.name
         known = [value for value in values if isinstance(value, float)]
         return cls(
@@ -101,7 +104,7 @@ def judged(  # noqa: PLR0913, PLR0917  # all that a choice depends on
     """
     rows = [listing.values for listing in listings]
     columns = [
-        _Column.of(each, [row[at] for row in rows], preferences)
+        ColumnPreferences.of(each, [row[at] for row in rows], preferences)
         for at, each in enumerate(attributes)
     ]
     filtered = preferences.only.keys() | preferences.at_most.keys()
@@ -166,17 +169,23 @@ def _is_open(
 ) -> bool:
     """By a flag where it is known, which may be live; else by the hours and the device's clock."""
     pairs = [*zip(attributes, values, strict=True)]
-    flags = [value for each, value in pairs if _is_flag(each) and value is not None]
-    texts = [value for each, value in pairs if each.kind is AttributeKind.HOURS]
-    opened = [bool(is_open(each, now)) for each in texts if isinstance(each, str)]
-    return True in (flags or opened)
+    flags = [value for each, value in pairs if is_open_flag(each) and value is not None]
+    return True in (flags or [value_is_open(each, value, now) for each, value in pairs])
+
+
+def value_is_open(attribute: Attribute, value: Value, now: datetime.datetime) -> bool:
+    """Whether one value says so: a flag of that name, or hours."""
+    if attribute.kind is AttributeKind.HOURS and isinstance(value, str):
+        return bool(is_open(value, now))
+    return is_open_flag(attribute) and value is True
 
 
 def _tells_open(attribute: Attribute) -> bool:
-    return attribute.kind is AttributeKind.HOURS or _is_flag(attribute)
+    return attribute.kind is AttributeKind.HOURS or is_open_flag(attribute)
 
 
-def _is_flag(attribute: Attribute) -> bool:
+def is_open_flag(attribute: Attribute) -> bool:
+    """Whether a column says whether an item is open now."""
     name = attribute.name.casefold().replace("_", " ")
     return attribute.kind is AttributeKind.FLAG and name in _OPEN_FLAGS
 

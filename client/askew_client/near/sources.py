@@ -269,18 +269,20 @@ PendingRequest = PendingPosition | PendingValues
 NearSource = MapSource | AxisSource
 
 
-def results_of(card: MetricCard, collection: str, near_k: int) -> int:
+def results_of(card: MetricCard, collection: str, near_k: int, *, held: bool = False) -> int:
     """How many results to ask for. near_k: the person's own number, or 0 for as many as a reply of
-    about REPLY_BYTES holds. Public: of the card and the settings alone.
+    about REPLY_BYTES holds. held: the rows are, so a reply brings live values alone. Public: of the
+    card, the settings and what is held.
 
     Raises NotFound for a collection that there is not, and ParameterError for a number that the
     server does not answer.
     """
-    most = card.largest_slate(collection)
+    most = card.largest_slate(collection, held=held)
     if near_k > most:
         limit = f"at most what this server answers, {most}"
         raise ParameterError("k", near_k, limit)
-    size = max(each.item_bytes for each in card.asked(collection))
+    asked = card.asked(collection)
+    size = max(each.value_bytes if held else each.item_bytes for each in asked)
     fit = min(SIZES, key=lambda k: abs(log(k * size / REPLY_BYTES)))
     return near_k or max([k for k in SIZES if k <= min(fit, most)], default=most)
 
@@ -315,13 +317,18 @@ def stored_request(place: NamedPlace, stored: Signal | None, frozen: str | None)
 
 
 def bound(
-    card: MetricCard, collection: str, request: PendingRequest, settings: ClientSettings
+    card: MetricCard,
+    collection: str,
+    request: PendingRequest,
+    settings: ClientSettings,
+    *,
+    held: bool = False,
 ) -> NearSource:
     """A place that asks this server. Raises PlaceError for a place of the other kind, and
     ParameterError for axes beyond this device's limits or a k beyond the server's, NotFound for a
     collection that it does not have.
     """
-    k = results_of(card, collection, settings.near_k)
+    k = results_of(card, collection, settings.near_k, held=held)
     match request, card.space:
         case PendingPosition(), MapSpace(area):
             return request.bind(area, collection, k)

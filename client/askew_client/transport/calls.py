@@ -4,7 +4,7 @@ brought them is closed.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from askew.catalog.catalog_file import Part
@@ -15,7 +15,8 @@ from askew.wire.places import all_places_from_bytes, metric_card_from_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 
 if TYPE_CHECKING:
-    from askew.protocol.model_card import ModelCard  # brings numpy
+    from askew.protocol.collection import Collection  # brings numpy
+    from askew.protocol.model_card import ModelCard
     from askew.protocol.ranking import Slate
 
 _Value = TypeVar("_Value")
@@ -54,9 +55,13 @@ def slate_of(reply: bytes, query: Query, card: ModelCard) -> Slate:
     return _checked(lambda: slate_from_bytes(reply, card, query.k))
 
 
-def places_of(reply: bytes, query: Query, card: MetricCard) -> tuple[PlaceSlate, ...]:
-    """The answers to a question for places, of each collection asked. Raises a WireError."""
-    return _checked(lambda: all_places_from_bytes(reply, card, query))
+def places_of(
+    reply: bytes, query: Query, card: MetricCard, rows: Mapping[str, Collection] | None = None
+) -> tuple[PlaceSlate, ...]:
+    """The answers to a question for places, of each collection asked. rows: what is held. Raises a
+    WireError.
+    """
+    return _checked(lambda: all_places_from_bytes(reply, card, query, rows))
 
 
 def _checked(convert_reply: Callable[[], _Value]) -> _Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
 from askew.catalog.catalog_file import catalog_date_of
@@ -16,12 +16,15 @@ from askew_client.catalog.cache import CatalogCache, usable
 from askew_client.catalog.source import CatalogSource
 from askew_client.catalog.sync import CachedFile, CatalogSync
 from askew_client.transport.calls import METRIC_CARD, metric_card_of
-from askew_client.transport.protocol import CachedCatalog
+from askew_client.transport.protocol import CachedCatalog, CachedRows
 from askew_client.views.answers import Refreshed
 
 if TYPE_CHECKING:
     from askew.catalog.catalog import Catalog  # brings numpy
+    from askew.protocol.collection import Collection
     from askew.protocol.model_card import ModelCard
+
+    _Read = tuple[ModelCard, Catalog] | tuple[MetricCard, Mapping[str, Collection]]
 
 _EPOCH = datetime.date(1970, 1, 1)
 
@@ -41,7 +44,7 @@ class KeptLibrary:
         """
         self.cache, self._call = cache, call
         self.sync = CatalogSync(cache, source, byte_budget, SystemBits(), check=self._check)
-        self._checked: tuple[bytes, tuple[ModelCard, Catalog]] | None = None  # just now
+        self._checked: tuple[bytes, _Read] | None = None  # just now
 
     async def cached(self, day: datetime.date) -> CachedCatalog:
         """What is held; fetched where nothing is whose questions are still answered."""
@@ -52,6 +55,11 @@ class KeptLibrary:
         """What is held, where its questions are still answered; nothing is fetched."""
         file = await asyncio.to_thread(self.sync.usable, (day - _EPOCH).days)
         return None if file is None else await asyncio.to_thread(self._catalog, file)
+
+    async def rows(self, day: datetime.date) -> CachedRows:
+        """The same of a server of places."""
+        file = await self.sync.cached((day - _EPOCH).days)
+        return await asyncio.to_thread(self._rows, file)
 
     async def forget(self, catalog_date: int) -> None:
         """Drop the version of this date."""
@@ -95,16 +103,33 @@ class KeptLibrary:
 
     def _catalog(self, file: CachedFile) -> CachedCatalog:
         """What a file says; what was checked just now is not read again."""
-        checked, self._checked = self._checked, None
-        card, catalog = checked[1] if checked and checked[0] is file.body else _read(file.body)
+        card, catalog = self._known(file)
+        if isinstance(card, MetricCard) or isinstance(catalog, Mapping):
+            raise OtherKind(
+                "this server has collections of places, and no catalog of titles", places=True
+            )
         return CachedCatalog(card, catalog, file.version.catalog_date, file.version.head.size)
 
+    def _rows(self, file: CachedFile) -> CachedRows:
+        card, rows = self._known(file)
+        if not isinstance(card, MetricCard) or not isinstance(rows, Mapping):
+            raise OtherKind("this server has a catalog of titles, and no collections of places")
+        return CachedRows(card, rows, file.version.catalog_date, file.version.head.size)
 
-def _read(body: bytes) -> tuple[ModelCard, Catalog]:
-    """The card and the items of a body. Raises Malformed for any other."""
+    def _known(self, file: CachedFile) -> _Read:
+        checked, self._checked = self._checked, None
+        return checked[1] if checked and checked[0] is file.body else _read(file.body)
+
+
+def _read(body: bytes) -> _Read:
+    """The card of a body, and its items or rows. Raises Malformed for any other."""
     from askew.wire.catalog_file import catalog_from_body  # brings numpy
+    from askew.wire.rows_file import rows_from_body
 
     try:
-        return catalog_from_body(body)
+        try:
+            return rows_from_body(body)
+        except OtherKind:
+            return catalog_from_body(body)
     except AskewError as error:
         raise Malformed(f"what this server wants to be held was refused: {error}") from None

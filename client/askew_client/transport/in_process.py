@@ -78,7 +78,8 @@ class InProcess(ABC):
         slate = await self.retrieve(query, card)
         if not isinstance(slate, PlaceSlate):
             raise StaleSpace
-        return places_to_bytes(slate)
+        held = card.collection(query.collection) if query.catalog_date else None
+        return places_to_bytes(slate, held)
 
 
 class LocalTransport(InProcess):

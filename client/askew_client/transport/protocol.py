@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -12,6 +13,7 @@ from askew_client.catalog.source import CatalogSource
 
 if TYPE_CHECKING:
     from askew.catalog.catalog import Catalog
+    from askew.protocol.collection import Collection
     from askew.protocol.metric_card import MetricCard
     from askew.protocol.model_card import ModelCard
     from askew.protocol.ranking import Slate
@@ -32,6 +34,18 @@ class CachedCatalog:
     size: int
 
 
+@dataclass(frozen=True, eq=False)
+class CachedRows:
+    """What a device holds of a server of places: its card, rows of its collections by name, the
+    Monday of their version, and their bytes.
+    """
+
+    card: MetricCard
+    rows: Mapping[str, Collection]
+    catalog_date: int
+    size: int
+
+
 class Library(Protocol):
     """Where a device has what it holds: a catalog, or the card of a server of places.
 
@@ -40,6 +54,9 @@ class Library(Protocol):
 
     async def cached(self, day: datetime.date) -> CachedCatalog:
         """What is held on this day; fetched, where it has to be."""
+
+    async def rows(self, day: datetime.date) -> CachedRows:
+        """The same of a server of places."""
 
     async def forget(self, catalog_date: int) -> None:
         """Drop the version of this date: the server answers about other items."""
@@ -94,6 +111,6 @@ class Network(Protocol):
         """The server's answer: exactly query.k items. Raises a WireError."""
 
     def decoded_places(
-        self, reply: bytes, query: Query, card: MetricCard
+        self, reply: bytes, query: Query, card: MetricCard, rows: Mapping[str, Collection]
     ) -> tuple[PlaceSlate, ...]:
-        """The same of a server of places, of each collection that is asked."""
+        """The same of a server of places, of each collection that is asked. rows: what is held."""

@@ -9,7 +9,7 @@ later, by their own doing, asks a whole number of intervals later.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import (
     AbstractAsyncContextManager,
     AsyncExitStack,
@@ -31,7 +31,8 @@ from askew_client.transport.calls import places_of, slate_of
 from askew_client.transport.protocol import Transport
 
 if TYPE_CHECKING:
-    from askew.protocol.model_card import ModelCard  # brings numpy
+    from askew.protocol.collection import Collection  # brings numpy
+    from askew.protocol.model_card import ModelCard
     from askew.protocol.ranking import Slate
 
 
@@ -111,10 +112,10 @@ class ShapedTransport:
         return slate_of(reply, query, card)
 
     def decoded_places(
-        self, reply: bytes, query: Query, card: MetricCard
+        self, reply: bytes, query: Query, card: MetricCard, rows: Mapping[str, Collection]
     ) -> tuple[PlaceSlate, ...]:
         """The same of a server of places, of each collection that is asked."""
-        return places_of(reply, query, card)
+        return places_of(reply, query, card, rows)
 
     async def call(self, method: str, request: bytes) -> bytes:
         """The reply to one call, when its connection is closed."""

@@ -228,10 +228,14 @@ class NearResult:
     picked: bool = field(repr=False)
 
 
+_ONE_SIGNAL = ModeView("query", "one signal")
+
+
 @dataclass(frozen=True)
 class NearAnswer:
     """The results of one question, best first. none_passes: no result passes the filters, which is
-    said and never asked about again. sent: the noisy coordinates that left. missing: what
+    said and never asked about again. mode: how it was answered. sent: the noisy coordinates that
+    left; none did, and cost is None, where the rows that are held were ranked. missing: what
     preferences name and this collection does not have. axes: what coordinates are; unit: of
     distances; units: of the values of a result, "" where one has none.
     """
@@ -244,11 +248,17 @@ class NearAnswer:
     none_passes: bool = field(repr=False)
     sent: tuple[float, ...] = field(repr=False)
     true: tuple[float, ...] = field(repr=False)
-    cost: Cost
+    cost: Cost | None
+    mode: ModeView = _ONE_SIGNAL
     axes: tuple[str, ...] = MAP_AXES
     unit: str = "km"
     missing: tuple[str, ...] = field(repr=False, default=())
     units: tuple[str, ...] = ()
+
+    @property
+    def fresh(self) -> bool:
+        """Whether a signal was drawn and charged for it."""
+        return self.cost is not None and self.cost.fresh
 
     @property
     def pick(self) -> NearResult | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
+from askew.catalog.catalog_file import Part
 from askew.errors import ArtifactError
-from askew_server.cli.saved_model import load, of_tastes
+from askew_server.cli.saved_model import load
 from askew_server.taste.model.mondays import date_of_text, text_of_date
 
 
@@ -34,14 +36,26 @@ def publish(model: Path, catalog_date: str, out: Path) -> None:
     Example:
       askew-server publish --model model --catalog-date 2026-11-23 --out site
     """
-    from askew.wire.catalog_file import catalog_files
-
     name = text_of_date(date_of_text("catalog_date", catalog_date))
-    found = of_tastes(load(model))
-    for part, file in catalog_files(found.card, found.catalog).items():
+    for part, file in _files_of(model).items():
         path = out / f"{name}.{part}"
         new = _write_once(path, file)
         click.echo(f"{path}  {len(file):,} bytes{'' if new else ', as it was'}")
+
+
+def _files_of(directory: Path) -> Mapping[Part, bytes]:
+    """What devices hold of a model. Raises ArtifactError for collections that none holds."""
+    from askew.wire.catalog_file import catalog_files
+    from askew_server.collections.model import MetricModel
+
+    found = load(directory)
+    if not isinstance(found, MetricModel):
+        return catalog_files(found.card, found.catalog)
+    if not found.files:
+        raise ArtifactError(
+            f"{directory} proposes to devices that they ask and hold nothing; there is no file"
+        )
+    return found.files
 
 
 def _write_once(path: Path, file: bytes) -> bool:

@@ -6,6 +6,7 @@
     keys-N.safetensors        digests of the items' keys in their order, by which live values find
                               their items; never loaded to serve
     towns.safetensors         where people are expected, if the model knows
+    rows.whole, rows.default  what devices may hold: every row, or some of them, by `rows_file`
     live-N.safetensors        every live column of a collection, its version, and a digest of all
 
 Data only, nothing is ever executed. `load` refuses what is truncated, altered or hostile with an
@@ -31,12 +32,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.catalog.attributes import Column, Titles, column_of, kinds_of, named
+from askew.catalog.catalog_file import Part
 from askew.catalog.item import Attribute
 from askew.errors import ArtifactError, AskewError, OutOfRange, WireError
 from askew.protocol.collection import Collection
 from askew.protocol.metric_card import CollectionCard, MetricCard
+from askew.protocol.utility_table import ServingMode
 from askew.spaces.map import MetricSpace
 from askew.wire.places import metric_card_from_bytes, metric_card_to_bytes
+from askew.wire.rows_file import rows_files
 from askew_server.collections.model import (
     MOST_PEOPLE,
     MetricModel,
@@ -57,6 +61,8 @@ from askew_server.taste.model.directory import (
 )
 
 _TOWNS = "towns.safetensors"
+_FILES = {Part.WHOLE: "rows.whole", Part.DEFAULT: "rows.default"}
+_MOST_HELD = 2_000_000  # items: the files of more are more than any device holds
 _COORDINATES: ArrayKind = (np.dtype(np.float64), 2)
 _COLLECTION_KINDS: dict[str, ArrayKind] = {
     "coordinates": _COORDINATES,
@@ -109,6 +115,7 @@ def save(model: MetricModel, directory: Path, keys: Mapping[str, Keys] | None = 
             halves = keys[each.name]
             encoded = encode_arrays({"upper": halves.upper, "lower": halves.lower})
             files[keys_file(number)] = encoded
+    files |= {_FILES[part]: file for part, file in files_of(model).items()}
     if model.towns is not None:
         towns = {"coordinates": model.towns.coordinates, "people": model.towns.people}
         files[_TOWNS] = encode_arrays(towns)
@@ -122,6 +129,14 @@ def save(model: MetricModel, directory: Path, keys: Mapping[str, Keys] | None = 
     folder.save(directory, files)
 
 
+def files_of(model: MetricModel) -> Mapping[Part, bytes]:
+    """What devices may hold of a model: nothing where it proposes that for no collection."""
+    proposed = any(each.mode is not ServingMode.QUERY for each in model.card.collections)
+    if model.files or not proposed or sum(map(len, model.collections.values())) > _MOST_HELD:
+        return model.files
+    return rows_files(model.card, model.collections)
+
+
 def load(directory: Path) -> MetricModel:
     """Read a model back, with every check. Raises ArtifactError with the reason."""
     manifest = _manifest(directory)
@@ -131,7 +146,9 @@ def load(directory: Path) -> MetricModel:
             each.name: _collection(each, card.space, _read(directory, collection_file(n), manifest))
             for n, each in enumerate(card.collections)
         }
-        return MetricModel(card, collections, _towns(directory, manifest, card.space))
+        there = {part: name for part, name in _FILES.items() if name in manifest.files}
+        held = {part: _read(directory, name, manifest) for part, name in there.items()}
+        return MetricModel(card, collections, _towns(directory, manifest, card.space), held)
     except ArtifactError:
         raise
     except AskewError as error:  # a core type refused what the files say

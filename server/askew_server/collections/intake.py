@@ -22,9 +22,9 @@ from askew.catalog.attributes import (
 )
 from askew.catalog.item import MAX_ATTRIBUTES, Attribute, AttributeKind
 from askew.errors import ArtifactError, DataError, ParameterError
-from askew.protocol.collection import Collection, collection_of
+from askew.protocol.collection import Collection, collection_of, curve_order
 from askew.protocol.metric_card import MAX_ITEMS
-from askew.spaces.map import MetricSpace
+from askew.spaces.map import MapSpace, MetricSpace
 from askew_server.collections import artifact
 from askew_server.collections.artifact import (
     Keys,
@@ -125,12 +125,12 @@ def read_collection(
     told: Told = NOBODY,
     wants: Sequence[str] | None = None,
 ) -> ReadCollection:
-    """The items of a file. Options name attributes; those of columns that it lacks do not count,
-    but for live ones of a declared kind, whose values are unknown until the first update. wants:
-    as an operator names them; else those by default.
+    """The items of a file, along a curve, so that neighbors follow each other.
 
-    Raises DataError for a file that cannot be read, that lacks a title or a coordinate, or of which
-    no row is usable.
+    Options name attributes; those of columns that it lacks do not count, but for live ones of a
+    declared kind, whose values are unknown until the first update. Raises DataError for a file that
+    cannot be read, that lacks a title or a coordinate, or of which no row is usable. wants: as an
+    operator names them; else those by default.
     """
     table = open_table(file.path)
     points = _points(table, space)
@@ -144,30 +144,29 @@ def read_collection(
     for each in keys:
         rows.refuse_again(each.digests())
     count = rows.kept()
+    coordinates = _rounded(space, _coordinates(points, rows.good))
+    order = curve_order(coordinates)
+    columns = [
+        COLUMN_OF[attribute.kind].unknown(count) if values is None else values.column(rows.good)
+        for attribute, values in attributes
+    ]
     collection = collection_of(
         file.name,
         tuple([attribute for attribute, _ in attributes]),
-        _coordinates(points, rows.good),
-        title.titles(rows.good),
-        tuple(
-            [
-                COLUMN_OF[attribute.kind].unknown(count)
-                if values is None
-                else values.column(rows.good)
-                for attribute, values in attributes
-            ]
-        ),
+        coordinates[order],
+        title.titles(rows.good).part(order),
+        tuple([each.part(order) for each in columns]),
         source=file.source,
         simulated=file.simulated,
     )
-    card, columns = collection.card, collection.columns
+    card = collection.card
     wanted = (
-        default_wants(card.attributes, columns)
+        default_wants(card.attributes, collection.columns)
         if wants is None
         else named_wants(wants, card.attributes)
     )
     collection = replace(collection, card=replace(card, wants=wanted))
-    halves = Keys(*keys[0].digests()[rows.good].T.copy()) if keys else None
+    halves = Keys(*keys[0].digests()[rows.good][order].T.copy()) if keys else None
     return ReadCollection(collection, halves, rows.omissions, rows.unused)
 
 
@@ -321,6 +320,14 @@ def _points(table: Table, space: MetricSpace) -> list[FileColumn]:
 
 def _coordinates(points: Sequence[FileColumn], good: Mask) -> NDArray[np.float64]:
     return np.column_stack([each.found[good] for each in points])
+
+
+def _rounded(space: MetricSpace, coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Positions on a map to five decimals, about a meter, unless that is outside of it."""
+    if not isinstance(space, MapSpace):
+        return coordinates
+    rounded = np.round(coordinates, 5)
+    return np.where(inside(space, rounded)[:, np.newaxis], rounded, coordinates)
 
 
 def _attributes(

@@ -16,6 +16,7 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from askew.catalog.attributes import Column
+from askew.catalog.catalog_file import Part
 from askew.errors import DataError, OutOfRange, ParameterError
 from askew.protocol.collection import Collection
 from askew.protocol.metric_card import MAX_SLATE, MetricCard, MetricRuleKind
@@ -117,11 +118,14 @@ class Towns:
 
 @dataclass(frozen=True, eq=False)
 class MetricModel:
-    """What a server of collections serves; `collections` by name, one a collection of the card."""
+    """What a server of collections serves; `collections` by name, one a collection of the card.
+    files: what devices may hold of it.
+    """
 
     card: MetricCard
     collections: Mapping[str, Collection] = field(repr=False)
     towns: Towns | None = field(default=None, repr=False)
+    files: Mapping[Part, bytes] = field(default_factory=dict, repr=False)
 
     @property
     def words(self) -> str:

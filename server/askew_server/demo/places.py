@@ -16,10 +16,9 @@ GEONAMES.md).
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from typing import Final
 
@@ -29,8 +28,8 @@ from numpy.typing import NDArray
 from askew.catalog.attributes import UNKNOWN, Column, Flags, Numbers, Titles, Words
 from askew.catalog.item import Attribute, AttributeKind
 from askew.errors import ParameterError
-from askew.protocol.collection import Collection, item_bytes_of, with_words
-from askew.protocol.metric_card import MAX_SLATE, CollectionCard, MetricCard, MetricRuleKind
+from askew.protocol.collection import Collection, collection_of
+from askew.protocol.metric_card import MAX_SLATE, MetricCard, MetricRuleKind
 from askew.spaces.map import KM_OF_LATITUDE, KM_OF_LONGITUDE, MapSpace, Region
 from askew_server.collections.model import MetricModel, Towns
 from askew_server.collections.wants import default_wants
@@ -205,14 +204,12 @@ def _collection(
     names: list[str],
     columns: Mapping[Attribute, Column],
 ) -> Collection:
-    titles = Titles.of(names)
-    version = hashlib.sha256(coordinates.tobytes() + titles.blob.tobytes()).hexdigest()[:32]
-    attributes = with_words(columns, columns.values())
-    values = tuple(columns.values())
-    size = item_bytes_of(coordinates, titles, values)
-    wants = default_wants(attributes, values)
-    card = CollectionCard(name, version, len(names), source, True, attributes, size, wants)
-    return Collection(card, coordinates, titles, values)
+    attributes, values = tuple(columns), tuple(columns.values())
+    made = collection_of(
+        name, attributes, coordinates, Titles.of(names), values, source=source, simulated=True
+    )
+    card = replace(made.card, wants=default_wants(made.card.attributes, values))
+    return replace(made, card=card)
 
 
 GERMANY: Final = Region(47.1, 5.5, 55.4, 15.4)

@@ -8,12 +8,12 @@ post-processing, without I/O.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from askew.catalog.catalog import Catalog
-from askew.catalog.catalog_file import FIRST, answered, is_catalog_date, last_day
+from askew.catalog.catalog_file import FIRST, Part, answered, is_catalog_date, last_day
 from askew.errors import ParameterError, StaleSpace
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.collection import Collection
@@ -44,7 +44,8 @@ class Answers(Protocol):
 class Snapshot:
     """A card, what answers for it, and the catalog that devices hold, if they hold one. since: the
     Monday from which on it is in force. tables: answers made beforehand, of this very catalog.
-    collections: whose items are answered whole, if it has any.
+    collections: whose items are answered whole, if it has any. files: what devices may hold of
+    those.
     """
 
     card: Card
@@ -53,6 +54,7 @@ class Snapshot:
     since: int = FIRST
     tables: tuple[AnswerTable, ...] = field(default=(), repr=False)
     collections: tuple[Collection, ...] = field(default=(), repr=False)
+    files: Mapping[Part, bytes] = field(default_factory=dict, repr=False)
 
 
 class Serving(Protocol):

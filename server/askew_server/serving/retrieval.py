@@ -138,8 +138,11 @@ class RetrievalService:
 
     def _reply_to_one(self, snapshot: Snapshot, query: Query) -> bytes:
         slate = snapshot.answers.answer(query)
+        if isinstance(slate, PlaceSlate) and isinstance(snapshot.card, MetricCard):
+            held = snapshot.card.collection(query.collection) if query.catalog_date else None
+            return places_to_bytes(slate, held)
         if isinstance(slate, PlaceSlate):
-            return places_to_bytes(slate)
+            raise NotFound("collection")
         return self._encoded_of(snapshot).reply(slate)
 
     def _encoded_of(self, snapshot: Snapshot) -> _Encoded:
@@ -164,6 +167,7 @@ class _Encoded:
         self.files: Mapping[str, bytes] = {}
         if isinstance(self._card, MetricCard):
             self.card = metric_card_to_bytes(self._card)
+            self.files = {str(part): file for part, file in snapshot.files.items()}
         else:
             self.card = card_to_bytes(self._card)
         if catalog is not None and isinstance(self._card, ModelCard):

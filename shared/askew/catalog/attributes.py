@@ -51,7 +51,11 @@ class Titles:
     @classmethod
     def of(cls, texts: Sequence[str]) -> Titles:
         """The texts of a list, in its order."""
-        encoded = [text.encode() for text in texts]
+        return cls.of_encoded([text.encode() for text in texts])
+
+    @classmethod
+    def of_encoded(cls, encoded: Sequence[bytes]) -> Titles:
+        """The same in UTF-8."""
         blob = np.frombuffer(b"".join(encoded), dtype=np.uint8)
         return cls(blob, np.cumsum([len(each) for each in encoded], dtype=np.int64))
 
@@ -64,6 +68,10 @@ class Titles:
 
     def __iter__(self) -> Iterator[str]:
         return (self[item] for item in range(len(self)))
+
+    def part(self, rows: Rows) -> Titles:
+        """The same of some rows."""
+        return Titles.of_encoded(self.encoded(rows))
 
     def take(self, rows: Rows) -> list[str]:
         """The texts of some rows, in their order."""
@@ -139,6 +147,10 @@ class _Values:
     def arrays(self) -> Arrays:
         """What it is saved as."""
         return {"values": self.values}
+
+    def part(self, rows: Rows) -> Self:
+        """The same of some rows."""
+        return type(self)(self.values[rows])
 
     def changed(self, rows: Rows, values: Self) -> Self:
         """The column with other values in these rows."""
@@ -230,6 +242,10 @@ class Words:
     def _texts(self) -> Titles:
         words = self.vocabulary
         return words if isinstance(words, Titles) else Titles.of(words)
+
+    def part(self, rows: Rows) -> Words:
+        """The same of some rows."""
+        return Words(self.codes[rows], self.vocabulary)
 
     def changed(self, rows: Rows, values: Words) -> Words:
         """The column with other values in these rows; its vocabulary is what is in use then."""

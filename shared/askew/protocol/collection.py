@@ -22,6 +22,7 @@ from askew.errors import DimensionMismatch, OutOfRange, ParameterError
 from askew.limits import MAX_NAME, VERSION_BYTES
 from askew.protocol.metric_card import CollectionCard
 
+_SPREAD = ((8, 0x00FF00FF), (4, 0x0F0F0F0F), (2, 0x33333333), (1, 0x55555555))  # bits apart
 _ID_BYTES = 10  # with what says where an item and its title begin
 
 
@@ -57,16 +58,30 @@ class Collection:
         values = zip(*columns, strict=True) if columns else repeat((), len(rows))
         return tuple(map(Listing, rows.tolist(), self.titles.take(rows), coordinates, values))
 
+    def part(self, rows: NDArray[np.int64]) -> Collection:
+        """Some of its items, under new ids."""
+        card = replace(self.card, n_items=len(rows))
+        columns = tuple([column.part(rows) for column in self.columns])
+        return Collection(card, self.coordinates[rows], self.titles.part(rows), columns)
+
+    @property
+    def own_version(self) -> str:
+        """The version of what its items are. O(n)."""
+        return version_of(self.card.attributes, self.coordinates, self.titles, self.columns)
+
     def check(self) -> None:
         """Raises OutOfRange for a title or a value that no reply could carry, and for a version
         that is not its content's. O(n); whoever made the columns of checked values does without.
         """
+        self.check_values()
+        if self.card.version != self.own_version:
+            raise OutOfRange("the version of a collection", "its content's")
+
+    def check_values(self) -> None:
+        """The same without the version, of which some items alone have none."""
         self.titles.check("the titles")
         for attribute, column in zip(self.card.attributes, self.columns, strict=True):
             column.check(f"the column {attribute.name}")
-        attributes = self.card.attributes
-        if self.card.version != version_of(attributes, self.coordinates, self.titles, self.columns):
-            raise OutOfRange("the version of a collection", "its content's")
 
     def with_live(self, columns: Mapping[str, Column]) -> Collection:
         """The same items with other live values; nothing else is copied.
@@ -103,6 +118,21 @@ def collection_of(  # noqa: PLR0913 - what a collection is made of
         item_bytes_of(coordinates, titles, columns),
     )
     return Collection(card, coordinates, titles, columns)
+
+
+def curve_order(coordinates: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The rows along a curve on which neighbors follow each other, Morton's, of the first two
+    coordinates. Items in this order take few bytes, and every n-th of them are spread evenly.
+    """
+    first = coordinates[:, :2]
+    low, wide = first.min(axis=0), np.maximum(np.ptp(first, axis=0), 1e-12)
+    cells = ((first - low) / wide * (2**16 - 1)).astype(np.uint64)
+    curve = np.zeros(len(cells), np.uint64)
+    for shift, mask in _SPREAD:
+        cells = (cells | (cells << np.uint64(shift))) & np.uint64(mask)
+    for axis, values in enumerate(cells.T):
+        curve |= values << np.uint64(axis)
+    return np.argsort(curve, kind="stable")
 
 
 def item_bytes_of(

@@ -11,6 +11,7 @@ from askew.dp.privacy import ANY_SPACE
 from askew.errors import NotFound, OutOfRange, StaleSpace
 from askew.limits import MAX_NAME, MAX_TEXT, check_plain
 from askew.protocol.signal import Query
+from askew.protocol.utility_table import ServingMode
 from askew.spaces.axes import AxisSpace
 from askew.spaces.map import MapSpace, MetricSpace
 
@@ -22,6 +23,15 @@ MAX_ITEM_BYTES = 1 << 16
 REPLY_BYTES = 16_000
 """What a reply takes at most, on average. Bytes bound k: more results cost no privacy."""
 _MAX_RATE = 1e12
+
+
+_ID_BYTES = 8
+_VALUE_BYTES = {
+    AttributeKind.NUMBER: 11,
+    AttributeKind.FLAG: 4,
+    AttributeKind.CATEGORY: 16,
+    AttributeKind.HOURS: 32,
+}
 
 
 class MetricRuleKind(StrEnum):
@@ -83,6 +93,8 @@ class CollectionCard:
     version: of titles, positions and attributes that are not live; 32 hexadecimal digits.
     item_bytes: what an item takes in a reply, on average. wants: what the choice of results hedges
     over besides where people are.
+    mode: what the server proposes. local: hold the rows, and ask nothing. cached: hold them, or
+    the default ones, and ask for live values alone. query: hold nothing, and ask for items whole.
     """
 
     name: str
@@ -93,6 +105,7 @@ class CollectionCard:
     attributes: tuple[Attribute, ...] = ()
     item_bytes: int = 100
     wants: tuple[Want, ...] = ()
+    mode: ServingMode = ServingMode.QUERY
 
     def __post_init__(self) -> None:
         check_plain("a collection's name", self.name, MAX_NAME)
@@ -110,6 +123,16 @@ class CollectionCard:
             raise OutOfRange("the wants", f"at most {MAX_WANTS}, of weights that add to at most 1")
         for want in self.wants:
             want.check(self.attributes)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether some of its values change: who holds its rows still has to ask for those."""
+        return any(each.live for each in self.attributes)
+
+    @property
+    def value_bytes(self) -> int:
+        """What an item takes in a reply to who holds its row: its id and live values."""
+        return _ID_BYTES + sum(_VALUE_BYTES[each.kind] for each in self.attributes if each.live)
 
     def check(self, listing: Listing, space: MetricSpace) -> None:
         """Raises OutOfRange for an item that does not fit this collection over this space."""
@@ -156,10 +179,13 @@ class MetricCard:
         """The collection of this name, or every one for ALL. Raises NotFound."""
         return self.collections if name == ALL else (self.collection(name),)
 
-    def largest_slate(self, name: str) -> int:
-        """The largest k for a collection, or for each of ALL. Raises NotFound."""
+    def largest_slate(self, name: str, *, held: bool = False) -> int:
+        """The largest k for a collection, or for each of ALL. held: for who holds their rows.
+        Raises NotFound.
+        """
         asked = self.asked(name)
-        fit = max(1, REPLY_BYTES // sum(each.item_bytes for each in asked))
+        sizes = [each.value_bytes if held else each.item_bytes for each in asked]
+        fit = max(1, REPLY_BYTES // sum(sizes))
         return min(self.max_slate_size, fit, max(each.n_items for each in asked))
 
     def questions(self, query: Query) -> tuple[Query, ...]:
@@ -180,7 +206,7 @@ class MetricCard:
         expected = ANY_SPACE if isinstance(space, MapSpace) else space.version
         if signal.space_version != expected:
             raise StaleSpace
-        most = self.largest_slate(query.collection)
+        most = self.largest_slate(query.collection, held=query.catalog_date > 0)
         if not 1 <= query.k <= most:
             raise OutOfRange("k", f"from 1 to {most}")
         if isinstance(space, AxisSpace):

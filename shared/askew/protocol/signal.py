@@ -90,8 +90,8 @@ class Signal:
 @dataclass(frozen=True)
 class Query:
     """One question: a signal, k, a public setting of the device, the collection that the person
-    chose where a server has several, and the catalog date of what the device holds, 0 in a metric
-    space.
+    chose where a server has several, and the catalog date of what the device holds, in a metric
+    space 0 unless it holds rows.
     """
 
     signal: Signal

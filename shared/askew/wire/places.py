@@ -6,7 +6,8 @@ is valid because it exists. No function here trusts a length, a shape, an order 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from askew.catalog.item import Attribute, AttributeKind, Listing, Value
 from askew.errors import Malformed, OtherKind, OutOfRange, ParameterError, StaleSpace
@@ -19,6 +20,7 @@ from askew.protocol.metric_card import (
     Want,
 )
 from askew.protocol.signal import Query
+from askew.protocol.utility_table import ServingMode
 from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import Area, MapSpace, MetricSpace
 from askew.wire.messages import (
@@ -30,9 +32,16 @@ from askew.wire.messages import (
 )
 from askew.wire.v1 import retrieval_pb2 as pb
 
+if TYPE_CHECKING:
+    from askew.protocol.collection import Collection  # brings numpy
 
-def places_to_bytes(slate: PlaceSlate) -> bytes:
-    """The reply on the wire. Its size is that of its items' words, which follow from the signal."""
+
+def places_to_bytes(slate: PlaceSlate, held: CollectionCard | None = None) -> bytes:
+    """The reply on the wire. Its size is that of its items' words, which follow from the signal.
+    held: the card, where the device holds the rows: of each item its id and live values.
+    """
+    if held is not None:
+        return _values_to_bytes(slate, held)
     listings = [
         pb.Listing(
             item=each.id,
@@ -46,25 +55,39 @@ def places_to_bytes(slate: PlaceSlate) -> bytes:
     return pb.RetrieveResponse(catalog_version=version, listings=listings).SerializeToString()
 
 
+def _values_to_bytes(slate: PlaceSlate, card: CollectionCard) -> bytes:
+    live = [at for at, each in enumerate(card.attributes) if each.live]
+    listings = [
+        pb.Listing(item=each.id, values=[_value_to_message(each.values[at]) for at in live])
+        for each in slate.listings
+    ]
+    version = bytes.fromhex(slate.catalog_version)
+    return pb.RetrieveResponse(catalog_version=version, listings=listings).SerializeToString()
+
+
 def all_places_to_bytes(replies: Iterable[bytes]) -> bytes:
     """The reply to a question for ALL. replies: of each, in the card's order."""
     kind = pb.RetrieveResponse
     return b"".join([opening(kind, "collections", len(each)) + each for each in replies])
 
 
-def all_places_from_bytes(data: bytes, card: MetricCard, query: Query) -> tuple[PlaceSlate, ...]:
-    """The answers to a question: of the collection that it names, or of each. Raises a WireError
-    as `places_from_bytes`.
+def all_places_from_bytes(
+    data: bytes, card: MetricCard, query: Query, rows: Mapping[str, Collection] | None = None
+) -> tuple[PlaceSlate, ...]:
+    """The answers to a question: of the collection that it names, or of each. rows: what the
+    question said is held. Raises a WireError as `places_from_bytes`.
     """
+    held = rows if rows and query.catalog_date else {}
     questions = card.questions(query)
     if query.collection != ALL:
-        return (places_from_bytes(data, card, query.k, query.collection),)
+        few = parse_few(pb.RetrieveResponse(), data, (query.k + 1) * FIELDS_OF_ITEM)
+        return (_slate(few, card, query.k, query.collection, held.get(query.collection)),)
     most = sum((each.k + 1) * FIELDS_OF_ITEM for each in questions)
     message = parse_few(pb.RetrieveResponse(), data, most)
     if len(message.collections) != len(questions) or any(_but_listings(message)):
         raise Malformed("the answer has not one part for each collection")
     return tuple(
-        _slate(part, card, each.k, each.collection)
+        _slate(part, card, each.k, each.collection, held.get(each.collection))
         for part, each in zip(message.collections, questions, strict=True)
     )
 
@@ -82,10 +105,16 @@ def _but_listings(message: pb.RetrieveResponse) -> tuple[object, ...]:
     return message.item_ids, message.boosts, message.codes, message.items, message.payloads
 
 
-def _slate(message: pb.RetrieveResponse, card: MetricCard, k: int, collection: str) -> PlaceSlate:
+def _slate(
+    message: pb.RetrieveResponse,
+    card: MetricCard,
+    k: int,
+    collection: str,
+    held: Collection | None = None,
+) -> PlaceSlate:
     version = version_from_bytes(message.catalog_version)
     asked = card.collection(collection)
-    listings = _listings(message.listings)
+    listings = _listings(message.listings) if held is None else _joined(message.listings, held)
     if len(listings) != k or message.collections or any(_but_listings(message)):
         raise Malformed(f"the answer has {len(listings)} whole items, {k} were asked for")
     if version != asked.version:
@@ -134,6 +163,21 @@ def _listings(messages: Iterable[pb.Listing]) -> tuple[Listing, ...]:
     )
 
 
+def _joined(messages: Sequence[pb.Listing], held: Collection) -> tuple[Listing, ...]:
+    """Rows that are held, with the live values that came."""
+    attributes = held.card.attributes
+    live = [at for at, each in enumerate(attributes) if each.live]
+    if any(m.item >= len(held) or len(m.values) != len(live) for m in messages):
+        raise Malformed("the answer has not the live values of rows that are held")
+    found = []
+    for row, message in zip(held.listings(m.item for m in messages), messages, strict=True):
+        values = [*row.values]
+        for at, value in zip(live, message.values, strict=True):
+            values[at] = _value(value)
+        found.append(Listing(row.id, row.title, row.coordinates, tuple(values)))
+    return tuple(found)
+
+
 def _space_to_message(space: MetricSpace) -> pb.MetricSpace:
     if isinstance(space, MapSpace):
         a = space.area
@@ -169,6 +213,7 @@ def _collection_to_message(card: CollectionCard) -> pb.Collection:
         source=card.source,
         simulated=card.simulated,
         item_bytes=card.item_bytes,
+        mode=card.mode,
         attributes=[
             pb.Attribute(name=a.name, kind=a.kind, live=a.live, unit=a.unit, words=a.words)
             for a in card.attributes
@@ -181,6 +226,8 @@ def _collection_to_message(card: CollectionCard) -> pb.Collection:
 
 
 def _collection_from_message(message: pb.Collection) -> CollectionCard:
+    if message.mode not in set(ServingMode):
+        raise OutOfRange("the mode of a collection", f"one of {', '.join(ServingMode)}")
     return CollectionCard(
         name=message.name,
         version=version_from_bytes(message.version),
@@ -190,6 +237,7 @@ def _collection_from_message(message: pb.Collection) -> CollectionCard:
         attributes=tuple([_attribute(each) for each in message.attributes]),
         item_bytes=message.item_bytes,
         wants=tuple([Want(w.attribute, w.weight, w.word, w.rate) for w in message.wants]),
+        mode=ServingMode(message.mode),
     )
 
 

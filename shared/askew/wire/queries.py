@@ -35,7 +35,7 @@ def query_to_bytes(query: Query) -> bytes:
         collection=query.collection,
         catalog_date=query.catalog_date,
     )
-    if not query.catalog_date:
+    if not query.catalog_date or query.collection:
         message.space_version = bytes.fromhex(signal.space_version)
     _write_mechanism(signal.mechanism, message)
     return message.SerializeToString()
@@ -55,7 +55,7 @@ def query_from_message(message: pb.RetrieveRequest, card: Card) -> Query:
         if version or not message.catalog_date:
             raise StaleSpace
         space = card.space.version
-    elif message.catalog_date:
+    elif message.catalog_date and not message.collection:
         raise StaleSpace
     elif version or not isinstance(mechanism, MapNoise):
         space = version_from_bytes(version)

@@ -35,7 +35,7 @@ from askew_client.profile.store import PassingProfile, ProfileStore
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
 from askew_client.transport.in_process import LocalTransport
-from askew_client.transport.protocol import CachedCatalog, Library
+from askew_client.transport.protocol import CachedCatalog, CachedRows, Library
 from askew_client.views.answers import Answer, Connection, Departure, Refreshed
 from askew_client.views.problems import Problem, Trouble
 from askew_client.views.quote import Cost, Quote, at_most
@@ -354,6 +354,10 @@ class SharedCache:
 
     async def cached(self, _: datetime.date) -> CachedCatalog:
         return self.held
+
+    async def rows(self, day: datetime.date) -> CachedRows:
+        """Never of use here."""
+        raise NotImplementedError
 
     async def metric_card(self, _: datetime.date) -> MetricCard:
         raise NotImplementedError

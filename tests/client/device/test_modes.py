@@ -30,7 +30,7 @@ from askew_client.profile.title_search import TitleSearch
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
 from askew_client.transport.in_process import LocalTransport
-from askew_client.transport.protocol import CachedCatalog
+from askew_client.transport.protocol import CachedCatalog, CachedRows
 from askew_client.views.answers import Answer, Refreshed
 from askew_client.views.problems import Trouble
 from askew_client.views.quote import Quote
@@ -78,6 +78,10 @@ class CatalogCache:
 
     async def cached(self, _: datetime.date) -> CachedCatalog:
         return self.holds
+
+    async def rows(self, day: datetime.date) -> CachedRows:
+        """Never of use here."""
+        raise NotImplementedError
 
     async def metric_card(self, day: datetime.date) -> MetricCard:
         raise NotImplementedError

@@ -67,7 +67,7 @@ async def test_the_answer_is_ranked_by_the_true_place(device: DeviceWorld) -> No
     assert found.true == (52.52, 13.405)
     assert found.sent == device.places.places()[0].sent
     assert isinstance(found.cost, Cost)
-    assert not found.cost.fresh
+    assert not found.fresh
 
 
 async def test_results_in_print_show_no_order_and_no_pick(device: DeviceWorld) -> None:
@@ -347,7 +347,7 @@ async def test_a_named_value_is_charged_in_plain_epsilon_once_a_month(device: De
     assert (charge.epsilon, charge.epsilon_per_distance) == (Fraction(3), Fraction(1))
     assert charge.epsilon_per_km == 0
     assert isinstance(first.cost, Cost)
-    assert (first.cost.fresh, again.cost.fresh) == (True, False)
+    assert (first.fresh, again.fresh) == (True, False)
     assert first.unit == "units of distance"
     assert device.server.requests[0] == device.server.requests[1]
 
@@ -437,7 +437,7 @@ async def test_a_server_cannot_find_a_value_by_the_ends_of_its_axes(
     for value in VALUES:
         device = on_axes(another_device(f"{value:g}"), axis)
         found = await asked(device, AxisValues({"post": value}))
-        ends.add((device.server.n_cards, len(device.server.requests[0]), found.cost.fresh))
+        ends.add((device.server.n_cards, len(device.server.requests[0]), found.fresh))
         assert 0 <= found.true[0] <= 800
     assert len(ends) == 1
 

@@ -325,7 +325,7 @@ async def test_hostile_titles_and_small_terminals_break_nothing(
 def test_what_is_private_does_not_show_when_it_is_printed(at_home: Near) -> None:
     """It may stand in a report of a crash or in a log of the library."""
     scene, words = outlook_of(at_home.companion, "home", "town", 5, what_if=False)
-    answer = NearAnswer("food", "s", True, 1, (), True, (51.0, 7.0), (50.9375, 6.9603), None)  # type: ignore[arg-type]
+    answer = NearAnswer("food", "s", True, 1, (), True, (51.0, 7.0), (50.9375, 6.9603), None)
     draft = PlaceDraft("home", HOME, "DE", at_home.companion.places.price())
     for value in (scene, Ranked(answer, scene, words), draft, PlacePicker.Moved(HOME), answer):
         assert not [each for each in ("50.9", "6.96", "home", "guess") if each in repr(value)]

@@ -144,15 +144,20 @@ def use_level(device: Device, file: ConfigFile | None, typed: Mapping[str, str])
     return f"From now on: level {level} for positions that are yet to be drawn, {k} results."
 
 
-def ranked_answer(_: Device, answer: NearAnswer) -> Ranked:
+def ranked_answer(device: Device, answer: NearAnswer) -> Ranked:
     """An answer with its picture. Raises AskewError."""
-    heat_map = _heat_map_of(answer.sent, answer.cost)
     results = tuple(Position(*result.coordinates) for result in answer.results)
     picked = next((n for n, result in enumerate(answer.results) if result.picked), None)
+    towns, true = named_towns(), Position(*answer.true)
+    if answer.cost is None:
+        noise = device.settings.map_noise
+        around = PlaceHeatMap(true, float(noise.epsilon), noise.cosine)
+        scene = Scene(true, around, (), results, picked, towns, drawn=False)
+        return Ranked(answer, scene, answer.mode.reason)
+    heat_map = _heat_map_of(answer.sent, answer.cost)
     probes = _probes(heat_map, answer.k)
-    towns = named_towns()
     words = f"{_sentences(answer.cost)}\n\n{guess_words(heat_map, towns)}"
-    scene = Scene(Position(*answer.true), heat_map, probes, results, picked, towns)
+    scene = Scene(true, heat_map, probes, results, picked, towns)
     return Ranked(answer, scene, words)
 
 

@@ -118,7 +118,9 @@ class MetricAnswers:
     @property
     def snapshot(self) -> Snapshot:
         """This model, ready to be served."""
-        return Snapshot(self._model.card, self, collections=tuple(self._model.collections.values()))
+        model = self._model
+        collections = tuple(model.collections.values())
+        return Snapshot(model.card, self, collections=collections, files=model.files)
 
     def answer(self, query: Query) -> PlaceSlate:
         """The k items of a collection, in order of id."""

@@ -615,6 +615,7 @@ class Collection(google.protobuf.message.Message):
     ATTRIBUTES_FIELD_NUMBER: builtins.int
     N_ITEMS_FIELD_NUMBER: builtins.int
     ITEM_BYTES_FIELD_NUMBER: builtins.int
+    MODE_FIELD_NUMBER: builtins.int
     WANTS_FIELD_NUMBER: builtins.int
     name: builtins.str
     """Its name."""
@@ -628,6 +629,8 @@ class Collection(google.protobuf.message.Message):
     """How many items it has."""
     item_bytes: builtins.int
     """How many bytes an item takes in a reply, on average."""
+    mode: builtins.str
+    """What the server proposes, one of: local, cached, query."""
     @property
     def attributes(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Attribute]:
         """The columns of its items."""
@@ -646,9 +649,10 @@ class Collection(google.protobuf.message.Message):
         attributes: collections.abc.Iterable[Global___Attribute] | None = ...,
         n_items: builtins.int = ...,
         item_bytes: builtins.int = ...,
+        mode: builtins.str = ...,
         wants: collections.abc.Iterable[Global___Want] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["attributes", b"attributes", "item_bytes", b"item_bytes", "n_items", b"n_items", "name", b"name", "simulated", b"simulated", "source", b"source", "version", b"version", "wants", b"wants"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["attributes", b"attributes", "item_bytes", b"item_bytes", "mode", b"mode", "n_items", b"n_items", "name", b"name", "simulated", b"simulated", "source", b"source", "version", b"version", "wants", b"wants"]) -> None: ...
 
 Global___Collection: typing_extensions.TypeAlias = Collection
 
@@ -885,6 +889,7 @@ class CatalogFile(google.protobuf.message.Message):
     BOOSTS_FIELD_NUMBER: builtins.int
     CODES_FIELD_NUMBER: builtins.int
     SHARED_SLATE_FIELD_NUMBER: builtins.int
+    ROWS_FIELD_NUMBER: builtins.int
     words: builtins.bytes
     """The items' words: HeldWords, compressed by zlib."""
     boosts: builtins.bytes
@@ -899,6 +904,10 @@ class CatalogFile(google.protobuf.message.Message):
     def shared_slate(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """Item ids in the order in which they suit people of whom nothing is known."""
 
+    @property
+    def rows(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.bytes]:
+        """In a metric space: of each collection of the card, its rows, compressed by zlib, or nothing."""
+
     def __init__(
         self,
         *,
@@ -907,11 +916,70 @@ class CatalogFile(google.protobuf.message.Message):
         boosts: builtins.bytes = ...,
         codes: builtins.bytes = ...,
         shared_slate: collections.abc.Iterable[builtins.int] | None = ...,
+        rows: collections.abc.Iterable[builtins.bytes] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["card", b"card"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["boosts", b"boosts", "card", b"card", "codes", b"codes", "shared_slate", b"shared_slate", "words", b"words"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["boosts", b"boosts", "card", b"card", "codes", b"codes", "rows", b"rows", "shared_slate", b"shared_slate", "words", b"words"]) -> None: ...
 
 Global___CatalogFile: typing_extensions.TypeAlias = CatalogFile
+
+@typing.final
+class CollectionRows(google.protobuf.message.Message):
+    """Items of a collection without their live values, in order of item id. Numbers of n items are n
+    first bytes, then n second bytes, and so on, little-endian.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TITLES_FIELD_NUMBER: builtins.int
+    STEPS_FIELD_NUMBER: builtins.int
+    COORDINATES_FIELD_NUMBER: builtins.int
+    COLUMNS_FIELD_NUMBER: builtins.int
+    titles: builtins.str
+    """Their titles, a line each."""
+    steps: builtins.bytes
+    """On a map, where positions have five decimals: latitudes and then longitudes in 1/100,000 degree,
+    each less the one before it, 32 bits in zigzag.
+    """
+    coordinates: builtins.bytes
+    """Else: the values of each coordinate, float64."""
+    @property
+    def columns(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___RowColumn]:
+        """One an attribute that is not live, in their order."""
+
+    def __init__(
+        self,
+        *,
+        titles: builtins.str = ...,
+        steps: builtins.bytes = ...,
+        coordinates: builtins.bytes = ...,
+        columns: collections.abc.Iterable[Global___RowColumn] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["columns", b"columns", "coordinates", b"coordinates", "steps", b"steps", "titles", b"titles"]) -> None: ...
+
+Global___CollectionRows: typing_extensions.TypeAlias = CollectionRows
+
+@typing.final
+class RowColumn(google.protobuf.message.Message):
+    """A column of n items."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    VALUES_FIELD_NUMBER: builtins.int
+    WORDS_FIELD_NUMBER: builtins.int
+    values: builtins.bytes
+    """Numbers as float32, flags as a byte, words as the number of a line below, 32 bits."""
+    words: builtins.str
+    """Its different words, a line each."""
+    def __init__(
+        self,
+        *,
+        values: builtins.bytes = ...,
+        words: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["values", b"values", "words", b"words"]) -> None: ...
+
+Global___RowColumn: typing_extensions.TypeAlias = RowColumn
 
 @typing.final
 class ItemWords(google.protobuf.message.Message):

@@ -1,0 +1,219 @@
+"""The files of a server of places that devices hold: its card, and rows of its collections without
+their live values.
+
+Whoever holds the rows of a collection ranks them itself, and asks for live values alone. About 9
+bytes an item with a title of three words: neighbors follow each other, so positions are small
+steps, and each byte of a number stands among its like before all of it is compressed.
+
+Every size of what comes in is checked before anything is made of it, as in `catalog_file`.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askew.catalog.attributes import COLUMN_OF, Column, Flags, Numbers, Titles, Words
+from askew.catalog.catalog_file import Part, file_of
+from askew.catalog.item import MAX_ATTRIBUTES, Attribute
+from askew.errors import Malformed, OtherKind
+from askew.protocol.collection import Collection
+from askew.protocol.metric_card import CollectionCard, MetricCard
+from askew.protocol.utility_table import DEFAULT_BYTES, DEVICE_BYTES
+from askew.spaces.map import MapSpace
+from askew.wire.messages import FIELDS_OF_CARD, parse_few
+from askew.wire.places import metric_card_from_bytes, metric_card_to_bytes
+from askew.wire.v1 import retrieval_pb2 as pb
+
+Rows = Mapping[str, Collection]
+_LEVEL = 9
+_LARGEST_FACTOR = 8  # of rows to their compressed size; they reach about 5
+_DEGREE = 100_000  # steps: about a meter
+_FIELDS_OF_ROWS = 4 + 3 * MAX_ATTRIBUTES
+
+
+def rows_files(card: MetricCard, collections: Rows) -> dict[Part, bytes]:
+    """What a server offers: every row, and where those take more than a device holds by default,
+    as many of the collections without live values as take DEFAULT_BYTES, evenly along their order.
+    """
+    whole = rows_to_bytes(card, collections)
+    files = {Part.WHOLE: whole}
+    still = {each.name: collections[each.name] for each in card.collections if not each.is_live}
+    if len(whole) > DEVICE_BYTES and still:
+        share = DEFAULT_BYTES / len(rows_to_bytes(card, still))
+        files[Part.DEFAULT] = rows_to_bytes(card, {n: spread(c, share) for n, c in still.items()})
+    return files
+
+
+def spread(collection: Collection, share: float) -> Collection:
+    """A share of a collection's items, one at least, evenly along their order, in which neighbors
+    follow each other: the same for everybody.
+    """
+    n = len(collection)
+    count = min(n, max(1, int(share * n)))
+    return collection.part(np.arange(count, dtype=np.int64) * n // count)
+
+
+def rows_to_bytes(card: MetricCard, collections: Rows) -> bytes:
+    """The file of a card and of these rows."""
+    on_map = isinstance(card.space, MapSpace)
+    rows = [
+        _packed(_rows_of(collections[each.name], on_map=on_map))
+        if each.name in collections
+        else b""
+        for each in card.collections
+    ]
+    message = pb.CatalogFile(rows=rows)
+    message.card.ParseFromString(metric_card_to_bytes(card))
+    return file_of(message.SerializeToString())
+
+
+def rows_from_body(body: bytes) -> tuple[MetricCard, Rows]:
+    """The card and the rows of a file's body, by collection, with live values that are unknown.
+    Raises OtherKind for a catalog of titles.
+    """
+    message = parse_few(pb.CatalogFile(), body, FIELDS_OF_CARD)
+    if message.card.WhichOneof("kind") == "space":
+        raise OtherKind("this server has a catalog of titles, and no collections of places")
+    card = metric_card_from_bytes(message.card.SerializeToString())
+    if len(message.rows) != len(card.collections):
+        raise Malformed("a file of rows has not one part for each collection")
+    pairs = zip(card.collections, message.rows, strict=True)
+    return card, {each.name: _collection(each, card, rows) for each, rows in pairs if rows}
+
+
+def _rows_of(collection: Collection, *, on_map: bool) -> bytes:
+    steps = _steps_of(collection.coordinates) if on_map else b""
+    return pb.CollectionRows(
+        titles="\n".join(collection.titles),
+        steps=steps,
+        coordinates=b"" if steps else _planes(collection.coordinates.T.astype("<f8")),
+        columns=[_column_of(each) for _, each in _fixed(collection.card, collection.columns)],
+    ).SerializeToString()
+
+
+def _collection(card: CollectionCard, whole: MetricCard, packed: bytes) -> Collection:
+    rows = parse_few(pb.CollectionRows(), _unpacked(packed), _FIELDS_OF_ROWS)
+    titles = Titles.of(rows.titles.split("\n"))
+    n = len(titles)
+    if n > card.n_items:
+        raise Malformed("a collection has fewer items than its rows")
+    dimension = whole.space.dimension
+    if rows.steps:
+        coordinates = _positions(_numbers(rows.steps, "<u4", n, dimension))
+    else:
+        coordinates = _numbers(rows.coordinates, "<f8", n, dimension)
+    _check_inside(whole, coordinates)
+    fixed = [each for each in card.attributes if not each.live]
+    if len(rows.columns) != len(fixed):
+        raise Malformed("rows have not one column for each attribute")
+    known = {
+        attribute.name: _column(attribute, message, n)
+        for attribute, message in zip(fixed, rows.columns, strict=True)
+    }
+    columns: list[Column] = [
+        known[a.name] if a.name in known else COLUMN_OF[a.kind].unknown(n) for a in card.attributes
+    ]
+    if n == card.n_items:
+        found = Collection(card, coordinates.T.copy(), titles, tuple(columns))
+        found.check()
+        return found
+    some = replace(card, n_items=n)
+    found = Collection(some, coordinates.T.copy(), titles, tuple(columns))
+    found.check_values()
+    return found
+
+
+def _fixed(card: CollectionCard, columns: Sequence[Column]) -> Iterator[tuple[Attribute, Column]]:
+    """The columns whose values are not live."""
+    pairs = zip(card.attributes, columns, strict=True)
+    return (each for each in pairs if not each[0].live)
+
+
+def _column_of(column: Column) -> pb.RowColumn:
+    if isinstance(column, Words):
+        words = "\n".join(column.vocabulary)
+        return pb.RowColumn(values=_planes((column.codes + 1).astype("<u4")), words=words)
+    return pb.RowColumn(values=_planes(column.values))
+
+
+def _column(attribute: Attribute, message: pb.RowColumn, n: int) -> Column:
+    kind = COLUMN_OF[attribute.kind]
+    if kind is Numbers:
+        return Numbers(_numbers(message.values, "<f4", n)[0])
+    if kind is Flags:
+        return Flags(_numbers(message.values, "i1", n)[0])
+    codes = _numbers(message.values, "<u4", n)[0].astype(np.int64) - 1
+    words = message.words.split("\n") if message.words else []
+    if (codes >= len(words)).any():
+        raise Malformed("a column has the number of a word that it does not have")
+    return Words(codes.astype(np.int32), Titles.of(words))
+
+
+def _steps_of(coordinates: NDArray[np.float64]) -> bytes:
+    """Nothing where a position has more than five decimals."""
+    whole = np.rint(coordinates.T * _DEGREE)
+    if not np.array_equal(whole / _DEGREE, coordinates.T):
+        return b""
+    steps = whole.astype(np.int64)
+    steps[:, 1:] -= steps[:, :-1].copy()
+    return _planes(((steps << 1) ^ (steps >> 63)).astype("<u4"))
+
+
+def _positions(steps: NDArray[Any]) -> NDArray[np.float64]:
+    wide = steps.astype(np.int64)
+    whole = np.cumsum((wide >> 1) ^ -(wide & 1), axis=1)
+    return np.asarray(whole / _DEGREE)
+
+
+def _check_inside(card: MetricCard, coordinates: NDArray[np.float64]) -> None:
+    """Raises Malformed for a position beyond the Earth, or beyond the ends of an axis."""
+    if isinstance(card.space, MapSpace):
+        low, high = np.array([[-90.0, -180.0], [90.0, 180.0]])[:, :, np.newaxis]
+    else:
+        ends = np.array([(axis.low, axis.high) for axis in card.space.axes])
+        low, high = ends[:, :1], ends[:, 1:]
+    if not ((coordinates >= low) & (coordinates <= high)).all():  # NaN is nowhere
+        raise Malformed("a row lies outside of the server's own space")
+
+
+def _planes(numbers: NDArray[Any]) -> bytes:
+    """The first byte of each number, then the second byte of each."""
+    flat = np.ascontiguousarray(numbers).reshape(-1)
+    return flat.view(np.uint8).reshape(flat.size, flat.itemsize).T.tobytes()
+
+
+def _numbers(planes: bytes, kind: str, n: int, rows: int = 1) -> NDArray[Any]:
+    """What was written in planes, (rows, n). Raises Malformed for another number of them."""
+    size = np.dtype(kind).itemsize
+    if len(planes) != size * rows * n:
+        raise Malformed("a column has not one value for each row")
+    bytes_of = np.frombuffer(planes, np.uint8).reshape(size, rows * n)
+    return np.ascontiguousarray(bytes_of.T).view(kind).reshape(rows, n)
+
+
+def _packed(rows: bytes) -> bytes:
+    """Compressed, or not at all where devices would not unpack as much as that."""
+    packed = zlib.compress(rows, _LEVEL)
+    return packed if len(rows) < _most(packed) else zlib.compress(rows, 0)
+
+
+def _most(packed: bytes) -> int:
+    return (1 << 16) + _LARGEST_FACTOR * len(packed)
+
+
+def _unpacked(packed: bytes) -> bytes:
+    """Raises Malformed for what unpacks to far more than rows do."""
+    work = zlib.decompressobj()
+    try:
+        rows = work.decompress(packed, _most(packed))
+    except zlib.error:
+        raise Malformed("the rows of a collection cannot be unpacked") from None
+    if not work.eof or work.unused_data:
+        raise Malformed("the rows of a collection are cut short, or too large")
+    return rows

@@ -1,0 +1,224 @@
+"""Rows that a device holds: ranked here at epsilon 0, or joined with live values."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from client.near.conftest import BERLIN, MUNICH, NOON
+from hypothesis import given
+from hypothesis import strategies as st
+from made_device import made_device
+from raised import raised
+from served_rows import ServedModel, proposing, rows_model
+from small_collections import DAY, cafes, posts
+
+from askew.catalog.item import Listing
+from askew.errors import OtherKind, ParameterError, QuoteVoid
+from askew.protocol.metric_card import ALL
+from askew.protocol.utility_table import ServingMode
+from askew.spaces.map import Position
+from askew.wire.v1 import retrieval_pb2 as pb
+from askew_client.device.device import Device
+from askew_client.near.pick import judged
+from askew_client.near.preferences import NO_PREFERENCES, Preferences, preferences_of
+from askew_client.near.rows import best_rows
+from askew_client.near.sources import MapSource, PendingPosition, PendingValues
+from askew_client.profile.document import AxisValues
+from askew_client.settings.settings import ClientSettings
+from askew_server.collections.model import model_of
+
+SETTINGS = ClientSettings(region="DE")
+FETCH = ["GetModelCard", "GetCatalogFile", "GetCatalogFile"]
+"""The card, the head of the file, its body."""
+CAKE = Preferences(only={"kind": frozenset({"cake"})}, likes={"kind": {"tea": 3.0}})
+
+
+@pytest.fixture
+def server() -> ServedModel:
+    return ServedModel(rows_model())
+
+
+def device_at(server: ServedModel, root: Path, settings: ClientSettings = SETTINGS) -> Device:
+    return made_device(server, root, settings)
+
+
+def by_distance(server: ServedModel, at: Position, name: str) -> list[str]:
+    """The titles of all items of a collection, the nearest first."""
+    request = PendingPosition(at, "", SETTINGS.map_noise, SETTINGS.plane)
+    source = MapSource(request, server.model.card.space.area, name, 5)  # type: ignore[union-attr]
+    rows = server.model.collections[name]
+    found = sorted(rows.listings(range(len(rows))), key=lambda e: source.distance(e.coordinates))
+    return [each.title for each in found]
+
+
+async def test_static_rows_are_ranked_here_and_nothing_is_sent_or_charged(
+    server: ServedModel, tmp_path: Path
+) -> None:
+    """The best of all items, and it says so. Planted bug: a question all the same."""
+    device = device_at(server, tmp_path, replace(SETTINGS, near_k=5))
+    quote = await device.nearby.quote("posts", BERLIN)
+    found = await device.nearby.ask("posts", BERLIN, quoted=quote)
+    assert server.methods == FETCH
+    assert (quote.cost, found.cost, found.sent) == (None, None, ())
+    assert device.budget().lines == ()
+    assert "epsilon 0" in found.mode.reason
+    assert [each.title for each in found.results] == by_distance(server, BERLIN, "posts")[:5]
+
+
+@pytest.mark.parametrize("at", [BERLIN, MUNICH])
+@pytest.mark.parametrize("preferences", [NO_PREFERENCES, CAKE])
+async def test_what_is_fetched_is_whole_and_the_same_for_everybody(
+    server: ServedModel, tmp_path: Path, at: Position, preferences: Preferences
+) -> None:
+    """Planted bugs: the part of a file that lies around the place; rows that are fetched when a
+    preference names them.
+    """
+    device = device_at(server, tmp_path)
+    await device.nearby.ask("posts", at, preferences=preferences)
+    await device.nearby.ask("posts", at)
+    expected = ServedModel(server.model)
+    await device_at(expected, tmp_path / "other").nearby.ask("posts", Position(54.0, 9.0))
+    assert server.methods == FETCH
+    assert [each for _, each in server.calls] == [each for _, each in expected.calls]
+
+
+async def test_of_rows_that_are_held_live_values_alone_are_asked_for(
+    server: ServedModel, tmp_path: Path
+) -> None:
+    """An index and its values: more results in the bytes of fewer. Planted bug: a title comes."""
+    whole = device_at(server, tmp_path / "asks", replace(SETTINGS, mode="query"))
+    first = await whole.nearby.ask("cafes", BERLIN)
+    reply_whole = await server.call(*server.calls[-1])
+    device = device_at(server, tmp_path / "holds")
+    found = await device.nearby.ask("cafes", BERLIN)
+    sent = pb.RetrieveRequest.FromString(server.calls[-1][1])
+    reply = await server.call(*server.calls[-1])
+    assert (sent.catalog_date > 0, sent.k, found.fresh) == (True, 160, True)
+    assert found.k == len(found.results) == 160 > 2 * first.k
+    assert len(reply) / found.k < 0.35 * len(reply_whole) / first.k
+    assert "Café".encode() not in reply
+    rows = server.model.collections["cafes"]
+    known = {each.title: each for each in rows.listings(range(len(rows)))}
+    for each in found.results:
+        assert tuple(value for _, value in each.values) == known[each.title].values
+        assert each.coordinates == known[each.title].coordinates
+
+
+async def test_local_never_asks_and_says_what_it_does_not_know(
+    server: ServedModel, tmp_path: Path
+) -> None:
+    device = device_at(server, tmp_path, replace(SETTINGS, mode="local"))
+    found = await device.nearby.ask("cafes", BERLIN)
+    assert server.methods == FETCH
+    assert "live values are unknown" in found.mode.reason
+    assert {dict(each.values)["open"] for each in found.results} == {None}
+
+
+async def test_rows_beyond_the_byte_budget_are_not_fetched(
+    server: ServedModel, tmp_path: Path
+) -> None:
+    """By itself the device asks; who wants to hold them is told."""
+    small = replace(SETTINGS, byte_budget=1000)
+    found = await device_at(server, tmp_path / "auto", small).nearby.ask("posts", BERLIN)
+    assert found.fresh
+    assert server.methods == ["GetModelCard", "GetCatalogFile", "GetCatalogFile", "Retrieve"]
+    local = device_at(server, tmp_path / "local", replace(small, mode="local"))
+    error = (await raised(local.nearby.ask("posts", BERLIN))).error
+    assert isinstance(error, ParameterError)
+    assert "byte_budget" in str(error)
+
+
+async def test_who_was_shown_that_nothing_leaves_is_not_charged_unseen(
+    server: ServedModel, tmp_path: Path
+) -> None:
+    device = device_at(server, tmp_path)
+    await device.nearby.ask("posts", BERLIN)
+    assert isinstance((await raised(device.nearby.ask("cafes", BERLIN))).error, QuoteVoid)
+    quote = await device.nearby.quote("cafes", BERLIN)
+    assert (await device.nearby.ask("cafes", BERLIN, quoted=quote)).fresh
+
+
+async def test_all_are_asked_for_live_values_where_one_has_them(
+    server: ServedModel, tmp_path: Path
+) -> None:
+    found = await device_at(server, tmp_path).nearby.ask_all(BERLIN)
+    assert server.methods == [*FETCH, "Retrieve"]
+    assert pb.RetrieveRequest.FromString(server.calls[-1][1]).collection == ALL
+    assert [each.collection for each in found] == ["posts", "cafes"]
+
+
+async def test_a_server_of_places_with_rows_is_no_catalog_of_titles(
+    server: ServedModel, tmp_path: Path
+) -> None:
+    error = (await raised(device_at(server, tmp_path).titles.connect())).error
+    assert isinstance(error, OtherKind)
+    assert error.places
+
+
+PREFERENCES = [
+    "",
+    "kind = cake",
+    "kind: tea +40",
+    "price <= 60",
+    "1 EUR = 7 km",
+    "kind: cake -30, 1 EUR = -2 km, exponent 2",
+    "open, price <= 100",
+    "view = sea",
+    "exponent 0.5, kind: tea +9",
+]
+
+
+@pytest.mark.parametrize("text", PREFERENCES)
+@given(latitude=st.floats(47.2, 54.8), longitude=st.floats(6, 15))
+def test_rows_are_judged_as_the_items_of_an_answer_are(
+    text: str, latitude: float, longitude: float
+) -> None:
+    """By columns and one by one: the same best. Planted bugs: a trade left out, h of a sum."""
+    rows, preferences = cafes(n=80), preferences_of(text)
+    request = PendingPosition(Position(latitude, longitude), "", SETTINGS.map_noise, SETTINGS.plane)
+    space = rows_model(3).card.space
+    source = MapSource(request, space.area, "cafes", 5)  # type: ignore[union-attr]
+    everything = rows.listings(range(len(rows)))
+    distances = [source.distance(each.coordinates) for each in everything]
+    order = judged(everything, rows.card.attributes, distances, preferences, {}, NOON)
+    few = best_rows(source, rows, preferences, NOON, count=9)
+    assert worths(few, everything, order) == [each.cost for each in order[:9]]
+
+
+def worths(
+    few: Sequence[Listing], every: Sequence[Listing], order: Sequence[object]
+) -> list[float]:
+    """What the chosen items cost, the best first."""
+    cost = {every[each.index].id: (not each.passes, each.cost) for each in order}  # type: ignore[attr-defined]
+    return [found for _, found in sorted(cost[each.id] for each in few)]
+
+
+def test_rows_on_axes_are_judged_by_the_axes() -> None:
+    values = PendingValues(AxisValues({"hour": 9.0}), "")
+    source = values.bind(DAY, "posts", 3, SETTINGS)
+    rows = posts(DAY, n=24)
+    found = best_rows(source, rows, NO_PREFERENCES, datetime.datetime(2026, 1, 1), count=3)
+    away = np.abs(rows.coordinates[:, 0] - 9)
+    assert [each.id for each in found] == sorted(np.argsort(away, kind="stable")[:3].tolist())
+
+
+async def test_other_rows_than_those_of_the_card_are_not_used(tmp_path: Path) -> None:
+    """The device takes the card of the rows, and answers fit those. Planted bug: values of one
+    version joined with rows of another.
+    """
+    old = rows_model()
+    server = ServedModel(old)
+    device = device_at(server, tmp_path)
+    await device.nearby.ask("posts", BERLIN)
+    other = proposing(cafes(n=300, seed=8), ServingMode.CACHED)
+    new = model_of(old.card.space, [old.collections["posts"], other])
+    replaced = ServedModel(replace(new, files=old.files))
+    server.call = replaced.call  # type: ignore[method-assign]
+    quote = await device.nearby.quote("cafes", BERLIN)
+    error = (await raised(device.nearby.ask("cafes", BERLIN, quoted=quote))).error
+    assert "catalog" in str(error) or "space" in str(error)

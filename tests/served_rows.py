@@ -1,0 +1,80 @@
+"""A small model of collections whose rows devices may hold, and a way to it without a socket."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from small_collections import GERMANY, cafes, posts
+
+from askew.catalog.catalog_file import Part
+from askew.protocol.collection import Collection, curve_order
+from askew.protocol.metric_card import MetricRuleKind
+from askew.protocol.utility_table import ServingMode
+from askew_client.transport.calls import piece_of
+from askew_server.collections.artifact import files_of
+from askew_server.collections.model import MetricModel, model_of
+from askew_server.retrieval.served import snapshot_of
+from askew_server.retrieval.snapshot import SnapshotHolder
+from askew_server.serving.call import Job
+from askew_server.serving.retrieval import RetrievalService
+
+
+def proposing(collection: Collection, mode: ServingMode) -> Collection:
+    """A collection whose card proposes a mode, its items along the curve."""
+    found = collection.part(curve_order(collection.coordinates))
+    return replace(found, card=replace(found.card, mode=mode, version=found.own_version))
+
+
+def rows_model(n: int = 300) -> MetricModel:
+    """Posts, which devices hold and rank, and cafés, of which they ask for live values alone."""
+    still, live = posts(n=n), cafes(n=n)
+    rng = np.random.default_rng(3)
+    still = replace(still, coordinates=np.round(rng.uniform((47, 5), (55, 16), (n, 2)), 5))
+    collections = [proposing(still, ServingMode.LOCAL), proposing(live, ServingMode.CACHED)]
+    model = model_of(GERMANY, collections, rule=MetricRuleKind.NEAREST)
+    return replace(model, files=files_of(model))
+
+
+class ServedModel:
+    """The service of a model, called in this process. calls: what was asked for, in order."""
+
+    def __init__(self, model: MetricModel) -> None:
+        self.model, self.calls = model, list[tuple[str, bytes]]()
+        self._service = RetrievalService(SnapshotHolder(snapshot_of(model)))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        return
+
+    @property
+    def methods(self) -> list[str]:
+        """What was called."""
+        return [method for method, _ in self.calls]
+
+    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:
+        """A piece of what it lets devices hold."""
+        return await piece_of(self.call, catalog_date, part, start)
+
+    async def call(self, method: str, request: bytes) -> bytes:
+        """The reply; every call is written down."""
+        self.calls.append((method, request))
+        found = self._service.methods[method](request, Nobody())
+        return found.run() if isinstance(found, Job) else found
+
+
+class Nobody:
+    """A caller without credentials."""
+
+    def authorization(self) -> tuple[str, ...]:
+        """None."""
+        return ()

@@ -1,0 +1,160 @@
+"""The file of rows: to the last bit there and back, small, and refused where anything is amiss."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from served_rows import rows_model
+from small_collections import DAY, GERMANY, posts
+
+from askew.catalog.catalog_file import HEAD_BYTES, FileHead, Part
+from askew.errors import AskewError, OtherKind
+from askew.protocol.collection import Collection, curve_order
+from askew.protocol.metric_card import MetricCard
+from askew.spaces.map import MapSpace
+from askew.wire.rows_file import rows_files, rows_from_body, rows_to_bytes, spread
+from askew.wire.v1 import retrieval_pb2 as pb
+from askew_server.collections.model import model_of
+from askew_server.demo.places import GERMANY as REGION
+from askew_server.demo.places import german_towns, places_to_eat
+
+MODEL = rows_model(60)
+
+
+def body_of(card: MetricCard, *collections: Collection) -> bytes:
+    return rows_to_bytes(card, {each.card.name: each for each in collections})[HEAD_BYTES:]
+
+
+BODY = body_of(MODEL.card, *MODEL.collections.values())
+
+
+def same(received: Collection, sent: Collection) -> bool:
+    """All but live values, which are unknown of the received."""
+    live = [each.live for each in sent.card.attributes]
+    pairs = zip(received.listings(range(len(sent))), sent.listings(range(len(sent))), strict=True)
+    return all(
+        (a.title, a.coordinates) == (b.title, b.coordinates)
+        and [*a.values] == [None if now else v for now, v in zip(live, b.values, strict=True)]
+        for a, b in pairs
+    )
+
+
+def test_rows_survive_their_file_to_the_last_bit() -> None:
+    """Of five decimals as steps, of more as they are; with the version that is their content's."""
+    card, rows = rows_from_body(BODY)
+    assert card == MODEL.card
+    for name, sent in MODEL.collections.items():
+        assert same(rows[name], sent)
+        assert rows[name].own_version == sent.card.version
+    six = MODEL.collections["cafes"].coordinates
+    assert (np.round(six, 5) != six).any()
+
+
+def test_rows_on_axes_survive_too() -> None:
+    model = model_of(DAY, [posts(DAY, n=24)])
+    _, rows = rows_from_body(body_of(model.card, model.collections["posts"]))
+    assert same(rows["posts"], model.collections["posts"])
+
+
+def test_rows_on_both_sides_of_180_degrees_survive() -> None:
+    held = posts(n=4)
+    held = replace(held, coordinates=np.array([[-17.5, 179.99999], [0, -180], [1, 180.0], [2, 3]]))
+    held = replace(held, card=replace(held.card, version=held.own_version))
+    model = model_of(MapSpace(GERMANY.area), [held])
+    _, rows = rows_from_body(body_of(model.card, held))
+    assert rows["posts"].coordinates.tolist() == held.coordinates.tolist()
+
+
+def test_ten_thousand_places_take_ten_bytes_each() -> None:
+    """With titles of three words, a kind, a price and hours. Planted bug: rows off the curve."""
+    held = places_to_eat(10_000, german_towns().towns, REGION)
+    held = held.part(curve_order(held.coordinates))
+    held = replace(held, card=replace(held.card, version=held.own_version))
+    card = model_of(MapSpace(REGION), [held]).card
+    body = body_of(card, held)
+    assert len(body) / 10_000 < 10.5
+    _, some = rows_from_body(body_of(card, spread(held, 0.01)))
+    assert len(some["food"]) == 100
+    assert some["food"].card.version == held.card.version
+
+
+def test_the_default_rows_are_of_collections_without_live_values(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("askew.wire.rows_file.DEVICE_BYTES", 1000)
+    monkeypatch.setattr("askew.wire.rows_file.DEFAULT_BYTES", 700)
+    files = rows_files(MODEL.card, MODEL.collections)
+    _, rows = rows_from_body(files[Part.DEFAULT][HEAD_BYTES:])
+    assert rows.keys() == {"posts"}
+    assert 0 < len(rows["posts"]) < len(MODEL.collections["posts"])
+    assert FileHead.of(files[Part.DEFAULT]).size < 1.2 * 700
+
+
+def changed(change: Callable[[pb.CollectionRows], object]) -> bytes:
+    """The body with other rows of the first collection."""
+    message = pb.CatalogFile.FromString(BODY)
+    rows = pb.CollectionRows.FromString(zlib.decompress(message.rows[0]))
+    change(rows)
+    message.rows[0] = zlib.compress(rows.SerializeToString())
+    return message.SerializeToString()
+
+
+def at_no_number(rows: pb.CollectionRows) -> None:
+    rows.steps, rows.coordinates = b"", b"\xff" * 16 * 60
+
+
+def packed(data: bytes) -> bytes:
+    message = pb.CatalogFile.FromString(BODY)
+    message.rows[1] = data
+    return message.SerializeToString()
+
+
+def without_rows() -> bytes:
+    message = pb.CatalogFile.FromString(BODY)
+    del message.rows[1:]
+    return message.SerializeToString()
+
+
+HOSTILE: dict[str, Callable[[], bytes]] = {
+    "half of it": lambda: BODY[: len(BODY) // 2],
+    "nothing": lambda: b"",
+    "rows of one collection": without_rows,
+    "no zlib": lambda: packed(b"askew"),
+    "rows cut short": lambda: packed(pb.CatalogFile.FromString(BODY).rows[1][:-9]),
+    "a gigabyte of zeros": lambda: packed(zlib.compress(bytes(10**8), 9)),
+    "a title too few": lambda: changed(lambda r: setattr(r, "titles", "Post 1")),
+    "a title more": lambda: changed(lambda r: setattr(r, "titles", r.titles + "\nx" * 400)),
+    "a title that steers": lambda: changed(lambda r: setattr(r, "titles", "\x1b" + r.titles[1:])),
+    "a step too few": lambda: changed(lambda r: setattr(r, "steps", r.steps[:-4])),
+    "no position": lambda: changed(lambda r: setattr(r, "steps", b"")),
+    "beyond the pole": lambda: changed(lambda r: setattr(r, "steps", b"\xff" * len(r.steps))),
+    "NaN": lambda: changed(at_no_number),
+    "a column more": lambda: changed(lambda r: r.columns.add(values=bytes(240))),
+    "other positions": lambda: changed(lambda r: setattr(r, "steps", bytes(len(r.steps)))),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_file_of_rows_is_refused(name: str) -> None:
+    with pytest.raises(AskewError):
+        rows_from_body(HOSTILE[name]())
+
+
+def test_a_column_has_no_number_of_a_word_that_is_not_there() -> None:
+    message = pb.CatalogFile.FromString(BODY)
+    rows = pb.CollectionRows.FromString(zlib.decompress(message.rows[1]))
+    rows.columns[0].words = "tea"
+    message.rows[1] = zlib.compress(rows.SerializeToString())
+    with pytest.raises(AskewError, match="a word"):
+        rows_from_body(message.SerializeToString())
+
+
+def test_a_catalog_of_titles_is_no_file_of_rows() -> None:
+    message = pb.CatalogFile()
+    message.card.space.unit = 1.0
+    with pytest.raises(OtherKind):
+        rows_from_body(message.SerializeToString())
