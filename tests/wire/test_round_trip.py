@@ -17,7 +17,8 @@ from small_world import made_card, made_encoder, made_space
 from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import FIRST, HEAD_BYTES, LAST, FileHead, Part
 from askew.catalog.item import Item
-from askew.errors import Malformed, OutOfRange
+from askew.catalog.neighbors import Neighbors
+from askew.errors import Malformed, OutOfRange, WireError
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.model_card import ModelCard
@@ -124,6 +125,58 @@ def test_what_devices_hold_survives_the_wire(world: World, n_items: int) -> None
     np.testing.assert_array_equal(catalog.vectors, held.vectors, strict=True)
     np.testing.assert_array_equal(catalog.boosts, held.boosts, strict=True)
     assert catalog.version == held.version
+
+
+def with_neighbors(
+    card: ModelCard, catalog: Catalog, neighbors: Neighbors
+) -> tuple[ModelCard, Catalog]:
+    catalog = replace(catalog, neighbors=neighbors)
+    return replace(card, catalog_version=catalog.version), catalog
+
+
+@pytest.mark.parametrize("count", [1, 2, 13, 32])
+def test_neighbors_survive_the_wire(world: World, count: int) -> None:
+    """In two and a half bytes each, the odd one out in three."""
+    items = (np.arange(999 * count).reshape(999, count) * 7919 % 999).astype(np.uint16)
+    codes = (items % 16).astype(np.uint8)
+    neighbors = Neighbors(np.where(codes, items, 0).astype(np.uint16), codes, 0.125)
+    card, plain = world(2, 999)
+    card, catalog = with_neighbors(card, plain, neighbors)
+    file = catalog_to_bytes(card, catalog)
+    held_card, held = received_from(file)
+    assert (held_card, held.version) == (card, catalog.version)
+    assert held.neighbors is not None
+    np.testing.assert_array_equal(neighbors.items, held.neighbors.items, strict=True)
+    np.testing.assert_array_equal(neighbors.codes, held.neighbors.codes, strict=True)
+    assert held.neighbors.step == neighbors.step
+    size = len(file) - len(catalog_to_bytes(card, plain))
+    assert 999 * (2 * count + (count + 1) // 2) < size < 999 * (2 * count + (count + 1) // 2) + 40
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"neighbors": b"\0" * 11},
+        {"neighbors": b""},
+        {"neighbor_codes": b"\x01" * 6},
+        {"neighbor_codes": b""},
+        {"neighbors": b"\5\0" * 5},
+        {"neighbor_codes": b"\0" * 5, "neighbors": b"\1\0" * 5},
+        {"neighbor_codes": b"\x21" * 5},
+        {"neighbor_step": 0.0},
+        {"neighbor_step": float("nan")},
+        {"neighbor_step": 0.25},
+    ],
+)
+def test_a_file_of_improper_neighbors_is_refused(world: World, changed: dict[str, object]) -> None:
+    """The last is well formed: it is another catalog than its card's."""
+    neighbors = Neighbors(np.full((5, 1), 2, np.uint16), np.full((5, 1), 1, np.uint8), 0.125)
+    file = catalog_to_bytes(*with_neighbors(*world(2, 5), neighbors))
+    message = pb.CatalogFile.FromString(file[HEAD_BYTES:])
+    for name, value in changed.items():
+        setattr(message, name, value)
+    with pytest.raises(WireError):
+        catalog_from_body(message.SerializeToString())
 
 
 def test_the_default_items_are_the_first_ones(world: World) -> None:

@@ -164,9 +164,7 @@ def prior_options(command: Callable[..., Any]) -> Callable[..., Any]:
     help="The epsilon per unit distance that devices will choose.",
 )
 @click.option("-k", default=8, show_default=True, help="The k that devices will choose.")
-@click.option(
-    "--ranking-dimension", type=int, help="Numbers of a vector; default 64 to 128, what does best."
-)
+@click.option("--ranking-dimension", type=int, help="Numbers of a vector; default 64.")
 @click.option("--min-ratings", default=20, show_default=True, help="Leave out rarer items.")
 @click.option("--least-likes", default=20, show_default=True, help="Hold back shorter profiles.")
 @click.option("--like-from", type=float, help="Lowest rating that is a like; default upper 1/4.")

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from askew.catalog.columns import ItemColumns
 from askew.catalog.item import Item
+from askew.catalog.neighbors import Neighbors
 from askew.errors import DimensionMismatch, OutOfRange
 from askew.limits import VERSION_BYTES
 from askew.spaces.item_codes import joined_vectors
@@ -29,7 +30,8 @@ class Catalog:
     in with. boosts: (n_items,) float32, positive; a score is boost_i * <taste, v_i>.
     shared_slate: item ids in the order in which somebody who knows nothing of the person would
     show them; its first k are the zero-information slate, next to which every figure belongs. Where
-    there are default items, it is of the other items, for what they add to those.
+    there are default items, it is of the other items, for what they add to those. neighbors: of
+    every item, where the catalog is whole and its model has some.
     Raises OutOfRange or DimensionMismatch for a catalog that does not fit together.
     """
 
@@ -37,6 +39,7 @@ class Catalog:
     vectors: NDArray[np.float32] = field(repr=False)
     boosts: NDArray[np.float32] = field(repr=False)
     shared_slate: tuple[int, ...] = field(repr=False)
+    neighbors: Neighbors | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         n = len(self.items)
@@ -54,6 +57,8 @@ class Catalog:
             not 0 <= item < n for item in self.shared_slate
         ):
             raise OutOfRange("the shared slate", "distinct items of the catalog")
+        if self.neighbors is not None and len(self.neighbors) != n:
+            raise DimensionMismatch(len(self.neighbors), n)
 
     def __len__(self) -> int:
         return len(self.items)
@@ -72,7 +77,8 @@ class Catalog:
 
     def first(self, n: int) -> Catalog:
         """The first n items, as a catalog of their own. Its shared slate is as long as this one, or
-        as there are items: default items come best first, and this slate is of the others.
+        as there are items: default items come best first, and this slate is of the others. Without
+        neighbors, which are for who holds every item.
         """
         if n == len(self):
             return self
@@ -89,6 +95,7 @@ class Catalog:
             "vectors": joined_vectors(self.vectors, more.vectors),
             "boosts": np.concatenate([self.boosts, more.boosts]),
             "shared_slate": self.shared_slate,
+            "neighbors": self.neighbors,
         }
         both = object.__new__(Catalog)
         for name, part in parts.items():
@@ -97,7 +104,9 @@ class Catalog:
 
     @cached_property
     def version(self) -> str:
-        """32 hexadecimal digits: a digest of every item, vector and boost and the shared slate."""
+        """32 hexadecimal digits: a digest of every item, vector and boost, the shared slate, and
+        neighbors.
+        """
         digest = hashlib.sha256()
         digest.update(repr(self.vectors.shape).encode())  # so that no part can pass for another
         for part in _lines(self.items):
@@ -106,6 +115,8 @@ class Catalog:
             for at in range(0, len(array), _AT_ONCE):
                 digest.update(np.ascontiguousarray(array[at : at + _AT_ONCE], dtype="<f4").data)
         digest.update(repr(self.shared_slate).encode())
+        for part in self.neighbors.parts if self.neighbors is not None else ():
+            digest.update(part)
         return digest.hexdigest()[: 2 * VERSION_BYTES]
 
 

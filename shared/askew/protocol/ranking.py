@@ -1,6 +1,8 @@
 """Scores, slates, and the choice within one. Higher is better; a tie goes to the lower item id.
 
 score of item i for a taste u = <u, x_i>,    x_i = boost_i * v_i
+
+where every item is held, and what neighbors of liked items add (`askew.catalog.neighbors`).
 """
 
 from __future__ import annotations
@@ -109,7 +111,7 @@ def rank_all(catalog: Catalog, profile: Profile, count: int, *, seen: Set[int]) 
     """The `count` best items of a catalog by the taste of this person, seen ones last, as `rank`
     orders a slate. O(n_items (D + log n_items)).
     """
-    found = _best_of_all(catalog, profile.taste, count + len(seen))
+    found = _best_of_all(catalog, profile, count + len(seen))
     order = list(found)  # so many have `count` that are not seen
     if not profile.taste.any():  # which scores nothing, wherever it stands
         order = list(dict.fromkeys([*catalog.shared_slate, *order]))
@@ -118,14 +120,26 @@ def rank_all(catalog: Catalog, profile: Profile, count: int, *, seen: Set[int]) 
     return Ranking(tuple(top), {item: found.get(item, 0.0) for item in top})
 
 
-def _best_of_all(catalog: Catalog, taste: NDArray[np.float64], count: int) -> dict[int, float]:
+def _best_of_all(catalog: Catalog, profile: Profile, count: int) -> dict[int, float]:
     """The `count` best items, best first, and their scores. Some at a time: of a million, as
     float64, the scores and their order take as much memory as all that is held of their vectors.
     """
     rows, items, found = catalog.scoring, np.empty(0, np.int64), np.empty(0)
+    beside = _by_neighbors(catalog, profile)
     for at in range(0, len(rows), _AT_ONCE):
-        part = scores(taste, rows[at : at + _AT_ONCE])
+        part = scores(profile.taste, rows[at : at + _AT_ONCE])
+        more = beside[at : at + _AT_ONCE]
+        part[: len(more)] += more
         items, found = np.append(items, np.arange(at, at + len(part))), np.append(found, part)
         kept = best(found, count)  # of a tie the lower item stays in front
         items, found = items[kept], found[kept]
     return dict(zip(items.tolist(), found.tolist(), strict=True))
+
+
+def _by_neighbors(catalog: Catalog, profile: Profile) -> NDArray[np.float64]:
+    """What neighbors of liked items add to the first items, all of which have some, or to none."""
+    if catalog.neighbors is None:
+        return np.empty(0)
+    found = catalog.neighbors.by_likes(profile.liked)
+    added: NDArray[np.float64] = found * catalog.boosts[: len(found)] / profile.divisor
+    return added

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -139,7 +140,8 @@ class FeatureSpace:
 @dataclass(frozen=True, eq=False)
 class Profile:
     """The private vectors of one person: taste (D,), which ranks, point (d,), which is bent by
-    noise, and seen (n, D), of the items that they have rated. None leaves the device.
+    noise, seen (n, D), of the items that they have rated, and liked, the rows of liked ones. None
+    leaves the device.
 
     Raises DimensionMismatch for other shapes, ProfileError for NaN or an infinity.
     """
@@ -148,6 +150,7 @@ class Profile:
     taste: NDArray[np.float64] = field(repr=False)
     point: NDArray[np.float64] = field(repr=False)
     seen: NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), "f4"), repr=False)
+    liked: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, "i8"), repr=False)
 
     def __post_init__(self) -> None:
         sizes = {"taste": self.space.ranking_dimension, "point": self.space.dimension}
@@ -161,6 +164,11 @@ class Profile:
                 vector = np.clip(vector, 0.0, self.space.encoder.unit)
             vector.setflags(write=False)
             object.__setattr__(self, name, vector)
+
+    @property
+    def divisor(self) -> float:
+        """By which sums over likes are divided: sqrt(max(n_liked, least_likes))."""
+        return math.sqrt(max(len(self.liked), self.space.encoder.least_likes))
 
     @property
     def bucket(self) -> int:
@@ -201,4 +209,4 @@ def fold_in(
     if contributions is None:
         contributions = encoder.contributions(vectors)
     seen = vectors[np.array(list(ratings), dtype=np.int64)]
-    return Profile(space, taste, encoder.encode(contributions[rows]), seen)
+    return Profile(space, taste, encoder.encode(contributions[rows]), seen, rows)

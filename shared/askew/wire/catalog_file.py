@@ -17,9 +17,16 @@ from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import PIECE_BYTES, Part, file_of
 from askew.catalog.columns import ItemColumns
 from askew.catalog.item import MAX_GENRES, Item
+from askew.catalog.neighbors import MOST, TOP, Neighbors
 from askew.errors import Malformed, OutOfRange
 from askew.protocol.model_card import ModelCard
-from askew.spaces.item_codes import coded_vectors, decode_boosts, encode, encode_boosts
+from askew.spaces.item_codes import (
+    check_codes,
+    coded_vectors,
+    decode_boosts,
+    encode,
+    encode_boosts,
+)
 from askew.wire.messages import (
     FIELDS_OF_CARD,
     SIZED,
@@ -71,7 +78,8 @@ def _body_of(card: ModelCard, catalog: Catalog) -> list[bytes | memoryview]:
         pb.CatalogFile, "codes", encode(catalog.vectors, card.space.scales).reshape(-1).data
     )
     head = opening(pb.CatalogFile, "words", size)
-    return [small.SerializeToString(), head, *words, *boosts, *codes]
+    last = neighbors_to_message(catalog.neighbors).SerializeToString()
+    return [small.SerializeToString(), head, *words, *boosts, *codes, last]
 
 
 def catalog_from_body(body: bytes) -> tuple[ModelCard, Catalog]:
@@ -85,14 +93,41 @@ def catalog_from_body(body: bytes) -> tuple[ModelCard, Catalog]:
         raise Malformed("the shared slate has more items than the catalog")
     vectors = coded_vectors(message.codes, card.space.scales, n)
     shared, boosts, words = tuple(message.shared_slate), message.boosts, message.words
+    neighbors = neighbors_from_message(message, n)
     del message  # which has copies of them, before the largest part is made
     items = _items_of(memoryview(_unpacked(words)), n)
-    catalog = Catalog(items, vectors, decode_boosts(boosts), shared)
+    catalog = Catalog(items, vectors, decode_boosts(boosts), shared, neighbors)
     if len(shared) < min(card.max_slate_size, n):  # or what anybody is shown looks worse than it is
         raise Malformed("the shared slate is shorter than what the server answers")
     if n == card.n_items and catalog.version != card.catalog_version:
         raise Malformed("the catalog is not the one that its card names")
     return card, catalog
+
+
+def neighbors_to_message(neighbors: Neighbors | None) -> pb.CatalogFile:
+    """The fields of a file that are of neighbors."""
+    if neighbors is None:
+        return pb.CatalogFile()
+    codes = neighbors.codes
+    packed = codes[:, ::2].copy()
+    packed[:, : codes.shape[1] // 2] |= codes[:, 1::2] << 4
+    items = neighbors.items.astype("<u2").tobytes()
+    return pb.CatalogFile(
+        neighbors=items, neighbor_codes=packed.tobytes(), neighbor_step=neighbors.step
+    )
+
+
+def neighbors_from_message(message: pb.CatalogFile, n: int) -> Neighbors | None:
+    """The neighbors of n items, if a file has any."""
+    count, odd = divmod(len(message.neighbors), 2 * n)
+    if not count and not message.neighbor_codes:
+        return None
+    if odd or not 1 <= count <= MOST:
+        raise Malformed("the neighbors of items are not as many for each")
+    packed = check_codes(message.neighbor_codes, count, n)
+    codes = np.stack([packed & TOP, packed >> 4], axis=-1).reshape(n, -1)[:, :count]
+    items = np.frombuffer(message.neighbors, dtype="<u2").reshape(n, count)
+    return Neighbors(items.astype(np.uint16), codes, message.neighbor_step)
 
 
 def _words_of(items: Sequence[Item]) -> Iterator[bytes]:

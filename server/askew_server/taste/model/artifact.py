@@ -26,6 +26,7 @@ from msgspec import Meta
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
+from askew.catalog.neighbors import Neighbors
 from askew.errors import ArtifactError, WireError
 from askew.protocol.model_card import ModelCard
 from askew.spaces.item_codes import encode, encode_boosts
@@ -173,7 +174,13 @@ _KINDS: dict[str, ArrayKind] = {
     "boosts": (np.dtype(np.float32), 1),
     "shared_slate": (np.dtype(np.int64), 1),
 }
+_NEIGHBOR_KINDS: dict[str, ArrayKind] = {
+    "neighbor_items": (np.dtype(np.uint16), 2),
+    "neighbor_codes": (np.dtype(np.uint8), 2),
+    "neighbor_step": (np.dtype(np.float64), 1),
+}
 _OPTIONAL_KINDS: dict[str, ArrayKind] = {
+    **_NEIGHBOR_KINDS,
     _ENDS: (np.dtype(np.int64), 1),
     NAMED: (np.dtype(np.int64), 1),
     **PRIOR_KINDS,
@@ -221,7 +228,8 @@ def load(directory: Path) -> ItemModel:
         files, limit = fields.files, _LIMITS[_ITEMS]
         keys, items = decode_items(folder.pieces_named(directory, _ITEMS, files, limit))
         slate = tuple(arrays["shared_slate"].tolist())
-        catalog = Catalog(items, arrays["vectors"], arrays["boosts"], slate)
+        neighbors = _neighbors_of(arrays)
+        catalog = Catalog(items, arrays["vectors"], arrays["boosts"], slate, neighbors)
         _check_catalog(catalog, card)
         return ItemModel(
             card,
@@ -272,6 +280,15 @@ def _tables_of(directory: Path, card: ModelCard, fields: TasteManifest) -> Answe
     return decode_tables(data, fields.tables, card)
 
 
+def _neighbors_of(arrays: Arrays) -> Neighbors | None:
+    given = [arrays[name] for name in _NEIGHBOR_KINDS if name in arrays]
+    if not given:
+        return None
+    if len(given) != len(_NEIGHBOR_KINDS) or len(given[-1]) != 1:
+        raise ArtifactError("neighbors of items lack some of their arrays")
+    return Neighbors(given[0], given[1], float(given[2][0]))
+
+
 def _arrays_of(model: ItemModel) -> Arrays:
     catalog = model.catalog
     arrays: Arrays = {
@@ -279,6 +296,9 @@ def _arrays_of(model: ItemModel) -> Arrays:
         "boosts": catalog.boosts,
         "shared_slate": np.array(catalog.shared_slate, dtype=np.int64),
     }
+    if (beside := catalog.neighbors) is not None:
+        values = (beside.items, beside.codes, np.array([beside.step]))
+        arrays |= dict(zip(_NEIGHBOR_KINDS, values, strict=True))
     if model.prior is not None:
         arrays |= arrays_of_prior(model.prior, model.prior.pool_in(catalog, model.card.n_held))
         if (slates := model.bucket_slates()) is not None:

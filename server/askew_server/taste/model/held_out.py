@@ -58,7 +58,7 @@ from askew_server.taste.measures import (
     mean_of,
 )
 from askew_server.taste.prior.people import PriorPeople, names_of, points_of
-from askew_server.taste.training.factors import Histories, fold_in_people
+from askew_server.taste.training.factors import Histories, divisors, fold_in_people
 
 _CHOOSING, _TESTING = 400, 800  # people, and of each group never more than a fifth of all
 _AT_ONCE = 1 << 22  # scores: 32 MiB
@@ -114,15 +114,30 @@ def dealt(n_people: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64
     return np.sort(order[:first]), np.sort(order[first : first + min(_TESTING, fifth)])
 
 
+def by_neighbors(likes: csr_array, catalog: Catalog, least_likes: int) -> csr_array | None:
+    """What neighbors of likes (n, n_items) add to scores, as on a device that holds every item."""
+    neighbors = catalog.neighbors
+    if neighbors is None:
+        return None
+    n, count = neighbors.items.shape
+    where = (np.repeat(np.arange(n), count), neighbors.items.ravel().astype(np.int64))
+    listed = csr_array((neighbors.step * neighbors.codes.ravel(), where), shape=(n, n))
+    added = csr_array(likes @ csr_array(listed + listed.T))
+    return csr_array(added * catalog.boosts / divisors(likes, least_likes))
+
+
 @dataclass(frozen=True, eq=False)
 class HeldOutGroup:
-    """A group: points (n, d), tastes (n, D), what devices know and what was held out."""
+    """A group: points (n, d), tastes (n, D), what devices know and what was held out. beside: what
+    neighbors add for those who hold every item, (n, n_items), where items have any.
+    """
 
     points: NDArray[np.float64] = field(repr=False)
     tastes: NDArray[np.float64] = field(repr=False)
     profiles: Profiles = field(repr=False)
     scoring: NDArray[np.float32] = field(repr=False)
     held: int
+    beside: csr_array | None = field(default=None, repr=False)
 
     @classmethod
     def of(
@@ -136,7 +151,8 @@ class HeldOutGroup:
         people = Histories(profiles.likes, profiles.seen)
         tastes = fold_in_people(people, catalog.vectors, encoder.least_likes)
         points = points_of(profiles.likes, catalog.vectors, encoder)
-        return cls(points, tastes.vectors, profiles, catalog.scoring, held)
+        beside = by_neighbors(profiles.likes, catalog, encoder.least_likes)
+        return cls(points, tastes.vectors, profiles, catalog.scoring, held, beside)
 
     def placed(self, vectors: NDArray[np.float32], encoder: Encoder) -> HeldOutGroup:
         """The same people in another space of the same vectors."""
@@ -149,7 +165,7 @@ class HeldOutGroup:
     @cached_property
     def local(self) -> Met:
         """What each has who holds and ranks every item."""
-        return self.cached(np.arange(len(self.scoring)))
+        return self._met(self._best(np.arange(len(self.scoring)), self.beside))
 
     def cached(self, items: Items) -> Met:
         """What each has who holds and ranks these items (m,), and no others."""
@@ -176,11 +192,11 @@ class HeldOutGroup:
         """The best of what everybody has, (n, at most 20)."""
         return self._best(np.arange(self.held))
 
-    def _best(self, items: Items) -> Items:
+    def _best(self, items: Items, beside: csr_array | None = None) -> Items:
         """The best unseen of these items (m,) for each, (n, at most 20)."""
         parts = [np.empty((0, min(len(items), RECALL_DEPTH)), np.int64)]
         for rows in self._parts(len(items)):
-            parts.append(best_first(self._scores(rows, items), items))
+            parts.append(best_first(self._scores(rows, items, beside), items))
         return np.concatenate(parts)
 
     def _ranked(self, items: Items) -> Items:
@@ -200,9 +216,13 @@ class HeldOutGroup:
         for start in range(0, len(self), size):
             yield slice(start, start + size)
 
-    def _scores(self, rows: slice, items: Items) -> Gains:
-        """What these items (m,) are worth to these people, -inf where seen."""
+    def _scores(self, rows: slice, items: Items, beside: csr_array | None = None) -> Gains:
+        """What these items (m,) are worth to these people, -inf where seen; beside: what is added,
+        (n, n_items).
+        """
         found: Gains = self.tastes[rows] @ self.scoring[items].T.astype(np.float64)
+        if beside is not None:
+            found += beside[rows][:, items].toarray()
         found[self.profiles.seen[rows][:, items].toarray() > 0] = -np.inf
         return found
 

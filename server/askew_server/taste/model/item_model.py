@@ -241,7 +241,8 @@ class Draft:
         fitted = _space(told, tastes, scoring, options, rng)
         step("the shared slate")
         slate = shared_slate(tastes, scoring, rng, held)
-        catalog = Catalog(items_of(told.keys, rows), told.vectors, told.boosts, slate)
+        words = items_of(told.keys, rows)
+        catalog = Catalog(words, told.vectors, told.boosts, slate, told.neighbors)
         return cls(told, n_default, tastes, fitted, catalog, vectors.fixed)
 
     def for_signals(self, options: TrainingOptions) -> Draft:
@@ -474,7 +475,7 @@ def update(
         tastes = fold_in_people(snapshot(people, options.seed), vectors, space.encoder.least_likes)
         held = n_default if n_default < len(keys) else 0
         slate = shared_slate(tastes, told.scoring, rng, held)
-        catalog = Catalog(items_of(keys, rows), vectors, told.boosts, slate)
+        catalog = Catalog(items_of(keys, rows), vectors, told.boosts, slate, told.neighbors)
         simulated = model.card.simulated
         card = card_of(space, catalog, model.card.rule, source, n_default, simulated=simulated)
         if file_size is not None and model.card.utility_table is not None:
@@ -515,7 +516,12 @@ def _expressed(model: ItemModel, table: RatingTable) -> Expressed:
         folded, found = items.fold_in(likes[:, new])
         vectors[new] = rounded(folded.astype(np.float32), space.scales)
         boosts[new] = rounded_boosts(found.astype(np.float32))
-    return Expressed(keys, vectors, boosts, space.scales, space.scale, people, options)
+    neighbors = model.catalog.neighbors
+    if neighbors is not None:
+        places = np.full(len(neighbors), -1)
+        places[old] = known
+        neighbors = neighbors.moved(places, len(keys))
+    return Expressed(keys, vectors, boosts, space.scales, space.scale, people, options, neighbors)
 
 
 def _known(

@@ -109,7 +109,8 @@ def default_first(told: Expressed, rows: Mapping[str, ItemRow]) -> tuple[Express
     """
     options = told.options
     items, likes = items_of(told.keys, rows), told.people.likes
-    size = default_size(options.default_items, items, told.vectors.shape[1])
+    beside = 0 if told.neighbors is None else told.neighbors.items.shape[1]
+    size = default_size(options.default_items, items, told.vectors.shape[1], beside)
     if size == len(items):
         return told, size
     profiles = snapshot(told.people, options.seed)
@@ -132,14 +133,17 @@ def default_order(
     return np.concatenate([np.array(first, dtype=np.int64), rest])
 
 
-def default_size(wanted: int | None, items: Sequence[Item], ranking_dimension: int) -> int:
-    """How many of these items, in their order, are default items: all, where a device holds all;
-    else as many as were asked for, or as fit. Their exact file is made later.
+def default_size(
+    wanted: int | None, items: Sequence[Item], ranking_dimension: int, neighbors: int = 0
+) -> int:
+    """How many of these items, in their order, are default items: all, where a device holds all,
+    with so many neighbors each; else as many as were asked for, or as fit. Their exact file is made
+    later.
     """
     if wanted is not None:
         return min(wanted, len(items))
     each = bytes_of_an_item(items, ranking_dimension)
-    if _HEAD + each * len(items) <= DEVICE_BYTES:
+    if _HEAD + (each + 2.5 * neighbors) * len(items) <= DEVICE_BYTES:
         return len(items)
     return max(int((DEFAULT_BYTES - _HEAD) / each), 1)
 

@@ -35,7 +35,7 @@ items and P, O(nnz D) for sparse likes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,12 +56,13 @@ _TOLERANCE = 1e-5  # of an eigenvalue: codes of 4 bits say less
 @dataclass(frozen=True, eq=False)
 class Factors:
     """vectors: (n_items, D). boosts: (n_items,), positive. scale: <v_i, v_j> is about -P_ij times
-    that.
+    that; inverse: P, where it was made.
     """
 
     vectors: Matrix = field(repr=False)
     boosts: Matrix = field(repr=False)
     scale: float
+    inverse: Matrix | None = field(default=None, repr=False)
 
 
 def gram_of(likes: csr_array) -> Matrix:
@@ -86,7 +87,9 @@ def inverse_of(gram: Matrix, penalty: float) -> Matrix:
 
 def fit(gram: Matrix, penalty: float, rank: int) -> Factors:
     """The factors of a matrix of items by items, exactly or with noise."""
-    return factors_of(gram.__matmul__, np.diag(inverse_of(gram, penalty)), penalty, rank)
+    inverse = inverse_of(gram, penalty)
+    found = factors_of(gram.__matmul__, np.diag(inverse), penalty, rank)
+    return replace(found, inverse=inverse)
 
 
 def fit_sparse(likes: csr_array, penalty: float, rank: int) -> Factors:
@@ -148,27 +151,41 @@ def _rotation(dimension: int) -> Matrix:
     return turn
 
 
-def residual(inverse: Matrix, scale: float, vectors: NDArray[np.floating], most: int) -> csr_array:
-    """What vectors (n_items, D) leave of P, (n_items, n_items), symmetric: of each pair of items at
-    most one has it among its neighbors, of which each has at most so many; only positive ones.
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Pairs of items that have something in common which vectors do not say: whose neighbor it is,
+    the neighbor, and how much, (pairs,) each; each pair once.
+    """
+
+    item: NDArray[np.int64] = field(repr=False)
+    neighbor: NDArray[np.int64] = field(repr=False)
+    value: Matrix = field(repr=False)
+
+    def matrix(self, n: int) -> csr_array:
+        """The symmetric matrix (n, n) that they mean."""
+        found = csr_array((self.value, (self.item, self.neighbor)), shape=(n, n))
+        return csr_array(found + found.T)
+
+
+def residual(inverse: Matrix, scale: float, vectors: NDArray[np.floating], most: int) -> Pairs:
+    """What vectors (n_items, D) leave of P: the largest, where each item has at most so many.
 
     Pairs are taken from the largest on, by whichever of the two has room: O(n_items**2).
     """
     n = len(inverse)
-    if not most:
-        return csr_array((n, n))
     left = -scale * inverse - vectors @ vectors.T
     left[np.tril_indices(n)] = 0  # each pair once
-    depth = min(2 * most * n, left.size)
-    least = np.partition(left, left.size - depth, axis=None)[left.size - depth]
-    rows, columns = np.nonzero(left >= max(least, np.finfo(np.float64).tiny))
-    values = left[rows, columns]
-    room, kept = [most] * n, []
+    depth = min(2 * most * n, left.size - 1)
+    least = np.partition(left, left.size - 1 - depth, axis=None)[left.size - 1 - depth]
+    rows, columns = np.nonzero(left > max(least, 0))
+    values, room = left[rows, columns], [most] * n
+    pairs = []
     for at in np.argsort(-values, kind="stable").tolist():
-        for item in (rows[at], columns[at]):
+        first, second = int(rows[at]), int(columns[at])
+        for item, neighbor in ((first, second), (second, first)):
             if room[item]:
                 room[item] -= 1
-                kept.append(at)
+                pairs.append((item, neighbor, values[at]))
                 break
-    found = csr_array((values[kept], (rows[kept], columns[kept])), shape=(n, n))
-    return csr_array(found + found.T)
+    found = np.array(pairs, dtype=np.float64).reshape(-1, 3)
+    return Pairs(found[:, 0].astype(np.int64), found[:, 1].astype(np.int64), found[:, 2])

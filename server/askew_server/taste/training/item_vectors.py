@@ -14,10 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from askew.catalog.neighbors import TOP, Neighbors
 from askew.errors import DataError, ParameterError
 from askew.spaces.item_codes import rounded_boosts
 from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew_server.ratings import RatingTable
+from askew_server.taste.training import ease
 from askew_server.taste.training.factors import (
     Histories,
     fold_in_people,
@@ -32,7 +34,8 @@ from askew_server.taste.training.tuning import learned, tuned
 @dataclass(frozen=True, eq=False)
 class Expressed:
     """People, and the items that their tastes are expressed in: keys, vectors (n_items, D) rounded
-    to what codes of these scales (D,) can say, and boosts (n_items,).
+    to what codes of these scales (D,) can say, and boosts (n_items,). neighbors: where vectors
+    leave something that is worth saying.
     """
 
     keys: tuple[str, ...]
@@ -42,13 +45,17 @@ class Expressed:
     scale: RatingScale
     people: Histories = field(repr=False)
     options: TrainingOptions
+    neighbors: Neighbors | None = field(default=None, repr=False)
 
     def in_order(self, order: NDArray[np.int64]) -> Expressed:
         """The same items in another order (n_items,)."""
         people = Histories(self.people.likes[:, order], self.people.seen[:, order])
         keys = tuple([self.keys[item] for item in order])
         vectors, boosts = self.vectors[order], self.boosts[order]
-        return replace(self, keys=keys, vectors=vectors, boosts=boosts, people=people)
+        found = self.neighbors and self.neighbors.moved(np.argsort(order), len(order))
+        return replace(
+            self, keys=keys, vectors=vectors, boosts=boosts, people=people, neighbors=found
+        )
 
     @property
     def scoring(self) -> NDArray[np.float32]:
@@ -95,7 +102,27 @@ class LearnedVectors:
         tastes = fold_in_people(snapshot(people, options.seed), exact, options.least_likes)
         vectors, scales = round_for(tastes.vectors, exact)
         boosts = rounded_boosts(factors.boosts.astype(np.float32))
-        return Expressed(keys, vectors, boosts, scales, scale, people, options)
+        found = _neighbors(factors, vectors, options.neighbors or 0)
+        return Expressed(keys, vectors, boosts, scales, scale, people, options, found)
+
+
+def _neighbors(factors: ease.Factors, vectors: NDArray[np.float32], most: int) -> Neighbors | None:
+    """What these vectors leave, in codes of 4 bits: the largest is 15."""
+    if not most or factors.inverse is None:
+        return None
+    pairs = ease.residual(factors.inverse, factors.scale, vectors, most)
+    step = float(pairs.value.max(initial=0)) / TOP
+    codes = np.rint(pairs.value / (step or 1)).astype(np.uint8)
+    said = np.flatnonzero(codes)
+    if not said.size:
+        return None
+    said = said[np.argsort(pairs.item[said], kind="stable")]
+    item = pairs.item[said]
+    place = np.arange(len(item)) - np.searchsorted(item, item)
+    shape = (len(vectors), most)
+    items_of, codes_of = np.zeros(shape, np.uint16), np.zeros(shape, np.uint8)
+    items_of[item, place], codes_of[item, place] = pairs.neighbor[said], codes[said]
+    return Neighbors(items_of, codes_of, step)
 
 
 def _told(table: RatingTable, options: TrainingOptions) -> tuple[tuple[str, ...], Histories]:
@@ -110,7 +137,7 @@ def _told(table: RatingTable, options: TrainingOptions) -> tuple[tuple[str, ...]
 
 
 def _designed(people: Histories, options: TrainingOptions) -> TrainingOptions:
-    found = tuned(people, replace(options, neighbors=0))
+    found = tuned(people, options)
     return replace(
         options, penalty=found.penalty, ranking_dimension=found.rank, neighbors=found.neighbors
     )

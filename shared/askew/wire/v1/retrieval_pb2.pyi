@@ -890,12 +890,23 @@ class CatalogFile(google.protobuf.message.Message):
     CODES_FIELD_NUMBER: builtins.int
     SHARED_SLATE_FIELD_NUMBER: builtins.int
     ROWS_FIELD_NUMBER: builtins.int
+    NEIGHBORS_FIELD_NUMBER: builtins.int
+    NEIGHBOR_CODES_FIELD_NUMBER: builtins.int
+    NEIGHBOR_STEP_FIELD_NUMBER: builtins.int
     words: builtins.bytes
     """The items' words: HeldWords, compressed by zlib."""
     boosts: builtins.bytes
     """A byte an item: its boost."""
     codes: builtins.bytes
     """4 bits for each item and ranking dimension, as in a reply."""
+    neighbors: builtins.bytes
+    """Of a whole catalog, the neighbors of each item, as many for each: two bytes an item,
+    little-endian.
+    """
+    neighbor_codes: builtins.bytes
+    """A code of 4 bits a neighbor, two to a byte, item by item, each from a new byte; 0 for none."""
+    neighbor_step: builtins.float
+    """What a code of 1 says."""
     @property
     def card(self) -> Global___GetModelCardResponse:
         """The card."""
@@ -917,9 +928,12 @@ class CatalogFile(google.protobuf.message.Message):
         codes: builtins.bytes = ...,
         shared_slate: collections.abc.Iterable[builtins.int] | None = ...,
         rows: collections.abc.Iterable[builtins.bytes] | None = ...,
+        neighbors: builtins.bytes = ...,
+        neighbor_codes: builtins.bytes = ...,
+        neighbor_step: builtins.float = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["card", b"card"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["boosts", b"boosts", "card", b"card", "codes", b"codes", "rows", b"rows", "shared_slate", b"shared_slate", "words", b"words"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["boosts", b"boosts", "card", b"card", "codes", b"codes", "neighbor_codes", b"neighbor_codes", "neighbor_step", b"neighbor_step", "neighbors", b"neighbors", "rows", b"rows", "shared_slate", b"shared_slate", "words", b"words"]) -> None: ...
 
 Global___CatalogFile: typing_extensions.TypeAlias = CatalogFile
 

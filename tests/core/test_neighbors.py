@@ -1,0 +1,98 @@
+"""Neighbors of items: what a like of one adds to the scores of a few others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from small_world import made_catalog, made_encoder, made_space
+
+from askew.catalog.catalog import Catalog
+from askew.catalog.neighbors import Neighbors
+from askew.errors import OutOfRange
+from askew.protocol.ranking import rank_all
+from askew.spaces.vectors import fold_in
+
+ITEMS = np.array([[1, 3], [0, 0], [4, 0], [0, 0], [3, 2], [0, 0]], np.uint16)
+CODES = np.array([[15, 2], [0, 0], [1, 0], [0, 0], [7, 3], [0, 0]], np.uint8)
+FOUND = Neighbors(ITEMS, CODES, 0.5)
+
+
+def matrix(found: Neighbors) -> np.ndarray:
+    """N, by its definition."""
+    n = len(found)
+    listed = np.zeros((n, n))
+    for item, neighbor in zip(*np.nonzero(found.codes), strict=True):
+        listed[item, found.items[item, neighbor]] = found.step * found.codes[item, neighbor]
+    return listed + listed.T
+
+
+@pytest.mark.parametrize("liked", [[], [0], [1], [3, 4], [0, 1, 2, 3, 4, 5]])
+def test_a_pair_counts_both_ways_whoever_lists_it(liked: list[int]) -> None:
+    """Planted bug: only what the liked item lists."""
+    expected = matrix(FOUND)[:, liked].sum(axis=1)
+    assert FOUND.by_likes(np.array(liked, np.int64)).tolist() == expected.tolist()
+
+
+def test_what_was_met_behind_the_catalog_has_no_neighbors() -> None:
+    assert FOUND.by_likes(np.array([6, 9])).tolist() == [0.0] * 6
+
+
+def test_neighbors_move_with_their_items() -> None:
+    """Item 4 is gone, the others stand in the reverse order behind a new one."""
+    places = np.array([5, 4, 3, 2, -1, 1])
+    moved, before = matrix(FOUND.moved(places, 6)), matrix(FOUND)
+    for i, j in np.ndindex(6, 6):
+        if min(places[i], places[j]) >= 0:
+            assert moved[places[i], places[j]] == before[i, j]
+    assert moved.sum() == before.sum() - 2 * before[4].sum()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"items": ITEMS + np.uint16(2)},
+        {"codes": CODES + np.uint8(8)},
+        {"codes": CODES[:, :1]},
+        {"codes": np.zeros_like(CODES)},
+        {"step": 0.0},
+        {"step": float("nan")},
+        {"step": float("inf")},
+        {"items": np.zeros((6, 33), np.uint16), "codes": np.zeros((6, 33), np.uint8)},
+        {"items": np.zeros((6, 0), np.uint16), "codes": np.zeros((6, 0), np.uint8)},
+    ],
+)
+def test_neighbors_out_of_range_are_refused(changed: dict[str, Any]) -> None:
+    with pytest.raises(OutOfRange):
+        replace(FOUND, **changed)
+
+
+def whole() -> Catalog:
+    rows = [(1.0, 0.0), (0.0, 1.0), (0.5, 0.5), (0.25, 0.0), (0.0, 0.25), (0.125, 0.125)]
+    return replace(made_catalog(rows, boosts=[1.0, 2.0, 1.0, 1.0, 4.0, 1.0]), neighbors=FOUND)
+
+
+def test_a_device_that_holds_every_item_ranks_by_neighbors_too() -> None:
+    """Planted bugs: no boost of the neighbor; no division by the root of likes."""
+    catalog, space = whole(), made_space(made_encoder(ranking=2))
+    ratings = {0: 5.0, 4: 5.0}
+    profile = fold_in(ratings, catalog.vectors, space)
+    root = np.sqrt(max(2, space.encoder.least_likes))
+    likes = np.array([1.0, 0, 0, 0, 1, 0])
+    by_vectors = catalog.scoring @ (likes @ catalog.vectors)
+    exact = (by_vectors + catalog.boosts * (matrix(FOUND) @ likes)) / root
+    found = rank_all(catalog, profile, 4, seen=ratings.keys())
+    unseen = [item for item in np.argsort(-exact, kind="stable").tolist() if item not in ratings]
+    assert list(found.order) == unseen
+    assert [found.scores[item] for item in unseen] == pytest.approx(exact[unseen], rel=1e-6)
+
+
+def test_neighbors_are_of_a_whole_catalog_and_of_its_version() -> None:
+    catalog = whole()
+    without = replace(catalog, neighbors=None)
+    assert catalog.version != without.version
+    assert catalog.version != replace(catalog, neighbors=replace(FOUND, step=0.25)).version
+    assert catalog.first(4).neighbors is None
+    assert catalog.joined(without).neighbors is FOUND

@@ -1,0 +1,184 @@
+"""Symmetric EASE against its formulas, its sparse form, residual neighbors, and what is tuned."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from askew.errors import DataError
+from askew.protocol.ranking import rank_all
+from askew.spaces.vectors import fold_in
+from askew_server.demo.simulation import films, simulate
+from askew_server.ratings import RatingTable
+from askew_server.taste.model.held_out import HeldOutGroup
+from askew_server.taste.model.item_model import train
+from askew_server.taste.training import ease, tuning
+from askew_server.taste.training.factors import Histories, divided
+from askew_server.taste.training.options import TrainingOptions
+
+N_PEOPLE, N_ITEMS, PENALTY = 1200, 300, 40.0
+
+
+def likes_of(n_people: int, n_items: int, twins: int = 0) -> csr_array:
+    """Likes by six tastes; and of so many pairs of twin items, who likes one likes the other."""
+    rng = np.random.default_rng(3)
+    chances = rng.gamma(0.3, size=(n_people, 6)) @ rng.gamma(0.3, size=(6, n_items))
+    liked = rng.random((n_people, n_items)) < chances / (1 + chances)
+    for item in range(0, 2 * twins, 2):
+        liked[:, item] = rng.random(n_people) < 0.1
+        liked[:, item + 1] = liked[:, item] & (rng.random(n_people) < 0.9)
+    return csr_array(liked.astype(np.float64))
+
+
+LIKES = likes_of(N_PEOPLE, N_ITEMS)
+GRAM = ease.gram_of(LIKES)
+
+
+def scores_of_ease(gram: NDArray[np.float64], penalty: float) -> NDArray[np.float64]:
+    """B, by its definition."""
+    inverse = np.linalg.inv(gram + penalty * np.eye(len(gram)))
+    weights = -inverse / np.diag(inverse)
+    np.fill_diagonal(weights, 0)
+    return weights
+
+
+def scores_of(factors: ease.Factors) -> NDArray[np.float64]:
+    """What a like of each item (row) gives each item."""
+    return factors.vectors @ (factors.vectors * factors.boosts[:, None]).T
+
+
+def test_of_all_that_is_positive_nothing_is_lost() -> None:
+    """S is the sum over its eigenvectors; those of negative eigenvalues are no square. Planted
+    bugs: d for its root; boosts of 1; eigenvalues for their roots.
+    """
+    inverse = np.linalg.inv(GRAM + PENALTY * np.eye(N_ITEMS))
+    roots = np.sqrt(np.diag(inverse))
+    similar = np.eye(N_ITEMS) - inverse / np.outer(roots, roots)
+    values, axes = np.linalg.eigh(similar)
+    rank = int((values > 0).sum())
+    positive = (axes * np.maximum(values, 0)) @ axes.T
+    exact = positive * np.outer(roots, 1 / roots)
+    found = scores_of(ease.fit(GRAM, PENALTY, rank))
+    ratio = found[exact != 0] / exact[exact != 0]
+    assert ratio == pytest.approx(np.full(len(ratio), ratio[0]), rel=1e-6)
+
+
+@pytest.mark.parametrize(("rank", "least"), [(16, 0.7), (64, 0.8)])
+def test_a_few_dimensions_say_most_of_ease(rank: int, least: float) -> None:
+    """Of what people's likes give the items that they do not like."""
+    others = LIKES.toarray() == 0
+    found, exact = (
+        (LIKES @ scores)[others]
+        for scores in (scores_of(ease.fit(GRAM, PENALTY, rank)), scores_of_ease(GRAM, PENALTY))
+    )
+    assert np.corrcoef(found, exact)[0, 1] > least
+
+
+def test_what_is_large_is_found_without_a_matrix_of_items_by_items() -> None:
+    """Planted bug: d of counts alone."""
+    dense, sparse = ease.fit(GRAM, PENALTY, 32), ease.fit_sparse(LIKES, PENALTY, 32)
+    by_counts = np.log(dense.boosts * np.mean(np.diag(GRAM) + PENALTY) / (np.diag(GRAM) + PENALTY))
+    off = np.std(np.log(sparse.boosts / dense.boosts))
+    assert off < 0.5 * np.std(by_counts)
+    found = np.corrcoef(scores_of(sparse).ravel(), scores_of(dense).ravel())[0, 1]
+    assert found > 0.9
+
+
+def test_by_many_iterations_it_is_what_it_is_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    at_once = ease.fit(GRAM, PENALTY, 24)
+    monkeypatch.setattr(ease, "_FEW", 0)
+    step_by_step = ease.fit(GRAM, PENALTY, 24)
+    assert step_by_step.vectors == pytest.approx(at_once.vectors, abs=1e-4)
+
+
+def test_no_sum_over_likes_is_longer_than_the_root_of_their_number() -> None:
+    """Which a released prior clips at. Planted bug: vectors of any length."""
+    vectors = ease.fit(GRAM, PENALTY, 32).vectors
+    assert np.linalg.svd(vectors, compute_uv=False)[0] == pytest.approx(1)
+
+
+def test_a_turn_of_coordinates_changes_no_score_and_evens_them_out() -> None:
+    factors = ease.fit(GRAM, PENALTY, 32)
+    spread = np.linalg.norm(factors.vectors, axis=0)
+    assert spread.max() < 2.5 * spread.min()
+
+
+def test_likes_without_structure_are_refused() -> None:
+    with pytest.raises(DataError, match="no structure"):
+        ease.fit(np.zeros((5, 5)), 10.0, 2)
+
+
+# -- neighbors -------------------------------------------------------------------------------------
+
+
+def test_neighbors_are_the_largest_that_vectors_leave() -> None:
+    """With room for all, they are all that is positive. Planted bug: of B, which is no square."""
+    factors = ease.fit(GRAM, PENALTY, 8)
+    assert factors.inverse is not None
+    left = -factors.scale * factors.inverse - factors.vectors @ factors.vectors.T
+    np.fill_diagonal(left, 0)
+    every = ease.residual(factors.inverse, factors.scale, factors.vectors, N_ITEMS)
+    assert every.matrix(N_ITEMS).toarray() == pytest.approx(np.maximum(left, 0))
+    few = ease.residual(factors.inverse, factors.scale, factors.vectors, 3)
+    assert np.bincount(few.item).max() == 3
+    assert few.value.max() == left.max()
+    pairs = {frozenset(pair) for pair in zip(few.item.tolist(), few.neighbor.tolist(), strict=True)}
+    assert len(pairs) == len(few.item)
+    assert few.value.sum() > 0.9 * np.sort(left[np.triu_indices(N_ITEMS)])[-len(pairs) :].sum()
+
+
+def test_neighbors_are_taken_where_people_held_out_gain() -> None:
+    """A hundred pairs of twins, more than eight dimensions can say; and none."""
+    options = TrainingOptions(ranking_dimension=8, penalty=PENALTY)
+    twins, plain = (likes_of(N_PEOPLE, N_ITEMS, twins=count) for count in (100, 0))
+    assert tuning.tuned(Histories(twins, twins), options).neighbors == 13
+    fixed = tuning.tuned(Histories(plain, plain), replace(options, neighbors=5))
+    assert fixed == tuning.Design(PENALTY, 8, 5)
+
+
+def test_what_is_given_is_not_tuned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "_folds", None)
+    options = TrainingOptions(ranking_dimension=8, penalty=PENALTY, neighbors=0)
+    assert tuning.tuned(Histories(LIKES, LIKES), options) == tuning.Design(PENALTY, 8, 0)
+
+
+@pytest.mark.parametrize("rank", [8, *tuning.RANKS, 128, 256])
+def test_an_item_takes_no_more_than_its_bytes(rank: int) -> None:
+    count = tuning.neighbors_beside(rank)
+    size = (rank + 1) // 2 + 1 + 2.5 * count
+    assert size <= tuning.ITEM_BYTES or not count
+
+
+def test_the_figures_of_local_are_of_what_devices_rank() -> None:
+    """Planted bugs: neighbors without boosts, without the root of likes, or one way alone."""
+    table = simulate(films()[:150], n_people=500)
+    keys = tuple(film.title for film in films()[:150])
+    ratings = RatingTable(table.person, table.item, table.rating, 500, keys)
+    options = TrainingOptions(
+        dimension=2, ranking_dimension=3, min_ratings=5, rule="none", neighbors=10
+    )
+    model = train(ratings, {}, options, source="simulated")
+    catalog, space = model.catalog, model.card.space
+    assert catalog.neighbors is not None
+    rng = np.random.default_rng(1)
+    seen = csr_array((rng.random((60, len(catalog))) < 0.3).astype(np.float64))
+    liked = seen.copy()
+    liked.data = (rng.random(seen.nnz) < 0.5).astype(np.float64)
+    liked.eliminate_zeros()
+    people = divided(Histories(liked, seen), 0)
+    group = HeldOutGroup.of(*people, space.encoder, catalog, 0)
+    changed = 0
+    for row in range(len(group)):
+        shown, own = group.profiles.seen[[row]].indices, group.profiles.likes[[row]].indices
+        given = dict.fromkeys(shown.tolist(), space.scale.lowest)
+        given |= dict.fromkeys(own.tolist(), space.scale.highest)
+        profile = fold_in(given, catalog.vectors, space)
+        device = rank_all(catalog, profile, 20, seen=given.keys()).order
+        assert group._best(np.arange(len(catalog)), group.beside)[row].tolist() == list(device)
+        plain = rank_all(replace(catalog, neighbors=None), profile, 20, seen=given.keys())
+        changed += plain.order != device
+    assert changed > len(group) / 2
