@@ -16,7 +16,7 @@ from askew.errors import AskewError, OtherKind
 from askew.protocol.collection import Collection, curve_order
 from askew.protocol.metric_card import MetricCard
 from askew.spaces.map import MapSpace
-from askew.wire.rows_file import rows_files, rows_from_body, rows_to_bytes, spread
+from askew.wire.rows_file import rows_files, rows_from_body, rows_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.collections.model import model_of
 from askew_server.demo.places import GERMANY as REGION
@@ -77,7 +77,7 @@ def test_ten_thousand_places_take_ten_bytes_each() -> None:
     card = model_of(MapSpace(REGION), [held]).card
     body = body_of(card, held)
     assert len(body) / 10_000 < 10.5
-    _, some = rows_from_body(body_of(card, spread(held, 0.01)))
+    _, some = rows_from_body(body_of(card, held.spread(0.01)))
     assert len(some["food"]) == 100
     assert some["food"].card.version == held.card.version
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from askew_server.collections.intake import AttributeOption, CollectionFile, ReadCollection
     from askew_server.collections.model import MetricModel, Towns
     from askew_server.collections.tables import Omissions
+    from askew_server.evaluation.near_modes import ModeCost
 
 _PATH = click.Path(path_type=Path)
 _KINDS = ", ".join(AttributeKind)
@@ -63,6 +65,13 @@ _KINDS = ", ".join(AttributeKind)
     type=click.Choice([kind.value for kind in MetricRuleKind]),
     help="How to answer.  [default: posterior with --towns, else items]",
 )
+@click.option(
+    "--weeks",
+    type=click.FloatRange(0.1, 520),
+    default=1,
+    show_default=True,
+    help="How long rows stay as they are, on average: what holding them takes follows from it.",
+)
 @click.option("--strict", is_flag=True, help="Refuse files of which any row is left out.")
 def collect(
     out: Path,
@@ -76,6 +85,7 @@ def collect(
     source: str | None,
     simulated: bool,
     rule: str | None,
+    weeks: float,
     strict: bool,
 ) -> None:
     """Make a model of collections: items on a map or on lines.
@@ -115,10 +125,14 @@ def collect(
         known = None if towns is None else _towns(towns, space, steps)
         kind = MetricRuleKind(rule) if rule else None
         model = model_of(space, [each.collection for each in readings], known, kind)
+        steps.step("what its modes take and give")
+        costs = _mode_costs(model, weeks)
+        model = _proposing(model, costs)
         steps.step("writing the model")
         keys = {each.collection.card.name: each.keys for each in readings if each.keys}
         artifact.save(model, out, keys)
     _report(model, readings, out)
+    _report_modes(model, costs, weeks)
 
 
 @click.command("update-live")
@@ -194,6 +208,57 @@ def _towns(path: Path, space: MetricSpace, steps: Steps) -> Towns:
     return towns
 
 
+def _mode_costs(model: MetricModel, weeks: float) -> Mapping[str, tuple[ModeCost, ...]]:
+    """By collection. Nothing of one that is larger than what devices hold."""
+    from askew.protocol.utility_table import DEFAULT_BYTES, DEVICE_BYTES
+    from askew.wire.rows_file import rows_to_bytes
+    from askew_server.collections.artifact import MOST_HELD
+    from askew_server.evaluation.near_modes import FileSizes, mode_costs
+    from askew_server.retrieval.near.answers import MetricAnswers
+
+    if sum(map(len, model.collections.values())) > MOST_HELD:
+        return {}
+    whole = len(rows_to_bytes(model.card, model.collections))
+    answers, found = MetricAnswers(model), {}
+    for name, collection in model.collections.items():
+        rows = len(rows_to_bytes(model.card, {name: collection}))
+        default = rows if whole <= DEVICE_BYTES else min(rows, DEFAULT_BYTES)
+        found[name] = mode_costs(model, answers, collection, FileSizes(rows, default, whole), weeks)
+    return found
+
+
+def _proposing(model: MetricModel, costs: Mapping[str, tuple[ModeCost, ...]]) -> MetricModel:
+    """The model whose card proposes what they come to."""
+    from askew.wire.rows_file import rows_to_bytes
+    from askew_server.evaluation.near_modes import proposed
+
+    if not costs:
+        return model
+    whole = len(rows_to_bytes(model.card, model.collections))
+    modes = {name: proposed(each, whole) for name, each in costs.items()}
+    collections = {
+        name: replace(each, card=replace(each.card, mode=modes[name]))
+        for name, each in model.collections.items()
+    }
+    cards = tuple([collections[each.name].card for each in model.card.collections])
+    return replace(model, card=replace(model.card, collections=cards), collections=collections)
+
+
+def _report_modes(
+    model: MetricModel, costs: Mapping[str, tuple[ModeCost, ...]], weeks: float
+) -> None:
+    """What each mode takes and gives, on standard output."""
+    from askew_server.evaluation.near_modes import QUESTIONS
+
+    for name, rows in costs.items():
+        click.echo(f"modes of {name}: {QUESTIONS} questions a week, rows that stay {weeks:g} weeks")
+        click.echo("               k  bytes a week  km beyond the nearest: town, country")
+        for each in rows:
+            km = "-" if each.town is None else f"{each.town:.2f}, {each.country:.2f}"
+            click.echo(f"  {each.name:<12} {each.k or '':>3}  {each.weekly:>12,}  {km}")
+        click.echo(f"  proposed: {model.card.collection(name).mode}")
+
+
 def _named_file(text: str) -> tuple[str, Path]:
     """The name and the file of "NAME=FILE". Raises ParameterError."""
     name, equals, path = text.partition("=")
@@ -229,9 +294,8 @@ def _report(model: MetricModel, readings: list[ReadCollection], out: Path) -> No
     for reading in readings:
         _report_collection(reading)
     click.echo(f"rule         {card.rule}, density: {card.density}")
-    small = [each for each in card.collections if each.n_items < card.max_slate_size]
-    few = [f"; of {each.name} {each.n_items}" for each in small]
-    click.echo(f"largest k    {card.max_slate_size}{''.join(few)}")
+    most = [f"{each.name} {card.largest_slate(each.name)}" for each in card.collections]
+    click.echo(f"largest k    {', '.join(most)}")
     click.echo(f"model        {out}")
 
 

@@ -62,7 +62,7 @@ from askew_server.taste.model.directory import (
 
 _TOWNS = "towns.safetensors"
 _FILES = {Part.WHOLE: "rows.whole", Part.DEFAULT: "rows.default"}
-_MOST_HELD = 2_000_000  # items: the files of more are more than any device holds
+MOST_HELD = 2_000_000  # items: the files of more are more than any device holds
 _COORDINATES: ArrayKind = (np.dtype(np.float64), 2)
 _COLLECTION_KINDS: dict[str, ArrayKind] = {
     "coordinates": _COORDINATES,
@@ -132,7 +132,7 @@ def save(model: MetricModel, directory: Path, keys: Mapping[str, Keys] | None = 
 def files_of(model: MetricModel) -> Mapping[Part, bytes]:
     """What devices may hold of a model: nothing where it proposes that for no collection."""
     proposed = any(each.mode is not ServingMode.QUERY for each in model.card.collections)
-    if model.files or not proposed or sum(map(len, model.collections.values())) > _MOST_HELD:
+    if model.files or not proposed or sum(map(len, model.collections.values())) > MOST_HELD:
         return model.files
     return rows_files(model.card, model.collections)
 

@@ -64,6 +64,13 @@ class Collection:
         columns = tuple([column.part(rows) for column in self.columns])
         return Collection(card, self.coordinates[rows], self.titles.part(rows), columns)
 
+    def spread(self, share: float) -> Collection:
+        """A share of its items, one at least, evenly along their order, in which neighbors follow
+        each other: the same for everybody.
+        """
+        count = min(len(self), max(1, int(share * len(self))))
+        return self.part(np.arange(count, dtype=np.int64) * len(self) // count)
+
     @property
     def own_version(self) -> str:
         """The version of what its items are. O(n)."""

@@ -46,17 +46,8 @@ def rows_files(card: MetricCard, collections: Rows) -> dict[Part, bytes]:
     still = {each.name: collections[each.name] for each in card.collections if not each.is_live}
     if len(whole) > DEVICE_BYTES and still:
         share = DEFAULT_BYTES / len(rows_to_bytes(card, still))
-        files[Part.DEFAULT] = rows_to_bytes(card, {n: spread(c, share) for n, c in still.items()})
+        files[Part.DEFAULT] = rows_to_bytes(card, {n: c.spread(share) for n, c in still.items()})
     return files
-
-
-def spread(collection: Collection, share: float) -> Collection:
-    """A share of a collection's items, one at least, evenly along their order, in which neighbors
-    follow each other: the same for everybody.
-    """
-    n = len(collection)
-    count = min(n, max(1, int(share * n)))
-    return collection.part(np.arange(count, dtype=np.int64) * n // count)
 
 
 def rows_to_bytes(card: MetricCard, collections: Rows) -> bytes:

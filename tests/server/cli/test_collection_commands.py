@@ -13,6 +13,7 @@ from pathlib import Path
 import grpc
 import pytest
 
+from askew.catalog.catalog_file import HEAD_BYTES
 from askew.dp.privacy import ANY_SPACE
 from askew.noise.hexagonal import HexagonalLattice
 from askew.protocol.metric_card import Want
@@ -20,6 +21,7 @@ from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MapNoise, MapSpace
 from askew.wire.places import places_from_bytes
 from askew.wire.queries import query_to_bytes
+from askew.wire.rows_file import rows_from_body
 from askew_server.collections import artifact
 
 PATIENCE = 30  # seconds; only ever waited for by a process that does not do what it should
@@ -68,11 +70,29 @@ def test_a_model_is_made_and_what_was_left_out_is_said(
     assert "cafes, 30 items" in shown.out
     assert "price: number in EUR" in shown.out
     assert "open: flag, live" in shown.out
-    assert "largest k    30; of bars 10" in shown.out
+    assert "largest k    cafes 30, bars 10" in shown.out
     card = artifact.load(files / "model").card
     assert (card.rule, card.density) == ("posterior", "2 towns, towns.csv")
     assert card.collection("cafes").simulated
     assert card.collection("cafes").source == "cafes.csv"
+
+
+def test_modes_are_compared_and_rows_that_are_worth_it_can_be_published(
+    run: Run, collect: Run, files: Path, capsys: Shown
+) -> None:
+    """The file is one that devices read, with the very card that the server has."""
+    assert collect(*SHOWN, "--weeks", 8) == 0
+    shown = capsys.readouterr().out
+    assert "modes of bars: 14 questions a week, rows that stay 8 weeks" in shown
+    model = artifact.load(files / "model")
+    assert [each.mode for each in model.card.collections] == ["cached", "local"]
+    assert "proposed: local" in shown
+    site = files / "site"
+    monday = ("--catalog-date", "2026-11-23")
+    assert run("publish", "--model", files / "model", *monday, "--out", site) == 0
+    card, rows = rows_from_body((site / "2026-11-23.whole").read_bytes()[HEAD_BYTES:])
+    assert card == model.card
+    assert {name: len(each) for name, each in rows.items()} == {"cafes": 30, "bars": 10}
 
 
 def test_results_hedge_over_what_the_columns_say_unless_wants_are_named(
