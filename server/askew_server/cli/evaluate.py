@@ -71,7 +71,7 @@ class _List(click.ParamType[tuple[Any, ...]]):
 def evaluate(
     ratings: Path | None, out: Path, people: int | None, quick: bool, **given: Any
 ) -> None:
-    """Compare all modes, and the ways to answer a signal, on people whom no model has seen.
+    """Compare modes, and ways to answer a signal, on people whom no model has seen.
 
     A seed splits people into the server's, validation's and clients. A client holds all items or
     some, or its profile is encoded, bent by simulated noise and answered by each rule; its device
