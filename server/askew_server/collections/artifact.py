@@ -181,7 +181,7 @@ def _manifest(directory: Path) -> MetricManifest:
 def _card(directory: Path, manifest: MetricManifest) -> MetricCard:
     data = folder.read_named(directory, CARD, manifest.files, folder.CARD_LIMIT)
     try:
-        return metric_card_from_bytes(data)
+        return folder.card_of(data, metric_card_from_bytes, metric_card_to_bytes)
     except WireError as error:
         raise ArtifactError(f"{directory} holds no usable card: {error}") from None
 

@@ -222,7 +222,7 @@ def load(directory: Path) -> ItemModel:
     """Read a model back, with every check. Raises ArtifactError with the reason."""
     fields = decode_manifest(folder.read(directory / MANIFEST, _LIMITS[MANIFEST]), TasteManifest)
     try:
-        card = card_from_bytes(_read(directory, CARD, fields))
+        card = folder.card_of(_read(directory, CARD, fields), card_from_bytes, card_to_bytes)
         arrays = decode_arrays(_ARRAYS, _read(directory, _ARRAYS, fields), _KINDS, _OPTIONAL_KINDS)
         check_shapes(_ARRAYS, arrays, fields.shapes)
         files, limit = fields.files, _LIMITS[_ITEMS]
@@ -252,7 +252,7 @@ def _check_catalog(catalog: Catalog, card: ModelCard) -> None:
     """Raises ArtifactError for a catalog that is not the card's, and OutOfRange for one that
     devices, which hold codes, cannot hold.
     """
-    if catalog.version != card.catalog_version:
+    if (catalog.version, len(catalog)) != (card.catalog_version, card.n_items):
         raise ArtifactError("the catalog is not the one that the card names")
     if catalog.vectors.shape[1] != card.space.ranking_dimension:
         raise ArtifactError("the catalog has another ranking dimension than the space")

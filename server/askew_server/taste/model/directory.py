@@ -116,6 +116,21 @@ def _decoded(data: bytes, fields: type[_Fields]) -> _Fields:
         raise ArtifactError(f"the manifest cannot be read: {error}") from None
 
 
+_Card = TypeVar("_Card")
+
+
+def card_of(
+    data: bytes, read: Callable[[bytes], _Card], written: Callable[[_Card], bytes]
+) -> _Card:
+    """The card that these bytes are. Raises ArtifactError for bytes that devices would not get, as
+    those of another version, and as `read`.
+    """
+    card = read(data)
+    if written(card) != data:
+        raise ArtifactError("the card says more, or less, than one of its kind")
+    return card
+
+
 Arrays = dict[str, NDArray[Any]]
 ArrayKind = tuple[np.dtype[Any], int]  # the type, and the number of dimensions
 LIMIT = 1 << 32  # bytes of a file of arrays

@@ -110,6 +110,12 @@ def fewer_factors(card: pb.GetModelCardResponse) -> None:
     space.origin, space.scales = space.origin[:-4], space.scales[:-4]
 
 
+def one_item_less(card: pb.GetModelCardResponse) -> None:
+    card.n_items = card.n_default = 23
+    card.max_slate_size = min(card.max_slate_size, 23)
+
+
+UNKNOWN_FIELD = b"\xfa\x3e\x03abc"  # number 1007, as a card of another version may have one
 FORGED_CARDS: dict[str, tuple[Callable[[pb.GetModelCardResponse], object], str]] = {
     "no rule": (lambda c: setattr(c.rule, "name", "guess"), "the serving rule"),
     "a clip of zero": (lambda c: setattr(c.space, "clip", 0.0), "clip"),
@@ -120,6 +126,10 @@ FORGED_CARDS: dict[str, tuple[Callable[[pb.GetModelCardResponse], object], str]]
     ),
     "collections": (lambda c: c.metric_space.region.SetInParent(), "collections of places"),
     "another catalog": (lambda c: setattr(c, "catalog_version", bytes(16)), "not the one"),
+    "an item more": (lambda c: setattr(c, "n_items", 25), "not the one"),
+    "an item less": (one_item_less, "not the one"),
+    "an unknown field": (lambda c: c.MergeFromString(UNKNOWN_FIELD), "says more, or less"),
+    "a field of the other kind": (lambda c: c.collections.add(name="x"), "says more, or less"),
     "other factors": (fewer_factors, "another ranking dimension"),
 }
 
