@@ -89,7 +89,7 @@ def test_beside_each_position_stands_the_nearest_item_of_its_word(space: MetricS
         assert isinstance(space, MapSpace)
         coordinates = places(space.area, 400)
     index = MetricIndex(space, coordinates)
-    flags = [(rng.random(400) < share).astype(np.int8) for share in (0.02, 0.1)]
+    flags = [(rng.random(400) < share).astype(np.int8) for share in (0.02, 0.06)]
     columns = {"rare": Flags(flags[0]), "some": Flags(flags[1])}
     wants = Wants(index, [Want(name, 0.1, "yes") for name in columns], columns)
     points = positions(index, wants.size)
