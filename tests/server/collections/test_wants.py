@@ -72,7 +72,7 @@ def test_a_price_may_be_a_part_of_a_currency() -> None:
 
 def test_no_collection_has_more_wants_than_a_card_may_have() -> None:
     """Planted bug: sixteen prices of five rates each."""
-    prices = [(Attribute(f"p{n}", AttributeKind.NUMBER, unit="EUR"), PRICES) for n in range(8)]
+    prices = [(Attribute(f"p{n}", AttributeKind.NUMBER, unit="EUR"), PRICES) for n in range(14)]
     words = tuple(f"w{n}" for n in range(60))
     kinds = (Attribute("kind", AttributeKind.CATEGORY, words=words), TWO)
     pairs: list[tuple[Attribute, Column]] = [*prices, kinds, (TERRACE, SOME)]

@@ -159,6 +159,9 @@ def test_what_is_unknown_is_worth_nothing_to_whoever_wants_it() -> None:
     assert (costs[wants.size :][: len(wants._rate), 0] == 10).all()
     opened = costs[wants.size + len(wants._rate) :][: len(wants._bit) // 2]
     assert ((opened[:, [0, 2, 3, 4]] == 10).all(), (opened[:, 1] == 0).all()) == (True, True)
+    cheap = Wants(index, [Want("price", 0.1, rate=1.0)], {"price": columns["price"]})
+    at_hand = cheap.costs(np.zeros((cheap.size, 3), np.float32), np.array([0, 1, 4]), 10.0)
+    assert at_hand[-1].tolist() == [10, 0, 2]
     rule = served_rule_of(Kind.ITEMS, index, wants=wants)
     assert len(set(rule.choose(noisy(INLAND, places(INLAND, 1), TOWN)[0], 3).tolist())) == 3
 
