@@ -171,17 +171,21 @@ _GOALS: Final = (  # of people in towns, k = 20; at 64 half of it
 
 
 def missed(lines: Sequence[Line]) -> Iterator[str]:
-    """The goals that are not reached."""
+    """The goals that are missed by more than two standard errors."""
     found = {(each.rule, each.wish, each.k): each for each in lines if each.crowd == "all"}
     for rule, wish, most in _GOALS:
         for k, part in ((20, 1.0), (64, 0.5)):
             line = found.get((rule, wish, k))
-            if line and (line.extra.mean > part * most or line.none > 0.01):
+            if line and (_least(line) > part * most or line.none > 0.01):
                 yield f"{rule}, {wish}, k = {k}: {line.extra.mean:.2f}, none {line.none:.1%}"
     for k in {line.k for line in lines}:
         plain, line = found.get((NONE, PLAIN, k)), found.get((TWENTY, PLAIN, k))
-        if plain and line and line.extra.mean > 1.06 * plain.extra.mean:
+        if plain and line and _least(line) > 1.06 * plain.extra.mean:
             yield f"{TWENTY}, {PLAIN}, k = {k}: {line.extra.mean:.2f}"
+
+
+def _least(line: Line) -> float:
+    return line.extra.mean - 2 * line.extra.error
 
 
 def main() -> int:
