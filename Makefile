@@ -3,6 +3,7 @@
 # make audit     the exhaustive proofs by enumeration, minutes long, which make test leaves out
 # make engines   also installs the drivers of Spark, PostgreSQL and ClickHouse, for their tests
 # make bench     our speed beside the peers' and the floor; NAME=list names the measurements
+# make report    measures every figure of docs/utility.md and docs/places.md, and writes them there
 # make count     the size of this project
 # make audit-dependencies  asks whether a locked dependency has a known fault
 # make sbom      what a server is made of, as CycloneDX, into build/
@@ -54,6 +55,10 @@ audit: $(STAMP)
 # of the usual ones; NAME=list lists them.
 bench: $(STAMP)
 	@$(BIN)/python -m benchmarks $(NAME) $(ARGS)
+
+# What is worth what, into the documents; ARGS="--only render" writes them without measuring.
+report: $(STAMP)
+	@$(BIN)/python -m benchmarks.report $(ARGS)
 
 # The size of this project, beside its goals.
 count: $(STAMP)

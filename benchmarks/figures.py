@@ -1,11 +1,8 @@
 """Draws the pictures of the documents. Needs the extra `plots`.
 
-    python -m benchmarks.figures utility                       a quarter of an hour
     python -m benchmarks.figures places
     python -m benchmarks.figures selection [counts.npy ...]
 
-utility      docs/utility-epsilon.svg and docs/utility-k.svg: NDCG@10 of simulated people, no
-             signal dotted
 places       docs/places-offsets.png: 20 query points of a map, 5 results around a day
 selection    docs/selection-error.svg: median k-relative error against k, one line a mechanism
 """
@@ -13,7 +10,7 @@ selection    docs/selection-error.svg: median k-relative error against k, one li
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
@@ -30,14 +27,10 @@ from askew.mechanisms.tally import Integers, k_relative_error
 from askew.noise.randomness import SystemBits
 from askew.placement import Identity, Laplace, place
 from askew.placement.hexagonal import place_on_map, sample
-from askew.protocol.utility_table import RuleKind
-from askew_server.demo.simulation import simulated_table
-from askew_server.evaluation.study import Protocol, Study, StudyCell
 
 DOCS = Path("docs")
 INK = "#1b1b1b"
 COLORS = ("#1b6ca8", "#d1495b", "#3a7d44", "#8d6a9f", "#c98b2b", "#555555")
-STYLES = {RuleKind.POSTERIOR: "-", RuleKind.BUCKETS: "--", RuleKind.CODEBOOK: "-."}
 
 
 @contextmanager
@@ -47,60 +40,6 @@ def figure(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
         made = Figure(figsize=size, layout="constrained")
         yield made
         made.savefig(path, dpi=110, metadata={"Date": None} if path.suffix == ".svg" else None)
-
-
-def draw_utility(_: list[str]) -> None:
-    """Score against epsilon, and against k."""
-    study = Study(simulated_table(), Protocol(seeds=(0,), sizes=(2, 4, 8, 16)), "simulated")
-    study.play(lambda doing, done: print(f"{done:4.0%}  {doing}", flush=True))
-    draws: dict[str, Callable[[Study, Axes], None]] = {"epsilon": _by_epsilon, "k": _by_k}
-    for name, draw in draws.items():
-        with figure(DOCS / f"utility-{name}.svg", (5, 3.2)) as drawn:
-            axes = drawn.add_subplot()
-            draw(study, axes)
-            x = "k" if name == "k" else "epsilon, between any two people"
-            axes.set(xlabel=x, ylabel="NDCG@10 of likes held out")
-            axes.set_xscale("log", base=2)
-            axes.xaxis.set_major_formatter("{x:g}")
-            axes.grid(visible=True, alpha=0.3)
-            drawn.legend(loc="outside right upper", fontsize=7)
-
-
-def _by_epsilon(study: Study, axes: Axes) -> None:
-    for color, k in zip(COLORS, study.protocol.ks, strict=False):
-        for rule, style in STYLES.items():
-            found = _cells(study.cells, rule=rule, k=k)
-            x = [c.label.epsilon for c in found]
-            _line(axes, found, x, f"{rule}, k={k}", (color, style))
-        for none in _cells(study.cells, rule=RuleKind.NONE, k=k):
-            axes.axhline(none.ndcg.mean, color=color, linestyle=":", label=f"no signal, k={k}")
-
-
-def _by_k(study: Study, axes: Axes) -> None:
-    epsilons = sorted(study.protocol.epsilons)
-    epsilon = epsilons[len(epsilons) // 2]
-    for color, rule in zip(COLORS, STYLES, strict=False):
-        found = _cells(study.cells, rule=rule, epsilon=epsilon)
-        x = [c.label.k for c in found]
-        _line(axes, found, x, f"{rule}, epsilon {epsilon:g}", (color, STYLES[rule]))
-    found = _cells(study.cells, rule=RuleKind.NONE)
-    axes.plot([c.label.k for c in found], [c.ndcg.mean for c in found], "k:", label="no signal")
-
-
-def _line(
-    axes: Axes, cells: Sequence[StudyCell], x: Sequence[float], label: str, look: tuple[str, str]
-) -> None:
-    if cells:
-        means, errors = [c.ndcg.mean for c in cells], [c.ndcg.error for c in cells]
-        color, style = look
-        axes.errorbar(
-            x, means, errors, label=label, color=color, linestyle=style, marker=".", capsize=2
-        )
-
-
-def _cells(cells: Iterable[StudyCell], **fixed: object) -> list[StudyCell]:
-    """The cells whose labels have these values."""
-    return [c for c in cells if all(getattr(c.label, n) == v for n, v in fixed.items())]
 
 
 def draw_places(_: list[str]) -> None:
@@ -171,5 +110,5 @@ def _error(name: str, k: int, counts: Integers) -> float:
 
 
 if __name__ == "__main__":
-    drawing = {"utility": draw_utility, "places": draw_places, "selection": draw_selection}
+    drawing = {"places": draw_places, "selection": draw_selection}
     drawing[sys.argv[1]](sys.argv[2:])

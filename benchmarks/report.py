@@ -1,0 +1,281 @@
+"""The one report that the figures of docs/utility.md and docs/places.md are taken from.
+
+    python -m benchmarks.report                              simulated ratings, a made-up country
+    python -m benchmarks.report --ratings "MovieLens 1M=ratings.dat"     real ones beside them
+    python -m benchmarks.report --only render                writes the documents anew
+
+Each part is measured, put into docs/report.json with its people, seeds and standard errors, and
+from there into the documents, between `<!-- report: NAME -->` and `<!-- end of report -->`. What is
+not measured stays as it was: nobody needs to have all the ratings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.places import wants
+from benchmarks.places.grounds import Country
+from benchmarks.places.study import SERVED, PlaceCell, PlacesProtocol, studied
+from threadpoolctl import threadpool_limits
+
+from askew_server.demo.places import german_towns
+from askew_server.demo.simulation import simulated_table
+from askew_server.evaluation.report import either_way, short, signed
+from askew_server.evaluation.study import Protocol, Study, StudyCell
+from askew_server.ratings import RatingTable, read_ratings
+from askew_server.taste.measures import Estimate
+
+DOCS: Final = Path("docs")
+REPORT: Final = DOCS / "report.json"
+SIMULATED: Final = "simulated films"
+PARTS: Final = ("utility", "places", "wants", "render")
+_BLOCK = re.compile(r"(<!-- report: ([\w-]+) -->\n).*?(<!-- end of report -->)", re.DOTALL)
+_PEOPLE = {"all": "in towns", "rural": "in the country"}
+Report = dict[str, Any]
+Rows = Iterator[Sequence[str]]
+
+
+def utility_of(table: RatingTable, protocol: Protocol) -> Report:
+    """What every mode and rule is worth on these ratings."""
+    study = Study(table, protocol, "ratings")
+    study.play(lambda doing, done: print(f"{done:4.0%}  {doing}", flush=True))
+    return {
+        "people": study.n_people,
+        "ratings": study.n_ratings,
+        "seeds": list(protocol.seeds),
+        "clients": study.cells[0].n_clients,
+        "cells": [_cell(cell) for cell in study.cells],
+        "leaks": [
+            [each.epsilon, each.present.mean, each.removed.mean, each.difference.error]
+            for each in study.leaks
+        ],
+    }
+
+
+def _cell(cell: StudyCell) -> Report:
+    estimates = {name: _pair(getattr(cell, name)) for name in ("ndcg", "recall", "gain")}
+    return {
+        "rule": str(cell.label.rule),
+        "k": cell.label.k,
+        "epsilon": cell.label.epsilon,
+        "a_rating": cell.guarantee.per_rating,
+        "worse": cell.worse,
+        "better": cell.better,
+        **estimates,
+    }
+
+
+def places_of(protocol: PlacesProtocol) -> Report:
+    """What the rules of a map are worth."""
+    towns = german_towns().towns
+    cells = [cell for part in studied(protocol, towns, _told) for cell in part]
+    return {
+        "people": protocol.people,
+        "draws": protocol.draws,
+        "seed": protocol.seed,
+        "items": protocol.items[0],
+        "cells": [_place(cell) for cell in cells],
+    }
+
+
+def _place(cell: PlaceCell) -> Report:
+    return {
+        "crowd": cell.label.crowd,
+        "k": cell.label.k,
+        "rule": str(cell.label.rule),
+        "extra": _pair(cell.extra),
+        "over_codebook": _pair(cell.over_codebook),
+    }
+
+
+def wants_of(people: int, items: int, ks: Sequence[int], seed: int = 0) -> Report:
+    """What results are worth to people with preferences."""
+    fair = wants.Fair(Country.of(german_towns().towns, people, seed), items)
+    lines = wants.lines_of(fair, ks)
+    found = [
+        {
+            "crowd": line.crowd,
+            "k": line.k,
+            "rule": str(line.rule),
+            "wish": line.wish,
+            "extra": _pair(line.extra),
+            "none": float(line.none),
+        }
+        for line in lines
+    ]
+    return {"people": people, "items": items, "seed": seed, "cells": found}
+
+
+def _pair(estimate: Estimate) -> list[float]:
+    return [round(float(estimate.mean), 4), round(float(estimate.error), 4)]
+
+
+def _told(doing: str, done: float) -> None:
+    print(f"{done:4.0%}  {doing}", flush=True)
+
+
+# -- the documents ---------------------------------------------------------------------------------
+
+
+def blocks_of(report: Report) -> Mapping[str, str]:
+    """The text of each block that the report has figures for."""
+    made: dict[str, Callable[[Report], Rows]] = {
+        "utility-nothing-sent": _nothing_sent,
+        "utility-rules": _rules,
+        "places-rules": _places,
+        "places-wants": _wants,
+    }
+    found = {name: _as_table(rows(report)) for name, rows in made.items()}
+    found["utility-people"] = "\n".join(
+        f"- **{name}**: {each['people']:,} people, {each['ratings']:,} ratings, seeds "
+        f"{', '.join(map(str, each['seeds']))}, {each['clients']:,} clients\n"
+        for name, each in report["utility"].items()
+    ).replace("\n\n", "\n")
+    at, of = report["places"], report["wants"]
+    found["places-people"] = (
+        f"Rules: {at['items']:,} items, {at['people']:,} people a crowd, {at['draws']} draws each, "
+        f"seed {at['seed']}. Preferences:\n{of['items']:,} items, {of['people']:,} people a crowd, "
+        f"seed {of['seed']}. All at level `town`.\n"
+    )
+    return found
+
+
+def _nothing_sent(report: Report) -> Rows:
+    """NDCG@10 and recall@20 of each log, beside one another."""
+    logs = report["utility"]
+    yield ["nothing sent", *(f"{log}: {m}" for log in logs for m in ("NDCG@10", "recall@20"))]
+    names = [cell["rule"] for cell in next(iter(logs.values()))["cells"] if not cell["k"]]
+    for name in names:
+        cells = [_only(log["cells"], rule=name, k=0) for log in logs.values()]
+        yield [
+            f"`{name}`",
+            *(_estimate(cell.get(m)) for cell in cells for m in ("ndcg", "recall")),
+        ]
+
+
+def _rules(report: Report) -> Rows:
+    """Of the last log, which is a real one where there is one: NDCG@10 and its gain for each k."""
+    log = list(report["utility"].values())[-1]
+    asked = [cell for cell in log["cells"] if cell["k"]]
+    ks = sorted({cell["k"] for cell in asked})
+    yield ["rule", "ε", "a rating", *(f"k = {k}" for k in ks), f"worse, better at k = {ks[-1]}"]
+    for rule, epsilon in dict.fromkeys((cell["rule"], cell["epsilon"]) for cell in asked):
+        cells = [_only(asked, rule=rule, epsilon=epsilon, k=k) for k in ks]
+        last, spent = cells[-1], cells[-1]["a_rating"]
+        yield [
+            f"`{rule}`",
+            f"{epsilon:g}" if epsilon else "",
+            "" if spent is None else f"{spent:.2g}",
+            *(
+                f"{short(cell['ndcg'][0])}"
+                + (f" {signed(Estimate(*cell['gain']))}" if epsilon else "")
+                for cell in cells
+            ),
+            f"{last['worse']}, {last['better']}" if epsilon else "",
+        ]
+
+
+def _places(report: Report) -> Rows:
+    cells = report["places"]["cells"]
+    rules = list(dict.fromkeys(cell["rule"] for cell in cells))
+    yield ["who", "k", *(f"`{rule}`" for rule in rules), f"`{SERVED}` less `codebook`"]
+    for crowd, k in dict.fromkeys((cell["crowd"], cell["k"]) for cell in cells):
+        found = [_only(cells, crowd=crowd, k=k, rule=rule) for rule in rules]
+        served = Estimate(*_only(cells, crowd=crowd, k=k, rule=SERVED)["over_codebook"])
+        yield [
+            _PEOPLE[crowd],
+            str(k),
+            *(f"{cell['extra'][0]:.2f} ± {cell['extra'][1]:.2f}" for cell in found),
+            f"{served.mean:+.3f} ± {served.error:.3f}",
+        ]
+
+
+def _wants(report: Report) -> Rows:
+    cells = report["wants"]["cells"]
+    rules = list(dict.fromkeys(cell["rule"] for cell in cells))
+    yield ["who", "k", "wish", *(f"`{rule}`" for rule in rules)]
+    for crowd, k, wish in dict.fromkeys((c["crowd"], c["k"], c["wish"]) for c in cells):
+        found = [_only(cells, crowd=crowd, k=k, wish=wish, rule=rule) for rule in rules]
+        yield [_PEOPLE[crowd], str(k), wish, *map(_wished, found)]
+
+
+def _wished(cell: Report) -> str:
+    extra, none = cell["extra"], cell["none"]
+    return f"{extra[0]:.2f} ± {extra[1]:.2f}" + (f", none {none:.1%}" if none else "")
+
+
+def _only(cells: Iterable[Report], **fixed: object) -> Report:
+    """The cell with these values, or an empty one."""
+    return next((c for c in cells if all(c[n] == v for n, v in fixed.items())), {})
+
+
+def _estimate(pair: Sequence[float] | None) -> str:
+    return "" if pair is None else either_way(Estimate(*pair))
+
+
+def _as_table(rows: Rows) -> str:
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    columns = lines[0].count("|") - 1
+    return "\n".join([lines[0], f"|{'---|' * columns}", *lines[1:]]) + "\n"
+
+
+def rendered(text: str, blocks: Mapping[str, str]) -> str:
+    """A document with these blocks. Raises KeyError for a block that the report does not have."""
+    return _BLOCK.sub(lambda found: found[1] + blocks[found[2]] + found[3], text)
+
+
+def documents() -> list[Path]:
+    """Those that have a block."""
+    return [each for each in sorted(DOCS.glob("*.md")) if _BLOCK.search(each.read_text("utf-8"))]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=PARTS, action="append")
+    parser.add_argument("--ratings", action="append", default=[], metavar="NAME=PATH")
+    parser.add_argument("--people", type=int, default=1000, help="of each crowd of a country")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    options = parser.parse_args()
+    parts = options.only or PARTS
+    found: Report = {}
+    with threadpool_limits(1):
+        if "utility" in parts:
+            tables = {SIMULATED: simulated_table()}
+            for given in options.ratings:
+                name, _, path = given.partition("=")
+                tables[name], _ = read_ratings(Path(path))
+            for name, table in tables.items():
+                protocol = Protocol(epsilons=(1.0, 4.0), ks=(5, 20), seeds=tuple(options.seeds))
+                found.setdefault("utility", {})[name] = utility_of(table, protocol)
+        if "places" in parts:
+            rules = ("nearest", "codebook", "items", SERVED)
+            found["places"] = places_of(
+                PlacesProtocol(
+                    items=(100_000,),
+                    levels=("town",),
+                    axis_levels=(),
+                    ks=(5, 20, 64),
+                    beside_ks=(5, 20, 64),
+                    rules=rules,
+                    people=options.people,
+                    draws=2,
+                )
+            )
+        if "wants" in parts:
+            found["wants"] = wants_of(options.people, 100_000, (20, 64))
+    report: Report = json.loads(REPORT.read_text("utf-8")) if REPORT.exists() else {}
+    logs = report.get("utility", {}) | found.get("utility", {})
+    report |= found | ({"utility": logs} if logs else {})
+    REPORT.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    for path in documents():
+        text = rendered(path.read_text("utf-8"), blocks_of(report))
+        path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
