@@ -17,9 +17,10 @@ from askew.noise.randomness import RandomBits
 from askew.protocol.metric_card import MetricCard, PlaceSlate
 from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MICRODEGREES
-from askew_client.demo.person import HOME, PREFERENCES
+from askew_client.demo.person import HOME, PREFERENCES, WITHOUT_LIVE
 from askew_client.demo.server import Rehearsal
 from askew_client.near.pick import Judged, judged
+from askew_client.near.preferences import Preferences
 from askew_client.near.sources import PendingPosition, great_circle, results_of
 from askew_client.settings.settings import ClientSettings
 
@@ -65,6 +66,18 @@ class Comparison:
         wished = ranked[0].cost - self._best if ranked[0].passes else None
         self._found.setdefault(way, []).append((nearest, wished))
 
+    def add_blind(self, way: str, slate: PlaceSlate, blind: Judge) -> None:
+        """A list whose live values are not known: whoever ranks it takes a place that may not pass.
+        blind: without the filters of live values.
+        """
+        ranked = blind(slate)
+        nearest = min(each.distance for each in ranked) - self._nearest
+        passing = {each.index for each in self.judge(slate) if each.passes}
+        taken = [each.index for each in ranked if each.passes]
+        worse = ranked[0].cost - self._best
+        draws = [(nearest, worse if each in passing else None) for each in taken]
+        self._found.setdefault(way, []).extend(draws)
+
     def row(self, way: str) -> Row:
         """The means of a way that has a draw at least."""
         found = self._found[way]
@@ -97,18 +110,18 @@ class MeasuredDevice:
         """An empty comparison, but for the ways that no noise has a part in."""
         here = (round(HOME.latitude * MICRODEGREES), round(HOME.longitude * MICRODEGREES))
         true = Signal(ANY_SPACE, self._home.noise, here)
-        around, known, everybody = await others.answers(
+        around, known, held = await others.answers(
             [
                 ("nearest", Query(true, _AROUND, COLLECTION)),
                 ("nearest", Query(true, self._k, COLLECTION)),
-                ("everybody", Query(true, self._k, COLLECTION)),
+                ("held", Query(true, self._k, COLLECTION)),
             ],
             self._card,
         )
         worth = sum(max(0.0, *kinds.values()) for kinds in PREFERENCES.likes.values())
         found = Comparison(self._judge, around, worth)
         found.add("known", known)
-        found.add("everybody", everybody)
+        found.add_blind("held", held, self._judge_held)
         return found
 
     async def draw(self, others: Rehearsal, comparison: Comparison) -> None:
@@ -127,5 +140,11 @@ class MeasuredDevice:
         comparison.add("one", one)
 
     def _judge(self, slate: PlaceSlate) -> tuple[Judged, ...]:
+        return self._judged(slate, PREFERENCES)
+
+    def _judge_held(self, slate: PlaceSlate) -> tuple[Judged, ...]:
+        return self._judged(slate, WITHOUT_LIVE)
+
+    def _judged(self, slate: PlaceSlate, preferences: Preferences) -> tuple[Judged, ...]:
         away = [self.distance(each.coordinates) for each in slate.listings]
-        return judged(slate.listings, self._attributes, away, PREFERENCES, {}, self._now)
+        return judged(slate.listings, self._attributes, away, preferences, {}, self._now)

@@ -6,6 +6,7 @@ worse (docs/demo.md). Positions of towns: GeoNames, CC BY 4.0 (see settings/GEON
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from askew.spaces.map import Position
@@ -16,12 +17,13 @@ COUNTRY: Final = "Germany"
 PLACE: Final = "home"
 TOWN: Final = "Heilbronn"
 HOME: Final = Position(49.1519, 9.2405)
-PREFERENCES: Final = Preferences(
+WITHOUT_LIVE: Final = Preferences(
     likes={
         "kind": {"Vietnamese": 4.0, "Indian": 3.0, "Greek": 2.0, "Burgers": -3.0, "Bakery": -3.0}
     },
     at_most={"price": 18.0},
 )
+PREFERENCES: Final = replace(WITHOUT_LIVE, only={"free table": frozenset({"yes"})})
 # By which the map is read, wherever the noise leads.
 TOWNS: Final = (
     Town("Stuttgart", Position(48.7823, 9.1770), 612_663),

@@ -55,6 +55,8 @@ class DemoScreen:
                 self._say(f"  {label:<8} {kind} counts as {abs(worth):g} km {wish}")
         for name, most in PREFERENCES.at_most.items():
             self._say(f"  {name:<8} at most {most:g} EUR, or it is no pick")
+        for name in PREFERENCES.only:
+            self._say(f"  {name}, as it is now, or it is no pick")
 
     def question(self, place: PlaceView, answer: NearAnswer, sent: bytes, apart: float) -> None:
         """What is true, and what left. apart: kilometers between the two."""
@@ -99,7 +101,8 @@ class DemoScreen:
             "  nearest: how many km farther the nearest result is than the nearest place",
             "  pick:    how much worse the pick is than the best place, in km, each like",
             "           counting as the km that it is worth",
-            "  no pick: how often no result passes the filter",
+            "  no pick: how often no result passes the filters; of the list, which knows no",
+            "           live values, how often a place that it takes has no free table now",
         )
         rows = _table(4)
         for name in ("", "nearest", "pick", "no pick"):
@@ -109,7 +112,7 @@ class DemoScreen:
             (f"Askew: noisy position, k = {k}", "served", "bold"),
             (f"the {k} nearest to the noisy position", "nearest", ""),
             ("the noisy position, k = 1", "one", ""),
-            (f"no signal: the same {k} for everybody", "everybody", ""),
+            ("no signal: a list held by all, of the same bytes", "held", ""),
         ):
             row = comparison.row(way)
             wished = "" if row.wished is None else f"{row.wished:.1f}"

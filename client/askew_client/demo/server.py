@@ -84,7 +84,7 @@ async def _stop(process: Process) -> None:
         await process.wait()
 
 
-Way = Literal["served", "nearest", "everybody"]
+Way = Literal["served", "nearest", "held"]
 
 
 class Rehearsal:

@@ -19,11 +19,11 @@ def rehearse() -> None:
     """Answer about the simulated places by the rule that each line names, until input ends."""
     from askew.wire.places import places_to_bytes
     from askew.wire.queries import query_from_bytes
-    from askew_server.demo.places import german_towns, places_model
+    from askew_server.demo.places import places_model
     from askew_server.demo.rehearsal import RehearsedRules
 
     model = places_model()
-    rehearsal = RehearsedRules(model, german_towns().towns)
+    rehearsal = RehearsedRules(model)
     for line in sys.stdin:
         way, question = _parts(line)
         slate = rehearsal.answer(way, query_from_bytes(question, model.card))

@@ -11,30 +11,28 @@ from functools import cache
 import numpy as np
 
 from askew.errors import NotFound
+from askew.protocol.collection import curve_order
 from askew.protocol.metric_card import MetricRuleKind, PlaceSlate
 from askew.protocol.signal import Query
-from askew_server.collections.model import MetricModel, Towns
-from askew_server.retrieval.near import sampled
+from askew_server.collections.model import MetricModel
 from askew_server.retrieval.near.answers import MetricAnswers, near_rule_of
 from askew_server.retrieval.near.index import MetricIndex
 
-_PEOPLE = 256  # for whom the list for everybody is chosen: as many as `sampled` adds up exactly
+_HELD = 6_000  # places of 9 bytes each take what a week of 14 questions takes, with 4 kB a reply
 
 
 class RehearsedRules:
     """One model, asked in several ways: `served` is what its server answers, `nearest` has the k
-    items nearest to the signal, `everybody` the same k whatever the signal is.
+    items nearest to the signal, `held` the k nearest of a list that all devices hold.
     """
 
-    def __init__(self, model: MetricModel, people: Towns) -> None:
-        """people: who `everybody` is."""
-        self._model, self._people = model, people
+    def __init__(self, model: MetricModel) -> None:
+        self._model = model
         self._index = cache(self._made_index)
-        self._for_everybody = cache(self._chosen_for_everybody)
         self._ways: dict[str, Callable[[Query], PlaceSlate]] = {
             "served": MetricAnswers(model).answer,
             "nearest": self._nearest,
-            "everybody": lambda query: self._for_everybody(query.collection, query.k),
+            "held": self._held,
         }
 
     def answer(self, way: str, query: Query) -> PlaceSlate:
@@ -47,17 +45,14 @@ class RehearsedRules:
         rule = near_rule_of(MetricRuleKind.NEAREST, self._index(query.collection))
         return self._slate(query.collection, rule.choose(query.signal, query.k))
 
-    def _chosen_for_everybody(self, collection: str, k: int) -> PlaceSlate:
-        """Of the items nearest to some people drawn by the towns' populations, with a fixed seed,
-        the k that are nearest to all of these people together.
-        """
-        index, people = self._index(collection), self._people
-        rng = np.random.Generator(np.random.PCG64(1))
-        some = rng.choice(len(people.people), _PEOPLE, p=people.people / people.people.sum())
-        here = index.frame.grid(people.coordinates[some])
-        rows = np.unique(index.nearest(here)[:, 0])
-        costs = sampled.whole(index.distances(index.frame.tree(here), rows))
-        return self._slate(collection, np.sort(rows[sampled.choose(costs, k)]))
+    def _held(self, query: Query) -> PlaceSlate:
+        """Of a list spread evenly, the same for everybody; who holds it ranks by the true place."""
+        coordinates = self._model.collections[query.collection].coordinates
+        order = curve_order(coordinates)
+        listed = order[np.arange(min(_HELD, len(order))) * len(order) // min(_HELD, len(order))]
+        index = MetricIndex(self._model.card.space, coordinates[listed])
+        found = near_rule_of(MetricRuleKind.NEAREST, index).choose(query.signal, query.k)
+        return self._slate(query.collection, np.sort(listed[found]))
 
     def _made_index(self, collection: str) -> MetricIndex:
         return MetricIndex(self._model.card.space, self._model.collections[collection].coordinates)

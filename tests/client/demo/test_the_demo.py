@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 from math import dist
 
 import pytest
@@ -76,6 +77,19 @@ def test_figures_are_means_over_the_draws_of_one_way() -> None:
         found.add("way", slate((away, "bread", 5.0)))
     found.add("other", slate((9.0, "bread", 5.0)))
     assert found.row("way") == Row(nearest=2.0, wished=4.0, none=0.0)
+
+
+def test_a_list_without_live_values_takes_places_that_may_not_pass() -> None:
+    """Here what it does not know is the price. Planted bug: it picks among those that pass."""
+
+    def blind(of: PlaceSlate) -> tuple[Judged, ...]:
+        away = [each.coordinates[0] for each in of.listings]
+        return judged(of.listings, ATTRIBUTES, away, replace(CURRY, at_most={}), {}, NOW)
+
+    found = Comparison(judge, AROUND, 4.0)
+    found.add_blind("held", slate((3.0, "curry", 50.0), (4.0, "bread", 5.0)), blind)
+    # nearest 3 - 1; the pick is the curry, 3 - 4, as good as the best; one of two is too dear
+    assert found.row("held") == Row(nearest=2.0, wished=0.0, none=0.5)
 
 
 @pytest.mark.parametrize(

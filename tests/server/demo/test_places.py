@@ -118,7 +118,7 @@ def test_what_is_served_is_nearer_than_the_nearest_to_the_noisy_position() -> No
     town = rng.choice(len(towns.people), PEOPLE, p=towns.people / towns.people.sum())
     people = towns.coordinates[town] + rng.normal(0, 0.01, (PEOPLE, 2))
     model = places_model()
-    rehearsal, food = RehearsedRules(model, towns), model.collections["food"].coordinates
+    rehearsal, food = RehearsedRules(model), model.collections["food"].coordinates
     bits, found = ReplayBits(rng.bytes(10_000_000)), []
     for person in people:
         noisy = NOISE.perturb(Position(*person.tolist()), GERMANY, bits)
