@@ -29,7 +29,6 @@ from pathlib import Path
 
 from askew.dp.privacy import ANY_SPACE
 from askew.errors import LedgerError, LedgerFrozen
-from askew_client.storage.private_files import check_own, replace_file
 
 _STORED = re.compile("[0-9]+(/[1-9][0-9]*)?")  # nothing that is stored is negative
 
@@ -171,6 +170,8 @@ class Anchor:
         """What it remembers, or None where there is no file. Raises LedgerFrozen if damaged, and
         LedgerError if others may write it.
         """
+        from askew_client.storage.private_files import check_own  # with SQLite: not at a start
+
         try:
             check_own(self.path, "ledger's anchor", LedgerError)
             with self.path.open("rb") as file:
@@ -182,6 +183,8 @@ class Anchor:
 
     def write(self, state: Anchored) -> None:
         """Replace it. Raises LedgerError, in which case it is the old one or the new one."""
+        from askew_client.storage.private_files import replace_file
+
         said = {
             "links": state.links,
             "spent": str(state.spent),
