@@ -134,10 +134,6 @@ class Device:
                 if made is not None:  # else it is made with these
                     made.configure(settings)
 
-    async def quiet(self) -> None:
-        """Wait until no connection is open: what is private waits until then."""
-        await self._network.quiet()
-
     def budget(self) -> Budget:
         """The meter, every line of the ledger and what they mean in words."""
         from askew_client.device.budget import budget_of

@@ -96,9 +96,6 @@ class Network(Protocol):
         off for as long as it takes after that, by whole intervals.
         """
 
-    async def quiet(self) -> None:
-        """Wait until no connection is open."""
-
     def encoded(self, query: Query) -> bytes:
         """A question as it will be sent: the same query is the same bytes."""
 

@@ -53,8 +53,7 @@ class ShapedTransport:
         self._network: Transport | None = None
         self._moment: float | None = None  # of the next connection; None before the first
         self._ended = 0.0  # the last one
-        self._alone, self._closed = asyncio.Lock(), asyncio.Event()
-        self._closed.set()
+        self._alone = asyncio.Lock()
         self.guard = Guard()
 
     def load(self) -> Transport:
@@ -95,10 +94,6 @@ class ShapedTransport:
         if self._moment is not None and self._interval is not None:
             self._moment += ceil(seconds / self._interval) * self._interval
 
-    async def quiet(self) -> None:
-        """Wait until no connection is open."""
-        await self._closed.wait()
-
     def encoded(self, query: Query) -> bytes:
         """A question as it will be sent."""
         return query_to_bytes(query)
@@ -134,14 +129,12 @@ class ShapedTransport:
             if self._moment is not None:
                 await self._wait(self._moment - self._now())
             left.enter_context(self.guard.connection())
-            self._closed.clear()
             left.callback(self._hung_up)
             await left.enter_async_context(way)
             yield
 
     def _hung_up(self) -> None:
         """Fix the next moment, before the reply is opened."""
-        self._closed.set()
         self._ended = self._now()
         if self._interval is not None:
             self._moment = self._ended + self._interval

@@ -11,13 +11,13 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from textual import work
 from textual.app import App
 from textual.reactive import reactive
 
-from askew.errors import AskewError, ConnectionOpen, OtherKind
+from askew.errors import AskewError, OtherKind
 from askew_client.device.budget import Budget
 from askew_client.tui.keeping import keep_theme
 from askew_client.tui.themes import DARK, LIGHT
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _Value = TypeVar("_Value")
 Opening = Callable[[], AbstractAsyncContextManager["Device"]]
+OPENING: Final = AskewError("the device is still opening its files")
 
 
 async def outcome_of(asked: Awaitable[_Value]) -> _Value | Problem:
@@ -78,45 +79,48 @@ class Desk(App[AskewError | OSError]):
         changed here, or None.
         """
         super().__init__()
-        self._turn, self._meeting = asyncio.Lock(), asyncio.Lock()
+        self._turn = asyncio.Lock()
         self.opening, self.file, self.note = opening, file, note
         for theme in (DARK, LIGHT):
             self.register_theme(theme)
         self.theme = LIGHT.name if light else DARK.name
 
     async def on_device(self, act: Callable[[Device], _Value]) -> _Value | Problem:
-        """Run one thing on the device in a thread, one at a time and while no connection is open;
-        until then the screens show what is there. An error is a Problem.
+        """Run one thing on the device in a thread, one at a time and while nothing is asked; until
+        then the screens show what is there. An error is a Problem.
         """
         device = self.device
         if device is None:
-            return problem_of(AskewError("the device is still opening its files"))
+            return problem_of(OPENING)
         async with self._turn:
-            while True:  # a connection may open before the thread begins
-                async with self._meeting:
-                    await device.quiet()
-                outcome = await outcome_of(asyncio.to_thread(act, device))
-                if not (isinstance(outcome, Problem) and isinstance(outcome.error, ConnectionOpen)):
-                    return outcome
+            work = asyncio.ensure_future(asyncio.to_thread(act, device))
+            try:
+                return await outcome_of(asyncio.shield(work))
+            finally:  # a thread goes on when nobody waits for it any more
+                await asyncio.gather(work, return_exceptions=True)
 
-    async def meet(self, asked: Awaitable[_Value]) -> _Value | Problem:
-        """Ask a server who it is. What is private begins after that: a connection that found it
-        under way would not be opened, which the server could hear.
+    async def on_network(self, ask: Callable[[Device], Awaitable[_Value]]) -> _Value | Problem:
+        """Ask a server while `on_device` does nothing: a connection that found private work under
+        way would not be opened, which the server could hear. An error is a Problem.
         """
-        async with self._meeting:
-            return await outcome_of(asked)
+        device = self.device
+        if device is None:
+            return problem_of(OPENING)
+        async with self._turn:
+            return await outcome_of(ask(device))
 
     @work(exclusive=True, group="connect")
     async def connect(self) -> None:
         """Ask the server who it is; one whose card is no catalog's is asked for its places. The
         bars of a profile depend on it.
         """
-        device = self.device
-        if device is None:
+        if self.device is None:
             return
-        outcome: Connection | Problem = await self.meet(device.titles.connect())
+        outcome: Connection | Problem = await self.on_network(
+            lambda device: device.titles.connect()
+        )
         if isinstance(outcome, Problem) and isinstance(outcome.error, OtherKind):
-            places = await self.meet(device.nearby.connect())
+            places = await self.on_network(lambda device: device.nearby.connect())
             outcome = outcome if isinstance(places, Problem) else _places_only(outcome)
         self.connection = outcome
         self.read_profile()
@@ -134,8 +138,7 @@ class Desk(App[AskewError | OSError]):
         """Look for what is held where its turn has come. What goes wrong is tried the next time;
         until then, what is held serves.
         """
-        if self.device is not None:
-            await outcome_of(self.device.titles.refresh())
+        await self.on_network(lambda device: device.titles.refresh())
 
     @work(group="edits")
     async def edit(self, act: Callable[[Device], object], said: str = "") -> None:

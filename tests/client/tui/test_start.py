@@ -19,7 +19,7 @@ from client.tui.person import DeviceWorld, Network, Person
 from rich.console import RenderableType
 from textual.worker import WorkerState
 
-from askew.errors import ConnectionOpen, LedgerError, Unreachable
+from askew.errors import LedgerError, Unreachable
 from askew.noise.randomness import ReplayBits
 from askew_client.device.device import Device
 from askew_client.device.nearby import NearService
@@ -145,36 +145,64 @@ async def test_what_questions_need_is_loaded_in_a_thread(
         assert threading.current_thread() not in made_on
 
 
-async def test_private_work_that_a_connection_forestalls_is_done_when_it_is_closed(
-    device: DeviceWorld,
-) -> None:
-    """Planted bug: a profile that is not read, as a connection opened before its thread began."""
-    tries = iter([ConnectionOpen()])
-
-    def act(_: Device) -> str:
-        for forestalled in tries:
-            raise forestalled
-        return "done"
-
-    async with device.opened() as person:
-        assert await person.app.on_device(act) == "done"
-
-
-async def test_nothing_private_begins_while_the_app_asks_who_a_server_is(
-    device: DeviceWorld,
-) -> None:
-    """Planted bug: the ledger is read while a connection is about to open, which then does not."""
+async def test_the_app_asks_and_works_in_private_one_after_the_other(device: DeviceWorld) -> None:
+    """Planted bugs: an edit that begins between a question and its moment; a question beside an
+    edit, which the guard refuses: both are connections that a server hears missing.
+    """
     order: list[str] = []
+    loop = asyncio.get_running_loop()
+
+    async def turns() -> None:
+        for _ in range(20):
+            await asyncio.sleep(0)
 
     async def asked() -> None:
-        await asyncio.sleep(0)  # the thread of the other could begin
-        order.append("who is there")
+        order.append("asks")
+        await asyncio.to_thread(lambda: None)  # the thread of the other could begin
+        order.append("asked")
+
+    def private(_: Device) -> None:
+        order.append("works")
+        asyncio.run_coroutine_threadsafe(turns(), loop).result()  # the other could ask
+        order.append("worked")
 
     async with device.opened() as person:
+        app = person.app
         await asyncio.gather(
-            person.app.meet(asked()), person.app.on_device(lambda _: order.append("private"))
+            app.on_network(lambda _: asked()),
+            app.on_device(private),
+            app.on_network(lambda _: asked()),
         )
-    assert order == ["who is there", "private"]
+    assert order == ["asks", "asked", "works", "worked", "asks", "asked"]
+
+
+async def test_private_work_that_nobody_waits_for_still_keeps_questions_waiting(
+    device: DeviceWorld,
+) -> None:
+    """Planted bug: a search that the next key stops waiting for, and whose thread goes on beside a
+    connection.
+    """
+    begun, may_end = asyncio.Event(), threading.Event()
+    loop, order = asyncio.get_running_loop(), list[str]()
+
+    def private(_: Device) -> None:
+        loop.call_soon_threadsafe(begun.set)
+        may_end.wait()
+        order.append("worked")
+
+    async def asked() -> None:
+        order.append("asked")
+
+    async with device.opened() as person:
+        work = asyncio.ensure_future(person.app.on_device(private))
+        await begun.wait()
+        work.cancel()
+        question = asyncio.ensure_future(person.app.on_network(lambda _: asked()))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        may_end.set()
+        await question
+    assert order == ["worked", "asked"]
 
 
 async def test_a_crash_report_has_no_private_value(rated: DeviceWorld) -> None:

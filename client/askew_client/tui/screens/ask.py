@@ -17,7 +17,6 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Button, Static
 
-from askew_client.tui.desk import outcome_of
 from askew_client.tui.keeping import give_consent
 from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
@@ -105,14 +104,11 @@ class AskScreen(FrameScreen):
         where (sends) none left before, is shown first; and so is whatever took the place of a price
         that is void.
         """
-        device = self.desk.device
-        if device is None:
-            return
         outcome: Answer | Problem | None = None
         if shown is not None and not shown.second_space:
-            outcome = await outcome_of(device.titles.ask(quoted=shown))
+            outcome = await self._asked(shown)
         while outcome is None or _is_void(outcome):
-            quote = await outcome_of(device.titles.quote())
+            quote = await self.desk.on_network(lambda device: device.titles.quote())
             if isinstance(quote, Problem):
                 outcome = quote
                 break
@@ -122,9 +118,7 @@ class AskScreen(FrameScreen):
                 if not await self.app.push_screen_wait(ConfirmScreen(words, "Ask")):
                     self._end("not asked: nothing was drawn, charged or sent")
                     return
-            outcome = await outcome_of(
-                device.titles.ask(second_space=quote.second_space, quoted=quote)
-            )
+            outcome = await self._asked(quote)
         if isinstance(outcome, Problem):
             self.query_one(Notice).tell(outcome)
             self._end("no answer this time")
@@ -139,6 +133,12 @@ class AskScreen(FrameScreen):
         self._show_heat_map(noise, outcome.departure)
         self._end(f"{outcome.source}; ranked here{_left_out(outcome)}")
 
+    async def _asked(self, quote: Quote) -> Answer | Problem:
+        """The answer on the terms that were shown, a second space's among them."""
+        return await self.desk.on_network(
+            lambda device: device.titles.ask(second_space=quote.second_space, quoted=quote)
+        )
+
     def _end(self, said: str) -> None:
         """A question is over: the next one has another price, and may have another connection."""
         self.set_class(False, "-waiting")
@@ -150,9 +150,8 @@ class AskScreen(FrameScreen):
     @work(exclusive=True, group="quote")
     async def quote(self) -> None:
         """Show what a question would cost, once it is known."""
-        device = self.desk.device
-        if device is not None and isinstance(self.desk.connection, Connection):
-            quote = await outcome_of(device.titles.quote())
+        if isinstance(self.desk.connection, Connection):
+            quote = await self.desk.on_network(lambda device: device.titles.quote())
             if isinstance(quote, Quote):
                 self._show_quote(quote)
 

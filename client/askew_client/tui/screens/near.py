@@ -19,7 +19,6 @@ from askew.spaces.map import Position
 from askew_client.near.preferences import EXAMPLE, preferences_of
 from askew_client.settings.regions import named_towns
 from askew_client.settings.settings import LEVELS
-from askew_client.tui.desk import outcome_of
 from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
 from askew_client.tui.screens.near_work import (
@@ -142,9 +141,9 @@ class NearScreen(FrameScreen):
             self._look()
 
     @work(exclusive=True, group="meet")
-    async def meet(self, device: Device) -> None:
+    async def meet(self) -> None:
         """Offer the collections of the server."""
-        card = await self.desk.meet(device.nearby.connect())
+        card = await self.desk.on_network(lambda device: device.nearby.connect())
         if isinstance(card, Problem):
             self.query_one(Notice).tell(card)
         else:
@@ -165,19 +164,19 @@ class NearScreen(FrameScreen):
             self.show_scene(*outlook)
 
     @work(exclusive=True, group="ask")
-    async def ask(
-        self, device: Device, collection: str, place: str, preferences: Preferences
-    ) -> None:
+    async def ask(self, collection: str, place: str, preferences: Preferences) -> None:
         """Ask, and show the answer in the person's order. Asking again stops the one before."""
         answer: NearAnswer | Problem
-        quote = await outcome_of(device.nearby.quote(collection, place))
+        quote = await self.desk.on_network(lambda device: device.nearby.quote(collection, place))
         if isinstance(quote, Problem):
             answer = quote
         elif quote.fresh:
             answer = problem_of(QuoteVoid("this place's signal would be drawn anew"))
         else:  # as it says: sent again, for nothing
-            answer = await outcome_of(
-                device.nearby.ask(collection, place, preferences=preferences, quoted=quote)
+            answer = await self.desk.on_network(
+                lambda device: device.nearby.ask(
+                    collection, place, preferences=preferences, quoted=quote
+                )
             )
         ranked: Ranked | Problem
         if isinstance(answer, Problem):
@@ -256,7 +255,7 @@ class NearScreen(FrameScreen):
         self.query_one("#level", NameChoice).offer(tuple(LEVELS), device.settings.level)
         self.query_one("#size", Slider).set_value(Fraction(device.settings.near_k or BY_BYTES))
         if device.nearby.card is None:
-            self.meet(device)  # before anything private
+            self.meet()  # before anything private
         else:
             self._offer_collections(device.nearby.card)
         self.read()
@@ -298,7 +297,7 @@ class NearScreen(FrameScreen):
         self.query_one(Notice).hush()
         self.say("asking ...  Esc stops")
         self.set_class(True, "-waiting")
-        self.ask(device, collection, place.name, preferences)
+        self.ask(collection, place.name, preferences)
 
     def action_stop(self) -> None:
         if self.has_class("-waiting"):
