@@ -153,7 +153,8 @@ def train(  # noqa: PLR0913 - what a model is made of
     hold; where there is none, the card has no utility table.
 
     Every figure is of people who were in nothing of what is measured (`model.held_out`): where they
-    are more than a twentieth of all, of a model without them, and then one is made of everybody.
+    are more than a twentieth of all, or there is a prior, of a model without them, and then one is
+    made of everybody.
 
     Raises ParameterError for a rule, or for items with payloads, that need a prior where there is
     none, and DataError when too few people, items or ratings are left to make d dimensions, or when
@@ -170,8 +171,9 @@ def train(  # noqa: PLR0913 - what a model is made of
         others = table.only(rest)
         step("item vectors")
         options = vectors.tuned(others, options)
-        # Of many people, the model does without those held out, and is measured as it is.
-        enough = len(rest) >= _ENOUGH * table.n_people
+        # Of many people, the model does without those held out, and is measured as it is. But a
+        # prior is of everybody: one person more would deal anew, and change all that is released.
+        enough = prior is None and len(rest) >= _ENOUGH * table.n_people
         made = Draft.of(others if enough else table, rows, options, vectors, step)
         step("what it gives people held out")
         measured = made if enough else made.without(others, rows, vectors)

@@ -32,6 +32,7 @@ from askew.protocol.utility_table import (
 )
 from askew_server.taste.baselines import Profiles
 from askew_server.taste.measures import Estimate, Met, mean_of, ratio_of
+from askew_server.taste.model import item_model
 from askew_server.taste.model.held_out import Figure, Groups, HeldOutGroup, dealt
 from askew_server.taste.model.item_model import train
 from askew_server.taste.model.rule_choice import (
@@ -186,8 +187,15 @@ _SERVED: list[int] = []
 _MEASURED: list[int] = []
 
 
-def test_who_chooses_is_not_told_and_neither_is_known() -> None:
-    """Planted bugs: figures of the people by whom the best was chosen, or of a prior with them."""
+@pytest.mark.parametrize("enough", [0.95, 0.5])
+def test_who_chooses_is_not_told_and_neither_is_known(
+    enough: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bugs: figures of the people by whom the best was chosen, or of a prior with them; a
+    prior without them, so that one person more deals anew and changes it by hundreds of people,
+    whom a release of it does not pay for.
+    """
+    monkeypatch.setattr(item_model, "_ENOUGH", enough)
     choosing, testing = (set(rows.tolist()) for rows in dealt(500, OPTIONS.seed))
     assert len(choosing) == len(testing) == 100
     assert not choosing & testing
