@@ -140,14 +140,17 @@ def elsewhere(folder: Path) -> Path:
     return roomy
 
 
+@pytest.mark.parametrize("shift", range(0, 560, 80))
 def test_a_full_disk_of_the_anchor_stops_a_charge_before_it_is_made(
-    tmp_path: Path, small_disk: Path
+    tmp_path: Path, small_disk: Path, shift: int
 ) -> None:
-    """Planted bug: an anchor that only finds out once the charge is committed."""
+    """Planted bug: an anchor that only finds out once the charge is committed. shift: in bytes, so
+    that the disk ends within a line of either kind.
+    """
     path, anchor = tmp_path / "ledger.sqlite", small_disk / "anchor"
     new_ledger(tmp_path).close()
     (tmp_path / "anchor").rename(tmp_path / "old")
-    anchor.write_bytes((tmp_path / "old").read_bytes())
+    anchor.write_bytes(bytes(shift) + b"\n" + (tmp_path / "old").read_bytes())
     filler = small_disk / "filler"
     with Ledger(path, anchor) as ledger:
         rest = os.statvfs(small_disk)

@@ -125,7 +125,7 @@ def dimension_for(epsilon: float) -> int:
 _SMALLEST = 100
 
 _SPACE = "signal directions, ranks, clip, unit, buckets, shared slate, default items"
-LEARNED = f"which items are rated often enough, item vectors and boosts, {_SPACE}"
+LEARNED = f"which items are rated often enough, item vectors, boosts and neighbors, {_SPACE}"
 FIXED = f"{_SPACE}; items, vectors and boosts are given"
 GIVEN = f"item vectors as given, to 4 bits a number, {_SPACE}"
 UPDATED = (
