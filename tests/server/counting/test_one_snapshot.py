@@ -245,11 +245,13 @@ def test_an_engine_that_is_closed_reads_no_log_to_its_end(
 
 GOOD_LINES = [b'p,"a"', b'p,"a ""b"""', b'p,x"y', b'"p","a"x', b'p,12" "b"', b'"",""', b'p,"",x']
 BAD_LINES = [b'p,"a', b'"p,a', b'p,"a""', b'x"y,"a', b'p,"a"b"', b'p,"a""b']
+# Whole fields, but with the lines of others in them.
+CLOSED_LATER = [b'p,"a\nq,b\nr,c"', b'"p\nq",a']
 
 
 @pytest.mark.parametrize("ends", [b"\n", b"\r\n"])
 @pytest.mark.parametrize("before", [1, 70_000])
-@pytest.mark.parametrize("line", BAD_LINES)
+@pytest.mark.parametrize("line", BAD_LINES + CLOSED_LATER)
 def test_a_quote_that_is_not_closed_on_its_line_is_an_error_that_names_it(
     engine: DuckDBEngine, tmp_path: Path, line: bytes, before: int, ends: bytes
 ) -> None:
