@@ -93,9 +93,9 @@ class RandomBits(ABC):
         """Whether U < p, where the first 128 bits of U, as an integer, are `word`."""
         low, high = bounds
         below, beyond = word < low, word >= high
-        return self._refine(odds, word) if below == beyond else below
+        return self.refine(odds, word) if below == beyond else below
 
-    def _refine(self, odds: Odds, word: int, precision: int = WORD_BITS) -> bool:
+    def refine(self, odds: Odds, word: int, precision: int = WORD_BITS) -> bool:
         """Decide U < p where the first `precision` bits of U, as an integer, are `word`."""
         while True:
             low, high = odds.bounds(precision)
