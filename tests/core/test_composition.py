@@ -28,6 +28,7 @@ from askew.dp.composition import (
     concentrated_epsilon,
     epsilon_per_round,
     order_for,
+    rho_for,
     zcdp,
 )
 from askew.dp.intervals import exp_minus, log_ratio
@@ -124,6 +125,27 @@ def test_rounds_get_all_that_their_total_allows_and_no_more(
     more = each + epsilon / k / 2**40
     assert more > epsilon / k
     assert concentrated_epsilon(k * more**2 / 8, slack) > epsilon
+
+
+@given(epsilon=rates, delta=slacks)
+def test_a_rho_is_the_largest_that_converts_to_its_epsilon(
+    epsilon: Fraction, delta: Fraction
+) -> None:
+    """Planted bugs: epsilon^2 / 8, which a bounded range has and Gaussian noise has not; rounding
+    up.
+    """
+    rho = rho_for(epsilon, delta)
+    assert concentrated_epsilon(rho, delta) <= epsilon
+    assert concentrated_epsilon(rho + Fraction(1, 2**60), delta) > epsilon
+
+
+TINY = Fraction(1, 10**30)
+
+
+def test_a_rho_needs_an_epsilon_and_a_delta() -> None:
+    for epsilon, delta in ((0, SLACK), (1, 0), (1, 1), (TINY, TINY)):
+        with pytest.raises(ParameterError):
+            rho_for(Fraction(epsilon), Fraction(delta))
 
 
 def test_without_a_slack_rounds_share_the_sum() -> None:

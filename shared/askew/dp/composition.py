@@ -106,13 +106,34 @@ def epsilon_per_round(epsilon: Fraction, rounds: int, slack: Fraction) -> Fracti
         each = basic * Fraction(steps, _UNIT)
         return concentrated_epsilon(rounds * each**2 / 8, slack) <= epsilon
 
-    low, high = _UNIT, 2 * _UNIT
+    return basic * Fraction(_largest(within, _UNIT), _UNIT)
+
+
+def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest rho, in multiples of 2**-60, whose conversion at this delta is at most epsilon.
+
+    Raises ParameterError where epsilon or delta is out of range, or no such rho is above 0.
+    """
+    epsilon = check_magnitude("epsilon", positive_rational("epsilon", epsilon))
+    delta = check_slack(delta)
+
+    def within(steps: int) -> bool:
+        return concentrated_epsilon(Fraction(steps, 2**60), delta) <= epsilon
+
+    if not within(1):
+        raise ParameterError("epsilon", epsilon, "large enough for any rho at this delta")
+    return Fraction(_largest(within, 1), 2**60)
+
+
+def _largest(within: Callable[[int], bool], low: int) -> int:
+    """The largest integer from low on that is within, by doubling and bisection; low is."""
+    high = 2 * low
     while within(high):
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if within(middle) else (low, middle)
-    return basic * Fraction(low, _UNIT)
+    return low
 
 
 def best_order(rho: float, slack: Fraction) -> Fraction:
