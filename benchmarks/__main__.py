@@ -31,6 +31,7 @@ class Part:
 PARTS = {
     "placement": Part("placement_speed", "how long a placement takes", usual=True),
     "selection": Part("selection", "mechanisms beside peers; files of counts", usual=True),
+    "covariance": Part("noisy_covariance", "exact noise on a matrix beside floats'; items"),
     "device": Part("device_step", "a device's own work on one question", usual=True),
     "near": Part("near", "a question near a place; a number of items", usual=True),
     "ledger": Part("ledger_speed", "charges beside SQLite; a folder", usual=True),

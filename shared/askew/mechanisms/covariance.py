@@ -1,0 +1,139 @@
+"""One noisy matrix of what people like together: all that a private model needs of its people.
+
+Of a public catalog of n items, a person's likes are a 0/1 vector x with m ones. The matrix is
+
+    G = sum over people of floor(2**24 / m) x x^T              exact integers, (n, n)
+
+and `NoisyCovariance` adds an independent draw to each place of its upper triangle, which the lower
+one repeats:
+
+    off the diagonal   discrete Gaussian noise of variance v
+    on the diagonal    discrete Gaussian noise of variance 2 v,     v = ceil(2**46 / rho)
+
+In units of 2**24 the noise has the variances sigma**2 and 2 sigma**2, with v = 2**48 sigma**2.
+
+Guarantee: 2**46 / v-zCDP, which is 1 / (4 sigma**2) and at most rho, and so (epsilon, delta)-DP by
+the conversion of `askew.dp.composition`. No slack, and the same for every number of likes.
+Privacy unit: one person's whole history. Neighbors: `ADD_OR_REMOVE_ONE`.
+
+Proof. A person moves m places of the diagonal and m (m - 1) / 2 of the rest by w = floor(2**24 / m)
+each. Discrete Gaussian noise adds up d**2 / (2 variance) over the places:
+
+    m w**2 / (4 v) + m (m - 1) w**2 / (4 v) = (m w)**2 / (4 v) <= 2**48 / (4 v) = 2**46 / v
+
+with equality where m divides 2**24. docs/proofs/covariance.md has the whole of it, and why the
+diagonal gets twice the variance. All that is made of the noisy matrix is free.
+
+Source: McSherry, Mironov 2009 and Dwork, Talwar, Thakurta, Zhang 2014 (a noisy covariance); Bun,
+Steinke 2016 (zCDP); Canonne, Kamath, Steinke 2020 (noise, conversion); the weights and the twofold
+variance, which make the bound the same for every m, are ours. Complexity: O(sum of m**2) for G,
+n (n + 1) / 2 draws for the noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import ceil, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askew.dp.composition import rho_for
+from askew.dp.privacy import ADD_OR_REMOVE_ONE, ApproximateDP
+from askew.errors import ParameterError
+from askew.mechanisms.parameters import check_positive_int
+from askew.noise.gaussian import MAX_VARIANCE, DiscreteGaussian
+from askew.noise.randomness import RandomBits
+
+Matrix = NDArray[np.int64]
+UNIT = 2**24
+"""What one person's likes weigh on the diagonal, at most: G counts in this many parts of one."""
+_MOST = 2**62  # of a place of G, so that the noise cannot carry it out of 64 bits
+
+
+def covariance(people: Iterable[Sequence[int]], items: int) -> Matrix:
+    """G of people who are given by the places of their likes in the catalog, (items, items).
+
+    A place that is given twice counts once. Who likes more than 2**24 items counts as 0. Raises
+    ParameterError, which repeats no place, for one outside the catalog.
+    """
+    check_positive_int("items", items)
+    total = np.zeros((items, items), np.int64)
+    for person in people:
+        likes = np.unique(np.asarray(person, np.int64))
+        if not len(likes):
+            continue
+        if likes[0] < 0 or likes[-1] >= items:
+            raise ParameterError("likes", "another place", f"places from 0 to {items - 1}")
+        total[np.ix_(likes, likes)] += UNIT // len(likes)
+    return total
+
+
+@dataclass(frozen=True)
+class NoisyCovariance:
+    """The noise of G that is (epsilon, delta)-DP. Public.
+
+    epsilon and delta are exact rationals, delta strictly between 0 and 1. Raises ParameterError
+    outside these ranges, and where sigma would pass 2**15.5.
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+
+    def __post_init__(self) -> None:
+        if 2 * self._variance > MAX_VARIANCE:
+            raise ParameterError("epsilon", self.epsilon, "larger: its noise would be too wide")
+
+    @cached_property
+    def _variance(self) -> int:
+        return ceil(Fraction(UNIT**2 // 4) / rho_for(self.epsilon, self.delta))
+
+    @property
+    def rho(self) -> Fraction:
+        """What it costs by zCDP, exact: the sum to add up where several of them are released."""
+        return Fraction(UNIT**2, 4 * self._variance)
+
+    @property
+    def sigma(self) -> float:
+        """The standard deviation of the noise off the diagonal, in units of 2**24."""
+        return sqrt(self._variance) / UNIT
+
+    def privacy_loss(self) -> ApproximateDP:
+        """What one noisy matrix costs."""
+        return ApproximateDP(Fraction(self.epsilon), Fraction(self.delta), ADD_OR_REMOVE_ONE)
+
+    @cached_property
+    def _beside(self) -> DiscreteGaussian:
+        return DiscreteGaussian.of_variance(self._variance)
+
+    @cached_property
+    def _diagonal(self) -> DiscreteGaussian:
+        return DiscreteGaussian.of_variance(2 * self._variance)
+
+    def perturb(self, matrix: Matrix, *, bits: RandomBits) -> Matrix:
+        """A noisy copy of a G, symmetric; the only thing of these people to keep.
+
+        Raises ParameterError, which repeats no number of it, unless it is symmetric, square, of
+        64-bit integers, and each below 2**62.
+        """
+        _check(matrix)
+        noisy = matrix.copy()
+        items = len(noisy)
+        noisy[np.diag_indices(items)] += self._diagonal.draw(items, bits)
+        for row in range(items - 1):
+            noisy[row, row + 1 :] += self._beside.draw(items - row - 1, bits)
+            noisy[row + 1 :, row] = noisy[row, row + 1 :]
+        return noisy
+
+
+def _check(matrix: Matrix) -> None:
+    limit = "a symmetric square of 64-bit integers, each from 0 to below 2**62"
+    if matrix.dtype != np.int64 or matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ParameterError("matrix", f"{matrix.dtype} of shape {matrix.shape}", limit)
+    if not matrix.size or matrix.min() < 0 or matrix.max() >= _MOST:
+        raise ParameterError("matrix", "none, or others", limit)
+    if not np.array_equal(matrix, matrix.T):
+        raise ParameterError("matrix", "one that is not", limit)
