@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
@@ -142,6 +143,18 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
 def test_a_hostile_file_of_rows_is_refused(name: str) -> None:
     with pytest.raises(AskewError):
         rows_from_body(HOSTILE[name]())
+
+
+def test_what_unpacks_to_far_more_than_rows_is_not_unpacked() -> None:
+    """Planted bug: all of it is unpacked, and refused then."""
+    body = HOSTILE["a gigabyte of zeros"]()
+    tracemalloc.start()
+    try:
+        with pytest.raises(AskewError, match="too large"):
+            rows_from_body(body)
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_column_has_no_number_of_a_word_that_is_not_there() -> None:

@@ -59,13 +59,12 @@ def wants_rows(card: MetricCard, collection: str, settings: ClientSettings) -> b
 def mode_of(
     card: MetricCard, collection: str, settings: ClientSettings, held: CachedRows | None
 ) -> NearMode:
-    """The mode of a question. held: the rows, where they are wanted. Raises NotFound, and
-    ParameterError for a mode of the person's that needs rows which are not held.
+    """The mode of a question. held: the rows, where they are wanted, whose card this is. Raises
+    NotFound, and ParameterError for a mode of the person's that needs rows which are not held.
     """
     asked = card.asked(collection)
     rows = {} if held is None else {e.name: held.rows[e.name] for e in asked if e.name in held.rows}
-    same = all(rows[e.name].card.version == e.version for e in asked if e.name in rows)
-    there = held is not None and same and len(rows) == len(asked)
+    there = held is not None and len(rows) == len(asked)
     whole = there and all(len(rows[each.name]) == each.n_items for each in asked)
     live = any(each.is_live for each in asked)
     wanted = settings.mode
