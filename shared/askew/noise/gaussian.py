@@ -6,14 +6,14 @@
 
 Guarantee: n + (a draw) is rho-zCDP with rho = d**2 / (2 variance) for integers n that are d apart,
 no slack. Independent draws add their rho, each with its own variance (Canonne, Kamath, Steinke
-2020, Proposition 5 and Theorem 14). Privacy unit and neighbors are those of what is added to.
+2020, Proposition 5). Privacy unit and neighbors are those of what is added to.
 
 Method. Write |n| = h 2**s + l, with 0 <= l < 2**s. Then
 
     exp(-n**2 / 2v) = exp(-(h 2**s)**2 / 2v)  *  exp(-l (2 h 2**s + l) / 2v)
 
 so h is drawn by the first factor, l and the sign are uniform, and the second factor is the
-probability that they stay: 95 of 100 do at 16 <= sqrt(v) / 2**s. Minus zero never stays. Else all
+probability that they stay: 97 of 100 do at 16 <= sqrt(v) / 2**s. Minus zero never stays. Else all
 of it is drawn again.
 
 Exactness. h is the place of a uniform real U among the sums of the first factor, and a draw stays
