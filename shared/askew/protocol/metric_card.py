@@ -78,10 +78,8 @@ class Want:
             case _:
                 fits = kind is AttributeKind.CATEGORY and bool(self.word)
         if not fits:
-            raise OutOfRange(
-                f"the want {self.attribute}",
-                "a category's word, a flag's yes or no, a number's rate",
-            )
+            # Without its name, which a server may have written to move a terminal's cursor.
+            raise OutOfRange("a want", "a category's word, a flag's yes or no, a number's rate")
         if self.word:
             check_plain("the word of a want", self.word, MAX_TEXT)
 

@@ -118,3 +118,10 @@ def test_a_card_refuses_wants_that_are_none(wants: list[Want]) -> None:
 def test_a_want_is_a_word_or_a_rate_of_some_people(weight: float, word: str, rate: float) -> None:
     with pytest.raises(OutOfRange):
         Want("kind", weight, word, rate)
+
+
+def test_a_want_that_is_refused_is_not_repeated() -> None:
+    """Planted bug: the name of an attribute, as a hostile server sends it, on a terminal."""
+    with pytest.raises(OutOfRange) as refused:
+        Want("\x1b[2Jview", 0.1, "yes").check(())
+    assert str(refused.value).isprintable()
