@@ -50,6 +50,7 @@ DENSE_ITEMS = 6000
 """Up to so many, G and P are matrices in memory: 288 MB each."""
 _LEADING = 64  # eigenvectors of G that d is estimated by
 _FEW = 400  # items of which all eigenvectors are found at once
+_STEPS = 15  # of the largest neighbor, as its code says
 _TOLERANCE = 1e-5  # of an eigenvalue: codes of 4 bits say less
 
 
@@ -170,7 +171,10 @@ class Pairs:
 def residual(inverse: Matrix, scale: float, vectors: NDArray[np.floating], most: int) -> Pairs:
     """What vectors (n_items, D) leave of P: the largest, where each item has at most so many.
 
-    Pairs are taken from the largest on, by whichever of the two has room: O(n_items**2).
+    Pairs are taken from the largest on, by whichever of the two has room: O(n_items**2). None where
+    one person may move a pair by more than a fifteenth of the largest: one person's likes x move P
+    by P x (P x)^T / (1 + x^T P x), a pair by about scale d_i d_j. Of few people, pairs would tell
+    more of each of them than of what all have in common.
     """
     n = len(inverse)
     left = -scale * inverse - vectors @ vectors.T
@@ -187,5 +191,8 @@ def residual(inverse: Matrix, scale: float, vectors: NDArray[np.floating], most:
                 room[item] -= 1
                 pairs.append((item, neighbor, values[at]))
                 break
+    moved = scale * float(np.diag(inverse).max()) ** 2
+    if pairs and moved > pairs[0][2] / _STEPS:
+        pairs = []
     found = np.array(pairs, dtype=np.float64).reshape(-1, 3)
     return Pairs(found[:, 0].astype(np.int64), found[:, 1].astype(np.int64), found[:, 2])

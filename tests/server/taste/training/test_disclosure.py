@@ -7,7 +7,8 @@ and without, and everything else that the two models publish.
 from __future__ import annotations
 
 import re
-from dataclasses import astuple, replace
+from collections.abc import Callable
+from dataclasses import astuple, dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from askew.errors import ParameterError
 from askew.spaces import item_codes
@@ -23,11 +25,11 @@ from askew_server.cli.main import cli
 from askew_server.demo.simulation import films, simulate
 from askew_server.ratings import RatingTable
 from askew_server.taste.model import artifact
-from askew_server.taste.model.item_model import ItemModel, train, update
+from askew_server.taste.model.item_model import ItemModel, train
 from askew_server.taste.prior.source import Cohort
 from askew_server.taste.training import ease
 from askew_server.taste.training.factors import people_of
-from askew_server.taste.training.item_vectors import FixedVectors, often_rated
+from askew_server.taste.training.item_vectors import FixedVectors, LearnedVectors, often_rated
 from askew_server.taste.training.options import (
     FIXED,
     LEARNED,
@@ -80,26 +82,7 @@ def likes_of(newcomer: int) -> set[str]:
     return {table.item_keys[item] for item in table.item[own]} & set(trained().keys)
 
 
-def told_by_boosts(model: ItemModel, newcomer: int) -> set[str]:
-    """Items whose boost is another one with the newcomer than without, in the same space."""
-    before, after = (update(model, people(n), {}, source="s") for n in (None, newcomer))
-    old = dict(zip(before.keys, before.catalog.boosts.tolist(), strict=True))
-    new = dict(zip(after.keys, after.catalog.boosts.tolist(), strict=True))
-    return {key for key in old.keys() & new.keys() if old[key] != new[key]}
-
-
 # -- coarse ----------------------------------------------------------------------------------------
-
-
-def test_two_catalogs_do_not_give_a_newcomers_likes_back() -> None:
-    """Planted bug: boosts of exact counts, which give back every like. A class still changes where
-    a count was at its edge: one like in fifty here, and nothing that is no like.
-    """
-    likes = {newcomer: likes_of(newcomer) for newcomer in NEWCOMERS}
-    told = {newcomer: told_by_boosts(trained(), newcomer) for newcomer in NEWCOMERS}
-    assert sum(map(len, likes.values())) > 300
-    assert all(told[newcomer] <= likes[newcomer] for newcomer in NEWCOMERS)
-    assert sum(map(len, told.values())) <= 0.04 * sum(map(len, likes.values()))
 
 
 @pytest.mark.parametrize("exponent", range(7))
@@ -209,29 +192,94 @@ def test_training_and_updating_say_what_a_model_tells(
 def overlap(told: NDArray[np.float64], newcomer: int) -> float:
     """The part of the newcomer's likes among as many items of the largest numbers."""
     likes = likes_of(newcomer)
-    largest = np.argsort(-told)[: len(likes)]
+    largest = np.argsort(-told, kind="stable")[: len(likes)]
     return len(likes & {trained().keys[i] for i in largest}) / len(likes)
 
 
-def test_the_warning_of_learned_vectors_is_true() -> None:
-    """So that nobody takes coarse likes for a guarantee: the vectors of two trainings, the first of
-    which lacks one person, differ by nearly one outer product, and its left factor marks likes.
-    Rounding hides most of it, and promises nothing.
+@dataclass(frozen=True)
+class Published:
+    """What all devices have of a model: vectors, boosts, and pairs of neighbors, (n, n)."""
+
+    vectors: NDArray[np.float32]
+    boosts: NDArray[np.float32]
+    pairs: NDArray[np.float64]
+
+
+def published(table: RatingTable) -> Published:
+    """By training itself, with the penalty of `trained`, so that nothing else moves."""
+    options = replace(OPTIONS, penalty=100.0, neighbors=13)
+    told = LearnedVectors().express(table, options)
+    n = len(told.keys)
+    listed = np.zeros((n, n))
+    if told.neighbors is not None:
+        where = np.repeat(np.arange(n), 13), told.neighbors.items.ravel()
+        np.add.at(listed, where, told.neighbors.step * told.neighbors.codes.ravel())
+    return Published(told.vectors, told.boosts, listed + listed.T)
+
+
+def old_model(table: RatingTable) -> Published:
+    """PureSVD at 4 bits, which this model is never to tell more than."""
+    matrix = likes_in(table).toarray()
+    _, _, rows = np.linalg.svd(matrix, full_matrices=False)
+    vectors = in_codes(rows[: OPTIONS.ranking_dimension].T.astype(np.float32))
+    ones, n = np.ones(len(vectors), np.float32), len(vectors)
+    return Published(vectors, ones, np.zeros((n, n)))
+
+
+def pruned_ease(table: RatingTable) -> Published:
+    """All of EASE in the 20 largest weights an item: as good, and it tells everything."""
+    inverse = ease.inverse_of(ease.gram_of(likes_in(table)), 100.0)
+    left = -inverse * 100
+    np.fill_diagonal(left, 0)
+    left[left < np.sort(left, axis=0)[-20]] = 0
+    n = len(left)
+    return Published(np.zeros((n, 8), "f4"), np.ones(n, "f4"), left)
+
+
+def attacks(before: Published, after: Published, newcomer: int) -> dict[str, float]:
+    """What each attack on all that is served together gives back of a newcomer's likes."""
+    first, second = (each.vectors.astype(np.float64) for each in (before, after))
+    left, _, right = np.linalg.svd(first.T @ second)
+    moved = second - first @ (left @ right)
+    marks = np.linalg.svd(moved, full_matrices=False)[0][:, 0]
+    pairs = after.pairs - before.pairs
+    scores = second @ second.T - first @ first.T + pairs
+    _, axes = np.linalg.eigh(scores)
+    boosts = np.abs(np.log(after.boosts / before.boosts))
+    told = {
+        "outer product": [marks, -marks],
+        "rows": [np.linalg.norm(moved, axis=1)],
+        "scores": [axes[:, -1], -axes[:, -1], np.linalg.norm(scores, axis=1)],
+        "lists": [np.abs(pairs).sum(axis=1), np.maximum(pairs, 0).sum(axis=1)],
+        "boosts": [boosts],
+    }
+    return {name: max(overlap(each, newcomer) for each in found) for name, found in told.items()}
+
+
+def given_back(made: Callable[[RatingTable], Published]) -> float:
+    """By the best attack, in mean over the newcomers."""
+    before = made(people(None))
+    found = [attacks(before, made(people(newcomer)), newcomer) for newcomer in NEWCOMERS]
+    return max(float(np.mean([each[name] for each in found])) for name in found[0])
+
+
+def test_two_trainings_give_no_more_likes_back_than_those_of_the_old_model() -> None:
+    """Of 20 people, by every attack on all that is served together. Planted bugs: vectors that are
+    not rounded; neighbors where one person moves them by more than a step; a pruned EASE.
     """
-    learned, rounded = [], []
-    for newcomer in list(NEWCOMERS)[:5]:
-        before, after = factors(people(None)), factors(people(newcomer))
-        learned.append(marked(before, after, newcomer))
-        rounded.append(marked(in_codes(before), in_codes(after), newcomer))
-    assert np.mean(learned) > 0.5
-    assert np.mean(rounded) < np.mean(learned) - 0.2
+    ours, old, pruned = (given_back(made) for made in (published, old_model, pruned_ease))
+    assert ours <= old + 0.02  # a standard error of either: .23 and .225
+    assert pruned > 2 * ours
+
+
+def likes_in(table: RatingTable) -> csr_array:
+    kept = often_rated(table, OPTIONS.min_ratings)
+    return people_of(table, kept, scale_of(table, None)).likes
 
 
 def factors(table: RatingTable) -> NDArray[np.float32]:
     """As training learns them, before they are rounded."""
-    kept = often_rated(table, OPTIONS.min_ratings)
-    likes = people_of(table, kept, scale_of(table, None)).likes
-    return ease.fit(ease.gram_of(likes), 100, 8).vectors.astype(np.float32)
+    return ease.fit(ease.gram_of(likes_in(table)), 100, 8).vectors.astype(np.float32)
 
 
 def in_codes(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

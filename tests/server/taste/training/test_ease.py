@@ -115,6 +115,22 @@ def test_likes_without_structure_are_refused() -> None:
 # -- neighbors -------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def of_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neighbors of however few people."""
+    monkeypatch.setattr(ease, "_STEPS", 1e-9)
+
+
+def test_pairs_that_one_person_moves_are_not_told() -> None:
+    """Of 1,200 people; of a hundred times as many with the same likes they are."""
+    for times, told in ((1, False), (100, True)):
+        factors = ease.fit(GRAM * times, PENALTY * times, 8)
+        assert factors.inverse is not None
+        found = ease.residual(factors.inverse, factors.scale, factors.vectors, 3)
+        assert bool(len(found.value)) == told
+
+
+@pytest.mark.usefixtures("of_few")
 def test_neighbors_are_the_largest_that_vectors_leave() -> None:
     """With room for all, they are all that is positive. Planted bug: of B, which is no square."""
     factors = ease.fit(GRAM, PENALTY, 8)
@@ -131,6 +147,7 @@ def test_neighbors_are_the_largest_that_vectors_leave() -> None:
     assert few.value.sum() > 0.9 * np.sort(left[np.triu_indices(N_ITEMS)])[-len(pairs) :].sum()
 
 
+@pytest.mark.usefixtures("of_few")
 def test_neighbors_are_taken_where_people_held_out_gain() -> None:
     """A hundred pairs of twins, more than eight dimensions can say; and none."""
     options = TrainingOptions(ranking_dimension=8, penalty=PENALTY)
@@ -153,6 +170,7 @@ def test_an_item_takes_no_more_than_its_bytes(rank: int) -> None:
     assert size <= tuning.ITEM_BYTES or not count
 
 
+@pytest.mark.usefixtures("of_few")
 def test_the_figures_of_local_are_of_what_devices_rank() -> None:
     """Planted bugs: neighbors without boosts, without the root of likes, or one way alone."""
     table = simulate(films()[:150], n_people=500)
