@@ -105,13 +105,13 @@ _SAMPLE = 10_000  # items whose words are measured
 
 def default_first(told: Expressed, rows: Mapping[str, ItemRow]) -> tuple[Expressed, int]:
     """The items in the order in which devices hold them, and how many are default items; as they
-    are where devices hold all.
+    are where devices hold all, or where their order was given.
     """
     options = told.options
     items, likes = items_of(told.keys, rows), told.people.likes
     beside = 0 if told.neighbors is None else told.neighbors.items.shape[1]
     size = default_size(options.default_items, items, told.vectors.shape[1], beside)
-    if size == len(items):
+    if size == len(items) or told.ordered:
         return told, size
     profiles = snapshot(told.people, options.seed)
     tastes = fold_in_people(profiles, told.vectors, options.least_likes)

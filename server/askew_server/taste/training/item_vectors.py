@@ -35,7 +35,8 @@ from askew_server.taste.training.tuning import learned, tuned
 class Expressed:
     """People, and the items that their tastes are expressed in: keys, vectors (n_items, D) rounded
     to what codes of these scales (D,) can say, and boosts (n_items,). neighbors: where vectors
-    leave something that is worth saying.
+    leave something that is worth saying. ordered: the order was given, and stays: a private release
+    counts by it, so these people must not decide it.
     """
 
     keys: tuple[str, ...]
@@ -46,6 +47,7 @@ class Expressed:
     people: Histories = field(repr=False)
     options: TrainingOptions
     neighbors: Neighbors | None = field(default=None, repr=False)
+    ordered: bool = False
 
     def in_order(self, order: NDArray[np.int64]) -> Expressed:
         """The same items in another order (n_items,)."""
@@ -168,7 +170,14 @@ class FixedVectors:
         space, options = self.space, replace(options, ranking_dimension=self.vectors.shape[1])
         people = people_by_key(table, self.keys, space.scale)
         return Expressed(
-            self.keys, self.vectors, self.boosts, space.scales, space.scale, people, options
+            self.keys,
+            self.vectors,
+            self.boosts,
+            space.scales,
+            space.scale,
+            people,
+            options,
+            ordered=True,
         )
 
 
