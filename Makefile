@@ -7,8 +7,8 @@
 # make count     the size of this project
 # make audit-dependencies  asks whether a locked dependency has a known fault
 # make sbom      what a server is made of, as CycloneDX, into build/
-# make test-lowest  the tests that touch dependencies, with the oldest that pyproject.toml allows;
-#                and test-newest
+# make test-dependencies  the tests that touch dependencies, with the oldest that pyproject.toml
+#                allows; WITH=newest with the newest
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -179,12 +179,12 @@ $(TOOLS)/uv pip install -q --python .venv-$(1)/bin/python --no-deps --no-build-i
 $(QUICK) $(MEMORY) .venv-$(1)/bin/python -m pytest $(WORKERS) -q $(ESSENTIAL)
 endef
 
-# The oldest of each direct dependency; with the oldest Python, too: make PYTHON=python3.11 ...
-test-lowest: .venv-tools/.installed
-	$(call with_resolution,lowest,lowest-direct)
+# WITH=lowest is the oldest of each direct dependency, WITH=newest the newest of all; with the oldest
+# Python, too: make PYTHON=python3.11 ...
+WITH ?= lowest
 
-test-newest: .venv-tools/.installed
-	$(call with_resolution,newest,highest)
+test-dependencies: .venv-tools/.installed
+	$(call with_resolution,$(WITH),$(if $(filter newest,$(WITH)),highest,lowest-direct))
 
 clean:
 	rm -rf $(VENV) .venv-proto .venv-tools .venv-lowest .venv-newest build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
