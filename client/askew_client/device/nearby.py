@@ -29,6 +29,7 @@ from askew.errors import (
 )
 from askew.noise.randomness import RandomBits
 from askew.protocol.metric_card import ALL, CollectionCard, MetricCard, PlaceSlate
+from askew.spaces.map import MapSpace, Position
 from askew_client.catalog.cache import usable
 from askew_client.catalog.source import date_of
 from askew_client.near.modes import ASKED, NearMode, mode_of, wants_rows
@@ -36,8 +37,8 @@ from askew_client.near.pick import Judged, by_other_preferences, judged, missing
 from askew_client.near.place_forecast import PlaceForecast
 from askew_client.near.places import PlaceService
 from askew_client.near.preferences import NO_PREFERENCES, Preferences
-from askew_client.near.sources import NearSource, PendingRequest, bound
-from askew_client.profile.document import NamedPlace, ProfileDocument, Spot
+from askew_client.near.sources import NearSource, PendingRequest, bound, fresh_request
+from askew_client.profile.document import AxisValues, NamedPlace, ProfileDocument, Spot
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings, Level, month_of
 from askew_client.signals.asking import Question, Quotes, ask, covered
@@ -92,10 +93,11 @@ class NearService:
         self._no_rows = False  # this server has none within the byte budget
 
     def configure(self, settings: ClientSettings) -> None:
-        """Use other settings from now on, also for the noise of a spot without a name."""
+        """Use other settings from now on; the places are told for themselves."""
+        if settings.mode != self._settings.mode:  # who wants rows looks, and is told what is wrong
+            self._no_rows = False
         self._settings = settings
         self._signals = self._signals.with_caps(settings.caps)
-        self._places.configure(settings)
 
     @property
     def card(self) -> MetricCard | None:
@@ -212,13 +214,37 @@ class NearService:
         self, answer: NearAnswer, preferences: Preferences, ratings: Sequence[Rated]
     ) -> NearAnswer:
         """An answer of this server ranked anew, on the device: nothing is sent, and preferences may
-        change as often as the person likes. Raises ParameterError before `connect`.
+        change as often as the person likes. Where nothing was sent for the answer, all rows that
+        are held are ranked, with the profile's own ratings. Raises ParameterError before `connect`.
         """
         if self._card is None:
             raise ParameterError("connection", None, "made first, by a question")
         attributes = self._card.collection(answer.collection).attributes
         with self._network.guard.private():
+            if answer.cost is None and self._held and answer.collection in self._held.rows:
+                return self._best_held(self._held, answer, preferences)
             return by_other_preferences(answer, attributes, preferences, ratings, self._now())
+
+    def _best_held(
+        self, held: CachedRows, answer: NearAnswer, preferences: Preferences
+    ) -> NearAnswer:
+        """The best k of all rows that are held, from where an answer was asked."""
+        from askew_client.near.rows import best_rows  # numpy
+
+        on_map = isinstance(held.card.space, MapSpace)
+        named = dict(zip(answer.axes, answer.true, strict=True))
+        spot = Position(*answer.true) if on_map else AxisValues(named)
+        request = fresh_request(spot, "", self._settings)
+        source = bound(held.card, answer.collection, request, self._settings)
+        rows = best_rows(source, held.rows[answer.collection], preferences, self._now())
+        return self._ranked(
+            replace(source, k=answer.k),
+            held.card.collection(answer.collection),
+            rows,
+            self._profile.read(),
+            preferences,
+            mode=answer.mode,
+        )
 
     async def _fetch(self, shown: Terms | None = None) -> MetricCard:
         if shown is not None:  # nothing is fetched between showing and asking

@@ -6,11 +6,13 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from client.near.conftest import BERLIN, MUNICH, SETTINGS, DeviceWorld
 from hypothesis import given
 from hypothesis import strategies as st
+from made_device import made_device
 from raised import raised
 from small_map import DAY, GERMANY, ROAD, NearServer, made_card
 
@@ -28,6 +30,7 @@ from askew.protocol.metric_card import ALL, PlaceSlate
 from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import MapSpace, Position, Region
 from askew_client.device.doctor import check_metric_space
+from askew_client.near.places import PlaceService
 from askew_client.near.preferences import NO_PREFERENCES, Preferences
 from askew_client.near.sources import (
     EARTH_RADIUS,
@@ -37,6 +40,8 @@ from askew_client.near.sources import (
     results_of,
 )
 from askew_client.profile.document import AxisValues, Spot
+from askew_client.settings.settings import ClientSettings
+from askew_client.signals.store import SignalStore
 from askew_client.views.answers import NearAnswer
 from askew_client.views.quote import Cost, Quote
 
@@ -279,12 +284,26 @@ async def test_a_quote_draws_nothing_and_says_what_the_question_will_cost(
     assert device.server.requests == []
 
 
-async def test_other_settings_are_those_of_an_unnamed_spot_too(device: DeviceWorld) -> None:
-    """Planted bug: the terms are of the new level, and the noise is drawn by the old one."""
-    nearby, county = device.nearby, replace(SETTINGS, level="county")
-    nearby.configure(county)
+async def test_other_settings_are_those_of_an_unnamed_spot_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each service is told once. Planted bugs: the terms are of the new level, and the noise is
+    drawn by the old one; the places are told twice.
+    """
+    device = made_device(NearServer(made_card(MapSpace(GERMANY))), tmp_path, SETTINGS)
+    nearby, county, told = device.nearby, replace(SETTINGS, level="county"), list[ClientSettings]()
+    real = PlaceService.configure
+
+    def noted(service: PlaceService, settings: ClientSettings) -> None:
+        told.append(settings)
+        real(service, settings)
+
+    monkeypatch.setattr(PlaceService, "configure", noted)
+    device.configure(county)
+    assert told == [county]
     assert isinstance(await nearby.ask("places", MUNICH), NearAnswer)
-    assert [each.epsilon_per_km for each in device.signals.entries()] == [county.map_noise.epsilon]
+    entries = SignalStore(tmp_path / "signals.sqlite", county.caps).entries()
+    assert [each.epsilon_per_km for each in entries] == [county.map_noise.epsilon]
 
 
 def moved(slate: PlaceSlate, *coordinates: float) -> PlaceSlate:

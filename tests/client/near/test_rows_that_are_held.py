@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import static_host
 from client.near.conftest import BERLIN, MUNICH, NOON
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,12 +18,15 @@ from raised import raised
 from served_rows import ServedModel, proposing, rows_model
 from small_collections import DAY, cafes, posts
 
+from askew.catalog.catalog_file import catalog_date_of
 from askew.catalog.item import Listing
 from askew.errors import OtherKind, ParameterError, QuoteVoid
 from askew.protocol.metric_card import ALL
 from askew.protocol.utility_table import ServingMode
 from askew.spaces.map import Position
 from askew.wire.v1 import retrieval_pb2 as pb
+from askew_client.catalog.https import HttpsSource
+from askew_client.catalog.source import date_of
 from askew_client.device.device import Device
 from askew_client.near.pick import judged
 from askew_client.near.preferences import NO_PREFERENCES, Preferences, preferences_of
@@ -30,6 +34,7 @@ from askew_client.near.rows import best_rows
 from askew_client.near.sources import MapSource, PendingPosition, PendingValues
 from askew_client.profile.document import AxisValues
 from askew_client.settings.settings import ClientSettings
+from askew_client.transport.shaped import ShapedTransport
 from askew_server.collections.model import model_of
 
 SETTINGS = ClientSettings(region="DE")
@@ -131,6 +136,63 @@ async def test_rows_beyond_the_byte_budget_are_not_fetched(
     error = (await raised(local.nearby.ask("posts", BERLIN))).error
     assert isinstance(error, ParameterError)
     assert "byte_budget" in str(error)
+
+
+async def test_who_chooses_to_hold_rows_after_there_were_none_gets_them(
+    server: ServedModel, tmp_path: Path
+) -> None:
+    """Planted bug: a server without rows at the first question has none until the next start."""
+    rows, server.piece = server.piece, no_rows  # type: ignore[method-assign]
+    device = device_at(server, tmp_path)
+    assert (await device.nearby.ask("posts", BERLIN)).fresh
+    device.configure(replace(SETTINGS, mode="local"))
+    assert isinstance((await raised(device.nearby.quote("posts", BERLIN))).error, OtherKind)
+    device.configure(SETTINGS)
+    assert (await device.nearby.quote("posts", BERLIN)).mode.asks
+    server.piece = rows  # type: ignore[method-assign]
+    device.configure(replace(SETTINGS, mode="local"))
+    quote = await device.nearby.quote("posts", BERLIN)
+    assert (await device.nearby.ask("posts", BERLIN, quoted=quote)).sent == ()
+
+
+async def no_rows(*_: object) -> bytes:
+    """What a server says that lets devices hold nothing."""
+    raise OtherKind("this server has no items for devices to hold", places=True)
+
+
+async def test_other_preferences_rank_all_rows_that_are_held(
+    server: ServedModel, tmp_path: Path
+) -> None:
+    """As a question by them would, and without one. Planted bug: they rank the k that are shown."""
+    device = device_at(server, tmp_path, replace(SETTINGS, mode="local", near_k=5))
+    found = await device.nearby.ask("cafes", BERLIN)
+    heard = list(server.methods)
+    again = device.nearby.by_other_preferences(found, CAKE, device.profile.ratings())
+    assert server.methods == heard
+    assert again == await device.nearby.ask("cafes", BERLIN, preferences=CAKE)
+    assert {each.title for each in again.results} != {each.title for each in found.results}
+
+
+@pytest.mark.parametrize("mode", ["local", "cached"])
+async def test_rows_come_from_a_static_host_as_well(
+    server: ServedModel, tmp_path: Path, mode: str
+) -> None:
+    """The server is asked for its card, and for live values where the person wants them."""
+    monday = date_of(catalog_date_of((datetime.date.today() - date_of(0)).days))
+    files = {f"/{monday}.{part}": file for part, file in server.model.files.items()}
+    with static_host.serving(files) as host:
+        source = HttpsSource(host.base, 5.0, static_host.trust())
+        network = ShapedTransport(lambda: server, None, source)
+        device = made_device(network, tmp_path, replace(SETTINGS, mode=mode))
+        found = await device.nearby.ask("cafes", BERLIN)
+        assert (found.sent, server.methods) == ((), ["GetModelCard"])
+        device.configure(SETTINGS)
+        quote = await device.nearby.quote("cafes", BERLIN)
+        found = await device.nearby.ask("cafes", BERLIN, quoted=quote)
+        assert (found.k, found.fresh) == (160, True)
+        assert any(dict(each.values)["open"] is not None for each in found.results)
+        assert server.methods == ["GetModelCard", "Retrieve"]
+        assert len(host.heard) == 2  # the head and the body
 
 
 async def test_who_was_shown_that_nothing_leaves_is_not_charged_unseen(

@@ -36,12 +36,14 @@ from askew_client.catalog.source import date_of
 from askew_client.device import nearby as near
 from askew_client.device import present
 from askew_client.device.device import Device
+from askew_client.near.modes import ASKED
 from askew_client.near.preferences import NO_PREFERENCES
+from askew_client.near.sources import bound, fresh_request
 from askew_client.profile import encryption
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.store import PassingProfile, ProfileStore
 from askew_client.profile.title_search import TitleSearch
-from askew_client.settings.settings import ClientSettings
+from askew_client.settings.settings import ClientSettings, month_of
 from askew_client.signals.store import SignalStore
 from askew_client.storage.private_files import PrivateDatabase
 from askew_client.taste import exchange as exchanging
@@ -377,7 +379,7 @@ def test_no_connection_begins_beside_private_work(
     device.profile.rate("Film 3 (1963)", 5)
     device.profile.encrypt(PASSPHRASE)
     listing = answer_near()
-    device.nearby._card = made_card(MapSpace(GERMANY))
+    device.nearby._card = card = made_card(MapSpace(GERMANY))
     kept: list[str] = []
 
     def watched(where: object, name: str, act: Callable[[], object]) -> None:
@@ -399,9 +401,13 @@ def test_no_connection_begins_beside_private_work(
     watched(TitleSearch, "places", lambda: device.titles.search("film"))
     again = partial(device.nearby.by_other_preferences, listing, NO_PREFERENCES, ())
     watched(near, "by_other_preferences", again)
+    source = bound(card, "places", fresh_request(BERLIN, "home", SETTINGS), SETTINGS)
+    question = (card, ASKED, source, "home", month_of(TODAY))
+    prepare = partial(device.nearby._prepare, *question, check=None, second_space=False)
+    watched(near, "ask", prepare)
     watched(PrivateDatabase, "purge", lambda: device.profile.forget(["Film 3 (1963)"]))
     watched(PrivateDatabase, "purge", device.profile.wipe)
-    assert len(kept) == 7
+    assert len(kept) == 8
 
 
 def answer_near() -> NearAnswer:
