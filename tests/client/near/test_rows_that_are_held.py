@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -142,7 +143,7 @@ async def test_who_chooses_to_hold_rows_after_there_were_none_gets_them(
     server: ServedModel, tmp_path: Path
 ) -> None:
     """Planted bug: a server without rows at the first question has none until the next start."""
-    rows, server.piece = server.piece, no_rows  # type: ignore[method-assign]
+    rows, server.piece = server.piece, no_rows  # type: ignore[method-assign, assignment]
     device = device_at(server, tmp_path)
     assert (await device.nearby.ask("posts", BERLIN)).fresh
     device.configure(replace(SETTINGS, mode="local"))
@@ -175,7 +176,7 @@ async def test_other_preferences_rank_all_rows_that_are_held(
 
 @pytest.mark.parametrize("mode", ["local", "cached"])
 async def test_rows_come_from_a_static_host_as_well(
-    server: ServedModel, tmp_path: Path, mode: str
+    server: ServedModel, tmp_path: Path, mode: Literal["local", "cached"]
 ) -> None:
     """The server is asked for its card, and for live values where the person wants them."""
     monday = date_of(catalog_date_of((datetime.date.today() - date_of(0)).days))
