@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 _EXTRA_OF = {
-    "aiohttp": "web",
-    "aiohttp_jinja2": "web",
     "clickhouse_connect": "clickhouse",
     "cryptography": "vault",
-    "jinja2": "web",
     "keyring": "vault",
     "matplotlib": "plots",
     "psycopg": "postgres",
     "pyspark": "spark",
     "textual": "tui",
-    "textual_serve": "web",
 }
 
 

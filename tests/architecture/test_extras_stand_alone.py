@@ -99,7 +99,6 @@ def run(extras: str, line: str, home: Path) -> subprocess.CompletedProcess[str]:
         ("client", "askew-server train --ratings r --out m", "askew-server: .* 'askew[server]'"),
         ("client", "askew-server serve --demo", "askew-server: .* 'askew[server]'"),
         ("client", "askew tui --demo", "askew: textual is not installed; .* 'askew[client,tui]'"),
-        ("client tui", "askew tui --demo --web", "askew: .* 'askew[client,web]'"),
         ("server", "askew budget", "askew: platformdirs .* 'askew[client]'"),
         ("client", "askew profile encrypt --keyring", "askew: .*askew[vault]"),
     ],

@@ -1,8 +1,7 @@
-"""`askew tui`: the app, in the terminal or in a browser on this machine."""
+"""`askew tui`: the app in the terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
@@ -18,16 +17,8 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--demo", is_flag=True, help="A made-up person and a simulated model: no server.")
 @options.all_of(options.server, options.k, options.epsilon, options.mechanism, options.data)
-@click.option("--web", is_flag=True, help="In a browser on this machine, at a secret address.")
-@click.option(
-    "--port",
-    default=8571,
-    show_default=True,
-    type=click.IntRange(1, 65535),
-    help="Where --web listens.",
-)
 @click.pass_context
-def tui(context: click.Context, /, demo: bool, web: bool, port: int, **flags: object) -> None:
+def tui(context: click.Context, /, demo: bool, **flags: object) -> None:
     """Rate, ask, and see what it costs, on a screen of its own.
 
     --demo does not touch the stored profile, ledger and settings, and leaves no file behind.
@@ -36,12 +27,8 @@ def tui(context: click.Context, /, demo: bool, web: bool, port: int, **flags: ob
     Examples:
       askew tui --demo
       askew tui --server 127.0.0.1:7571
-      askew tui --demo --web
     """
     config = options.load(context, **flags)  # before the screen: a wrong flag is a line of text
-    if web:
-        _serve(context, [*(["--demo"] if demo else []), *_words(flags)], port)
-        return
     from askew_client.settings.config import ConfigFile
     from askew_client.tui.app import AskewApp
 
@@ -67,21 +54,3 @@ def _device(config: Config, *, demo: bool) -> AbstractAsyncContextManager[Device
     from askew_client.opening import open_device
 
     return open_device(config.settings, server=config.server, directory=config.data)
-
-
-def _serve(context: click.Context, arguments: list[str], port: int) -> None:
-    from askew.noise.randomness import SystemBits
-    from askew_client.tui.web import BrowserServer
-
-    config = ["--config", str(context.obj)] if context.obj else []
-    BrowserServer([*config, "tui", *arguments], port, SystemBits()).serve()
-
-
-def _words(flags: Mapping[str, object]) -> list[str]:
-    """Options as they are typed."""
-    given = {name: value for name, value in flags.items() if value is not None}
-    return [
-        word
-        for name, value in given.items()
-        for word in ("-k" if name == "k" else f"--{name.replace('_', '-')}", str(value))
-    ]
