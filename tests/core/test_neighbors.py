@@ -10,7 +10,7 @@ import pytest
 from small_world import made_catalog, made_encoder, made_space
 
 from askew.catalog.catalog import Catalog
-from askew.catalog.neighbors import Neighbors
+from askew.catalog.neighbors import MOST_ITEMS, Neighbors
 from askew.errors import OutOfRange
 from askew.protocol.ranking import rank_all
 from askew.spaces.vectors import fold_in
@@ -43,11 +43,20 @@ def test_what_was_met_behind_the_catalog_has_no_neighbors() -> None:
 def test_neighbors_move_with_their_items() -> None:
     """Item 4 is gone, the others stand in the reverse order behind a new one."""
     places = np.array([5, 4, 3, 2, -1, 1])
-    moved, before = matrix(FOUND.moved(places, 6)), matrix(FOUND)
+    found = FOUND.moved(places, 6)
+    assert found is not None
+    moved, before = matrix(found), matrix(FOUND)
     for i, j in np.ndindex(6, 6):
         if min(places[i], places[j]) >= 0:
             assert moved[places[i], places[j]] == before[i, j]
     assert moved.sum() == before.sum() - 2 * before[4].sum()
+
+
+@pytest.mark.parametrize(("n", "stay"), [(MOST_ITEMS, True), (MOST_ITEMS + 1, False)])
+def test_a_catalog_of_more_than_16_bits_of_items_has_no_neighbors(n: int, stay: bool) -> None:
+    """It could not be updated at all, once: places beyond 65,535 were refused, or wrapped."""
+    places = np.arange(n - 6, n)
+    assert (FOUND.moved(places, n) is not None) == stay
 
 
 @pytest.mark.parametrize(

@@ -68,10 +68,12 @@ class Neighbors:
         found += (likes[self.items] * self.codes).sum(axis=1)
         return self.step * found
 
-    def moved(self, places: NDArray[np.int64], n: int) -> Neighbors:
+    def moved(self, places: NDArray[np.int64], n: int) -> Neighbors | None:
         """The neighbors of the same items in another catalog of n: the place there of each (n,), or
-        -1 for one that is gone.
+        -1 for one that is gone. None in a catalog that is too large to have any.
         """
+        if n > MOST_ITEMS:
+            return None
         items = np.zeros((n, self.items.shape[1]), np.uint16)
         codes = np.zeros(items.shape, np.uint8)
         stay = places >= 0

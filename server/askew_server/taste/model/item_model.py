@@ -290,16 +290,17 @@ class Draft:
     def groups(
         self, choosing: RatingTable, testing: RatingTable, prior: PriorPeople | None
     ) -> Groups:
-        """People held out, as devices of this draft see them."""
+        """People held out, as devices of this draft see them. Raises DataError where a group of
+        them has no likes.
+        """
         told, encoder = self.told, self.fitted.space.encoder
+        try:
+            known = [people_by_key(some, told.keys, told.scale) for some in (choosing, testing)]
+        except DataError as error:
+            raise DataError(f"these people are held out, to measure by them: {error}") from None
         first, second = (
-            HeldOutGroup.of(
-                *divided(people_by_key(some, told.keys, told.scale), told.options.seed),
-                encoder,
-                self.catalog,
-                self.held,
-            )
-            for some in (choosing, testing)
+            HeldOutGroup.of(*divided(some, told.options.seed), encoder, self.catalog, self.held)
+            for some in known
         )
         weighed = None if prior is None else prior.prior(self.catalog, self.held)
         return Groups(first, second, prior, weighed, self.held)

@@ -80,7 +80,8 @@ def people_of(table: RatingTable, kept: NDArray[np.intp], scale: RatingScale) ->
     use = column[table.item] >= 0
     likes = use & (table.rating >= scale.like_from)
     if not likes.any():
-        raise DataError(f"nobody gave {scale.like_from:g} or more: there are no likes")
+        people = f"nobody of {table.n_people:,} people gave {scale.like_from:g} or more"
+        raise DataError(f"{people} to any of {len(kept):,} items: there are no likes")
     return Histories(*(_ones(table, column, rows, len(kept)) for rows in (likes, use)))
 
 

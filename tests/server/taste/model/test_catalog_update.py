@@ -147,8 +147,8 @@ def test_a_device_with_a_stored_signal_pays_nothing_for_a_new_catalog(
     ("ratings", "message"),
     [
         (np.full((9, 24), 9.0), "ratings must be between 1 and 5"),
-        (np.full((9, 24), 3.0), "nobody gave 4 or more"),
-        (np.full((3, 24), 5.0), "there are no likes|nobody gave"),
+        (np.full((9, 24), 3.0), "nobody of 9 people gave 4 or more"),
+        (np.full((3, 24), 5.0), "to any of 0 items"),
     ],
     ids=["off the scale", "no likes", "too few ratings"],
 )

@@ -24,6 +24,7 @@ from askew.spaces.vectors import Profile, RatingScale, fold_in
 from askew.wire.catalog_file import catalog_from_body, catalog_to_bytes
 from askew_server.ratings import ItemRow, RatingTable, read_items, titled
 from askew_server.taste.model import shared_slate as slates
+from askew_server.taste.model.held_out import dealt
 from askew_server.taste.model.item_model import ItemModel, train
 from askew_server.taste.model.shared_slate import items_of
 from askew_server.taste.training import factors
@@ -404,6 +405,17 @@ def test_too_little_data_is_refused(
 ) -> None:
     with pytest.raises(DataError, match=message):
         train(table_of(ratings), {}, options, source="too little")
+
+
+def test_people_held_out_who_like_nothing_are_named_as_the_cause(
+    table_of: TableOf, matrix: Matrix
+) -> None:
+    """Planted bug: "nobody gave 4 or more", where only they did not."""
+    some, (_, testing) = matrix.copy(), dealt(len(matrix), PLANE.seed)
+    some[testing] = np.minimum(some[testing], 3.0)
+    cause = rf"held out, .* nobody of {len(testing)} people gave 4 or more"
+    with pytest.raises(DataError, match=cause):
+        train(table_of(some), {}, PLANE, source="held out")
 
 
 @pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning")  # scikit-learn's own report
