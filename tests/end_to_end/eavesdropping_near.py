@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import grpc
 import numpy as np
 from end_to_end.eavesdropping import Heard, Reply
+from served_rows import Nobody
 from small_map import GERMANY, made_card, made_items, nearest
 
 from askew.catalog.item import Listing
@@ -21,6 +23,11 @@ from askew.wire.places import metric_card_to_bytes, places_to_bytes
 from askew.wire.queries import query_from_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.near.preferences import NO_PREFERENCES, Preferences
+from askew_server.collections.model import MetricModel
+from askew_server.retrieval.served import snapshot_of
+from askew_server.retrieval.snapshot import SnapshotHolder
+from askew_server.serving.call import Job
+from askew_server.serving.retrieval import RetrievalService
 
 MADE_UP = 50  # hostile servers
 
@@ -68,6 +75,36 @@ class HostileMap:
         except AskewError as error:
             code, text = status.status_of(error)
             context.abort(code, text)
+
+
+class HonestRows:
+    """The service of a model whose rows devices hold, static ones and live ones, and what it heard,
+    with the noisy values blanked.
+    """
+
+    def __init__(self, model: MetricModel) -> None:
+        self.heard: list[Heard] = []
+        self._service = RetrievalService(SnapshotHolder(snapshot_of(model)))
+
+    def methods(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
+        """All of its methods."""
+        answers = {name: partial(self._answer, name) for name in self._service.methods}
+        return {name: grpc.unary_unary_rpc_method_handler(each) for name, each in answers.items()}
+
+    def calls(self) -> list[str]:
+        """What was called, in order."""
+        return [method for method, _, _ in self.heard]
+
+    def _answer(self, method: str, request: bytes, context: grpc.ServicerContext) -> bytes:
+        heard = request
+        if method == "Retrieve":
+            message = pb.RetrieveRequest.FromString(request)
+            message.values[:] = [0] * len(message.values)
+            heard = message.SerializeToString()
+        metadata = tuple(sorted((key, str(value)) for key, value in context.invocation_metadata()))
+        self.heard.append((method, heard, metadata))
+        found = self._service.methods[method](request, Nobody())
+        return found.run() if isinstance(found, Job) else found
 
 
 @dataclass(frozen=True)

@@ -8,33 +8,43 @@ all servers.
 
 from __future__ import annotations
 
+import datetime
 import io
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
 from fractions import Fraction
 from itertools import cycle
 from pathlib import Path
 
 import pytest
+from client.tui.person import Network, Person
 from end_to_end.eavesdropping import Heard, serving
 from end_to_end.eavesdropping_near import (
     MADE_UP,
+    HonestRows,
     HostileMap,
     Neighbor,
     hostile_maps,
     made_up_spaces,
     neighbors,
 )
+from served_rows import rows_model
 from small_map import made_card
+from static_host import serving as static_host
 
+from askew.catalog.catalog_file import catalog_date_of
 from askew.errors import AskewError
 from askew.spaces.map import Position
 from askew_client import AskewClient, AxisValues
+from askew_client.catalog.source import date_of
 from askew_client.cli import main as cli
+from askew_client.device.device import Device
 from askew_client.opening import open_device
 from askew_client.settings.settings import ClientSettings
+from askew_client.tui.app import AskewApp
+from askew_client.tui.widgets.results import NearList
 from askew_client.views.answers import NearAnswer
 
 SETTINGS = ClientSettings(region="DE", epsilon=Fraction(1))
@@ -152,24 +162,22 @@ def run_command(monkeypatch: pytest.MonkeyPatch, stdin: str, *arguments: str) ->
 
 def by_command(address: str, person: Neighbor, data: Path, patch: pytest.MonkeyPatch) -> str:
     """`askew place add` and `askew near --preferences FILE` twice; the exit codes."""
+    return f"exit codes {exit_codes(address, person, data, patch, ['places', 'places'])}"
+
+
+def exit_codes(
+    address: str, person: Neighbor, data: Path, patch: pytest.MonkeyPatch, asked: list[str]
+) -> list[object]:
+    """Of `askew place add`, and of `askew near` with each of these arguments."""
     data.mkdir()
     preferences = data / "preferences.txt"
     preferences.write_text("open" if person.preferences.open_now else "# nothing")
     where = f"{person.home.latitude}, {person.home.longitude}"
     add = ["place", "add", "home", "--region", "DE", "--data", str(data)]
-    near = [
-        "near",
-        "places",
-        "--server",
-        address,
-        "--data",
-        str(data),
-        "--preferences",
-        str(preferences),
-    ]
+    options = ["--server", address, "--data", str(data), "--preferences", str(preferences)]
     codes = [run_command(patch, where, *add)]
-    codes += [run_command(patch, "", *near) for _ in range(2)]
-    return f"exit codes {codes}"
+    codes += [run_command(patch, "", "near", each, *options) for each in asked]
+    return codes
 
 
 def test_at_the_command_line_all_people_are_one_observation(
@@ -181,4 +189,121 @@ def test_at_the_command_line_all_people_are_one_observation(
             ends = by_command(address, person, tmp_path / str(number), monkeypatch)
             found.add((ends, tuple(server.heard)))
             server.heard.clear()
+    assert len(found) == 1
+
+
+FETCH = ["GetModelCard", "GetCatalogFile", "GetCatalogFile"]
+"""The card, then the head and the body of the rows."""
+
+
+@pytest.fixture
+def rows() -> HonestRows:
+    """A server of a static collection and a live one, whose rows devices hold."""
+    return HonestRows(rows_model())
+
+
+async def of_all_by_library(address: str, person: Neighbor, directory: Path) -> str:
+    """All at once, twice; then the static collection, which asks nothing; then the live one."""
+    async with AskewClient(SETTINGS, server=address, directory=directory) as client:
+        client.places.add("home", person.home)
+        found = [*await client.near_all("home", preferences=person.preferences)]
+        found += await client.near_all("home", preferences=person.preferences)
+        for name in ("posts", "cafes"):
+            quote = await client.near_quote(name, "home")
+            found.append(
+                await client.near(name, "home", preferences=person.preferences, quoted=quote)
+            )
+    return " ".join(f"{each.collection} {each.k} {len(each.sent)}" for each in found)
+
+
+async def test_asking_all_of_a_server_with_static_and_live_rows_is_one_observation(
+    rows: HonestRows, tmp_path: Path
+) -> None:
+    """Planted bugs: a question for the collections that the preferences name; a second one where
+    none of the live collection passes; rows that are fetched again.
+    """
+    found: set[Observation] = set()
+    with serving(rows) as address:
+        for number, person in enumerate(neighbors(5)):
+            ends = await of_all_by_library(address, person, tmp_path / str(number))
+            assert rows.calls() == [*FETCH, "Retrieve", "Retrieve", "Retrieve"]
+            found.add((ends, tuple(rows.heard)))
+            rows.heard.clear()
+    assert len(found) == 1
+
+
+def test_near_all_at_the_command_line_is_one_observation(
+    rows: HonestRows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: set[Observation] = set()
+    with serving(rows) as address:
+        for number, person in enumerate(neighbors(3)):
+            codes = exit_codes(
+                address, person, tmp_path / str(number), monkeypatch, ["--all", "--all", "posts"]
+            )
+            assert codes == [0, 0, 0, 0]
+            assert rows.calls() == [*FETCH, "Retrieve", "Retrieve"]
+            found.add(("", tuple(rows.heard)))
+            rows.heard.clear()
+    assert len(found) == 1
+
+
+def test_rows_of_a_static_host_are_one_observation_to_it_and_to_the_server(
+    rows: HonestRows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`held_from` by gRPC and the command line. Planted bug: rows that the server is asked for."""
+    monday = date_of(catalog_date_of((datetime.date.today() - date_of(0)).days))
+    files = {f"/{monday}.{part}": file for part, file in rows_model().files.items()}
+    found: set[tuple[object, ...]] = set()
+    with static_host(files, secret=False) as host, serving(rows) as address:
+        monkeypatch.setenv("ASKEW_HELD_FROM", host.base)
+        for number, person in enumerate(neighbors(3)):
+            codes = exit_codes(
+                address, person, tmp_path / str(number), monkeypatch, ["--all", "posts"]
+            )
+            assert codes == [0, 0, 0]
+            assert (rows.calls(), len(host.heard)) == (["GetModelCard", "Retrieve"], 2)
+            found.add((tuple(rows.heard), tuple(host.heard)))
+            rows.heard.clear()
+            host.heard.clear()
+    assert len(found) == 1
+
+
+async def by_app(address: str, person: Neighbor, directory: Path) -> tuple[str, ...]:
+    """Open the app, ask all at once, and turn to the next collection; whose results are seen."""
+    async with AskewClient(SETTINGS, server=address, directory=directory) as client:
+        client.places.add("home", person.home)
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Device]:
+        async with open_device(SETTINGS, server=address, directory=directory) as device:
+            yield device
+
+    app = AskewApp(opened)
+    app.animation_level = "none"
+    seen: list[str] = []
+    async with app.run_test(size=(110, 40), notifications=True) as pilot:
+        hands = Person(app, pilot, Network.__new__(Network))
+        hands.network.silent = False
+        while app.connection is None:
+            await pilot.pause()
+        await hands.settled()
+        await hands.press("f7", "tab", "left")
+        for key in ("a", "right"):
+            await hands.press(key)
+            answer = app.screen.query_one(NearList).answer
+            seen.append("" if answer is None else answer.collection)
+    return tuple(seen)
+
+
+async def test_in_the_app_asking_all_is_one_observation(rows: HonestRows, tmp_path: Path) -> None:
+    """Planted bug: a question for each collection that one turns to."""
+    found: set[tuple[object, ...]] = set()
+    with serving(rows) as address:
+        for number, person in enumerate(neighbors(2)):
+            seen = await by_app(address, person, tmp_path / str(number))
+            assert rows.calls().count("Retrieve") == 1
+            assert seen == ("posts", "cafes")
+            found.add((seen, tuple(rows.heard)))
+            rows.heard.clear()
     assert len(found) == 1

@@ -10,7 +10,6 @@ all; inside, where it is changes nothing.
 
 from __future__ import annotations
 
-import asyncio
 import datetime
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -37,12 +36,20 @@ from askew_client.near.pick import Judged, by_other_preferences, judged, missing
 from askew_client.near.place_forecast import PlaceForecast
 from askew_client.near.places import PlaceService
 from askew_client.near.preferences import NO_PREFERENCES, Preferences
-from askew_client.near.sources import NearSource, PendingRequest, bound, fresh_request
+from askew_client.near.sources import (
+    SIZES,
+    NearSource,
+    PendingRequest,
+    bound,
+    fresh_request,
+    results_of,
+)
 from askew_client.profile.document import AxisValues, NamedPlace, ProfileDocument, Spot
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings, Level, month_of
 from askew_client.signals.asking import Question, Quotes, ask, covered
 from askew_client.signals.store import SignalStore
+from askew_client.storage.guard import in_thread
 from askew_client.transport.protocol import CachedRows, Library, Network
 from askew_client.views.answers import NearAnswer, NearResult, Rated
 from askew_client.views.quote import ModeView, Price, Quote, Terms
@@ -116,9 +123,9 @@ class NearService:
         collection: ALL as `ask_all` asks.
         """
         async with self._network.turn():
-            request = await asyncio.to_thread(self._request, place)
+            request = await in_thread(self._request, place)
             card, mode = await self._mode(collection)
-            quote = await asyncio.to_thread(self._quote, card, mode, collection, place, request)
+            quote = await in_thread(self._quote, card, mode, collection, place, request)
             return self._quotes.show(quote)
 
     async def ask(
@@ -171,18 +178,18 @@ class NearService:
         try:
             async with self._network.turn():
                 handle = "" if shown is None else shown.handle
-                request = await asyncio.to_thread(self._request, place, handle)
-                document = await asyncio.to_thread(self._profile.read)
+                request = await in_thread(self._request, place, handle)
+                document = await in_thread(self._profile.read)
                 card, mode = await self._mode(collection, shown)
                 source = _bound(card, mode, collection, request, self._settings)
                 terms = self._terms(card, mode, source, place)
                 self._quotes.settle(sends=mode.asks, shown=shown)
                 if not mode.asks:
                     terms.check(shown or terms)
-                    return await asyncio.to_thread(
+                    return await in_thread(
                         self._ranked_here, card, mode, source, document, preferences
                     )
-                prepared = await asyncio.to_thread(
+                prepared = await in_thread(
                     self._prepare,
                     card,
                     mode,
@@ -193,7 +200,7 @@ class NearService:
                     second_space=second_space,
                 )
                 reply = await self._network.retrieve(prepared.request)
-                return await asyncio.to_thread(self._open, prepared, reply, document, preferences)
+                return await in_thread(self._open, prepared, reply, document, preferences)
         except WireError:
             # The next question fetches what the server says of itself first: it may be another.
             held, self._card, self._held, self._no_rows = self._held, None, None, False
@@ -202,6 +209,16 @@ class NearService:
                 if held is not None:
                     await self._library.forget(held.catalog_date)
             raise
+
+    def usual_k(self, collection: str) -> int:
+        """How many results a question of a collection, or of ALL, asks for where the person named
+        no number; before `connect` the fewest.
+        """
+        if self._card is None:
+            return SIZES[0]
+        names = {each.name for each in self._card.asked(collection)}
+        held = self._held is not None and names <= self._held.rows.keys()
+        return results_of(self._card, collection, 0, held=held)
 
     def forecast(self, level: Level, k: int) -> PlaceForecast:
         """What a level and k would give at any place of the region: nothing is drawn or sent.

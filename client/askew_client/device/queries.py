@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import datetime
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -22,6 +21,7 @@ from askew_client.profile.title_search import Matches
 from askew_client.settings.settings import ClientSettings, month_of
 from askew_client.signals.asking import Question, Quotes, covered
 from askew_client.signals.store import SignalStore
+from askew_client.storage.guard import in_thread
 from askew_client.taste.choice import Taken, choose, mechanism_for
 from askew_client.taste.exchange import Exchange
 from askew_client.taste.words import in_words
@@ -113,9 +113,9 @@ class QueryService:
         """
         async with self._network.turn():
             if self._connected.model is None:
-                await asyncio.to_thread(self._profile.read)
+                await in_thread(self._profile.read)
             model = await self._current()
-            return self._quotes.show(await asyncio.to_thread(self._quote, model))
+            return self._quotes.show(await in_thread(self._quote, model))
 
     async def ask(self, *, second_space: bool = False, quoted: Quote | None = None) -> Answer:
         """What is best for this person, ranked here, and the pick. Connects first if need be.
@@ -141,15 +141,15 @@ class QueryService:
 
     async def _asked(self, shown: Terms | None, *, second_space: bool) -> Answer:
         """Everything private, then the connection, then everything private."""
-        document = await asyncio.to_thread(self._profile.read)
+        document = await in_thread(self._profile.read)
         model = await self._current() if shown is None else self._as_shown()
         taken = self._taken(model)
         terms = self._terms(model, taken)
         self._quotes.settle(sends=taken.asks, shown=shown)
         if not taken.asks:
             terms.check(shown or terms)
-            return await asyncio.to_thread(self._rank_here, model, document, taken)
-        prepared = await asyncio.to_thread(
+            return await in_thread(self._rank_here, model, document, taken)
+        prepared = await in_thread(
             self._prepare,
             model,
             document,
@@ -159,7 +159,7 @@ class QueryService:
             second_space=second_space,
         )
         reply = await self._network.retrieve(prepared.request)
-        return await asyncio.to_thread(self._open, prepared, reply)
+        return await in_thread(self._open, prepared, reply)
 
     def _prepare(  # noqa: PLR0913  # all that a question is made of
         self,

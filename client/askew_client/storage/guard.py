@@ -2,15 +2,34 @@
 
 How long a device works on its profile depends on the profile. So while one of its connections
 exists, it does no such work: whoever watches the connection hears the network and nothing else.
+Who stops waiting for such work has not ended it: the turn is theirs until its thread is done.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from threading import Lock
+from typing import ParamSpec, TypeVar
 
 from askew.errors import ConnectionOpen, NotReady
+
+_Given = ParamSpec("_Given")
+_Value = TypeVar("_Value")
+
+
+async def in_thread(
+    act: Callable[_Given, _Value], /, *given: _Given.args, **named: _Given.kwargs
+) -> _Value:
+    """As `asyncio.to_thread`, and a cancellation ends this no sooner than the thread."""
+    work = asyncio.ensure_future(asyncio.to_thread(act, *given, **named))
+    try:
+        return await asyncio.shield(work)
+    finally:
+        while not work.done():
+            with suppress(asyncio.CancelledError):  # the first one is on its way already
+                await asyncio.wait((work,))
 
 
 class Guard:

@@ -19,6 +19,7 @@ from textual.reactive import reactive
 
 from askew.errors import AskewError, OtherKind
 from askew_client.device.budget import Budget
+from askew_client.storage.guard import in_thread
 from askew_client.tui.keeping import keep_theme
 from askew_client.tui.themes import DARK, LIGHT
 from askew_client.views.answers import Bar, Connection, Rated
@@ -93,11 +94,7 @@ class Desk(App[AskewError | OSError]):
         if device is None:
             return problem_of(OPENING)
         async with self._turn:
-            work = asyncio.ensure_future(asyncio.to_thread(act, device))
-            try:
-                return await outcome_of(asyncio.shield(work))
-            finally:  # a thread goes on when nobody waits for it any more
-                await asyncio.gather(work, return_exceptions=True)
+            return await outcome_of(in_thread(act, device))
 
     async def on_network(self, ask: Callable[[Device], Awaitable[_Value]]) -> _Value | Problem:
         """Ask a server while `on_device` does nothing: a connection that found private work under

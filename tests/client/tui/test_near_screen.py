@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from client.tui.person import SETTINGS, DeviceWorld, Network, Person
@@ -22,11 +23,13 @@ from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew.spaces.map import Position
 from askew_client.device.device import Device
+from askew_client.signals.store import SignalStore
 from askew_client.transport.in_process import LocalPlaces
+from askew_client.tui.screens.near import NearScreen
 from askew_client.tui.screens.near_work import PlaceDraft, Ranked, outlook_of
 from askew_client.tui.screens.place import position_typed, words_of
 from askew_client.tui.simulation import simulated_places
-from askew_client.tui.widgets.controls import NameChoice
+from askew_client.tui.widgets.controls import NameChoice, Slider
 from askew_client.tui.widgets.place_map import PlaceMap, PlacePicker
 from askew_client.tui.widgets.results import NearList
 from askew_client.views.answers import NearAnswer
@@ -50,10 +53,11 @@ class Town(Network):
 
     def __init__(self, card: ModelCard, catalog: Catalog, places: LocalPlaces) -> None:
         super().__init__(card, catalog)
-        self.places, self.received = places, 0
+        self.places, self.received, self.requests = places, 0, 0
 
     def card_for(self, collection: str) -> Card:
-        """Only places have collections."""
+        """Of a question: only places have collections."""
+        self.requests += 1
         return self.places.card if collection else super().card_for(collection)
 
     async def metric_card(self) -> MetricCard:
@@ -168,6 +172,77 @@ async def test_other_preferences_rank_anew_and_nothing_is_sent_for_them(at_home:
         await person.press("enter")
         person.reads("the preferences cannot be read", "this is no preference", "nothing was sent")
         assert not person.shows("askew profile list")
+    assert len(at_home.network.asked) == 1
+
+
+async def test_all_collections_are_asked_at_once_and_looked_at_one_after_the_other(
+    at_home: Near,
+) -> None:
+    """Planted bugs: a question for each collection; another when one turns to the next."""
+    async with at_home.opened() as person:
+        await person.press("tab", "left")
+        person.reads("◂ all at once ▸")
+        await person.press("a")
+        person.reads("◂ food ▸", "Your pick, never sent", "2 collections answered")
+        assert answer_of(person).collection == "food"
+        await person.press("right")
+        person.reads("SIMULATED pharmacies", "nothing was sent for this")
+        assert answer_of(person).collection == "pharmacies"
+        await person.press("slash")
+        person.app.screen.query_one("#preferences", Input).value = "open"
+        await person.press("enter")
+        assert answer_of(person).collection == "pharmacies"
+        screen = person.app.screen
+        assert isinstance(screen, NearScreen)
+        assert [each.answer.collection for each in screen.found.values()] == ["food", "pharmacies"]
+    first, second = at_home.network.asked  # what one request asked of each collection
+    assert (first.signal, first.k) == (second.signal, second.k)
+    assert at_home.network.requests == 1
+
+
+async def test_results_by_bytes_are_called_that_and_stay_so(at_home: Near) -> None:
+    """Planted bug: a slider at 40, which is a number of the person's as soon as it is used."""
+    at_home.device.settings = replace(at_home.device.settings, near_k=0)
+    async with at_home.opened() as person:
+        slider = person.app.screen.query_one("#size", Slider)
+        person.reads("◆", "4 kB")
+        assert slider.value == 0
+        device = person.app.device
+        assert device is not None
+        person.reads(f"With k = {device.nearby.usual_k('food')} the nearest query point")
+        await person.press("w")
+        person.reads("about 4 kB of results")
+        assert person.app.device is not None
+        assert person.app.device.settings.near_k == 0
+        slider.focus()
+        await person.press("end", "w")
+        assert person.app.device.settings.near_k == 64
+
+
+async def test_who_stops_a_question_while_its_signal_is_looked_up_can_ask_again(
+    at_home: Near, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: a thread that goes on beside the next question, which is then not sent."""
+    begun, release, remember = threading.Event(), threading.Event(), SignalStore.remember
+
+    def slow_at_first(*given: Any, **named: Any) -> Any:
+        if not begun.is_set():
+            begun.set()
+            assert release.wait(20)
+        return remember(*given, **named)
+
+    monkeypatch.setattr(SignalStore, "remember", slow_at_first)
+    async with at_home.opened() as person:
+        await person.pilot.press("a")
+        while not begun.is_set():
+            await person.pilot.pause()
+        await person.pilot.press("escape", "a")
+        person.reads("asking ...")
+        for _ in range(30):
+            await person.pilot.pause(0.005)
+        release.set()
+        await person.settled()
+        person.reads("Your pick, never sent")
     assert len(at_home.network.asked) == 1
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -15,6 +15,7 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import Button, Input, Static
 
 from askew.errors import AskewError, QuoteVoid
+from askew.protocol.metric_card import ALL
 from askew.spaces.map import Position
 from askew_client.near.preferences import EXAMPLE, preferences_of
 from askew_client.settings.regions import named_towns
@@ -23,13 +24,14 @@ from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
 from askew_client.tui.screens.near_work import (
     Ranked,
+    asked_near,
     forget_place,
     keep_place,
     outlook_of,
     places_on_map,
     prices_now,
     ranked_again,
-    ranked_answer,
+    ranked_answers,
     use_level,
 )
 from askew_client.tui.screens.place import PlaceScreen
@@ -57,8 +59,8 @@ NONE_PASSES: Final = (
 FORGET: Final = (
     "Forget {name}? It is erased here. Servers keep its noisy position, and its cost stays spent."
 )
-BY_BYTES: Final = 40  # what the slider shows of results by bytes
-SIZES: Final = tuple(map(Fraction, (1, 2, 3, 5, 8, 10, 15, 20, 30, 40, 50, 64)))
+BY_BYTES: Final = Fraction(0)  # as many results as about 4 kB hold
+SIZES: Final = tuple(map(Fraction, (0, 1, 2, 3, 5, 8, 10, 15, 20, 30, 40, 50, 64)))
 
 
 class NearScreen(FrameScreen):
@@ -82,7 +84,7 @@ class NearScreen(FrameScreen):
         ("f", "forget it: refunds nothing"),
         ("/", "preferences: they rank anew, and are never sent"),
         ("w", "use this level and k from now on"),
-        ("← →", "another place, collection, level or k"),
+        ("← →", "another place, collection (or all at once), level or k"),
     )
     BINDINGS = [
         Binding("a,enter", "ask", "Ask", key_display="a"),
@@ -97,7 +99,8 @@ class NearScreen(FrameScreen):
     def __init__(self) -> None:
         super().__init__()
         self.places: tuple[PlaceView, ...] = ()
-        self.ranked: Ranked | None = None
+        self.found: dict[str, Ranked] = {}
+        """What came of the last question, by collection."""
 
     def body(self) -> ComposeResult:
         with Horizontal(id="near"):
@@ -106,9 +109,9 @@ class NearScreen(FrameScreen):
                 yield Static("", id="legend", markup=False)
             with ScrollPart(id="side"):
                 yield NameChoice("place       ", id="place")
-                yield NameChoice("collection  ", id="collection")
+                yield NameChoice("collection  ", words={ALL: "all at once"}, id="collection")
                 yield NameChoice("level       ", tuple(LEVELS), id="level")
-                yield Slider("k ", SIZES, Fraction(20), id="size")
+                yield Slider("k ", SIZES, BY_BYTES, words={BY_BYTES: "4 kB"}, id="size")
                 yield Input(placeholder=EXAMPLE, id="preferences")
                 yield Static("", id="pick", markup=False)
                 yield NearList()
@@ -137,7 +140,7 @@ class NearScreen(FrameScreen):
         self.query_one("#place", NameChoice).offer([each.name for each in places])
         if not places:
             self.show_scene(Scene(towns=named_towns()), NO_PLACE)
-        elif self.ranked is None:
+        elif not self.found:
             self._look()
 
     @work(exclusive=True, group="meet")
@@ -151,45 +154,49 @@ class NearScreen(FrameScreen):
             self._offer_collections(card)
 
     @work(exclusive=True, group="look")
-    async def look(self, name: str, level: str, k: int, *, what_if: bool) -> None:
+    async def look(self, name: str, level: str, k: int, collection: str, *, what_if: bool) -> None:
         """Show what can be known before a question, in place of an answer. A newer choice takes an
         older one's place.
         """
-        act = partial(outlook_of, name=name, level=level, k=k, what_if=what_if)
-        outlook = await self.desk.on_device(act)
+
+        def outlook_now(device: Device) -> tuple[Scene, str]:
+            results = k or device.nearby.usual_k(collection)
+            return outlook_of(device, name, level, results, what_if=what_if)
+
+        outlook = await self.desk.on_device(outlook_now)
         if isinstance(outlook, Problem):
             self.query_one(Notice).tell(outlook)
         else:
-            self.show_answer(None)
+            self.show_answers(())
             self.show_scene(*outlook)
 
     @work(exclusive=True, group="ask")
     async def ask(self, collection: str, place: str, preferences: Preferences) -> None:
-        """Ask, and show the answer in the person's order. Asking again stops the one before."""
-        answer: NearAnswer | Problem
+        """Ask a collection, or all at once by one question, and show the answers in the person's
+        order. Asking again stops the one before.
+        """
+        answers: Sequence[NearAnswer] | Problem
         quote = await self.desk.on_network(lambda device: device.nearby.quote(collection, place))
         if isinstance(quote, Problem):
-            answer = quote
+            answers = quote
         elif quote.fresh:
-            answer = problem_of(QuoteVoid("this place's signal would be drawn anew"))
+            answers = problem_of(QuoteVoid("this place's signal would be drawn anew"))
         else:  # as it says: sent again, for nothing
-            answer = await self.desk.on_network(
-                lambda device: device.nearby.ask(
-                    collection, place, preferences=preferences, quoted=quote
-                )
-            )
-        ranked: Ranked | Problem
-        if isinstance(answer, Problem):
-            ranked = answer
+            act = partial(asked_near, collection=collection, place=place, quoted=quote)
+            answers = await self.desk.on_network(partial(act, preferences=preferences))
+        ranked: Sequence[Ranked] | Problem
+        if isinstance(answers, Problem):
+            ranked = answers
         else:
-            ranked = await self.desk.on_device(partial(ranked_answer, answer=answer))
+            ranked = await self.desk.on_device(partial(ranked_answers, answers=answers))
         self.set_class(False, "-waiting")
         self._show_ranked(ranked)
 
     @work(exclusive=True, group="order")
-    async def order_again(self, ranked: Ranked, preferences: Preferences) -> None:
+    async def order_again(self, preferences: Preferences) -> None:
         """Show the same results in another order; nothing is sent."""
-        act = partial(ranked_again, answer=ranked.answer, preferences=preferences)
+        answers = [each.answer for each in self.found.values()]
+        act = partial(ranked_again, answers=answers, preferences=preferences)
         self._show_ranked(await self.desk.on_device(act), "nothing was sent for this; ")
 
     @work(exclusive=True, group="question")
@@ -225,8 +232,7 @@ class NearScreen(FrameScreen):
     async def action_apply(self) -> None:
         """Use this level for places to come, and this k for questions to come."""
         level, k = self._chosen()
-        by_bytes = k == BY_BYTES and self.desk.device and not self.desk.device.settings.near_k
-        typed = {"level": level, "near_k": "0" if by_bytes else str(k)}
+        typed = {"level": level, "near_k": str(k)}
         await self._keep(partial(use_level, file=self.desk.file, typed=typed))
 
     async def _keep(self, act: Callable[[Device], str], name: str = "") -> None:
@@ -236,7 +242,7 @@ class NearScreen(FrameScreen):
             self.desk.refuse(outcome)
         else:
             self.notify(outcome, markup=False)
-            self.show_answer(None)
+            self.show_answers(())
             if name:
                 self.query_one("#place", NameChoice).offer([name], name)
         self.catch_up()
@@ -253,7 +259,7 @@ class NearScreen(FrameScreen):
         if device is None or not self.is_current:
             return
         self.query_one("#level", NameChoice).offer(tuple(LEVELS), device.settings.level)
-        self.query_one("#size", Slider).set_value(Fraction(device.settings.near_k or BY_BYTES))
+        self.query_one("#size", Slider).set_value(Fraction(device.settings.near_k))
         if device.nearby.card is None:
             self.meet()  # before anything private
         else:
@@ -270,18 +276,23 @@ class NearScreen(FrameScreen):
 
     def _offer_collections(self, card: MetricCard) -> None:
         names = [each.name for each in card.collections]
-        self.query_one("#collection", NameChoice).offer(names)
+        every = [ALL] if len(names) > 1 else []
+        self.query_one("#collection", NameChoice).offer([*names, *every])
 
     def on_choice_moved(self, message: Choice.Moved) -> None:
-        """Another place, level or k is looked at; another collection waits for a question."""
+        """Another place, level or k is looked at, and what is there of another collection; one of
+        which nothing is there waits for a question.
+        """
         if message.choice.id != "collection":
             self._look(what_if=message.choice.id == "level")
+        elif (name := self.query_one("#collection", NameChoice).name_chosen) in self.found:
+            self._show_found(str(name), "nothing was sent for this; ")
 
     def on_input_submitted(self) -> None:
         """New preferences rank what is there anew; without results they wait."""
         preferences = self._preferences()
-        if preferences is not None and self.ranked is not None:
-            self.order_again(self.ranked, preferences)
+        if preferences is not None and self.found:
+            self.order_again(preferences)
 
     def on_button_pressed(self) -> None:
         self.action_ask()
@@ -320,23 +331,40 @@ class NearScreen(FrameScreen):
 
     # What it shows
 
-    def show_answer(self, ranked: Ranked | None) -> None:
-        self.ranked = ranked
-        self.query_one(NearList).show(None if ranked is None else ranked.answer)
-        pick = self.query_one("#pick", Static)
-        pick.display = ranked is not None
-        pick.update(Text() if ranked is None else pick_words(ranked.answer))
+    def show_answers(self, ranked: Sequence[Ranked]) -> None:
+        """These and no others: of each collection that was asked."""
+        self.found = {each.answer.collection: each for each in ranked}
+        if not ranked:
+            self._show_answer(None)
 
-    def _show_ranked(self, ranked: Ranked | Problem, said: str = "") -> None:
-        """Show what became of a question, or of another order."""
+    def _show_ranked(self, ranked: Sequence[Ranked] | Problem, said: str = "") -> None:
+        """Show what became of a question, or of another order: of the chosen collection, or of the
+        first where all were asked.
+        """
         if isinstance(ranked, Problem):
             self.query_one(Notice).tell(ranked)
             self.say("no answer this time")
         else:
-            self.show_answer(ranked)
-            self.show_scene(ranked.scene, ranked.words)
-            self.say(said + answered_words(ranked.answer))
+            self.show_answers(ranked)
+            choice = self.query_one("#collection", NameChoice)
+            if choice.name_chosen not in self.found:
+                choice.offer(choice.names, ranked[0].answer.collection)
+            self._show_found(str(choice.name_chosen), said)
         self.desk.read_budget()
+
+    def _show_found(self, collection: str, said: str) -> None:
+        """Show what came of a collection."""
+        ranked = self.found[collection]
+        self._show_answer(ranked)
+        self.show_scene(ranked.scene, ranked.words)
+        others = f"; {len(self.found)} collections answered: turn to another"
+        self.say(said + answered_words(ranked.answer) + (others if len(self.found) > 1 else ""))
+
+    def _show_answer(self, ranked: Ranked | None) -> None:
+        self.query_one(NearList).show(None if ranked is None else ranked.answer)
+        pick = self.query_one("#pick", Static)
+        pick.display = ranked is not None
+        pick.update(Text() if ranked is None else pick_words(ranked.answer))
 
     def show_scene(self, scene: Scene, words: str) -> None:
         """Show a map, and what it means."""
@@ -351,7 +379,8 @@ class NearScreen(FrameScreen):
     def _look(self, *, what_if: bool = False) -> None:
         if self.place is not None:
             level, k = self._chosen()
-            self.look(self.place.name, level, k, what_if=what_if)
+            collection = self.query_one("#collection", NameChoice).name_chosen or ALL
+            self.look(self.place.name, level, k, collection, what_if=what_if)
 
     def _chosen(self) -> tuple[str, int]:
         level = self.query_one("#level", NameChoice).name_chosen

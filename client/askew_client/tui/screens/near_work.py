@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final, cast
 
 from askew.errors import AskewError
+from askew.protocol.metric_card import ALL
 from askew.spaces.map import MapNoise, Position
 from askew_client.near.place_forecast import PlaceForecast
 from askew_client.settings.regions import named_towns, region_of
@@ -27,7 +28,7 @@ from askew_client.views.place_map import (
     people_within,
     points_around,
 )
-from askew_client.views.quote import Cost
+from askew_client.views.quote import Cost, Quote
 
 if TYPE_CHECKING:
     from askew_client.device.device import Device
@@ -144,8 +145,21 @@ def use_level(device: Device, file: ConfigFile | None, typed: Mapping[str, str])
     return f"From now on: level {level} for positions that are yet to be drawn, {k} results."
 
 
-def ranked_answer(device: Device, answer: NearAnswer) -> Ranked:
-    """An answer with its picture. Raises AskewError."""
+async def asked_near(
+    device: Device, collection: str, place: str, quoted: Quote, preferences: Preferences
+) -> tuple[NearAnswer, ...]:
+    """What a collection has near a place, or each collection for ALL. Raises AskewError."""
+    if collection == ALL:
+        return await device.nearby.ask_all(place, preferences=preferences, quoted=quoted)
+    return (await device.nearby.ask(collection, place, preferences=preferences, quoted=quoted),)
+
+
+def ranked_answers(device: Device, answers: Sequence[NearAnswer]) -> tuple[Ranked, ...]:
+    """Answers with their pictures. Raises AskewError."""
+    return tuple(_ranked(device, each) for each in answers)
+
+
+def _ranked(device: Device, answer: NearAnswer) -> Ranked:
     results = tuple(Position(*result.coordinates) for result in answer.results)
     picked = next((n for n, result in enumerate(answer.results) if result.picked), None)
     towns, true = named_towns(), Position(*answer.true)
@@ -161,11 +175,13 @@ def ranked_answer(device: Device, answer: NearAnswer) -> Ranked:
     return Ranked(answer, scene, words)
 
 
-def ranked_again(device: Device, answer: NearAnswer, preferences: Preferences) -> Ranked:
-    """The same answer by other preferences: nothing is sent. Raises AskewError."""
-    return ranked_answer(
-        device, device.nearby.by_other_preferences(answer, preferences, device.profile.ratings())
-    )
+def ranked_again(
+    device: Device, answers: Sequence[NearAnswer], preferences: Preferences
+) -> tuple[Ranked, ...]:
+    """The same answers by other preferences: nothing is sent. Raises AskewError."""
+    nearby, ratings = device.nearby, device.profile.ratings()
+    again = [nearby.by_other_preferences(each, preferences, ratings) for each in answers]
+    return ranked_answers(device, again)
 
 
 def _probes(heat_map: PlaceHeatMap, k: int) -> tuple[Position, ...]:

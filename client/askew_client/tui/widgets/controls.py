@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from rich.text import Text
@@ -44,9 +44,17 @@ class NameChoice(Choice):
         Binding("right", "move(1)", show=False),
     ]
 
-    def __init__(self, label: str, names: Sequence[str] = (), *, id: str | None = None) -> None:
+    def __init__(
+        self,
+        label: str,
+        names: Sequence[str] = (),
+        *,
+        words: Mapping[str, str] | None = None,
+        id: str | None = None,
+    ) -> None:
+        """words: what stands on the screen for some of the names."""
         super().__init__(id=id)
-        self._label = label
+        self._label, self._words = label, words or {}
         self.names = tuple(names)
 
     @property
@@ -73,7 +81,8 @@ class NameChoice(Choice):
         text = Text(no_wrap=True, end="")
         text.append(self._label, self.ink("choice--label"))
         room = self.size.width - len(self._label) - _ARROWS
-        name = fitted(self.name_chosen or "none yet", room).rstrip()
+        chosen = self.name_chosen or "none yet"
+        name = fitted(self._words.get(chosen, chosen), room).rstrip()
         arrows = ("◂ ", " ▸") if len(self.names) > 1 else ("", "")
         text.append(arrows[0], self.ink("choice--arrow"))
         text.append(name, self.ink("choice--name"))
@@ -96,10 +105,17 @@ class Slider(Choice):
     ]
 
     def __init__(
-        self, label: str, values: Sequence[Fraction], value: Fraction, *, id: str | None = None
+        self,
+        label: str,
+        values: Sequence[Fraction],
+        value: Fraction,
+        *,
+        words: Mapping[Fraction, str] | None = None,
+        id: str | None = None,
     ) -> None:
+        """words: what stands on the screen for some of the values."""
         super().__init__(id=id)
-        self._label, self._dragged = label, False
+        self._label, self._words, self._dragged = label, words or {}, False
         self.values = tuple(values)
         self.set_value(value)
 
@@ -129,7 +145,8 @@ class Slider(Choice):
         text.append("━" * knob, self.ink("slider--done"))
         text.append("◆", self.ink("slider--knob"))
         text.append("─" * (width - 1 - knob), self.ink("slider--line"))
-        text.append(f"{float(self.value):g}".rjust(_FIGURE), self.ink("slider--knob"))
+        figure = self._words.get(self.value, f"{float(self.value):g}")
+        text.append(figure.rjust(_FIGURE), self.ink("slider--knob"))
         return text
 
     def on_mouse_down(self, event: MouseDown) -> None:
