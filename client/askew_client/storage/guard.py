@@ -7,7 +7,6 @@ Who stops waiting for such work has not ended it: the turn is theirs until its t
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from threading import Lock
@@ -23,6 +22,8 @@ async def in_thread(
     act: Callable[_Given, _Value], /, *given: _Given.args, **named: _Given.kwargs
 ) -> _Value:
     """As `asyncio.to_thread`, and a cancellation ends this no sooner than the thread."""
+    import asyncio  # commands that show what is stored do without
+
     work = asyncio.ensure_future(asyncio.to_thread(act, *given, **named))
     try:
         return await asyncio.shield(work)
