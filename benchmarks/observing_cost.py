@@ -72,13 +72,13 @@ async def host(*, observed: bool) -> None:
     echo = [Echo([SIZE])]
     if not observed:
         process.RunningServer = Unobserved  # type: ignore[attr-defined]
-        await process.serve(echo, ServerConfig(), lambda port: say(port, 0))
+        await process.serve(echo, ServerConfig(), lambda port, _: say(port, 0))
         return
     with ExitStack() as stack:
         free = stack.enter_context(free_port())
     config = ServerConfig(metrics=Metrics(port=free), log=Log(format="json", level="debug"))
     observer: Observer = observer_of(config)
-    await process.serve(echo, config, lambda port: say(port, free), observer=observer)
+    await process.serve(echo, config, lambda port, _: say(port, free), observer=observer)
 
 
 def say(*ports: int) -> None:

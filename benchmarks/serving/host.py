@@ -81,7 +81,7 @@ def main() -> None:
 
     services = [Echo(list(map(int, sys.argv[2:])))] if sys.argv[1] == "echo" else [_answers()]
 
-    def announce(port: int) -> None:
+    def announce(port: int, _: int | None) -> None:
         print(port, flush=True)
 
     # 16 dear calls at once would be too many, and wait too long on a busy machine.

@@ -209,7 +209,7 @@ async def main(folder: Path, *, leaky: bool) -> None:
             analysts(folder, ledger, observer),
         ]
 
-        def announce(port: int) -> None:
+        def announce(port: int, _: int | None) -> None:
             token = KEY.mint(PRINCIPAL, minutes=5, now=time.time())
             (folder / "token").write_text(token)
             sys.stdout.write(json.dumps({"port": port}) + "\n")

@@ -37,6 +37,7 @@ _SETTINGS = CommandSettings(
     "releases.popularity",
     "server",
     "tls",
+    "http",
     "metrics",
     "log",
     "limits",
@@ -119,9 +120,10 @@ async def _serve(
     services: list[Service] = [] if reader is None else [PopularityService(reader)]
     watch = ModelWatch(models, holder, retrieval.make_ready, observer, today)
 
-    def announce(bound: int) -> None:
-        words = f"listening on {chosen.server.host}:{bound}, {reading.in_words()}"
-        write_line(sys.stdout, words)
+    def announce(bound: int, http: int | None) -> None:
+        host, scheme = chosen.server.host, "https" if chosen.server.tls else "http"
+        door = "" if http is None else f"{scheme}://{host}:{http}, "
+        write_line(sys.stdout, f"listening on {host}:{bound}, {door}{reading.in_words()}")
 
     await serve(
         [*services, retrieval],

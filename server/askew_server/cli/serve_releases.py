@@ -82,7 +82,7 @@ def _run(chosen: Configuration) -> None:
 
     analysts = chosen.analysts
 
-    def announce(bound: int) -> None:
+    def announce(bound: int, _: int | None) -> None:
         served = "releases, and answers to analysts" if analysts.token_key else "releases"
         write_line(sys.stdout, f"listening on {chosen.server.host}:{bound}, {served}")
 

@@ -133,15 +133,22 @@ _Mark = tuple[int, int, int] | None
 def credentials_of(certificates: Certificates) -> grpc.ServerCredentials:
     """What a port is opened with that speaks TLS."""
 
+    shown = certificates.identity
+
     def renewed() -> grpc.ServerCertificateConfiguration:
-        found = certificates.renewed()
-        # None goes on with what there was, which the stubs of gRPC do not know.
-        return _for_grpc(found) if found else cast("grpc.ServerCertificateConfiguration", None)
+        nonlocal shown
+        certificates.renewed()
+        found = certificates.identity
+        if found is shown:
+            # None goes on with what there was, which the stubs of gRPC do not know.
+            return cast("grpc.ServerCertificateConfiguration", None)
+        shown = found
+        return _for_grpc(found)
 
     return grpc.dynamic_ssl_server_credentials(
-        _for_grpc(certificates.identity),
+        _for_grpc(shown),
         renewed,
-        require_client_authentication=certificates.identity.client_authority is not None,
+        require_client_authentication=shown.client_authority is not None,
     )
 
 

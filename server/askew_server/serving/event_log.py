@@ -61,7 +61,7 @@ class Event:
 
 
 EVENTS: Mapping[str, Event] = {
-    "ready": Event(Level.INFO, ("port", "metrics_port")),
+    "ready": Event(Level.INFO, ("port", "http_port", "metrics_port")),
     "stopping": Event(Level.INFO),
     "stopped": Event(Level.INFO),
     "swapped": Event(Level.INFO, ("monday",)),
@@ -103,6 +103,7 @@ FIELDS: Mapping[str, _Form] = {
     "count": _count,
     "dropped": _count,
     "error": _text(_NAME),
+    "http_port": _count,
     "queue": _text(_NAME),
     "logger": _text(_PACKAGE),
     "method": _text(_NAME),

@@ -19,7 +19,7 @@ import socket
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import grpc
 import grpc.aio
@@ -33,6 +33,9 @@ from askew_server.serving.certificates import Certificates, credentials_of
 from askew_server.serving.limits import Admission, Connections, Shares, options_of
 from askew_server.serving.observer import MethodCounts, Observer
 from askew_server.serving.settings import ServerConfig
+
+if TYPE_CHECKING:
+    from askew_server.serving.http_sockets import HttpDoor
 
 EVERY = 20.0  # seconds; a look takes a few milliseconds, in a thread, without the interpreter
 
@@ -83,7 +86,15 @@ class RunningServer:
         limits = config.limits
         self.connections = Connections(limits.calls, config.proxies, limits.unread_bytes)
         self._observer.callers = lambda: self.connections.peers
-        credentials = self._credentials()  # first: a server of gRPC must not end without a start
+        certificates = self._certificates()  # first: gRPC's server must not end without a start
+        self.http: HttpDoor | None = None
+        if config.http.port is not None:
+            from askew_server.serving.http_server import HttpApp
+            from askew_server.serving.http_sockets import HttpDoor
+
+            app = HttpApp(services, config, self._observer, self.admissions, self.connections)
+            self.http = HttpDoor(app, config, certificates)
+        credentials = None if certificates is None else credentials_of(certificates)
         self._server = grpc.aio.server(options=options_of(config))
         self._server.add_generic_rpc_handlers([self._handlers(each) for each in services])
         self._beside: tuple[asyncio.Task[None], ...] = ()
@@ -107,33 +118,45 @@ class RunningServer:
         self._turn = sys.getswitchinterval()
         sys.setswitchinterval(TURN)
         await self._server.start()
-        here = self.connections
-        shares = Shares(self.port, self._config.limits.connections, lambda: here.busy, here.spares)
+        ports = [self.port]
+        if self.http is not None:
+            self.http.start()
+            ports.append(self.http.port)
         self._beside = (
             asyncio.create_task(give_back()),
-            asyncio.create_task(shares.run(self._observer.connections_closed)),
+            *(asyncio.create_task(self._shared(port)) for port in ports),
         )
         await self.health.ready()
 
+    async def _shared(self, port: int) -> None:
+        """Keeps every address to its share of the connections to a port."""
+        here = self.connections
+        shares = Shares(port, self._config.limits.connections, lambda: here.busy, here.spares)
+        await shares.run(self._observer.connections_closed)
+
     async def stop(self, grace: float | None = None) -> None:
         """Turn new calls away, finish those under way within `grace` seconds."""
+        grace = self._config.grace if grace is None else grace
         for task in self._beside:
             task.cancel()
         self.health.stop()
-        await self._server.stop(self._config.grace if grace is None else grace)
+        doors = [self._server.stop(grace)]
+        if self.http is not None:
+            doors.append(self.http.stop(grace))
+        await asyncio.gather(*doors)
         for admission in self.admissions.values():
             admission.stop()
         if self._turn is not None:
             sys.setswitchinterval(self._turn)
             self._turn = None
 
-    def _credentials(self) -> grpc.ServerCredentials | None:
-        """What the port is opened with; None for plain text. Raises AccessError."""
+    def _certificates(self) -> Certificates | None:
+        """What ports are opened with; None for plain text. Raises AccessError."""
         if self._config.tls is None:
             return None
         certificates = Certificates(self._config.tls, self._observer.certificates_refused)
         self._observer.certificate_days = lambda: certificates.days_left
-        return credentials_of(certificates)
+        return certificates
 
     def _handlers(self, service: Service) -> grpc.GenericRpcHandler:
         methods: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {

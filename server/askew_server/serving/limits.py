@@ -182,7 +182,8 @@ class Connections:
             return False
 
 
-_METADATA_BYTES = 8192
+METADATA_BYTES = 8192
+"""The most that the headers of a request may take."""
 _PROXY_STREAMS = 1000  # of a proxy's connection, at once
 _SETTINGS = 10.0  # seconds until a connection has said how it speaks HTTP/2
 _DEAD = 20.0  # seconds from a ping that nobody answers to the end of its connection
@@ -197,8 +198,8 @@ def options_of(config: ServerConfig) -> list[tuple[str, int]]:
         ("grpc.so_reuseport", int(config.reuse_port)),
         ("grpc.max_receive_message_length", limits.request_bytes),
         ("grpc.compression_enabled_algorithms_bitset", _NO_COMPRESSION),
-        ("grpc.max_metadata_size", _METADATA_BYTES),
-        ("grpc.absolute_max_metadata_size", _METADATA_BYTES),
+        ("grpc.max_metadata_size", METADATA_BYTES),
+        ("grpc.absolute_max_metadata_size", METADATA_BYTES),
         ("grpc.max_concurrent_streams", _PROXY_STREAMS if config.proxies else limits.streams),
         ("grpc.server.max_pending_requests", limits.pending),
         ("grpc.server.max_pending_requests_hard_limit", 2 * limits.pending),
@@ -289,7 +290,7 @@ class Shares:
             for address, sockets in found.items():
                 if self._spares(f"{address}:0"):
                     continue
-                idle = [each for each in sockets if _name(each) not in busy]
+                idle = [each for each in sockets if peer_name(each) not in busy]
                 idle.sort(key=_silence, reverse=True)
                 for each in idle[: max(0, len(sockets) - self._share)]:
                     with suppress(OSError):
@@ -329,7 +330,7 @@ class _Sockets:
         with suppress(OSError):
             ours = each.family in {socket.AF_INET, socket.AF_INET6}
             if ours and each.getsockname()[1] == self._port:
-                return _name(each).rpartition(":")[0]
+                return peer_name(each).rpartition(":")[0]
         return ""
 
 
@@ -345,7 +346,7 @@ def _socket(descriptor: int) -> socket.socket | None:
         return None
 
 
-def _name(connection: socket.socket) -> str:
+def peer_name(connection: socket.socket) -> str:
     """The other side as gRPC names it, unquoted: ipv4:127.0.0.1:4711, ipv6:[::1]:4711."""
     try:
         host, port, *_ = connection.getpeername()

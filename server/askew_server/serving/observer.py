@@ -96,7 +96,10 @@ class Observer:
         self.catalogs: Callable[[], Mapping[int, str]] = dict
 
     def method(self, service: str, method: str) -> MethodCounts:
-        """The counts of a method, to be kept by whoever carries its calls."""
+        """The counts of a method, to be kept by whoever carries its calls: one, for all doors."""
+        for each in self.methods:
+            if (each.service, each.method) == (service, method):
+                return each
         counts = MethodCounts(service, method)
         self.methods.append(counts)
         return counts

@@ -75,7 +75,7 @@ Beside = Callable[[asyncio.Event], Coroutine[None, None, None]]
 async def serve(
     services: Sequence[Service],
     config: ServerConfig,
-    announce: Callable[[int], None],
+    announce: Callable[[int, int | None], None],
     *,
     beside: Beside | None = None,
     observer: Observer | None = None,
@@ -83,11 +83,12 @@ async def serve(
     """Serve until SIGTERM or SIGINT, or until standard input closes where the environment has
     WITH_PARENT; one of several processes shows its parent that it lives.
 
-    announce(port) is called once, when the server answers. SIGHUP wakes what runs beside, and ends
-    nothing where nothing does; nor does SIGUSR1. Raises OSError for a taken port.
+    announce(port, that of HTTP) is called once, when the server answers. SIGHUP wakes what runs
+    beside, and ends nothing where nothing does; nor does SIGUSR1. Raises OSError for a taken port.
     """
     observer = observer if observer is not None else Observer()
-    connections = connections_within(config.limits.connections)
+    doors = 1 if config.http.port is None else 2
+    connections = connections_within(doors * config.limits.connections) // doors
     if connections < config.limits.connections:
         observer.log.log_event("connections_limited", count=connections)
         config = replace(config, limits=replace(config.limits, connections=connections))
@@ -101,9 +102,10 @@ async def serve(
     async with watched(server, config, observer) as pages, _settled():
         await server.start()
         task = None if beside is None else loop.create_task(beside(wake))
-        announce(server.port)
+        http = None if server.http is None else server.http.port
+        announce(server.port, http)
         alive = loop.create_task(show_life(BEAT)) if process_number() is not None else None
-        observer.log.log_event("ready", port=server.port, metrics_port=pages)
+        observer.log.log_event("ready", port=server.port, http_port=http, metrics_port=pages)
         if stops_with_parent():
             await when_input_closes(stop)
         await stop.wait()

@@ -104,6 +104,13 @@ class RetrievalService:
         """
         return self._encoded_of(snapshot).files
 
+    def catalog_file(self, catalog_date: int, part: str) -> bytes:
+        """What devices hold of the version of a Monday. Raises NotFound, StaleSpace."""
+        file = self._encoded_of(self._holder.at(catalog_date)).files.get(part)
+        if file is None:
+            raise NotFound("catalog file")
+        return file
+
     def _retrieve(self, request: bytes, _: Caller) -> bytes | Job:
         message = parse(pb.RetrieveRequest(), request)
         catalog_date = message.catalog_date
@@ -124,11 +131,7 @@ class RetrievalService:
 
     def _held(self, request: bytes, _: Caller) -> bytes:
         wanted = parse(pb.GetCatalogFileRequest(), request)
-        encoded = self._encoded_of(self._holder.at(wanted.catalog_date))
-        file = encoded.files.get(wanted.part)
-        if file is None:
-            raise NotFound("catalog file")
-        piece = piece_of(file, wanted.start)
+        piece = piece_of(self.catalog_file(wanted.catalog_date, wanted.part), wanted.start)
         return pb.GetCatalogFileResponse(data=piece).SerializeToString()
 
     def _reply(self, snapshot: Snapshot, query: Query) -> bytes:

@@ -7,6 +7,7 @@ the table. Most limits have no flag: the file and the environment say them.
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -51,6 +52,22 @@ class Metrics:
 
     host: str = "127.0.0.1"
     port: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Http:
+    """The door for callers without gRPC, on the server's host. port: 0 takes a free one, None opens
+    none. origins: of the pages of others that may read its replies, "*" for all. web: whether the
+    page is there.
+    """
+
+    port: int | None = None
+    origins: tuple[str, ...] = ()
+    web: bool = False
+
+    def __post_init__(self) -> None:
+        if self.web and self.port is None:
+            raise ConfigError("--web serves the page by the HTTP door: name its port by --http")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +134,7 @@ class ServerConfig:
     plain_text: bool = False
     tls: Tls | None = None
     proxies: tuple[str, ...] = ()
+    http: Http = field(default_factory=Http)
     metrics: Metrics = field(default_factory=Metrics)
     log: Log = field(default_factory=Log)
     limits: Limits = field(default_factory=Limits)
@@ -240,7 +258,7 @@ def configuration_of(values: Mapping[str, Any]) -> Configuration:
         tls=_tls(values),
         **{
             table: replace(own, **_table(values, table, own))
-            for table in ("metrics", "log", "limits", "answers", "analysts")
+            for table in ("http", "metrics", "log", "limits", "answers", "analysts")
             for own in (getattr(plain, table),)
         },
     )
@@ -287,6 +305,12 @@ def _network(text: str) -> None:
     ipaddress.ip_network(text)
 
 
+def _origin(text: str) -> None:
+    """https://example.org, with no path, as browsers write it."""
+    if not re.fullmatch(r"\*|https?://[a-z0-9.\[\]:-]+", text):
+        raise ValueError
+
+
 _PORT = Whole(0, 65535)
 _DAY = 86_400  # gRPC counts milliseconds, and no more than 24 days of them
 _PLAIN = ServerConfig()
@@ -295,6 +319,7 @@ _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "models": vars(Models()),
     "releases": vars(Releases()),
     "tls": {},  # without a word there is none
+    "http": vars(_PLAIN.http),
     "metrics": vars(_PLAIN.metrics),
     "log": vars(_PLAIN.log),
     "limits": vars(_PLAIN.limits),
@@ -420,6 +445,14 @@ KEYS: tuple[Setting, ...] = (
     _setting("tls.certificate", File(), "Speak TLS with this certificate.", "--tls-certificate"),
     _setting("tls.key", File(), "Its private key, which others cannot read.", "--tls-key"),
     _setting("tls.client_authority", File(), "Ask callers for a certificate of these authorities."),
+    _setting("http.port", _PORT, "Answer plain HTTP too, on this port.", "--http"),
+    _setting(
+        "http.origins",
+        Text("an origin such as https://example.org, or *", _origin),
+        "Origins of other pages that may read replies.",
+        several=True,
+    ),
+    _setting("http.web", Switch(), "Serve a page for browsers there.", "--web"),
     _setting("metrics.host", Text("an address"), "Where numbers are read."),
     _setting("metrics.port", _PORT, "Serve numbers to Prometheus on this port.", "--metrics-port"),
     _setting("log.format", OneOf(("text", "json")), "How lines are written."),

@@ -1,10 +1,10 @@
 """Several processes of a server on one port, and the program that starts, replaces and stops them.
 
-    python -m askew_server.serving.supervisor HOST PORT METRICS_HOST METRICS_PORT PROCESSES GRACE \\
-        COMMAND ...
+    python -m askew_server.serving.supervisor HOST PORT HTTP_PORT METRICS_HOST METRICS_PORT \\
+        PROCESSES GRACE COMMAND ...
 
-`serve --processes N` becomes this program. METRICS_PORT is 0 where no metrics ports are reserved:
-each process then takes a free one, or none.
+`serve --processes N` becomes this program. HTTP_PORT is - where there is none. METRICS_PORT is 0
+where no metrics ports are reserved: each process then takes a free one, or none.
 
 The program answers nothing itself. It imports neither gRPC nor numpy, so it is small, and nothing
 that a model or a call may do ends it. It passes SIGHUP on to all processes. On SIGUSR1 it replaces
@@ -367,6 +367,7 @@ class Several:
 
     host: str
     port: int
+    http_port: int | None
     metrics_host: str
     metrics_port: int
     processes: int
@@ -377,7 +378,7 @@ class Several:
     def of_config(cls, config: ServerConfig, command: Sequence[str]) -> Self:
         """As configured."""
         pages = config.metrics
-        ports = (config.host, config.port, pages.host, pages.port or 0)
+        ports = (config.host, config.port, config.http.port, pages.host, pages.port or 0)
         return cls(*ports, config.processes, config.grace, command)
 
     def become(self) -> None:
@@ -387,30 +388,36 @@ class Several:
 
     def words(self) -> list[str]:
         """As the program is told."""
-        ports = (self.host, self.port, self.metrics_host, self.metrics_port)
+        http = "-" if self.http_port is None else self.http_port
+        ports = (self.host, self.port, http, self.metrics_host, self.metrics_port)
         fields = (*ports, self.processes, self.grace)
         return [*map(str, fields), *self.command]
 
     @classmethod
     def of_words(cls, words: Sequence[str]) -> Self:
         """What such words mean."""
-        host, port, pages, page, processes, grace, *command = words
-        ports = (host, int(port), pages, int(page))
+        host, port, http, pages, page, processes, grace, *command = words
+        ports = (host, int(port), None if http == "-" else int(http), pages, int(page))
         return cls(*ports, int(processes), float(grace), command)
 
-    def reserve(self, held: contextlib.ExitStack) -> int:
-        """Holds the port, which it gives, and those of numbers. Raises AccessError."""
+    def reserve(self, held: contextlib.ExitStack) -> list[str]:
+        """Holds the ports, and gives those of calls as options. Raises AccessError."""
         pages = range(self.metrics_port, self.metrics_port + self.processes)
         for page in pages if self.metrics_port else ():
             held.enter_context(_reserved(self.metrics_host, page, "--metrics-port"))
-        return held.enter_context(_reserved(self.host, self.port, "--port")).number
+        asked = {"--port": self.port, "--http": self.http_port}
+        return [
+            f"{flag}={held.enter_context(_reserved(self.host, port, flag)).number}"
+            for flag, port in asked.items()
+            if port is not None
+        ]
 
-    async def run(self, port: int) -> int:
-        """Until it is stopped: the code to exit with."""
+    async def run(self, ports: Sequence[str]) -> int:
+        """Until it is stopped: the code to exit with. ports: as options."""
         stop = asyncio.Event()
         if stops_with_parent():
             await when_input_closes(stop)
-        command = [*_PYTHON, "-m", "askew_server", *self.command, "--port", str(port)]
+        command = [*_PYTHON, "-m", "askew_server", *self.command, *ports]
         sync = Supervisor(command, self.processes, self.grace + _MARGIN, _say)
         return await sync.run(lambda line: write_line(sys.stdout, line), stop)
 

@@ -48,7 +48,7 @@ async def test_what_was_read_is_frozen_before_the_first_call(
 
     monkeypatch.setattr(RunningServer, "start", noted)
 
-    def stop(_: int) -> None:
+    def stop(*_: int | None) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
     await serve([], ServerConfig(), stop)
@@ -64,7 +64,7 @@ async def test_a_hangup_wakes_what_runs_beside() -> None:
         await wake.wait()
         os.kill(os.getpid(), signal.SIGTERM)
 
-    serving = serve([], ServerConfig(), lambda _: None, beside=beside)
+    serving = serve([], ServerConfig(), lambda *_: None, beside=beside)
     await asyncio.wait_for(serving, PATIENCE)
 
 
@@ -75,7 +75,7 @@ async def test_no_signal_to_another_part_of_a_server_ends_it(number: signal.Sign
     every process of a service. Without a handler, this test ends too.
     """
 
-    def stop(_: int) -> None:
+    def stop(*_: int | None) -> None:
         os.kill(os.getpid(), number)
         os.kill(os.getpid(), signal.SIGTERM)
 

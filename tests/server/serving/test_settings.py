@@ -11,7 +11,7 @@ from typing import Any
 import click
 import pytest
 
-from askew.settings import Number, OneOf, Said, Setting, Switch, ValueKind, Whole
+from askew.settings import Number, OneOf, Said, Setting, Switch, Text, ValueKind, Whole
 from askew_server.cli import serve as serving
 from askew_server.cli import serve_releases
 from askew_server.cli.configured import CommandSettings
@@ -45,6 +45,8 @@ def values_of(kind: ValueKind) -> tuple[Any, Any]:
             return True, False
         case OneOf():
             return kind.names[1], kind.names[0]
+        case Text() if "origin" in kind.words:
+            return "https://example.org", "*"
     return "10.0.0.7", "fd00::/8"
 
 
@@ -78,6 +80,8 @@ def _plain(key: Setting, value: Any) -> Configuration:
     needs: dict[str, Any] = {"tls.certificate": Path("c"), "tls.key": Path("k")}
     if key.name == "server.plain_text":
         needs = {}
+    if key.name == "http.web":
+        needs["http.port"] = 8080
     if key.name == "releases.popularity":
         needs["releases.ledger"] = Path("ledger")
     if key.name.startswith("analysts."):

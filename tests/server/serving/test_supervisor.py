@@ -316,7 +316,7 @@ def commands_of(asked: Several, monkeypatch: pytest.MonkeyPatch) -> list[Sequenc
     monkeypatch.setattr(os, "execv", lambda _, words: found.append(words))
     monkeypatch.setattr(supervisor, "Supervisor", Supervisor)
     asked.become()
-    asyncio.run(asked.run(1))
+    asyncio.run(asked.run(["--port=1"]))
     return found
 
 
@@ -326,7 +326,7 @@ def test_no_code_of_the_working_directory_is_executed(
     """As with one process. Planted bug: `python -m` alone, which looks there first."""
     for name in ("asyncio", "click"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('executed')")
-    asked = Several("no-such-host.invalid", 0, HERE, 0, 2, 5.0, command=["serve", "--help"])
+    asked = Several("no-such-host.invalid", 0, None, HERE, 0, 2, 5.0, command=["serve", "--help"])
     for command in commands_of(asked, monkeypatch):
         run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert "executed" not in run.stderr
@@ -385,7 +385,7 @@ def test_another_who_wants_to_hold_it_is_refused(reserved: ReservedPort) -> None
 def test_a_second_server_of_several_processes_says_so_in_a_line(
     reserved: ReservedPort, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = Several(HERE, reserved.number, HERE, 0, 2, 5.0, command=[])
+    asked = Several(HERE, reserved.number, None, HERE, 0, 2, 5.0, command=[])
     assert main(asked.words()) == 1
     why = "the port is taken by another program; --port names another"
     line = f"askew-server: cannot listen on {HERE}:{reserved.number}: {why}\n"
@@ -396,7 +396,7 @@ def test_ports_of_numbers_are_held_too(
     reserved: ReservedPort, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Planted bug: two servers of several processes tell their numbers on one port, by turns."""
-    asked = Several(HERE, 0, HERE, reserved.number - 1, 2, 5.0, command=[])
+    asked = Several(HERE, 0, None, HERE, reserved.number - 1, 2, 5.0, command=[])
     assert main(asked.words()) == 1
     why = "the port is taken by another program; --metrics-port names another"
     line = f"askew-server: cannot listen on {HERE}:{reserved.number}: {why}\n"
@@ -408,7 +408,7 @@ async def test_a_host_that_is_none_is_named_with_the_reason(
     host: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With several processes and with one. Planted bug: a traceback for what is no name at all."""
-    asked = Several(host, 0, HERE, 0, 2, 5.0, command=[])
+    asked = Several(host, 0, None, HERE, 0, 2, 5.0, command=[])
     assert main(asked.words()) == 1
     assert capsys.readouterr().err.endswith(": this machine knows no such host\n")
     with pytest.raises(OSError, match="this machine knows no such host"):
