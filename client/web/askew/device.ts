@@ -1,0 +1,294 @@
+// A device: one person's places and questions, to one server.
+//
+// Which calls are made, and their bytes, depends on the settings, the server's card, the ledger and
+// which place was chosen: never on where a named place is, on preferences or on the answer.
+
+import { Connection, type Observer } from "./connection.js";
+import { AskewError } from "./errors.js";
+import { accountOf, CAPS, covers, Ledger, priceOf, stored, type Account, type Caps, type Kept, type Price, type Signal } from "./ledger.js";
+import { contains, epsilonOf, LEVELS, perturbed, systemBits, type Bits, type Law, type Level, type Position, type Region } from "./noise.js";
+import { judged, missing, NO_PREFERENCES, type Preferences } from "./rank.js";
+import { asked, cardOf, questionBytes, replyOf, resultsOf, type Card, type Collection, type Listing, type Value } from "./wire.js";
+
+export interface Settings {
+  readonly region: Region; // of positions that are yet to be drawn
+  readonly level: Level;
+  readonly k: number; // 0 for as many results as a reply of about 4 kB holds
+}
+
+export interface Options extends Partial<Settings> {
+  readonly server: string; // its origin, such as "https://askew.example.org"
+  readonly region: Region;
+  readonly interval?: number; // milliseconds from the end of a connection to the next one
+  readonly timeout?: number; // milliseconds of a call
+  readonly caps?: Caps;
+  readonly database?: string;
+  readonly observe?: Observer;
+  readonly bits?: Bits; // for tests alone
+  readonly now?: () => Date; // by which months and opening hours are read; it is never sent
+}
+
+// What one question would be and cost now. It is used once.
+export interface Quote {
+  readonly where: string | Position;
+  readonly collection: string;
+  readonly k: number;
+  readonly price: Price;
+}
+
+export interface Result {
+  readonly rank: number;
+  readonly title: string;
+  readonly latitude: number;
+  readonly longitude: number;
+  readonly distance: number; // kilometers along the ground, from the true place
+  readonly values: readonly (readonly [name: string, value: Value])[];
+  readonly passes: boolean;
+  readonly picked: boolean;
+}
+
+export interface Answer {
+  readonly collection: Collection;
+  readonly results: readonly Result[]; // best first
+  readonly nonePasses: boolean;
+  readonly missing: readonly string[]; // what preferences name and the collection does not have
+  readonly sent: Position; // the noisy position
+  readonly cosine: number; // of the plane in which it was drawn, in parts of 1/65536
+  readonly body: Uint8Array; // all that left, byte for byte
+}
+
+export interface Place {
+  readonly name: string;
+  readonly position: Position;
+  readonly sent: Position | null; // null where the ledger has lost its signal
+}
+
+interface Terms extends Settings {
+  readonly law: Law;
+  readonly handle: string;
+  readonly position: Position;
+  readonly card: Card;
+}
+
+const LOST = "this place's signal is not in the ledger: name the place anew";
+
+const degrees = ([north, east]: Signal["values"]): Position => ({ latitude: north / 1e6, longitude: east / 1e6 });
+const isSame = (a: Position, b: Position) => a.latitude === b.latitude && a.longitude === b.longitude;
+
+export async function openDevice(options: Options): Promise<Device> {
+  const bits = options.bits ?? systemBits;
+  return new Device(options, await Ledger.open(options.database ?? "askew", bits), bits);
+}
+
+export class Device {
+  card: Card | null = null; // what the server said of itself
+  settings: Settings;
+  private readonly caps: Caps;
+  private readonly now: () => Date;
+  private readonly connection: Connection;
+  private readonly quotes = new WeakMap<Quote, Terms>();
+  private readonly answers = new WeakMap<Answer, { listings: Listing[]; position: Position }>();
+
+  constructor(
+    options: Options,
+    private readonly ledger: Ledger,
+    private readonly bits: Bits,
+  ) {
+    const { server, region, level = "town", k = 0, interval = 500, timeout = 8000 } = options;
+    this.settings = { region, level, k };
+    this.caps = options.caps ?? CAPS;
+    this.now = options.now ?? (() => new Date());
+    this.connection = new Connection(server, interval, timeout, options.observe ?? (() => undefined));
+  }
+
+  // Read what the server says of itself: one call, the same for everybody.
+  connect(): Promise<Card> {
+    return this.connection.turn(async () => {
+      this.card = cardOf(await this.connection.call("GetModelCard", new Uint8Array()));
+      return this.card;
+    });
+  }
+
+  // What a question would cost now, from a named place or a position. Nothing is drawn or sent.
+  quote(where: string | Position, collection: string): Promise<Quote> {
+    const { card } = this;
+    if (!card) throw new AskewError("quote", "connect first");
+    const k = resultsOf(card, collection, this.settings.k);
+    return this.connection.private(async () => {
+      const kept = await this.place(where);
+      const { handle, position } = kept ?? { handle: this.ledger.newHandle(), position: where as Position };
+      const price = await this.price(handle);
+      if (price.fresh && typeof where === "string") throw new AskewError("place", LOST);
+      if (price.fresh) this.check(position);
+      const quote = Object.freeze({ where, collection, k, price });
+      const { law } = this;
+      this.quotes.set(quote, { ...this.settings, k, law, handle, position, card });
+      return quote;
+    });
+  }
+
+  // The answer to a question that was shown: charged and drawn, or its signal sent again; then sent,
+  // and ranked here when the connection has ended. One for each collection that is asked.
+  ask(quote: Quote, preferences: Preferences = NO_PREFERENCES): Promise<Answer[]> {
+    const terms = this.quotes.get(quote);
+    this.quotes.delete(quote);
+    if (!terms || terms.card !== this.card)
+      throw new AskewError("quote", "this quote was used already, or the server has changed. Nothing was sent");
+    return this.connection.turn(async () => {
+      const { card, handle, position } = terms;
+      const [signal, body] = await this.connection.private(async () => {
+        const keep = typeof quote.where === "string" ? undefined : { name: "", handle, position };
+        const drawn = await this.remember(terms, quote.price, keep);
+        return [drawn, questionBytes(drawn, drawn.cosine, drawn.values, quote.k, quote.collection)] as const;
+      });
+      try {
+        const reply = await this.connection.call("Retrieve", body);
+        return await this.connection.private(async () => {
+          const parts = replyOf(reply, card, quote.collection, quote.k);
+          await this.ledger.forget("", handle);
+          return asked(card, quote.collection).map((each, n) =>
+            this.ranked(each, parts[n]!, position, preferences, signal, body),
+          );
+        });
+      } catch (error) {
+        if (error instanceof AskewError && ["malformed", "stale", "range"].includes(error.code)) this.card = null;
+        throw error;
+      }
+    });
+  }
+
+  // An answer by other preferences: nothing is sent, and they may change as often as one likes.
+  rank(answer: Answer, preferences: Preferences): Answer {
+    const known = this.answers.get(answer);
+    if (!known) throw new AskewError("quote", "this answer is of another device");
+    return this.order(answer, known.listings, known.position, preferences);
+  }
+
+  // The named places, with what every server gets of them.
+  places(): Promise<Place[]> {
+    return this.connection.private(async () => {
+      const [kept, entries] = [await this.ledger.places(), await this.ledger.entries()];
+      return kept
+        .filter((each) => each.name)
+        .map(({ name, position, handle }) => {
+          const signal = stored(entries, handle);
+          return { name, position, sent: signal ? degrees(signal.values) : null };
+        });
+    });
+  }
+
+  // What a fresh position would cost now.
+  priceOf(): Promise<Price> {
+    return this.connection.private(() => this.price(""));
+  }
+
+  // Name a place: its noisy position is charged, drawn and stored, once and for all. shown: the price
+  // that was seen.
+  addPlace(name: string, position: Position, shown: Price): Promise<Place> {
+    return this.connection.private(async () => {
+      if (!name.trim() || name.length > 100) throw new AskewError("place", "a name has 1 to 100 characters");
+      this.check(position);
+      const handle = this.ledger.newHandle();
+      const signal = await this.remember({ ...this.settings, law: this.law, handle, position }, shown, { name, handle, position });
+      return { name, position, sent: degrees(signal.values) };
+    });
+  }
+
+  // Erase a place. Refunds nothing: its signal is known to who got it.
+  forgetPlace(name: string): Promise<void> {
+    return this.connection.private(() => this.ledger.forget(name));
+  }
+
+  account(): Promise<Account> {
+    return this.connection.private(async () => accountOf(await this.ledger.entries(), this.month, this.caps));
+  }
+
+  // Accept a clock that jumped.
+  acceptClock(): Promise<void> {
+    return this.connection.private(() => this.ledger.acceptClock(this.month));
+  }
+
+  // Ask the browser to keep the ledger until the person clears it. Whether it says that it will.
+  async persist(): Promise<boolean> {
+    return (await navigator.storage?.persist?.()) ?? false;
+  }
+
+  exportText(): Promise<string> {
+    return this.connection.private(() => this.ledger.exportText());
+  }
+
+  importText(text: string): Promise<{ entries: number; places: number }> {
+    return this.connection.private(() => this.ledger.importText(text, this.caps));
+  }
+
+  private get law(): Law {
+    return LEVELS[this.settings.level];
+  }
+
+  private get month(): string {
+    const now = this.now();
+    return `${now.getFullYear()}-${String(now.getMonth() + 1).padStart(2, "0")}`;
+  }
+
+  private check(position: Position): void {
+    if (!contains(this.settings.region, position))
+      throw new AskewError("place", `the position lies outside the region ${this.settings.region.name}`);
+  }
+
+  // A named place; of a position without a name, the one whose question was not answered yet.
+  private async place(where: string | Position): Promise<Kept | undefined> {
+    const kept = await this.ledger.places();
+    if (typeof where !== "string") return kept.find((each) => !each.name && isSame(each.position, where));
+    const found = kept.find((each) => where && each.name === where);
+    if (!found) throw new AskewError("place", "there is no place of this name");
+    return found;
+  }
+
+  private async price(handle: string): Promise<Price> {
+    return priceOf(await this.ledger.entries(), handle, this.month, epsilonOf(this.law), this.caps);
+  }
+
+  private remember(terms: Omit<Terms, "card">, shown: Price, keep?: Kept): Promise<Signal> {
+    const { law, region, handle, position } = terms;
+    const { stepExponent, inverseRate } = law;
+    const draw = () => {
+      const values = perturbed(law, region, position, this.bits);
+      return { stepExponent, inverseRate, cosine: region.cosine, values };
+    };
+    const check = (now: Price) => {
+      if (!covers(shown, now))
+        throw new AskewError("quote", "the price changed: nothing was drawn, charged or sent");
+    };
+    return this.ledger.remember(handle, this.month, epsilonOf(law), this.caps, draw, check, keep);
+  }
+
+  private ranked(
+    collection: Collection,
+    listings: Listing[],
+    position: Position,
+    preferences: Preferences,
+    signal: Signal,
+    body: Uint8Array,
+  ): Answer {
+    const sent = degrees(signal.values);
+    const empty = { collection, results: [], nonePasses: true, missing: [], sent, cosine: signal.cosine, body };
+    return this.order(empty, listings, position, preferences);
+  }
+
+  private order(answer: Answer, listings: Listing[], position: Position, preferences: Preferences): Answer {
+    const { attributes } = answer.collection;
+    const results = judged(listings, attributes, position, preferences, this.now()).map((each, n) => ({
+      rank: n + 1,
+      title: each.listing.title,
+      ...each.listing.at,
+      distance: each.distance,
+      values: attributes.map(({ name }, at) => [name, each.listing.values[at]!] as const),
+      passes: each.passes,
+      picked: n === 0 && each.passes,
+    }));
+    const nonePasses = !results.some((each) => each.passes);
+    const found = { ...answer, results, nonePasses, missing: missing(attributes, preferences) };
+    this.answers.set(found, { listings, position });
+    return found;
+  }
+}

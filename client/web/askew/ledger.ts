@@ -1,0 +1,403 @@
+// What this device drew and what that cost, kept in IndexedDB.
+//
+// A signal and its charge are written in one transaction, and it is complete before anything is sent:
+// a crash loses budget, never privacy. A place's signal is found by its random handle alone, so no
+// server, month, level or region draws a second one. What a browser clears is gone, and no cap knows
+// of it: the README says so.
+
+import { AskewError } from "./errors.js";
+import { epsilonOf, type Bits, type Position } from "./noise.js";
+import { add, less, parsed, rational, same, subtract, written, ZERO, type Rational } from "./rational.js";
+
+export interface Signal {
+  readonly stepExponent: number;
+  readonly inverseRate: number;
+  readonly cosine: number;
+  readonly values: readonly [number, number]; // microdegrees
+}
+
+// One line of the ledger. A copy was drawn and paid for by another device of the person, and
+// accepting a clock draws nothing; both cost nothing.
+export interface Entry {
+  readonly id: string; // random: by it a file that is read again adds nothing
+  readonly kind: "signal" | "copy" | "unfreeze";
+  readonly handle: string;
+  readonly month: string; // "2026-11"
+  readonly epsilon: string; // per straight-line kilometer, exact, such as "36944/133375"
+  readonly record: string | null; // the signal, in hex
+}
+
+// Epsilon per straight-line kilometer: for life, in a month, and of one position.
+export interface Caps {
+  readonly lifetime: Rational;
+  readonly monthly: Rational;
+  readonly draw: Rational;
+}
+
+export const CAPS: Caps = {
+  lifetime: rational(21n, 5n),
+  monthly: rational(7n, 5n),
+  draw: rational(7n, 5n),
+};
+
+export interface Price {
+  readonly month: string; // by the ledger's clock
+  readonly fresh: boolean; // drawn and charged, and not sent again
+  readonly epsilon: Rational; // per kilometer, of the signal that is or would be sent
+  readonly hiddenKm: number; // within which odds change at most 4 times
+  readonly spent: Rational; // before it, for life
+  readonly spentThisMonth: Rational;
+  readonly lifetimeCap: Rational;
+  readonly monthlyCap: Rational;
+  readonly drawCap: Rational;
+  readonly refused: AskewError | null; // why it would not be drawn
+}
+
+export interface Account {
+  readonly entries: readonly Entry[];
+  readonly month: string;
+  readonly spent: Rational;
+  readonly spentThisMonth: Rational;
+  readonly lifetimeCap: Rational;
+  readonly monthlyCap: Rational;
+}
+
+const MAX_JUMP = 12; // months; a clock that jumps further is not believed
+const MONTH = /^(?:19|2\d)\d{2}-(?:0[1-9]|1[0-2])$/;
+
+export function hexOf(bytes: Uint8Array): string {
+  return [...bytes].map((each) => each.toString(16).padStart(2, "0")).join("");
+}
+
+// As bytes: 3, the step exponent, the rate and the cosine, then both values; 4 bytes each,
+// little-endian.
+export function recordOf(signal: Signal): string {
+  const view = new DataView(new ArrayBuffer(21));
+  view.setUint8(0, 3);
+  const numbers = [signal.stepExponent, signal.inverseRate, signal.cosine, ...signal.values];
+  numbers.forEach((each, n) => view.setInt32(1 + 4 * n, each, true));
+  return hexOf(new Uint8Array(view.buffer));
+}
+
+// Undefined for what is no record of a position.
+export function signalOf(record: unknown): Signal | undefined {
+  if (typeof record !== "string" || !/^03[0-9a-f]{40}$/.test(record)) return undefined;
+  const bytes = Uint8Array.from(record.match(/../g)!, (each) => parseInt(each, 16));
+  const view = new DataView(bytes.buffer);
+  const [stepExponent, inverseRate, cosine, north, east] = [0, 1, 2, 3, 4].map((n) =>
+    view.getInt32(1 + 4 * n, true),
+  ) as [number, number, number, number, number];
+  const isLaw = stepExponent >= 0 && stepExponent <= 20 && inverseRate >= 1 && inverseRate <= 4096;
+  const isPlane = cosine >= 16_961 && cosine < 65_536;
+  const isOnEarth = Math.abs(north) <= 90e6 && Math.abs(east) <= 180e6;
+  if (!isLaw || !isPlane || !isOnEarth) return undefined;
+  return { stepExponent, inverseRate, cosine, values: [north, east] };
+}
+
+const cost = (entry: Entry) => parsed(entry.epsilon) ?? ZERO;
+const total = (entries: readonly Entry[]) => entries.map(cost).reduce(add, ZERO);
+const months = (month: string) => 12 * Number(month.slice(0, 4)) + Number(month.slice(5));
+
+// The last month that this device's own clock gave; it never runs back but where it was accepted.
+function clockOf(entries: readonly Entry[]): string {
+  const since = entries.map((each) => each.kind).lastIndexOf("unfreeze");
+  const own = entries.slice(Math.max(0, since)).filter((each) => each.kind !== "copy");
+  return own.map((each) => each.month).reduce((a, b) => (a > b ? a : b), "");
+}
+
+export function stored(entries: readonly Entry[], handle: string): Signal | undefined {
+  const entry = entries.find((each) => each.record !== null && each.handle === handle);
+  const found = signalOf(entry?.record);
+  if (entry && !found) throw new AskewError("storage", "a stored signal is damaged: it is not sent");
+  return found;
+}
+
+export function accountOf(entries: readonly Entry[], month: string, caps: Caps): Account {
+  const now = laterOf(month, clockOf(entries));
+  const drawn = entries.filter((each) => each.kind === "signal" && each.month === now);
+  return {
+    entries,
+    month: now,
+    spent: total(entries),
+    spentThisMonth: total(drawn),
+    lifetimeCap: caps.lifetime,
+    monthlyCap: caps.monthly,
+  };
+}
+
+// What a signal of this handle would cost now. epsilon: of a fresh one.
+export function priceOf(
+  entries: readonly Entry[],
+  handle: string,
+  month: string,
+  epsilon: Rational,
+  caps: Caps,
+): Price {
+  const sent = stored(entries, handle);
+  const now = sent ? month : laterOf(month, clockOf(entries));
+  const drawn = entries.filter((each) => each.kind === "signal" && each.month === now);
+  const price = {
+    month: now,
+    fresh: !sent,
+    epsilon: sent ? epsilonOf(sent) : epsilon,
+    spent: total(entries),
+    spentThisMonth: total(drawn),
+    lifetimeCap: caps.lifetime,
+    monthlyCap: caps.monthly,
+    drawCap: caps.draw,
+  };
+  const hiddenKm = (Math.log(4) * Number(price.epsilon.d)) / Number(price.epsilon.n);
+  return { ...price, hiddenKm, refused: sent ? null : refusalOf(price, entries) };
+}
+
+const laterOf = (a: string, b: string) => (a > b ? a : b);
+
+function refusalOf(price: Omit<Price, "hiddenKm" | "refused">, entries: readonly Entry[]): AskewError | null {
+  const clock = clockOf(entries);
+  const no = "Nothing was drawn and nothing was sent";
+  if (clock && months(price.month) - months(clock) > MAX_JUMP)
+    return new AskewError("clock", `the clock says ${price.month}, and the last entry is of ${clock}. ${no}`);
+  const { epsilon, spent, spentThisMonth, lifetimeCap, monthlyCap, drawCap } = price;
+  if (less(drawCap, epsilon))
+    return new AskewError("budget", `one position may not cost so much. ${no}`);
+  if (less(subtract(lifetimeCap, spent), epsilon))
+    return new AskewError("budget", `the lifetime cap of places would be passed; no month refills it. ${no}`);
+  if (less(subtract(monthlyCap, spentThisMonth), epsilon))
+    return new AskewError("budget", `the monthly cap of places would be passed; the next month refills it. ${no}`);
+  return null;
+}
+
+export function covers(shown: Price, now: Price): boolean {
+  const numbers = ["epsilon", "spent", "spentThisMonth", "lifetimeCap", "monthlyCap"] as const;
+  return shown.month === now.month && shown.fresh === now.fresh && numbers.every((each) => same(shown[each], now[each]));
+}
+
+// ---- what is kept ----
+
+export interface Kept {
+  readonly name: string; // "" is the position of a question that was not answered yet
+  readonly position: Position;
+  readonly handle: string;
+}
+
+const MAX_FILE = 1 << 24;
+const FORMAT = 1;
+
+export class Ledger {
+  private constructor(
+    private readonly database: IDBDatabase,
+    private readonly bits: Bits,
+  ) {}
+
+  static open(name: string, bits: Bits): Promise<Ledger> {
+    return new Promise((resolve, reject) => {
+      const request = indexedDB.open(name, 1);
+      request.onupgradeneeded = () => {
+        request.result.createObjectStore("entries", { autoIncrement: true });
+        request.result.createObjectStore("places", { keyPath: "name" });
+      };
+      request.onsuccess = () => resolve(new Ledger(request.result, bits));
+      request.onerror = request.onblocked = () => reject(unkept());
+    });
+  }
+
+  // All of `work` in one transaction, which is complete when this returns, or taken back.
+  private async transaction<T>(mode: IDBTransactionMode, work: (open: Open) => Promise<T>): Promise<T> {
+    const transaction = this.database.transaction(["entries", "places"], mode, { durability: "strict" });
+    const ended = new Promise<void>((resolve, reject) => {
+      transaction.oncomplete = () => resolve();
+      transaction.onabort = transaction.onerror = () => reject(unkept());
+    });
+    try {
+      const found = await work(new Open(transaction));
+      await ended;
+      return found;
+    } catch (error) {
+      ended.catch(() => undefined);
+      try {
+        transaction.abort();
+      } catch {
+        // It has ended already.
+      }
+      throw error instanceof AskewError ? error : unkept();
+    }
+  }
+
+  newHandle(): string {
+    return hexOf(this.bits(16));
+  }
+
+  entries(): Promise<Entry[]> {
+    return this.transaction("readonly", (open) => open.entries());
+  }
+
+  places(): Promise<Kept[]> {
+    return this.transaction("readonly", (open) => open.places());
+  }
+
+  // The stored signal of a handle, or a fresh one, charged and stored first. check: raises for a
+  // price that is not the one that was shown; nothing comes between it and the charge. keep: written
+  // with the charge, or not at all.
+  remember(
+    handle: string,
+    month: string,
+    epsilon: Rational,
+    caps: Caps,
+    draw: () => Signal,
+    check: (price: Price) => void = () => undefined,
+    keep?: Kept,
+  ): Promise<Signal> {
+    return this.transaction("readwrite", async (open) => {
+      const entries = await open.entries();
+      const price = priceOf(entries, handle, month, epsilon, caps);
+      check(price);
+      if (keep) {
+        if (keep.name && (await open.places()).some((each) => each.name === keep.name))
+          throw new AskewError("place", "there is a place of this name already");
+        await open.keep(keep);
+      }
+      const sent = stored(entries, handle);
+      if (sent) return sent;
+      if (price.refused) throw price.refused;
+      const signal = draw();
+      const record = recordOf(signal);
+      await open.add({ ...this.entry("signal", handle, price.month), epsilon: written(epsilon), record });
+      return signal;
+    });
+  }
+
+  // Keep a signal that another device of the person drew and paid for.
+  takeIn(signal: Signal, month: string, handle: string): Promise<void> {
+    return this.transaction("readwrite", async (open) => {
+      const known = stored(await open.entries(), handle);
+      const record = recordOf(signal);
+      if (known && recordOf(known) !== record)
+        throw new AskewError("place", "this device has another signal for that place already");
+      if (!known) await open.add({ ...this.entry("copy", handle, month), record });
+    });
+  }
+
+  // Accept the clock as it is.
+  acceptClock(month: string): Promise<void> {
+    return this.transaction("readwrite", (open) => open.add(this.entry("unfreeze", "", month)));
+  }
+
+  forget(name: string, handle?: string): Promise<void> {
+    return this.transaction("readwrite", async (open) => {
+      const found = (await open.places()).find((each) => each.name === name);
+      if (found && (handle ?? found.handle) === found.handle) await open.remove(name);
+    });
+  }
+
+  // Everything, as text. Private: it has the true places.
+  exportText(): Promise<string> {
+    return this.transaction("readonly", async (open) => {
+      const [entries, places] = [await open.entries(), await open.places()];
+      return `${JSON.stringify({ "askew browser": FORMAT, entries, places })}\n`;
+    });
+  }
+
+  // Adds the entries and places of a file that are not here; nothing is taken away, so an older file
+  // gives no budget back. How many came.
+  importText(text: string, caps: Caps): Promise<{ entries: number; places: number }> {
+    const file = fileOf(text, caps);
+    return this.transaction("readwrite", async (open) => {
+      const [known, here] = [await open.entries(), await open.places()];
+      const ids = new Set(known.map((each) => each.id));
+      const names = new Set(here.map((each) => each.name));
+      const entries = file.entries.filter((each) => !ids.has(each.id) && each.kind !== "unfreeze");
+      const places = file.places.filter((each) => !names.has(each.name));
+      for (const each of entries) await open.add(each);
+      for (const each of places) await open.keep(each);
+      return { entries: entries.length, places: places.length };
+    });
+  }
+
+  private entry(kind: Entry["kind"], handle: string, month: string): Entry {
+    if (!MONTH.test(month)) throw new AskewError("clock", "the clock gives no month");
+    return { id: this.newHandle(), kind, handle, month, epsilon: "0", record: null };
+  }
+}
+
+// The stores, while a transaction is open.
+class Open {
+  constructor(private readonly transaction: IDBTransaction) {}
+
+  private done<T>(request: IDBRequest<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      request.onsuccess = () => resolve(request.result);
+      request.onerror = () => reject(unkept());
+    });
+  }
+
+  private get(store: string): IDBObjectStore {
+    return this.transaction.objectStore(store);
+  }
+
+  entries(): Promise<Entry[]> {
+    return this.done(this.get("entries").getAll());
+  }
+
+  places(): Promise<Kept[]> {
+    return this.done(this.get("places").getAll());
+  }
+
+  async add(entry: Entry): Promise<void> {
+    await this.done(this.get("entries").add(entry));
+  }
+
+  async keep(place: Kept): Promise<void> {
+    await this.done(this.get("places").put(place));
+  }
+
+  async remove(name: string): Promise<void> {
+    await this.done(this.get("places").delete(name));
+  }
+}
+
+function unkept(): AskewError {
+  return new AskewError("storage", "this browser could not keep its ledger: nothing was sent");
+}
+
+const HANDLE = /^[0-9a-f]{32}$/;
+
+function fileOf(text: string, caps: Caps): { entries: Entry[]; places: Kept[] } {
+  const refused = new AskewError("storage", "this is no file of a ledger; nothing was read from it");
+  let value: { "askew browser"?: unknown; entries?: unknown; places?: unknown };
+  try {
+    value = JSON.parse(text.length <= MAX_FILE ? text : "");
+  } catch {
+    throw refused;
+  }
+  const { entries, places } = value ?? {};
+  if (value?.["askew browser"] !== FORMAT || !Array.isArray(entries) || !Array.isArray(places))
+    throw refused;
+  if (!entries.every((each) => isEntry(each, caps)) || !places.every(isKept)) throw refused;
+  const handles = entries.filter((each) => each.record !== null).map((each) => each.handle);
+  if (new Set(handles).size < handles.length) throw refused;
+  return {
+    entries: entries.map(({ id, kind, handle, month, epsilon, record }) => ({ id, kind, handle, month, epsilon, record })),
+    places: places.map(({ name, handle, position: { latitude, longitude } }) => ({
+      name,
+      handle,
+      position: { latitude, longitude },
+    })),
+  };
+}
+
+// Whether this library writes such an entry: a signal costs what its law says, and no more than one
+// position may; the others cost nothing.
+function isEntry(each: Entry, caps: Caps): boolean {
+  const spent = parsed(String(each?.epsilon));
+  if (!spent || !HANDLE.test(each.id) || !MONTH.test(each.month)) return false;
+  if (each.kind === "unfreeze") return spent.n === 0n && each.record === null && each.handle === "";
+  const signal = signalOf(each.record);
+  if (!signal || !HANDLE.test(each.handle) || less(caps.draw, epsilonOf(signal))) return false;
+  return each.kind === "signal" ? same(spent, epsilonOf(signal)) : each.kind === "copy" && spent.n === 0n;
+}
+
+function isKept(each: Kept): boolean {
+  const { latitude, longitude } = each?.position ?? {};
+  const isOnEarth = Math.abs(latitude) <= 90 && Math.abs(longitude) <= 180;
+  return typeof each.name === "string" && each.name.length <= 100 && HANDLE.test(each.handle) && isOnEarth;
+}

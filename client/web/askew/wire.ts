@@ -1,0 +1,374 @@
+// Questions and answers as bytes: the few messages of askew/wire/v1/retrieval.proto that a device of
+// places needs. Nothing here trusts a length, an order or a number that a server sends.
+
+import { AskewError, malformed } from "./errors.js";
+import type { Law, Position } from "./noise.js";
+
+export interface Area {
+  readonly south: number;
+  readonly west: number;
+  readonly north: number;
+  readonly east: number;
+}
+
+export type Kind = "category" | "number" | "flag" | "hours";
+export type Value = string | number | boolean | null; // null where it is unknown
+
+export interface Attribute {
+  readonly name: string;
+  readonly kind: Kind;
+  readonly live: boolean;
+  readonly unit: string;
+  readonly words: readonly string[];
+}
+
+export interface Collection {
+  readonly name: string;
+  readonly version: string;
+  readonly nItems: number;
+  readonly source: string;
+  readonly simulated: boolean;
+  readonly itemBytes: number;
+  readonly mode: string;
+  readonly attributes: readonly Attribute[];
+}
+
+export interface Card {
+  readonly area: Area;
+  readonly collections: readonly Collection[];
+  readonly maxSlateSize: number;
+  readonly rule: string;
+  readonly density: string;
+}
+
+export interface Listing {
+  readonly id: number;
+  readonly title: string;
+  readonly at: Position;
+  readonly values: readonly Value[];
+}
+
+export const ALL = "*"; // asks every collection
+
+// ---- what is sent ----
+
+function varint(value: number): number[] {
+  return value < 128 ? [value] : [(value & 127) | 128, ...varint(value >>> 7)];
+}
+
+function fixed(field: number, value: number): number[] {
+  const bytes = [value, value >>> 8, value >>> 16, value >>> 24].map((byte) => byte & 255);
+  return [...varint((field << 3) | 5), ...bytes];
+}
+
+const sized = (field: number, content: readonly number[]) => [
+  ...varint((field << 3) | 2),
+  ...varint(content.length),
+  ...content,
+];
+
+// The question: its size depends on the collection's name alone.
+export function questionBytes(
+  law: Pick<Law, "stepExponent" | "inverseRate">,
+  cosine: number,
+  signal: readonly [number, number],
+  k: number,
+  collection: string,
+): Uint8Array<ArrayBuffer> {
+  const noise = [...fixed(1, law.stepExponent), ...fixed(2, law.inverseRate), ...fixed(3, cosine)];
+  const values = signal.flatMap((value) => fixed(0, value).slice(1));
+  const name = [...new TextEncoder().encode(collection)];
+  return Uint8Array.from([
+    ...fixed(2, k),
+    ...sized(5, values),
+    ...sized(6, noise),
+    ...(name.length ? sized(7, name) : []),
+  ]);
+}
+
+// ---- what comes ----
+
+interface Field {
+  readonly number: number;
+  readonly bytes: Uint8Array; // the content of a field with a length, or of a fixed one
+  readonly value: number; // of a varint
+  readonly type: number;
+}
+
+const WIDTHS: Readonly<Record<number, number>> = { 1: 8, 5: 4 };
+
+function* fieldsOf(data: Uint8Array): Generator<Field> {
+  let at = 0;
+  const next = () => {
+    let found = 0;
+    for (let place = 0; place < 10; place += 1) {
+      const byte = data[at];
+      if (byte === undefined) break;
+      at += 1;
+      found += (byte & 127) * 2 ** (7 * place);
+      if (byte < 128) return found;
+    }
+    throw malformed("it is no message");
+  };
+  while (at < data.length) {
+    const tag = next();
+    const type = tag % 8;
+    let value = 0;
+    let size = 0;
+    if (type === 0) value = next();
+    else if (type === 2) size = next();
+    else if (WIDTHS[type]) size = WIDTHS[type]!;
+    else throw malformed("it is no message");
+    if (at + size > data.length) throw malformed("it is no message");
+    yield { number: Math.floor(tag / 8), type, value, bytes: data.subarray(at, at + size) };
+    at += size;
+  }
+}
+
+const view = (bytes: Uint8Array) => new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+function words(bytes: Uint8Array): string {
+  try {
+    return text.decode(bytes);
+  } catch {
+    throw malformed("a text is not UTF-8");
+  }
+}
+
+// A message by the numbers of its fields: the last of each, and all of those that repeat.
+class Message {
+  private readonly found = new Map<number, Field[]>();
+
+  // most: how many fields there may be; who sends more is refused before anything is made of them.
+  constructor(data: Uint8Array, most = 64) {
+    for (const field of fieldsOf(data)) {
+      const same = this.found.get(field.number) ?? [];
+      if ((most -= 1) < 0) throw malformed("it has too many fields");
+      same.push(field);
+      this.found.set(field.number, same);
+    }
+  }
+
+  has(number: number): boolean {
+    return this.found.has(number);
+  }
+
+  all(number: number): readonly Uint8Array[] {
+    return (this.found.get(number) ?? []).filter((each) => each.type === 2).map((each) => each.bytes);
+  }
+
+  private last(number: number, type: number): Field | undefined {
+    return (this.found.get(number) ?? []).filter((each) => each.type === type).at(-1);
+  }
+
+  bytes(number: number): Uint8Array {
+    return this.last(number, 2)?.bytes ?? new Uint8Array();
+  }
+
+  text(number: number): string {
+    return words(this.bytes(number));
+  }
+
+  flag(number: number): boolean {
+    return (this.last(number, 0)?.value ?? 0) !== 0;
+  }
+
+  fixed(number: number): number {
+    const found = this.last(number, 5);
+    return found ? view(found.bytes).getUint32(0, true) : 0;
+  }
+
+  double(number: number): number {
+    const found = this.last(number, 1);
+    return found ? view(found.bytes).getFloat64(0, true) : 0;
+  }
+}
+
+// Text of a stranger: short, without controls, and not blank.
+const PRINTABLE = /^(?: |[^\p{C}\p{Z}])+$/u;
+const MARKS = /\p{M}{9}/u;
+
+function plain(value: string, longest: number): string {
+  const isPlain = PRINTABLE.test(value) && value.trim() !== "" && !MARKS.test(value.normalize("NFD"));
+  if (!isPlain || [...value].length > longest) throw malformed("a text is not short and plain");
+  return value;
+}
+
+function within(value: number, low: number, high: number): number {
+  if (!(low <= value && value <= high)) throw malformed("a number is out of its range");
+  return value;
+}
+
+function oneOf<T extends string>(value: string, known: readonly T[]): T {
+  const found = known.find((each) => each === value);
+  if (found === undefined) throw malformed("a word that this device does not know");
+  return found;
+}
+
+const NAME = 40;
+const TEXT = 500;
+const HOURS = 200;
+const hex = (bytes: Uint8Array) => [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+
+function version(bytes: Uint8Array): string {
+  if (bytes.length !== 16) throw malformed("a version is not 16 bytes");
+  return hex(bytes);
+}
+
+function few<T>(found: readonly T[], low: number, high: number): readonly T[] {
+  within(found.length, low, high);
+  return found;
+}
+
+function distinct<T extends { name: string }>(found: readonly T[]): readonly T[] {
+  if (new Set(found.map((each) => each.name)).size < found.length) throw malformed("a name stands twice");
+  return found;
+}
+
+export function cardOf(data: Uint8Array): Card {
+  const message = new Message(data, 1024);
+  if (message.has(1)) throw malformed("this server has a catalog of titles, and no places");
+  const space = new Message(message.bytes(8));
+  if (!space.has(1)) throw malformed("this server has axes, and no map");
+  const edges = new Message(space.bytes(1));
+  const area = {
+    south: within(edges.double(1), -90, 90),
+    west: within(edges.double(2), -180, 180),
+    north: within(edges.double(3), -90, 90),
+    east: within(edges.double(4), -180, 180),
+  };
+  if (area.south >= area.north || area.west === area.east) throw malformed("its area is empty");
+  const collections = distinct(few(message.all(9), 1, 256).map(collectionOf));
+  const rule = new Message(message.bytes(7));
+  return {
+    area,
+    collections,
+    maxSlateSize: within(message.fixed(4), 1, Math.max(...collections.map((each) => each.nItems))),
+    rule: oneOf(rule.text(1), ["codebook", "items", "posterior", "nearest"]),
+    density: plain(rule.text(4), TEXT),
+  };
+}
+
+function collectionOf(data: Uint8Array): Collection {
+  const message = new Message(data, 256);
+  const name = plain(message.text(1), NAME);
+  if (name === ALL) throw malformed("a collection has no name");
+  return {
+    name,
+    version: version(message.bytes(2)),
+    source: plain(message.text(3), TEXT),
+    simulated: message.flag(4),
+    attributes: distinct(few(message.all(5), 0, 16).map(attributeOf)),
+    nItems: within(message.fixed(6), 1, 20_000_000),
+    itemBytes: within(message.fixed(7), 1, 65_536),
+    mode: oneOf(message.text(8), ["local", "cached", "query"]),
+  };
+}
+
+function attributeOf(data: Uint8Array): Attribute {
+  const message = new Message(data, 128);
+  const kind = oneOf(message.text(2), ["category", "number", "flag", "hours"]);
+  const unit = message.text(4);
+  return {
+    name: plain(message.text(1), NAME),
+    kind,
+    live: message.flag(3),
+    unit: unit && plain(unit, NAME),
+    words: few(message.all(5), 0, kind === "category" ? 64 : 0).map((each) => plain(words(each), NAME)),
+  };
+}
+
+// The collections that a question asks.
+export function asked(card: Card, collection: string): readonly Collection[] {
+  const found = card.collections.filter((each) => collection === ALL || each.name === collection);
+  if (!found.length) throw new AskewError("not_found", "this server has no such collection");
+  return found;
+}
+
+const REPLY_BYTES = 16_000; // what a reply takes at most, on average
+const FEW_BYTES = 4_000; // about what one takes where nobody says how many results
+const SIZES = [5, 10, 20, 40, 80, 160];
+
+export function largestSlate(card: Card, collection: string): number {
+  const found = asked(card, collection);
+  const size = found.reduce((sum, each) => sum + each.itemBytes, 0);
+  const most = Math.max(...found.map((each) => each.nItems));
+  return Math.min(card.maxSlateSize, Math.max(1, Math.floor(REPLY_BYTES / size)), most);
+}
+
+// How many results to ask for: public, since it follows from the settings and the card.
+export function resultsOf(card: Card, collection: string, k: number): number {
+  const most = largestSlate(card, collection);
+  if (k > most) throw new AskewError("range", `this server answers with at most ${most} results`);
+  if (k) return k;
+  const size = Math.max(...asked(card, collection).map((each) => each.itemBytes));
+  const far = (count: number) => Math.abs(Math.log((count * size) / FEW_BYTES));
+  const fit = SIZES.reduce((best, each) => (far(each) < far(best) ? each : best));
+  return Math.max(...SIZES.filter((each) => each <= Math.min(fit, most)), 0) || most;
+}
+
+const EDGE = 1e-6; // degrees, for edges that a server computes in floats
+
+function lies(area: Area, at: Position): boolean {
+  const width = area.east - area.west === 360 ? 360 : (area.east - area.west + 360) % 360;
+  const east = (((at.longitude - area.west + EDGE) % 360) + 360) % 360;
+  const isOnEarth = Math.abs(at.latitude) <= 90 && Math.abs(at.longitude) <= 180;
+  const isNorth = area.south - EDGE <= at.latitude && at.latitude <= area.north + EDGE;
+  return isOnEarth && isNorth && east <= width + 2 * EDGE;
+}
+
+// The items of a reply, of each collection that was asked.
+export function replyOf(data: Uint8Array, card: Card, collection: string, k: number): Listing[][] {
+  const found = asked(card, collection);
+  if (collection !== ALL) return [slateOf(new Message(data, k + 8), card, found[0]!, k)];
+  const message = new Message(data, found.length + 8);
+  const parts = message.all(8);
+  if (parts.length !== found.length || [1, 2, 3, 4, 5, 6, 7].some((each) => message.has(each)))
+    throw malformed("it has not one part for each collection");
+  return found.map((each, n) => {
+    const count = Math.min(k, each.nItems);
+    return slateOf(new Message(parts[n]!, count + 8), card, each, count);
+  });
+}
+
+function slateOf(message: Message, card: Card, of: Collection, k: number): Listing[] {
+  const answered = version(message.bytes(1));
+  const items = message.all(5);
+  if (items.length !== k || [2, 3, 4, 6, 7, 8].some((each) => message.has(each)))
+    throw malformed("it has not as many items as were asked for");
+  if (answered !== of.version) throw new AskewError("stale", "this server has changed: connect again");
+  const found = items.map((each) => listingOf(new Message(each), card, of));
+  if (found.some((each, n) => n > 0 && each.id <= found[n - 1]!.id))
+    throw malformed("its items are not in order");
+  return found;
+}
+
+function listingOf(message: Message, card: Card, of: Collection): Listing {
+  const degrees = message.bytes(3);
+  const values = message.all(4);
+  if (degrees.length !== 16 || values.length !== of.attributes.length)
+    throw malformed("an item does not fit its collection");
+  const id = within(message.fixed(1), 0, of.nItems - 1);
+  const at = {
+    latitude: view(degrees).getFloat64(0, true),
+    longitude: view(degrees).getFloat64(8, true),
+  };
+  if (!lies(card.area, at)) throw malformed("an item lies outside the server's own area");
+  return {
+    id,
+    title: plain(message.text(2), TEXT),
+    at,
+    values: values.map((each, n) => valueOf(each, of.attributes[n]!.kind)),
+  };
+}
+
+function valueOf(data: Uint8Array, kind: Kind): Value {
+  const message = new Message(data);
+  if (![1, 2, 3].some((each) => message.has(each))) return null;
+  const field = kind === "number" ? 2 : kind === "flag" ? 3 : 1;
+  if (!message.has(field)) throw malformed("a value has another type than its attribute");
+  if (kind === "flag") return message.flag(field);
+  if (kind === "number") return within(message.double(field), -Number.MAX_VALUE, Number.MAX_VALUE);
+  return plain(message.text(field), kind === "hours" ? HOURS : TEXT);
+}

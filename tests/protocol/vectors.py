@@ -1,0 +1,708 @@
+"""Makes vectors.json, by which any implementation of the protocol is tested; see docs/protocol.md.
+
+    python tests/protocol/vectors.py
+
+Every row is made by the core and the device's own modules. The random bytes of row n of a section
+are the tape of its seed, which `protocol.tape` defines.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import random
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final
+
+HERE: Final = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+
+from protocol.tape import Forced, ForcingBits, Kind, TapeBits  # noqa: E402
+
+from askew.catalog.item import Attribute, AttributeKind, Listing, Value  # noqa: E402
+from askew.dp.privacy import ANY_SPACE, SignalCharge  # noqa: E402
+from askew.errors import (  # noqa: E402
+    AskewError,
+    BudgetExceeded,
+    LedgerFrozen,
+    Malformed,
+    PlaceError,
+    StaleSpace,
+)
+from askew.noise.lattice import LatticeLaplace  # noqa: E402
+from askew.noise.randomized_response import ODDS_BITS, RandomizedResponse  # noqa: E402
+from askew.noise.randomness import WORD_BITS  # noqa: E402
+from askew.protocol.metric_card import (  # noqa: E402
+    ALL,
+    CollectionCard,
+    MetricCard,
+    MetricRuleKind,
+    PlaceSlate,
+)
+from askew.protocol.signal import Query, Signal  # noqa: E402
+from askew.spaces.axes import Axis, AxisSpace  # noqa: E402
+from askew.spaces.map import Area, MapNoise, MapSpace, Position, microdegrees  # noqa: E402
+from askew.wire.places import (  # noqa: E402
+    all_places_from_bytes,
+    all_places_to_bytes,
+    metric_card_to_bytes,
+    places_to_bytes,
+)
+from askew.wire.queries import query_to_bytes  # noqa: E402
+from askew_client.near.pick import is_open, judged, missing  # noqa: E402
+from askew_client.near.preferences import preferences_of  # noqa: E402
+from askew_client.near.sources import PendingPosition, results_of  # noqa: E402
+from askew_client.settings.regions import countries  # noqa: E402
+from askew_client.settings.settings import LEVELS, Caps, ClientSettings  # noqa: E402
+from askew_client.signals.records import encode_signal  # noqa: E402
+from askew_client.signals.store import SignalStore  # noqa: E402
+
+FILE: Final = HERE / "vectors.json"
+COUNTRIES: Final = tuple(countries())
+REGIONS_FILE: Final = HERE.parents[1] / "server/askew_server/serving/web/askew/regions.json"
+DRAWS_EACH: Final = 6  # a region and a level
+Row = list[Any]
+
+
+def noise_of(level: str, region: int) -> MapNoise:
+    """The noise of a level in one of the regions."""
+    return MapNoise.in_region(LEVELS[level], COUNTRIES[region].region)
+
+
+def levels() -> dict[str, dict[str, Any]]:
+    """The numbers of each level; no device computes them."""
+    found = {}
+    for name in LEVELS:
+        lattice = noise_of(name, 0).lattice
+        coins = [lattice._sector, lattice._noise._coins]
+        found[name] = {
+            "step_exponent": lattice.step_exponent,
+            "inverse_rate": lattice.inverse_rate,
+            "digits": lattice._noise.levels,
+            "grain": lattice.grain,
+            "epsilon_per_km": str(lattice.epsilon),
+            "bounds": [[f"{bound:x}" for bound in pair] for each in coins for pair in each.bounds],
+        }
+    return found
+
+
+def regions() -> list[Row]:
+    """Code, name, south, west, north, east, and c in parts of 1/65536."""
+    return [
+        [c.code, c.name, r.south, r.west, r.north, r.east, r.cosine]
+        for c in COUNTRIES
+        for r in [c.region]
+    ]
+
+
+def positions(region: int, rng: random.Random) -> Iterator[Position]:
+    """Corners and edges of a region, where a fraction is 0 or both are one; and anywhere in it."""
+    area = COUNTRIES[region].region
+    yield Position(area.south, area.west)
+    yield Position(area.north, area.east)
+    digits = (5, 7, 1, 12)
+    while True:
+        north = area.south + rng.random() * (area.north - area.south)
+        east = (area.west + rng.random() * float(area.width) + 180) % 360 - 180
+        at = Position(*(round(each, digits[rng.randrange(4)]) for each in (north, east)))
+        if area.contains(at):
+            yield at
+
+
+def draws() -> Iterator[Row]:
+    """Region, level, latitude, longitude, then the signal in microdegrees; the seed is the row."""
+    rng = random.Random(31)
+    for region in range(len(COUNTRIES)):
+        for level in LEVELS:
+            each = positions(region, rng)
+            for _ in range(DRAWS_EACH):
+                seed = region * len(LEVELS) * DRAWS_EACH + [*LEVELS].index(level) * DRAWS_EACH + _
+                at = next(each)
+                noise = noise_of(level, region)
+                signal = noise.perturb(at, COUNTRIES[region].region, TapeBits(seed))
+                yield [region, level, at.latitude, at.longitude, *signal]
+
+
+CLOSE: Final[Sequence[Kind]] = ("heads", "tails", "later heads", "later tails")
+AT_ONCE: Final[Sequence[Kind]] = ("first", "not first")
+
+
+def rare_branches(digits: int) -> Iterator[Forced]:
+    """Each coin on its bound, draws that stay, and geometric draws beyond their digits. The throws:
+    0 rounds, 1 takes the sector, 2 both geometric draws, and each later one goes beyond.
+    """
+    halves, row = ((1, 1), (1, 3)), digits + 1
+    coins = [(0, 0), (0, 1), *((1, n) for n in range(4)), *((2, n) for n in range(2 * row))]
+    for each in coins:
+        yield from ({each: kind} for kind in (AT_ONCE if each in halves else CLOSE))
+    yield from ({(1, 0): "first", (0, 0): kind} for kind in AT_ONCE)  # the signal stays
+    along, across = (2, digits), (2, row + digits)
+    for times in range(3):
+        more: Forced = {(3 + n, 0): "heads" for n in range(times)}
+        yield from ({along: "heads", **more}, {across: "heads", **more})
+        yield from ({along: "heads", **more, (3 + times, 0): kind} for kind in CLOSE)
+
+
+def forced() -> Iterator[Row]:
+    """As `draws`, and then the seed, the patches as place and hex, and how many bytes are read."""
+    rng = random.Random(32)
+    seed = 1_000_000
+    for level in LEVELS:
+        for plan in rare_branches(noise_of(level, 0).lattice._noise.levels):
+            region, seed = rng.randrange(len(COUNTRIES)), seed + 1
+            area, at = COUNTRIES[region].region, next(positions_within(region, rng))
+            noise, bits = noise_of(level, region), ForcingBits(seed, plan)
+            signal = noise.perturb(at, area, bits)
+            again = TapeBits(seed, bits.patches)
+            assert noise.perturb(at, area, again) == signal
+            patches = [[place, patch.hex()] for place, patch in bits.patches.items()]
+            yield [region, level, at.latitude, at.longitude, *signal]
+            yield [seed, patches, again.read_bytes]
+
+
+def positions_within(region: int, rng: random.Random) -> Iterator[Position]:
+    """Anywhere in a region, and on no edge of it."""
+    found = positions(region, rng)
+    next(found), next(found)
+    return found
+
+
+def roundings() -> Iterator[Row]:
+    """Exact degrees, as fractions, and the microdegrees that go on the wire."""
+    rng = random.Random(33)
+    half = Fraction(1, 2_000_000)
+    exact = [(n + half, m + half) for n, m in ((0, 1), (1, 0), (-1, -2), (52, 13), (-33, -71))]
+    exact += [(n + half * 3, m + half * 3) for n, m in ((0, 1), (1, 0), (-1, -2), (52, 13))]
+    exact += [(Fraction(n), Fraction(m)) for n, m in ((90, 180), (91, -180), (-95, 181), (0, 540))]
+    exact += [(Fraction(0), Fraction(180) + side * half) for side in (-1, 0, 1)]
+    exact += [(Fraction(0), Fraction(-180) + side * half) for side in (-1, 0, 1)]
+    exact += [
+        (
+            Fraction(rng.randrange(-(10**12), 10**12), 10**10 + 7),
+            Fraction(rng.randrange(10**13), 7**13),
+        )
+        for _ in range(40)
+    ]
+    for latitude, longitude in exact:
+        yield [str(latitude), str(longitude), *microdegrees(latitude, longitude)]
+
+
+def lattices() -> Iterator[Row]:
+    """Noise on axes and of tastes: the epsilon, step exponent, rate and digits, the exact
+    coordinates, and the signal.
+    """
+    rng = random.Random(34)
+    for seed in range(2_000_000, 2_000_120):
+        epsilon = (Fraction(4), Fraction(1, 2), Fraction(7, 3), Fraction(200))[seed % 4]
+        lattice = LatticeLaplace.for_epsilon(epsilon)
+        point = [
+            Fraction(rng.randrange(-(10**6), 10**6), 10**6 - seed % 5) for _ in range(1 + seed % 3)
+        ]
+        signal = lattice.perturb(point, TapeBits(seed))
+        numbers = [str(epsilon), lattice.step_exponent, lattice.inverse_rate, lattice.noise.levels]
+        yield [seed, *numbers, [*map(str, point)], [*signal]]
+
+
+def responses() -> Iterator[Row]:
+    """Randomized response: the epsilon, buckets, the odds times 2**32, the bucket, and the one
+    that is named.
+    """
+    for seed in range(3_000_000, 3_000_120):
+        epsilon, buckets = Fraction(seed % 7 + 1, 2), (2, 3, 64, 1000, 4096)[seed % 5]
+        response = RandomizedResponse.for_epsilon(buckets, epsilon)
+        (signal,) = response.perturb(seed % buckets, TapeBits(seed))
+        odds = str(int(response.odds * 2**ODDS_BITS))
+        yield [seed, str(epsilon), buckets, odds, seed % buckets, signal]
+
+
+def requests(drawn: Sequence[Row]) -> Iterator[Row]:
+    """The row of a draw, a collection, k, the catalog date, and the question's bytes; then those of
+    other mechanisms, by their rows.
+    """
+    rng = random.Random(35)
+    for n in range(0, len(drawn), len(drawn) // 120):
+        region, level, _, _, *signal = drawn[n]
+        noise = noise_of(level, region)
+        made = Signal(ANY_SPACE, noise, (signal[0], signal[1]))
+        collection = ("places", "*", "Cafés & bars", "à" * 40, "0")[n % 5]
+        query = Query(made, rng.randrange(1, 257), collection, (0, 0, 20_780)[n % 3])
+        yield [n, collection, query.k, query.catalog_date, query_to_bytes(query).hex()]
+
+
+def other_requests(on_lattices: Sequence[Row], in_buckets: Sequence[Row]) -> Iterator[Row]:
+    """Which section, the row of it, k, the catalog date, and the bytes of a question of tastes; of
+    axes there is a collection and, in place of the date, the space.
+    """
+    axes = AxisSpace((Axis("hour", "h", 0.0, 24.0, 8.0),))
+    for n in range(0, len(on_lattices), 20):
+        _, _, exponent, rate, _, _, values = on_lattices[n]
+        lattice = LatticeLaplace(exponent, rate)
+        tastes = Query(Signal("ab" * 16, lattice, tuple(values)), 8, "", 20_780)
+        yield ["lattices", n, "", 8, 20_780, "", query_to_bytes(tastes).hex()]
+        near = Query(Signal(axes.version, lattice, tuple(values)), 9, "trains", 0)
+        yield ["lattices", n, "trains", 9, 0, axes.version, query_to_bytes(near).hex()]
+    for n in range(0, len(in_buckets), 20):
+        _, _, buckets, odds, _, value = in_buckets[n]
+        response = RandomizedResponse(buckets, Fraction(int(odds), 2**ODDS_BITS))
+        query = Query(Signal("ab" * 16, response, (value,)), 8, "", 20_780)
+        yield ["responses", n, "", 8, 20_780, "", query_to_bytes(query).hex()]
+
+
+CUISINES: Final = ("italian", "Thai", "GREEK", "Straße", "café")
+FOOD: Final = (
+    Attribute("cuisine", AttributeKind.CATEGORY, words=CUISINES),
+    Attribute("price", AttributeKind.NUMBER, unit="EUR"),
+    Attribute("hours", AttributeKind.HOURS),
+    Attribute("garden", AttributeKind.FLAG),
+)
+POWER: Final = (
+    Attribute("free", AttributeKind.NUMBER, live=True),
+    Attribute("open_now", AttributeKind.FLAG, live=True),
+    Attribute("hours", AttributeKind.HOURS),
+    Attribute("operator", AttributeKind.CATEGORY, live=True),
+)
+
+
+def cards() -> tuple[MetricCard, ...]:
+    """What three servers say of themselves."""
+    food = CollectionCard("food", "0a" * 16, 5000, "SIMULATED", True, FOOD, 120)
+    power = CollectionCard("power", "0b" * 16, 900, "an open list", False, POWER, 70)
+    plain = CollectionCard("plain", "0c" * 16, 7, "SIMULATED", True, (), 31)
+    few = MetricRuleKind.ITEMS
+    return (
+        MetricCard(MapSpace(Area(47.0, 5.5, 55.5, 15.5)), (food, power, plain), 160, few, "towns"),
+        MetricCard(MapSpace(Area(-21.0, 176.0, -15.0, -177.0)), (plain, food), 64, few),
+        MetricCard(
+            MapSpace(Area(-90.0, -180.0, 90.0, 180.0)), (power,), 40, MetricRuleKind.NEAREST
+        ),
+    )
+
+
+def said(card: MetricCard) -> dict[str, Any]:
+    """A card as a device reads it, and how many results it asks for by itself."""
+    assert isinstance(card.space, MapSpace)
+    area, names = card.space.area, [*(each.name for each in card.collections), ALL]
+    return {
+        "area": [area.south, area.west, area.north, area.east],
+        "max_slate_size": card.max_slate_size,
+        "rule": card.rule,
+        "density": card.density,
+        "collections": [
+            {
+                "name": each.name,
+                "version": each.version,
+                "n_items": each.n_items,
+                "source": each.source,
+                "simulated": each.simulated,
+                "item_bytes": each.item_bytes,
+                "mode": each.mode,
+                "attributes": [
+                    [a.name, a.kind, a.live, a.unit, [*a.words]] for a in each.attributes
+                ],
+            }
+            for each in card.collections
+        ],
+        "results": {name: results_of(card, name, 0) for name in names},
+        "largest": {name: card.largest_slate(name) for name in names},
+    }
+
+
+HOURS: Final = (
+    "24/7",
+    "Mo-Fr 08:00-18:00; Sa 09:00-13:00",
+    "Mo-Su 18:00-02:00",
+    "Fr-Mo 10:00-12:00,13:00-17:00; Sa off",
+    "08:00-20:00; Su closed",
+    "Tu, Th 7:30-24:00",
+    "off",
+    "we 00:00-24:00",
+    "Mo 22:00-22:00",
+    "sunrise-sunset",
+    "Mo-We-Fr 08:00-12:00",
+    "Xx 08:00-12:00",
+    "Mo 25:00-26:00",
+    "Mo 08:60-09:00",
+    "",
+    ";;",
+    "Mo 8:0-9:00",
+    "Mo \u0660\u0668:\u0660\u0660-\u0660\u0669:\u0660\u0660",
+    "Mo\u200308:00-09:00",
+    "Mo 08:00 - 09:00",
+    "Mo-Fr 08:00-12:00 off",
+)
+PREFERENCES: Final = (
+    "",
+    "cuisine = italian | thai",
+    "cuisine: italian +30, cuisine: greek -10",
+    "price <= 12.5\n1 EUR = 2 km",
+    "open",
+    "open now, exponent 2, 1 eur = 0.5 km",
+    "garden = yes",
+    "garden: no +5, exponent 0.5",
+    "view = sea",
+    "exponent 3, 1 EUR = -2 km, cuisine: STRASSE +40  # a comment",
+    "price <= 10, hours <= 3",
+    '"cuisine" = "café", 1 free = 1',
+    "operator: acme +12, 1 free = -0.25 km",
+    "cuisine: unknown word +3",
+)
+NO_PREFERENCES: Final = (
+    "price",
+    "1 EUR 2",
+    "exponent 5",
+    "cuisine: x 3",
+    "price <= 1e3",
+    "a = b = c",
+)
+NOWS: Final = tuple(
+    datetime.datetime(2026, 11, 23 + day, hour, minute)
+    for day, hour, minute in ((0, 9, 30), (5, 12, 59), (6, 1, 59), (6, 2, 0), (4, 23, 15))
+)
+
+
+def opening_hours() -> Iterator[Row]:
+    """Hours, the day of the week from Monday = 0, the minute of it, and whether that is open; None
+    for hours that cannot be read.
+    """
+    for text in HOURS:
+        for now in NOWS:
+            yield [text, now.weekday(), 60 * now.hour + now.minute, is_open(text, now)]
+
+
+def value_of(attribute: Attribute, rng: random.Random) -> Value:
+    if rng.random() < 0.15:
+        return None
+    match attribute.kind:
+        case AttributeKind.CATEGORY:
+            return rng.choice(attribute.words or ("Acme", "ACME", "other"))
+        case AttributeKind.NUMBER:
+            return float(rng.choice([rng.randrange(40), round(40 * rng.random(), 2), -3]))
+        case AttributeKind.FLAG:
+            return rng.random() < 0.5
+        case _:
+            return rng.choice(HOURS[:14])
+
+
+def listings(
+    card: MetricCard, asked: CollectionCard, count: int, rng: random.Random
+) -> tuple[Listing, ...]:
+    """Items of a collection, near each other and in order of their ids."""
+    assert isinstance(card.space, MapSpace)
+    area = card.space.area
+    middle = area.south + rng.random() * (area.north - area.south), rng.random() * float(area.width)
+    found = []
+    for number in sorted(rng.sample(range(asked.n_items), count)):
+        north = min(area.north, max(area.south, middle[0] + rng.gauss(0, 0.2)))
+        east = min(float(area.width), max(0.0, middle[1] + rng.gauss(0, 0.2)))
+        at = round(north, 5), round((area.west + east + 180) % 360 - 180, 5)
+        values = tuple(value_of(each, rng) for each in asked.attributes)
+        found.append(Listing(number, f"{asked.name} №{number % 5}", at, values))
+    return tuple(found)
+
+
+def replies() -> Iterator[dict[str, Any]]:
+    """Replies, and the private order that a device gives them."""
+    rng = random.Random(36)
+    for number in range(90):
+        which = number % 3
+        card = cards()[which]
+        names = [*(each.name for each in card.collections), ALL]
+        collection = names[rng.randrange(len(names))]
+        k = min(rng.choice([1, 7, 20]), card.largest_slate(collection))
+        query = Query(Signal(ANY_SPACE, noise_of("town", 0), (0, 0)), k, collection)
+        parts = [
+            (each, listings(card, each, question.k, rng))
+            for each, question in zip(card.asked(collection), card.questions(query), strict=True)
+        ]
+        slates = [places_to_bytes(PlaceSlate(each.version, found)) for each, found in parts]
+        reply = all_places_to_bytes(slates) if collection == ALL else slates[0]
+        near = parts[0][1][0].coordinates
+        true = near[0] * (1 - 1e-4), near[1]
+        text, now = PREFERENCES[number % len(PREFERENCES)], NOWS[number % len(NOWS)]
+        yield {
+            "card": which,
+            "collection": collection,
+            "k": query.k,
+            "true": true,
+            "preferences": text,
+            "now": [now.weekday(), 60 * now.hour + now.minute],
+            "reply": reply.hex(),
+            "answers": [*ranked(reply, card, query, true, text, now)],
+        }
+
+
+def ranked(  # noqa: PLR0917  # all that an order depends on
+    reply: bytes,
+    card: MetricCard,
+    query: Query,
+    true: tuple[float, float],
+    text: str,
+    now: datetime.datetime,
+) -> Iterator[dict[str, Any]]:
+    """What a device makes of a reply: ids from best to worst, their distances, whether each passes,
+    and what preferences name that is not there.
+    """
+    preferences = preferences_of(text)
+    source = source_of(card, query, true)
+    for slate, asked in zip(
+        all_places_from_bytes(reply, card, query), card.asked(query.collection), strict=True
+    ):
+        if not all(source.holds(each.coordinates) for each in slate.listings):
+            raise Malformed("the answer has an item outside the server's own space")
+        distances = [source.distance(each.coordinates) for each in slate.listings]
+        order = judged(slate.listings, asked.attributes, distances, preferences, {}, now)
+        yield {
+            "order": [slate.listings[each.index].id for each in order],
+            "distances": [each.distance for each in order],
+            "passes": [int(each.passes) for each in order],
+            "missing": [*missing(asked.attributes, preferences)],
+        }
+
+
+def source_of(card: MetricCard, query: Query, true: tuple[float, float]) -> Any:
+    """A true place that asks, in the device's own type."""
+    assert isinstance(card.space, MapSpace)
+    noise = query.signal.map_noise
+    pending = PendingPosition(Position(*true), "", noise, None)
+    return pending.bind(card.space.area, query.collection, query.k)
+
+
+def hostile_replies() -> Iterator[dict[str, Any]]:
+    """Replies of the first card that a device refuses, and by which error."""
+    rng = random.Random(37)
+    card = cards()[0]
+    food = card.collection("food")
+    query = Query(Signal(ANY_SPACE, noise_of("town", 0), (0, 0)), 3, "food")
+    good = listings(card, food, 3, rng)
+    first = good[0]
+
+    def bytes_of(found: Sequence[Any], version: str = food.version) -> bytes:
+        return b"".join(
+            [bytes.fromhex("0a10" + version)]
+            + [places_to_bytes(slate_of(each))[18:] for each in found]
+        )
+
+    def slate_of(listing: Listing) -> PlaceSlate:
+        return PlaceSlate(food.version, (listing,))
+
+    def spoiled(**changed: Any) -> Listing:
+        made = replace(first)
+        for name, value in changed.items():
+            object.__setattr__(made, name, value)
+        return made
+
+    rest = good[1:]
+    whole = bytes_of(good)
+    cases: Mapping[str, bytes] = {
+        "too few": bytes_of(rest),
+        "too many": bytes_of((*good, replace(good[2], id=4999))),
+        "not ascending": bytes_of(good[::-1]),
+        "twice the same": bytes_of((first, first, good[2])),
+        "another version": bytes_of(good, "ff" * 16),
+        "a short version": bytes.fromhex("0a0f" + "00" * 15) + whole[18:],
+        "no version": whole[18:],
+        "cut off": whole[:-1],
+        "not a message": b"\xff\xff\xff",
+        "empty": b"",
+        "an id beyond": bytes_of((*good[:2], replace(good[2], id=5000))),
+        "outside its area": bytes_of((replace(first, coordinates=(46.9, 8.0)), *rest)),
+        "one coordinate": bytes_of((replace(first, coordinates=(50.0,)), *rest)),
+        "NaN": bytes_of((spoiled(coordinates=(float("nan"), 8.0)), *rest)),
+        "beyond a pole": bytes_of((replace(first, coordinates=(91.0, 8.0)), *rest)),
+        "no title": bytes_of((spoiled(title=""), *rest)),
+        "a blank title": bytes_of((spoiled(title="  "), *rest)),
+        "a control in a title": bytes_of((spoiled(title="a\x1b[2J"), *rest)),
+        "a direction in a title": bytes_of((spoiled(title="a\u202eb"), *rest)),
+        "a long title": bytes_of((spoiled(title="a" * 501), *rest)),
+        "marks in a title": bytes_of((spoiled(title="a" + "\u0301" * 9), *rest)),
+        "a value too few": bytes_of((replace(first, values=first.values[:3]), *rest)),
+        "a flag for a number": bytes_of((replace(first, values=(None, True, None, None)), *rest)),
+        "text for a flag": bytes_of((replace(first, values=(None, None, None, "yes")), *rest)),
+        "an infinite number": bytes_of(
+            (replace(first, values=(None, float("inf"), None, None)), *rest)
+        ),
+        "long hours": bytes_of((replace(first, values=(None, None, "x" * 201, None)), *rest)),
+        "items of tastes": whole + bytes.fromhex("120400000000"),
+        "parts of a question for all": whole + bytes.fromhex("4200"),
+    }
+    for name, reply in cases.items():
+        try:
+            [*ranked(reply, card, query, (50.0, 8.0), "", NOWS[0])]
+        except AskewError as error:
+            yield {"name": name, "reply": reply.hex(), "error": code_of(error)}
+        else:
+            raise AssertionError(name)
+
+
+def code_of(error: AskewError) -> str:
+    """A name of an error that no language owns."""
+    match error:
+        case StaleSpace():
+            return "stale"
+        case BudgetExceeded():
+            return "budget"
+        case LedgerFrozen():
+            return "clock"
+        case PlaceError():
+            return "place"
+        case _:
+            return "malformed"
+
+
+CAPS: Final = ClientSettings().caps
+LEDGERS: Final[Mapping[str, tuple[Caps, str]]] = {
+    "the same place again costs nothing": (
+        CAPS,
+        (
+            "draw home 2026-11 town; draw home 2026-11 town; draw home 2027-03 county;"
+            "price home 2027-04 district; price work 2027-04 district"
+        ),
+    ),
+    "a month's cap, and the next month": (
+        CAPS,
+        ";".join(f"draw p{n} 2026-11 town" for n in range(6))
+        + "; price p6 2026-11 county; draw p7 2026-11 county;"
+        + ";".join(f"draw q{n} 2026-12 town" for n in range(6)),
+    ),
+    "the lifetime's cap": (
+        CAPS,
+        ";".join(f"draw p{n} 2026-{n // 5 + 1:02} town" for n in range(17))
+        + "; draw last 2026-04 county; draw p0 2026-05 town",
+    ),
+    "the cap of one position": (
+        replace(CAPS, places_draw=Fraction(1, 2)),
+        "draw a 2026-11 district; draw a 2026-11 town",
+    ),
+    "the largest draw fits its caps": (CAPS, "draw a 2026-11 district"),
+    "the clock never runs back": (
+        CAPS,
+        "draw a 2026-11 town; draw b 2026-02 town; price c 2025-01 town; draw d 2026-12 town",
+    ),
+    "a clock that jumps": (
+        CAPS,
+        (
+            "draw a 2026-11 town; draw b 2027-11 town; draw c 2028-12 town; draw a 2028-12 town;"
+            "unfreeze - 2028-12 -; draw c 2028-12 town"
+        ),
+    ),
+    "a clock that was accepted": (
+        CAPS,
+        "draw a 2026-11 town; unfreeze - 2026-01 -; draw b 2026-02 town; draw c 2026-01 town",
+    ),
+    "a copy costs nothing": (
+        CAPS,
+        (
+            "copy a 2026-11 district; draw a 2026-11 town; copy a 2026-11 district;"
+            "copy a 2026-11 town; draw b 2026-10 town"
+        ),
+    ),
+}
+"""Steps: what is done, the handle, the month and the level."""
+
+
+def ledgers() -> Iterator[dict[str, Any]]:
+    """Steps of a ledger, and what comes of each. The plane is the first region's; the signal of a
+    draw or a copy is the sum of its handle's bytes, in microdegrees, twice.
+    """
+    for name, (caps, steps) in LEDGERS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            store = SignalStore(Path(folder) / "ledger.sqlite", caps)
+            done = [step_of(store, *step.split()) for step in steps.split(";")]
+            account = store.account()
+            entries = [
+                [
+                    *(e.kind, e.handle, e.month, str(e.epsilon_per_km)),
+                    None if e.signal is None else e.signal.hex(),
+                ]
+                for e in account.entries
+            ]
+            three = caps.places_lifetime, caps.places_monthly, caps.places_draw
+            yield {
+                "name": name,
+                "caps": [*map(str, three)],
+                "steps": done,
+                "entries": entries,
+                "spent": str(account.spent_per_km),
+            }
+
+
+def step_of(store: SignalStore, act: str, handle: str, month: str, level: str) -> dict[str, Any]:
+    """One step: what was found and charged, or why not."""
+    found: dict[str, Any] = {"act": act, "handle": handle, "month": month, "level": level}
+    if act == "unfreeze":
+        store.unfreeze(month)
+        return found
+    noise, number = noise_of(level, 0), sum(handle.encode())
+    signal = Signal(ANY_SPACE, noise, (number, number))
+    charge = SignalCharge.of_place(noise.epsilon)
+    try:
+        if act == "copy":
+            store.take_in(signal, month, handle)
+            return found
+        if act == "price":
+            price = store.price(ANY_SPACE, month, charge, handle=handle)
+        else:
+            kept, price = store.remember(ANY_SPACE, month, charge, lambda: signal, handle=handle)
+            found |= {"record": encode_signal(kept).hex()}
+    except BudgetExceeded as error:
+        next_month = None if error.next_month is None else error.next_month[:7]
+        refusal = {"whose": error.whose, "spent": str(error.spent), "cap": str(error.cap)}
+        return found | {"error": "budget", **refusal, "next_month": next_month}
+    except AskewError as error:
+        return found | {"error": code_of(error)}
+    numbers = {"spent": str(price.spent), "spent_this_month": str(price.spent_this_month)}
+    return found | {"fresh": price.fresh, "charged_in": price.month, **numbers}
+
+
+def vectors() -> dict[str, Any]:
+    """All of it."""
+    drawn, on_lattices, in_buckets = [*draws()], [*lattices()], [*responses()]
+    found = [*forced()]
+    return {
+        "format": 1,
+        "word_bits": WORD_BITS,
+        "levels": levels(),
+        "regions": regions(),
+        "draws": drawn,
+        "forced": [[*found[n], *found[n + 1]] for n in range(0, len(found), 2)],
+        "roundings": [*roundings()],
+        "lattices": on_lattices,
+        "responses": in_buckets,
+        "requests": [*requests(drawn)],
+        "other_requests": [*other_requests(on_lattices, in_buckets)],
+        "cards": [{"bytes": metric_card_to_bytes(each).hex(), **said(each)} for each in cards()],
+        "opening_hours": [*opening_hours()],
+        "no_preferences": [*NO_PREFERENCES],
+        "replies": [*replies()],
+        "hostile_replies": [*hostile_replies()],
+        "ledgers": [*ledgers()],
+    }
+
+
+def text_of(value: object) -> str:
+    """JSON with a row a line."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def file_of(made: Mapping[str, Any]) -> str:
+    """The file: a line for each row of each section."""
+    parts = []
+    for name, rows in made.items():
+        if isinstance(rows, list):
+            lines = ",\n".join(map(text_of, rows))
+            parts.append(f"{text_of(name)}:[\n{lines}\n]")
+        else:
+            parts.append(f"{text_of(name)}:{text_of(rows)}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+if __name__ == "__main__":
+    FILE.write_text(file_of(vectors()), encoding="utf-8")
+    REGIONS_FILE.parent.mkdir(parents=True, exist_ok=True)
+    lines = ",\n".join(map(text_of, regions()))
+    REGIONS_FILE.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
