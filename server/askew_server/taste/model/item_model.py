@@ -418,9 +418,8 @@ def import_model(  # noqa: PLR0913
         check_people(people, items)
     rng = np.random.default_rng([options.training.seed, 16])  # made-up people: protects nobody
     folded = for_devices(items.vectors)
-    prior = PublishedRatings(
-        as_ratings(given_vectors.made_up(folded, rng), items, options.scale), None
-    )
+    made_up = as_ratings(given_vectors.made_up(folded, rng), items.keys, options.scale)
+    prior = PublishedRatings(made_up, "the item vectors", simulated=True)
     if people is None:
         likes = given_vectors.made_up(folded, rng)
         source = (
@@ -430,7 +429,7 @@ def import_model(  # noqa: PLR0913
         likes = given_vectors.of_people(people.numbers, items.vectors, rng)
         of = in_words(len(people))
         source = f"vectors of another model, with likes SIMULATED from those of {of} users"
-    table = as_ratings(likes, items, options.scale)
+    table = as_ratings(likes, items.keys, options.scale)
     training = _of_size(options.training, folded.shape[1])
     given = ImportedVectors(items.keys, folded, options.scale)
     model = train(

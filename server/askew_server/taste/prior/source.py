@@ -216,11 +216,12 @@ class Cohort:
 @dataclass(frozen=True)
 class PublishedRatings:
     """Ratings that somebody made public, of any people; items are matched by key. name: of their
-    file; None where they were simulated from item vectors alone, and are nobody's.
+    file, or of what they were simulated from; such people are nobody.
     """
 
     table: RatingTable = field(repr=False)
-    name: str | None
+    name: str
+    simulated: bool = False
 
     def people(self, trained: Trained) -> PriorPeople:
         """The people, folded in as devices fold in. Raises DataError where no item is known."""
@@ -231,10 +232,8 @@ class PublishedRatings:
         except DataError as error:
             raise DataError(f"{self.name}: {error}") from None
         origin = f"published ratings {self.name}: {len(tastes.vectors):,} people"
-        if self.name is None:
-            origin = (
-                f"{len(tastes.vectors):,} made-up people, SIMULATED from the item vectors alone"
-            )
+        if self.simulated:
+            origin = f"{len(tastes.vectors):,} made-up people, SIMULATED from {self.name} alone"
         return as_they_are(tastes, trained.vectors, trained.space.encoder, origin)
 
     rehearsed = people

@@ -161,11 +161,11 @@ def check_people(people: Vectors, items: GivenItems) -> None:
         raise DataError(f"user vectors have {found} numbers, item vectors {wanted}")
 
 
-def as_ratings(likes: NDArray[np.int64], items: GivenItems, scale: RatingScale) -> RatingTable:
+def as_ratings(likes: NDArray[np.int64], keys: tuple[str, ...], scale: RatingScale) -> RatingTable:
     """Pairs (n, 2) of person and item as ratings, each the highest of the scale."""
     person, item = likes.T
     highest = np.full(len(likes), scale.highest)
-    return RatingTable(person, item, highest, int(person.max()) + 1, items.keys)
+    return RatingTable(person, item, highest, int(person.max()) + 1, keys)
 
 
 def _shown(text: str) -> str:

@@ -183,11 +183,14 @@ class FixedVectors:
 
 @dataclass(frozen=True, eq=False)
 class ImportedVectors:
-    """Items and vectors of another kind of model, which codes cannot say yet."""
+    """Items and vectors that were not made of these people, which codes cannot say yet. boosts:
+    1 each where there are none.
+    """
 
     keys: tuple[str, ...]
     vectors: NDArray[np.float32] = field(repr=False)
     scale: RatingScale
+    boosts: NDArray[np.float32] | None = field(default=None, repr=False)
     fixed: bool = True
 
     def tuned(self, table: RatingTable, options: TrainingOptions) -> TrainingOptions:  # noqa: ARG002
@@ -200,7 +203,8 @@ class ImportedVectors:
         tastes = fold_in_people(people, self.vectors, options.least_likes)
         vectors, scales = round_for(tastes.vectors, self.vectors)
         alike = np.ones(len(vectors), dtype=np.float32)
-        return Expressed(self.keys, vectors, alike, scales, self.scale, people, options)
+        boosts = alike if self.boosts is None else rounded_boosts(self.boosts)
+        return Expressed(self.keys, vectors, boosts, scales, self.scale, people, options)
 
 
 def often_rated(table: RatingTable, least: int) -> NDArray[np.intp]:

@@ -71,7 +71,7 @@ def test_users_of_another_geometry_are_refused() -> None:
 
 def test_a_like_is_the_highest_rating() -> None:
     items = given_items(Vectors(NUMBERS), ROWS)
-    table = as_ratings(np.array([[0, 2], [1, 3]]), items, RatingScale(0, 10, 8))
+    table = as_ratings(np.array([[0, 2], [1, 3]]), items.keys, RatingScale(0, 10, 8))
     assert table.rating.tolist() == [10, 10]
     assert (table.n_people, table.item_keys) == (2, items.keys)
 

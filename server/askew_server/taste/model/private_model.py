@@ -1,0 +1,137 @@
+"""A private model: all that is published of it is a function of one noisy matrix and public things.
+
+    inputs    the noisy matrix (`askew.mechanisms.covariance`), the keys and words of a public
+              catalog, and `PrivateParameters`
+    items     by noisy row sums, vectors and boosts by symmetric EASE of the matrix
+    the rest  by simulated people alone: codes, space, buckets, slates, prior, rule, figures, counts
+
+so the model is as private as the matrix, (epsilon, delta) for a person's whole history, and its
+making costs nothing more. Nothing here has a way to a rating of a real person. Who is simulated
+likes what they have seen: real people's seen items are nowhere.
+
+The same inputs make the same model, byte for byte: seeds are public. A figure says what a mode
+gives *simulated* people whom nothing was chosen by; the card says so. What a mode gives real people
+is not known to the model, and measuring it on them is a use of their ratings that the guarantee
+does not cover.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from askew.errors import ParameterError
+from askew_server.ratings import ItemRow, RatingTable
+from askew_server.taste.model.item_model import ItemModel, Step, train
+from askew_server.taste.model.utility_table import FileSize
+from askew_server.taste.prior.source import PublishedRatings
+from askew_server.taste.training.given_vectors import as_ratings
+from askew_server.taste.training.item_vectors import ImportedVectors
+from askew_server.taste.training.options import in_words
+from askew_server.taste.training.private import (
+    Copula,
+    KeptItems,
+    Noisy,
+    PrivateParameters,
+    factors_of,
+    kept_items,
+    penalty_of,
+    popular,
+)
+
+PEOPLE = 6000
+"""Simulated people, by whom a space is fitted and modes are measured."""
+PRIOR = 4000
+"""Others of them, whom rules weigh."""
+
+
+def private_model(  # noqa: PLR0913 - what a model is made of
+    noisy: Noisy,
+    keys: tuple[str, ...],
+    rows: Mapping[str, ItemRow],
+    parameters: PrivateParameters,
+    *,
+    file_size: FileSize | None = None,
+    step: Step = lambda _: None,
+) -> ItemModel:
+    """The model of a noisy matrix, whose place i is the item keys[i]. file_size, step: as in
+    `item_model.train`. Deterministic.
+
+    Raises ParameterError where matrix and keys do not fit, and DataError, by the noisy matrix
+    alone, where too little rises above the noise.
+    """
+    _check(noisy, keys)
+    step("item vectors")
+    kept = kept_items(noisy, parameters)
+    factors = factors_of(kept, parameters)
+    step("simulated people")
+    fitted, prior = _simulated(kept, parameters)
+    options = replace(
+        parameters.training,
+        penalty=penalty_of(fitted),
+        ranking_dimension=factors.vectors.shape[1],
+        neighbors=0,
+        min_ratings=1,
+        like_from=None,
+    )
+    known = tuple([keys[place] for place in kept.places.tolist()])
+    scale, boosts = parameters.scale, factors.boosts.astype(np.float32)
+    return train(
+        _ratings(fitted, known, parameters),
+        rows,
+        options,
+        source=source_of(kept, parameters),
+        simulated=True,
+        prior=PublishedRatings(
+            _ratings(prior, known, parameters), "a noisy matrix of likes", simulated=True
+        ),
+        vectors=ImportedVectors(known, factors.vectors.astype(np.float32), scale, boosts),
+        file_size=file_size,
+        step=step,
+    )
+
+
+def simulated_table(
+    noisy: Noisy, keys: tuple[str, ...], parameters: PrivateParameters
+) -> RatingTable:
+    """The simulated people that a model of this matrix is fitted to, as ratings of kept items."""
+    _check(noisy, keys)
+    kept = kept_items(noisy, parameters)
+    known = tuple([keys[place] for place in kept.places.tolist()])
+    return _ratings(_simulated(kept, parameters)[0], known, parameters)
+
+
+def popularity_list(noisy: Noisy, keys: tuple[str, ...], count: int) -> tuple[str, ...]:
+    """The keys of so many items that most people like, the most liked first: it costs nothing."""
+    _check(noisy, keys)
+    return tuple([keys[place] for place in popular(noisy)[:count].tolist()])
+
+
+def source_of(kept: KeptItems, parameters: PrivateParameters) -> str:
+    """What the card says of where a private model comes from."""
+    promise = f"epsilon {float(parameters.epsilon):g}, delta {float(parameters.delta):g}"
+    return (
+        f"one noisy matrix of the likes of {in_words(round(kept.people))} people ({promise} for "
+        "all that a person likes); figures and all else are of people SIMULATED from it"
+    )
+
+
+def _simulated(kept: KeptItems, parameters: PrivateParameters) -> tuple[csr_array, csr_array]:
+    """The likes of those whom a model is fitted to, and of those in its prior."""
+    rng = np.random.default_rng([parameters.training.seed, 19])  # made-up people: protects nobody
+    law = Copula.of(kept, parameters)
+    return law.people(PEOPLE, rng), law.people(PRIOR, rng)
+
+
+def _ratings(likes: csr_array, keys: tuple[str, ...], parameters: PrivateParameters) -> RatingTable:
+    pairs = np.column_stack(likes.nonzero()).astype(np.int64)
+    return as_ratings(pairs, keys, parameters.scale)
+
+
+def _check(noisy: Noisy, keys: tuple[str, ...]) -> None:
+    if noisy.dtype != np.int64 or noisy.shape != (len(keys), len(keys)):
+        limit = f"64-bit integers, one row and one column for each of {len(keys)} items"
+        raise ParameterError("noisy", f"{noisy.dtype} of shape {noisy.shape}", limit)

@@ -1,0 +1,272 @@
+"""From one noisy matrix of likes to items, factors and simulated people.
+
+All here is a function of the noisy matrix, the order of a public catalog and public parameters, so
+all of it is post-processing: it costs nothing beside `askew.mechanisms.covariance`, and the same
+inputs make the same numbers. No function looks at a rating.
+
+In units of 2**24, with n items of the catalog and noise of standard deviation sigma:
+
+    people   N, the trace: each person with a like adds 1 to it
+    likes    n_i, the sum of row i: each person who likes i adds 1 to it
+    items    kept where n_i > 2 sigma sqrt(n), and 4 sigma sqrt(n) of 100,000 people or more
+    noise    eigenvalues of the noise alone are below r = 2 sigma sqrt(n'), n' the items kept
+    spectrum of an eigenvalue e stays (e + sqrt(max(e**2 - r**2, 0))) / 2, and none below .7 r
+    factors  symmetric EASE of what stays (`training.ease`), lambda = 6e-4 of its trace
+
+What stays has few eigenvectors U, so no matrix is inverted: the diagonal of P is
+(1 - sum_k U_ik**2 e_k / (e_k + lambda)) / lambda. The rule was fixed on MovieLens 1M, by people who
+judge nothing.
+
+Simulated people: a threshold copula of r factors.
+
+    m        a person's number of likes: log-normal of public spread, its mean that of the n_i / N
+    z, e     normal: r of a person, one of each person and item
+    likes i  where L_i z + sqrt(1 - |L_i|**2) e_i > t_i - a(m)
+
+t and a give every item the share n_i / N and every m its likes. Correlations are the linear term
+of the tetrachoric ones: given m, both i and j are liked with chance p_i p_j + L_i L_j f_i f_j,
+f the density at the threshold. What is left of the matrix after the first term and the diagonal is
+noise plus a matrix of low rank: its eigenvectors above r, shrunk as above, over f are L.
+
+Seeds are public: these people protect nobody, and need not be protected.
+Sources: Gavish, Donoho 2017 (shrinking a spectrum); Emrich, Piedmonte 1991 (thresholds of normals
+with given margins). Complexity: O(n**3), or O(n**2 r) above `ease.DENSE_ITEMS` items.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+from scipy.sparse import csr_array, vstack
+from scipy.sparse.linalg import eigsh
+from scipy.special import ndtr, ndtri
+
+from askew.errors import DataError, ParameterError
+from askew.mechanisms.covariance import UNIT, NoisyCovariance
+from askew.spaces.vectors import RatingScale
+from askew_server.taste.training import ease
+from askew_server.taste.training.options import TrainingOptions
+
+Matrix = NDArray[np.float64]
+Noisy = NDArray[np.int64]
+RANK = 64
+_MANY = 100_000  # people
+_SURE, _SURER = 2.0, 4.0  # noise of row sums, in standard deviations
+_DROPPED = 0.7  # of r
+_PENALTY = 6e-4  # of the trace
+_LEADING = 256  # eigenvectors of a matrix that is too large to have all of them
+_LENGTHS = 16  # numbers of likes, alike in weight, that stand for their law
+_ROUNDS = 200
+_STEP = 0.5  # of a threshold, at most
+_MOST_LIKED = 0.9  # of all people
+_EXPLAINED = 0.8  # of the variance of a person's liking of an item, at most
+_AT_ONCE = 1 << 22  # numbers: 32 MiB
+
+
+@dataclass(frozen=True)
+class PrivateParameters:
+    """What is decided of a private model before anybody is looked at. Public.
+
+    epsilon, delta: of the noisy matrix. scale: what people rate on. spread: the standard deviation
+    of the logarithm of a person's number of likes. training: as of any model; its penalty,
+    neighbors and least numbers of ratings have no effect. Raises ParameterError out of range.
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    scale: RatingScale
+    training: TrainingOptions = field(default_factory=TrainingOptions)
+    spread: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.spread <= 3:
+            raise ParameterError("spread", self.spread, "from 0 to 3")
+        _ = self.sigma
+
+    @cached_property
+    def sigma(self) -> float:
+        """The standard deviation of the noise beside the diagonal, in units of 2**24."""
+        return NoisyCovariance(self.epsilon, self.delta).sigma
+
+
+@dataclass(frozen=True, eq=False)
+class KeptItems:
+    """What a noisy matrix says at first sight, in units of 2**24.
+
+    people: N, at least 1. total: the likes of all items. places: of the kept items in the catalog,
+    ascending, (n',). likes: n_i of each. matrix: noisy, of the kept items, (n', n'). edge: r.
+    """
+
+    people: float
+    total: float
+    places: NDArray[np.int64] = field(repr=False)
+    likes: Matrix = field(repr=False)
+    matrix: Matrix = field(repr=False)
+    edge: float
+
+
+def popular(noisy: Noisy) -> NDArray[np.int64]:
+    """The places of all items, the most liked first by their noisy row sums; ties by place."""
+    return np.argsort(-_likes(noisy), kind="stable")
+
+
+def kept_items(noisy: Noisy, parameters: PrivateParameters) -> KeptItems:
+    """The items whose likes rise above the noise. Raises DataError where too few do."""
+    likes, people = _likes(noisy), max(float(np.trace(noisy)) / UNIT, 1.0)
+    sure = _SURER if people >= _MANY else _SURE
+    least = sure * parameters.sigma * math.sqrt(len(noisy))
+    places = np.flatnonzero(likes > least)
+    wanted = parameters.training.signal_dimension
+    if len(places) <= wanted:
+        raise DataError(
+            f"{len(places)} of {len(noisy)} items have more likes than the noise, {least:,.0f}; a "
+            f"model of {wanted} dimensions needs {wanted + 1}: more people, a larger epsilon, or "
+            "a smaller catalog"
+        )
+    matrix = noisy[np.ix_(places, places)] / UNIT
+    edge = 2 * parameters.sigma * math.sqrt(len(places))
+    total = max(float(likes.sum()), float(likes[places].sum()))
+    return KeptItems(people, total, places, likes[places], matrix, edge)
+
+
+def private_factors(
+    noisy: Noisy, parameters: PrivateParameters
+) -> tuple[NDArray[np.int64], ease.Factors]:
+    """The places of the kept items, and their factors. Raises DataError where all is noise."""
+    kept = kept_items(noisy, parameters)
+    return kept.places, factors_of(kept, parameters)
+
+
+def factors_of(kept: KeptItems, parameters: PrivateParameters) -> ease.Factors:
+    """Symmetric EASE of what noise leaves of a matrix, by products with its eigenvectors."""
+    values, axes = _above(kept.matrix, _DROPPED * kept.edge)
+    values = _shrunk(values, kept.edge)
+    penalty = _PENALTY * float(values.sum())
+    rank = min(parameters.training.ranking_dimension or RANK, len(values), len(axes) - 1)
+    if rank < parameters.training.signal_dimension:
+        raise DataError("what people like together is lost in the noise of this matrix")
+    diagonal = (1 - axes**2 @ (values / (values + penalty))) / penalty
+    return ease.factors_of(lambda x: axes @ (values * (axes.T @ x).T).T, diagonal, penalty, rank)
+
+
+def penalty_of(likes: csr_array) -> float:
+    """The lambda by which items are folded in with simulated people, whose likes weigh 1 each."""
+    return _PENALTY * likes.nnz
+
+
+def _likes(noisy: Noisy) -> Matrix:
+    likes: Matrix = noisy.sum(axis=1, dtype=np.float64) / UNIT
+    return likes
+
+
+def _above(matrix: Matrix, least: float) -> tuple[Matrix, Matrix]:
+    """The eigenvalues above a limit, ascending, and their eigenvectors; of a large matrix the
+    leading ones alone. Deterministic.
+    """
+    if len(matrix) <= ease.DENSE_ITEMS:
+        values, axes = eigh(matrix, subset_by_value=(least, np.inf))
+        return values, axes
+    start = np.random.RandomState(0).normal(size=len(matrix))
+    values, axes = eigsh(matrix, k=_LEADING, which="LA", v0=start)
+    order = np.flatnonzero(values > least)[np.argsort(values[values > least])]
+    return values[order], axes[:, order]
+
+
+def _shrunk(values: Matrix, edge: float) -> Matrix:
+    shrunk: Matrix = (values + np.sqrt(np.maximum(values**2 - edge**2, 0))) / 2
+    return shrunk
+
+
+@dataclass(frozen=True, eq=False)
+class Copula:
+    """The law of simulated people. thresholds: t (n,). moves: a, of numbers of likes that are alike
+    in weight (_LENGTHS,). loadings: L (n, r).
+    """
+
+    thresholds: Matrix = field(repr=False)
+    moves: Matrix = field(repr=False)
+    loadings: Matrix = field(repr=False)
+
+    @classmethod
+    def of(cls, kept: KeptItems, parameters: PrivateParameters) -> Copula:
+        """The law that a noisy matrix suggests."""
+        shares = np.clip(kept.likes / kept.people, 1 / kept.people, _MOST_LIKED)
+        lengths = _lengths(shares, parameters.spread)
+        thresholds, moves = _margins(shares, lengths)
+        at = moves[:, None] - thresholds
+        chances, density = ndtr(at), _density(at)
+        # A person weighs 1 over all their likes, of which those of kept items are a part.
+        weights = float(kept.likes.sum()) / kept.total / (len(lengths) * lengths)
+        left = kept.matrix / kept.people - (weights * chances.T) @ chances
+        left.flat[:: len(left) + 1] -= weights @ (chances - chances**2)
+        values, axes = _above(left, kept.edge / kept.people)
+        values = _shrunk(values, kept.edge / kept.people)
+        steep = np.sqrt(weights @ density**2)
+        loadings = axes[:, -RANK:] * np.sqrt(values[-RANK:]) / steep[:, None]
+        size = (loadings**2).sum(axis=1, keepdims=True)
+        return cls(thresholds, moves, loadings * np.sqrt(_EXPLAINED / np.maximum(size, _EXPLAINED)))
+
+    def people(self, count: int, rng: np.random.Generator) -> csr_array:
+        """Likes (count, n) of ones. Everybody likes something, everything is liked by somebody: who
+        comes nearest to it, where nobody would.
+        """
+        n, rank = self.loadings.shape
+        alone = np.sqrt(1 - (self.loadings**2).sum(axis=1))
+        step = max(_AT_ONCE // n, 1)
+        parts, nearest, fans = [], np.full(n, -np.inf), np.zeros(n, dtype=np.int64)
+        for start in range(0, count, step):
+            size = min(step, count - start)
+            found = rng.choice(self.moves, size)[:, None] - self.thresholds
+            found += rng.standard_normal((size, rank)) @ self.loadings.T
+            found += alone * rng.standard_normal((size, n))
+            rows = np.arange(size)
+            first = found.argmax(axis=0)
+            nearer = found[first, np.arange(n)] > nearest
+            fans[nearer] = start + first[nearer]
+            nearest = np.maximum(nearest, found.max(axis=0))
+            found[rows, found.argmax(axis=1)] = 1
+            parts.append(csr_array((found > 0).astype(np.float64)))
+        likes = csr_array(vstack(parts, format="csr"))
+        missing = np.flatnonzero(likes.sum(axis=0) == 0)
+        ones = np.ones(len(missing))
+        return csr_array(likes + csr_array((ones, (fans[missing], missing)), shape=likes.shape))
+
+
+def _lengths(shares: Matrix, spread: float) -> Matrix:
+    """Numbers of likes, alike in weight, with the mean that these shares have."""
+    mean = float(shares.sum())
+    steps = np.exp(spread * ndtri((np.arange(_LENGTHS) + 0.5) / _LENGTHS))
+    most = _MOST_LIKED * len(shares)
+    lengths = np.minimum(mean * steps / steps.mean(), most)
+    for _ in range(_LENGTHS):  # what is cut at the top is given to the others
+        lengths = np.minimum(lengths * mean / lengths.mean(), most)
+    return lengths
+
+
+def _margins(shares: Matrix, lengths: Matrix) -> tuple[Matrix, Matrix]:
+    """Thresholds (n,) and moves (lengths,), by which items have these shares and people so many
+    likes: Newton's steps for one and for the other in turn.
+    """
+    thresholds, moves = -ndtri(shares), np.zeros(len(lengths))
+    for _ in range(_ROUNDS):
+        at = moves[:, None] - thresholds
+        moves -= _newton(ndtr(at).sum(axis=1) - lengths, _density(at).sum(axis=1))
+        at = moves[:, None] - thresholds
+        thresholds += _newton(ndtr(at).mean(axis=0) - shares, _density(at).mean(axis=0))
+    return thresholds, moves
+
+
+def _newton(error: Matrix, slope: Matrix) -> Matrix:
+    step: Matrix = np.clip(error / np.maximum(slope, 1e-12), -_STEP, _STEP)
+    return step
+
+
+def _density(at: Matrix) -> Matrix:
+    density: Matrix = np.exp(-(at**2) / 2) / math.sqrt(2 * math.pi)
+    return density

@@ -1,0 +1,173 @@
+"""What is made of one noisy matrix of likes: items, factors, simulated people."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from server.taste.noisy_log import ITEMS, PARAMETERS, PEOPLE, TIMES, exact, likes, noisy
+
+from askew.errors import DataError, ParameterError
+from askew.mechanisms.covariance import UNIT, covariance
+from askew_server.taste.training import ease
+from askew_server.taste.training.options import TrainingOptions
+from askew_server.taste.training.private import (
+    Copula,
+    PrivateParameters,
+    kept_items,
+    popular,
+    private_factors,
+)
+
+SURE = PrivateParameters(  # next to no noise
+    Fraction(100), PARAMETERS.delta, PARAMETERS.scale, PARAMETERS.training
+)
+
+
+def totals() -> NDArray[np.float64]:
+    return TIMES * np.asarray(likes().sum(axis=0), dtype=np.float64)
+
+
+def test_people_and_likes_are_read_off_the_matrix() -> None:
+    """But for noise, and for weights that are floored."""
+    kept = kept_items(exact(), SURE)
+    some = int((np.diff(likes().indptr) > 0).sum())
+    assert kept.people == pytest.approx(TIMES * some, rel=1e-5)
+    assert kept.likes == pytest.approx(totals()[kept.places], rel=1e-4)
+    assert kept.total == pytest.approx(totals().sum(), rel=1e-4)
+
+
+def test_items_are_kept_by_their_noisy_likes_alone() -> None:
+    """Twice the noise of a row. Planted bug: an item kept by its true count."""
+    kept = kept_items(noisy(), PARAMETERS)
+    least = 2 * PARAMETERS.sigma * ITEMS**0.5
+    found = noisy().sum(axis=1) / UNIT
+    assert kept.places.tolist() == np.flatnonzero(found > least).tolist()
+    assert 0 < len(kept.places) < ITEMS
+    assert set(kept.places.tolist()) != set(np.flatnonzero(totals() > least).tolist())
+
+
+def test_of_many_people_items_are_kept_by_twice_as_many_likes() -> None:
+    many = 20 * noisy()
+    least = 4 * PARAMETERS.sigma * ITEMS**0.5
+    assert np.trace(many) > 100_000 * UNIT > np.trace(noisy())
+    assert kept_items(many, PARAMETERS).likes.min() > least
+    found = many.sum(axis=1) / UNIT
+    assert len(kept_items(many, PARAMETERS).places) == (found > least).sum()
+
+
+def test_factors_are_those_of_the_shrunk_matrix() -> None:
+    """By the definition, with P by inverting. Planted bugs: eigenvalues as they are; a penalty of
+    the noisy trace; noise of all items instead of those kept.
+    """
+    kept, factors = private_factors(noisy(), PARAMETERS)
+    matrix = noisy()[np.ix_(kept, kept)] / UNIT
+    edge = 2 * PARAMETERS.sigma * len(kept) ** 0.5
+    values, axes = np.linalg.eigh(matrix)
+    stay = values > 0.7 * edge
+    values, axes = values[stay], axes[:, stay]
+    values = (values + np.sqrt(np.maximum(values**2 - edge**2, 0))) / 2
+    expected = ease.fit((axes * values) @ axes.T, 6e-4 * values.sum(), factors.vectors.shape[1])
+    assert factors.vectors.shape[1] == min(16, stay.sum())
+    assert factors.boosts == pytest.approx(expected.boosts, rel=1e-6)
+    scores = factors.vectors @ factors.vectors.T
+    assert scores == pytest.approx(expected.vectors @ expected.vectors.T, abs=1e-6)
+
+
+def test_a_large_matrix_is_as_good_by_its_leading_eigenvectors(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _, all_at_once = private_factors(noisy(), PARAMETERS)
+    monkeypatch.setattr(ease, "DENSE_ITEMS", 0)
+    monkeypatch.setattr("askew_server.taste.training.private._LEADING", 100)
+    _, leading = private_factors(noisy(), PARAMETERS)
+    assert leading.boosts == pytest.approx(all_at_once.boosts, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "match"),
+    [
+        (np.zeros((ITEMS, ITEMS), np.int64), "0 of 120 items have more likes than the noise"),
+        (np.full((ITEMS, ITEMS), 4 * UNIT), "is lost in the noise"),  # of rank 1
+    ],
+)
+def test_noise_without_people_is_refused(matrix: np.ndarray, match: str) -> None:
+    with pytest.raises(DataError, match=match):
+        private_factors(matrix, replace(PARAMETERS, training=TrainingOptions(epsilon=4)))
+
+
+def test_the_most_liked_items_come_first() -> None:
+    """Ties by place."""
+    assert popular(exact())[:5].tolist() == np.argsort(-totals(), kind="stable")[:5].tolist()
+    assert popular(np.ones((3, 3), np.int64)).tolist() == [0, 1, 2]
+
+
+# -- simulated people ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def people() -> csr_array:
+    kept = kept_items(exact(), SURE)
+    return Copula.of(kept, SURE).people(20_000, np.random.default_rng(1))
+
+
+def test_simulated_people_like_items_as_often_as_people_do(people: csr_array) -> None:
+    """Within five standard errors and a hundredth. Planted bug: no moves in the margins."""
+    places = kept_items(exact(), SURE).places
+    shares = np.asarray(likes().sum(axis=0))[places] / (np.diff(likes().indptr) > 0).sum()
+    found = np.asarray(people.sum(axis=0)) / people.shape[0]
+    errors = np.sqrt(shares / people.shape[0])
+    assert (np.abs(found - shares) < 5 * errors + 0.01).all()
+
+
+def test_simulated_people_like_together_what_people_like_together(people: csr_array) -> None:
+    """Beyond what popularity says. Planted bug: loadings of zero."""
+    places = kept_items(exact(), SURE).places
+    beside = ~np.eye(len(places), dtype=bool)
+
+    def surplus(some: csr_array) -> np.ndarray:
+        both = (some.T @ some).toarray() / some.shape[0]
+        alone = np.asarray(some.mean(axis=0))
+        return np.asarray((both - np.outer(alone, alone))[beside])
+
+    assert np.corrcoef(surplus(people), surplus(csr_array(likes()[:, places])))[0, 1] > 0.6
+
+
+def test_lengths_of_histories_are_as_spread_as_was_said() -> None:
+    kept = kept_items(exact(), SURE)
+    rng = np.random.default_rng(2)
+    narrow, wide = (
+        np.asarray(Copula.of(kept, replace(SURE, spread=spread)).people(4000, rng).sum(axis=1))
+        for spread in (0.1, 1.0)
+    )
+    assert narrow.mean() == pytest.approx(wide.mean(), rel=0.05)
+    assert np.log(wide).std() > 1.3 * np.log(narrow).std()
+
+
+def test_everybody_likes_something_and_everything_is_liked(people: csr_array) -> None:
+    """Also of few people, and of items that hardly anybody likes."""
+    few = Copula.of(kept_items(exact(), SURE), SURE).people(10, np.random.default_rng(3))
+    for some in (people, few):
+        assert np.asarray(some.sum(axis=0)).min() >= 1
+        assert np.asarray(some.sum(axis=1)).min() >= 1
+        assert set(some.data.tolist()) == {1.0}
+
+
+def test_of_noise_alone_people_have_no_tastes() -> None:
+    """Planted bug: eigenvectors below the noise's edge are kept."""
+    rng = np.random.default_rng(4)
+    apart = [np.flatnonzero(rng.random(ITEMS) < 0.2).tolist() for _ in range(PEOPLE)]
+    small = covariance(apart, ITEMS)
+    weak = replace(PARAMETERS, epsilon=Fraction(4), training=TrainingOptions(epsilon=1))
+    assert Copula.of(kept_items(small, weak), weak).loadings.shape[1] <= 1
+
+
+def test_parameters_out_of_range_are_refused() -> None:
+    with pytest.raises(ParameterError, match="spread"):
+        replace(PARAMETERS, spread=-1.0)
+    with pytest.raises(ParameterError, match="epsilon"):
+        replace(PARAMETERS, epsilon=Fraction(0))
