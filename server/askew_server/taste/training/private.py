@@ -243,7 +243,7 @@ def _lengths(shares: Matrix, spread: float) -> Matrix:
     mean = float(shares.sum())
     steps = np.exp(spread * ndtri((np.arange(_LENGTHS) + 0.5) / _LENGTHS))
     most = _MOST_LIKED * len(shares)
-    lengths = np.minimum(mean * steps / steps.mean(), most)
+    lengths: Matrix = np.minimum(mean * steps / steps.mean(), most)
     for _ in range(_LENGTHS):  # what is cut at the top is given to the others
         lengths = np.minimum(lengths * mean / lengths.mean(), most)
     return lengths
