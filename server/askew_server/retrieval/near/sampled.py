@@ -145,13 +145,14 @@ class Sampled:
     def choose(self, signal: Signal, k: int) -> Rows:
         """What the others take, O((m + r) log n) for the index and O(r c log k) for r rows."""
         sets = [rule.choose(signal, k) for rule in self._others]
-        points = self._index.frame.tree(self._people.sample(signal))
+        places, shares = self._people.sample(signal)
+        points = self._index.frame.tree(places)
         nearest = self._index.reach(points)[1][:, 0]
         # The others' items stand first: a slot that serves nobody of the sample goes to them.
         found = np.concatenate([*sets, nearest, self._wants.candidates(points)])
         row_of = {item: row for row, item in enumerate(dict.fromkeys(found.tolist()))}
         items = np.fromiter(row_of, np.int64)
-        costs = self._costs(signal, items, points)
+        costs = self._costs(signal, items, points, shares)
         rows = [choose(costs, k)]
         if self._served:
             rows += [np.array([row_of[item] for item in each.tolist()]) for each in sets]
@@ -166,11 +167,11 @@ class Sampled:
         """One answer, and what the others take."""
         return 1 + max(rule.cost(signal, k) for rule in self._others)
 
-    def _costs(self, signal: Signal, items: Rows, points: Points) -> Costs:
+    def _costs(self, signal: Signal, items: Rows, points: Points, shares: Points) -> Costs:
         """What each item costs each row, (r, c)."""
         distances = self._index.distances(points, items)
         most = LOST / self._index.frame.epsilon(signal)
-        return whole(self._wants.costs(distances, items, most), self._wants.weights)
+        return whole(self._wants.costs(distances, items, most), self._wants.weights(shares))
 
 
 FEW = 128  # people tell two sets apart; more are needed only to make one

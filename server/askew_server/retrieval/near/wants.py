@@ -10,8 +10,8 @@ an item i costs a row is
 
 less the least of its row among the candidates: a regret. With a want it is at most 4 / epsilon,
 about twice as far as the noise reaches, and that is what an item without the word costs, or without
-a known number. A row's weight is the share of people whom it stands for: the wants' weights, and
-what they leave belongs to people without any.
+a known number. A row's weight is the share of people whom it stands for: of a want's weight, or of
+what all wants leave, as much as of the people at the want's positions is at this one.
 
 *Rows.* Every position has a row without a want. Rows with a rate are 80 together, at most 16 a
 rate, and rows with a word 200 together, at most 48 a word; no want has fewer than 3. The positions
@@ -76,7 +76,7 @@ class Wants:
         counts = [size, *[of_rate] * len(rates), *[of_word] * len(words)]
         shares = [1 - sum(each.weight for each in wants)]
         shares += [each.weight for each in (*rates, *words)]
-        self.weights = np.repeat(np.divide(shares, counts), counts)
+        self._shares, self._counts = np.array(shares), counts
         parts = [_even(count, size, number) for number, count in enumerate(counts)]
         self._people = np.concatenate(parts)
         self._rate = np.repeat([abs(each.rate) for each in rates], of_rate).astype(np.float32)
@@ -92,6 +92,12 @@ class Wants:
     def with_columns(self, index: MetricIndex, columns: Columns) -> Wants:
         """The same of other values."""
         return Wants(index, self._wants, columns)
+
+    def weights(self, shares: Points) -> Points:
+        """Of the rows, (r,), 1 together. shares: of all people, at each position, (m,)."""
+        of_rows = shares[self._people]
+        together = np.add.reduceat(of_rows, np.cumsum([0, *self._counts[:-1]]))
+        return np.asarray(of_rows * np.repeat(self._shares / together, self._counts))
 
     def candidates(self, points: Points) -> Rows:
         """Items beside positions (m, e), tree points, for those who have a want."""

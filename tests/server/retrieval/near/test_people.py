@@ -49,7 +49,8 @@ def plane(degrees: np.ndarray, signal: Signal) -> np.ndarray:
 def test_people_by_the_noise_alone_have_its_mean_distance_in_every_direction() -> None:
     """Planted bug: the radius of a Laplace law on the line, which is half as long."""
     signal = signal_at(49.0, 9.0, MapNoise.in_region(TOWN, INLAND))
-    people = ByNoise(INLAND_FRAME).sample(signal)
+    people, shares = ByNoise(INLAND_FRAME).sample(signal)
+    assert set(shares.tolist()) == {1 / len(people)}
     moved = plane(people - INLAND_FRAME.aim(signal), signal)
     away = np.hypot(*moved.T)
     # The mean of |w| on the edges of the hexagon, times the mean 2 of a Gamma(2) law.
@@ -65,25 +66,32 @@ def test_people_by_the_noise_alone_have_its_mean_distance_in_every_direction() -
 
 def test_people_on_axes_have_the_mean_distance_of_laplace_noise() -> None:
     signal = point_of(LINE, 200.0)
-    people = ByNoise(frame_of(LINE)).sample(signal)
+    people, _ = ByNoise(frame_of(LINE)).sample(signal)
     assert np.abs(people - 200.0).mean() == pytest.approx(1.0, rel=0.02)
 
 
 @pytest.mark.parametrize("share", [0.5, 4.0])
 def test_a_density_divides_people_between_two_towns_as_bayes_does(share: float) -> None:
-    """Planted bugs: the density left out; the likelihood left out; the floor left out."""
+    """By their shares; they stand as densely as results of least distance do, in proportion to the
+    power 2/3. Planted bugs: the density left out; the likelihood left out; the floor left out;
+    positions in proportion to people.
+    """
     towns = towns_at((49.0, 8.9, 20_000), (49.0, 9.2, share * 20_000))
     frame = INLAND_FRAME
     signal = signal_at(49.02, 9.0, MapNoise.in_region(TOWN, INLAND))
     density = Density.of_towns(frame, towns, EVERYWHERE)
-    people = ByDensity(frame, density).sample(signal)
-    found = (people[:, 1] > 3.05).mean()  # degrees east of the west edge
+    people, shares = ByDensity(frame, density).sample(signal)
+    east = people[:, 1] > 3.05  # degrees east of the west edge
 
-    window = density.window(frame.aim(signal), np.array([0.4, 0.6]))
+    reach = frame.spread(signal, np.full((1, 2), 6 / frame.epsilon(signal)))[0]
+    window = density.window(frame.aim(signal), reach)
     logs = frame.log_likelihood(signal, window.centers)
     weights = window.people * np.exp(logs)
-    expected = weights[:, window.centers[1] > 3.05].sum() / weights.sum()
-    assert found == pytest.approx(expected, abs=0.02)
+    beyond = window.centers[1] > 3.05
+    assert shares.sum() == pytest.approx(1)
+    assert shares[east].sum() == pytest.approx(weights[:, beyond].sum() / weights.sum(), abs=0.02)
+    denser = weights ** (2 / 3)
+    assert east.mean() == pytest.approx(denser[:, beyond].sum() / denser.sum(), abs=0.02)
 
 
 def test_the_likelihood_is_that_of_the_lattice() -> None:
@@ -131,8 +139,10 @@ def test_a_town_across_180_degrees_is_where_it_is() -> None:
     frame = frame_of(MapSpace(ISLANDS))
     density = Density.of_towns(frame, towns_at((-18.0, -179.9, 1e5)), ISLAND)
     signal = signal_at(-18.0, 179.9, MapNoise.in_region(TOWN, ISLANDS))
-    people = ByDensity(frame, density).sample(signal)
-    assert np.median(people[:, 1]) == pytest.approx(4.08, abs=0.03)  # degrees east of 176
+    people, shares = ByDensity(frame, density).sample(signal)
+    order = people[:, 1].argsort()
+    middle = order[np.searchsorted(shares[order].cumsum(), 0.5)]
+    assert people[middle, 1] == pytest.approx(4.08, abs=0.03)  # degrees east of 176
 
 
 @pytest.mark.parametrize("where", [179.97, -179.97])
@@ -141,10 +151,8 @@ def test_the_whole_earth_has_no_seam(where: float) -> None:
     frame = frame_of(MapSpace(EARTH))
     density = Density.of_towns(frame, towns_at((-18.0, -where, 1e7)), ISLAND)
     signal = signal_at(-18.0, where, MapNoise.in_region(TOWN, ISLANDS))
-    beyond = [
-        ((people.sample(signal)[:, 1] < 180) == (where > 0)).mean()
-        for people in (ByNoise(frame), ByDensity(frame, density))
-    ]
+    samples = [people.sample(signal) for people in (ByNoise(frame), ByDensity(frame, density))]
+    beyond = [shares @ ((found[:, 1] < 180) == (where > 0)) for found, shares in samples]
     assert 0.1 < beyond[0] < 0.4
     assert beyond[1] > beyond[0]
 
@@ -217,17 +225,18 @@ def test_any_law_and_any_position_get_finite_people_inside_by_bounded_work(area:
             center = frame.inside(frame.aim(signal))
             assert density.window(center, frame.spread(signal, reach)[0]).people.size <= 2304
             for people in (ByNoise(frame), ByDensity(frame, density)):
-                sample = people.sample(signal)
-                assert sample.shape == (SAMPLES, 2)
+                sample, shares = people.sample(signal)
+                assert (sample.shape, shares.shape) == ((SAMPLES, 2), (SAMPLES,))
+                assert shares.sum() == pytest.approx(1)
+                assert (shares >= 0).all()
                 assert ((sample >= 0) & (sample <= frame.extent)).all()
 
 
 def test_axes_have_densities_too() -> None:
     towns = Towns(np.array([[100.0, 23.5]]), np.array([1e5]), "made up")
     frame = frame_of(BOTH)
-    people = ByDensity(frame, Density.of_towns(frame, towns, EVERYWHERE)).sample(
-        point_of(BOTH, 101.0, 0.5)
-    )
+    density = Density.of_towns(frame, towns, EVERYWHERE)
+    people, shares = ByDensity(frame, density).sample(point_of(BOTH, 101.0, 0.5))
     assert np.median(people[:, 0]) == pytest.approx(100.5, abs=0.7)
     late = (people[:, 1] > 20) | (people[:, 1] < 4)
-    assert late.mean() > 0.8
+    assert shares @ late > 0.8

@@ -190,10 +190,11 @@ def test_the_served_set_costs_no_more_than_nearest_and_codebook(kind: Kind, coun
     others = [near_rule_of(each, index) for each in (Kind.NEAREST, Kind.CODEBOOK)]
     better = 0
     for signal in noisy(INLAND, places(INLAND, 15, seed=4), TOWN):
-        homes = people.sample(signal) + corner
+        homes, shares = people.sample(signal)
+        homes = homes + corner
         for k in (1, 3, 10, 60):
             costs = [
-                great_circle(homes[:, None], items[rule.choose(signal, k)]).min(axis=1).mean()
+                shares @ great_circle(homes[:, None], items[rule.choose(signal, k)]).min(axis=1)
                 for rule in (served, *others)
             ]
             assert costs[0] <= min(costs[1:]) * 1.002
@@ -255,7 +256,7 @@ def test_the_served_codebook_is_dense_items_closed_form_on_a_line() -> None:
     items = np.arange(0.0, 400.0, 0.01)[:, None]
     rule = near_rule_of(Kind.CODEBOOK, MetricIndex(LINE, items))
     found = items[rule.choose(point_of(LINE, 200.0), 5)][:, 0] - 200.0
-    noise = ByNoise(MetricIndex(LINE, items).frame).sample(point_of(LINE, 0.0))
+    noise, _ = ByNoise(MetricIndex(LINE, items).frame).sample(point_of(LINE, 0.0))
     assert found == pytest.approx(-found[::-1], abs=0.011)
     assert len(noise) == 256
     draws = np.random.default_rng(3).laplace(size=200_000)

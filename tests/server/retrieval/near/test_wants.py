@@ -46,12 +46,15 @@ def positions(index: MetricIndex, count: int) -> np.ndarray:
 
 def test_a_row_costs_what_its_people_regret() -> None:
     """Of each want by its definition, in the order of rates and then words. Planted bugs: the rate
-    of another want; an item without the word costs its distance; a regret without a bound.
+    of another want; an item without the word costs its distance; a regret without a bound; a weight
+    that is not the people's.
     """
     points, items = positions(INDEX, WANTS.size), np.arange(0, N, 53)
     distances = INDEX.distances(points, items)
     costs = WANTS.costs(distances.copy(), items, 14.0)
-    assert len(costs) == len(WANTS.weights)
+    shares = 1.0 + np.arange(WANTS.size)
+    weights = WANTS.weights(shares / shares.sum())
+    assert len(costs) == len(weights)
     people = WANTS._people
     row = WANTS.size
     np.testing.assert_array_equal(people[:row], np.arange(row))
@@ -68,11 +71,12 @@ def test_a_row_costs_what_its_people_regret() -> None:
         expected = np.minimum(away - away.min(), 14.0)
         np.testing.assert_allclose(costs[row], expected, atol=1e-3)
         of_want = len(WANTS._rate) // 2 if want.rate else len(WANTS._bit) // 5
-        share = WANTS.weights[row : row + of_want].sum()
-        assert share == pytest.approx(want.weight)
+        rows = slice(row, row + of_want)
+        of_rows = shares[people[rows]]
+        assert weights[rows] == pytest.approx(want.weight * of_rows / of_rows.sum())
         row += of_want
     assert row == len(costs)
-    assert WANTS.weights.sum() == pytest.approx(1)
+    assert weights.sum() == pytest.approx(1)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +174,7 @@ def test_as_many_wants_as_a_card_may_have_are_bounded_work() -> None:
     """Planted bug: as many rows for each want, however many there are."""
     flags = {f"f{n}": Flags((RNG.random(N) < 0.1).astype(np.int8)) for n in range(MAX_WANTS)}
     wants = Wants(INDEX, [Want(name, 0.01, "yes") for name in flags], flags)
-    assert len(wants.weights) <= 384
+    assert len(wants._people) <= 384
     assert len(wants._asked) <= 300
     assert without(wants, flags["f63"].values > 0, 40) == 0
 
