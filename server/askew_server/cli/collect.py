@@ -254,7 +254,8 @@ def _report_modes(
         click.echo(f"modes of {name}: {QUESTIONS} questions a week, rows that stay {weeks:g} weeks")
         click.echo("               k  bytes a week  km beyond the nearest: town, country")
         for each in rows:
-            km = "-" if each.town is None else f"{each.town:.2f}, {each.country:.2f}"
+            crowds = [who for who in (each.town, each.country) if who is not None]
+            km = ", ".join(f"{who.mean:.2f} ± {who.error:.2f}" for who in crowds) or "-"
             click.echo(f"  {each.name:<12} {each.k or '':>3}  {each.weekly:>12,}  {km}")
         click.echo(f"  proposed: {model.card.collection(name).mode}")
 

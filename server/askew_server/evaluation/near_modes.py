@@ -36,6 +36,7 @@ from askew_server.demo.places import scattered
 from askew_server.retrieval.near.answers import MetricAnswers
 from askew_server.retrieval.near.density import low_discrepancy
 from askew_server.retrieval.near.index import MapFrame
+from askew_server.taste.measures import Estimate, mean_of
 
 QUESTIONS: Final = 14  # a week
 _EPSILON = Fraction(277, 1000)  # per km: level town
@@ -48,15 +49,16 @@ _Floats = NDArray[np.float64]
 @dataclass(frozen=True)
 class ModeCost:
     """One way to serve a collection. weekly: bytes a device-week. k: results of a question, 0
-    without one. town, country: kilometers beyond the nearest item; None where there is no map.
+    without one. town, country: kilometers beyond the nearest item, of people; None where there is
+    no map.
     """
 
     name: str
     mode: ServingMode
     weekly: int
     k: int = 0
-    town: float | None = None
-    country: float | None = None
+    town: Estimate | None = None
+    country: Estimate | None = None
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ def mode_costs(
         values = held + QUESTIONS * (_CALL + k * card.value_bytes)
         kilometers = _asking(model, answers, card, crowds, k)
         return query, ModeCost("rows, values", ServingMode.CACHED, values, k, *kilometers)
-    nothing = (0.0, 0.0) if crowds else (None, None)
+    nothing = (Estimate(0.0, 0.0),) * 2 if crowds else (None, None)
     local = ModeCost("local", ServingMode.LOCAL, held, 0, *nothing)
     if sizes.default >= sizes.rows:
         return local, query
@@ -111,7 +113,7 @@ def proposed(costs: tuple[ModeCost, ...], whole: int) -> ServingMode:
     if fits:
         return ServingMode.LOCAL
     worse = cached is None or any(
-        held is not None and asked is not None and held > asked
+        held is not None and asked is not None and held.mean > asked.mean
         for held, asked in ((cached.town, query.town), (cached.country, query.country))
     )
     return ServingMode.QUERY if worse else ServingMode.CACHED
@@ -142,7 +144,7 @@ def _asking(
     card: CollectionCard,
     crowds: tuple[_Floats, ...],
     k: int,
-) -> Iterator[float]:
+) -> Iterator[Estimate]:
     """How much farther the best of k results is, for each crowd."""
     if not crowds:
         return
@@ -151,7 +153,7 @@ def _asking(
         found = [answers.answer(query).item_ids for query in _questions(model, card, crowd, k)]
         at = [collection.coordinates[list(rows)] for rows in found]
         best = [_kilometers(here, there).min() for here, there in zip(crowd, at, strict=True)]
-        yield float(np.mean(best - _nearest(collection, crowd)))
+        yield mean_of(best - _nearest(collection, crowd))
 
 
 def _questions(model: MetricModel, card: CollectionCard, crowd: _Floats, k: int) -> Iterator[Query]:
@@ -169,9 +171,9 @@ def _questions(model: MetricModel, card: CollectionCard, crowd: _Floats, k: int)
         yield Query(Signal(ANY_SPACE, noise, tuple(values.tolist())), k, card.name)
 
 
-def _beyond(collection: Collection, some: Collection, crowd: _Floats) -> float:
+def _beyond(collection: Collection, some: Collection, crowd: _Floats) -> Estimate:
     """How much farther the nearest of some items is."""
-    return float(np.mean(_nearest(some, crowd) - _nearest(collection, crowd)))
+    return mean_of(_nearest(some, crowd) - _nearest(collection, crowd))
 
 
 def _nearest(collection: Collection, crowd: _Floats) -> _Floats:

@@ -22,6 +22,7 @@ from askew_server.evaluation.near_modes import (
     proposed,
 )
 from askew_server.retrieval.near.answers import MetricAnswers
+from askew_server.taste.measures import Estimate
 
 TOWNS = german_towns().of_at_least(50_000).towns
 
@@ -43,11 +44,12 @@ def test_who_holds_every_row_has_the_nearest_and_who_holds_some_is_farther() -> 
     """Planted bugs: the default rows from one end of the country; townspeople as the country."""
     rows = costs(made(posts(n=2000)), FileSizes(20_000, 2_000, 20_000), weeks=4)
     assert (rows["local"].weekly, rows["cached"].weekly) == (5_000, 500)
-    assert rows["local"].town == rows["local"].country == 0
+    assert rows["local"].town == rows["local"].country == Estimate(0, 0)
     cached, query = rows["cached"], rows["query"]
     assert cached.town is not None
     assert query.town is not None
-    assert 0 < query.town < cached.town < 15
+    assert 0 < query.town.mean < cached.town.mean < 15
+    assert 0 < cached.town.error < cached.town.mean / 2
     assert query.weekly > QUESTIONS * query.k * 30
 
 
@@ -58,7 +60,7 @@ def test_live_values_of_rows_that_are_held_are_more_results_in_fewer_bytes() -> 
     assert values.weekly < query.weekly + 14_000
     assert values.town is not None
     assert query.town is not None
-    assert values.town <= query.town
+    assert values.town.mean <= query.town.mean
     assert "local" not in rows
 
 
@@ -69,7 +71,7 @@ def test_axes_have_bytes_and_no_kilometers() -> None:
 
 
 def cost(mode: ServingMode, weekly: int, town: float, country: float) -> ModeCost:
-    return ModeCost(str(mode), mode, weekly, 0, town, country)
+    return ModeCost(str(mode), mode, weekly, 0, Estimate(town, 0.1), Estimate(country, 0.1))
 
 
 LOCAL, CACHED, QUERY = ServingMode.LOCAL, ServingMode.CACHED, ServingMode.QUERY

@@ -13,14 +13,14 @@ about twice as far as the noise reaches, and that is what an item without the wo
 a known number. A row's weight is the share of people whom it stands for: of a want's weight, or of
 what all wants leave, as much as of the people at the want's positions is at this one.
 
-*Rows.* Every position has a row without a want. Rows with a rate are 80 together, at most 16 a
+*Rows.* Every position has a row without a want. Rows with a rate are 120 together, at most 24 a
 rate, and rows with a word 200 together, at most 48 a word; no want has fewer than 3. The positions
 of a want stand evenly in the sample, which is sorted by place, and each want begins elsewhere.
 
 *Candidates* come from a k-d tree of pairs of a group and an item in it. Its points have the group
 as one more coordinate, so far apart that the nearest pair is of the group. Groups are: the items of
 a word, unless a tenth of all have it; where there are two words or more, the 3 % and the percent of
-items that have the rarest and the most; of a rate, the best 10, 3 and 1 % by number.
+items that have the rarest and the most; of a rate, the best 30, 10, 3 and 1 % by number.
 
 Everything is a function of the signal and of what is public: post-processing, the same for all.
 Shapes: n items, m positions, r rows, c candidates. Memory: 8 bytes an item for words, 4 for each
@@ -46,11 +46,11 @@ Columns = Mapping[str, Column]
 Costs = NDArray[np.float32]
 LOST = 4.0  # the most that a regret counts, and what none of a word costs, in 1 / epsilon
 _COMMON = 0.1  # of all items: a word that some of the nearest items have anyway
-_RICH, _BEST = (0.03, 0.01), (0.1, 0.03, 0.01)  # of all items: groups
-_OF_RATES, _OF_WORDS = (80, 16), (200, 48)  # rows of all wants together, and of one at most
+_RICH, _BEST = (0.03, 0.01), (0.3, 0.1, 0.03, 0.01)  # of all items: groups
+_OF_RATES, _OF_WORDS = (120, 24), (200, 48)  # rows of all wants together, and of one at most
 _LEAST = 3  # rows of a want
 _POSITIONS = 192  # where there are wants
-_ASKED = 16  # positions at which a group is looked up
+_ASKED = 24  # positions at which a group is looked up
 _HUGE = np.float32(1e12)  # times a rate it is still a number
 _GOLDEN = 0.6180339887
 
