@@ -16,8 +16,8 @@ neighbors: their difference between two trainings marks what one person likes. O
 of MovieLens 1M the best of seven attacks on all that is served together gave back 9 % of likes. Of
 50 people of each of its small logs the best of eleven, in which the better sign is taken for each
 person, gave back 20 and 25 %, and of PureSVD's vectors .6 ± 1.8 and .3 ± 2.9 points more; naming
-the most liked items gives 22 and 27 %. Heavy users give back most. Weighing them less made it more
-for all others. Of vectors that are not rounded to 4 bits it is most of them.
+the most liked items gives 22 and 27 %. Weighing heavy users less made it more,
+of 600 people of MovieLens 1M. Of vectors that are not rounded to 4 bits it is most of them.
 Vectors that were fixed in advance (`item_vectors.FixedVectors`) do not move. With fewer people than
 factors, the number of factors tells how many people there are.
 """

@@ -3,8 +3,9 @@
     penalty    the lambda of EASE, halved and doubled for as long as that helps
     rank       64 ranking dimensions, or as many as were asked for. More say more of whom a model
                was trained on: on MovieLens 100K two trainings of 64 and 13 neighbors gave back 16 %
-               of likes, of 128 dimensions 24 %. Fewer say less: on its small log 48 gave back
-               1.5 points less, and had .97 ± .015 of the NDCG@10 of EASE where 64 had .98 ± .013
+               of likes, of 128 dimensions 24 %. Fewer say less: on its latest small log 48 gave
+               back 1.5 points less, and had .97 ± .015 of the NDCG@10 of EASE where 64 had .98 ±
+               .013
     neighbors  as many as 66 bytes an item leave room for beside the vector, 13 for 64 dimensions;
                or none, where they do not help
 
