@@ -18,11 +18,20 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
 from dataclasses import dataclass, field
 from datetime import date
 from http import HTTPStatus
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any, Protocol, runtime_checkable
 
 import grpc
@@ -341,12 +350,7 @@ class _HttpCaller:
 
 def _pages() -> Mapping[str, Reply]:
     """The files of the page by their paths, read once. Raises AccessError where there are none."""
-    folder = files("askew_server.serving").joinpath("web")
-    found = {
-        each.name: each.read_bytes()
-        for each in (folder.iterdir() if folder.is_dir() else ())
-        if _KINDS.keys() & {"." + each.name.rpartition(".")[2]}
-    }
+    found = dict(_files_in(files("askew_server.serving").joinpath("web")))
     if "index.html" not in found:
         raise AccessError("this installation has no page: --web is of no use")
     replies = {
@@ -359,3 +363,12 @@ def _pages() -> Mapping[str, Reply]:
         for name, body in found.items()
     }
     return {**replies, "/": replies["/index.html"]}
+
+
+def _files_in(folder: Traversable, path: str = "") -> Iterator[tuple[str, bytes]]:
+    """Those of a kind that is served, by their paths within a folder."""
+    for each in folder.iterdir() if folder.is_dir() else ():
+        if each.is_dir():
+            yield from _files_in(each, f"{path}{each.name}/")
+        elif "." + each.name.rpartition(".")[2] in _KINDS:
+            yield path + each.name, each.read_bytes()
