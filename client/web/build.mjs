@@ -20,6 +20,7 @@ export function bundled(source) {
     external: ["../askew/index.js"], // the page loads the library's own file
     format: "esm",
     legalComments: "none",
+    mangleProps: /^_/, // of private members
     minify: true,
     target: "es2022",
     write: false,

@@ -74,6 +74,15 @@ def test_every_rare_branch_is_that_of_the_file() -> None:
         assert bits.read_bytes == count
 
 
+def test_draws_on_the_edges_of_their_grain_are_those_of_the_file() -> None:
+    """Elsewhere 512 steps are one, and hide how a point is rounded. Planted bug: two coins that do
+    not share a uniform.
+    """
+    assert len(VECTORS["edges"]) >= 100
+    for row in VECTORS["edges"]:
+        assert drawn(row, TapeBits(row[6])) == row[4:6]
+
+
 def test_the_rare_branches_are_forced_and_not_only_named() -> None:
     """Each coin of a level reads on once and twice; draws go beyond their digits up to three times;
     some stay.

@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,7 +47,17 @@ from askew.protocol.metric_card import (  # noqa: E402
 )
 from askew.protocol.signal import Query, Signal  # noqa: E402
 from askew.spaces.axes import Axis, AxisSpace  # noqa: E402
-from askew.spaces.map import Area, MapNoise, MapSpace, Position, microdegrees  # noqa: E402
+from askew.spaces.map import (  # noqa: E402
+    COSINE_PARTS,
+    KM_OF_LATITUDE,
+    KM_OF_LONGITUDE,
+    Area,
+    MapNoise,
+    MapSpace,
+    Position,
+    Region,
+    microdegrees,
+)
 from askew.wire.places import (  # noqa: E402
     all_places_from_bytes,
     all_places_to_bytes,
@@ -66,6 +77,7 @@ FILE: Final = HERE / "vectors.json"
 COUNTRIES: Final = tuple(countries())
 REGIONS_FILE: Final = HERE.parents[1] / "server/askew_server/serving/web/askew/regions.json"
 DRAWS_EACH: Final = 6  # a region and a level
+EDGES_EACH: Final = 12  # a level, a coordinate and a side of its grain
 Row = list[Any]
 
 
@@ -161,8 +173,45 @@ def forced() -> Iterator[Row]:
             again = TapeBits(seed, bits.patches)
             assert noise.perturb(at, area, again) == signal
             patches = [[place, patch.hex()] for place, patch in bits.patches.items()]
-            yield [region, level, at.latitude, at.longitude, *signal]
-            yield [seed, patches, again.read_bytes]
+            row = [region, level, at.latitude, at.longitude, *signal]
+            yield [*row, seed, patches, again.read_bytes]
+
+
+def edges() -> Iterator[Row]:
+    """As `draws`, with the seed: draws that lie on an edge of their grain, where a coordinate that
+    is rounded at random to another neighbor gives another signal.
+    """
+    rng, seed = random.Random(38), 4_000_000
+    for level, axis, rest in product(LEVELS, (0, 1), (0, 511)):
+        found = 0
+        while found < EDGES_EACH:
+            region, seed = rng.randrange(len(COUNTRIES)), seed + 1
+            area, noise = COUNTRIES[region].region, noise_of(level, region)
+            at = next(positions_within(region, rng))
+            moved = before_grain(noise, area, at, seed)[axis]
+            steps = (rest - moved - noise.lattice.grain // 2) % noise.lattice.grain
+            at = shifted(at, steps, axis, noise)
+            if not area.contains(at):
+                continue
+            if (before_grain(noise, area, at, seed)[axis] + noise.lattice.grain // 2) % 512 == rest:
+                signal = noise.perturb(at, area, TapeBits(seed))
+                yield [region, level, at.latitude, at.longitude, *signal, seed]
+                found += 1
+
+
+def before_grain(noise: MapNoise, area: Region, at: Position, seed: int) -> tuple[int, int]:
+    """The noisy lattice point of a draw, to the step."""
+    lattice, bits = noise.lattice, TapeBits(seed)
+    near, move = lattice._round(area.kilometers(at), bits), lattice._draw(bits)
+    return near[0] + move[0], near[1] + move[1]
+
+
+def shifted(at: Position, steps: int, axis: int, noise: MapNoise) -> Position:
+    """A position so many steps of the lattice farther along one of its coordinates alone."""
+    x, y = noise.lattice.point(*((steps, 0) if axis == 0 else (0, steps)))
+    kilometers = KM_OF_LONGITUDE * noise.cosine / COSINE_PARTS
+    east = (at.longitude + float(x / kilometers) + 180) % 360 - 180
+    return Position(min(90.0, at.latitude + float(y / KM_OF_LATITUDE)), east)
 
 
 def positions_within(region: int, rng: random.Random) -> Iterator[Position]:
@@ -662,14 +711,14 @@ def step_of(store: SignalStore, act: str, handle: str, month: str, level: str) -
 def vectors() -> dict[str, Any]:
     """All of it."""
     drawn, on_lattices, in_buckets = [*draws()], [*lattices()], [*responses()]
-    found = [*forced()]
     return {
         "format": 1,
         "word_bits": WORD_BITS,
         "levels": levels(),
         "regions": regions(),
         "draws": drawn,
-        "forced": [[*found[n], *found[n + 1]] for n in range(0, len(found), 2)],
+        "forced": [*forced()],
+        "edges": [*edges()],
         "roundings": [*roundings()],
         "lattices": on_lattices,
         "responses": in_buckets,

@@ -5,116 +5,115 @@
 // their own doing, asks a whole number of intervals later.
 
 import { AskewError, malformed, type Code } from "./errors.js";
+import { STALE } from "./wire.js";
 
 export type Observer = (what: "private" | "connection", begins: boolean) => void;
 
+const PROTO = "application/proto";
 const MAX_REPLY = 1 << 22; // bytes
+const BUSY = "the server is too busy: ask again later";
+const SLOW = "the server did not answer in time";
 const CODES: Readonly<Record<string, readonly [Code, string]>> = {
   invalid_argument: ["malformed", "the server did not understand the question"],
-  out_of_range: ["range", "the number of results or the noise is beyond this server's limits"],
-  failed_precondition: ["stale", "this server has changed: connect again"],
+  out_of_range: ["range", "this is beyond the server's limits"],
+  failed_precondition: ["stale", STALE],
   not_found: ["not_found", "this server has no such collection"],
-  resource_exhausted: ["busy", "the server is too busy: ask again later"],
-  unavailable: ["busy", "the server is not ready: ask again later"],
-  deadline_exceeded: ["slow", "the server did not answer in time"],
+  resource_exhausted: ["busy", BUSY],
+  unavailable: ["busy", BUSY],
+  deadline_exceeded: ["slow", SLOW],
 };
 
 export class Connection {
-  private moment = -Infinity; // of the next one, by the clock of performance.now
-  private last: Promise<unknown> = Promise.resolve();
-  private readonly open = { private: 0, connection: 0 };
+  private _moment = -Infinity; // of the next one, by the clock of performance.now
+  private _last: Promise<unknown> = Promise.resolve();
+  private readonly _open = { private: 0, connection: 0 };
 
   constructor(
-    private readonly server: string,
-    private readonly interval: number,
-    private readonly timeout: number,
-    private readonly observe: Observer,
+    private readonly _server: string,
+    private readonly _interval: number,
+    private readonly _timeout: number,
+    private readonly _observe: Observer,
   ) {}
 
   // All of one question, alone. Its moment is fixed here, before anything private.
   turn<T>(work: () => Promise<T>): Promise<T> {
-    const alone = this.last.then(() => {
-      const late = performance.now() - this.moment;
+    const alone = this._last.then(() => {
+      const late = performance.now() - this._moment;
       if (Number.isFinite(late) && late > 0)
-        this.moment += Math.ceil((late + this.interval) / this.interval) * this.interval;
+        this._moment += Math.ceil((late + this._interval) / this._interval) * this._interval;
       return work();
     });
-    this.last = alone.catch(() => undefined);
+    this._last = alone.catch(() => undefined);
     return alone;
   }
 
   // Work on what is private. Throws where a connection is open: that would be a fault of ours.
   async private<T>(work: () => T | Promise<T>): Promise<T> {
-    return this.during("private", work);
+    return this._during("private", work);
   }
 
   // The reply to one call, when it has ended.
   async call(method: string, request: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
-    if (Number.isFinite(this.moment)) {
-      const wait = this.moment - performance.now();
-      if (wait < 0) throw new AskewError("late", "this device was not ready in time, and sent nothing: ask again");
+    if (Number.isFinite(this._moment)) {
+      const wait = this._moment - performance.now();
+      if (wait < 0) throw new AskewError("late", "this device was not ready in time: nothing was sent");
       await new Promise((done) => setTimeout(done, wait));
     }
-    return this.during("connection", async () => {
+    return this._during("connection", async () => {
       try {
-        return await this.answer(method, request);
+        return await this._answer(method, request);
       } catch (error) {
         throw error instanceof AskewError ? error : failure(error);
       } finally {
-        this.moment = performance.now() + this.interval;
+        this._moment = performance.now() + this._interval;
       }
     });
   }
 
-  private async during<T>(what: "private" | "connection", work: () => T | Promise<T>): Promise<T> {
+  private async _during<T>(what: "private" | "connection", work: () => T | Promise<T>): Promise<T> {
     const other = what === "private" ? "connection" : "private";
-    if (this.open[other]) throw new AskewError("failed", "private work and a connection would overlap");
-    this.open[what] += 1;
-    this.observe(what, true);
+    if (this._open[other]) throw new AskewError("failed", "private work would overlap a connection");
+    this._open[what] += 1;
+    this._observe(what, true);
     try {
       return await work();
     } finally {
-      this.open[what] -= 1;
-      this.observe(what, false);
+      this._open[what] -= 1;
+      this._observe(what, false);
     }
   }
 
-  private async answer(method: string, request: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
-    const response = await fetch(new URL(`/askew.wire.v1.Retrieval/${method}`, this.server), {
+  private async _answer(method: string, request: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
+    const response = await fetch(new URL(`/askew.wire.v1.Retrieval/${method}`, this._server), {
       method: "POST",
-      headers: { "content-type": "application/proto", "connect-protocol-version": "1" },
+      headers: { "content-type": PROTO, "connect-protocol-version": "1" },
       body: request,
       cache: "no-store",
       credentials: "omit",
       redirect: "error",
       referrerPolicy: "no-referrer",
-      signal: AbortSignal.timeout(this.timeout),
+      signal: AbortSignal.timeout(this._timeout),
     });
     const body = await bytesOf(response);
-    if (response.ok && response.headers.get("content-type") === "application/proto") return body;
+    if (response.ok && response.headers.get("content-type") === PROTO) return body;
     throw refusal(response, body);
   }
 }
 
+// The body, of which no more is held than an answer takes.
 async function bytesOf(response: Response): Promise<Uint8Array> {
-  const parts: Uint8Array[] = [];
-  let size = 0;
+  const parts: Uint8Array<ArrayBuffer>[] = [];
+  let left = MAX_REPLY;
   const reader = response.body?.getReader();
   for (let part = await reader?.read(); part?.value; part = await reader?.read()) {
-    size += part.value.length;
-    if (size > MAX_REPLY) {
+    left -= part.value.length;
+    if (left < 0) {
       await reader?.cancel();
-      throw malformed("it is too long");
+      throw malformed();
     }
     parts.push(part.value);
   }
-  const whole = new Uint8Array(size);
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
+  return new Uint8Array(await new Blob(parts).arrayBuffer());
 }
 
 // By the server's code alone: its own text is never shown.
@@ -132,6 +131,6 @@ function refusal(response: Response, body: Uint8Array): AskewError {
 function failure(error: unknown): AskewError {
   const isSlow = error instanceof DOMException && error.name === "TimeoutError";
   return isSlow
-    ? new AskewError("slow", "the server did not answer in time")
+    ? new AskewError("slow", SLOW)
     : new AskewError("unreachable", "no connection to the server");
 }

@@ -70,7 +70,7 @@ interface Terms extends Settings {
   readonly card: Card;
 }
 
-const LOST = "this place's signal is not in the ledger: name the place anew";
+const LOST = "the ledger has lost this place: name it anew";
 
 const degrees = ([north, east]: Signal["values"]): Position => ({ latitude: north / 1e6, longitude: east / 1e6 });
 const isSame = (a: Position, b: Position) => a.latitude === b.latitude && a.longitude === b.longitude;
@@ -83,28 +83,28 @@ export async function openDevice(options: Options): Promise<Device> {
 export class Device {
   card: Card | null = null; // what the server said of itself
   settings: Settings;
-  private readonly caps: Caps;
-  private readonly now: () => Date;
-  private readonly connection: Connection;
-  private readonly quotes = new WeakMap<Quote, Terms>();
-  private readonly answers = new WeakMap<Answer, { listings: Listing[]; position: Position }>();
+  private readonly _caps: Caps;
+  private readonly _now: () => Date;
+  private readonly _connection: Connection;
+  private readonly _quotes = new WeakMap<Quote, Terms>();
+  private readonly _answers = new WeakMap<Answer, { listings: Listing[]; position: Position }>();
 
   constructor(
     options: Options,
-    private readonly ledger: Ledger,
-    private readonly bits: Bits,
+    private readonly _ledger: Ledger,
+    private readonly _bits: Bits,
   ) {
     const { server, region, level = "town", k = 0, interval = 500, timeout = 8000 } = options;
     this.settings = { region, level, k };
-    this.caps = options.caps ?? CAPS;
-    this.now = options.now ?? (() => new Date());
-    this.connection = new Connection(server, interval, timeout, options.observe ?? (() => undefined));
+    this._caps = options.caps ?? CAPS;
+    this._now = options.now ?? (() => new Date());
+    this._connection = new Connection(server, interval, timeout, options.observe ?? (() => undefined));
   }
 
   // Read what the server says of itself: one call, the same for everybody.
   connect(): Promise<Card> {
-    return this.connection.turn(async () => {
-      this.card = cardOf(await this.connection.call("GetModelCard", new Uint8Array()));
+    return this._connection.turn(async () => {
+      this.card = cardOf(await this._connection.call("GetModelCard", new Uint8Array()));
       return this.card;
     });
   }
@@ -114,15 +114,15 @@ export class Device {
     const { card } = this;
     if (!card) throw new AskewError("quote", "connect first");
     const k = resultsOf(card, collection, this.settings.k);
-    return this.connection.private(async () => {
-      const kept = await this.place(where);
-      const { handle, position } = kept ?? { handle: this.ledger.newHandle(), position: where as Position };
-      const price = await this.price(handle);
+    return this._connection.private(async () => {
+      const kept = await this._place(where);
+      const { handle, position } = kept ?? { handle: this._ledger.newHandle(), position: where as Position };
+      const price = await this._price(handle);
       if (price.fresh && typeof where === "string") throw new AskewError("place", LOST);
-      if (price.fresh) this.check(position);
+      if (price.fresh) this._check(position);
       const quote = Object.freeze({ where, collection, k, price });
-      const { law } = this;
-      this.quotes.set(quote, { ...this.settings, k, law, handle, position, card });
+      const law = this._law;
+      this._quotes.set(quote, { ...this.settings, k, law, handle, position, card });
       return quote;
     });
   }
@@ -130,24 +130,24 @@ export class Device {
   // The answer to a question that was shown: charged and drawn, or its signal sent again; then sent,
   // and ranked here when the connection has ended. One for each collection that is asked.
   ask(quote: Quote, preferences: Preferences = NO_PREFERENCES): Promise<Answer[]> {
-    const terms = this.quotes.get(quote);
-    this.quotes.delete(quote);
+    const terms = this._quotes.get(quote);
+    this._quotes.delete(quote);
     if (!terms || terms.card !== this.card)
-      throw new AskewError("quote", "this quote was used already, or the server has changed. Nothing was sent");
-    return this.connection.turn(async () => {
+      throw new AskewError("quote", "this quote holds no more: nothing was sent");
+    return this._connection.turn(async () => {
       const { card, handle, position } = terms;
-      const [signal, body] = await this.connection.private(async () => {
+      const [signal, body] = await this._connection.private(async () => {
         const keep = typeof quote.where === "string" ? undefined : { name: "", handle, position };
-        const drawn = await this.remember(terms, quote.price, keep);
+        const drawn = await this._remember(terms, quote.price, keep);
         return [drawn, questionBytes(drawn, drawn.cosine, drawn.values, quote.k, quote.collection)] as const;
       });
       try {
-        const reply = await this.connection.call("Retrieve", body);
-        return await this.connection.private(async () => {
+        const reply = await this._connection.call("Retrieve", body);
+        return await this._connection.private(async () => {
           const parts = replyOf(reply, card, quote.collection, quote.k);
-          await this.ledger.forget("", handle);
+          await this._ledger.forget("", handle);
           return asked(card, quote.collection).map((each, n) =>
-            this.ranked(each, parts[n]!, position, preferences, signal, body),
+            this._ranked(each, parts[n]!, position, preferences, signal, body),
           );
         });
       } catch (error) {
@@ -159,15 +159,15 @@ export class Device {
 
   // An answer by other preferences: nothing is sent, and they may change as often as one likes.
   rank(answer: Answer, preferences: Preferences): Answer {
-    const known = this.answers.get(answer);
+    const known = this._answers.get(answer);
     if (!known) throw new AskewError("quote", "this answer is of another device");
-    return this.order(answer, known.listings, known.position, preferences);
+    return this._order(answer, known.listings, known.position, preferences);
   }
 
   // The named places, with what every server gets of them.
   places(): Promise<Place[]> {
-    return this.connection.private(async () => {
-      const [kept, entries] = [await this.ledger.places(), await this.ledger.entries()];
+    return this._connection.private(async () => {
+      const [kept, entries] = [await this._ledger.places(), await this._ledger.entries()];
       return kept
         .filter((each) => each.name)
         .map(({ name, position, handle }) => {
@@ -179,33 +179,33 @@ export class Device {
 
   // What a fresh position would cost now.
   priceOf(): Promise<Price> {
-    return this.connection.private(() => this.price(""));
+    return this._connection.private(() => this._price(""));
   }
 
   // Name a place: its noisy position is charged, drawn and stored, once and for all. shown: the price
   // that was seen.
   addPlace(name: string, position: Position, shown: Price): Promise<Place> {
-    return this.connection.private(async () => {
+    return this._connection.private(async () => {
       if (!name.trim() || name.length > 100) throw new AskewError("place", "a name has 1 to 100 characters");
-      this.check(position);
-      const handle = this.ledger.newHandle();
-      const signal = await this.remember({ ...this.settings, law: this.law, handle, position }, shown, { name, handle, position });
+      this._check(position);
+      const handle = this._ledger.newHandle();
+      const signal = await this._remember({ ...this.settings, law: this._law, handle, position }, shown, { name, handle, position });
       return { name, position, sent: degrees(signal.values) };
     });
   }
 
   // Erase a place. Refunds nothing: its signal is known to who got it.
   forgetPlace(name: string): Promise<void> {
-    return this.connection.private(() => this.ledger.forget(name));
+    return this._connection.private(() => this._ledger.forget(name));
   }
 
   account(): Promise<Account> {
-    return this.connection.private(async () => accountOf(await this.ledger.entries(), this.month, this.caps));
+    return this._connection.private(async () => accountOf(await this._ledger.entries(), this._month, this._caps));
   }
 
   // Accept a clock that jumped.
   acceptClock(): Promise<void> {
-    return this.connection.private(() => this.ledger.acceptClock(this.month));
+    return this._connection.private(() => this._ledger.acceptClock(this._month));
   }
 
   // Ask the browser to keep the ledger until the person clears it. Whether it says that it will.
@@ -214,55 +214,55 @@ export class Device {
   }
 
   exportText(): Promise<string> {
-    return this.connection.private(() => this.ledger.exportText());
+    return this._connection.private(() => this._ledger.exportText());
   }
 
   importText(text: string): Promise<{ entries: number; places: number }> {
-    return this.connection.private(() => this.ledger.importText(text, this.caps));
+    return this._connection.private(() => this._ledger.importText(text, this._caps));
   }
 
-  private get law(): Law {
+  private get _law(): Law {
     return LEVELS[this.settings.level];
   }
 
-  private get month(): string {
-    const now = this.now();
+  private get _month(): string {
+    const now = this._now();
     return `${now.getFullYear()}-${String(now.getMonth() + 1).padStart(2, "0")}`;
   }
 
-  private check(position: Position): void {
+  private _check(position: Position): void {
     if (!contains(this.settings.region, position))
       throw new AskewError("place", `the position lies outside the region ${this.settings.region.name}`);
   }
 
   // A named place; of a position without a name, the one whose question was not answered yet.
-  private async place(where: string | Position): Promise<Kept | undefined> {
-    const kept = await this.ledger.places();
+  private async _place(where: string | Position): Promise<Kept | undefined> {
+    const kept = await this._ledger.places();
     if (typeof where !== "string") return kept.find((each) => !each.name && isSame(each.position, where));
     const found = kept.find((each) => where && each.name === where);
     if (!found) throw new AskewError("place", "there is no place of this name");
     return found;
   }
 
-  private async price(handle: string): Promise<Price> {
-    return priceOf(await this.ledger.entries(), handle, this.month, epsilonOf(this.law), this.caps);
+  private async _price(handle: string): Promise<Price> {
+    return priceOf(await this._ledger.entries(), handle, this._month, epsilonOf(this._law), this._caps);
   }
 
-  private remember(terms: Omit<Terms, "card">, shown: Price, keep?: Kept): Promise<Signal> {
+  private _remember(terms: Omit<Terms, "card">, shown: Price, keep?: Kept): Promise<Signal> {
     const { law, region, handle, position } = terms;
     const { stepExponent, inverseRate } = law;
     const draw = () => {
-      const values = perturbed(law, region, position, this.bits);
+      const values = perturbed(law, region, position, this._bits);
       return { stepExponent, inverseRate, cosine: region.cosine, values };
     };
     const check = (now: Price) => {
       if (!covers(shown, now))
-        throw new AskewError("quote", "the price changed: nothing was drawn, charged or sent");
+        throw new AskewError("quote", "the price changed: nothing was drawn or sent");
     };
-    return this.ledger.remember(handle, this.month, epsilonOf(law), this.caps, draw, check, keep);
+    return this._ledger.remember(handle, this._month, epsilonOf(law), this._caps, draw, check, keep);
   }
 
-  private ranked(
+  private _ranked(
     collection: Collection,
     listings: Listing[],
     position: Position,
@@ -272,12 +272,12 @@ export class Device {
   ): Answer {
     const sent = degrees(signal.values);
     const empty = { collection, results: [], nonePasses: true, missing: [], sent, cosine: signal.cosine, body };
-    return this.order(empty, listings, position, preferences);
+    return this._order(empty, listings, position, preferences);
   }
 
-  private order(answer: Answer, listings: Listing[], position: Position, preferences: Preferences): Answer {
+  private _order(answer: Answer, listings: Listing[], position: Position, preferences: Preferences): Answer {
     const { attributes } = answer.collection;
-    const results = judged(listings, attributes, position, preferences, this.now()).map((each, n) => ({
+    const results = judged(listings, attributes, position, preferences, this._now()).map((each, n) => ({
       rank: n + 1,
       title: each.listing.title,
       ...each.listing.at,
@@ -288,7 +288,7 @@ export class Device {
     }));
     const nonePasses = !results.some((each) => each.passes);
     const found = { ...answer, results, nonePasses, missing: missing(attributes, preferences) };
-    this.answers.set(found, { listings, position });
+    this._answers.set(found, { listings, position });
     return found;
   }
 }

@@ -27,6 +27,4 @@ export class AskewError extends Error {
   }
 }
 
-export function malformed(what: string): AskewError {
-  return new AskewError("malformed", `the server's answer breaks the protocol: ${what}`);
-}
+export const malformed = () => new AskewError("malformed", "the server's answer breaks the protocol");

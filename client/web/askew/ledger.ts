@@ -8,6 +8,7 @@
 import { AskewError } from "./errors.js";
 import { epsilonOf, type Bits, type Position } from "./noise.js";
 import { add, less, parsed, rational, same, subtract, written, ZERO, type Rational } from "./rational.js";
+import { hexOf } from "./wire.js";
 
 export interface Signal {
   readonly stepExponent: number;
@@ -65,10 +66,6 @@ export interface Account {
 const MAX_JUMP = 12; // months; a clock that jumps further is not believed
 const MONTH = /^(?:19|2\d)\d{2}-(?:0[1-9]|1[0-2])$/;
 
-export function hexOf(bytes: Uint8Array): string {
-  return [...bytes].map((each) => each.toString(16).padStart(2, "0")).join("");
-}
-
 // As bytes: 3, the step exponent, the rate and the cosine, then both values; 4 bytes each,
 // little-endian.
 export function recordOf(signal: Signal): string {
@@ -108,21 +105,18 @@ function clockOf(entries: readonly Entry[]): string {
 export function stored(entries: readonly Entry[], handle: string): Signal | undefined {
   const entry = entries.find((each) => each.record !== null && each.handle === handle);
   const found = signalOf(entry?.record);
-  if (entry && !found) throw new AskewError("storage", "a stored signal is damaged: it is not sent");
+  if (entry && !found) throw new AskewError("storage", "a stored signal is damaged, and not sent");
   return found;
 }
 
+function totals(entries: readonly Entry[], month: string, caps: Caps) {
+  const drawn = entries.filter((each) => each.kind === "signal" && each.month === month);
+  const spent = { spent: total(entries), spentThisMonth: total(drawn) };
+  return { month, ...spent, lifetimeCap: caps.lifetime, monthlyCap: caps.monthly };
+}
+
 export function accountOf(entries: readonly Entry[], month: string, caps: Caps): Account {
-  const now = laterOf(month, clockOf(entries));
-  const drawn = entries.filter((each) => each.kind === "signal" && each.month === now);
-  return {
-    entries,
-    month: now,
-    spent: total(entries),
-    spentThisMonth: total(drawn),
-    lifetimeCap: caps.lifetime,
-    monthlyCap: caps.monthly,
-  };
+  return { entries, ...totals(entries, laterOf(month, clockOf(entries)), caps) };
 }
 
 // What a signal of this handle would cost now. epsilon: of a fresh one.
@@ -130,41 +124,34 @@ export function priceOf(
   entries: readonly Entry[],
   handle: string,
   month: string,
-  epsilon: Rational,
+  fresh: Rational,
   caps: Caps,
 ): Price {
   const sent = stored(entries, handle);
-  const now = sent ? month : laterOf(month, clockOf(entries));
-  const drawn = entries.filter((each) => each.kind === "signal" && each.month === now);
+  const epsilon = sent ? epsilonOf(sent) : fresh;
   const price = {
-    month: now,
+    ...totals(entries, sent ? month : laterOf(month, clockOf(entries)), caps),
     fresh: !sent,
-    epsilon: sent ? epsilonOf(sent) : epsilon,
-    spent: total(entries),
-    spentThisMonth: total(drawn),
-    lifetimeCap: caps.lifetime,
-    monthlyCap: caps.monthly,
+    epsilon,
+    hiddenKm: (Math.log(4) * Number(epsilon.d)) / Number(epsilon.n),
     drawCap: caps.draw,
   };
-  const hiddenKm = (Math.log(4) * Number(price.epsilon.d)) / Number(price.epsilon.n);
-  return { ...price, hiddenKm, refused: sent ? null : refusalOf(price, entries) };
+  return { ...price, refused: sent ? null : refusalOf(price, clockOf(entries)) };
 }
 
 const laterOf = (a: string, b: string) => (a > b ? a : b);
 
-function refusalOf(price: Omit<Price, "hiddenKm" | "refused">, entries: readonly Entry[]): AskewError | null {
-  const clock = clockOf(entries);
-  const no = "Nothing was drawn and nothing was sent";
-  if (clock && months(price.month) - months(clock) > MAX_JUMP)
-    return new AskewError("clock", `the clock says ${price.month}, and the last entry is of ${clock}. ${no}`);
-  const { epsilon, spent, spentThisMonth, lifetimeCap, monthlyCap, drawCap } = price;
-  if (less(drawCap, epsilon))
-    return new AskewError("budget", `one position may not cost so much. ${no}`);
-  if (less(subtract(lifetimeCap, spent), epsilon))
-    return new AskewError("budget", `the lifetime cap of places would be passed; no month refills it. ${no}`);
-  if (less(subtract(monthlyCap, spentThisMonth), epsilon))
-    return new AskewError("budget", `the monthly cap of places would be passed; the next month refills it. ${no}`);
-  return null;
+function refusalOf(price: Omit<Price, "refused">, clock: string): AskewError | null {
+  const { month, epsilon, spent, spentThisMonth, lifetimeCap, monthlyCap, drawCap } = price;
+  if (clock && months(month) - months(clock) > MAX_JUMP)
+    return new AskewError("clock", `it is ${month} by the clock, and the last entry is of ${clock}`);
+  const over = [
+    [drawCap, ZERO, "the cap of one position"],
+    [lifetimeCap, spent, "the lifetime cap of places"],
+    [monthlyCap, spentThisMonth, "the monthly cap of places, which the next month refills"],
+  ] as const;
+  const whose = over.find(([cap, before]) => less(subtract(cap, before), epsilon))?.[2];
+  return whose ? new AskewError("budget", `this would pass ${whose}: nothing was drawn`) : null;
 }
 
 export function covers(shown: Price, now: Price): boolean {
@@ -180,13 +167,14 @@ export interface Kept {
   readonly handle: string;
 }
 
+const STORES = ["entries", "places"];
 const MAX_FILE = 1 << 24;
 const FORMAT = 1;
 
 export class Ledger {
   private constructor(
-    private readonly database: IDBDatabase,
-    private readonly bits: Bits,
+    private readonly _database: IDBDatabase,
+    private readonly _bits: Bits,
   ) {}
 
   static open(name: string, bits: Bits): Promise<Ledger> {
@@ -202,14 +190,14 @@ export class Ledger {
   }
 
   // All of `work` in one transaction, which is complete when this returns, or taken back.
-  private async transaction<T>(mode: IDBTransactionMode, work: (open: Open) => Promise<T>): Promise<T> {
-    const transaction = this.database.transaction(["entries", "places"], mode, { durability: "strict" });
-    const ended = new Promise<void>((resolve, reject) => {
-      transaction.oncomplete = () => resolve();
-      transaction.onabort = transaction.onerror = () => reject(unkept());
+  private async _transaction<T>(mode: IDBTransactionMode, work: (open: Open) => Promise<T>): Promise<T> {
+    const transaction = this._database.transaction(STORES, mode, { durability: "strict" });
+    const ended = new Promise((resolve, reject) => {
+      transaction.oncomplete = resolve;
+      transaction.onabort = reject;
     });
     try {
-      const found = await work(new Open(transaction));
+      const found = await work(opened(transaction));
       await ended;
       return found;
     } catch (error) {
@@ -224,15 +212,15 @@ export class Ledger {
   }
 
   newHandle(): string {
-    return hexOf(this.bits(16));
+    return hexOf(this._bits(16));
   }
 
   entries(): Promise<Entry[]> {
-    return this.transaction("readonly", (open) => open.entries());
+    return this._transaction("readonly", (open) => open.entries());
   }
 
   places(): Promise<Kept[]> {
-    return this.transaction("readonly", (open) => open.places());
+    return this._transaction("readonly", (open) => open.places());
   }
 
   // The stored signal of a handle, or a fresh one, charged and stored first. check: raises for a
@@ -247,7 +235,7 @@ export class Ledger {
     check: (price: Price) => void = () => undefined,
     keep?: Kept,
   ): Promise<Signal> {
-    return this.transaction("readwrite", async (open) => {
+    return this._transaction("readwrite", async (open) => {
       const entries = await open.entries();
       const price = priceOf(entries, handle, month, epsilon, caps);
       check(price);
@@ -261,29 +249,29 @@ export class Ledger {
       if (price.refused) throw price.refused;
       const signal = draw();
       const record = recordOf(signal);
-      await open.add({ ...this.entry("signal", handle, price.month), epsilon: written(epsilon), record });
+      await open.add({ ...this._entry("signal", handle, price.month), epsilon: written(epsilon), record });
       return signal;
     });
   }
 
   // Keep a signal that another device of the person drew and paid for.
   takeIn(signal: Signal, month: string, handle: string): Promise<void> {
-    return this.transaction("readwrite", async (open) => {
+    return this._transaction("readwrite", async (open) => {
       const known = stored(await open.entries(), handle);
       const record = recordOf(signal);
       if (known && recordOf(known) !== record)
-        throw new AskewError("place", "this device has another signal for that place already");
-      if (!known) await open.add({ ...this.entry("copy", handle, month), record });
+        throw new AskewError("place", "there is another signal for that place already");
+      if (!known) await open.add({ ...this._entry("copy", handle, month), record });
     });
   }
 
   // Accept the clock as it is.
-  acceptClock(month: string): Promise<void> {
-    return this.transaction("readwrite", (open) => open.add(this.entry("unfreeze", "", month)));
+  async acceptClock(month: string): Promise<void> {
+    await this._transaction("readwrite", (open) => open.add(this._entry("unfreeze", "", month)));
   }
 
   forget(name: string, handle?: string): Promise<void> {
-    return this.transaction("readwrite", async (open) => {
+    return this._transaction("readwrite", async (open) => {
       const found = (await open.places()).find((each) => each.name === name);
       if (found && (handle ?? found.handle) === found.handle) await open.remove(name);
     });
@@ -291,7 +279,7 @@ export class Ledger {
 
   // Everything, as text. Private: it has the true places.
   exportText(): Promise<string> {
-    return this.transaction("readonly", async (open) => {
+    return this._transaction("readonly", async (open) => {
       const [entries, places] = [await open.entries(), await open.places()];
       return `${JSON.stringify({ "askew browser": FORMAT, entries, places })}\n`;
     });
@@ -299,9 +287,9 @@ export class Ledger {
 
   // Adds the entries and places of a file that are not here; nothing is taken away, so an older file
   // gives no budget back. How many came.
-  importText(text: string, caps: Caps): Promise<{ entries: number; places: number }> {
+  async importText(text: string, caps: Caps): Promise<{ entries: number; places: number }> {
     const file = fileOf(text, caps);
-    return this.transaction("readwrite", async (open) => {
+    return this._transaction("readwrite", async (open) => {
       const [known, here] = [await open.entries(), await open.places()];
       const ids = new Set(known.map((each) => each.id));
       const names = new Set(here.map((each) => each.name));
@@ -313,56 +301,39 @@ export class Ledger {
     });
   }
 
-  private entry(kind: Entry["kind"], handle: string, month: string): Entry {
+  private _entry(kind: Entry["kind"], handle: string, month: string): Entry {
     if (!MONTH.test(month)) throw new AskewError("clock", "the clock gives no month");
     return { id: this.newHandle(), kind, handle, month, epsilon: "0", record: null };
   }
 }
 
 // The stores, while a transaction is open.
-class Open {
-  constructor(private readonly transaction: IDBTransaction) {}
-
-  private done<T>(request: IDBRequest<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
+function opened(transaction: IDBTransaction) {
+  const done = <T>(request: IDBRequest<T>) =>
+    new Promise<T>((resolve, reject) => {
       request.onsuccess = () => resolve(request.result);
-      request.onerror = () => reject(unkept());
+      request.onerror = reject;
     });
-  }
-
-  private get(store: string): IDBObjectStore {
-    return this.transaction.objectStore(store);
-  }
-
-  entries(): Promise<Entry[]> {
-    return this.done(this.get("entries").getAll());
-  }
-
-  places(): Promise<Kept[]> {
-    return this.done(this.get("places").getAll());
-  }
-
-  async add(entry: Entry): Promise<void> {
-    await this.done(this.get("entries").add(entry));
-  }
-
-  async keep(place: Kept): Promise<void> {
-    await this.done(this.get("places").put(place));
-  }
-
-  async remove(name: string): Promise<void> {
-    await this.done(this.get("places").delete(name));
-  }
+  const [entries, places] = STORES.map((each) => transaction.objectStore(each)) as [IDBObjectStore, IDBObjectStore];
+  return {
+    entries: (): Promise<Entry[]> => done(entries.getAll()),
+    places: (): Promise<Kept[]> => done(places.getAll()),
+    add: (entry: Entry) => done(entries.add(entry)),
+    keep: (place: Kept) => done(places.put(place)),
+    remove: (name: string) => done(places.delete(name)),
+  };
 }
 
+type Open = ReturnType<typeof opened>;
+
 function unkept(): AskewError {
-  return new AskewError("storage", "this browser could not keep its ledger: nothing was sent");
+  return new AskewError("storage", "this browser could not keep the ledger: nothing was sent");
 }
 
 const HANDLE = /^[0-9a-f]{32}$/;
 
 function fileOf(text: string, caps: Caps): { entries: Entry[]; places: Kept[] } {
-  const refused = new AskewError("storage", "this is no file of a ledger; nothing was read from it");
+  const refused = new AskewError("storage", "this is no file of a ledger");
   let value: { "askew browser"?: unknown; entries?: unknown; places?: unknown };
   try {
     value = JSON.parse(text.length <= MAX_FILE ? text : "");
@@ -375,14 +346,7 @@ function fileOf(text: string, caps: Caps): { entries: Entry[]; places: Kept[] } 
   if (!entries.every((each) => isEntry(each, caps)) || !places.every(isKept)) throw refused;
   const handles = entries.filter((each) => each.record !== null).map((each) => each.handle);
   if (new Set(handles).size < handles.length) throw refused;
-  return {
-    entries: entries.map(({ id, kind, handle, month, epsilon, record }) => ({ id, kind, handle, month, epsilon, record })),
-    places: places.map(({ name, handle, position: { latitude, longitude } }) => ({
-      name,
-      handle,
-      position: { latitude, longitude },
-    })),
-  };
+  return { entries, places };
 }
 
 // Whether this library writes such an entry: a signal costs what its law says, and no more than one

@@ -11,7 +11,8 @@ export interface Area {
   readonly east: number;
 }
 
-export type Kind = "category" | "number" | "flag" | "hours";
+const KINDS = ["category", "number", "flag", "hours"] as const;
+export type Kind = (typeof KINDS)[number];
 export type Value = string | number | boolean | null; // null where it is unknown
 
 export interface Attribute {
@@ -29,7 +30,6 @@ export interface Collection {
   readonly source: string;
   readonly simulated: boolean;
   readonly itemBytes: number;
-  readonly mode: string;
   readonly attributes: readonly Attribute[];
 }
 
@@ -37,7 +37,6 @@ export interface Card {
   readonly area: Area;
   readonly collections: readonly Collection[];
   readonly maxSlateSize: number;
-  readonly rule: string;
   readonly density: string;
 }
 
@@ -49,6 +48,11 @@ export interface Listing {
 }
 
 export const ALL = "*"; // asks every collection
+export const STALE = "this server has changed: connect again";
+
+export function hexOf(bytes: Uint8Array): string {
+  return [...bytes].map((each) => each.toString(16).padStart(2, "0")).join("");
+}
 
 // ---- what is sent ----
 
@@ -108,7 +112,7 @@ function* fieldsOf(data: Uint8Array): Generator<Field> {
       found += (byte & 127) * 2 ** (7 * place);
       if (byte < 128) return found;
     }
-    throw malformed("it is no message");
+    throw malformed();
   };
   while (at < data.length) {
     const tag = next();
@@ -118,8 +122,8 @@ function* fieldsOf(data: Uint8Array): Generator<Field> {
     if (type === 0) value = next();
     else if (type === 2) size = next();
     else if (WIDTHS[type]) size = WIDTHS[type]!;
-    else throw malformed("it is no message");
-    if (at + size > data.length) throw malformed("it is no message");
+    else throw malformed();
+    if (at + size > data.length) throw malformed();
     yield { number: Math.floor(tag / 8), type, value, bytes: data.subarray(at, at + size) };
     at += size;
   }
@@ -132,38 +136,38 @@ function words(bytes: Uint8Array): string {
   try {
     return text.decode(bytes);
   } catch {
-    throw malformed("a text is not UTF-8");
+    throw malformed();
   }
 }
 
 // A message by the numbers of its fields: the last of each, and all of those that repeat.
 class Message {
-  private readonly found = new Map<number, Field[]>();
+  private readonly _found = new Map<number, Field[]>();
 
   // most: how many fields there may be; who sends more is refused before anything is made of them.
   constructor(data: Uint8Array, most = 64) {
     for (const field of fieldsOf(data)) {
-      const same = this.found.get(field.number) ?? [];
-      if ((most -= 1) < 0) throw malformed("it has too many fields");
+      const same = this._found.get(field.number) ?? [];
+      if ((most -= 1) < 0) throw malformed();
       same.push(field);
-      this.found.set(field.number, same);
+      this._found.set(field.number, same);
     }
   }
 
   has(number: number): boolean {
-    return this.found.has(number);
+    return this._found.has(number);
   }
 
   all(number: number): readonly Uint8Array[] {
-    return (this.found.get(number) ?? []).filter((each) => each.type === 2).map((each) => each.bytes);
+    return (this._found.get(number) ?? []).filter((each) => each.type === 2).map((each) => each.bytes);
   }
 
-  private last(number: number, type: number): Field | undefined {
-    return (this.found.get(number) ?? []).filter((each) => each.type === type).at(-1);
+  private _last(number: number, type: number): Field | undefined {
+    return (this._found.get(number) ?? []).filter((each) => each.type === type).at(-1);
   }
 
   bytes(number: number): Uint8Array {
-    return this.last(number, 2)?.bytes ?? new Uint8Array();
+    return this._last(number, 2)?.bytes ?? new Uint8Array();
   }
 
   text(number: number): string {
@@ -171,16 +175,16 @@ class Message {
   }
 
   flag(number: number): boolean {
-    return (this.last(number, 0)?.value ?? 0) !== 0;
+    return (this._last(number, 0)?.value ?? 0) !== 0;
   }
 
   fixed(number: number): number {
-    const found = this.last(number, 5);
+    const found = this._last(number, 5);
     return found ? view(found.bytes).getUint32(0, true) : 0;
   }
 
   double(number: number): number {
-    const found = this.last(number, 1);
+    const found = this._last(number, 1);
     return found ? view(found.bytes).getFloat64(0, true) : 0;
   }
 }
@@ -191,29 +195,22 @@ const MARKS = /\p{M}{9}/u;
 
 function plain(value: string, longest: number): string {
   const isPlain = PRINTABLE.test(value) && value.trim() !== "" && !MARKS.test(value.normalize("NFD"));
-  if (!isPlain || [...value].length > longest) throw malformed("a text is not short and plain");
+  if (!isPlain || [...value].length > longest) throw malformed();
   return value;
 }
 
 function within(value: number, low: number, high: number): number {
-  if (!(low <= value && value <= high)) throw malformed("a number is out of its range");
+  if (!(low <= value && value <= high)) throw malformed();
   return value;
-}
-
-function oneOf<T extends string>(value: string, known: readonly T[]): T {
-  const found = known.find((each) => each === value);
-  if (found === undefined) throw malformed("a word that this device does not know");
-  return found;
 }
 
 const NAME = 40;
 const TEXT = 500;
 const HOURS = 200;
-const hex = (bytes: Uint8Array) => [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
 function version(bytes: Uint8Array): string {
-  if (bytes.length !== 16) throw malformed("a version is not 16 bytes");
-  return hex(bytes);
+  if (bytes.length !== 16) throw malformed();
+  return hexOf(bytes);
 }
 
 function few<T>(found: readonly T[], low: number, high: number): readonly T[] {
@@ -222,15 +219,15 @@ function few<T>(found: readonly T[], low: number, high: number): readonly T[] {
 }
 
 function distinct<T extends { name: string }>(found: readonly T[]): readonly T[] {
-  if (new Set(found.map((each) => each.name)).size < found.length) throw malformed("a name stands twice");
+  if (new Set(found.map((each) => each.name)).size < found.length) throw malformed();
   return found;
 }
 
 export function cardOf(data: Uint8Array): Card {
   const message = new Message(data, 1024);
-  if (message.has(1)) throw malformed("this server has a catalog of titles, and no places");
+  if (message.has(1)) throw malformed();
   const space = new Message(message.bytes(8));
-  if (!space.has(1)) throw malformed("this server has axes, and no map");
+  if (!space.has(1)) throw malformed();
   const edges = new Message(space.bytes(1));
   const area = {
     south: within(edges.double(1), -90, 90),
@@ -238,22 +235,20 @@ export function cardOf(data: Uint8Array): Card {
     north: within(edges.double(3), -90, 90),
     east: within(edges.double(4), -180, 180),
   };
-  if (area.south >= area.north || area.west === area.east) throw malformed("its area is empty");
+  if (area.south >= area.north || area.west === area.east) throw malformed();
   const collections = distinct(few(message.all(9), 1, 256).map(collectionOf));
-  const rule = new Message(message.bytes(7));
   return {
     area,
     collections,
     maxSlateSize: within(message.fixed(4), 1, Math.max(...collections.map((each) => each.nItems))),
-    rule: oneOf(rule.text(1), ["codebook", "items", "posterior", "nearest"]),
-    density: plain(rule.text(4), TEXT),
+    density: plain(new Message(message.bytes(7)).text(4), TEXT),
   };
 }
 
 function collectionOf(data: Uint8Array): Collection {
   const message = new Message(data, 256);
   const name = plain(message.text(1), NAME);
-  if (name === ALL) throw malformed("a collection has no name");
+  if (name === ALL) throw malformed();
   return {
     name,
     version: version(message.bytes(2)),
@@ -262,13 +257,13 @@ function collectionOf(data: Uint8Array): Collection {
     attributes: distinct(few(message.all(5), 0, 16).map(attributeOf)),
     nItems: within(message.fixed(6), 1, 20_000_000),
     itemBytes: within(message.fixed(7), 1, 65_536),
-    mode: oneOf(message.text(8), ["local", "cached", "query"]),
   };
 }
 
 function attributeOf(data: Uint8Array): Attribute {
   const message = new Message(data, 128);
-  const kind = oneOf(message.text(2), ["category", "number", "flag", "hours"]);
+  const kind = KINDS.find((each) => each === message.text(2));
+  if (!kind) throw malformed();
   const unit = message.text(4);
   return {
     name: plain(message.text(1), NAME),
@@ -325,7 +320,7 @@ export function replyOf(data: Uint8Array, card: Card, collection: string, k: num
   const message = new Message(data, found.length + 8);
   const parts = message.all(8);
   if (parts.length !== found.length || [1, 2, 3, 4, 5, 6, 7].some((each) => message.has(each)))
-    throw malformed("it has not one part for each collection");
+    throw malformed();
   return found.map((each, n) => {
     const count = Math.min(k, each.nItems);
     return slateOf(new Message(parts[n]!, count + 8), card, each, count);
@@ -336,11 +331,11 @@ function slateOf(message: Message, card: Card, of: Collection, k: number): Listi
   const answered = version(message.bytes(1));
   const items = message.all(5);
   if (items.length !== k || [2, 3, 4, 6, 7, 8].some((each) => message.has(each)))
-    throw malformed("it has not as many items as were asked for");
-  if (answered !== of.version) throw new AskewError("stale", "this server has changed: connect again");
+    throw malformed();
+  if (answered !== of.version) throw new AskewError("stale", STALE);
   const found = items.map((each) => listingOf(new Message(each), card, of));
   if (found.some((each, n) => n > 0 && each.id <= found[n - 1]!.id))
-    throw malformed("its items are not in order");
+    throw malformed();
   return found;
 }
 
@@ -348,13 +343,13 @@ function listingOf(message: Message, card: Card, of: Collection): Listing {
   const degrees = message.bytes(3);
   const values = message.all(4);
   if (degrees.length !== 16 || values.length !== of.attributes.length)
-    throw malformed("an item does not fit its collection");
+    throw malformed();
   const id = within(message.fixed(1), 0, of.nItems - 1);
   const at = {
     latitude: view(degrees).getFloat64(0, true),
     longitude: view(degrees).getFloat64(8, true),
   };
-  if (!lies(card.area, at)) throw malformed("an item lies outside the server's own area");
+  if (!lies(card.area, at)) throw malformed();
   return {
     id,
     title: plain(message.text(2), TEXT),
@@ -367,7 +362,7 @@ function valueOf(data: Uint8Array, kind: Kind): Value {
   const message = new Message(data);
   if (![1, 2, 3].some((each) => message.has(each))) return null;
   const field = kind === "number" ? 2 : kind === "flag" ? 3 : 1;
-  if (!message.has(field)) throw malformed("a value has another type than its attribute");
+  if (!message.has(field)) throw malformed();
   if (kind === "flag") return message.flag(field);
   if (kind === "number") return within(message.double(field), -Number.MAX_VALUE, Number.MAX_VALUE);
   return plain(message.text(field), kind === "hours" ? HOURS : TEXT);

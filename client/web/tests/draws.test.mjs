@@ -41,6 +41,11 @@ test("every rare branch is the core's: coins on their bounds, draws that stay, a
   }
 });
 
+test("draws on the edges of their grain are the core's", () => {
+  // Elsewhere 512 steps are one, and hide how a point is rounded.
+  for (const row of vectors.edges) assert.deepEqual(drawn(row, tape(row[6])), row.slice(4, 6), `seed ${row[6]}`);
+});
+
 test("degrees are rounded as the core rounds them", () => {
   for (const [latitude, longitude, ...expected] of vectors.roundings) {
     const [north, east] = [latitude, longitude].map((text) => {

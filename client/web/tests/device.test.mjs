@@ -1,0 +1,256 @@
+import "fake-indexeddb/auto";
+
+import assert from "node:assert/strict";
+import { afterEach, test } from "node:test";
+
+// What is served, and no other build of it.
+import { ALL, openDevice, preferencesOf } from "../../../server/askew_server/serving/web/askew/index.js";
+import { fromHex, regions, tape, toHex, vectors } from "./vectors.mjs";
+
+const GERMANY = regions.find((each) => each.code === "DE");
+const CARD = fromHex(vectors.cards[0].bytes);
+const ROW = vectors.replies.find((each) => each.card === 0 && each.collection === "food" && each.preferences === "cuisine = italian | thai")
+  ?? vectors.replies.find((each) => each.card === 0 && each.collection === "food");
+const AT = { latitude: ROW.true[0], longitude: ROW.true[1] };
+const real = globalThis.fetch;
+afterEach(() => (globalThis.fetch = real));
+
+const answer = (bytes, type = "application/proto", status = 200) =>
+  new Response(bytes, { status, headers: { "content-type": type } });
+const refusal = (code, status) => answer(JSON.stringify({ code, message: "\u001b[2J of the server" }), "application/json", status);
+
+let opened = 0;
+
+// A device whose server answers from a list; a function of it is called, and may throw.
+async function world({ replies = [], ...options } = {}) {
+  const [calls, events] = [[], []];
+  globalThis.fetch = async (url, init) => {
+    calls.push({ url: String(url), body: toHex(init.body), headers: init.headers, credentials: init.credentials });
+    await new Promise((done) => setTimeout(done, 5));
+    if (String(url).endsWith("GetModelCard")) return answer(CARD);
+    const next = replies.shift() ?? answer(fromHex(ROW.reply));
+    return typeof next === "function" ? next() : next;
+  };
+  const device = await openDevice({
+    server: "https://askew.example",
+    region: GERMANY,
+    k: ROW.k,
+    interval: 100,
+    database: options.database ?? `device ${(opened += 1)}`,
+    now: () => new Date(2026, 10, 23 + ROW.now[0], 0, ROW.now[1]),
+    observe: (what, begins) => events.push([what, begins, performance.now()]),
+    ...options,
+  });
+  return { device, calls, events };
+}
+
+const retrieved = (calls) => calls.filter((each) => each.url.endsWith("Retrieve")).map((each) => each.body);
+
+test("a question: one card, one signal, one call, and the private order of the core", async () => {
+  const { device, calls } = await world();
+  await device.connect();
+  const quote = await device.quote(AT, "food");
+  assert.deepEqual([calls.length, quote.price.fresh, quote.price.refused], [1, true, null]);
+  const [found] = await device.ask(quote, preferencesOf(ROW.preferences));
+  assert.deepEqual(calls.map((each) => each.url.split("/").at(-1)), ["GetModelCard", "Retrieve"]);
+  assert.deepEqual(calls.map((each) => each.credentials), ["omit", "omit"]);
+  assert.equal(retrieved(calls)[0], toHex(found.body));
+  assert.deepEqual(found.results.map((each) => Number(each.passes)), ROW.answers[0].passes);
+  const distances = found.results.map((each) => each.distance);
+  distances.forEach((each, n) => assert.ok(Math.abs(each - ROW.answers[0].distances[n]) < 1e-6));
+  assert.ok(Math.abs(found.sent.latitude) <= 90);
+  const { entries } = await device.account();
+  assert.equal(entries.length, 1);
+});
+
+test("from the same random bytes the same question leaves as from the core", async () => {
+  const row = vectors.draws.findIndex(([region, level]) => regions[region].code === "DE" && level === "town");
+  const [region, , latitude, longitude, north, east] = vectors.draws[row];
+  const draw = tape(row);
+  // Names and handles are random too: only a draw reads its many bytes.
+  const bits = (count) => (count === 16 && draw.read === 0 ? new Uint8Array(16) : draw(count));
+  const { device } = await world({ bits, region: regions[region] });
+  await device.connect();
+  const [found] = await device.ask(await device.quote({ latitude, longitude }, "food"));
+  assert.deepEqual(found.sent, { latitude: north / 1e6, longitude: east / 1e6 });
+});
+
+test("other preferences send nothing", async () => {
+  const { device, calls } = await world();
+  await device.connect();
+  const [found] = await device.ask(await device.quote(AT, "food"));
+  const before = calls.length;
+  const again = device.rank(found, preferencesOf("cuisine = nothing"));
+  assert.equal(again.nonePasses, true);
+  assert.equal(device.rank(again, preferencesOf("")).results[0].title, found.results[0].title);
+  assert.equal(calls.length, before);
+});
+
+test("nothing private is at work while a connection is open, and each call waits for its moment", async () => {
+  const { device, events } = await world();
+  await device.connect();
+  await device.addPlace("home", AT, await device.priceOf());
+  for (let n = 0; n < 3; n += 1) await device.ask(await device.quote("home", "food"));
+  const open = { private: 0, connection: 0 };
+  for (const [what, begins] of events) {
+    open[what] += begins ? 1 : -1;
+    assert.ok(!(open.private && open.connection), "planted bug: a reply that is opened before its connection ends");
+  }
+  assert.equal(events.filter(([what]) => what === "connection").length, 8);
+});
+
+test("the next moment is fixed when a connection ends, and is whole intervals later for who asks later", async () => {
+  const { device, events } = await world();
+  await device.connect();
+  await device.addPlace("home", AT, await device.priceOf());
+  for (let n = 0; n < 3; n += 1) {
+    await device.ask(await device.quote("home", "food"));
+    await new Promise((done) => setTimeout(done, 37 * n)); // what a person does in between
+  }
+  const moments = events.filter(([what]) => what === "connection");
+  for (let n = 2; n < moments.length; n += 2) {
+    const waited = moments[n][2] - moments[n - 1][2];
+    const over = (waited + 2) % 100;
+    assert.ok(waited > 98 && over < 40, `${waited} ms`);
+  }
+});
+
+test("private work that is late for its moment sends nothing, and is sent the next time for nothing", async () => {
+  let slow = false;
+  const bits = (count) => {
+    const until = performance.now() + (slow && count > 100 ? 250 : 0);
+    while (performance.now() < until);
+    return crypto.getRandomValues(new Uint8Array(count));
+  };
+  const { device, calls } = await world({ bits });
+  await device.connect();
+  slow = true;
+  await assert.rejects(device.ask(await device.quote(AT, "food")), { code: "late" });
+  assert.equal(retrieved(calls).length, 0);
+  const quote = await device.quote(AT, "food");
+  assert.equal(quote.price.fresh, false);
+  await device.ask(quote);
+  assert.equal((await device.account()).entries.length, 1);
+});
+
+test("which calls are made, and how long, is the same wherever a place is and whatever is preferred", async () => {
+  const seen = [];
+  for (const [at, text] of [[AT, ""], [{ latitude: 54.3, longitude: 10.1 }, "cuisine = nothing, price <= -1"]]) {
+    const { device, calls } = await world();
+    await device.connect();
+    await device.addPlace("home", at, await device.priceOf());
+    await device.ask(await device.quote("home", "food"), preferencesOf(text));
+    seen.push(calls.map((each) => [each.url, each.body.length]));
+  }
+  assert.deepEqual(seen[0], seen[1]);
+});
+
+test("a named place sends the same bytes for ever, at any level and in a new session", async () => {
+  const { device, calls } = await world({ database: "kept" });
+  await device.connect();
+  await device.addPlace("home", AT, await device.priceOf());
+  await device.ask(await device.quote("home", "food"));
+  device.settings = { ...device.settings, level: "district", region: regions[0] };
+  const quote = await device.quote("home", "food");
+  assert.equal(quote.price.fresh, false);
+  await device.ask(quote);
+  const later = await world({ database: "kept", level: "county" });
+  await later.device.connect();
+  await later.device.ask(await later.device.quote("home", "food"));
+  const [first, ...others] = [...retrieved(calls), ...retrieved(later.calls)];
+  assert.equal(others.length, 2);
+  for (const each of others) assert.equal(each, first);
+  assert.equal((await later.device.account()).entries.length, 1);
+  await assert.rejects(later.device.addPlace("home", AT, await later.device.priceOf()), { code: "place" });
+});
+
+test("what was charged and did not arrive is sent again for nothing", async () => {
+  const fails = () => {
+    throw new TypeError("fetch failed");
+  };
+  const { device, calls } = await world({ replies: [fails, refusal("resource_exhausted", 429)] });
+  await device.connect();
+  await assert.rejects(device.ask(await device.quote(AT, "food")), { code: "unreachable" });
+  const second = await device.quote(AT, "food");
+  assert.equal(second.price.fresh, false);
+  await assert.rejects(device.ask(second), { code: "busy" });
+  await device.ask(await device.quote(AT, "food"));
+  assert.equal(new Set(retrieved(calls)).size, 1);
+  assert.equal((await device.quote(AT, "food")).price.fresh, true); // it was answered: another one costs
+  assert.equal((await device.account()).entries.length, 1);
+});
+
+test("a quote is used once, and a price that changed is not charged", async () => {
+  const { device, calls } = await world();
+  await device.connect();
+  const [used, stale] = [await device.quote(AT, "food"), await device.quote({ latitude: 50, longitude: 9 }, "food")];
+  await device.ask(used);
+  assert.throws(() => device.ask(used), { code: "quote" });
+  await assert.rejects(device.ask(stale), { code: "quote" });
+  assert.equal(retrieved(calls).length, 1);
+  assert.equal((await device.account()).entries.length, 1);
+});
+
+test("a cap refuses before anything is drawn", async () => {
+  const none = { n: 1n, d: 100n };
+  const { device, calls } = await world({ caps: { lifetime: none, monthly: none, draw: none } });
+  await device.connect();
+  const quote = await device.quote(AT, "food");
+  assert.equal(quote.price.refused.code, "budget");
+  await assert.rejects(device.ask(quote), { code: "budget" });
+  await assert.rejects(device.addPlace("home", AT, await device.priceOf()), { code: "budget" });
+  assert.deepEqual([retrieved(calls).length, (await device.account()).entries.length, (await device.places()).length], [0, 0, 0]);
+});
+
+test("a refusal of the server is told in our words, and a stale one needs a new card", async () => {
+  const cases = [
+    [refusal("out_of_range", 400), "range"],
+    [refusal("failed_precondition", 400), "stale"],
+    [refusal("not_found", 404), "not_found"],
+    [refusal("constructor", 500), "failed"],
+    [answer("<html>", "text/html", 502), "failed"],
+    [answer("<html>", "text/html", 503), "busy"],
+    [answer(fromHex(ROW.reply), "text/html"), "failed"],
+    [answer(fromHex(ROW.reply).subarray(0, 40)), "malformed"],
+    [answer(new Uint8Array((1 << 22) + 1)), "malformed"],
+    [() => { throw new DOMException("slow", "TimeoutError"); }, "slow"],
+  ];
+  for (const [reply, code] of cases) {
+    const { device } = await world({ replies: [reply] });
+    await device.connect();
+    await assert.rejects(device.ask(await device.quote(AT, "food")), (error) => {
+      assert.equal(error.code, code);
+      assert.ok(!error.message.includes("of the server\u001b") && !error.message.includes("\u001b"));
+      return true;
+    });
+    assert.equal(device.card === null, ["stale", "malformed", "range"].includes(code));
+  }
+});
+
+test("all collections are asked by one signal", async () => {
+  const row = vectors.replies.find((each) => each.card === 0 && each.collection === ALL);
+  const { device, calls } = await world({ k: row.k, replies: [answer(fromHex(row.reply))] });
+  await device.connect();
+  const found = await device.ask(await device.quote({ latitude: row.true[0], longitude: row.true[1] }, ALL));
+  assert.deepEqual(found.map((each) => each.collection.name), ["food", "power", "plain"]);
+  assert.equal(retrieved(calls).length, 1);
+});
+
+test("a place that is forgotten leaves the ledger as it is", async () => {
+  const { device } = await world();
+  await device.addPlace("home", AT, await device.priceOf());
+  const [{ sent }] = await device.places();
+  assert.notEqual(sent, null);
+  await device.forgetPlace("home");
+  assert.deepEqual(await device.places(), []);
+  assert.equal((await device.account()).entries.length, 1);
+});
+
+test("a position outside the region makes no call and no charge", async () => {
+  const { device, calls } = await world();
+  await device.connect();
+  await assert.rejects(device.quote({ latitude: 48.85, longitude: 2.35 }, "food"), { code: "place" });
+  await assert.rejects(device.addPlace("Paris", { latitude: 48.85, longitude: 2.35 }, await device.priceOf()), { code: "place" });
+  await assert.rejects(device.quote("nowhere", "food"), { code: "place" });
+  assert.deepEqual([calls.length, (await device.account()).entries.length], [1, 0]);
+});
