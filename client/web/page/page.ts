@@ -7,14 +7,11 @@ import {
   ALL,
   AskewError,
   CAPS,
-  HALF,
   LEVELS,
-  MOST,
   NO_PREFERENCES,
   contains,
   number,
   openDevice,
-  outline,
   preferencesOf,
   regionsOf,
   type Account,
@@ -28,6 +25,7 @@ import {
   type Quote,
   type Region,
 } from "../askew/index.js";
+import { HALF, MOST, outline } from "../askew/heat.js";
 import { element, found } from "./dom.js";
 import { MapView, type Scene } from "./map.js";
 import { called, outlines, plain, towns, type Spot, type Town } from "./outlines.js";
