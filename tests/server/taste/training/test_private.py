@@ -7,12 +7,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from mechanisms.streams import ShakeBits
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from server.taste.noisy_log import ITEMS, PARAMETERS, PEOPLE, TIMES, exact, likes, noisy
 
 from askew.errors import DataError, ParameterError
-from askew.mechanisms.covariance import UNIT, covariance
+from askew.mechanisms.covariance import UNIT, Matrix, NoisyCovariance, covariance
 from askew_server.taste.training import ease
 from askew_server.taste.training.options import TrainingOptions
 from askew_server.taste.training.private import (
@@ -157,13 +158,22 @@ def test_everybody_likes_something_and_everything_is_liked(people: csr_array) ->
         assert set(some.data.tolist()) == {1.0}
 
 
-def test_of_noise_alone_people_have_no_tastes() -> None:
-    """Planted bug: eigenvectors below the noise's edge are kept."""
+def test_of_noise_alone_people_have_hardly_any_tastes() -> None:
+    """Planted bug: the variance of each item by itself is not taken off the diagonal."""
     rng = np.random.default_rng(4)
     apart = [np.flatnonzero(rng.random(ITEMS) < 0.2).tolist() for _ in range(PEOPLE)]
     small = covariance(apart, ITEMS)
     weak = replace(PARAMETERS, epsilon=Fraction(4), training=TrainingOptions(epsilon=1))
-    assert Copula.of(kept_items(small, weak), weak).loadings.shape[1] <= 1
+    law = NoisyCovariance(weak.epsilon, weak.delta)
+
+    def told(matrix: Matrix) -> float:
+        """How much of a liking comes from tastes that people share."""
+        noisy_one = law.perturb(matrix, bits=ShakeBits("weak"))
+        loadings = Copula.of(kept_items(noisy_one, weak), weak).loadings
+        return float((loadings**2).sum(axis=1).mean())
+
+    assert told(TIMES * small) < 0.35
+    assert told(exact()) > 0.55
 
 
 def test_parameters_out_of_range_are_refused() -> None:
