@@ -21,7 +21,7 @@ from sqlglot.errors import SqlglotError
 
 from askew.errors import DataError, ParameterError
 from askew_server.counting import statements
-from askew_server.counting.contract import KEY_BYTES, CountingTask, Engine, TopCounts
+from askew_server.counting.contract import KEY_BYTES, CountingTask, Engine, EventSource, TopCounts
 from askew_server.counting.engines.csv_files import is_header
 from askew_server.counting.engines.driver import is_file, is_text_file, table_parts
 from askew_server.counting.statements import Names, carried
@@ -48,7 +48,7 @@ def count_top(engine: Engine, task: CountingTask, key: bytes) -> TopCounts:
         raise ParameterError("the length of the bounding key", len(key), f"{KEY_BYTES} bytes")
     names = _names(engine, task)
     statement = statements.counting(task, engine.dialect)
-    chosen_by = {} if task.max_items_per_unit is None else {"secret": _secret(key)}
+    chosen_by = {} if task.max_items_per_unit is None else {"secret": bounding_secret(key)}
     rows = engine.execute(carried(statement, names, engine.dialect), chosen_by)
     items, counts = zip(*rows, strict=True) if rows else ((), ())
     return TopCounts(tuple(map(str, items)), tuple(map(int, counts)))
@@ -76,7 +76,7 @@ def require_events(engine: Engine, task: CountingTask) -> None:
     """Raises DataError for a table, column or id type of the log that cannot be counted. Reads no
     event.
     """
-    _event_names(engine, task)
+    event_names(engine, task)
 
 
 def catalog_size(engine: Engine, task: CountingTask, least_items: int = 1) -> int | None:
@@ -115,13 +115,13 @@ def uncounted_events(engine: Engine, task: CountingTask) -> int:
     return int(str(missing)) + broken
 
 
-def _secret(key: bytes) -> str:
+def bounding_secret(key: bytes) -> str:
     """What an engine is given, and may log, in place of the key that we keep."""
     return hmac.digest(key, b"askew contribution bounding", "sha256").hex()[:32]
 
 
 def _names(engine: Engine, task: CountingTask) -> Names:
-    events = _event_names(engine, task)
+    events = event_names(engine, task)
     if task.catalog is None:
         return events
     its = _catalog_names(engine, task, task.catalog)
@@ -130,7 +130,8 @@ def _names(engine: Engine, task: CountingTask) -> Names:
     )
 
 
-def _event_names(engine: Engine, task: CountingTask) -> Names:
+def event_names(engine: Engine, task: EventSource) -> Names:
+    """The table of events, its columns of units and items. Raises DataError."""
     table = engine.table(task.events)
     columns = {"unit_column": task.unit_column, "item_column": task.item_column}
     return Names({"events_table": table}, columns, _texts(engine, task.events, table, columns))
@@ -151,7 +152,7 @@ def _texts(
     for stand_in, column in wanted.items():
         if column not in types:
             raise DataError(_no_column(source, column, tuple(types), tuple(wanted.values())))
-        kinds[stand_in] = _kind(types[column], engine.dialect)
+        kinds[stand_in] = kind_of_column(types[column], engine.dialect)
         if kinds[stand_in] not in _IDS:
             raise DataError(
                 f"{source}: column {column!r} has the type {types[column]};"
@@ -169,7 +170,8 @@ def _no_column(source: str, column: str, columns: tuple[str, ...], wanted: tuple
     return f"{source}: there is no column {column!r}; {there}"
 
 
-def _kind(type_name: str, dialect: str) -> object:
+def kind_of_column(type_name: str, dialect: str) -> object:
+    """What SQLGlot calls a type of an engine's; None for one that it does not know."""
     try:
         kind = exp.DataType.build(type_name, dialect=dialect)
     except SqlglotError:  # a type of the database's own

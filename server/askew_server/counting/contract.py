@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Protocol
 
 from askew.errors import ParameterError
 
 KEY_BYTES = 32
 """The length of the secret key of contribution bounding."""
+MAX_ITEMS_OF_LIKES = 16_384
+"""How many items a matrix of likes may have: 2 GB of 64-bit integers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +65,41 @@ class CountingTask(EventSource):
             _require_count("limit", self.limit)
         elif self.limit is not None:
             raise ParameterError("limit", self.limit, "None where a catalog is given")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LikesTask(EventSource):
+    """What people like together of a public catalog: G of `askew.mechanisms.covariance`.
+
+    keys           the catalog, in the order of their UTF-8 bytes, which are the places of G. They
+                   are an argument and no table of the engine: `catalog` is None.
+    rating_column  numbers; in text files, what is no number is no like.
+    least, most    a rating from the one to the other is a like. Of several ratings of one item by a
+                   person one like is enough. No rating but these counts for anything.
+    max_items_per_unit  a public cap on the likes of one person, or None. G has the same
+                        sensitivity without it; it bounds the work.
+
+    Raises ParameterError.
+    """
+
+    keys: tuple[str, ...] = field(repr=False)
+    rating_column: str
+    least: float
+    most: float
+    max_items_per_unit: int | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < len(self.keys) <= MAX_ITEMS_OF_LIKES:
+            limit = f"from 1 to {MAX_ITEMS_OF_LIKES:,}: G has a number for each two"
+            raise ParameterError("items of the catalog", len(self.keys), limit)
+        if list(self.keys) != sorted(set(self.keys), key=str.encode):
+            raise ParameterError("keys", "others", "different, in the order of their bytes")
+        if odd := next((key for key in self.keys if not key or "\n" in key), None):
+            raise ParameterError("a key", odd[:40], "without a line feed")
+        if not -inf < self.least <= self.most < inf:
+            raise ParameterError("least", self.least, "finite, and at most the highest rating")
+        if self.max_items_per_unit is not None:
+            _require_count("max_items_per_unit", self.max_items_per_unit)
 
 
 @dataclass(frozen=True)

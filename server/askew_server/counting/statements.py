@@ -16,16 +16,23 @@ is for engines that keep the pairs (MATERIALIZED). Spark and ClickHouse read the
 time, and a log may grow in between: they are given the definition, which looks once.
 
 Ids stay in the types of their columns, which is faster, until they are hashed and returned as text.
+
+Likes come back in rows of text, each of many numbers: millions of rows would cost a driver far more
+than their numbers do. An engine on this machine gives a row for each person. Another one pairs each
+person's likes itself and adds up the pairs, and gives a row for each item. It makes one array of a
+person's likes first, and both sides of a pair are taken from this array: two looks at a log that
+grows could weigh one person's likes by the number of another look.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp, parse_one
 
-from askew_server.counting.contract import CountingTask
+from askew.mechanisms.covariance import UNIT
+from askew_server.counting.contract import CountingTask, LikesTask
 
 # Stand-ins for what a task names; `carried` puts the quoted identifiers in their places.
 _CATALOG = """
@@ -114,6 +121,57 @@ SELECT COUNT(*) - COUNT(c.catalog_item_column),
 FROM catalog_table AS c
 """
 
+# The catalog's keys come as one parameter: they are no table of the engine, and never SQL text.
+_PLACES = """
+SELECT listed.item AS item, ROW_NUMBER() OVER (ORDER BY listed.item COLLATE "C") - 1 AS place
+FROM (SELECT listed_items($keys) AS item) AS listed
+"""
+COUNT_PLACES = """
+SELECT COUNT(*) FROM (SELECT listed_items($keys) AS item) AS listed
+"""
+_LIKES = """
+SELECT DISTINCT e.unit_column AS unit, places.place AS place
+FROM events_table AS e
+JOIN ({places}) AS places ON CAST(e.item_column AS TEXT) COLLATE "C" = places.item
+WHERE e.unit_column IS NOT NULL
+  AND TRY_CAST(e.rating_column AS DOUBLE) BETWEEN {least} AND {most}
+"""
+_SOME_LIKES = """
+SELECT ranked.unit AS unit, ranked.place AS place
+FROM (
+  SELECT likes.unit AS unit, likes.place AS place, ROW_NUMBER() OVER (
+    PARTITION BY likes.unit ORDER BY {unit_hash} * {place_hash} % {prime}, likes.place
+  ) AS rank
+  FROM ({likes}) AS likes
+) AS ranked
+WHERE ranked.rank <= {bound}
+"""
+_LIKES_OF_PEOPLE = """
+SELECT joined_text(CAST(kept.place AS TEXT)) AS likes FROM ({likes}) AS kept GROUP BY kept.unit
+"""
+_PAIRS_OF_ITEMS = """
+SELECT pairs.one AS place, joined_text(CONCAT(CAST(pairs.other AS TEXT), ' ', pairs.sum)) AS row
+FROM (
+  SELECT sides.one AS one, sides.other AS other, CAST(SUM(sides.weight) AS TEXT) AS sum
+  FROM (
+    SELECT firsts.one AS one, UNNEST(firsts.places) AS other, firsts.weight AS weight
+    FROM (
+      SELECT UNNEST(people.places) AS one, people.places AS places,
+        CAST(({unit} - {unit} % people.m) / people.m AS BIGINT) AS weight
+      FROM (
+        SELECT ARRAY_AGG(kept.place) AS places, COUNT(*) AS m
+        FROM ({likes}) AS kept GROUP BY kept.unit
+      ) AS people
+    ) AS firsts
+  ) AS sides
+  WHERE sides.one <= sides.other
+  GROUP BY sides.one, sides.other
+) AS pairs
+GROUP BY pairs.one
+"""
+ON_THIS_MACHINE = ("duckdb", "postgres")
+"""Engines whose driver pairs likes: its product of sparse matrices is far faster than a join."""
+
 
 @dataclass(frozen=True)
 class Names:
@@ -147,6 +205,24 @@ def _counts(task: CountingTask, dialect: str) -> str:
     )
 
 
+def likes(task: LikesTask, dialect: str) -> str:
+    """The likes of each person, as places in the order of the keys; or, from engines that are not
+    in `ON_THIS_MACHINE`, the sums of weights of each item's pairs.
+    """
+    kept = _LIKES.format(places=_PLACES, least=task.least, most=task.most)
+    if task.max_items_per_unit is not None:
+        kept = _SOME_LIKES.format(
+            likes=kept,
+            unit_hash=_HASH.format(id="likes.unit"),
+            place_hash=_HASH.format(id="likes.place"),
+            bound=task.max_items_per_unit,
+            prime=_PRIME,
+        )
+    if dialect in ON_THIS_MACHINE:
+        return _LIKES_OF_PEOPLE.format(likes=kept)
+    return _PAIRS_OF_ITEMS.format(likes=kept, unit=UNIT)
+
+
 def carried(statement: str, names: Names, dialect: str) -> str:
     """A statement with the names in place of the stand-ins, quoted, in an engine's dialect."""
 
@@ -158,12 +234,16 @@ def carried(statement: str, names: Names, dialect: str) -> str:
                 column = exp.column(_quoted(names.columns[stand_in]), table=node.table)
                 return _as_bytes(column) if stand_in in names.texts else column
             case exp.Placeholder():
-                return _parameter(node.name, dialect)
+                return _parameter(node.name, names_of_parameters, dialect)
             case exp.Cast(this=exp.DPipe(this=exp.Literal(name="0x"), expression=digits)):
-                return _number(digits.transform(carry), dialect)
+                return _written("number", digits.transform(carry), dialect)
+            case exp.Anonymous(name=function) if function in _WRITTEN:
+                return _written(function, node.expressions[0].transform(carry), dialect)
         return node
 
-    tree = parse_one(statement, read="duckdb").transform(carry)
+    parsed = parse_one(statement, read="duckdb")
+    names_of_parameters = sorted({each.name for each in parsed.find_all(exp.Placeholder)})
+    tree = parsed.transform(carry)
     _collate(tree, dialect)
     return tree.sql(dialect=dialect, pretty=True)
 
@@ -191,23 +271,42 @@ def _collate(tree: exp.Expr, dialect: str) -> None:
             text.replace(text.this)
 
 
-def _parameter(name: str, dialect: str) -> exp.Expr:
-    """A parameter as each driver sends it, apart from the text. No statement has more than one."""
+def _parameter(name: str, names: Sequence[str], dialect: str) -> exp.Expr:
+    """A parameter as each driver sends it, apart from the text; PostgreSQL numbers them in the
+    order of their names.
+    """
     match dialect:
         case "postgres":
-            return exp.cast(exp.Parameter(this=exp.Literal.number(1)), "text")
+            number = exp.Literal.number(names.index(name) + 1)
+            return exp.cast(exp.Parameter(this=number), "text")
         case "clickhouse":
             return exp.Placeholder(this=name, kind="String")
     return exp.Placeholder(this=name)
 
 
-def _number(digits: exp.Expr, dialect: str) -> exp.Expr:
-    """Seven hexadecimal digits as a BIGINT."""
-    written = {
-        "duckdb": "CAST('0x' || :digits AS BIGINT)",
-        "postgres": "CAST(CAST('x' || :digits AS BIT(28)) AS BIGINT)",
-        "spark": "CAST(CONV(:digits, 16, 10) AS BIGINT)",
-        "clickhouse": "reinterpretAsInt64(reverse(unhex(concat('0', :digits))))",
-    }
-    number = parse_one(written[dialect], read=dialect)
-    return exp.replace_placeholders(number, digits=digits)
+# What SQLGlot does not carry: seven hexadecimal digits as a BIGINT, the lines of a text as rows,
+# and texts as one.
+_WRITTEN = {
+    "number": {
+        "duckdb": "CAST('0x' || :given AS BIGINT)",
+        "postgres": "CAST(CAST('x' || :given AS BIT(28)) AS BIGINT)",
+        "spark": "CAST(CONV(:given, 16, 10) AS BIGINT)",
+        "clickhouse": "reinterpretAsInt64(reverse(unhex(concat('0', :given))))",
+    },
+    "listed_items": {
+        "duckdb": "UNNEST(STRING_SPLIT(:given, CHR(10)))",
+        "postgres": "UNNEST(STRING_TO_ARRAY(:given, CHR(10)))",
+        "spark": "EXPLODE(SPLIT(:given, CHR(10)))",
+        "clickhouse": "arrayJoin(splitByChar(char(10), :given))",
+    },
+    "joined_text": {
+        "duckdb": "STRING_AGG(:given, ' ')",
+        "postgres": "STRING_AGG(:given, ' ')",
+        "spark": "ARRAY_JOIN(COLLECT_LIST(:given), ' ')",
+        "clickhouse": "arrayStringConcat(groupArray(:given), ' ')",
+    },
+}
+
+
+def _written(what: str, given: exp.Expr, dialect: str) -> exp.Expr:
+    return exp.replace_placeholders(parse_one(_WRITTEN[what][dialect], read=dialect), given=given)

@@ -10,14 +10,28 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from server.counting.parquet import Columns
-from server.counting.reference import KEY, Pair, columns_of, reference_counts, varied_events
+from server.counting.reference import (
+    KEY,
+    Pair,
+    columns_of,
+    reference_counts,
+    reference_likes,
+    varied_events,
+)
 
 from askew.errors import DataError
+from askew.mechanisms.covariance import Matrix, covariance
 from askew_server.counting import CountingTask, Engine, count_top
 from askew_server.counting.bounding import require_countable, uncounted_events
+from askew_server.counting.contract import LikesTask
+from askew_server.counting.likes import columns_of_ratings, count_likes, require_likes
 from askew_server.counting.statements import Names, carried
+
+KEYS = tuple(sorted(["nobody's", *map(str, range(40))], key=str.encode))
+COLUMN_OPTIONS = ("unit_column", "item_column", "rating_column")
 
 
 class Bench(ABC):
@@ -70,6 +84,30 @@ def task(
     )
 
 
+def like_rows() -> list[tuple[int | None, int | None, int | None]]:
+    """Ratings of 60 people of 50 items: again and again, above the scale, and with holes."""
+    rows = [(u, (u * s) % 50 - 3, (u + s * s) % 7) for u in range(60) for s in range(u % 40)]
+    return [*rows, *rows[::3], (None, 1, 5), (7, None, 5), (7, 1, None), (99, 1, 3)]
+
+
+def likes_of(bench: Bench, rows: Sequence[tuple[object, ...]], most: int | None = None) -> Matrix:
+    """G of ratings of 4 and 5, of the items 0 to 39 and one that nobody rates."""
+    unit, item, rating = ([row[place] for row in rows] for place in range(3))
+    name = bench.load(
+        bench.new_name(), {"userId": unit, "movieId": item, "rating": rating}, "BIGINT"
+    )
+    asked = LikesTask(
+        events=name,
+        keys=KEYS,
+        least=4.0,
+        most=5.0,
+        max_items_per_unit=most,
+        **dict(zip(COLUMN_OPTIONS, columns_of_ratings(bench.engine, name), strict=True)),
+    )
+    require_likes(bench.engine, asked)
+    return count_likes(bench.engine, asked, KEY)
+
+
 def require_one_look(bench: Bench, changing: str) -> None:
     """From 1,000 items of one unit, of which each look sees a half: as many as the bound allows.
 
@@ -78,7 +116,27 @@ def require_one_look(bench: Bench, changing: str) -> None:
     assert sum(n for _, n in bench.count(task(changing, max_items=10, limit=1000))) == 10
 
 
-class CountingContract:
+class LikesContract:
+    """What people like together, from its definition in the core."""
+
+    @pytest.mark.parametrize("most", [None, 1, 3])
+    def test_the_matrix_of_likes_is_that_of_the_definition(
+        self, bench: Bench, most: int | None
+    ) -> None:
+        """Planted bugs: events paired instead of distinct likes; weights of all ratings of a
+        person; a like of an item that the catalog does not have in the weights; the cap without
+        its key.
+        """
+        rows = like_rows()
+        assert np.array_equal(
+            likes_of(bench, rows, most), covariance(reference_likes(rows, KEYS, most), len(KEYS))
+        )
+
+    def test_nobody_likes_nothing(self, bench: Bench) -> None:
+        assert not likes_of(bench, [(1, 1, 1)]).any()
+
+
+class CountingContract(LikesContract):
     number = r"CAST(\1 AS INTEGER)"  # fails where a text is none
 
     @pytest.mark.parametrize("max_items", [1, 3, 10, 1000])

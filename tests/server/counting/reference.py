@@ -70,6 +70,23 @@ def reference_counts(
     return rows[:limit]
 
 
+def reference_likes(
+    rows: Iterable[tuple[int | None, int | None, int | None]],
+    keys: Sequence[str],
+    most: int | None = None,
+) -> list[list[int]]:
+    """The places of each person's ratings of 4 and 5, at most so many of them."""
+    secret = hmac.digest(KEY, b"askew contribution bounding", "sha256").hex()[:32]
+    likes: dict[int, set[int]] = defaultdict(set)
+    for unit, item, rating in rows:
+        if unit is not None and rating in (4, 5) and str(item) in keys:
+            likes[unit].add(keys.index(str(item)))
+    return [
+        sorted(places, key=lambda at, who=unit: place(secret, str(who), str(at)))[:most]
+        for unit, places in likes.items()
+    ]
+
+
 def place(secret: str, unit: str, item: str) -> tuple[int, bytes]:
     """What an item of a unit is ordered by."""
     return hashed(secret, unit) * hashed(secret, item) % (2**31 - 1), item.encode()

@@ -20,7 +20,7 @@ from server.counting.release_contract import Place, ReleaseContract, files, prog
 from askew.errors import DataError
 from askew_server.counting import CountingTask, Engine, TopCounts, count_top
 from askew_server.counting.bounding import (
-    _secret,
+    bounding_secret,
     catalog_size,
     require_countable,
     uncounted_events,
@@ -177,7 +177,7 @@ class TestSparkReleases(ReleaseContract):
             assert code == 1, name
             assert last.startswith("askew-server: Spark: Spark could not do it ("), err
         key = stored_key(tmp_path / "askew-ledger.sqlite.bounding-key")
-        for canary in ("canary", _secret(key), "Traceback", "Stage", "ROW_NUMBER"):
+        for canary in ("canary", bounding_secret(key), "Traceback", "Stage", "ROW_NUMBER"):
             assert canary not in made.stdout + made.stderr
 
 

@@ -124,7 +124,7 @@ class PostgresEngine(TableEngine):
         self, sql: str, parameters: Mapping[str, str] | None = None
     ) -> list[tuple[object, ...]]:
         """The rows of a statement."""
-        values = list((parameters or {}).values())
+        values = [value for _, value in sorted((parameters or {}).items())]
         with self._failures_named("PostgreSQL"):
             return [*self._awake().execute(sql, values)]
 
