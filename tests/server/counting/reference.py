@@ -81,10 +81,11 @@ def reference_likes(
     for unit, item, rating in rows:
         if unit is not None and rating in (4, 5) and str(item) in keys:
             likes[unit].add(keys.index(str(item)))
-    return [
-        sorted(places, key=lambda at, who=unit: place(secret, str(who), str(at)))[:most]
+    ranked: dict[int, list[tuple[tuple[int, bytes], int]]] = {
+        unit: sorted((place(secret, str(unit), str(at)), at) for at in places)
         for unit, places in likes.items()
-    ]
+    }
+    return [[at for _, at in some[:most]] for some in ranked.values()]
 
 
 def place(secret: str, unit: str, item: str) -> tuple[int, bytes]:

@@ -1,0 +1,220 @@
+"""A noisy matrix of likes: paid in the operator's ledger, counted, drawn once, and kept in a file.
+
+    ledger.charge      durable; BudgetExceeded ends it here, with no rating read
+    count              on the operator's engine (`askew_server.counting.likes`)
+    noise.perturb      with the kernel's randomness
+    the file           whole on the disk, or not there
+    ledger.fulfill     the digest of the file; only now may it be used
+
+A crash after the charge loses that budget and nothing else. The same request of the same ratings
+finds its file by the digest, and is not paid again. What is made of the file is free.
+
+The file is one line of JSON, which says what it is of, and the upper triangle of the matrix, row by
+row, in 64-bit little-endian integers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from hashlib import sha256
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+import numpy as np
+
+from askew.errors import ArtifactError, DataError
+from askew.mechanisms.covariance import Matrix, NoisyCovariance
+from askew.noise.randomness import RandomBits
+from askew_server.counting.contract import MAX_ITEMS_OF_LIKES, LikesTask
+from askew_server.ledger import Charge, ChargeRequest, EventDigests, Ledger
+
+NOISY = "noisy.bin"
+"""The file of the matrix in a model's directory."""
+KIND = "noisy matrix of likes"
+_LONGEST = 4096  # bytes of the first line
+_PIECE = 1 << 20
+LIMIT = _LONGEST + 4 * MAX_ITEMS_OF_LIKES * (MAX_ITEMS_OF_LIKES + 1)
+"""The bytes of the largest file."""
+
+
+class MatrixFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the first line of a file says. keys: SHA-256 of the catalog's keys."""
+
+    kind: str
+    items: int
+    keys: str
+    epsilon: str
+    delta: str
+    dataset: str
+    charge: int
+
+
+@dataclass(frozen=True)
+class MatrixPlan:
+    """What is counted, and with what noise: public, and printed before anything is read."""
+
+    dataset: str
+    version: str
+    task: LikesTask
+    noise: NoisyCovariance
+
+    def charge_request(self, place: bytes, state: bytes) -> ChargeRequest:
+        """The spend. The same one of the same ratings is paid once.
+
+        place, state: of the ratings, as `EventDigests` has them.
+        """
+        task = asdict(self.task) | {"keys": digest_of_keys(self.task.keys)}
+        public = {"kind": KIND, **task, "dataset": self.dataset, "version": self.version}
+        losses = {"epsilon": str(self.noise.epsilon), "delta": str(self.noise.delta)}
+        asked = sha256(json.dumps(public | losses, sort_keys=True).encode()).digest()
+        digest = sha256(asked + state).digest()
+        return ChargeRequest(
+            dataset=self.dataset,
+            version=self.version,
+            key=f"{KIND} {digest.hex()[:32]}",
+            digest=digest,
+            loss=self.noise.privacy_loss(),
+            events=EventDigests(asked, place, state),
+        )
+
+
+@dataclass(frozen=True)
+class MatrixJob:
+    """Where a noisy matrix is paid, counted and drawn. report: told each step as it begins."""
+
+    ledger: Ledger
+    count: Callable[[LikesTask], Matrix]
+    bits: RandomBits
+    report: Callable[[str], object] = lambda _: None
+
+    def make(self, plan: MatrixPlan, request: ChargeRequest, file: Path) -> Matrix:
+        """The noisy matrix, which is in the file from then on.
+
+        Raises what the ledger and the engine raise, and DataError where it was paid and made before
+        and the file is another, or none.
+        """
+        with self.ledger.turn(request):
+            self.report("charging")
+            answer = self.ledger.charge(request)
+            if isinstance(answer, Charge):
+                self.report("counting likes")
+                matrix = self.count(plan.task)
+                self.report("noise")
+                noisy = plan.noise.perturb(matrix, bits=self.bits)
+                fields = MatrixFields(
+                    KIND,
+                    len(noisy),
+                    digest_of_keys(plan.task.keys),
+                    str(plan.noise.epsilon),
+                    str(plan.noise.delta),
+                    plan.dataset,
+                    answer.id,
+                )
+                named = {"kind": KIND, "sha256": write(file, fields, noisy)}
+                self.ledger.fulfill(answer.id, json.dumps(named).encode())
+                return noisy
+        wanted = str(json.loads(answer.payload)["sha256"])
+        if not file.exists():
+            raise DataError(
+                f"charge {answer.id} paid for this matrix before, and it is not paid twice: copy"
+                f" {NOISY} of the model that has it to {file}, and ask again"
+            )
+        _, noisy, found = read(file)
+        if found != wanted:
+            raise DataError(f"{file}: it is not the noisy matrix that charge {answer.id} paid for")
+        return noisy
+
+
+def digest_of_keys(keys: tuple[str, ...]) -> str:
+    """SHA-256 of a catalog's keys, in their order."""
+    return sha256(json.dumps(keys).encode()).hexdigest()
+
+
+def write(file: Path, fields: MatrixFields, noisy: Matrix) -> str:
+    """Writes the file, all of it or nothing, through to the disk; the SHA-256 of its bytes.
+
+    Raises ArtifactError where it cannot be written.
+    """
+    digest, draft = sha256(), file.with_name(f"{file.name}.draft")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with draft.open("wb") as written:
+            os.chmod(written.fileno(), 0o600)
+            for part in _parts(fields, noisy):
+                digest.update(part)
+                written.write(part)
+            written.flush()
+            os.fsync(written.fileno())
+        draft.replace(file)
+        descriptor = os.open(file.parent, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise ArtifactError(f"{file} cannot be written: {error.strerror}") from None
+    return digest.hexdigest()
+
+
+def _parts(fields: MatrixFields, noisy: Matrix) -> Iterator[bytes]:
+    yield msgspec.json.encode(fields) + b"\n"
+    for place, row in enumerate(noisy):
+        yield row[place:].astype("<i8").tobytes()
+
+
+def read(file: Path) -> tuple[MatrixFields, Matrix, str]:
+    """What a file is of, its matrix, and the SHA-256 of its bytes.
+
+    Raises ArtifactError for a file that is none, of another size than its first line says, or
+    larger than any.
+    """
+    try:
+        with file.open("rb") as opened:
+            return _read(opened, file)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ArtifactError(f"{file} is no noisy matrix: {error}") from None
+
+
+def fields_of(file: Path) -> MatrixFields:
+    """What a file says that it is of. Raises ArtifactError."""
+    try:
+        with file.open("rb") as opened:
+            return msgspec.json.decode(opened.readline(_LONGEST), type=MatrixFields)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ArtifactError(f"{file} is no noisy matrix: {error}") from None
+
+
+def _read(opened: BinaryIO, file: Path) -> tuple[MatrixFields, Matrix, str]:
+    line = opened.readline(_LONGEST)
+    fields = msgspec.json.decode(line, type=MatrixFields)
+    items = fields.items
+    if fields.kind != KIND or not 0 < items <= MAX_ITEMS_OF_LIKES:
+        raise ArtifactError(f"{file} is no noisy matrix that this program reads")
+    if os.fstat(opened.fileno()).st_size != len(line) + 4 * items * (items + 1):
+        raise ArtifactError(f"{file} does not have the size of {items} items")
+    digest, noisy = sha256(line), np.empty((items, items), np.int64)
+    for place in range(items):
+        part = opened.read(8 * (items - place))
+        digest.update(part)
+        noisy[place, place:] = np.frombuffer(part, "<i8")
+        noisy[place:, place] = noisy[place, place:]
+    return fields, noisy, digest.hexdigest()
+
+
+def pieces(file: Path) -> Iterator[bytes]:
+    """A file's bytes, part by part. Raises OSError."""
+    with file.open("rb") as opened:
+        while piece := opened.read(_PIECE):
+            yield piece
+
+
+def lifetime(ledger: Ledger, dataset: str, noise: NoisyCovariance) -> tuple[Fraction, int]:
+    """What is left of a data set's epsilon, and how many such matrices it pays for."""
+    found = ledger.dataset(dataset)
+    left, delta = found.cap.epsilon - found.spent.epsilon, found.cap.delta - found.spent.delta
+    return left, max(0, int(min(left / noise.epsilon, delta / noise.delta)))
