@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from askew.errors import OutOfRange, ParameterError
 from askew.limits import MAX_RANKING_DIMENSION
 from askew_server.cli.progress import Steps
 from askew_server.cli.training_data import (
@@ -16,12 +15,12 @@ from askew_server.cli.training_data import (
     default_items_option,
     report,
     save,
+    scale_of,
     show_rejects,
 )
 from askew_server.taste.training.options import RULES
 
 if TYPE_CHECKING:
-    from askew.spaces.vectors import RatingScale  # brings numpy
     from askew_server.taste.training.given_vectors import GivenItems
 
 
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
 )
 @click.option("--like-from", type=float, help="Lowest rating that is a like; default upper 1/4.")
 @click.option(
-    "--epsilon",
+    "--device-epsilon",
     default=4.0,
     show_default=True,
     type=click.FloatRange(0, min_open=True),
@@ -73,7 +72,7 @@ def import_vectors(
     out: Path,
     scale: tuple[float, float],
     like_from: float | None,
-    epsilon: float,
+    device_epsilon: float,
     k: int,
     least_likes: int,
     rule: str,
@@ -100,11 +99,11 @@ def import_vectors(
     from askew_server.ratings.vectors import read_vectors
     from askew_server.taste.model.item_model import ImportOptions, import_model
     from askew_server.taste.training.given_vectors import given_items
-    from askew_server.taste.training.options import GIVEN, TrainingOptions
+    from askew_server.taste.training.options import GIVEN, TrainingOptions, what_it_tells
 
     options = ImportOptions(
         TrainingOptions(
-            epsilon=epsilon,
+            epsilon=device_epsilon,
             k=k,
             ranking_dimension=MAX_RANKING_DIMENSION,  # as many as the vectors have
             least_likes=least_likes,
@@ -113,7 +112,7 @@ def import_vectors(
             seed=seed,
             default_items=default_items,
         ),
-        _scale(scale, like_from),
+        scale_of(scale, like_from),
     )
     check_new(out)
     vectors = read_vectors(item_vectors)
@@ -133,19 +132,7 @@ def import_vectors(
             step=lambda name: steps.step(f"import: {name}"),
         )
         model = save(model, out, steps)
-    report(model, table, out, GIVEN)
-
-
-def _scale(limits: tuple[float, float], like_from: float | None) -> RatingScale:
-    from askew.spaces.vectors import RatingScale
-
-    given: dict[str, object] = {"scale": limits} if like_from is None else {"like_from": like_from}
-    try:
-        usual = RatingScale.between(*limits)
-        return usual if like_from is None else RatingScale(*limits, like_from)
-    except OutOfRange as error:
-        [(name, value)] = given.items()
-        raise ParameterError(name, value, error.limit) from None
+    report(model, table, out, what_it_tells(GIVEN))
 
 
 def _say(given: GivenItems) -> None:

@@ -91,7 +91,7 @@ def run(
     """
     with ExitStack() as stack:
         ledger = stack.enter_context(Ledger(place.ledger, place.anchor_path))
-        data = _dataset(ledger, dataset)
+        data = dataset_of(ledger, dataset)
         expectation = None if expect is None else Expectation.of(expect, k)
         if as_of is not None:
             check_name("as_of", as_of)
@@ -130,14 +130,14 @@ def run(
             raise AskewError(refusal)
         require_events(engine, plan.task)  # the log is not looked at before this
         secret = known_or_new_key(place.bounding_key_path)
-        state = _state(engine, plan.source, as_of, secret)
+        state = state_of(engine, plan.source, as_of, secret)
         request = plan.charge_request(key, ranged=data.cap.slack > 0, state=state)
         warn_of_events(ledger, request, output.say)
         if dry_run:
             _rehearse(ledger, output, request, foreseen)
             return None
         if not yes:
-            _ask(ledger, request)
+            ask(ledger, request)
         keep_key(place.bounding_key_path, secret)
         count = EventCounter(engine, secret)
         stored = ReleaseJob(ledger, count, SystemBits(), steps.step).publish(plan, request)
@@ -175,7 +175,7 @@ def opened_engine(
         engine.close()
 
 
-def _state(engine: Engine, source: EventSource, as_of: str | None, key: bytes) -> bytes:
+def state_of(engine: Engine, source: EventSource, as_of: str | None, key: bytes) -> bytes:
     """Which events these are: the operator's word for it, or what files hold, under the secret key,
     as its digest would tell whoever knows all of a log but one person.
 
@@ -225,7 +225,7 @@ def _rehearse(ledger: Ledger, output: Output, request: ChargeRequest, found: For
     output.say(f"A dry run: {news}; nothing was charged, counted or written.")
 
 
-def _ask(ledger: Ledger, request: ChargeRequest) -> None:
+def ask(ledger: Ledger, request: ChargeRequest) -> None:
     """Ask before a spend, if somebody is there to answer. Raises click.Abort, and what the charge
     would raise: nobody is asked about what is refused.
     """
@@ -277,7 +277,7 @@ def _uncounted(engine: Engine, task: CountingTask) -> str | None:
     )
 
 
-def _dataset(ledger: Ledger, name: str | None) -> Dataset:
+def dataset_of(ledger: Ledger, name: str | None) -> Dataset:
     """The data set of this name, or the only one."""
     if name is not None:
         return ledger.dataset(name)

@@ -15,11 +15,13 @@ import click
 from askew_server.cli.options import Rational
 from askew_server.cli.progress import Steps
 from askew_server.cli.saved_model import load, of_tastes
+from askew_server.cli.train_private import PrivateOptions, private_options, train_private
 from askew_server.cli.training_data import (
     bytes_held,
     default_items_option,
     report,
     save,
+    scale_of,
     show_left_out,
     source_of,
     training_data,
@@ -67,14 +69,19 @@ class PriorOptions:
     dataset: str | None
     prior_cohort: str | None
 
+    @property
+    def given(self) -> int:
+        """How many priors are named."""
+        priors = (self.prior_file, self.prior_dp, self.prior_cohort)
+        return sum(each is not None for each in priors)
+
     def look(self, ratings: Path) -> tuple[FileState, ...]:
         """The files of ratings, before they are read, where a release is to be paid for them.
         Raises click.UsageError for options that do not go together.
         """
         from askew_server.counting.engines.files import local_files, states_of
 
-        given = [self.prior_file, self.prior_dp, self.prior_cohort]
-        if sum(each is not None for each in given) > 1:
+        if self.given > 1:
             raise click.UsageError("one prior at most: --prior-file, --prior-dp or --prior-cohort")
         if self.prior_dp is None:
             return ()
@@ -157,7 +164,7 @@ def prior_options(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="New model directory.")
 @click.option(
-    "--epsilon",
+    "--device-epsilon",
     default=4.0,
     show_default=True,
     type=click.FloatRange(0, min_open=True),
@@ -191,6 +198,7 @@ def prior_options(command: Callable[..., Any]) -> Callable[..., Any]:
     help="Folder with a file for each item, named by its key, which only replies bring.",
 )
 @prior_options
+@private_options
 @click.option(
     "--vectors-from",
     type=click.Path(path_type=Path),
@@ -202,7 +210,7 @@ def train(
     ratings: Path,
     items: Path | None,
     out: Path,
-    epsilon: float,
+    device_epsilon: float,
     k: int,
     ranking_dimension: int | None,
     min_ratings: int,
@@ -216,6 +224,7 @@ def train(
     default_items: int | None,
     seed: int,
     prior: PriorOptions,
+    paying: PrivateOptions,
 ) -> None:
     """Train a model on ratings. The same ratings, options and prior make the same bytes.
 
@@ -223,19 +232,32 @@ def train(
     and any csv or parquet file with the columns user, item, rating. Without --items, the items of
     the ratings are their titles, such as "Alien (1979)".
 
+    With --private, the ratings are counted into one noisy matrix, which a ledger pays for, and the
+    model is made of that matrix alone: --epsilon and --delta hide all that one person likes.
+    Ratings may then be a table of --engine, too. It says first what it will spend, and where a
+    list of what is popular would do as well.
+
     \b
-    Example:
+    Examples:
       askew-server train --ratings ratings.csv --items movies.csv --out model
+      askew-server train --private --epsilon 1 --delta 1e-6 --dataset films \\
+        --ledger askew-ledger.sqlite --ratings ratings.csv --items movies.csv \\
+        --out model
     """
     from threadpoolctl import threadpool_limits
 
     from askew_server.taste.model.item_model import train as fit
     from askew_server.taste.model.payloads import PayloadFiles
     from askew_server.taste.prior.source import PublishedRatings
-    from askew_server.taste.training.options import FIXED, LEARNED, TrainingOptions
+    from askew_server.taste.training.options import (
+        FIXED,
+        LEARNED,
+        TrainingOptions,
+        what_it_tells,
+    )
 
     options = TrainingOptions(
-        epsilon=epsilon,
+        epsilon=device_epsilon,
         k=k,
         ranking_dimension=ranking_dimension,
         min_ratings=min_ratings,
@@ -248,6 +270,16 @@ def train(
         seed=seed,
         default_items=default_items,
     )
+    if paying.private:
+        if items is None or counts or payloads or has_payloads or vectors_from or prior.given:
+            raise click.UsageError(
+                "--private needs --items, and takes no --counts, prior, payloads or --vectors-from"
+            )
+        scale = scale_of(paying.scale, like_from)
+        budget = (prior.ledger, prior.anchor, prior.dataset)
+        train_private(paying.spending(ratings, scale, *budget), items, out, options, scale)
+        return
+    paying.check_unused()
     seen = prior.look(ratings)
     table, rows = training_data(ratings, items, out, options.counts)
     vectors = _vectors(vectors_from)
@@ -276,7 +308,7 @@ def train(
         if payloads is not None:
             model = replace(model, payloads=PayloadFiles.in_folder(payloads, model.keys))
         model = save(model, out, steps)
-    report(model, table, out, FIXED if vectors.fixed else LEARNED)
+    report(model, table, out, what_it_tells(FIXED if vectors.fixed else LEARNED))
 
 
 def _vectors(model: Path | None) -> VectorSource:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from askew.dp.privacy import Reach, SignalLoss
-from askew.errors import ParameterError
+from askew.errors import OutOfRange, ParameterError
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.utility_table import (
@@ -28,6 +28,7 @@ from askew_server.cli.progress import Steps, named_if_too_large, when_stopped
 if TYPE_CHECKING:
     from askew.catalog.catalog import Catalog
     from askew.protocol.model_card import ModelCard
+    from askew.spaces.vectors import RatingScale
     from askew_server.ratings import ItemRow, RatingTable, Rejects
     from askew_server.taste.model.item_model import ItemModel  # brings scipy
 
@@ -91,6 +92,19 @@ def show_left_out(table: RatingTable, keys: Collection[str], like_from: float, r
     click.echo(f"{told}{items}, with {share:.1%} of the likes: {reason}", err=True)
 
 
+def scale_of(limits: tuple[float, float], like_from: float | None) -> RatingScale:
+    """The scale that options name. Raises ParameterError, by the option."""
+    from askew.spaces.vectors import RatingScale
+
+    given: dict[str, object] = {"scale": limits} if like_from is None else {"like_from": like_from}
+    try:
+        usual = RatingScale.between(*limits)
+        return usual if like_from is None else RatingScale(*limits, like_from)
+    except OutOfRange as error:
+        [(name, value)] = given.items()
+        raise ParameterError(name, value, error.limit) from None
+
+
 def check_new(out: Path) -> None:
     """Raises ParameterError for an `out` that is there."""
     if out.exists() or out.is_symlink():
@@ -104,27 +118,31 @@ def bytes_held(card: ModelCard, catalog: Catalog) -> int:
     return len(catalog_to_bytes(card, catalog))
 
 
-def save(model: ItemModel, out: Path, steps: Steps) -> ItemModel:
-    """Write the model with the answers that are made beforehand."""
+def save(
+    model: ItemModel, out: Path, steps: Steps, beside: Mapping[str, Path] | None = None
+) -> ItemModel:
+    """Write the model with the answers that are made beforehand, and a copy of files beside it."""
     from askew_server.retrieval.tabulated import tables_for
     from askew_server.taste.model import artifact
 
     steps.step("answers made beforehand")
     model = replace(model, tables=tables_for(model, steps.share))
     steps.step("writing the model")
-    artifact.save(model, out)
+    artifact.save(model, out, beside)
     return model
 
 
-def report(model: ItemModel, table: RatingTable, out: Path, made_of_people: str) -> None:
-    """What the operator reads. The first line is exact, and is not part of the model."""
+def report(model: ItemModel, table: RatingTable | None, out: Path, tells: tuple[str, ...]) -> None:
+    """What the operator reads. table: whose first line is exact, and no part of the model; None of
+    a private one. tells: of the people, what the model does.
+    """
     from askew.spaces.buckets import SlateCodebook
-    from askew_server.taste.training.options import what_it_tells
 
     space, rule = model.card.space, model.card.rule
     reach, epsilon = space.encoder.reach(), rule.epsilon
-    size = f"{len(table.rating):,} by {table.n_people:,} people of {len(table.item_keys):,} items"
-    click.echo(f"ratings    {size}")
+    if table is not None:
+        size = f"{table.n_people:,} people of {len(table.item_keys):,} items"
+        click.echo(f"ratings    {len(table.rating):,} by {size}")
     click.echo(f"catalog    {model.card.n_items:,} items, version {model.card.catalog_version}")
     click.echo(
         f"space      {space.ranking_dimension} ranking dimensions, {space.dimension} in a signal, "
@@ -158,8 +176,7 @@ def report(model: ItemModel, table: RatingTable, out: Path, made_of_people: str)
     if model.card.utility_table is not None:
         for line in lines_of(model.card.utility_table, reach, simulated=model.card.simulated):
             click.echo(line)
-    told = what_it_tells(made_of_people)
-    click.echo("tells      " + "\n           ".join(told))
+    click.echo("tells      " + "\n           ".join(tells))
     click.echo(f"model      {out}")
 
 

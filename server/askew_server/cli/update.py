@@ -59,7 +59,7 @@ def update(
     from askew_server.taste.model.item_model import update as renew
     from askew_server.taste.model.payloads import FirstOf, PayloadFiles
     from askew_server.taste.training.item_vectors import often_rated
-    from askew_server.taste.training.options import UPDATED
+    from askew_server.taste.training.options import UPDATED, what_it_tells
 
     old = of_tastes(load(model))
     table, rows = training_data(ratings, items, out, old.training.counts)
@@ -79,7 +79,7 @@ def update(
         new = save(new, out, steps)
     added, dropped = len(set(new.keys) - set(old.keys)), len(set(old.keys) - set(new.keys))
     click.echo(f"items      {added:,} new, {dropped:,} dropped")
-    report(new, table, out, UPDATED)
+    report(new, table, out, what_it_tells(UPDATED))
 
 
 def _rows_of(model: ItemModel) -> dict[str, ItemRow]:

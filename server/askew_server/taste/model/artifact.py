@@ -7,6 +7,7 @@
     items.json          [[key, title, year, [genres]], ...]
     tables.safetensors  answers made beforehand, where there are any
     payloads.bin        the payload of each item, one after the other, where items have any
+    noisy.bin           of a private model, the noisy matrix that it is made of; no server reads it
 
 Data only: nothing here is ever executed. `load` refuses what is truncated, altered or hostile with
 an ArtifactError, and trusts no size before it has checked it. The digests find damage; against
@@ -16,7 +17,8 @@ somebody who can write the directory, keep the manifest's own digest elsewhere.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal, overload
 
@@ -188,8 +190,9 @@ _OPTIONAL_KINDS: dict[str, ArrayKind] = {
 }
 
 
-def save(model: ItemModel, directory: Path) -> None:
-    """Write a model to a directory that does not exist yet, all of it or nothing.
+def save(model: ItemModel, directory: Path, beside: Mapping[str, Path] | None = None) -> None:
+    """Write a model to a directory that does not exist yet, all of it or nothing. beside: files
+    that are copied into it, by their names there.
 
     Raises ArtifactError when something is already there, or cannot be written.
     """
@@ -197,6 +200,8 @@ def save(model: ItemModel, directory: Path) -> None:
     if model.payloads is not None:
         arrays[_ENDS], described[PAYLOADS] = surveyed(model.payloads)
         large[PAYLOADS] = parts_of(model.payloads)
+    for name, file in (beside or {}).items():
+        described[name], large[name] = folder.described(file), partial(folder.pieces, file)
     files = {
         CARD: card_to_bytes(model.card),
         _ARRAYS: encode_arrays(arrays),

@@ -210,6 +210,25 @@ def describe(data: bytes) -> FileFields:
     return FileFields(len(data), hashlib.sha256(data).hexdigest())
 
 
+def described(file: Path) -> FileFields:
+    """The same of a file that may be larger than memory. Raises ArtifactError."""
+    digest, size = hashlib.sha256(), 0
+    for piece in pieces(file):
+        digest.update(piece)
+        size += len(piece)
+    return FileFields(size, digest.hexdigest())
+
+
+def pieces(file: Path) -> Iterator[bytes]:
+    """A file's bytes, part by part. Raises ArtifactError."""
+    try:
+        with file.open("rb") as opened:
+            while piece := opened.read(_PIECE):
+                yield piece
+    except OSError as error:
+        raise ArtifactError(f"{file} cannot be read: {error.strerror}") from None
+
+
 def read_named(directory: Path, name: str, files: Mapping[str, FileFields], limit: int) -> bytes:
     """A file that a manifest names, with the digest that it gives; one of another size is not read.
     Raises ArtifactError.

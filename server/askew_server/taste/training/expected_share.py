@@ -6,10 +6,12 @@ One number decides: how far people's likes rise above the noise,
 
 since eigenvalues of the likes grow with N and those of the noise are below 2 sigma sqrt(n). On
 MovieLens 1M, with 1,500 and 3,000 items, epsilon from 1 to 8 and people multiplied, the share that
-is left of the NDCG@10 of the same model without noise followed x alone, within .02. A list of what
-is popular has .45 of it there, and so a model is worth having from x of about 30 on.
+is left of the NDCG@10 of the same model without noise followed x alone, within .02. On that log,
+MovieLens 100K and its latest small one, over 72 numbers of people and epsilons, a model was worse
+than a list of what is popular below x of 15, about as good up to 28, and better everywhere from 30
+on: by a third at 50, by six tenths at 100.
 
-It is a rule of thumb of one log of films: other people may agree more, or less.
+It is a rule of thumb of logs of films: other people may agree more, or less.
 """
 
 from __future__ import annotations

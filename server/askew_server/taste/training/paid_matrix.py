@@ -37,7 +37,6 @@ NOISY = "noisy.bin"
 """The file of the matrix in a model's directory."""
 KIND = "noisy matrix of likes"
 _LONGEST = 4096  # bytes of the first line
-_PIECE = 1 << 20
 LIMIT = _LONGEST + 4 * MAX_ITEMS_OF_LIKES * (MAX_ITEMS_OF_LIKES + 1)
 """The bytes of the largest file."""
 
@@ -144,7 +143,7 @@ def write(file: Path, fields: MatrixFields, noisy: Matrix) -> str:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with draft.open("wb") as written:
-            os.chmod(written.fileno(), 0o600)
+            draft.chmod(0o600)
             for part in _parts(fields, noisy):
                 digest.update(part)
                 written.write(part)
@@ -204,13 +203,6 @@ def _read(opened: BinaryIO, file: Path) -> tuple[MatrixFields, Matrix, str]:
         noisy[place, place:] = np.frombuffer(part, "<i8")
         noisy[place:, place] = noisy[place, place:]
     return fields, noisy, digest.hexdigest()
-
-
-def pieces(file: Path) -> Iterator[bytes]:
-    """A file's bytes, part by part. Raises OSError."""
-    with file.open("rb") as opened:
-        while piece := opened.read(_PIECE):
-            yield piece
 
 
 def lifetime(ledger: Ledger, dataset: str, noise: NoisyCovariance) -> tuple[Fraction, int]:

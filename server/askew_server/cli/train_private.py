@@ -1,0 +1,442 @@
+"""`train --private`, and `update` of such a model: what it will cost, the charge, the model.
+
+Everything that is published is made of one noisy matrix, the items file and options. The plan is
+said before a rating is read, and a model that a list of what is popular would do better than is
+refused before anything is spent, where it is known how many people to expect.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial, wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from askew.errors import AskewError
+from askew.noise.randomness import SystemBits
+from askew_server.cli.options import (
+    POSITIVE,
+    RATIONAL,
+    Workplace,
+    bound_option,
+    engine_options,
+    existing,
+)
+from askew_server.cli.progress import Steps
+from askew_server.cli.release_run import (
+    ask,
+    dataset_of,
+    opened_engine,
+    state_of,
+    warn,
+    warn_of_events,
+)
+from askew_server.counting.contract import Engine, EventSource, LikesTask
+from askew_server.counting.engines import public_address
+from askew_server.counting.engines.driver import is_file
+from askew_server.counting.key_store import keep_key, known_or_new_key
+from askew_server.ledger import Dataset, Ledger
+from askew_server.release.plan import place_of, place_of_file
+from askew_server.release.tables import headed, losses, number
+from askew_server.taste.training.paid_matrix import NOISY, MatrixJob, MatrixPlan, lifetime
+
+if TYPE_CHECKING:
+    from askew.mechanisms.covariance import Matrix, NoisyCovariance  # brings numpy
+    from askew.spaces.vectors import RatingScale
+    from askew_server.ratings import ItemRow
+    from askew_server.taste.training.options import TrainingOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spending:
+    """What pays for a noisy matrix, and how it is asked for. Public.
+
+    ratings: a FILE or a TABLE. least, most: from where to where a rating is a like. expect: how
+    many people, as far as the operator knows without these ratings. as_of: `release --as-of`.
+    """
+
+    place: Workplace
+    dataset: str | None
+    ratings: str
+    noise: NoisyCovariance
+    least: float
+    most: float
+    max_items_per_unit: int | None = None
+    expect: int | None = None
+    as_of: str | None = None
+    dry_run: bool = False
+    yes: bool = False
+
+
+def catalog_of(items: Path) -> tuple[tuple[str, ...], dict[str, ItemRow]]:
+    """The keys of a public catalog, in the order of their bytes, and its rows."""
+    from askew_server.cli.training_data import show_rejects
+    from askew_server.ratings import read_items
+
+    rows, rejects = read_items(items)
+    show_rejects(rejects)
+    return tuple(sorted(rows, key=str.encode)), rows
+
+
+def paid_matrix(
+    spending: Spending,
+    keys: tuple[str, ...],
+    file: Path,
+    steps: Steps,
+) -> Matrix | None:
+    """The noisy matrix of a catalog's keys, paid for, and in the file; None after a dry run.
+
+    Raises what the ledger, the engine and `MatrixJob` raise; AskewError where a list of what is
+    popular would do better than a model.
+    """
+    place = spending.place
+    with ExitStack() as stack:
+        ledger = stack.enter_context(Ledger(existing(place.ledger), place.anchor_path))
+        data = dataset_of(ledger, spending.dataset)
+        engine = stack.enter_context(opened_engine(place, steps.share, warn))
+        source = _readable(spending.ratings, engine)
+        task = source.task(spending, keys)
+        plan = MatrixPlan(data.name, data.version, task, spending.noise)
+        steps.pause()
+        click.echo(headed(_plan_in_words(plan, data, ledger, spending.expect)) + "\n")
+        _require_worth(spending.noise, len(keys), spending.expect)
+        secret = known_or_new_key(place.bounding_key_path)
+        request = plan.charge_request(*source.whose(spending, secret))
+        warn_of_events(ledger, request, partial(click.echo, err=True))
+        if spending.dry_run:
+            found = ledger.foresee(request)
+            paid = "the budget allows it" if found is None else "it was paid before, costs nothing"
+            click.echo(f"A dry run: {paid}; nothing was charged, counted or written.")
+            return None
+        if not spending.yes:
+            ask(ledger, request)
+        keep_key(place.bounding_key_path, secret)
+        job = MatrixJob(ledger, partial(source.count, key=secret), SystemBits(), steps.step)
+        noisy = job.make(plan, request, file)
+        spent = ledger.dataset(data.name).spent
+        left, more = lifetime(ledger, data.name, spending.noise)
+        steps.pause()
+        click.echo(
+            f"spent of data set {data.name} now: {losses(spent.epsilon, spent.delta)}; left is"
+            f" epsilon {number(left)}, for {more} more such matrices"
+        )
+        return noisy
+
+
+def _plan_in_words(
+    plan: MatrixPlan, data: Dataset, ledger: Ledger, expect: int | None
+) -> list[tuple[str, str]]:
+    """What will be counted, what it costs, whom it protects, and what it will be worth."""
+    from askew_server.taste.training.expected_share import GOOD, WORTH_HAVING, people_for
+
+    noise, task = plan.noise, plan.task
+    items = len(task.keys)
+    _, more = lifetime(ledger, data.name, noise)
+    cap = task.max_items_per_unit
+    beat, good = (people_for(noise, items, rise) for rise in (WORTH_HAVING, GOOD))
+    needs = (
+        f"{beat:,} people to beat a list of what is popular, {good:,} for nine tenths of the model"
+        " without noise, as far as people are like those of MovieLens"
+    )
+    lines = [
+        ("data set", f"{data.name}, version {data.version}"),
+        ("protects", f"{data.unit}; neighbors: {data.neighbors.value}"),
+        ("spends", f"{losses(noise.epsilon, noise.delta)}; such charges add up"),
+        ("spent", losses(data.spent.epsilon, data.spent.delta)),
+        ("lifetime", f"{more} such matrices, with this one; each update is one more"),
+        ("likes", f"ratings from {task.least:g} to {task.most:g}{_capped(cap)}"),
+        ("items", f"{items:,} of the items file, whoever likes them"),
+        ("noise", f"{noise.sigma:.3g} for each two items; a person adds 1 in all to the diagonal"),
+        ("needs", needs),
+    ]
+    if expect is not None:
+        lines.append(("expected", _expected(noise, items, expect)))
+    return lines
+
+
+def _capped(cap: int | None) -> str:
+    return "" if cap is None else f", at most {cap:,} of a person"
+
+
+def _expected(noise: NoisyCovariance, items: int, people: int) -> str:
+    from askew_server.taste.training.expected_share import expected_share
+
+    share = expected_share(noise, items, people)
+    if share is None:
+        return f"with {people:,} people, no better than a list of what is popular"
+    return f"with {people:,} people, {share:.0%} of the NDCG@10 of the model without noise"
+
+
+def _require_worth(noise: NoisyCovariance, items: int, people: int | None) -> None:
+    """Raises AskewError where a list of what is popular is expected to do as well."""
+    from askew_server.taste.training.expected_share import (
+        WORTH_HAVING,
+        epsilon_for,
+        expected_share,
+        people_for,
+    )
+
+    if people is None or expected_share(noise, items, people) is not None:
+        return
+    wanted = epsilon_for(noise.delta, items, people, WORTH_HAVING)
+    raise AskewError(
+        f"a list of what is popular is expected to do as well for {people:,} people, so nothing was"
+        f" spent. Epsilon {wanted:.2g} would do, or {people_for(noise, items, WORTH_HAVING):,}"
+        " people, or an items file with fewer items; askew-server release publishes a list"
+    )
+
+
+@dataclass(frozen=True)
+class _Ratings:
+    """Ratings that an engine reads where they are: a file of its own kind, or a table."""
+
+    engine: Engine
+    name: str
+
+    def task(self, spending: Spending, keys: tuple[str, ...]) -> LikesTask:
+        """What is counted. Raises DataError for what the engine cannot count."""
+        from askew_server.counting.likes import columns_of_ratings, require_likes
+
+        columns = columns_of_ratings(self.engine, self.name)
+        task = _task(spending, keys, self.name, columns)
+        require_likes(self.engine, task)
+        return task
+
+    def whose(self, spending: Spending, key: bytes) -> tuple[bytes, bytes]:
+        """Where the ratings are, and which they are."""
+        source = EventSource(events=self.name, engine=public_address(spending.place.engine))
+        return place_of(source), state_of(self.engine, source, spending.as_of, key)
+
+    def count(self, task: LikesTask, key: bytes) -> Matrix:
+        """G."""
+        from askew_server.counting.likes import count_likes
+
+        return count_likes(self.engine, task, key)
+
+
+class _ConvertedRatings(_Ratings):
+    """Files that only `askew_server.ratings` reads, such as ratings.dat: read once they are paid
+    for, and counted as a parquet file of their ratings, which is gone afterwards.
+    """
+
+    def task(self, spending: Spending, keys: tuple[str, ...]) -> LikesTask:
+        """What is counted."""
+        from askew_server.counting.likes import COLUMNS
+        from askew_server.ratings.formats import parts_of
+
+        parts_of(Path(self.name))  # a format that nobody reads is an error before the charge
+        return _task(spending, keys, self.name, COLUMNS[0])
+
+    def whose(self, spending: Spending, key: bytes) -> tuple[bytes, bytes]:
+        """The files' place, and a keyed digest of their bytes."""
+        from askew_server.counting.engines.files import local_files, mark_of, states_of
+
+        if spending.as_of is not None:
+            state = hmac.digest(key, b"askew as of" + spending.as_of.encode(), "sha256")
+        else:
+            state = mark_of(states_of(local_files(self.name)), key)
+        return place_of_file(self.name), state
+
+    def count(self, task: LikesTask, key: bytes) -> Matrix:
+        """G."""
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        from askew_server.counting.likes import count_likes
+        from askew_server.folders import PrivateFolder
+        from askew_server.ratings import read_ratings
+
+        table, _ = read_ratings(Path(task.events))
+        folder = PrivateFolder()
+        try:
+            file = folder.path / "ratings.parquet"
+            items = pa.DictionaryArray.from_arrays(table.item, list(table.item_keys))
+            columns = {
+                "user": table.person,
+                "item": items.cast(pa.string()),
+                "rating": table.rating,
+            }
+            parquet.write_table(pa.table(columns), file)
+            return count_likes(self.engine, replace(task, events=str(file)), key)
+        finally:
+            folder.close()
+
+
+def _readable(ratings: str, engine: Engine) -> _Ratings:
+    """The ratings of this name, as something that the engine counts."""
+    path = Path(ratings)
+    if path.is_dir() or (path.is_file() and not is_file(ratings)):
+        return _ConvertedRatings(engine, ratings)
+    return _Ratings(engine, ratings)
+
+
+def _task(
+    spending: Spending, keys: tuple[str, ...], events: str, columns: tuple[str, str, str]
+) -> LikesTask:
+    unit, item, rating = columns
+    return LikesTask(
+        events=events,
+        engine=public_address(spending.place.engine),
+        unit_column=unit,
+        item_column=item,
+        rating_column=rating,
+        keys=keys,
+        least=spending.least,
+        most=spending.most,
+        max_items_per_unit=spending.max_items_per_unit,
+    )
+
+
+_OPTIONS = (
+    click.option(
+        "--private",
+        is_flag=True,
+        help="Learn from one noisy matrix of likes, paid for with --epsilon and --delta.",
+    ),
+    click.option("--epsilon", type=POSITIVE, help="Of a private model: its epsilon, such as 1."),
+    click.option("--delta", type=RATIONAL, help="Of a private model: its delta, such as 1e-6."),
+    click.option(
+        "--scale",
+        type=(float, float),
+        default=(1.0, 5.0),
+        show_default=True,
+        help="Of a private model: lowest and highest rating; others do not count.",
+    ),
+    click.option(
+        "--expect",
+        type=click.IntRange(1),
+        help="Of a private model: how many people there are, as far as you know without them.",
+    ),
+    click.option("--as-of", help="Of a private model: see release --help."),
+    click.option("--dry-run", is_flag=True, help="Say what a private model spends, and stop."),
+    click.option("--yes", is_flag=True, help="Do not ask before spending, as a terminal does."),
+    bound_option,
+    engine_options,
+)
+
+
+@dataclass(frozen=True)
+class PrivateOptions:
+    """What was given on the command line."""
+
+    private: bool
+    epsilon: Fraction | None
+    delta: Fraction | None
+    scale: tuple[float, float]
+    expect: int | None
+    as_of: str | None
+    dry_run: bool
+    yes: bool
+    max_items_per_unit: int | None
+    engine: str
+    memory_limit: str | None
+    bounding_key: Path | None
+
+    def check_unused(self) -> None:
+        """Raises click.UsageError for what only --private takes."""
+        if self.epsilon is not None or self.delta is not None or self.dry_run:
+            raise click.UsageError(
+                "--epsilon, --delta and --dry-run are of --private; the epsilon that devices choose"
+                " is --device-epsilon"
+            )
+
+    def spending(
+        self,
+        ratings: Path,
+        scale: RatingScale,
+        ledger: Path | None,
+        anchor: Path | None,
+        dataset: str | None,
+    ) -> Spending:
+        """What pays, and for what. Raises click.UsageError where something is missing."""
+        from askew.mechanisms.covariance import NoisyCovariance
+
+        if self.epsilon is None or self.delta is None or ledger is None:
+            raise click.UsageError("--private needs --epsilon, --delta and --ledger")
+        place = Workplace(
+            ledger=ledger,
+            anchor=anchor,
+            bounding_key=self.bounding_key,
+            engine=self.engine,
+            memory_limit=self.memory_limit,
+        )
+        return Spending(
+            place=place,
+            dataset=dataset,
+            ratings=str(ratings),
+            noise=NoisyCovariance(self.epsilon, self.delta),
+            least=scale.like_from,
+            most=scale.highest,
+            max_items_per_unit=self.max_items_per_unit,
+            expect=self.expect,
+            as_of=self.as_of,
+            dry_run=self.dry_run,
+            yes=self.yes,
+        )
+
+
+def private_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the options; the command gets them as one keyword argument, `paying`."""
+
+    @wraps(command)
+    def gathered(*positional: Any, **named: Any) -> Any:
+        fields = {name: named.pop(name) for name in PrivateOptions.__dataclass_fields__}
+        return command(*positional, paying=PrivateOptions(**fields), **named)
+
+    taking: Callable[..., Any] = gathered
+    for option in reversed(_OPTIONS):
+        taking = option(taking)
+    return taking
+
+
+def train_private(
+    spending: Spending, items: Path, out: Path, training: TrainingOptions, scale: RatingScale
+) -> None:
+    """A model of a noisy matrix that is paid for now, or was for this very request."""
+    from threadpoolctl import threadpool_limits
+
+    from askew_server.cli.training_data import bytes_held, check_new, report, save
+    from askew_server.taste.model.private_model import private_model
+    from askew_server.taste.training.private import PrivateParameters
+
+    check_new(out)
+    keys, rows = catalog_of(items)
+    noise = spending.noise
+    parameters = PrivateParameters(noise.epsilon, noise.delta, scale, training)
+    with Steps.shown() as steps, threadpool_limits(1):
+        file = unfinished(out)
+        noisy = paid_matrix(spending, keys, file, steps)
+        if noisy is None:
+            return
+        model = private_model(
+            noisy,
+            keys,
+            rows,
+            parameters,
+            file_size=bytes_held,
+            step=lambda name: steps.step(f"training: {name}"),
+        )
+        model = save(model, out, steps, beside={NOISY: file})
+    file.unlink()
+    report(model, None, out, what_a_private_one_tells(noise))
+
+
+def unfinished(out: Path) -> Path:
+    """Where a noisy matrix is until its model is saved."""
+    return out.with_name(f"{out.name}.noisy")
+
+
+def what_a_private_one_tells(noise: NoisyCovariance) -> tuple[str, ...]:
+    """What to tell the operator of a private model."""
+    promise = losses(noise.epsilon, noise.delta)
+    return (
+        f"what one noisy matrix of likes tells: {promise} for all that one person likes;",
+        "all else of it is made of this matrix, the items file and options",
+        f"{NOISY} beside it is that matrix, and may be given away like the model",
+    )
