@@ -21,7 +21,7 @@ from askew_server.cli.options import (
     ledger_options,
 )
 from askew_server.ledger import AnalystBudget, Charge, Dataset, Ledger, StoredRelease
-from askew_server.published.reader import is_prior
+from askew_server.published.reader import part_of_model
 from askew_server.release.tables import Row, aligned, headed, losses
 
 
@@ -284,10 +284,10 @@ def _charge_row(charge: Charge | StoredRelease) -> Row:
 
 
 def _kind(stored: StoredRelease) -> str:
-    """What was released: a list for everybody, a prior of a model, an answer to one analyst."""
+    """What was released: a list for everybody, a part of a model, an answer to one analyst."""
     if stored.request.principal is not None:
         return "answer"
-    return "prior" if is_prior(stored.payload) else "list"
+    return part_of_model(stored.payload) or "list"
 
 
 def _budget_row(budget: AnalystBudget) -> Row:

@@ -24,9 +24,8 @@ APPLICATION = 0x41736B4C  # the mark of a ledger file
 VERSION = 1
 _PATIENCE = 10  # seconds to wait for another process
 _NAMED = 20  # of the releases that exist, in the error about one that does not
-_PRIOR = '{"kind": "prior"'
-# An answer to an analyst has a principal, and is no public release. What a prior is, its payload
-# says; no payload is read here, because they are large.
+# An answer to an analyst has a principal, and is no public release. What is a part of a model, its
+# payload says; no payload is read here, because they are large.
 _LINKS = (
     "SELECT charges.sequence, chain.hash FROM charges"
     " JOIN fulfilments ON fulfilments.charge = charges.sequence"
@@ -35,9 +34,12 @@ _LINKS = (
 _PAYLOAD = "SELECT payload FROM fulfilments WHERE charge = ?"
 
 
-def is_prior(payload: bytes) -> bool:
-    """Whether what a charge released is a model's prior, not a list."""
-    return payload.startswith(_PRIOR.encode())
+def part_of_model(payload: bytes) -> str | None:
+    """What of a model a charge paid for, a prior or a noisy matrix of likes; None of a list."""
+    kinds = ("prior", "noisy matrix of likes")
+    return next(
+        (kind for kind in kinds if payload.startswith(b'{"kind": "%b"' % kind.encode())), None
+    )
 
 
 Mark = tuple[tuple[int, ...], ...]
@@ -59,7 +61,7 @@ class ReleaseReader:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._summaries: dict[tuple[int, bytes], ReleaseSummary | None] = {}  # None: a prior
+        self._summaries: dict[tuple[int, bytes], ReleaseSummary | None] = {}  # None: of a model
 
     def mark(self) -> Mark:
         """What changes whenever the ledger does: of its file and of the log beside it."""
@@ -81,7 +83,7 @@ class ReleaseReader:
         with self._database() as database:
             self._link(database, charge)
             payload = _payload(database, charge)
-        if is_prior(payload):
+        if part_of_model(payload):
             raise NotFound("release")
         self._parsed(charge, payload)
         return payload
@@ -117,10 +119,10 @@ class ReleaseReader:
     def _summary(
         self, database: sqlite3.Connection, charge: int, link: bytes
     ) -> ReleaseSummary | None:
-        """Of a list; None of a prior. Parsed once in the life of this reader."""
+        """Of a list; None of a part of a model. Parsed once in the life of this reader."""
         if (charge, link) not in self._summaries:
             payload = _payload(database, charge)
-            made = None if is_prior(payload) else self._parsed(charge, payload).summary
+            made = None if part_of_model(payload) else self._parsed(charge, payload).summary
             self._summaries[charge, link] = made
         return self._summaries[charge, link]
 

@@ -102,7 +102,7 @@ def test_train_says_what_it_did_and_the_model_remembers(
     (tmp_path / "items.csv").write_text("item,title\nPlace 0,Place 0\n")
     files = {"--ratings": "ratings.csv", "--items": "items.csv", "--out": "model"}
     given = [word for option, name in files.items() for word in (option, str(tmp_path / name))]
-    options = ["--epsilon", "2", "--rule", "codebook", "--min-ratings", "5"]
+    options = ["--device-epsilon", "2", "--rule", "codebook", "--min-ratings", "5"]
     cli(["train", *given, *options], standalone_mode=False)
     said, model = capsys.readouterr().out, artifact.load(tmp_path / "model")
     assert 0 < model.median_distance < 1
