@@ -106,14 +106,17 @@ class HasFiles(Protocol):
 
 @dataclass(frozen=True)
 class Reply:
-    """What is sent to a request. held: its bytes are taken from what unread replies may have."""
+    """What is sent to a request, its body from `start` to `end`, by default its own. held: of what
+    unread replies may take.
+    """
 
     status: int
     kind: bytes = _TEXT
     body: bytes = field(default=b"", repr=False)
     headers: tuple[tuple[bytes, bytes], ...] = (_NO_STORE,)
     start: int = 0
-    end: int | None = None  # of the body, where a part of it is sent
+    end: int | None = None
+    held: int = 0
 
 
 class _Gone(Exception):
@@ -138,7 +141,7 @@ class HttpApp:
         """Raises AccessError where the page is asked for and is not here."""
         self._limits, self._observer = config.limits, observer
         self._admissions, self._connections = admissions, connections
-        self._calls = {
+        self.calls = {
             f"/{service.name}/{name}": (answer, observer.method(service.name, name))
             for service in services
             for name, answer in service.methods.items()
@@ -152,7 +155,7 @@ class HttpApp:
         headers = dict(scope["headers"])
         is_page = b"origin" in headers or b"sec-fetch-mode" in headers
         own = (*((_CLOSE,) if is_page else ()), *self._cross_origin(headers.get(b"origin")))
-        call = self._calls.get(scope["path"]) if scope["method"] == "POST" else None
+        call = self.calls.get(scope["path"]) if scope["method"] == "POST" else None
         if call is None:
             await _sent(send, self._static(scope, headers), own)
             return
@@ -165,12 +168,10 @@ class HttpApp:
         held = 0
         try:
             reply, is_read = await self._replied(call, headers, receive)
-            held = self._connections.hold(len(reply.body))
+            held = reply.held
             await _sent(send, reply, own if is_read else (_CLOSE, *own))
         except _Gone:
             pass
-        except Overloaded as error:
-            await _sent(send, _refusal(*status.status_of(error)), own)
         finally:
             self._connections.leave(peer, held)
 
@@ -187,8 +188,9 @@ class HttpApp:
             reply = answer(message, _HttpCaller(headers))
             if isinstance(reply, Job):
                 reply = await self._admissions[reply.queue].run(reply, seconds)
+            held = self._connections.hold(len(reply))
             ended = 0
-            return Reply(200, _PROTO, reply), True
+            return Reply(200, _PROTO, reply, held=held), True
         except _Gone:
             raise
         except Exception as error:
@@ -232,7 +234,7 @@ class HttpApp:
     def _static(self, scope: Scope, headers: Headers) -> Reply:
         """The reply to what is no call."""
         path, method = scope["path"], scope["method"]
-        if path in self._calls:
+        if path in self.calls:
             if method == "OPTIONS" and b"access-control-request-method" in headers:
                 return self._preflight(b"POST")
             return _refused(HTTPStatus.METHOD_NOT_ALLOWED, (b"allow", b"POST"))

@@ -51,7 +51,8 @@ class HttpConnection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Its time begins."""
         super().connection_made(transport)
-        transport.set_write_buffer_limits(0)  # so that `pause_writing` says what is unread
+        # So that `pause_writing` says what is unread. To TLS a limit of 0 is always reached.
+        transport.set_write_buffer_limits(1, 0)
         self.app_state["peer"] = peer_name(transport.get_extra_info("socket"))
         self._expect()
 
@@ -112,9 +113,9 @@ class HttpDoor:
     def __init__(
         self, app: HttpApp, config: ServerConfig, certificates: Certificates | None
     ) -> None:
-        self._limits, self._contexts = config.limits, None
-        if certificates is not None:
-            self._contexts = _Contexts(certificates)
+        self.app = app
+        self._limits = config.limits
+        self._contexts = None if certificates is None else _Contexts(certificates)
         self._config = Config(
             app,
             http=HttpConnection,
@@ -128,7 +129,7 @@ class HttpDoor:
             timeout_keep_alive=_KEPT,
         )
         self._config.load()
-        self._state = ServerState()
+        self.state = ServerState()
         self._opening: set[asyncio.Task[None]] = set()
         self._accepting: asyncio.Task[None] | None = None
         self._socket = _listening(config.host, config.http.port or 0, shared=config.reuse_port)
@@ -146,11 +147,11 @@ class HttpDoor:
         self._socket.close()
         for each in list(self._opening):
             each.cancel()
-        for connection in list(self._state.connections):
+        for connection in list(self.state.connections):
             connection.shutdown()
-        if self._state.tasks:
-            await asyncio.wait(self._state.tasks, timeout=grace)
-        for connection in list(self._state.connections):
+        if self.state.tasks:
+            await asyncio.wait(self.state.tasks, timeout=grace)
+        for connection in list(self.state.connections):
             if connection.transport is not None:
                 connection.transport.abort()
 
@@ -162,7 +163,7 @@ class HttpDoor:
             except OSError:  # it went away meanwhile, or there is no descriptor
                 await asyncio.sleep(_PAUSE)
                 continue
-            if len(self._opening) + len(self._state.connections) >= self._limits.connections:
+            if len(self._opening) + len(self.state.connections) >= self._limits.connections:
                 connection.close()
                 continue
             task = loop.create_task(self._open(connection))
@@ -174,7 +175,7 @@ class HttpDoor:
         limits = self._limits
 
         def made() -> HttpConnection:
-            return HttpConnection(self._config, self._state, limits.handshake, limits.age_grace)
+            return HttpConnection(self._config, self.state, limits.handshake, limits.age_grace)
 
         options: dict[str, Any] = {}
         if self._contexts is not None:

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import http.client
 import io
 import json
+import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
 from typing import Any
 
-import grpc
 import grpc.aio
 import pytest
 
 from askew.catalog.catalog_file import FIRST, HEAD_BYTES, file_of
-from askew.errors import NotFound, Overloaded, StaleSpace
+from askew.errors import AccessError, NotFound, Overloaded, StaleSpace
+from askew_server.serving import http_server, http_sockets
 from askew_server.serving.call import Answer, Caller, Job
 from askew_server.serving.event_log import EventLog
 from askew_server.serving.grpc_server import RunningServer
-from askew_server.serving.observer import Observer
-from askew_server.serving.settings import Http, Log, ServerConfig
+from askew_server.serving.http_sockets import HttpDoor
+from askew_server.serving.observer import STATUSES, Observer
+from askew_server.serving.settings import Http, Limits, Log, ServerConfig
 
 HERE = "127.0.0.1"
 PATIENCE = 20.0  # seconds; only ever waited for by a server that does not do what it should
@@ -69,11 +74,16 @@ class Served:
     server: RunningServer
     observer: Observer
     told: io.StringIO
+    opened: list[asyncio.StreamWriter]
+
+    @property
+    def door(self) -> HttpDoor:
+        assert self.server.http is not None
+        return self.server.http
 
     @property
     def port(self) -> int:
-        assert self.server.http is not None
-        return self.server.http.port
+        return self.door.port
 
     async def asked(
         self, method: str, path: str, body: bytes | None = None, **headers: str
@@ -93,6 +103,15 @@ class Served:
 
         return await asyncio.to_thread(ask)
 
+    async def spoken(self, *parts: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A connection on which this was said, until the test is over."""
+        reader, writer = await asyncio.open_connection(HERE, self.port)
+        self.opened.append(writer)
+        for part in parts:
+            writer.write(part)
+            await writer.drain()
+        return reader, writer
+
     async def called(
         self, method: str, message: bytes = b"", **headers: str
     ) -> tuple[int, Mapping[str, str], bytes]:
@@ -107,9 +126,12 @@ async def serving(**settings: Any) -> AsyncIterator[Served]:
     observer = Observer(EventLog(told, Log()))
     server = RunningServer([Services()], config, observer)
     await server.start()
+    served = Served(server, observer, told, [])
     try:
-        yield Served(server, observer, told)
+        yield served
     finally:
+        for each in served.opened:
+            each.transport.abort()
         await server.stop(grace=0)
 
 
@@ -245,3 +267,237 @@ async def test_a_page_has_its_connection_closed_and_others_keep_theirs() -> None
             assert (await served.called("Echo", **header))[1]["connection"] == "close"
             found = await served.asked("GET", f"/catalog/{MONDAY}.whole", **header)
             assert found[1]["connection"] == "close"
+
+
+async def rest(reader: asyncio.StreamReader) -> bytes:
+    """What comes until the server hangs up. Raises TimeoutError where it does not."""
+    async with asyncio.timeout(PATIENCE):
+        found = b""
+        try:
+            while piece := await reader.read(1 << 16):
+                found += piece
+        except ConnectionError:
+            pass
+        return found
+
+
+LARGE = (
+    b"POST /test.Service/Large HTTP/1.1\r\ncontent-type: application/proto\r\n"
+    b"content-length: 0\r\n\r\n"
+)
+CALL = b"POST /test.Service/Echo HTTP/1.1\r\nhost: x\r\ncontent-type: application/proto\r\n"
+ONE = CALL + b"content-length: 1\r\n\r\nx"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [b"", b"POST /test.Service/Echo HTTP/1.1\r\nhost: ", ONE + b"POST /test"],
+    ids=["nothing", "half a head", "half a second head"],
+)
+async def test_headers_come_in_time_or_the_connection_ends(said: bytes) -> None:
+    """Planted bug: time begins anew with every byte."""
+    async with serving(limits=Limits(handshake=SHORT)) as served:
+        reader, writer = await served.spoken(said)
+
+        async def drip() -> None:
+            with contextlib.suppress(ConnectionError):
+                while said:
+                    writer.write(b"x")
+                    await writer.drain()
+                    await asyncio.sleep(SHORT / 4)
+
+        dripping = asyncio.create_task(drip())
+        found = await rest(reader)
+        assert found.count(b"HTTP/1.1 200 OK") == said.count(ONE)
+        dripping.cancel()
+
+
+async def test_who_waits_too_long_with_the_next_request_is_hung_up_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http_sockets, "_KEPT", SHORT)
+    async with serving() as served:
+        reader, _ = await served.spoken(ONE)
+        assert (await rest(reader)).endswith(b"\r\n\r\nx")
+
+
+async def test_a_head_has_a_size() -> None:
+    """Planted bug: headers without end, each in time."""
+    async with serving() as served:
+        reader, _ = await served.spoken(CALL, *[b"x-%d: y\r\n" % n for n in range(900)])
+        assert await rest(reader) == b""
+
+
+@pytest.mark.parametrize(
+    "framing", [b"content-length: 9\r\n\r\n", b"transfer-encoding: chunked\r\n\r\n"]
+)
+async def test_a_message_comes_in_time_or_is_refused(framing: bytes) -> None:
+    async with serving(limits=Limits(message=SHORT)) as served:
+        reader, _ = await served.spoken(CALL, framing)
+        found = await rest(reader)
+        assert found.startswith(b"HTTP/1.1 504 ")
+        assert b'{"code": "deadline_exceeded", ' in found
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"content-length: 99999999999\r\n\r\n",
+        b"content-length: 101\r\n\r\n",
+        b"transfer-encoding: chunked\r\n\r\n32\r\n%b\r\n33\r\n%b" % (bytes(50), bytes(51)),
+    ],
+    ids=["said to be huge", "said to be longer", "in pieces"],
+)
+async def test_a_message_that_is_too_long_is_refused_before_all_of_it_is_here(said: bytes) -> None:
+    async with serving(limits=Limits(request_bytes=100)) as served:
+        reader, _ = await served.spoken(CALL, said)
+        found = await rest(reader)
+        assert found.startswith(b"HTTP/1.1 429 ")
+        assert b'{"code": "resource_exhausted", ' in found
+        assert (await served.called("Echo", bytes(100)))[0] == 200
+
+
+async def test_requests_do_not_wait_in_a_line_on_one_connection() -> None:
+    """Thousands would fit into what is read at once. Planted bug: uvicorn's own line of them."""
+    async with serving() as served:
+        reader, _ = await served.spoken(ONE * 3)
+        assert (await rest(reader)).count(b"HTTP/1.1") <= 1
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        LARGE,
+        b"GET /catalog/1970-01-05.whole HTTP/1.1\r\n\r\n",
+    ],
+    ids=["reply", "file"],
+)
+async def test_a_reply_that_nobody_reads_ends_its_connection(
+    asked: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And what it was given to hold is given back. Planted bug: a drain without an end."""
+    monkeypatch.setattr(f"{__name__}.FILE", file_of(bytes(1 << 24)))
+    async with serving(limits=Limits(age_grace=SHORT)) as served:
+        connection = socket.socket()
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect((HERE, served.port))
+        connection.sendall(asked)
+        async with asyncio.timeout(PATIENCE):
+            while not served.door.state.connections:  # noqa: ASYNC110
+                await asyncio.sleep(0)
+            while served.door.state.connections:  # noqa: ASYNC110
+                await asyncio.sleep(0)
+            while served.server.connections.peers:  # noqa: ASYNC110
+                await asyncio.sleep(0)
+        assert served.server.connections._unread == 0
+        connection.close()
+
+
+async def test_replies_that_wait_to_be_read_have_a_size_in_all() -> None:
+    async with serving(limits=Limits(unread_bytes=1 << 20)) as served:
+        status, _, reply = await served.called("Large")
+        assert (status, json.loads(reply)["code"]) == (429, "resource_exhausted")
+        counts = served.observer.method("test.Service", "Large")
+        assert dict(zip(STATUSES, counts.statuses, strict=True))["RESOURCE_EXHAUSTED"] == 1
+
+
+async def test_connections_have_a_number() -> None:
+    """And one that ends makes room. Planted bug: those in a handshake, or silent, do not count."""
+    async with serving(limits=Limits(connections=2)) as served:
+        silent = [await served.spoken() for _ in range(2)]
+        reader, third = await served.spoken()
+        assert await rest(reader) == b""
+        for _, writer in [*silent, (reader, third)]:
+            writer.close()
+        async with asyncio.timeout(PATIENCE):
+            while served.door.state.connections:  # noqa: ASYNC110
+                await asyncio.sleep(0)
+        assert (await served.called("Echo"))[0] == 200
+
+
+async def test_a_call_under_way_counts_for_its_connection_as_by_grpc() -> None:
+    """So that who has one is not cut off where connections get scarce."""
+    begun, ended = Event(), Event()
+
+    def wait() -> bytes:
+        begun.set()
+        assert ended.wait(PATIENCE)
+        return b""
+
+    async with serving() as served:
+        served.door.app.calls["/test.Service/Work"] = (
+            lambda *_: Job(wait),
+            served.observer.method("test.Service", "Work"),
+        )
+        reader, writer = await served.spoken(ONE.replace(b"Echo", b"Work"))
+        assert await asyncio.to_thread(begun.wait, PATIENCE)
+        _, own = writer.get_extra_info("sockname")
+        assert served.server.connections.busy == {f"ipv4:{HERE}:{own}"}
+        ended.set()
+        assert b"200 OK" in await reader.readuntil(b"\r\n\r\n")
+
+
+async def test_what_is_no_http_is_told_nothing_and_logged_once() -> None:
+    async with serving() as served:
+        for _ in range(3):
+            reader, _ = await served.spoken(SECRET.encode() + b"\r\n\r\n")
+            assert (await rest(reader)).startswith(b"HTTP/1.1 400 ")
+        assert SECRET not in served.told.getvalue()
+
+
+async def test_a_stop_finishes_what_is_under_way() -> None:
+    async with serving() as served:
+        begun, ended = Event(), Event()
+
+        def wait() -> bytes:
+            begun.set()
+            assert ended.wait(PATIENCE)
+            return b"made"
+
+        served.door.app.calls["/test.Service/Work"] = (
+            lambda *_: Job(wait),
+            served.observer.method("test.Service", "Work"),
+        )
+        reader, _ = await served.spoken(ONE.replace(b"Echo", b"Work"))
+        idle, _ = await served.spoken(ONE)
+        assert await asyncio.to_thread(begun.wait, PATIENCE)
+        stopping = asyncio.create_task(served.server.stop(PATIENCE))
+        assert (await rest(idle)).endswith(b"x")
+        ended.set()
+        assert (await rest(reader)).endswith(b"made")
+        await stopping
+        with pytest.raises(ConnectionError):
+            await served.spoken()
+
+
+async def test_a_page_comes_with_a_strict_policy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of another origin, nothing inline. Planted bug: a policy with unsafe-inline."""
+    (tmp_path / "web").mkdir()
+    monkeypatch.setattr(http_server, "files", lambda _: tmp_path)
+    with pytest.raises(AccessError, match="this installation has no page"):
+        RunningServer([], ServerConfig(http=Http(port=0, web=True)))
+    for name in ("index.html", "page.js", "notes.txt"):
+        (tmp_path / "web" / name).write_text(name)
+    async with serving(http=Http(port=0, web=True)) as served:
+        for path, kind, body in (
+            ("/", "text/html; charset=utf-8", b"index.html"),
+            ("/page.js", "text/javascript; charset=utf-8", b"page.js"),
+        ):
+            status, headers, found = await served.asked("GET", path)
+            assert (status, headers["content-type"], found) == (200, kind, body)
+            policy = headers["content-security-policy"]
+            assert "default-src 'none'" in policy
+            assert "unsafe" not in policy
+            assert "http" not in policy
+            assert headers["x-content-type-options"] == "nosniff"
+            assert headers["referrer-policy"] == "no-referrer"
+        assert (await served.asked("GET", "/notes.txt"))[0] == 404
+        assert (await served.asked("POST", "/"))[0] == 405
+
+
+async def test_a_port_that_is_taken_is_named_with_its_option() -> None:
+    async with serving() as served:
+        with pytest.raises(OSError, match="--http names another"):
+            RunningServer([], ServerConfig(http=Http(port=served.port)))

@@ -31,7 +31,7 @@ from askew_server.serving.certificates import Certificates, Issuer, read_identit
 from askew_server.serving.event_log import EventLog
 from askew_server.serving.grpc_server import RunningServer
 from askew_server.serving.observer import Observer
-from askew_server.serving.settings import ServerConfig, Tls
+from askew_server.serving.settings import Http, ServerConfig, Tls
 
 PATIENCE = 20
 
@@ -435,3 +435,61 @@ def test_an_identity_never_shows_its_key(issuer: Issuer, made: MakeFiles) -> Non
     tls = made(issuer)
     secret = tls.key.read_text().splitlines()[1]
     assert secret not in json.dumps(repr(read_identity(tls)))
+
+
+def shown_by_http(port: int, trust: ssl.SSLContext) -> int:
+    """The serial number of the certificate of HTTP, which answers. Raises ssl.SSLError."""
+    with (
+        socket.create_connection(("127.0.0.1", port), PATIENCE) as plain,
+        trust.wrap_socket(plain, server_hostname="127.0.0.1") as secret,
+    ):
+        found = secret.getpeercert(binary_form=True)
+        secret.sendall(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+        if not secret.recv(1000).startswith(b"HTTP/1.1 404 "):
+            raise ConnectionResetError  # TLS 1.3 refuses a caller after its handshake
+    assert found is not None
+    return x509.load_der_x509_certificate(found).serial_number
+
+
+@asynccontextmanager
+async def two_doors(tls: Tls) -> AsyncIterator[tuple[str, int]]:
+    """Where gRPC is spoken, and the port of HTTP."""
+    server = RunningServer([Pieces()], ServerConfig(tls=tls, http=Http(port=0)))
+    await server.start()
+    try:
+        assert server.http is not None
+        yield f"127.0.0.1:{server.port}", server.http.port
+    finally:
+        await server.stop(grace=0)
+
+
+@pytest.mark.parametrize("http_first", [True, False])
+async def test_http_shows_the_same_certificate_and_its_successor(
+    issuer: Issuer, authority: Path, made: MakeFiles, *, http_first: bool
+) -> None:
+    """Whichever door sees the change. Planted bug: the first that looks keeps it from the other."""
+    trust = ssl.create_default_context(cafile=str(authority))
+    tls = made(issuer)
+    async with two_doors(tls) as (where, port):
+        first = await asyncio.to_thread(shown_by_http, port, trust)
+        assert first == serial_of(tls) == await shown_by(where)
+        made(issuer)
+        if http_first:
+            assert await asyncio.to_thread(shown_by_http, port, trust) == serial_of(tls)
+        assert await shown_by(where) == serial_of(tls) != first
+        assert await asyncio.to_thread(shown_by_http, port, trust) == serial_of(tls)
+        with pytest.raises(ssl.SSLError):
+            await asyncio.to_thread(shown_by_http, port, ssl.create_default_context())
+
+
+async def test_http_asks_for_a_callers_certificate_where_grpc_does(
+    issuer: Issuer, authority: Path, made: MakeFiles, tmp_path: Path
+) -> None:
+    trust = ssl.create_default_context(cafile=str(authority))
+    own = tmp_path / "caller.pem", tmp_path / "caller.key"
+    write_new(dict(zip(own, issuer.client("caller"), strict=True)))
+    async with two_doors(made(issuer, client_authority=authority)) as (_, port):
+        with pytest.raises((ssl.SSLError, ConnectionError)):
+            await asyncio.to_thread(shown_by_http, port, trust)
+        trust.load_cert_chain(*own)
+        assert await asyncio.to_thread(shown_by_http, port, trust)
