@@ -1,6 +1,6 @@
 # make demo      one private exchange, end to end
 # make test      every check that a change must pass; TESTS="tests/core ..." for some
-# make test-web  the browser's device, where node and npm are
+# make test-web  the browser's device, where node and npm are, and its page in Chromium and Firefox
 # make audit     the exhaustive proofs by enumeration, minutes long, which make test leaves out
 # make engines   also installs the drivers of Spark, PostgreSQL and ClickHouse, for their tests
 # make bench     our speed beside the peers' and the floor; NAME=list names the measurements
@@ -40,10 +40,11 @@ WORKERS = -n 3 --dist loadfile --no-loadscope-reorder
 
 test: check
 	$(QUICK) $(MEMORY) $(BIN)/python -m pytest $(WORKERS) -rs $(TESTS)
+	@echo "Left out: make test-web, which needs node, npm, Chromium and Firefox"
 
 WEB := client/web
 
-test-web: $(WEB)/node_modules/.installed
+test-web: $(WEB)/node_modules/.installed $(STAMP)
 	cd $(WEB) && npm test
 
 $(WEB)/node_modules/.installed: $(WEB)/package-lock.json

@@ -61,6 +61,7 @@ CI = [
     "apt-get install -y",
     "make engines",
     "make test TESTS=tests/some/test_engine.py tests/server/counting/test_stopped.py",
+    "make test-web",
 ]
 
 

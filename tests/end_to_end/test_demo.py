@@ -57,12 +57,32 @@ def test_the_demo_plays_to_its_end(finished: Finished) -> None:
     assert (finished.code, finished.err) == (0, "")
 
 
+def test_the_demo_ends_with_the_line_that_opens_the_page(finished: Finished) -> None:
+    last = finished.out.splitlines()[-1].split()
+    assert last == [
+        ".venv/bin/askew-server",
+        "serve",
+        "--demo",
+        "places",
+        "--http",
+        "8080",
+        "--web",
+    ]
+
+
 def test_every_line_fits_a_terminal_of_80_columns(finished: Finished) -> None:
     """And none was too long and broken in two: what is broken starts at the left edge."""
     lines = finished.out.splitlines()
     assert [line for line in lines if len(line) > 80] == []
     at_the_edge = [line for line in lines if line and not line.startswith(" ")]
-    beginnings = ("Askew: ", "Starting ", "It listens ", "Its collection ", "The server ")
+    beginnings = (
+        "Askew: ",
+        "Starting ",
+        "It listens ",
+        "Its collection ",
+        "The server ",
+        "To ask ",
+    )
     known = re.compile("|".join([*map(re.escape, (*WAYS.values(), *beginnings)), r"\d  "]))
     assert [line for line in at_the_edge if not known.match(line)] == []
 

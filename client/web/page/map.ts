@@ -115,8 +115,8 @@ export class MapView {
   }
 
   private fit(): void {
-    const { you, candidate, signal, half, results } = this.scene;
-    const marks = [you, candidate, signal, ...(half ?? []), ...(results ?? [])].filter((each) => each !== undefined);
+    const { you, candidate, signal, most, results } = this.scene;
+    const marks = [you, candidate, signal, ...(most ?? []), ...(results ?? [])].filter((each) => each !== undefined);
     if (marks.length > 1) this.frame(marks);
     else if (marks[0] !== undefined) this.go(marks[0], 80);
   }

@@ -89,7 +89,8 @@ class Page {
   private describeCollection(): void {
     const asked = this.asked();
     const items = asked.reduce((sum, each) => sum + each.nItems, 0);
-    const made = asked.some((each) => each.simulated) ? " SIMULATED: nobody made them." : "";
+    const silent = asked.some((each) => each.simulated && !each.source.includes("SIMULATED"));
+    const made = silent ? " SIMULATED: they are made up." : "";
     const sources = [...new Set(asked.map((each) => each.source))].join("; ");
     found("source").textContent = `${items.toLocaleString("en")} items, ${sources}.${made}`;
     found("filters").replaceChildren(...fields(asked));
@@ -305,7 +306,8 @@ class Page {
       say("");
       this.showAnswers();
       this.draw(true);
-      found("results-title").focus();
+      found("results-title").focus({ preventScroll: true });
+      found("results").scrollIntoView({ block: "start" });
     } finally {
       if (this.device.card === null) await this.device.connect();
       await this.refresh();

@@ -1,0 +1,168 @@
+// The page in real browsers against a real server, through a proxy that sees what the network sees.
+// Needs Chromium, Firefox and an environment with askew-server; ASKEW_BROWSERS=require lets none be
+// left out.
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { connect, createServer } from "node:net";
+import { after, before, describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import puppeteer from "puppeteer-core";
+
+const SERVER = fileURLToPath(new URL("../../../.venv/bin/askew-server", import.meta.url));
+const HOME = "49.1519, 9.2405";
+const QUIET = ["--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+const BROWSERS = [
+  { browser: "chrome", executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu", ...QUIET] },
+  { browser: "firefox", executablePath: "/usr/bin/firefox-esr" },
+];
+
+/** Bytes to and from a server, and when each connection was open, by this machine's clock. */
+async function proxyTo(port) {
+  const connections = [];
+  const proxy = createServer((near) => {
+    const seen = { opened: Date.now(), closed: Infinity, sent: [] };
+    connections.push(seen);
+    const far = connect(port, "127.0.0.1");
+    near.on("data", (data) => seen.sent.push(data));
+    near.pipe(far).pipe(near);
+    for (const socket of [near, far]) {
+      socket.on("error", () => undefined);
+      socket.on("close", () => {
+        seen.closed = Math.min(seen.closed, Date.now());
+        near.destroy();
+        far.destroy();
+      });
+    }
+  });
+  await new Promise((done) => proxy.listen(0, "127.0.0.1", done));
+  return { proxy, connections, origin: `http://127.0.0.1:${proxy.address().port}` };
+}
+
+const textOf = (page, query) => page.$eval(query, (each) => each.textContent);
+const questionsOf = (connections) =>
+  connections
+    .map(({ sent }) => Buffer.concat(sent))
+    .filter((bytes) => bytes.includes("POST /askew.wire.v1.Retrieval/Retrieve "))
+    .map((bytes) => bytes.subarray(bytes.indexOf("\r\n\r\n") + 4).toString("hex"));
+
+for (const options of BROWSERS) {
+  const missing = [options.executablePath, SERVER].filter((path) => !existsSync(path));
+  const skip = missing.length > 0 && process.env.ASKEW_BROWSERS !== "require" && `${missing.join(" and ")} not found`;
+
+  describe(`the page in ${options.browser}`, { skip }, () => {
+    let [server, network, browser, page] = [];
+    const [addresses, faults] = [[], []];
+
+    before(async () => {
+      server = spawn(SERVER, ["serve", "--demo", "places", "--port", "0", "--http", "0", "--web"], {
+        stdio: ["ignore", "pipe", "ignore"],
+      });
+      const line = await new Promise((done, fail) => {
+        server.stdout.once("data", (data) => done(String(data)));
+        server.once("exit", () => fail(new Error("askew-server did not start")));
+      });
+      network = await proxyTo(Number(line.match(/http:\/\/[^:]+:(\d+)/)[1]));
+      browser = await puppeteer.launch({ headless: true, ...options });
+      page = await browser.newPage();
+      page.on("request", (request) => addresses.push(request.url()));
+      page.on("pageerror", (error) => faults.push(String(error)));
+      await page.evaluateOnNewDocument(() => {
+        window.moments = [];
+        window.violations = [];
+        window.addEventListener("askew", ({ detail }) => window.moments.push(detail));
+        document.addEventListener("securitypolicyviolation", (event) => window.violations.push(event.violatedDirective));
+      });
+      await page.goto(network.origin);
+      await page.waitForSelector("body.ready");
+    });
+
+    after(async () => {
+      await browser?.close();
+      network?.proxy.close();
+      if (server && server.exitCode === null) {
+        server.kill();
+        await new Promise((done) => server.once("exit", done));
+      }
+    });
+
+    test("a price is shown before a place is drawn, and adding one sends nothing", async () => {
+      const before = network.connections.length;
+      assert.match(await textOf(page, "#price"), /ε 0\.277 per km.*15 such places for life and 5 a month/s);
+      assert.match(await textOf(page, "#entries"), /Nothing was ever charged/);
+      await page.type("#name", "home");
+      await page.type("#where", HOME);
+      await page.$eval("#add-button", (each) => each.click());
+      await page.waitForSelector("#ask-button:not(:disabled)");
+      assert.match(await textOf(page, "#entries"), /a noisy position was drawn/);
+      assert.equal(network.connections.length, before);
+    });
+
+    test("a question is what the page says that it is, and its answer is ranked here", async () => {
+      await page.$eval("#ask-button", (each) => each.click());
+      await page.waitForSelector("#results:not([hidden]) .list li.pick");
+      await page.waitForFunction(() => !document.getElementById("ask-button").disabled);
+      assert.equal((await page.$$(".list li")).length, 40);
+      assert.equal((await page.$$("#marks .result")).length, 40);
+      const shown = (await textOf(page, "#left-rows dd:last-child")).replaceAll(" ", "");
+      assert.deepEqual(questionsOf(network.connections), [shown]);
+      const sent = Buffer.concat(network.connections.flatMap((each) => each.sent)).toString("latin1");
+      for (const secret of ["49.15", "9.24", "home"]) assert.ok(!sent.includes(secret), secret);
+    });
+
+    test("preferences rank the same answer anew and send nothing", async () => {
+      const before = network.connections.length;
+      const first = await textOf(page, ".list");
+      await page.type("#in-words", "kind: Indian +30");
+      await page.waitForFunction((text) => document.querySelector(".list").textContent !== text, {}, first);
+      assert.match(await textOf(page, ".list .pick"), /Indian/);
+      assert.equal(network.connections.length, before);
+    });
+
+    test("who asks again sends the same bytes, for nothing", async () => {
+      await page.$eval("#ask-button", (each) => each.click());
+      await page.waitForFunction(() => window.moments.filter((each) => each.what === "connection").length >= 6);
+      await page.waitForFunction(() => !document.getElementById("ask-button").disabled);
+      const [first, second, ...more] = questionsOf(network.connections);
+      assert.equal(second, first);
+      assert.deepEqual(more, []);
+      assert.equal((await page.$$("#entries li")).length, 1);
+    });
+
+    test("nothing private is worked on while a connection is open", async () => {
+      const moments = await page.evaluate(() => window.moments);
+      const begun = moments.filter((each) => each.what === "private" && each.begins);
+      const ended = moments.filter((each) => each.what === "private" && !each.begins);
+      assert.ok(begun.length >= 10 && begun.length === ended.length);
+      const overlaps = begun.flatMap(({ at }, n) =>
+        network.connections.filter(({ opened, closed }) => opened < ended[n].at - 1 && closed > at + 1),
+      );
+      assert.deepEqual(overlaps.map(({ sent }) => Buffer.concat(sent).toString("latin1").slice(0, 60)), []);
+    });
+
+    test("the ledger and the place are there when the page is loaded again", async () => {
+      await page.reload();
+      await page.waitForSelector("body.ready");
+      assert.match(await textOf(page, "#places"), /home/);
+      assert.equal((await page.$$("#entries li")).length, 1);
+    });
+
+    test("the tabs and the map work by keys", async () => {
+      await page.focus("#tab-near");
+      await page.keyboard.press("ArrowRight");
+      assert.equal(await page.$eval("#budget", (each) => each.hidden), false);
+      const where = () => page.$eval("#world", (each) => each.getAttribute("transform"));
+      const before = await where();
+      await page.$eval("#chart", (each) => each.focus());
+      await page.keyboard.press("ArrowLeft");
+      await page.waitForFunction((text) => document.getElementById("world").getAttribute("transform") !== text, {}, before);
+    });
+
+    test("it asks nobody else, breaks no policy and has no fault", async () => {
+      assert.deepEqual(addresses.filter((each) => !each.startsWith(network.origin) && !each.startsWith("data:")), []);
+      assert.deepEqual(await page.evaluate(() => window.violations), []);
+      assert.deepEqual(faults, []);
+    });
+  });
+}
