@@ -56,7 +56,8 @@ export class Connection {
   async call(method: string, request: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
     if (Number.isFinite(this._moment)) {
       const wait = this._moment - performance.now();
-      if (wait < 0) throw new AskewError("late", "this device was not ready in time: nothing was sent");
+      if (wait < 0)
+        throw new AskewError("late", "this device was not ready in time: nothing was sent");
       await new Promise((done) => setTimeout(done, wait));
     }
     return this._during("connection", async () => {
@@ -72,7 +73,7 @@ export class Connection {
 
   private async _during<T>(what: "private" | "connection", work: () => T | Promise<T>): Promise<T> {
     const other = what === "private" ? "connection" : "private";
-    if (this._open[other]) throw new AskewError("failed", "private work would overlap a connection");
+    if (this._open[other]) throw new AskewError("late", "private work would overlap a connection");
     this._open[what] += 1;
     this._observe(what, true);
     try {

@@ -5,10 +5,43 @@
 
 import { Connection, type Observer } from "./connection.js";
 import { AskewError } from "./errors.js";
-import { accountOf, CAPS, covers, Ledger, priceOf, stored, type Account, type Caps, type Kept, type Price, type Signal } from "./ledger.js";
-import { contains, epsilonOf, LEVELS, perturbed, systemBits, type Bits, type Law, type Level, type Position, type Region } from "./noise.js";
+import {
+  accountOf,
+  CAPS,
+  covers,
+  Ledger,
+  priceOf,
+  stored,
+  type Account,
+  type Caps,
+  type Kept,
+  type Price,
+  type Signal,
+} from "./ledger.js";
+import {
+  contains,
+  epsilonOf,
+  LEVELS,
+  perturbed,
+  systemBits,
+  type Bits,
+  type Law,
+  type Level,
+  type Position,
+  type Region,
+} from "./noise.js";
 import { judged, missing, NO_PREFERENCES, type Preferences } from "./rank.js";
-import { asked, cardOf, questionBytes, replyOf, resultsOf, type Card, type Collection, type Listing, type Value } from "./wire.js";
+import {
+  asked,
+  cardOf,
+  questionBytes,
+  replyOf,
+  resultsOf,
+  type Card,
+  type Collection,
+  type Listing,
+  type Value,
+} from "./wire.js";
 
 export interface Settings {
   readonly region: Region; // of positions that are yet to be drawn
@@ -72,8 +105,12 @@ interface Terms extends Settings {
 
 const LOST = "the ledger has lost this place: name it anew";
 
-const degrees = ([north, east]: Signal["values"]): Position => ({ latitude: north / 1e6, longitude: east / 1e6 });
-const isSame = (a: Position, b: Position) => a.latitude === b.latitude && a.longitude === b.longitude;
+const degrees = ([north, east]: Signal["values"]): Position => ({
+  latitude: north / 1e6,
+  longitude: east / 1e6,
+});
+const isSame = (a: Position, b: Position) =>
+  a.latitude === b.latitude && a.longitude === b.longitude;
 
 export async function openDevice(options: Options): Promise<Device> {
   const bits = options.bits ?? systemBits;
@@ -98,7 +135,12 @@ export class Device {
     this.settings = { region, level, k };
     this._caps = options.caps ?? CAPS;
     this._now = options.now ?? (() => new Date());
-    this._connection = new Connection(server, interval, timeout, options.observe ?? (() => undefined));
+    this._connection = new Connection(
+      server,
+      interval,
+      timeout,
+      options.observe ?? (() => undefined),
+    );
   }
 
   // Read what the server says of itself: one call, the same for everybody.
@@ -116,7 +158,10 @@ export class Device {
     const k = resultsOf(card, collection, this.settings.k);
     return this._connection.private(async () => {
       const kept = await this._place(where);
-      const { handle, position } = kept ?? { handle: this._ledger.newHandle(), position: where as Position };
+      const { handle, position } = kept ?? {
+        handle: this._ledger.newHandle(),
+        position: where as Position,
+      };
       const price = await this._price(handle);
       if (price.fresh && typeof where === "string") throw new AskewError("place", LOST);
       if (price.fresh) this._check(position);
@@ -139,7 +184,10 @@ export class Device {
       const [signal, body] = await this._connection.private(async () => {
         const keep = typeof quote.where === "string" ? undefined : { name: "", handle, position };
         const drawn = await this._remember(terms, quote.price, keep);
-        return [drawn, questionBytes(drawn, drawn.cosine, drawn.values, quote.k, quote.collection)] as const;
+        return [
+          drawn,
+          questionBytes(drawn, drawn.cosine, drawn.values, quote.k, quote.collection),
+        ] as const;
       });
       try {
         const reply = await this._connection.call("Retrieve", body);
@@ -151,7 +199,8 @@ export class Device {
           );
         });
       } catch (error) {
-        if (error instanceof AskewError && ["malformed", "stale", "range"].includes(error.code)) this.card = null;
+        if (error instanceof AskewError && ["malformed", "stale", "range"].includes(error.code))
+          this.card = null;
         throw error;
       }
     });
@@ -186,10 +235,15 @@ export class Device {
   // that was seen.
   addPlace(name: string, position: Position, shown: Price): Promise<Place> {
     return this._connection.private(async () => {
-      if (!name.trim() || name.length > 100) throw new AskewError("place", "a name has 1 to 100 characters");
+      if (!name.trim() || name.length > 100)
+        throw new AskewError("place", "a name has 1 to 100 characters");
       this._check(position);
       const handle = this._ledger.newHandle();
-      const signal = await this._remember({ ...this.settings, law: this._law, handle, position }, shown, { name, handle, position });
+      const signal = await this._remember(
+        { ...this.settings, law: this._law, handle, position },
+        shown,
+        { name, handle, position },
+      );
       return { name, position, sent: degrees(signal.values) };
     });
   }
@@ -200,7 +254,9 @@ export class Device {
   }
 
   account(): Promise<Account> {
-    return this._connection.private(async () => accountOf(await this._ledger.entries(), this._month, this._caps));
+    return this._connection.private(async () =>
+      accountOf(await this._ledger.entries(), this._month, this._caps),
+    );
   }
 
   // Accept a clock that jumped.
@@ -232,20 +288,30 @@ export class Device {
 
   private _check(position: Position): void {
     if (!contains(this.settings.region, position))
-      throw new AskewError("place", `the position lies outside the region ${this.settings.region.name}`);
+      throw new AskewError(
+        "place",
+        `the position lies outside the region ${this.settings.region.name}`,
+      );
   }
 
   // A named place; of a position without a name, the one whose question was not answered yet.
   private async _place(where: string | Position): Promise<Kept | undefined> {
     const kept = await this._ledger.places();
-    if (typeof where !== "string") return kept.find((each) => !each.name && isSame(each.position, where));
+    if (typeof where !== "string")
+      return kept.find((each) => !each.name && isSame(each.position, where));
     const found = kept.find((each) => where && each.name === where);
     if (!found) throw new AskewError("place", "there is no place of this name");
     return found;
   }
 
   private async _price(handle: string): Promise<Price> {
-    return priceOf(await this._ledger.entries(), handle, this._month, epsilonOf(this._law), this._caps);
+    return priceOf(
+      await this._ledger.entries(),
+      handle,
+      this._month,
+      epsilonOf(this._law),
+      this._caps,
+    );
   }
 
   private _remember(terms: Omit<Terms, "card">, shown: Price, keep?: Kept): Promise<Signal> {
@@ -259,7 +325,15 @@ export class Device {
       if (!covers(shown, now))
         throw new AskewError("quote", "the price changed: nothing was drawn or sent");
     };
-    return this._ledger.remember(handle, this._month, epsilonOf(law), this._caps, draw, check, keep);
+    return this._ledger.remember(
+      handle,
+      this._month,
+      epsilonOf(law),
+      this._caps,
+      draw,
+      check,
+      keep,
+    );
   }
 
   private _ranked(
@@ -271,21 +345,36 @@ export class Device {
     body: Uint8Array,
   ): Answer {
     const sent = degrees(signal.values);
-    const empty = { collection, results: [], nonePasses: true, missing: [], sent, cosine: signal.cosine, body };
+    const empty = {
+      collection,
+      results: [],
+      nonePasses: true,
+      missing: [],
+      sent,
+      cosine: signal.cosine,
+      body,
+    };
     return this._order(empty, listings, position, preferences);
   }
 
-  private _order(answer: Answer, listings: Listing[], position: Position, preferences: Preferences): Answer {
+  private _order(
+    answer: Answer,
+    listings: Listing[],
+    position: Position,
+    preferences: Preferences,
+  ): Answer {
     const { attributes } = answer.collection;
-    const results = judged(listings, attributes, position, preferences, this._now()).map((each, n) => ({
-      rank: n + 1,
-      title: each.listing.title,
-      ...each.listing.at,
-      distance: each.distance,
-      values: attributes.map(({ name }, at) => [name, each.listing.values[at]!] as const),
-      passes: each.passes,
-      picked: n === 0 && each.passes,
-    }));
+    const results = judged(listings, attributes, position, preferences, this._now()).map(
+      (each, n) => ({
+        rank: n + 1,
+        title: each.listing.title,
+        ...each.listing.at,
+        distance: each.distance,
+        values: attributes.map(({ name }, at) => [name, each.listing.values[at]!] as const),
+        passes: each.passes,
+        picked: n === 0 && each.passes,
+      }),
+    );
     const nonePasses = !results.some((each) => each.passes);
     const found = { ...answer, results, nonePasses, missing: missing(attributes, preferences) };
     this._answers.set(found, { listings, position });

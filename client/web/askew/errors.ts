@@ -27,4 +27,5 @@ export class AskewError extends Error {
   }
 }
 
-export const malformed = () => new AskewError("malformed", "the server's answer breaks the protocol");
+export const malformed = () =>
+  new AskewError("malformed", "the server's answer breaks the protocol");

@@ -1,4 +1,13 @@
-export { openDevice, Device, type Answer, type Options, type Place, type Quote, type Result, type Settings } from "./device.js";
+export {
+  openDevice,
+  Device,
+  type Answer,
+  type Options,
+  type Place,
+  type Quote,
+  type Result,
+  type Settings,
+} from "./device.js";
 export { AskewError, type Code } from "./errors.js";
 export { CAPS, type Account, type Caps, type Entry, type Price } from "./ledger.js";
 export { contains, LEVELS, type Level, type Position, type Region } from "./noise.js";

@@ -7,7 +7,17 @@
 
 import { AskewError } from "./errors.js";
 import { epsilonOf, type Bits, type Position } from "./noise.js";
-import { add, less, parsed, rational, same, subtract, written, ZERO, type Rational } from "./rational.js";
+import {
+  add,
+  less,
+  parsed,
+  rational,
+  same,
+  subtract,
+  written,
+  ZERO,
+  type Rational,
+} from "./rational.js";
 import { hexOf } from "./wire.js";
 
 export interface Signal {
@@ -144,7 +154,10 @@ const laterOf = (a: string, b: string) => (a > b ? a : b);
 function refusalOf(price: Omit<Price, "refused">, clock: string): AskewError | null {
   const { month, epsilon, spent, spentThisMonth, lifetimeCap, monthlyCap, drawCap } = price;
   if (clock && months(month) - months(clock) > MAX_JUMP)
-    return new AskewError("clock", `it is ${month} by the clock, and the last entry is of ${clock}`);
+    return new AskewError(
+      "clock",
+      `it is ${month} by the clock, and the last entry is of ${clock}`,
+    );
   const over = [
     [drawCap, ZERO, "the cap of one position"],
     [lifetimeCap, spent, "the lifetime cap of places"],
@@ -156,7 +169,11 @@ function refusalOf(price: Omit<Price, "refused">, clock: string): AskewError | n
 
 export function covers(shown: Price, now: Price): boolean {
   const numbers = ["epsilon", "spent", "spentThisMonth", "lifetimeCap", "monthlyCap"] as const;
-  return shown.month === now.month && shown.fresh === now.fresh && numbers.every((each) => same(shown[each], now[each]));
+  return (
+    shown.month === now.month &&
+    shown.fresh === now.fresh &&
+    numbers.every((each) => same(shown[each], now[each]))
+  );
 }
 
 // ---- what is kept ----
@@ -190,7 +207,10 @@ export class Ledger {
   }
 
   // All of `work` in one transaction, which is complete when this returns, or taken back.
-  private async _transaction<T>(mode: IDBTransactionMode, work: (open: Open) => Promise<T>): Promise<T> {
+  private async _transaction<T>(
+    mode: IDBTransactionMode,
+    work: (open: Open) => Promise<T>,
+  ): Promise<T> {
     const transaction = this._database.transaction(STORES, mode, { durability: "strict" });
     const ended = new Promise((resolve, reject) => {
       transaction.oncomplete = resolve;
@@ -249,7 +269,11 @@ export class Ledger {
       if (price.refused) throw price.refused;
       const signal = draw();
       const record = recordOf(signal);
-      await open.add({ ...this._entry("signal", handle, price.month), epsilon: written(epsilon), record });
+      await open.add({
+        ...this._entry("signal", handle, price.month),
+        epsilon: written(epsilon),
+        record,
+      });
       return signal;
     });
   }
@@ -314,7 +338,10 @@ function opened(transaction: IDBTransaction) {
       request.onsuccess = () => resolve(request.result);
       request.onerror = reject;
     });
-  const [entries, places] = STORES.map((each) => transaction.objectStore(each)) as [IDBObjectStore, IDBObjectStore];
+  const [entries, places] = STORES.map((each) => transaction.objectStore(each)) as [
+    IDBObjectStore,
+    IDBObjectStore,
+  ];
   return {
     entries: (): Promise<Entry[]> => done(entries.getAll()),
     places: (): Promise<Kept[]> => done(places.getAll()),
@@ -357,11 +384,18 @@ function isEntry(each: Entry, caps: Caps): boolean {
   if (each.kind === "unfreeze") return spent.n === 0n && each.record === null && each.handle === "";
   const signal = signalOf(each.record);
   if (!signal || !HANDLE.test(each.handle) || less(caps.draw, epsilonOf(signal))) return false;
-  return each.kind === "signal" ? same(spent, epsilonOf(signal)) : each.kind === "copy" && spent.n === 0n;
+  return each.kind === "signal"
+    ? same(spent, epsilonOf(signal))
+    : each.kind === "copy" && spent.n === 0n;
 }
 
 function isKept(each: Kept): boolean {
   const { latitude, longitude } = each?.position ?? {};
   const isOnEarth = Math.abs(latitude) <= 90 && Math.abs(longitude) <= 180;
-  return typeof each.name === "string" && each.name.length <= 100 && HANDLE.test(each.handle) && isOnEarth;
+  return (
+    typeof each.name === "string" &&
+    each.name.length <= 100 &&
+    HANDLE.test(each.handle) &&
+    isOnEarth
+  );
 }

@@ -68,7 +68,14 @@ export const LEVELS: Readonly<Record<Level, Law>> = {
 const GAUGE = rational(11_545n, 10_000n); // steps that a distance of one step takes, at most
 const KM_OF_LONGITUDE = rational(11_131n, 100n); // a degree, at the equator
 const KM_OF_LATITUDE = rational(11_057n, 100n);
-const NEIGHBORS = [[1n, 0n], [1n, 1n], [0n, 1n], [-1n, 0n], [-1n, -1n], [0n, -1n]] as const;
+const NEIGHBORS = [
+  [1n, 0n],
+  [1n, 1n],
+  [0n, 1n],
+  [-1n, 0n],
+  [-1n, -1n],
+  [0n, -1n],
+] as const;
 
 // Per straight-line kilometer, exact: what a draw by this law costs.
 export function epsilonOf(law: Pick<Law, "stepExponent" | "inverseRate">): Rational {
@@ -134,7 +141,7 @@ function thrown(coins: readonly Coin[], bits: Bits, count = 1): bigint[] {
     const { odds, bounds } = coins[n % coins.length]!;
     let [low, high] = bounds;
     let value = word(bytes, n * BYTES);
-    for (let precision = WORD; value >= low && value < high; ) {
+    for (let precision = WORD; value >= low && value < high;) {
       value = (value << WORD) | word(bits(BYTES), 0);
       precision += WORD;
       [low, high] = odds(precision);
@@ -176,7 +183,7 @@ function geometric(law: Law, { digits, beyond }: Coins, bits: Bits): [bigint, bi
   const draw = (start: number) => {
     let value = 0n;
     for (let n = 0; n < digits.length; n += 1) value += faces[start + n]! << BigInt(n);
-    for (let more = faces[start + law.digits]!; more; ) {
+    for (let more = faces[start + law.digits]!; more;) {
       more = thrown(beyond, bits)[0]!;
       value += more << BigInt(law.digits);
     }

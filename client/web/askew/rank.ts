@@ -118,7 +118,13 @@ export function judged(
   wants: Preferences,
   now: Date,
 ): Judged[] {
-  const columns = attributes.map((each, n) => columnOf(each, listings.map((l) => l.values[n]!), wants));
+  const columns = attributes.map((each, n) =>
+    columnOf(
+      each,
+      listings.map((l) => l.values[n]!),
+      wants,
+    ),
+  );
   const names = new Set(attributes.map((each) => each.name));
   const isKnown = [...wants.only.keys(), ...wants.atMost.keys()].every((each) => names.has(each));
   const h = (worth: number) => Math.sign(worth) * Math.abs(worth) ** wants.exponent;
@@ -147,8 +153,14 @@ export function missing(attributes: readonly Attribute[], wants: Preferences): s
   for (const each of wants.trades.keys()) if (!units.has(each)) names.push(`a number in ${each}`);
   for (const { name, words } of attributes) {
     const known = new Set(words.map(folded));
-    const wished = new Set([...(wants.likes.get(name)?.keys() ?? []), ...(wants.only.get(name) ?? [])]);
-    if (words.length) names.push(...[...wished].filter((each) => !known.has(each)).map((each) => `${name} ${each}`));
+    const wished = new Set([
+      ...(wants.likes.get(name)?.keys() ?? []),
+      ...(wants.only.get(name) ?? []),
+    ]);
+    if (words.length)
+      names.push(
+        ...[...wished].filter((each) => !known.has(each)).map((each) => `${name} ${each}`),
+      );
   }
   if (wants.openNow && !attributes.some((each) => each.kind === "hours" || isOpenFlag(each)))
     names.push("opening hours");
@@ -164,7 +176,8 @@ function opens(attributes: readonly Attribute[], values: readonly Value[], now: 
   const flags = attributes.map((each, n) => (isOpenFlag(each) ? values[n]! : null));
   const [day, minute] = [(now.getDay() + 6) % 7, now.getHours() * 60 + now.getMinutes()];
   const hours = attributes.map(
-    (each, n) => each.kind === "hours" && typeof values[n] === "string" && isOpen(values[n], day, minute),
+    (each, n) =>
+      each.kind === "hours" && typeof values[n] === "string" && isOpen(values[n], day, minute),
   );
   return flags.some((each) => each !== null) ? flags.includes(true) : hours.includes(true);
 }
@@ -185,7 +198,11 @@ export function isOpen(hours: string, day: number, minute: number): boolean | un
 function weekOf(hours: string): Span[][] | undefined {
   if (hours.trim() === "24/7") return DAYS.map(() => [[0, MIDNIGHT] as const]);
   const week: Span[][] = DAYS.map(() => []);
-  for (const rule of hours.toLowerCase().split(";").map((each) => each.trim()).filter(Boolean)) {
+  for (const rule of hours
+    .toLowerCase()
+    .split(";")
+    .map((each) => each.trim())
+    .filter(Boolean)) {
     const closed = ["off", "closed"].find((each) => rule.endsWith(each));
     const times = closed ? closed : rule.replace(/^[a-z ,-]+/, "");
     const days = daysOf(rule.slice(0, rule.length - times.length));

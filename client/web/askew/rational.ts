@@ -42,7 +42,8 @@ export function exact(value: number): Rational {
 export const add = (a: Rational, b: Rational) => rational(a.n * b.d + b.n * a.d, a.d * b.d);
 export const subtract = (a: Rational, b: Rational) => add(a, { n: -b.n, d: b.d });
 export const times = (a: Rational, b: Rational) => rational(a.n * b.n, a.d * b.d);
-export const over = (a: Rational, b: Rational) => times(a, b.n < 0n ? { n: -b.d, d: -b.n } : { n: b.d, d: b.n });
+export const over = (a: Rational, b: Rational) =>
+  times(a, b.n < 0n ? { n: -b.d, d: -b.n } : { n: b.d, d: b.n });
 export const less = (a: Rational, b: Rational) => a.n * b.d < b.n * a.d;
 export const same = (a: Rational, b: Rational) => a.n * b.d === b.n * a.d;
 

@@ -6,5 +6,13 @@ type Row = readonly [string, string, number, number, number, number, number];
 
 // The rows of regions.json, as JSON reads them.
 export function regionsOf(rows: readonly Row[]): Region[] {
-  return rows.map(([code, name, south, west, north, east, cosine]) => ({ code, name, south, west, north, east, cosine }));
+  return rows.map(([code, name, south, west, north, east, cosine]) => ({
+    code,
+    name,
+    south,
+    west,
+    north,
+    east,
+    cosine,
+  }));
 }

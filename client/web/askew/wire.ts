@@ -159,7 +159,9 @@ class Message {
   }
 
   all(number: number): readonly Uint8Array[] {
-    return (this._found.get(number) ?? []).filter((each) => each.type === 2).map((each) => each.bytes);
+    return (this._found.get(number) ?? [])
+      .filter((each) => each.type === 2)
+      .map((each) => each.bytes);
   }
 
   private _last(number: number, type: number): Field | undefined {
@@ -194,7 +196,8 @@ const PRINTABLE = /^(?: |[^\p{C}\p{Z}])+$/u;
 const MARKS = /\p{M}{9}/u;
 
 function plain(value: string, longest: number): string {
-  const isPlain = PRINTABLE.test(value) && value.trim() !== "" && !MARKS.test(value.normalize("NFD"));
+  const isPlain =
+    PRINTABLE.test(value) && value.trim() !== "" && !MARKS.test(value.normalize("NFD"));
   if (!isPlain || [...value].length > longest) throw malformed();
   return value;
 }
@@ -270,7 +273,9 @@ function attributeOf(data: Uint8Array): Attribute {
     kind,
     live: message.flag(3),
     unit: unit && plain(unit, NAME),
-    words: few(message.all(5), 0, kind === "category" ? 64 : 0).map((each) => plain(words(each), NAME)),
+    words: few(message.all(5), 0, kind === "category" ? 64 : 0).map((each) =>
+      plain(words(each), NAME),
+    ),
   };
 }
 
@@ -330,20 +335,17 @@ export function replyOf(data: Uint8Array, card: Card, collection: string, k: num
 function slateOf(message: Message, card: Card, of: Collection, k: number): Listing[] {
   const answered = version(message.bytes(1));
   const items = message.all(5);
-  if (items.length !== k || [2, 3, 4, 6, 7, 8].some((each) => message.has(each)))
-    throw malformed();
+  if (items.length !== k || [2, 3, 4, 6, 7, 8].some((each) => message.has(each))) throw malformed();
   if (answered !== of.version) throw new AskewError("stale", STALE);
   const found = items.map((each) => listingOf(new Message(each), card, of));
-  if (found.some((each, n) => n > 0 && each.id <= found[n - 1]!.id))
-    throw malformed();
+  if (found.some((each, n) => n > 0 && each.id <= found[n - 1]!.id)) throw malformed();
   return found;
 }
 
 function listingOf(message: Message, card: Card, of: Collection): Listing {
   const degrees = message.bytes(3);
   const values = message.all(4);
-  if (degrees.length !== 16 || values.length !== of.attributes.length)
-    throw malformed();
+  if (degrees.length !== 16 || values.length !== of.attributes.length) throw malformed();
   const id = within(message.fixed(1), 0, of.nItems - 1);
   const at = {
     latitude: view(degrees).getFloat64(0, true),

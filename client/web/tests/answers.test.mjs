@@ -59,8 +59,15 @@ test("a reply gets the private order of the core", () => {
     assert.equal(parts.length, row.answers.length);
     parts.forEach(({ found }, n) => {
       const expected = row.answers[n];
-      assert.deepEqual(found.map((each) => each.listing.id), expected.order, row.preferences);
-      assert.deepEqual(found.map((each) => Number(each.passes)), expected.passes);
+      assert.deepEqual(
+        found.map((each) => each.listing.id),
+        expected.order,
+        row.preferences,
+      );
+      assert.deepEqual(
+        found.map((each) => Number(each.passes)),
+        expected.passes,
+      );
       found.forEach(({ distance }, rank) => {
         assert.ok(Math.abs(distance - expected.distances[rank]) <= 1e-9 * (1 + distance));
       });
@@ -79,10 +86,14 @@ test("what preferences name and is not there is told", () => {
 test("the preferences of the vectors change orders, and what passes", () => {
   const changed = vectors.replies.filter((row) => {
     const plain = orders({ ...row, preferences: "" });
-    return plain.some(({ found }, n) => found.some((each, rank) => each.listing.id !== row.answers[n].order[rank]));
+    return plain.some(({ found }, n) =>
+      found.some((each, rank) => each.listing.id !== row.answers[n].order[rank]),
+    );
   });
   assert.ok(changed.length > 20);
-  assert.ok(vectors.replies.some((row) => row.answers.some((each) => new Set(each.passes).size === 2)));
+  assert.ok(
+    vectors.replies.some((row) => row.answers.some((each) => new Set(each.passes).size === 2)),
+  );
 });
 
 test("a hostile reply is refused by the core's error", () => {

@@ -10,7 +10,10 @@ const SERVED = new URL("../../../server/askew_server/serving/web/", import.meta.
 
 for (const { source, served } of BUNDLES)
   test(`what is served is the source: ${served.pathname.split("/web/").at(-1)}`, () => {
-    assert.ok(readFileSync(served, "utf8") === bundled(source), "run `npm run build` in client/web");
+    assert.ok(
+      readFileSync(served, "utf8") === bundled(source),
+      "run `npm run build` in client/web",
+    );
   });
 
 test("the library is at most 10 kB, compressed by brotli", () => {

@@ -4,20 +4,30 @@ import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 
 // What is served, and no other build of it.
-import { ALL, openDevice, preferencesOf } from "../../../server/askew_server/serving/web/askew/index.js";
+import {
+  ALL,
+  openDevice,
+  preferencesOf,
+} from "../../../server/askew_server/serving/web/askew/index.js";
 import { fromHex, regions, tape, toHex, vectors } from "./vectors.mjs";
 
 const GERMANY = regions.find((each) => each.code === "DE");
 const CARD = fromHex(vectors.cards[0].bytes);
-const ROW = vectors.replies.find((each) => each.card === 0 && each.collection === "food" && each.preferences === "cuisine = italian | thai")
-  ?? vectors.replies.find((each) => each.card === 0 && each.collection === "food");
+const ROW =
+  vectors.replies.find(
+    (each) =>
+      each.card === 0 &&
+      each.collection === "food" &&
+      each.preferences === "cuisine = italian | thai",
+  ) ?? vectors.replies.find((each) => each.card === 0 && each.collection === "food");
 const AT = { latitude: ROW.true[0], longitude: ROW.true[1] };
 const real = globalThis.fetch;
 afterEach(() => (globalThis.fetch = real));
 
 const answer = (bytes, type = "application/proto", status = 200) =>
   new Response(bytes, { status, headers: { "content-type": type } });
-const refusal = (code, status) => answer(JSON.stringify({ code, message: "\u001b[2J of the server" }), "application/json", status);
+const refusal = (code, status) =>
+  answer(JSON.stringify({ code, message: "\u001b[2J of the server" }), "application/json", status);
 
 let opened = 0;
 
@@ -25,7 +35,12 @@ let opened = 0;
 async function world({ replies = [], ...options } = {}) {
   const [calls, events] = [[], []];
   globalThis.fetch = async (url, init) => {
-    calls.push({ url: String(url), body: toHex(init.body), headers: init.headers, credentials: init.credentials });
+    calls.push({
+      url: String(url),
+      body: toHex(init.body),
+      headers: init.headers,
+      credentials: init.credentials,
+    });
     await new Promise((done) => setTimeout(done, 5));
     if (String(url).endsWith("GetModelCard")) return answer(CARD);
     const next = replies.shift() ?? answer(fromHex(ROW.reply));
@@ -44,7 +59,8 @@ async function world({ replies = [], ...options } = {}) {
   return { device, calls, events };
 }
 
-const retrieved = (calls) => calls.filter((each) => each.url.endsWith("Retrieve")).map((each) => each.body);
+const retrieved = (calls) =>
+  calls.filter((each) => each.url.endsWith("Retrieve")).map((each) => each.body);
 
 test("a question: one card, one signal, one call, and the private order of the core", async () => {
   const { device, calls } = await world();
@@ -52,10 +68,19 @@ test("a question: one card, one signal, one call, and the private order of the c
   const quote = await device.quote(AT, "food");
   assert.deepEqual([calls.length, quote.price.fresh, quote.price.refused], [1, true, null]);
   const [found] = await device.ask(quote, preferencesOf(ROW.preferences));
-  assert.deepEqual(calls.map((each) => each.url.split("/").at(-1)), ["GetModelCard", "Retrieve"]);
-  assert.deepEqual(calls.map((each) => each.credentials), ["omit", "omit"]);
+  assert.deepEqual(
+    calls.map((each) => each.url.split("/").at(-1)),
+    ["GetModelCard", "Retrieve"],
+  );
+  assert.deepEqual(
+    calls.map((each) => each.credentials),
+    ["omit", "omit"],
+  );
   assert.equal(retrieved(calls)[0], toHex(found.body));
-  assert.deepEqual(found.results.map((each) => Number(each.passes)), ROW.answers[0].passes);
+  assert.deepEqual(
+    found.results.map((each) => Number(each.passes)),
+    ROW.answers[0].passes,
+  );
   const distances = found.results.map((each) => each.distance);
   distances.forEach((each, n) => assert.ok(Math.abs(each - ROW.answers[0].distances[n]) < 1e-6));
   assert.ok(Math.abs(found.sent.latitude) <= 90);
@@ -64,7 +89,9 @@ test("a question: one card, one signal, one call, and the private order of the c
 });
 
 test("from the same random bytes the same question leaves as from the core", async () => {
-  const row = vectors.draws.findIndex(([region, level]) => regions[region].code === "DE" && level === "town");
+  const row = vectors.draws.findIndex(
+    ([region, level]) => regions[region].code === "DE" && level === "town",
+  );
   const [region, , latitude, longitude, north, east] = vectors.draws[row];
   const draw = tape(row);
   // Names and handles are random too: only a draw reads its many bytes.
@@ -94,9 +121,27 @@ test("nothing private is at work while a connection is open, and each call waits
   const open = { private: 0, connection: 0 };
   for (const [what, begins] of events) {
     open[what] += begins ? 1 : -1;
-    assert.ok(!(open.private && open.connection), "planted bug: a reply that is opened before its connection ends");
+    assert.ok(
+      !(open.private && open.connection),
+      "planted bug: a reply that is opened before its connection ends",
+    );
   }
   assert.equal(events.filter(([what]) => what === "connection").length, 8);
+});
+
+test("private work while a connection is open is refused, and loses nothing", async () => {
+  const { device } = await world();
+  await device.connect();
+  await device.addPlace("home", AT, await device.priceOf());
+  const quote = await device.quote("home", "food");
+  let during;
+  globalThis.fetch = async () => {
+    during = await device.places().catch((error) => error);
+    return answer(fromHex(ROW.reply));
+  };
+  const [found] = await device.ask(quote);
+  assert.equal(during.code, "late");
+  assert.equal(found.results.length, ROW.k);
 });
 
 test("the next moment is fixed when a connection ends, and is whole intervals later for who asks later", async () => {
@@ -135,7 +180,10 @@ test("private work that is late for its moment sends nothing, and is sent the ne
 
 test("which calls are made, and how long, is the same wherever a place is and whatever is preferred", async () => {
   const seen = [];
-  for (const [at, text] of [[AT, ""], [{ latitude: 54.3, longitude: 10.1 }, "cuisine = nothing, price <= -1"]]) {
+  for (const [at, text] of [
+    [AT, ""],
+    [{ latitude: 54.3, longitude: 10.1 }, "cuisine = nothing, price <= -1"],
+  ]) {
     const { device, calls } = await world();
     await device.connect();
     await device.addPlace("home", at, await device.priceOf());
@@ -161,7 +209,9 @@ test("a named place sends the same bytes for ever, at any level and in a new ses
   assert.equal(others.length, 2);
   for (const each of others) assert.equal(each, first);
   assert.equal((await later.device.account()).entries.length, 1);
-  await assert.rejects(later.device.addPlace("home", AT, await later.device.priceOf()), { code: "place" });
+  await assert.rejects(later.device.addPlace("home", AT, await later.device.priceOf()), {
+    code: "place",
+  });
 });
 
 test("what was charged and did not arrive is sent again for nothing", async () => {
@@ -183,7 +233,10 @@ test("what was charged and did not arrive is sent again for nothing", async () =
 test("a quote is used once, and a price that changed is not charged", async () => {
   const { device, calls } = await world();
   await device.connect();
-  const [used, stale] = [await device.quote(AT, "food"), await device.quote({ latitude: 50, longitude: 9 }, "food")];
+  const [used, stale] = [
+    await device.quote(AT, "food"),
+    await device.quote({ latitude: 50, longitude: 9 }, "food"),
+  ];
   await device.ask(used);
   assert.throws(() => device.ask(used), { code: "quote" });
   await assert.rejects(device.ask(stale), { code: "quote" });
@@ -199,7 +252,14 @@ test("a cap refuses before anything is drawn", async () => {
   assert.equal(quote.price.refused.code, "budget");
   await assert.rejects(device.ask(quote), { code: "budget" });
   await assert.rejects(device.addPlace("home", AT, await device.priceOf()), { code: "budget" });
-  assert.deepEqual([retrieved(calls).length, (await device.account()).entries.length, (await device.places()).length], [0, 0, 0]);
+  assert.deepEqual(
+    [
+      retrieved(calls).length,
+      (await device.account()).entries.length,
+      (await device.places()).length,
+    ],
+    [0, 0, 0],
+  );
 });
 
 test("a refusal of the server is told in our words, and a stale one needs a new card", async () => {
@@ -213,14 +273,21 @@ test("a refusal of the server is told in our words, and a stale one needs a new 
     [answer(fromHex(ROW.reply), "text/html"), "failed"],
     [answer(fromHex(ROW.reply).subarray(0, 40)), "malformed"],
     [answer(new Uint8Array((1 << 22) + 1)), "malformed"],
-    [() => { throw new DOMException("slow", "TimeoutError"); }, "slow"],
+    [
+      () => {
+        throw new DOMException("slow", "TimeoutError");
+      },
+      "slow",
+    ],
   ];
   for (const [reply, code] of cases) {
     const { device } = await world({ replies: [reply] });
     await device.connect();
     await assert.rejects(device.ask(await device.quote(AT, "food")), (error) => {
       assert.equal(error.code, code);
-      assert.ok(!error.message.includes("of the server\u001b") && !error.message.includes("\u001b"));
+      assert.ok(
+        !error.message.includes("of the server\u001b") && !error.message.includes("\u001b"),
+      );
       return true;
     });
     assert.equal(device.card === null, ["stale", "malformed", "range"].includes(code));
@@ -231,8 +298,13 @@ test("all collections are asked by one signal", async () => {
   const row = vectors.replies.find((each) => each.card === 0 && each.collection === ALL);
   const { device, calls } = await world({ k: row.k, replies: [answer(fromHex(row.reply))] });
   await device.connect();
-  const found = await device.ask(await device.quote({ latitude: row.true[0], longitude: row.true[1] }, ALL));
-  assert.deepEqual(found.map((each) => each.collection.name), ["food", "power", "plain"]);
+  const found = await device.ask(
+    await device.quote({ latitude: row.true[0], longitude: row.true[1] }, ALL),
+  );
+  assert.deepEqual(
+    found.map((each) => each.collection.name),
+    ["food", "power", "plain"],
+  );
   assert.equal(retrieved(calls).length, 1);
 });
 
@@ -249,8 +321,13 @@ test("a place that is forgotten leaves the ledger as it is", async () => {
 test("a position outside the region makes no call and no charge", async () => {
   const { device, calls } = await world();
   await device.connect();
-  await assert.rejects(device.quote({ latitude: 48.85, longitude: 2.35 }, "food"), { code: "place" });
-  await assert.rejects(device.addPlace("Paris", { latitude: 48.85, longitude: 2.35 }, await device.priceOf()), { code: "place" });
+  await assert.rejects(device.quote({ latitude: 48.85, longitude: 2.35 }, "food"), {
+    code: "place",
+  });
+  await assert.rejects(
+    device.addPlace("Paris", { latitude: 48.85, longitude: 2.35 }, await device.priceOf()),
+    { code: "place" },
+  );
   await assert.rejects(device.quote("nowhere", "food"), { code: "place" });
   assert.deepEqual([calls.length, (await device.account()).entries.length], [1, 0]);
 });

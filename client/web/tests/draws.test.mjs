@@ -1,7 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { contains, epsilonOf, LEVELS, microdegrees, perturbed, systemBits } from "../build/askew/noise.js";
+import {
+  contains,
+  epsilonOf,
+  LEVELS,
+  microdegrees,
+  perturbed,
+  systemBits,
+} from "../build/askew/noise.js";
 import { add, exact, number, parsed, rational, rounded, written } from "../build/askew/rational.js";
 import { questionBytes } from "../build/askew/wire.js";
 import { regions, tape, toHex, vectors } from "./vectors.mjs";
@@ -43,7 +50,8 @@ test("every rare branch is the core's: coins on their bounds, draws that stay, a
 
 test("draws on the edges of their grain are the core's", () => {
   // Elsewhere 512 steps are one, and hide how a point is rounded.
-  for (const row of vectors.edges) assert.deepEqual(drawn(row, tape(row[6])), row.slice(4, 6), `seed ${row[6]}`);
+  for (const row of vectors.edges)
+    assert.deepEqual(drawn(row, tape(row[6])), row.slice(4, 6), `seed ${row[6]}`);
 });
 
 test("degrees are rounded as the core rounds them", () => {
@@ -61,13 +69,22 @@ test("a question's bytes are the core's, but for a date, which this device never
   assert.ok(rows.length > 30);
   for (const [row, collection, k, , bytes] of rows) {
     const [region, level, , , ...signal] = vectors.draws[row];
-    assert.equal(toHex(questionBytes(LEVELS[level], regions[region].cosine, signal, k, collection)), bytes);
+    assert.equal(
+      toHex(questionBytes(LEVELS[level], regions[region].cosine, signal, k, collection)),
+      bytes,
+    );
   }
 });
 
 test("a position outside the region is refused, and is in no message", () => {
   const [germany] = regions.filter((each) => each.code === "DE");
-  for (const [latitude, longitude] of [[48.85, 2.35], [NaN, 10], [50, Infinity], [50, 370], [91, 10]]) {
+  for (const [latitude, longitude] of [
+    [48.85, 2.35],
+    [NaN, 10],
+    [50, Infinity],
+    [50, 370],
+    [91, 10],
+  ]) {
     const refused = () => perturbed(LEVELS.town, germany, { latitude, longitude }, systemBits);
     assert.throws(refused, (error) => error.code === "place" && !/48|2\.35/.test(error.message));
     assert.equal(contains(germany, { latitude, longitude }), false);
@@ -95,5 +112,9 @@ test("a bound is shown rounded up", () => {
 test("the kernel's randomness is read in blocks that a browser gives", () => {
   assert.equal(systemBits(200_000).length, 200_000);
   assert.notEqual(toHex(systemBits(16)), toHex(systemBits(16)));
-  assert.ok(systemBits(200_000).slice(-16).some((byte) => byte !== 0));
+  assert.ok(
+    systemBits(200_000)
+      .slice(-16)
+      .some((byte) => byte !== 0),
+  );
 });

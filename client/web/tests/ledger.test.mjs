@@ -3,7 +3,15 @@ import "fake-indexeddb/auto";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { CAPS, Ledger, accountOf, covers, priceOf, recordOf, signalOf } from "../build/askew/ledger.js";
+import {
+  CAPS,
+  Ledger,
+  accountOf,
+  covers,
+  priceOf,
+  recordOf,
+  signalOf,
+} from "../build/askew/ledger.js";
 import { LEVELS, epsilonOf, systemBits } from "../build/askew/noise.js";
 import { parsed, written } from "../build/askew/rational.js";
 import { regions, vectors } from "./vectors.mjs";
@@ -31,7 +39,9 @@ async function step(ledger, caps, { act, handle, month, level }) {
     spent_this_month: written(price.spentThisMonth),
   });
   if (act === "price") return said();
-  const signal = await ledger.remember(handle, month, epsilon, caps, () => signalFor(handle, level));
+  const signal = await ledger.remember(handle, month, epsilon, caps, () =>
+    signalFor(handle, level),
+  );
   return { ...said(), record: recordOf(signal) };
 }
 
@@ -41,12 +51,31 @@ for (const { name, caps, steps, entries, spent } of vectors.ledgers)
     const [lifetime, monthly, draw] = caps.map(parsed);
     const own = { lifetime, monthly, draw };
     for (const each of steps) {
-      const { act, handle, month, level, error, whose, spent: before, cap, next_month, ...expected } = each;
+      const {
+        act,
+        handle,
+        month,
+        level,
+        error,
+        whose,
+        spent: before,
+        cap,
+        next_month,
+        ...expected
+      } = each;
       const done = step(ledger, own, each);
       if (error) {
         await assert.rejects(done, (refused) => {
           assert.equal(refused.code, error);
-          if (whose) assert.match(refused.message, /lifetime/.test(whose) ? /lifetime/ : /monthly/.test(whose) ? /monthly/ : /one position/);
+          if (whose)
+            assert.match(
+              refused.message,
+              /lifetime/.test(whose)
+                ? /lifetime/
+                : /monthly/.test(whose)
+                  ? /monthly/
+                  : /one position/,
+            );
           return true;
         });
       } else if (act === "draw" || act === "price") {
@@ -54,7 +83,16 @@ for (const { name, caps, steps, entries, spent } of vectors.ledgers)
       } else await done;
     }
     const kept = await ledger.entries();
-    assert.deepEqual(kept.map((e) => [e.kind, e.kind === "unfreeze" ? "" : e.handle, e.month, e.epsilon, e.record]), entries);
+    assert.deepEqual(
+      kept.map((e) => [
+        e.kind,
+        e.kind === "unfreeze" ? "" : e.handle,
+        e.month,
+        e.epsilon,
+        e.record,
+      ]),
+      entries,
+    );
     assert.equal(written(accountOf(kept, "2026-11", own).spent), spent);
   });
 
@@ -64,7 +102,14 @@ const draw = () => signalFor("home", "town");
 test("two tabs that draw for one place draw once", async () => {
   const ledger = await fresh();
   let drawn = 0;
-  const once = () => ledger.remember("home", "2026-11", TOWN, CAPS, () => ((drawn += 1), signalFor(`${drawn}`, "town")));
+  const once = () =>
+    ledger.remember(
+      "home",
+      "2026-11",
+      TOWN,
+      CAPS,
+      () => ((drawn += 1), signalFor(`${drawn}`, "town")),
+    );
   const found = await Promise.all([once(), once(), once()]);
   assert.equal(drawn, 1);
   assert.deepEqual(found[1], found[0]);
@@ -77,8 +122,21 @@ test("what fails in the middle of a charge leaves nothing behind", async () => {
   const fails = () => {
     throw new TypeError("planted");
   };
-  await assert.rejects(ledger.remember("home", "2026-11", TOWN, CAPS, fails, undefined, kept), { code: "storage" });
-  await assert.rejects(ledger.remember("home", "2026-11", TOWN, { ...CAPS, draw: parsed("1/10") }, draw, undefined, kept), { code: "budget" });
+  await assert.rejects(ledger.remember("home", "2026-11", TOWN, CAPS, fails, undefined, kept), {
+    code: "storage",
+  });
+  await assert.rejects(
+    ledger.remember(
+      "home",
+      "2026-11",
+      TOWN,
+      { ...CAPS, draw: parsed("1/10") },
+      draw,
+      undefined,
+      kept,
+    ),
+    { code: "budget" },
+  );
   assert.deepEqual(await ledger.entries(), []);
   assert.deepEqual(await ledger.places(), []);
 });
@@ -119,7 +177,10 @@ test("an older file gives no budget back, and the same file adds nothing", async
   assert.deepEqual(await ledger.importText(older, CAPS), { entries: 0, places: 0 });
   assert.equal((await ledger.entries()).length, 2);
   const other = await fresh();
-  assert.deepEqual(await other.importText(await ledger.exportText(), CAPS), { entries: 2, places: 0 });
+  assert.deepEqual(await other.importText(await ledger.exportText(), CAPS), {
+    entries: 2,
+    places: 0,
+  });
   assert.deepEqual(await other.entries(), await ledger.entries());
 });
 
@@ -136,7 +197,12 @@ test("what is no file of a ledger is refused whole", async () => {
     return JSON.stringify(copy);
   };
   const cases = [
-    "", "{}", "null", "[]", "nothing", text.slice(0, -20),
+    "",
+    "{}",
+    "null",
+    "[]",
+    "nothing",
+    text.slice(0, -20),
     spoiled((f) => (f["askew browser"] = 2)),
     spoiled((f) => (f.entries[0].epsilon = "0")),
     spoiled((f) => (f.entries[0].epsilon = "-1")),
@@ -154,23 +220,33 @@ test("what is no file of a ledger is refused whole", async () => {
     spoiled((f) => (f.places[0].name = 7)),
   ];
   const empty = await fresh();
-  for (const each of cases) await assert.rejects(empty.importText(each, CAPS), { code: "storage" }, each);
+  for (const each of cases)
+    await assert.rejects(empty.importText(each, CAPS), { code: "storage" }, each);
   assert.deepEqual(await empty.entries(), []);
   assert.deepEqual(await empty.importText(text, CAPS), { entries: 1, places: 1 });
 });
 
 test("a signal whose law shows more than this device lets one show is not taken in", async () => {
   const ledger = await fresh();
-  const loose = { ...CAPS, draw: parsed("1000"), lifetime: parsed("1000"), monthly: parsed("1000") };
+  const loose = {
+    ...CAPS,
+    draw: parsed("1000"),
+    lifetime: parsed("1000"),
+    monthly: parsed("1000"),
+  };
   const law = { stepExponent: 20, inverseRate: 1700 };
   const signal = { ...law, cosine, values: [1, 2] };
   await ledger.remember(ledger.newHandle(), "2026-11", epsilonOf(law), loose, () => signal);
-  await assert.rejects((await fresh()).importText(await ledger.exportText(), CAPS), { code: "storage" });
+  await assert.rejects((await fresh()).importText(await ledger.exportText(), CAPS), {
+    code: "storage",
+  });
 });
 
 test("a stored signal that is damaged is not sent and not drawn anew", async () => {
   const ledger = await fresh();
   await ledger.remember("home", "2026-11", TOWN, CAPS, draw);
   const [entry] = await ledger.entries();
-  assert.throws(() => priceOf([{ ...entry, record: "03ff" }], "home", "2026-11", TOWN, CAPS), { code: "storage" });
+  assert.throws(() => priceOf([{ ...entry, record: "03ff" }], "home", "2026-11", TOWN, CAPS), {
+    code: "storage",
+  });
 });

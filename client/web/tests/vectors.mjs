@@ -8,7 +8,13 @@ export const vectors = JSON.parse(
 );
 
 export const regions = vectors.regions.map(([code, name, south, west, north, east, cosine]) => ({
-  code, name, south, west, north, east, cosine,
+  code,
+  name,
+  south,
+  west,
+  north,
+  east,
+  cosine,
 }));
 
 export const fromHex = (text) => Uint8Array.from(Buffer.from(text, "hex"));
@@ -20,7 +26,10 @@ export function tape(seed, patches = []) {
   let [bytes, block] = [Buffer.alloc(0), 0];
   const bits = (count) => {
     while (bytes.length < bits.read + count) {
-      bytes = Buffer.concat([bytes, createHash("sha256").update(`askew ${seed} ${block}`).digest()]);
+      bytes = Buffer.concat([
+        bytes,
+        createHash("sha256").update(`askew ${seed} ${block}`).digest(),
+      ]);
       block += 1;
     }
     const found = Uint8Array.from(bytes.subarray(bits.read, bits.read + count));
