@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from askew.mechanisms.covariance import Matrix, NoisyCovariance  # brings numpy
     from askew.spaces.vectors import RatingScale
     from askew_server.ratings import ItemRow
+    from askew_server.taste.model.item_model import ItemModel
     from askew_server.taste.training.options import TrainingOptions
 
 
@@ -425,6 +426,43 @@ def train_private(
         model = save(model, out, steps, beside={NOISY: file})
     file.unlink()
     report(model, None, out, what_a_private_one_tells(noise))
+
+
+def update_private(spending: Spending, old: ItemModel, items: Path, out: Path) -> None:
+    """A new catalog in a private model's space, of the people simulated from another noisy matrix:
+    it is paid for like the first.
+    """
+    from threadpoolctl import threadpool_limits
+
+    from askew_server.cli.training_data import bytes_held, check_new, report, save
+    from askew_server.taste.model.item_model import update
+    from askew_server.taste.model.private_model import simulated_table
+    from askew_server.taste.training.private import PrivateParameters
+
+    check_new(out)
+    keys, rows = catalog_of(items)
+    noise, scale = spending.noise, old.card.space.scale
+    parameters = PrivateParameters(noise.epsilon, noise.delta, scale, old.training)
+    with Steps.shown() as steps, threadpool_limits(1):
+        file = unfinished(out)
+        noisy = paid_matrix(spending, keys, file, steps)
+        if noisy is None:
+            return
+        steps.step("the catalog")
+        table = simulated_table(noisy, keys, parameters)
+        source = "people SIMULATED from another noisy matrix of likes"
+        model = update(old, table, rows, source=source, file_size=bytes_held)
+        model = save(model, out, steps, beside={NOISY: file})
+    file.unlink()
+    report(model, None, out, what_a_private_one_tells(noise))
+
+
+def is_private(model: Path) -> bool:
+    """Whether a model is made of a noisy matrix, as its manifest says, also where that is gone."""
+    from askew_server.taste.model.artifact import TasteManifest
+    from askew_server.taste.model.directory import MANIFEST, MANIFEST_LIMIT, decode_manifest, read
+
+    return NOISY in decode_manifest(read(model / MANIFEST, MANIFEST_LIMIT), TasteManifest).files
 
 
 def unfinished(out: Path) -> Path:

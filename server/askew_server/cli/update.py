@@ -10,6 +10,12 @@ import click
 
 from askew_server.cli.progress import Steps
 from askew_server.cli.saved_model import load, of_tastes
+from askew_server.cli.train_private import (
+    PrivateOptions,
+    is_private,
+    private_options,
+    update_private,
+)
 from askew_server.cli.training_data import (
     bytes_held,
     report,
@@ -41,13 +47,28 @@ if TYPE_CHECKING:
     help="Folder with a file for each new item, named by its key; others keep theirs.",
 )
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="New model directory.")
+@click.option("--ledger", type=click.Path(path_type=Path), help="Of a private model: what pays.")
+@click.option("--anchor", type=click.Path(path_type=Path), help="The ledger's anchor.")
+@click.option("--dataset", help="Whose budget pays.")
+@private_options
 def update(
-    model: Path, ratings: Path, items: Path | None, payloads: Path | None, out: Path
+    model: Path,
+    ratings: Path,
+    items: Path | None,
+    payloads: Path | None,
+    out: Path,
+    ledger: Path | None,
+    anchor: Path | None,
+    dataset: str | None,
+    paying: PrivateOptions,
 ) -> None:
     """Make a new catalog in a model's space, without training.
 
     New items are folded in, items no longer rated are dropped, popularity and the shared slate are
     made anew. Devices keep their signals and pay nothing.
+
+    A private model is updated with --private alone, from another noisy matrix, which is paid for
+    like the first: their epsilons add up.
 
     \b
     Example:
@@ -62,6 +83,20 @@ def update(
     from askew_server.taste.training.options import UPDATED, what_it_tells
 
     old = of_tastes(load(model))
+    if paying.private != is_private(model):
+        raise click.UsageError(
+            f"{model} is a private model: update it with --private"
+            if is_private(model)
+            else f"{model} is no private model: its people are told as they are, without --private"
+        )
+    if paying.private:
+        if items is None or payloads is not None:
+            raise click.UsageError("--private needs --items, and takes no payloads")
+        scale = old.card.space.scale
+        spending = paying.spending(ratings, scale, ledger, anchor, dataset)
+        update_private(spending, old, items, out)
+        return
+    paying.check_unused()
     table, rows = training_data(ratings, items, out, old.training.counts)
     if items is None:
         rows |= _rows_of(old)

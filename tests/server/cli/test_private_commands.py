@@ -1,0 +1,106 @@
+"""`train --private` and `update --private`: said, charged, made, and refused."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from server.conftest import Run
+
+from askew.dp.composition import PrivacyFilter
+from askew.dp.privacy import ADD_OR_REMOVE_ONE
+from askew.dp.release import PRIVACY_UNIT
+from askew_server.ledger import Ledger
+from askew_server.taste.model import artifact
+from askew_server.taste.training.paid_matrix import NOISY, read
+
+PEOPLE, ITEMS = 400, 30
+ITEMS_FILE = ("--items", "items.csv")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Ratings of two crowds, one for each half of the items, in two forms; a ledger."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(3)
+    rows = [
+        (person, item, 5 if item % 2 == person % 2 else 1)
+        for person in range(PEOPLE)
+        for item in rng.choice(ITEMS, 16, replace=False).tolist()
+    ]
+    lines = "".join(f"{u},{i},{r}\n" for u, i, r in rows)
+    Path("ratings.csv").write_text(f"user,item,rating\n{lines}")
+    Path("ratings.dat").write_text("".join(f"{u}::{i}::{r}::0\n" for u, i, r in rows))
+    titles = "".join(f"{item},Film {item} (1990)\n" for item in range(ITEMS))
+    Path("items.csv").write_text(f"item,title\n{titles}")
+    with Ledger(Path("l.sqlite"), Path("l.sqlite.anchor")) as ledger:
+        cap = PrivacyFilter(epsilon=Fraction(20), delta=Fraction(1, 10))
+        ledger.open_dataset("films", "1", cap, PRIVACY_UNIT, ADD_OR_REMOVE_ONE)
+    return tmp_path
+
+
+def asked(run: Run, command: str, *more: str, ratings: str = "ratings.csv") -> int:
+    numbers = ("--epsilon", "8", "--delta", "1e-6", "--ledger", "l.sqlite")
+    return run(command, "--private", *numbers, "--ratings", ratings, *ITEMS_FILE, *more)
+
+
+def spent() -> float:
+    with Ledger(Path("l.sqlite"), Path("l.sqlite.anchor")) as ledger:
+        return float(ledger.dataset("films").spent.epsilon)
+
+
+def test_a_model_is_paid_once_and_an_update_is_paid_again(
+    folder: Path, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Planted bug: `update` without --private, which would tell people as they are."""
+    assert asked(run, "train", "--rule", "none", "--least-likes", "3", "--out", "m") == 0
+    out = capsys.readouterr().out
+    assert "2 such matrices, with this one" in out
+    assert "epsilon 8, delta 1e-06 for all that one person likes" in out
+    assert spent() == 8
+    fields, _, _ = read(folder / "m" / NOISY)
+    assert (fields.items, fields.epsilon) == (ITEMS, "8")
+    assert artifact.load(folder / "m").card.simulated
+    assert not (folder / "m.noisy").exists()
+
+    plain = ("--model", "m", "--ratings", "ratings.csv", "--items", "items.csv", "--out", "m2")
+    assert run("update", *plain) == 2
+    (folder / "m" / NOISY).unlink()
+    assert run("update", *plain) == 2  # the manifest says it, too
+
+    with Path("ratings.csv").open("a") as log:
+        log.write("new,1,5\n")
+    assert asked(run, "update", "--model", "m", "--out", "m2") == 0
+    assert spent() == 16
+    assert asked(run, "update", "--model", "m", "--out", "m3", ratings="ratings.dat") == 3
+    assert spent() == 16
+
+
+def test_what_no_engine_reads_is_counted_the_same(folder: Path, run: Run) -> None:
+    """Two charges, and so two draws: the sum of what people like differs by noise alone."""
+    for name, form in (("a", "ratings.csv"), ("b", "ratings.dat")):
+        told = ("--rule", "none", "--least-likes", "3", "--out", name)
+        assert asked(run, "train", *told, ratings=form) == 0
+    one, other = (read(folder / name / NOISY)[1] / 2**24 for name in "ab")
+    assert abs(np.trace(one) - np.trace(other)) < 100
+    assert np.trace(one) == pytest.approx(PEOPLE, abs=50)
+
+
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [(("--expect", "20"), 1), (("--dry-run",), 0), (("--prior-cohort", "us"), 2)],
+)
+def test_what_is_not_worth_it_or_only_tried_spends_nothing(
+    folder: Path, run: Run, more: tuple[str, ...], code: int
+) -> None:
+    assert asked(run, "train", *more, "--out", "m") == code
+    assert spent() == 0
+    assert not (folder / "m").exists()
+
+
+def test_a_privacy_of_training_is_not_taken_for_that_of_devices(folder: Path, run: Run) -> None:
+    files = ("--ratings", "ratings.csv", "--items", "items.csv", "--out", "m")
+    assert run("train", "--epsilon", "1", *files) == 2
+    assert not (folder / "m").exists()
