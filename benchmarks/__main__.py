@@ -44,6 +44,7 @@ PARTS = {
     "restarts": Part("restarts", "what is lost when servers stop or change, 2 min"),
     "observing": Part("observing_cost", "counts, logs and metrics, 90 s"),
     "serving": Part("server_speed", "answers beside an echo, 3 min; rows"),
+    "http": Part("http_door", "CPU of a call by HTTP beside gRPC's, 20 s"),
     "tables": Part("table_loss", "answers made beforehand, 3 min; a model, ratings"),
     "thin": Part("thin_device", "bytes and memory of a device, 2 min; items"),
     "overload": Part("overload", "ten times what a server can answer, 90 s"),

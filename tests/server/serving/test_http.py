@@ -20,7 +20,7 @@ import pytest
 
 from askew.catalog.catalog_file import FIRST, HEAD_BYTES, file_of
 from askew.errors import AccessError, NotFound, Overloaded, StaleSpace
-from askew_server.serving import http_server, http_sockets
+from askew_server.serving import http_server, http_sockets, limits
 from askew_server.serving.call import Answer, Caller, Job
 from askew_server.serving.event_log import EventLog
 from askew_server.serving.grpc_server import RunningServer
@@ -401,8 +401,9 @@ async def test_replies_that_wait_to_be_read_have_a_size_in_all() -> None:
         assert dict(zip(STATUSES, counts.statuses, strict=True))["RESOURCE_EXHAUSTED"] == 1
 
 
-async def test_connections_have_a_number() -> None:
-    """And one that ends makes room. Planted bug: those in a handshake, or silent, do not count."""
+async def test_connections_have_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And one that ends makes room. Planted bug: none is refused until shares are looked at."""
+    monkeypatch.setattr(limits, "_EVERY", 3600.0)
     async with serving(limits=Limits(connections=2)) as served:
         silent = [await served.spoken() for _ in range(2)]
         reader, third = await served.spoken()
