@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks import private_model
 from benchmarks.places import wants
 from benchmarks.places.grounds import Country
 from benchmarks.places.study import SERVED, PlaceCell, PlacesProtocol, studied
@@ -33,7 +34,7 @@ from askew_server.taste.measures import Estimate
 DOCS: Final = Path("docs")
 REPORT: Final = DOCS / "report.json"
 SIMULATED: Final = "simulated films"
-PARTS: Final = ("utility", "places", "wants", "render")
+PARTS: Final = ("utility", "places", "wants", "private", "render")
 _BLOCK = re.compile(r"(<!-- report: ([\w-]+) -->\n).*?(<!-- end of report -->)", re.DOTALL)
 _PEOPLE = {"all": "in towns", "rural": "in the country"}
 Report = dict[str, Any]
@@ -111,6 +112,29 @@ def wants_of(people: int, items: int, ks: Sequence[int], seed: int = 0) -> Repor
     return {"people": people, "items": items, "seed": seed, "cells": found}
 
 
+def private_of(table: RatingTable, items: int) -> Report:
+    """What privacy costs a model of these ratings."""
+    cells = [
+        {
+            "people": line.people,
+            "copies": line.copies,
+            "epsilon": line.epsilon,
+            "ndcg": _pair(line.ndcg),
+            "share": _pair(line.share),
+            "quarter": line.quarter and _pair(line.quarter[0]),
+            "als": line.als and _pair(line.als),
+            "popularity": _pair(line.popularity),
+        }
+        for line in private_model.lines_of(table, items, list(private_model.CELLS))
+    ]
+    return {
+        "people": table.n_people,
+        "items": items,
+        "seeds": list(private_model.SEEDS),
+        "cells": cells,
+    }
+
+
 def _pair(estimate: Estimate) -> list[float]:
     return [round(float(estimate.mean), 4), round(float(estimate.error), 4)]
 
@@ -129,6 +153,7 @@ def blocks_of(report: Report) -> Mapping[str, str]:
         "utility-rules": _rules,
         "places-rules": _places,
         "places-wants": _wants,
+        "private-model": _private,
     }
     found = {name: _as_table(rows(report)) for name, rows in made.items()}
     found["utility-people"] = "\n".join(
@@ -204,6 +229,25 @@ def _wants(report: Report) -> Rows:
         yield [_PEOPLE[crowd], str(k), wish, *map(_wished, found)]
 
 
+def _private(report: Report) -> Rows:
+    yield [
+        "people",
+        "ε",
+        "NDCG@10",
+        "share of no noise",
+        "a quarter, four times",
+        "private ALS",
+        "a list",
+    ]
+    for cell in report["private"]["cells"]:
+        simulated = " SIMULATED" if cell["copies"] > 1 else ""
+        yield [
+            f"{cell['people']:,}{simulated}",
+            f"{cell['epsilon']}",
+            *(_estimate(cell[name]) for name in ("ndcg", "share", "quarter", "als", "popularity")),
+        ]
+
+
 def _wished(cell: Report) -> str:
     extra, none = cell["extra"], cell["none"]
     return f"{extra[0]:.2f} ± {extra[1]:.2f}" + (f", none {none:.1%}" if none else "")
@@ -266,6 +310,9 @@ def main() -> None:
                     draws=2,
                 )
             )
+        if "private" in parts and options.ratings:
+            path = options.ratings[0].partition("=")[2]
+            found["private"] = private_of(read_ratings(Path(path))[0], 1500)
         if "wants" in parts:
             found["wants"] = wants_of(options.people, 100_000, (20, 64))
     report: Report = json.loads(REPORT.read_text("utf-8")) if REPORT.exists() else {}

@@ -11,6 +11,7 @@ from benchmarks import report
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = ("docs/utility.md", "docs/places.md")
 FOUND = json.loads((ROOT / "docs/report.json").read_text("utf-8"))
+MEASURED = (*FOUND["utility"].values(), FOUND["places"], FOUND["wants"], FOUND["private"])
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
@@ -22,13 +23,13 @@ def test_a_document_says_what_the_report_found(document: str) -> None:
 
 
 def test_every_part_says_how_many_people_and_which_seeds() -> None:
-    for part in (*FOUND["utility"].values(), FOUND["places"], FOUND["wants"]):
+    for part in MEASURED:
         assert part["people"] > 0
         assert part.get("seeds", [part.get("seed")])[0] is not None
 
 
 def test_every_figure_has_its_error() -> None:
-    for part in (*FOUND["utility"].values(), FOUND["places"], FOUND["wants"]):
+    for part in MEASURED:
         for cell in part["cells"]:
             pairs = [each for each in cell.values() if isinstance(each, list)]
             assert pairs
