@@ -10,6 +10,8 @@ import { STALE } from "./wire.js";
 export type Observer = (what: "private" | "connection", begins: boolean) => void;
 
 const PROTO = "application/proto";
+const CLOSING = 150; // milliseconds from the end of a reply to the first private work
+const pause = (time: number) => new Promise((done) => setTimeout(done, time));
 const MAX_REPLY = 1 << 22; // bytes
 const BUSY = "the server is too busy: ask again later";
 const SLOW = "the server did not answer in time";
@@ -57,8 +59,8 @@ export class Connection {
     if (Number.isFinite(this._moment)) {
       const wait = this._moment - performance.now();
       if (wait < 0)
-        throw new AskewError("late", "this device was not ready in time: nothing was sent");
-      await new Promise((done) => setTimeout(done, wait));
+        throw new AskewError("late", "not ready in time: nothing was sent");
+      await pause(wait);
     }
     return this._during("connection", async () => {
       try {
@@ -66,6 +68,8 @@ export class Connection {
       } catch (error) {
         throw error instanceof AskewError ? error : failure(error);
       } finally {
+        // A page is not told when the browser has closed: up to 21 ms after the reply, as measured.
+        await pause(CLOSING);
         this._moment = performance.now() + this._interval;
       }
     });
@@ -73,7 +77,7 @@ export class Connection {
 
   private async _during<T>(what: "private" | "connection", work: () => T | Promise<T>): Promise<T> {
     const other = what === "private" ? "connection" : "private";
-    if (this._open[other]) throw new AskewError("late", "private work would overlap a connection");
+    if (this._open[other]) throw new AskewError("late", "private work overlaps a connection");
     this._open[what] += 1;
     this._observe(what, true);
     try {
@@ -133,5 +137,5 @@ function failure(error: unknown): AskewError {
   const isSlow = error instanceof DOMException && error.name === "TimeoutError";
   return isSlow
     ? new AskewError("slow", SLOW)
-    : new AskewError("unreachable", "no connection to the server");
+    : new AskewError("unreachable", "no connection");
 }
