@@ -83,7 +83,7 @@ def published(
 
 
 def test_the_model_is_the_same_whoever_was_counted(
-    published: Callable[[Rows], dict[str, bytes]],
+    published: Callable[[Rows], dict[str, bytes]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Likes, dislikes, how many there are of each, ratings off the scale, items that nobody knows.
 
@@ -91,4 +91,12 @@ def test_the_model_is_the_same_whoever_was_counted(
     seen items in a prior; a scale or a law of lengths of these ratings; a digest of their file.
     """
     expected = published(fans(range(300)))
+    listed = popular_of(capsys.readouterr().out)
     assert published(critics()) == expected
+    assert popular_of(capsys.readouterr().out) == listed
+
+
+def popular_of(printed: str) -> str:
+    """The list of what is popular that a training prints."""
+    [found] = [line for line in printed.splitlines() if line.startswith("popular ")]
+    return found
