@@ -137,5 +137,5 @@ function failure(error: unknown): AskewError {
   const isSlow = error instanceof DOMException && error.name === "TimeoutError";
   return isSlow
     ? new AskewError("slow", SLOW)
-    : new AskewError("unreachable", "no connection");
+    : new AskewError("unreachable", "no connection to the server");
 }
