@@ -153,7 +153,9 @@ class HttpApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers a request."""
         headers = dict(scope["headers"])
+        # Of a page by plain text, only its calls say that it is one: so its files close, too.
         is_page = b"origin" in headers or b"sec-fetch-mode" in headers
+        is_page = is_page or scope["path"] in self._pages
         own = (*((_CLOSE,) if is_page else ()), *self._cross_origin(headers.get(b"origin")))
         call = self.calls.get(scope["path"]) if scope["method"] == "POST" else None
         if call is None:

@@ -1,8 +1,8 @@
 """Connections of the HTTP door: accepted within limits, and given to uvicorn's protocol.
 
-uvicorn bounds neither how slowly headers come, nor how long a reply stays unread, nor how many
-requests wait in a line on one connection. Each of these would let a caller keep a connection, and
-memory, for as long as it likes.
+uvicorn bounds neither how slowly headers come, nor how many follow a message, nor how long a reply
+stays unread, nor how many requests wait in a line on one connection. Each of these would let a
+caller keep a connection, and memory, for as long as it likes.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from askew_server.serving.settings import ServerConfig
 
 _KEPT = 15  # seconds that a connection waits for another request
 _LINE = 128  # connections that the system holds until they are accepted
+_AROUND = 1 << 17  # bytes that come with a message: frames of its pieces, and what follows them
 _PAUSE = 0.25  # seconds without a new connection, where there is no descriptor for one
 
 
@@ -44,7 +45,7 @@ class HttpConnection(HttpToolsProtocol):
         super().__init__(config, state, {})
         self.access_log = False
         self._seconds, self._unread_seconds = head, unread
-        self._head = 0  # bytes since the last request's end
+        self._head = 0  # bytes since the last head or message ended, but those of a message
         self._until: asyncio.TimerHandle | None = None  # headers have to be here
         self._unread: asyncio.TimerHandle | None = None
 
@@ -69,12 +70,11 @@ class HttpConnection(HttpToolsProtocol):
         if self.parser is None or self.transport.is_closing():
             return
         waits = self.cycle is None or self.cycle.response_complete
-        if waits:
-            self._head += len(data)
-            if self._until is None:
-                self._expect()
+        self._head += len(data)
+        if waits and self._until is None:
+            self._expect()
         super().data_received(data)
-        if self._until is not None and self._head > METADATA_BYTES:
+        if self._head > (_AROUND if self._until is None else METADATA_BYTES):
             self.transport.abort()
 
     def on_headers_complete(self) -> None:
@@ -86,6 +86,17 @@ class HttpConnection(HttpToolsProtocol):
             self._until.cancel()
         self._until, self._head = None, 0
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of a message, whose size the application bounds."""
+        if not self.cycle.response_complete:
+            self._head -= len(body)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """A message has ended."""
+        self._head = 0
+        super().on_message_complete()
 
     def pause_writing(self) -> None:
         """Something is unread."""

@@ -357,6 +357,36 @@ async def test_a_message_that_is_too_long_is_refused_before_all_of_it_is_here(sa
         assert (await served.called("Echo", bytes(100)))[0] == 200
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"transfer-encoding: chunked\r\n\r\n0\r\n" + b"x: y\r\n" * 50_000,
+        b"transfer-encoding: chunked\r\n\r\n0\r\nx: " + b"y" * 300_000,
+        b"transfer-encoding: chunked\r\n\r\n5;" + b"y" * 300_000,
+    ],
+    ids=["headers", "a long header", "a long frame"],
+)
+async def test_what_follows_a_message_has_a_size(said: bytes) -> None:
+    """They would be kept until the message is late. Planted bug: only a head is counted."""
+    async with serving(limits=Limits(message=60)) as served:
+        reader, _ = await served.spoken(CALL)
+        with contextlib.suppress(ConnectionError):
+            served.opened[-1].write(said)
+        assert await rest(reader) == b""
+
+
+async def test_a_message_in_many_pieces_is_answered_and_so_is_the_next() -> None:
+    async with serving() as served:
+        pieces = b"transfer-encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 16_384 + b"0\r\n\r\n"
+        reader, writer = await served.spoken(CALL, pieces)
+        async with asyncio.timeout(PATIENCE):
+            await reader.readuntil(b"\r\n\r\n" + b"x" * 16_384)
+            for part in (ONE[:20], ONE[20:]):
+                writer.write(part)
+                await writer.drain()
+            await reader.readuntil(b"\r\n\r\nx")
+
+
 async def test_requests_do_not_wait_in_a_line_on_one_connection() -> None:
     """Thousands would fit into what is read at once. Planted bug: uvicorn's own line of them."""
     async with serving() as served:
@@ -494,6 +524,7 @@ async def test_a_page_comes_with_a_strict_policy(
             assert "http" not in policy
             assert headers["x-content-type-options"] == "nosniff"
             assert headers["referrer-policy"] == "no-referrer"
+            assert headers["connection"] == "close"
         assert (await served.asked("GET", "/notes.txt"))[0] == 404
         assert (await served.asked("POST", "/"))[0] == 405
 
