@@ -358,6 +358,8 @@ function unkept(): AskewError {
 }
 
 const HANDLE = /^[0-9a-f]{32}$/;
+const isText = (pattern: RegExp, value: unknown) =>
+  typeof value === "string" && pattern.test(value);
 
 function fileOf(text: string, caps: Caps): { entries: Entry[]; places: Kept[] } {
   const refused = new AskewError("storage", "this is no file of a ledger");
@@ -379,11 +381,11 @@ function fileOf(text: string, caps: Caps): { entries: Entry[]; places: Kept[] } 
 // Whether this library writes such an entry: a signal costs what its law says, and no more than one
 // position may; the others cost nothing.
 function isEntry(each: Entry, caps: Caps): boolean {
-  const spent = parsed(String(each?.epsilon));
-  if (!spent || !HANDLE.test(each.id) || !MONTH.test(each.month)) return false;
+  const spent = isText(/./, each?.epsilon) && parsed(each.epsilon);
+  if (!spent || !isText(HANDLE, each.id) || !isText(MONTH, each.month)) return false;
   if (each.kind === "unfreeze") return spent.n === 0n && each.record === null && each.handle === "";
   const signal = signalOf(each.record);
-  if (!signal || !HANDLE.test(each.handle) || less(caps.draw, epsilonOf(signal))) return false;
+  if (!signal || !isText(HANDLE, each.handle) || less(caps.draw, epsilonOf(signal))) return false;
   return each.kind === "signal"
     ? same(spent, epsilonOf(signal))
     : each.kind === "copy" && spent.n === 0n;
@@ -391,11 +393,12 @@ function isEntry(each: Entry, caps: Caps): boolean {
 
 function isKept(each: Kept): boolean {
   const { latitude, longitude } = each?.position ?? {};
-  const isOnEarth = Math.abs(latitude) <= 90 && Math.abs(longitude) <= 180;
+  const isNumber = [latitude, longitude].every(Number.isFinite);
+  const isOnEarth = isNumber && Math.abs(latitude) <= 90 && Math.abs(longitude) <= 180;
   return (
     typeof each.name === "string" &&
     each.name.length <= 100 &&
-    HANDLE.test(each.handle) &&
+    isText(HANDLE, each.handle) &&
     isOnEarth
   );
 }

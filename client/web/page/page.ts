@@ -47,7 +47,7 @@ class Page {
 
   constructor(
     private readonly device: Device,
-    private readonly card: Card,
+    private card: Card,
     private readonly regions: readonly Region[],
     private readonly named: readonly Town[],
     rings: Awaited<ReturnType<typeof outlines>>,
@@ -77,7 +77,9 @@ class Page {
     const select = found<HTMLSelectElement>("collection");
     const options = this.card.collections.map((each) => element("option", { value: each.name }, each.name));
     if (options.length > 1) options.push(element("option", { value: ALL }, "all of them"));
+    const chosen = select.value;
     select.replaceChildren(...options);
+    if (options.some((each) => each.value === chosen)) select.value = chosen;
     this.describeCollection();
   }
 
@@ -309,7 +311,10 @@ class Page {
       found("results-title").focus({ preventScroll: true });
       found("results").scrollIntoView({ block: "start" });
     } finally {
-      if (this.device.card === null) await this.device.connect();
+      if (this.device.card === null) {
+        this.card = await this.device.connect();
+        this.fillCollections();
+      }
       await this.refresh();
     }
   }

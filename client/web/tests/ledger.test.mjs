@@ -217,6 +217,13 @@ test("what is no file of a ledger is refused whole", async () => {
     spoiled((f) => f.entries.push({ ...f.entries[0], id: "0".repeat(32) })),
     spoiled((f) => (f.places[0].position.latitude = 91)),
     spoiled((f) => (f.places[0].position = null)),
+    spoiled((f) => (f.places[0].position.latitude = null)),
+    spoiled((f) => (f.places[0].position.longitude = "2")),
+    spoiled((f) => (f.places[0].handle = [f.places[0].handle])),
+    ...["id", "handle", "month", "epsilon"].map((each) =>
+      spoiled((f) => (f.entries[0][each] = [f.entries[0][each]])),
+    ),
+    spoiled((f) => Object.assign(f.entries[0], { kind: "copy", epsilon: 0 })),
     spoiled((f) => (f.places[0].name = 7)),
   ];
   const empty = await fresh();
