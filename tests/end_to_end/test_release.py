@@ -331,7 +331,7 @@ def test_an_analyst_renews_a_token_in_its_file(folder: Path, start: Start, tmp_p
     """With what the operator allowed, and for its owner alone."""
     port = start(folder, "serve-releases", *OFFER)
     place = tmp_path / "eve.token"
-    minting = (*MINT, "eve", "--minutes", 2)
+    minting = (*MINT, "eve")
     for hours, code in ((1, 0), (0, 1)):
         minted = command(folder, *minting, "--renewable", hours).stdout
         place.write_bytes(minted)

@@ -10,12 +10,12 @@ import click
 
 from askew_server.serving.bearer import (
     MAX_HOURS,
-    MAX_MINUTES,
     create_key,
     read_key,
     revocations_of,
 )
 
+_MINUTES = 15  # that a token is valid
 _DAYS = 30  # that certificates to develop with are valid
 
 
@@ -41,21 +41,15 @@ def key(file: Path) -> None:
 @click.option("--token-key", required=True, type=click.Path(path_type=Path), help="Its file.")
 @click.option("--principal", required=True, help="Who the token speaks for.")
 @click.option(
-    "--minutes",
-    default=15,
-    show_default=True,
-    type=click.IntRange(1, MAX_MINUTES),
-    help="How long it is valid.",
-)
-@click.option(
     "--renewable",
     default=0,
     show_default=True,
     type=click.IntRange(0, MAX_HOURS),
     help="For how many hours its holder may renew it.",
 )
-def mint(token_key: Path, principal: str, minutes: int, renewable: int) -> None:
-    """Write a token to standard output. Pass it on as a file, never as an argument.
+def mint(token_key: Path, principal: str, renewable: int) -> None:
+    """Write a token to standard output, valid for 15 minutes. Pass it on as a file, never as an
+    argument.
 
     With --renewable, whoever has a token that is good may get the next one (analyst renew) until so
     many hours from now; a revocation ends that too.
@@ -65,7 +59,7 @@ def mint(token_key: Path, principal: str, minutes: int, renewable: int) -> None:
       askew-server token mint --token-key analysts.key --principal ada > ada.token
     """
     click.echo(
-        read_key(token_key).mint(principal, minutes=minutes, now=time.time(), hours=renewable)
+        read_key(token_key).mint(principal, minutes=_MINUTES, now=time.time(), hours=renewable)
     )
 
 

@@ -64,7 +64,6 @@ if TYPE_CHECKING:
     help="How to answer a signal; auto takes what did best for histories held out.",
 )
 @default_items_option
-@click.option("--seed", default=0, show_default=True, help="Seed of the simulated histories.")
 def import_vectors(
     item_vectors: Path,
     items: Path,
@@ -77,7 +76,6 @@ def import_vectors(
     least_likes: int,
     rule: str,
     default_items: int | None,
-    seed: int,
 ) -> None:
     """Make a model of vectors that another model has: embeddings, factors.
 
@@ -109,7 +107,6 @@ def import_vectors(
             least_likes=least_likes,
             rule=rule,
             learned=True,
-            seed=seed,
             default_items=default_items,
         ),
         scale_of(scale, like_from),

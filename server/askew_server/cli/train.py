@@ -205,7 +205,6 @@ def prior_options(command: Callable[..., Any]) -> Callable[..., Any]:
     help="Take items, vectors and rating scale from this model, which these people are not in.",
 )
 @default_items_option
-@click.option("--seed", default=0, show_default=True, help="Seed of the decomposition.")
 def train(
     ratings: Path,
     items: Path | None,
@@ -222,7 +221,6 @@ def train(
     payloads: Path | None,
     vectors_from: Path | None,
     default_items: int | None,
-    seed: int,
     prior: PriorOptions,
     paying: PrivateOptions,
 ) -> None:
@@ -267,7 +265,6 @@ def train(
         rule=rule,
         learned=True,
         has_payloads=has_payloads,
-        seed=seed,
         default_items=default_items,
     )
     if paying.private:

@@ -43,7 +43,7 @@ def pages(tmp_path: Path) -> Path:
 
 def train(run: Run, ratings: Path, out: Path, *more: object) -> int:
     size = ("--ranking-dimension", 2, "--min-ratings", 2, "-k", 2)
-    return run("train", "--ratings", ratings, "--out", out, *size, "--seed", 1, *more)
+    return run("train", "--ratings", ratings, "--out", out, *size, *more)
 
 
 def test_a_model_of_articles_is_trained_and_updated(

@@ -72,8 +72,8 @@ def test_the_options_reach_the_model(tmp_path: Path, run: Run) -> None:
     ratings, items = movielens_csv(tmp_path)
     out = tmp_path / "model"
     files = ("--ratings", ratings, "--items", items, "--out", out)
-    given = "--epsilon 4 -k 5 --ranking-dimension 5 --min-ratings 4"
-    more = "--least-likes 7 --like-from 3.5 --rule offsets --seed 9"
+    given = "--device-epsilon 4 -k 5 --ranking-dimension 5 --min-ratings 4"
+    more = "--least-likes 7 --like-from 3.5 --rule offsets"
     assert not run("train", *files, *given.split(), *more.split())
     loaded = artifact.load(out)
     assert loaded.training == TrainingOptions(
@@ -87,13 +87,12 @@ def test_the_options_reach_the_model(tmp_path: Path, run: Run) -> None:
         like_from=3.5,
         rule="offsets",
         learned=True,
-        seed=9,
     )
     assert (loaded.card.space.dimension, loaded.card.space.ranking_dimension) == (2, 5)
     assert loaded.card.rule == ServingRule(RuleKind.OFFSETS, 4.0, 5)
 
 
-def test_the_same_ratings_and_seed_make_the_same_bytes(tmp_path: Path, run: Run) -> None:
+def test_the_same_ratings_make_the_same_bytes(tmp_path: Path, run: Run) -> None:
     """In another process too, so that nothing of this one's state is in them."""
     ratings, items = movielens_csv(tmp_path)
     given = ("train", "--ratings", ratings, "--items", items, "--min-ratings", "2")
@@ -254,9 +253,7 @@ def test_a_path_that_is_no_use_is_one_line_and_exit_code_1(
     assert expected == (code, last.partition(":")[0])
 
 
-@pytest.mark.parametrize(
-    "option", ["--ranking-dimension", "--min-ratings", "--least-likes", "--seed"]
-)
+@pytest.mark.parametrize("option", ["--ranking-dimension", "--min-ratings", "--least-likes"])
 def test_an_option_out_of_range_is_one_line_and_exit_code_1_or_2(
     tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str], option: str
 ) -> None:

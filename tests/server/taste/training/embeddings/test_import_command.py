@@ -181,7 +181,6 @@ def seen_by_key(model: ItemModel) -> dict[str, list[float]]:
         (["--scale", "5", "1"], "--scale"),
         (["--like-from", "9"], "--like-from"),
         (["--rule", "best"], "best"),
-        (["--seed", "-1"], "seed"),
     ],
 )
 def test_an_option_that_cannot_be_is_refused_in_one_line(
