@@ -6,8 +6,9 @@
     the file           whole on the disk, or not there
     ledger.fulfill     the digest of the file; only now may it be used
 
-A crash after the charge loses that budget and nothing else. The same request of the same ratings
-finds its file by the digest, and is not paid again. What is made of the file is free.
+A crash after the charge loses that budget and nothing else: the same request is then refused, and
+one with a key of its own is paid. The same request of the same ratings finds its file by the
+digest, and is not paid again. What is made of the file is free.
 
 The file is one line of JSON, which says what it is of, and the upper triangle of the matrix, row by
 row, in 64-bit little-endian integers.
@@ -62,8 +63,8 @@ class MatrixPlan:
     task: LikesTask
     noise: NoisyCovariance
 
-    def charge_request(self, place: bytes, state: bytes) -> ChargeRequest:
-        """The spend. The same one of the same ratings is paid once.
+    def charge_request(self, place: bytes, state: bytes, key: str | None = None) -> ChargeRequest:
+        """The spend. The same one of the same ratings is paid once, without a key or by that key.
 
         place, state: of the ratings, as `EventDigests` has them.
         """
@@ -75,7 +76,7 @@ class MatrixPlan:
         return ChargeRequest(
             dataset=self.dataset,
             version=self.version,
-            key=f"{KIND} {digest.hex()[:32]}",
+            key=f"{KIND} {digest.hex()[:32]}" if key is None else key,
             digest=digest,
             loss=self.noise.privacy_loss(),
             events=EventDigests(asked, place, state),
@@ -95,10 +96,15 @@ class MatrixJob:
         """The noisy matrix, which is in the file from then on.
 
         Raises what the ledger and the engine raise, and DataError where it was paid and made before
-        and the file is another, or none.
+        and the file is another, or none, or where it is to be paid and a file is there already.
         """
         with self.ledger.turn(request):
             self.report("charging")
+            if file.exists() and self.ledger.foresee(request) is None:
+                raise DataError(
+                    f"{file} is there, and is of another request: it was paid for, so move it away,"
+                    " or ask as it was made"
+                )
             answer = self.ledger.charge(request)
             if isinstance(answer, Charge):
                 self.report("counting likes")

@@ -104,6 +104,16 @@ def test_a_matrix_that_is_not_the_one_that_was_paid_is_refused(
         job(ledger).make(PLAN, request(), file)
 
 
+def test_a_matrix_that_was_paid_is_not_written_over(ledger: Ledger, tmp_path: Path) -> None:
+    """Planted bug: another request in the same place, which takes what the first one paid for."""
+    file = tmp_path / "m"
+    first = job(ledger).make(PLAN, request(), file)
+    with pytest.raises(DataError, match="is of another request"):
+        job(ledger, lambda _: pytest.fail("counted")).make(PLAN, request(b"2" * 32), file)
+    assert ledger.dataset("films").spent.epsilon == 1
+    assert np.array_equal(job(ledger).make(PLAN, request(), file), first)
+
+
 @pytest.mark.parametrize("damage", [lambda d: d[:-1], lambda d: d + b"0", lambda _: b"{}\n"])
 def test_a_file_of_another_size_or_kind_is_no_matrix(
     ledger: Ledger, tmp_path: Path, damage: object
