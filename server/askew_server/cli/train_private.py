@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from askew.errors import AskewError
+from askew.errors import AskewError, ParameterError
 from askew.noise.randomness import SystemBits
 from askew_server.cli.options import (
     POSITIVE,
@@ -29,22 +29,12 @@ from askew_server.cli.options import (
     existing,
 )
 from askew_server.cli.progress import Steps
-from askew_server.cli.release_run import (
-    ask,
-    dataset_of,
-    opened_engine,
-    state_of,
-    warn,
-    warn_of_events,
-)
 from askew_server.counting.contract import Engine, EventSource, LikesTask
 from askew_server.counting.engines import public_address
 from askew_server.counting.engines.driver import is_file
 from askew_server.counting.key_store import keep_key, known_or_new_key
 from askew_server.ledger import Dataset, Ledger
-from askew_server.release.plan import place_of, place_of_file
 from askew_server.release.tables import headed, losses, number
-from askew_server.taste.training.paid_matrix import NOISY, MatrixJob, MatrixPlan, lifetime
 
 if TYPE_CHECKING:
     from askew.mechanisms.covariance import Matrix, NoisyCovariance  # brings numpy
@@ -52,6 +42,7 @@ if TYPE_CHECKING:
     from askew_server.ratings import ItemRow
     from askew_server.taste.model.item_model import ItemModel
     from askew_server.taste.training.options import TrainingOptions
+    from askew_server.taste.training.paid_matrix import MatrixPlan
 
 _POPULAR = 10  # items of the list that is made of the noisy matrix
 
@@ -61,7 +52,7 @@ class Spending:
     """What pays for a noisy matrix, and how it is asked for. Public.
 
     ratings: a FILE or a TABLE. least, most: from where to where a rating is a like. expect: how
-    many people, as far as the operator knows without these ratings. as_of: `release --as-of`.
+    many people, as far as the operator knows without these ratings. as_of, key: as of `release`.
     """
 
     place: Workplace
@@ -73,6 +64,7 @@ class Spending:
     max_items_per_unit: int | None = None
     expect: int | None = None
     as_of: str | None = None
+    key: str | None = None
     dry_run: bool = False
     yes: bool = False
 
@@ -98,6 +90,9 @@ def paid_matrix(
     Raises what the ledger, the engine and `MatrixJob` raise; AskewError where a list of what is
     popular would do better than a model.
     """
+    from askew_server.cli.release_run import ask, dataset_of, opened_engine, warn, warn_of_events
+    from askew_server.taste.training.paid_matrix import MatrixJob, MatrixPlan, lifetime
+
     place = spending.place
     with ExitStack() as stack:
         ledger = stack.enter_context(Ledger(existing(place.ledger), place.anchor_path))
@@ -110,7 +105,7 @@ def paid_matrix(
         click.echo(headed(_plan_in_words(plan, data, ledger, spending.expect)) + "\n")
         _require_worth(spending.noise, len(keys), spending.expect)
         secret = known_or_new_key(place.bounding_key_path)
-        request = plan.charge_request(*source.whose(spending, secret))
+        request = plan.charge_request(*source.whose(spending, secret), spending.key)
         warn_of_events(ledger, request, partial(click.echo, err=True))
         if spending.dry_run:
             found = ledger.foresee(request)
@@ -137,6 +132,7 @@ def _plan_in_words(
 ) -> list[tuple[str, str]]:
     """What will be counted, what it costs, whom it protects, and what it will be worth."""
     from askew_server.taste.training.expected_share import GOOD, WORTH_HAVING, people_for
+    from askew_server.taste.training.paid_matrix import lifetime
 
     noise, task = plan.noise, plan.task
     items = len(task.keys)
@@ -213,6 +209,9 @@ class _Ratings:
 
     def whose(self, spending: Spending, key: bytes) -> tuple[bytes, bytes]:
         """Where the ratings are, and which they are."""
+        from askew_server.cli.release_run import state_of
+        from askew_server.release.plan import place_of
+
         source = EventSource(events=self.name, engine=public_address(spending.place.engine))
         return place_of(source), state_of(self.engine, source, spending.as_of, key)
 
@@ -233,12 +232,16 @@ class _ConvertedRatings(_Ratings):
         from askew_server.counting.likes import COLUMNS
         from askew_server.ratings.formats import parts_of
 
+        if spending.max_items_per_unit is not None:  # who they are would choose among all likes
+            limit = "left out for these files, whose people are numbered, or they one csv"
+            raise ParameterError("max_items_per_unit", spending.max_items_per_unit, limit)
         parts_of(Path(self.name))  # a format that nobody reads is an error before the charge
         return _task(spending, keys, self.name, COLUMNS[0])
 
     def whose(self, spending: Spending, key: bytes) -> tuple[bytes, bytes]:
         """The files' place, and a keyed digest of their bytes."""
         from askew_server.counting.engines.files import local_files, mark_of, states_of
+        from askew_server.release.plan import place_of_file
 
         if spending.as_of is not None:
             state = hmac.digest(key, b"askew as of" + spending.as_of.encode(), "sha256")
@@ -317,6 +320,9 @@ _OPTIONS = (
         help="Of a private model: how many people there are, as far as you know without them.",
     ),
     click.option("--as-of", help="Of a private model: see release --help."),
+    click.option(
+        "--key", help="Of a private model: a name for this request, such as after a crash."
+    ),
     click.option("--dry-run", is_flag=True, help="Say what a private model spends, and stop."),
     click.option("--yes", is_flag=True, help="Do not ask before spending, as a terminal does."),
     bound_option,
@@ -334,6 +340,7 @@ class PrivateOptions:
     scale: tuple[float, float]
     expect: int | None
     as_of: str | None
+    key: str | None
     dry_run: bool
     yes: bool
     max_items_per_unit: int | None
@@ -379,6 +386,7 @@ class PrivateOptions:
             max_items_per_unit=self.max_items_per_unit,
             expect=self.expect,
             as_of=self.as_of,
+            key=self.key,
             dry_run=self.dry_run,
             yes=self.yes,
         )
@@ -406,6 +414,7 @@ def train_private(
 
     from askew_server.cli.training_data import bytes_held, check_new, report, save
     from askew_server.taste.model.private_model import popularity_list, private_model
+    from askew_server.taste.training.paid_matrix import NOISY
     from askew_server.taste.training.private import PrivateParameters
 
     check_new(out)
@@ -444,8 +453,9 @@ def update_private(spending: Spending, old: ItemModel, items: Path, out: Path) -
 
     from askew_server.cli.training_data import bytes_held, check_new, report, save
     from askew_server.taste.model.item_model import update
-    from askew_server.taste.model.private_model import simulated_table
-    from askew_server.taste.training.private import PrivateParameters
+    from askew_server.taste.model.private_model import simulated_table, source_of
+    from askew_server.taste.training.paid_matrix import NOISY
+    from askew_server.taste.training.private import PrivateParameters, kept_items
 
     check_new(out)
     keys, rows = catalog_of(items)
@@ -458,17 +468,18 @@ def update_private(spending: Spending, old: ItemModel, items: Path, out: Path) -
             return
         steps.step("the catalog")
         table = simulated_table(noisy, keys, parameters)
-        source = "people SIMULATED from another noisy matrix of likes"
+        source = source_of(kept_items(noisy, parameters), parameters, updated=True)
         model = update(old, table, rows, source=source, file_size=bytes_held)
         model = save(model, out, steps, beside={NOISY: file})
     file.unlink()
-    report(model, None, out, what_a_private_one_tells(noise))
+    report(model, None, out, what_a_private_one_tells(noise, updated=True))
 
 
 def is_private(model: Path) -> bool:
     """Whether a model is made of a noisy matrix, as its manifest says, also where that is gone."""
     from askew_server.taste.model.artifact import TasteManifest
     from askew_server.taste.model.directory import MANIFEST, MANIFEST_LIMIT, decode_manifest, read
+    from askew_server.taste.training.paid_matrix import NOISY
 
     return NOISY in decode_manifest(read(model / MANIFEST, MANIFEST_LIMIT), TasteManifest).files
 
@@ -478,11 +489,21 @@ def unfinished(out: Path) -> Path:
     return out.with_name(f"{out.name}.noisy")
 
 
-def what_a_private_one_tells(noise: NoisyCovariance) -> tuple[str, ...]:
-    """What to tell the operator of a private model."""
+def what_a_private_one_tells(noise: NoisyCovariance, *, updated: bool = False) -> tuple[str, ...]:
+    """What to tell the operator of a private model. updated: it is made of more than one matrix."""
+    from askew_server.taste.training.paid_matrix import NOISY
+
     promise = losses(noise.epsilon, noise.delta)
+    beside = f"{NOISY} beside it is that matrix, and may be given away like the model"
+    if updated:
+        return (
+            f"what another noisy matrix of likes tells: {promise} for all that one person likes,",
+            "which adds up with what each matrix before it told of the same person;",
+            "all else of it is made of these matrices, items files and options",
+            beside,
+        )
     return (
         f"what one noisy matrix of likes tells: {promise} for all that one person likes;",
         "all else of it is made of this matrix, the items file and options",
-        f"{NOISY} beside it is that matrix, and may be given away like the model",
+        beside,
     )

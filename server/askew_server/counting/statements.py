@@ -31,7 +31,6 @@ from dataclasses import dataclass
 
 from sqlglot import exp, parse_one
 
-from askew.mechanisms.covariance import UNIT
 from askew_server.counting.contract import CountingTask, LikesTask
 
 # Stand-ins for what a task names; `carried` puts the quoted identifiers in their places.
@@ -209,6 +208,8 @@ def likes(task: LikesTask, dialect: str) -> str:
     """The likes of each person, as places in the order of the keys; or, from engines that are not
     in `ON_THIS_MACHINE`, the sums of weights of each item's pairs.
     """
+    from askew.mechanisms.covariance import UNIT  # brings numpy
+
     kept = _LIKES.format(places=_PLACES, least=task.least, most=task.most)
     if task.max_items_per_unit is not None:
         kept = _SOME_LIKES.format(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from fractions import Fraction
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from server.conftest import Run
 from askew.dp.composition import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.dp.release import PRIVACY_UNIT
+from askew.mechanisms.covariance import NoisyCovariance
 from askew_server.ledger import Ledger
 from askew_server.taste.model import artifact
 from askew_server.taste.training.paid_matrix import NOISY, read
@@ -74,6 +76,8 @@ def test_a_model_is_paid_once_and_an_update_is_paid_again(
         log.write("new,1,5\n")
     assert asked(run, "update", "--model", "m", "--out", "m2") == 0
     assert spent() == 16
+    assert "adds up with what each matrix before it told" in capsys.readouterr().out
+    assert "epsilon 8, delta 1e-06 more," in artifact.load(folder / "m2").card.source
     assert asked(run, "update", "--model", "m", "--out", "m3", ratings="ratings.dat") == 3
     assert spent() == 16
 
@@ -86,6 +90,40 @@ def test_what_no_engine_reads_is_counted_the_same(folder: Path, run: Run) -> Non
     one, other = (read(folder / name / NOISY)[1] / 2**24 for name in "ab")
     assert abs(np.trace(one) - np.trace(other)) < 100
     assert np.trace(one) == pytest.approx(PEOPLE, abs=50)
+
+
+def test_after_a_crash_a_request_is_paid_again_by_a_key_of_its_own(
+    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Planted bug: no way on, since the request is for ever the charge that made nothing."""
+
+    def dies(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    small = ("--rule", "none", "--least-likes", "3", "--out", "m")
+    with monkeypatch.context() as broken:
+        broken.setattr(NoisyCovariance, "perturb", dies)
+        assert asked(run, "train", *small) != 0
+    assert spent() == 8
+    assert asked(run, "train", *small) != 0
+    assert "under a new key" in capsys.readouterr().err
+    assert spent() == 8
+    for _ in range(2):  # and by this key it is paid once
+        assert asked(run, "train", *small, "--key", "again") == 0
+        assert spent() == 16
+        (folder / "m" / NOISY).rename(folder / "m.noisy")
+        shutil.rmtree(folder / "m")
+
+
+def test_how_many_likes_of_a_person_count_depends_on_that_person_alone(
+    folder: Path, run: Run
+) -> None:
+    """Planted bug: people as numbers in the order of their first rows, which a newcomer moves, and
+    with them the choice of everybody's likes.
+    """
+    bound = ("--max-items-per-unit", "4", "--out", "m")
+    assert asked(run, "train", *bound, ratings="ratings.dat") == 2
+    assert spent() == 0
 
 
 @pytest.mark.parametrize(

@@ -110,12 +110,20 @@ def popularity_list(noisy: Noisy, keys: tuple[str, ...], count: int) -> tuple[st
     return tuple([keys[place] for place in popular(noisy)[:count].tolist()])
 
 
-def source_of(kept: KeptItems, parameters: PrivateParameters) -> str:
-    """What the card says of where a private model comes from."""
+def source_of(kept: KeptItems, parameters: PrivateParameters, *, updated: bool = False) -> str:
+    """What the card says of where a private model comes from. updated: its space is of an earlier
+    matrix, of the same people perhaps.
+    """
     promise = f"epsilon {float(parameters.epsilon):g}, delta {float(parameters.delta):g}"
+    people = f"of the likes of {in_words(round(kept.people))} people ({promise}"
+    if updated:
+        return (
+            f"another noisy matrix {people} more, for all that a person likes); the space and all"
+            " else are of people SIMULATED from it and from those before"
+        )
     return (
-        f"one noisy matrix of the likes of {in_words(round(kept.people))} people ({promise} for "
-        "all that a person likes); figures and all else are of people SIMULATED from it"
+        f"one noisy matrix {people} for all that a person likes); figures and all else are of "
+        "people SIMULATED from it"
     )
 
 
