@@ -30,7 +30,6 @@ export interface Signal {
 // One line of the ledger. A copy was drawn and paid for by another device of the person, and
 // accepting a clock draws nothing; both cost nothing.
 export interface Entry {
-  readonly id: string; // random: by it a file that is read again adds nothing
   readonly kind: "signal" | "copy" | "unfreeze";
   readonly handle: string;
   readonly month: string; // "2026-11"
@@ -115,7 +114,7 @@ function clockOf(entries: readonly Entry[]): string {
 export function stored(entries: readonly Entry[], handle: string): Signal | undefined {
   const entry = entries.find((each) => each.record !== null && each.handle === handle);
   const found = signalOf(entry?.record);
-  if (entry && !found) throw new AskewError("storage", "a stored signal is damaged, and not sent");
+  if (entry && !found) throw new AskewError("storage", "a stored signal is damaged");
   return found;
 }
 
@@ -278,17 +277,6 @@ export class Ledger {
     });
   }
 
-  // Keep a signal that another device of the person drew and paid for.
-  takeIn(signal: Signal, month: string, handle: string): Promise<void> {
-    return this._transaction("readwrite", async (open) => {
-      const known = stored(await open.entries(), handle);
-      const record = recordOf(signal);
-      if (known && recordOf(known) !== record)
-        throw new AskewError("place", "there is another signal for that place already");
-      if (!known) await open.add({ ...this._entry("copy", handle, month), record });
-    });
-  }
-
   // Accept the clock as it is.
   async acceptClock(month: string): Promise<void> {
     await this._transaction("readwrite", (open) => open.add(this._entry("unfreeze", "", month)));
@@ -309,15 +297,19 @@ export class Ledger {
     });
   }
 
-  // Adds the entries and places of a file that are not here; nothing is taken away, so an older file
+  // Adds the signals and places of a file that are not here; nothing is taken away, so an older file
   // gives no budget back. How many came.
   async importText(text: string, caps: Caps): Promise<{ entries: number; places: number }> {
     const file = fileOf(text, caps);
     return this._transaction("readwrite", async (open) => {
       const [known, here] = [await open.entries(), await open.places()];
-      const ids = new Set(known.map((each) => each.id));
+      const records = new Map(known.map((each) => [each.handle, each.record]));
       const names = new Set(here.map((each) => each.name));
-      const entries = file.entries.filter((each) => !ids.has(each.id) && each.kind !== "unfreeze");
+      const entries = file.entries.filter(({ kind, handle, record }) => {
+        if ((records.get(handle) ?? record) !== record)
+          throw new AskewError("place", "this place has another signal");
+        return !records.has(handle) && kind !== "unfreeze";
+      });
       const places = file.places.filter((each) => !names.has(each.name));
       for (const each of entries) await open.add(each);
       for (const each of places) await open.keep(each);
@@ -327,7 +319,7 @@ export class Ledger {
 
   private _entry(kind: Entry["kind"], handle: string, month: string): Entry {
     if (!MONTH.test(month)) throw new AskewError("clock", "the clock gives no month");
-    return { id: this.newHandle(), kind, handle, month, epsilon: "0", record: null };
+    return { kind, handle, month, epsilon: "0", record: null };
   }
 }
 
@@ -354,12 +346,11 @@ function opened(transaction: IDBTransaction) {
 type Open = ReturnType<typeof opened>;
 
 function unkept(): AskewError {
-  return new AskewError("storage", "this browser could not keep the ledger: nothing was sent");
+  return new AskewError("storage", "this browser could not keep the ledger");
 }
 
 const HANDLE = /^[0-9a-f]{32}$/;
-const isText = (pattern: RegExp, value: unknown) =>
-  typeof value === "string" && pattern.test(value);
+const isText = (value: unknown) => typeof value === "string";
 
 function fileOf(text: string, caps: Caps): { entries: Entry[]; places: Kept[] } {
   const refused = new AskewError("storage", "this is no file of a ledger");
@@ -381,11 +372,12 @@ function fileOf(text: string, caps: Caps): { entries: Entry[]; places: Kept[] } 
 // Whether this library writes such an entry: a signal costs what its law says, and no more than one
 // position may; the others cost nothing.
 function isEntry(each: Entry, caps: Caps): boolean {
-  const spent = isText(/./, each?.epsilon) && parsed(each.epsilon);
-  if (!spent || !isText(HANDLE, each.id) || !isText(MONTH, each.month)) return false;
+  if (![each?.epsilon, each?.month, each?.handle].every(isText)) return false;
+  const spent = parsed(each.epsilon);
+  if (!spent || !MONTH.test(each.month)) return false;
   if (each.kind === "unfreeze") return spent.n === 0n && each.record === null && each.handle === "";
   const signal = signalOf(each.record);
-  if (!signal || !isText(HANDLE, each.handle) || less(caps.draw, epsilonOf(signal))) return false;
+  if (!signal || !HANDLE.test(each.handle) || less(caps.draw, epsilonOf(signal))) return false;
   return each.kind === "signal"
     ? same(spent, epsilonOf(signal))
     : each.kind === "copy" && spent.n === 0n;
@@ -393,12 +385,12 @@ function isEntry(each: Entry, caps: Caps): boolean {
 
 function isKept(each: Kept): boolean {
   const { latitude, longitude } = each?.position ?? {};
-  const isNumber = [latitude, longitude].every(Number.isFinite);
-  const isOnEarth = isNumber && Math.abs(latitude) <= 90 && Math.abs(longitude) <= 180;
   return (
-    typeof each.name === "string" &&
+    [each?.name, each?.handle].every(isText) &&
     each.name.length <= 100 &&
-    isText(HANDLE, each.handle) &&
-    isOnEarth
+    HANDLE.test(each.handle) &&
+    [latitude, longitude].every(Number.isFinite) &&
+    Math.abs(latitude) <= 90 &&
+    Math.abs(longitude) <= 180
   );
 }

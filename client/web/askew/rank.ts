@@ -66,7 +66,7 @@ export function preferencesOf(text: string): Preferences {
   const numbers = [...trades.values(), ...atMost.values()];
   for (const kinds of likes.values()) numbers.push(...kinds.values());
   if (numbers.some((each) => Math.abs(each) > MOST) || !(exponent > 0 && exponent <= 4))
-    throw new AskewError("preference", "a number of a preference is out of its range");
+    throw new AskewError("preference", "a number of a preference is out of range");
   return { likes, only, atMost, trades, openNow, exponent };
 }
 

@@ -37,7 +37,6 @@ export interface Card {
   readonly area: Area;
   readonly collections: readonly Collection[];
   readonly maxSlateSize: number;
-  readonly density: string;
 }
 
 export interface Listing {
@@ -244,7 +243,6 @@ export function cardOf(data: Uint8Array): Card {
     area,
     collections,
     maxSlateSize: within(message.fixed(4), 1, Math.max(...collections.map((each) => each.nItems))),
-    density: plain(new Message(message.bytes(7)).text(4), TEXT),
   };
 }
 

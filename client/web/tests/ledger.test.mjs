@@ -13,6 +13,7 @@ import {
   signalOf,
 } from "../build/askew/ledger.js";
 import { LEVELS, epsilonOf, systemBits } from "../build/askew/noise.js";
+import { hexOf } from "../build/askew/wire.js";
 import { parsed, written } from "../build/askew/rational.js";
 import { regions, vectors } from "./vectors.mjs";
 
@@ -27,11 +28,21 @@ function signalFor(handle, level) {
   return { stepExponent, inverseRate, cosine, values: [number, number] };
 }
 
+// A handle of the vectors, as long as one is.
+const long = (handle) => hexOf(new TextEncoder().encode(handle)).padStart(32, "0");
+
+// Another device's signal comes by a file.
+function copied(ledger, signal, month, handle, caps) {
+  const entry = { kind: "copy", handle: long(handle), month, epsilon: "0" };
+  const entries = [{ ...entry, record: recordOf(signal) }];
+  return ledger.importText(JSON.stringify({ "askew browser": 1, entries, places: [] }), caps);
+}
+
 async function step(ledger, caps, { act, handle, month, level }) {
   if (act === "unfreeze") return ledger.acceptClock(month);
   const epsilon = epsilonOf(LEVELS[level]);
-  if (act === "copy") return ledger.takeIn(signalFor(handle, level), month, handle);
-  const price = priceOf(await ledger.entries(), handle, month, epsilon, caps);
+  if (act === "copy") return copied(ledger, signalFor(handle, level), month, handle, caps);
+  const price = priceOf(await ledger.entries(), long(handle), month, epsilon, caps);
   const said = () => ({
     fresh: price.fresh,
     charged_in: price.month,
@@ -39,7 +50,7 @@ async function step(ledger, caps, { act, handle, month, level }) {
     spent_this_month: written(price.spentThisMonth),
   });
   if (act === "price") return said();
-  const signal = await ledger.remember(handle, month, epsilon, caps, () =>
+  const signal = await ledger.remember(long(handle), month, epsilon, caps, () =>
     signalFor(handle, level),
   );
   return { ...said(), record: recordOf(signal) };
@@ -86,12 +97,12 @@ for (const { name, caps, steps, entries, spent } of vectors.ledgers)
     assert.deepEqual(
       kept.map((e) => [
         e.kind,
-        e.kind === "unfreeze" ? "" : e.handle,
+        e.handle,
         e.month,
         e.epsilon,
         e.record,
       ]),
-      entries,
+      entries.map(([kind, handle, ...rest]) => [kind, kind === "unfreeze" ? "" : long(handle), ...rest]),
     );
     assert.equal(written(accountOf(kept, "2026-11", own).spent), spent);
   });
@@ -211,16 +222,15 @@ test("what is no file of a ledger is refused whole", async () => {
     spoiled((f) => (f.entries[0].kind = "copy")),
     spoiled((f) => (f.entries[0].month = "2026-13")),
     spoiled((f) => (f.entries[0].handle = "home")),
-    spoiled((f) => (f.entries[0].id = 7)),
     spoiled((f) => (f.entries[0].record = "03")),
     spoiled((f) => (f.entries[0] = null)),
-    spoiled((f) => f.entries.push({ ...f.entries[0], id: "0".repeat(32) })),
+    spoiled((f) => f.entries.push(f.entries[0])),
     spoiled((f) => (f.places[0].position.latitude = 91)),
     spoiled((f) => (f.places[0].position = null)),
     spoiled((f) => (f.places[0].position.latitude = null)),
     spoiled((f) => (f.places[0].position.longitude = "2")),
     spoiled((f) => (f.places[0].handle = [f.places[0].handle])),
-    ...["id", "handle", "month", "epsilon"].map((each) =>
+    ...["handle", "month", "epsilon"].map((each) =>
       spoiled((f) => (f.entries[0][each] = [f.entries[0][each]])),
     ),
     spoiled((f) => Object.assign(f.entries[0], { kind: "copy", epsilon: 0 })),
@@ -247,6 +257,18 @@ test("a signal whose law shows more than this device lets one show is not taken 
   await assert.rejects((await fresh()).importText(await ledger.exportText(), CAPS), {
     code: "storage",
   });
+});
+
+test("a file with another signal for a handle is refused whole, and what is kept can be read again", async () => {
+  const [ledger, other] = [await fresh(), await fresh()];
+  const handle = ledger.newHandle();
+  await ledger.remember(handle, "2026-11", TOWN, CAPS, draw);
+  await other.remember(handle, "2026-11", TOWN, CAPS, () => signalFor("another", "town"));
+  await other.remember(other.newHandle(), "2026-11", TOWN, CAPS, draw);
+  await assert.rejects(ledger.importText(await other.exportText(), CAPS), { code: "place" });
+  assert.equal((await ledger.entries()).length, 1);
+  const again = await ledger.importText(await ledger.exportText(), CAPS);
+  assert.deepEqual(again, { entries: 0, places: 0 });
 });
 
 test("a stored signal that is damaged is not sent and not drawn anew", async () => {
