@@ -258,7 +258,7 @@ class _ConvertedRatings(_Ratings):
         from askew_server.folders import PrivateFolder
         from askew_server.ratings import read_ratings
 
-        table, _ = read_ratings(Path(task.events))
+        table, _ = read_ratings(Path(task.events), lenient=True)
         folder = PrivateFolder()
         try:
             file = folder.path / "ratings.parquet"
@@ -350,10 +350,11 @@ class PrivateOptions:
 
     def check_unused(self) -> None:
         """Raises click.UsageError for what only --private takes."""
-        if self.epsilon is not None or self.delta is not None or self.dry_run:
+        given = (self.epsilon, self.delta, self.expect, self.as_of, self.key)
+        if any((*given, self.max_items_per_unit, self.dry_run)):
             raise click.UsageError(
-                "--epsilon, --delta and --dry-run are of --private; the epsilon that devices choose"
-                " is --device-epsilon"
+                "--epsilon, --delta, --expect, --as-of, --key, --max-items-per-unit and --dry-run"
+                " are of --private; the epsilon that devices choose is --device-epsilon"
             )
 
     def spending(

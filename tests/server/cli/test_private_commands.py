@@ -115,6 +115,18 @@ def test_after_a_crash_a_request_is_paid_again_by_a_key_of_its_own(
         shutil.rmtree(folder / "m")
 
 
+@pytest.mark.parametrize("ratings", ["ratings.csv", "ratings.dat"])
+def test_nobodys_rating_decides_between_a_model_and_an_error(
+    folder: Path, run: Run, ratings: str
+) -> None:
+    """Planted bug: a rating beyond every scale, which ends a training that is paid for."""
+    between = "::" if ratings.endswith("dat") else ","
+    with Path(ratings).open("a") as log:
+        log.write(between.join(["loud", "1", "5000", "0"][: 4 if between == "::" else 3]) + "\n")
+    small = ("--rule", "none", "--least-likes", "3", "--out", "m")
+    assert asked(run, "train", *small, ratings=ratings) == 0
+
+
 def test_how_many_likes_of_a_person_count_depends_on_that_person_alone(
     folder: Path, run: Run
 ) -> None:
@@ -141,4 +153,5 @@ def test_what_is_not_worth_it_or_only_tried_spends_nothing(
 def test_a_privacy_of_training_is_not_taken_for_that_of_devices(folder: Path, run: Run) -> None:
     files = ("--ratings", "ratings.csv", "--items", "items.csv", "--out", "m")
     assert run("train", "--epsilon", "1", *files) == 2
+    assert run("train", "--max-items-per-unit", "5", *files) == 2
     assert not (folder / "m").exists()
