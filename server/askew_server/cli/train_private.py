@@ -90,6 +90,7 @@ def paid_matrix(
     Raises what the ledger, the engine and `MatrixJob` raise; AskewError where a list of what is
     popular would do better than a model.
     """
+    from askew.mechanisms.covariance import UNIT
     from askew_server.cli.release_run import ask, dataset_of, opened_engine, warn, warn_of_events
     from askew_server.taste.training.paid_matrix import MatrixJob, MatrixPlan, lifetime
 
@@ -124,6 +125,8 @@ def paid_matrix(
             f"spent of data set {data.name} now: {losses(spent.epsilon, spent.delta)}; left is"
             f" epsilon {number(left)}, for {more} more such matrices"
         )
+        people = max(round(int(noisy.trace()) / UNIT), 1)  # of the noisy matrix: it costs nothing
+        click.echo(f"by the noisy matrix: {_expected(spending.noise, len(keys), people)}")
         return noisy
 
 

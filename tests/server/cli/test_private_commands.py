@@ -61,6 +61,7 @@ def test_a_model_is_paid_once_and_an_update_is_paid_again(
     out = capsys.readouterr().out
     assert "2 such matrices, with this one" in out
     assert "epsilon 8, delta 1e-06 for all that one person likes" in out
+    assert "by the noisy matrix: with " in out
     assert spent() == 8
     fields, _, _ = read(folder / "m" / NOISY)
     assert (fields.items, fields.epsilon) == (ITEMS, "8")
@@ -125,6 +126,15 @@ def test_nobodys_rating_decides_between_a_model_and_an_error(
         log.write(between.join(["loud", "1", "5000", "0"][: 4 if between == "::" else 3]) + "\n")
     small = ("--rule", "none", "--least-likes", "3", "--out", "m")
     assert asked(run, "train", *small, ratings=ratings) == 0
+
+
+def test_a_model_that_is_worth_nothing_is_said_to_be(
+    folder: Path, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Planted bug: a model of noise alone, whose figures are as good as any."""
+    Path("ratings.csv").write_text("user,item,rating\n1,1,5\n")
+    asked(run, "train", "--rule", "none", "--least-likes", "3", "--out", "m")
+    assert "people, no better than a list of what is popular" in capsys.readouterr().out
 
 
 def test_how_many_likes_of_a_person_count_depends_on_that_person_alone(
