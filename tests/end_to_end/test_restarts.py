@@ -7,13 +7,14 @@ import os
 import signal
 import socket
 import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import DEVNULL
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from end_to_end.server_process import PATIENCE, Server, running
 from typed_calls import retrieve
 
 from askew.catalog.catalog_file import PERIOD, Part, catalog_date_of
@@ -28,7 +29,6 @@ from askew_server.taste.model import artifact
 from askew_server.taste.model.item_model import ItemModel
 from askew_server.taste.model.mondays import text_of_date, today
 
-PATIENCE = 60.0  # seconds; only ever waited for by what does not do what it should
 DEVICES = 2
 DEVICES_WAIT = grpc_transport.PATIENCE
 
@@ -53,55 +53,6 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grpc_transport, "_PAUSES", 100)
     own = ("grpc.use_local_subchannel_pool", 1)
     monkeypatch.setattr(grpc_transport, "_OPTIONS", [*grpc_transport._OPTIONS, own])
-
-
-class Server:
-    """A server, or what keeps several, as a process."""
-
-    def __init__(self, process: Process, port: int) -> None:
-        self.process, self.port = process, port
-
-    @classmethod
-    async def started(cls, *words: object) -> Server:
-        command = [sys.executable, "-m", "askew_server", "serve", *map(str, words)]
-        process = await asyncio.create_subprocess_exec(
-            *command, stdin=DEVNULL, stdout=PIPE, stderr=PIPE
-        )
-        assert process.stdout is not None
-        line = (await asyncio.wait_for(process.stdout.readline(), PATIENCE)).decode()
-        assert line.startswith("listening on 127.0.0.1:"), line
-        return cls(process, int(line.split(":")[1].split(",")[0]))
-
-    @property
-    def children(self) -> list[int]:
-        """The processes that answer."""
-        pid = self.process.pid
-        return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-    async def says(self, wanted: str) -> None:
-        """Waits for a line with these words."""
-        assert self.process.stderr is not None
-        while wanted not in (line := (await self._line()).decode()):
-            assert line, f"it ended and never said {wanted}"
-
-    async def _line(self) -> bytes:
-        assert self.process.stderr is not None
-        return await asyncio.wait_for(self.process.stderr.readline(), PATIENCE)
-
-    async def stop(self) -> int:
-        if self.process.returncode is None:
-            self.process.terminate()
-        await asyncio.wait_for(self.process.communicate(), PATIENCE)
-        return int(self.process.returncode or 0)
-
-
-@asynccontextmanager
-async def running(*words: object) -> AsyncIterator[Server]:
-    server = await Server.started(*words)
-    try:
-        yield server
-    finally:
-        await server.stop()
 
 
 class Devices:

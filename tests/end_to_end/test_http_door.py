@@ -1,0 +1,110 @@
+"""The HTTP door of a server that is started by its command, with several processes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from asyncio.subprocess import PIPE
+from collections.abc import Mapping
+from pathlib import Path
+
+import grpc.aio
+import pytest
+from end_to_end.server_process import PATIENCE, Server, running
+
+from askew.wire.v1 import retrieval_pb2 as pb
+
+HERE = "127.0.0.1"
+CARD = "/askew.wire.v1.Retrieval/GetModelCard"
+QUESTION = "/askew.wire.v1.Retrieval/Retrieve"
+DEMO = ("--demo", "--port", 0, "--http", 0)
+LISTENS = "0A"
+
+
+async def by_grpc(port: int) -> bytes:
+    """The card."""
+    async with grpc.aio.insecure_channel(f"{HERE}:{port}") as channel:
+        call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(CARD)
+        return await call(b"", timeout=PATIENCE)
+
+
+async def by_curl(server: Server, path: str, message: bytes) -> tuple[int, bytes]:
+    """A status and a body."""
+    curl = await asyncio.create_subprocess_exec(
+        *("curl", "--silent", "--show-error", "--max-time", f"{PATIENCE}"),
+        *("--data-binary", "@-", "--header", "content-type: application/proto"),
+        *("--write-out", "%{http_code}", f"http://{HERE}:{server.http}{path}"),
+        stdin=PIPE,
+        stdout=PIPE,
+    )
+    found, _ = await curl.communicate(message)
+    assert curl.returncode == 0
+    return int(found[-3:]), found[:-3]
+
+
+def listeners(port: int | None) -> set[str]:
+    """The sockets that listen on a port, as files of processes are named."""
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return {
+        f"socket:[{row[9]}]"
+        for row in rows
+        if row[3] == LISTENS and int(row[1].rpartition(":")[2], 16) == port
+    }
+
+
+def files_of(process: int) -> set[str]:
+    """What a process has open."""
+    return {str(each.readlink()) for each in Path(f"/proc/{process}/fd").iterdir()}
+
+
+async def begun(server: Server, size: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A call whose message is waited for."""
+    reader, writer = await asyncio.open_connection(HERE, server.http)
+    head: Mapping[str, object] = {
+        "host": "x",
+        "content-type": "application/proto",
+        "content-length": size,
+        "expect": "100-continue",
+    }
+    lines = [f"POST {CARD} HTTP/1.1", *(f"{name}: {value}" for name, value in head.items())]
+    writer.write("\r\n".join([*lines, "", ""]).encode())
+    async with asyncio.timeout(PATIENCE):
+        assert b" 100 " in await reader.readuntil(b"\r\n\r\n")
+    return reader, writer
+
+
+async def test_every_process_answers_at_both_doors_and_a_stop_finishes_calls() -> None:
+    """Planted bugs: the HTTP door of one process alone; a stop that cuts off who is half heard."""
+    async with running(*DEMO, "--processes", 2) as server:
+        shared = listeners(server.http)
+        assert len(shared) == 2
+        assert [len(shared & files_of(each)) for each in server.children] == [1, 1]
+        card = await by_grpc(server.port)
+        assert pb.GetModelCardResponse.FromString(card).n_items > 0
+
+        unknown = b"\xfa\x06\x01x"  # a field that no card's question has
+        calls = [await begun(server, len(unknown)) for _ in range(8)]
+        server.process.terminate()
+        await server.says("stopping")
+        await server.says("stopping")
+        async with asyncio.timeout(PATIENCE):
+            for reader, writer in calls:
+                writer.write(unknown)
+                head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+                assert head.startswith(b"HTTP/1.1 200 ")
+                assert body == card
+                writer.close()
+        assert await server.stop() == 0
+        with pytest.raises(ConnectionError):
+            await asyncio.open_connection(HERE, server.http)
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+async def test_curl_reads_a_card_and_the_code_of_an_error() -> None:
+    async with running(*DEMO) as server:
+        assert await by_curl(server, CARD, b"") == (200, await by_grpc(server.port))
+        status, error = await by_curl(server, QUESTION, pb.RetrieveRequest().SerializeToString())
+        assert status == 400
+        assert json.loads(error).keys() == {"code", "message"}
+        assert json.loads(error)["code"] in {"invalid_argument", "out_of_range"}
