@@ -84,6 +84,8 @@ class NoisyCovariance:
     delta: Fraction
 
     def __post_init__(self) -> None:
+        if not 0 < self.delta < 1:
+            raise ParameterError("delta", self.delta, "above 0 and below 1")
         if 2 * self._variance > MAX_VARIANCE:
             raise ParameterError("epsilon", self.epsilon, "larger: its noise would be too wide")
 

@@ -160,6 +160,15 @@ def test_what_is_not_worth_it_or_only_tried_spends_nothing(
     assert not (folder / "m").exists()
 
 
+@pytest.mark.parametrize("delta", ["0", "1"])
+def test_a_delta_that_promises_nothing_is_refused_by_its_name(
+    folder: Path, run: Run, delta: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert asked(run, "train", "--delta", delta, "--out", "m") == 2
+    assert "--delta" in capsys.readouterr().err
+    assert spent() == 0
+
+
 def test_a_privacy_of_training_is_not_taken_for_that_of_devices(folder: Path, run: Run) -> None:
     files = ("--ratings", "ratings.csv", "--items", "items.csv", "--out", "m")
     assert run("train", "--epsilon", "1", *files) == 2
