@@ -16,7 +16,7 @@ const MAX_REPLY = 1 << 22; // bytes
 const BUSY = "the server is too busy: ask again later";
 const SLOW = "the server did not answer in time";
 const CODES: Readonly<Record<string, readonly [Code, string]>> = {
-  invalid_argument: ["malformed", "the server did not understand the question"],
+  invalid_argument: ["malformed", "the server refused the question"],
   out_of_range: ["range", "this is beyond the server's limits"],
   failed_precondition: ["stale", STALE],
   not_found: ["not_found", "this server has no such collection"],
@@ -59,7 +59,7 @@ export class Connection {
     if (Number.isFinite(this._moment)) {
       const wait = this._moment - performance.now();
       if (wait < 0)
-        throw new AskewError("late", "not ready in time: nothing was sent");
+        throw new AskewError("late", "this was late: nothing was sent");
       await pause(wait);
     }
     return this._during("connection", async () => {
@@ -75,9 +75,13 @@ export class Connection {
     });
   }
 
+  // Throws while the other of the two is under way.
+  check(other: "private" | "connection"): void {
+    if (this._open[other]) throw new AskewError("late", "work overlaps a connection");
+  }
+
   private async _during<T>(what: "private" | "connection", work: () => T | Promise<T>): Promise<T> {
-    const other = what === "private" ? "connection" : "private";
-    if (this._open[other]) throw new AskewError("late", "private work overlaps a connection");
+    this.check(what === "private" ? "connection" : "private");
     this._open[what] += 1;
     this._observe(what, true);
     try {

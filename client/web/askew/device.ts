@@ -178,7 +178,7 @@ export class Device {
     const terms = this._quotes.get(quote);
     this._quotes.delete(quote);
     if (!terms || terms.card !== this.card)
-      throw new AskewError("quote", "this quote holds no more: nothing was sent");
+      throw new AskewError("quote", "this quote holds no more");
     return this._connection.turn(async () => {
       const { card, handle, position } = terms;
       const [signal, body] = await this._connection.private(async () => {
@@ -208,8 +208,9 @@ export class Device {
 
   // An answer by other preferences: nothing is sent, and they may change as often as one likes.
   rank(answer: Answer, preferences: Preferences): Answer {
+    this._connection.check("connection");
     const known = this._answers.get(answer);
-    if (!known) throw new AskewError("quote", "this answer is of another device");
+    if (!known) throw new AskewError("quote", "no answer of this device");
     return this._order(answer, known.listings, known.position, preferences);
   }
 

@@ -114,7 +114,7 @@ function clockOf(entries: readonly Entry[]): string {
 export function stored(entries: readonly Entry[], handle: string): Signal | undefined {
   const entry = entries.find((each) => each.record !== null && each.handle === handle);
   const found = signalOf(entry?.record);
-  if (entry && !found) throw new AskewError("storage", "a stored signal is damaged");
+  if (entry && !found) throw new AskewError("storage", "a signal is damaged");
   return found;
 }
 
@@ -155,12 +155,12 @@ function refusalOf(price: Omit<Price, "refused">, clock: string): AskewError | n
   if (clock && months(month) - months(clock) > MAX_JUMP)
     return new AskewError(
       "clock",
-      `it is ${month} by the clock, and the last entry is of ${clock}`,
+      `the clock says ${month}, the last entry ${clock}`,
     );
   const over = [
     [drawCap, ZERO, "the cap of one position"],
-    [lifetimeCap, spent, "the lifetime cap of places"],
-    [monthlyCap, spentThisMonth, "the monthly cap of places, which the next month refills"],
+    [lifetimeCap, spent, "the lifetime cap"],
+    [monthlyCap, spentThisMonth, "the monthly cap, which the next month refills"],
   ] as const;
   const whose = over.find(([cap, before]) => less(subtract(cap, before), epsilon))?.[2];
   return whose ? new AskewError("budget", `this would pass ${whose}: nothing was drawn`) : null;

@@ -411,8 +411,9 @@ class Page {
     const input = found<HTMLInputElement>("load");
     const [file] = input.files ?? [];
     if (file === undefined) return;
-    const { entries, places } = await this.device.importText(await file.text());
-    input.value = "";
+    const text = await file.text();
+    input.value = ""; // so that the same file may be chosen again
+    const { entries, places } = await this.device.importText(text);
     await this.refresh();
     say(`Read: ${entries} new lines of the ledger, ${places} new places.`);
   }

@@ -183,6 +183,20 @@ test("private work that is late for its moment sends nothing, and is sent the ne
   assert.equal((await device.account()).entries.length, 1);
 });
 
+test("an answer is not ranked anew while a connection is open", async () => {
+  const { device } = await world();
+  await device.connect();
+  await device.addPlace("home", AT, await device.priceOf());
+  const [first] = await device.ask(await device.quote("home", "food"));
+  const quote = await device.quote("home", "food");
+  globalThis.fetch = async () => {
+    assert.throws(() => device.rank(first, preferencesOf("")), { code: "late" });
+    return answer(fromHex(ROW.reply));
+  };
+  await device.ask(quote);
+  assert.equal(device.rank(first, preferencesOf("")).results.length, first.results.length);
+});
+
 test("which calls are made, and how long, is the same wherever a place is and whatever is preferred", async () => {
   const seen = [];
   for (const [at, text] of [
