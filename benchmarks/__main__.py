@@ -49,6 +49,7 @@ PARTS = {
     "thin": Part("thin_device", "bytes and memory of a device, 2 min; items"),
     "overload": Part("overload", "ten times what a server can answer, 90 s"),
     "abuse": Part("abuse", "callers beside hostile ones, 2 min"),
+    "http_abuse": Part("http_abuse", "the same by HTTP: slow, many and oversized, 30 s"),
     "start": Part("server_start", "what a server takes to start; RULE:ITEMS"),
     "step": Part("server_step", "one answer by a rule with a prior"),
     "places": Part("places.report", "rules of maps and lines; --quick"),
