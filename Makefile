@@ -136,8 +136,10 @@ lock:
 PROTOC = PATH="$(CURDIR)/.venv-proto/bin:$$PATH" .venv-proto/bin/python -m grpc_tools.protoc -Iproto \
   --python_out=$(1) --grpc_python_out=$(1) --mypy_out=quiet:$(1) --mypy_grpc_out=quiet:$(1) $(PROTOS)
 
-proto: .venv-proto/.installed
+# RELEASE=1 also makes today's protocol the one that later changes must not break.
+proto: .venv-proto/.installed $(STAMP)
 	$(call PROTOC,shared)
+	$(if $(RELEASE),$(BIN)/buf build proto -o proto/released.json)
 
 # Fails when the committed code is not what the .proto files say, and when they break a client.
 proto-check: .venv-proto/.installed $(STAMP)
@@ -146,10 +148,6 @@ proto-check: .venv-proto/.installed $(STAMP)
 	diff -r -x __init__.py -x __pycache__ build/proto/askew/wire/v1 shared/askew/wire/v1
 	$(BIN)/buf lint proto
 	$(BIN)/buf breaking proto --against proto/released.json
-
-# Makes today's protocol the one that later changes must not break. For a release.
-proto-release: $(STAMP)
-	$(BIN)/buf build proto -o proto/released.json
 
 # What looks at dependencies is kept away from the development environment.
 .venv-tools/.installed: requirements-tools.lock
