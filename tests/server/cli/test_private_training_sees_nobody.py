@@ -1,4 +1,5 @@
-"""`train --private`: with the noisy matrix fixed, nobody's ratings change a byte of the model.
+"""`train --private` and `update --private`: with the noisy matrix fixed, nobody's ratings change a
+byte of a model.
 
 All that is published is to be a function of the noisy matrix and of public things. So the noise is
 replaced by one fixed matrix, whatever was counted, and two logs of other people train: what differs
@@ -48,7 +49,7 @@ def critics() -> Rows:
 def published(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[Rows], dict[str, bytes]]:
-    """The files of a model, by name, of these ratings, with a new ledger each."""
+    """The files of a model and of its update, by name, of these ratings, with a new ledger each."""
     monkeypatch.setattr(space_fit, "_ROUNDS", 1)
     monkeypatch.setattr(space_fit, "_TRIALS", 3)
 
@@ -75,8 +76,14 @@ def published(
         assert run(*opened, "--ledger", "ledger.sqlite") == 0
         small = ("--ranking-dimension", 8, "--yes")
         assert run("train", *BUDGET, *PLACES, *small, "--out", "model") == 0
-        found = {path.name: path.read_bytes() for path in Path("model").iterdir()}
-        assert len(found) > 2
+        again = ("--key", "again", "--yes", "--model", "model", "--out", "updated")
+        assert run("update", *BUDGET, *PLACES, *again) == 0
+        found = {
+            f"{model}/{path.name}": path.read_bytes()
+            for model in ("model", "updated")
+            for path in Path(model).iterdir()
+        }
+        assert len(found) > 4
         return found
 
     return trained
@@ -88,7 +95,8 @@ def test_the_model_is_the_same_whoever_was_counted(
     """Likes, dislikes, how many there are of each, ratings off the scale, items that nobody knows.
 
     Planted bugs: an item kept by its true count; a card's figure, count or source of real people;
-    seen items in a prior; a scale or a law of lengths of these ratings; a digest of their file.
+    seen items in a prior; a scale or a law of lengths of these ratings; a digest of their file; an
+    update of the ratings themselves.
     """
     expected = published(fans(range(300)))
     listed = popular_of(capsys.readouterr().out)
