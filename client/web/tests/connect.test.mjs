@@ -14,11 +14,12 @@ import { createConnectTransport } from "@connectrpc/connect-web";
 const SERVER = fileURLToPath(new URL("../../../.venv/bin/askew-server", import.meta.url));
 const RELEASED = new URL("../../../proto/released.json", import.meta.url);
 const K = 7;
+const TODAY = Math.floor(Date.now() / 86_400_000); // days since a Thursday
 const QUESTION = {
   k: K,
   mechanism: { case: "lattice", value: { stepExponent: 6, inverseRate: 64 } },
   values: [3, 3],
-  catalogDate: Math.floor(Date.now() / 86_400_000),
+  catalogDate: TODAY - ((TODAY + 3) % 7), // Monday of this week
 };
 
 const skip = !existsSync(SERVER) && process.env.ASKEW_BROWSERS !== "require" && `${SERVER} not found`;
