@@ -6,7 +6,7 @@
 
 Each part is measured, put into docs/report.json with its people, seeds and standard errors, and
 from there into the documents, between `<!-- report: NAME -->` and `<!-- end of report -->`. What is
-not measured stays as it was: nobody needs to have all the ratings.
+not measured stays as it was: nobody needs to have all the ratings. Claims are of docs/claims.toml.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from benchmarks import private_model
+from benchmarks.claims import claims_as_rows, deployments_as_rows
 from benchmarks.places import wants
 from benchmarks.places.grounds import Country
 from benchmarks.places.study import SERVED, PlaceCell, PlacesProtocol, studied
@@ -38,7 +39,7 @@ PARTS: Final = ("utility", "places", "wants", "private", "render")
 _BLOCK = re.compile(r"(<!-- report: ([\w-]+) -->\n).*?(<!-- end of report -->)", re.DOTALL)
 _PEOPLE = {"all": "in towns", "rural": "in the country"}
 Report = dict[str, Any]
-Rows = Iterator[Sequence[str]]
+Rows = Iterable[Sequence[str]]
 
 
 def utility_of(table: RatingTable, protocol: Protocol) -> Report:
@@ -156,6 +157,8 @@ def blocks_of(report: Report) -> Mapping[str, str]:
         "private-model": _private,
     }
     found = {name: _as_table(rows(report)) for name, rows in made.items()}
+    found["claims"] = _as_table(claims_as_rows())
+    found["deployments"] = _as_table(deployments_as_rows())
     found["utility-people"] = "\n".join(
         f"- **{name}**: {each['people']:,} people, {each['ratings']:,} ratings, seeds "
         f"{', '.join(map(str, each['seeds']))}, {each['clients']:,} clients\n"

@@ -13,10 +13,10 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import pytest
-from guarantees.audited import exact_law
-from guarantees.definitions import one_shot
-from guarantees.enumeration import Counts, HasLaw, sorted_vectors
-from guarantees.limited import exact_law as limited_law
+from guarantees.audit.audited import exact_law
+from guarantees.audit.definitions import one_shot
+from guarantees.audit.enumeration import Counts, HasLaw, sorted_vectors
+from guarantees.audit.limited import exact_law as limited_law
 
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE
 from askew.errors import ParameterError

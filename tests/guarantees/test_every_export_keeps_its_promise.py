@@ -17,9 +17,9 @@ from typing import Any, Protocol
 from unittest.mock import patch
 
 import pytest
-from guarantees.contests import TapeContest, on_the_tape
-from guarantees.definitions import ranking
-from guarantees.enumeration import Counts, HasLaw, Law, Tape, excess, law_of, vectors
+from guarantees.audit.contests import TapeContest, on_the_tape
+from guarantees.audit.definitions import ranking
+from guarantees.audit.enumeration import Counts, HasLaw, Law, Tape, excess, law_of, vectors
 
 from askew import mechanisms
 from askew.dp.privacy import (

@@ -14,7 +14,7 @@ from functools import cache
 from itertools import product
 
 import pytest
-from guarantees.branches import exponential_from_below, law_of_coins
+from guarantees.audit.branches import exponential_from_below, law_of_coins
 
 from askew.noise.hexagonal import GAUGE, NEIGHBORS, RISE, HexagonalLattice, Plain, steps
 from askew.noise.randomness import Coins, RandomBits, RationalOdds

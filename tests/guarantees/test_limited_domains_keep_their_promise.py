@@ -12,8 +12,8 @@ from math import exp, log
 
 import numpy as np
 import pytest
-from guarantees.definitions import laplace_domain, limited_domain, rows
-from guarantees.enumeration import (
+from guarantees.audit.definitions import laplace_domain, limited_domain, rows
+from guarantees.audit.enumeration import (
     Counts,
     HasLaw,
     Law,
@@ -22,12 +22,13 @@ from guarantees.enumeration import (
     sorted_vectors,
     worst_excess,
 )
-from guarantees.limited import Limited, by_rows, exact_law
+from guarantees.audit.limited import Limited, by_rows, exact_law
 
 from askew.dp.composition import zcdp
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE
 from askew.mechanisms import LaplaceLimitedDomain, LimitedDomain, OptimalThreshold
 from askew.mechanisms.limited_domain import Domain, ExponentialClasses
+from askew.mechanisms.lipschitz import ConcentratedPeeling
 from askew.mechanisms.weights import Draws
 
 K, DELTA, ALMOST = 2, Fraction(1, 20), Fraction(1, 10**40)
@@ -68,21 +69,30 @@ def build_laplace(kbar: int, most: int, k: int) -> LaplaceLimitedDomain:
 
 def audit(
     mechanism: Limited, definition: HasLaw | None, d: int, epsilon: float, most: int | None
-) -> None:
-    """The law is the definition's, and needs no more delta than is claimed."""
+) -> float:
+    """The law is the definition's, and needs no more delta than is claimed: the delta."""
     law = exact_law(mechanism)
     for counts in sorted_vectors(d) if definition else ():
         assert definition is not None
         here, there = law(counts), definition(counts)
         assert all(abs(here[outcome] - p) <= ALMOST for outcome, p in there.items())
-    assert worst_excess(law, d, epsilon, most or d) <= float(mechanism.delta)
+    needed = worst_excess(law, d, epsilon, most or d)
+    assert needed <= float(mechanism.delta)
+    return needed
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize("most", [1, 2, None])
 @pytest.mark.parametrize("kbar", [2, 3])
 @pytest.mark.parametrize("k", [1, 2])
-def test_limited_domains_keep_delta(domain: Domain, most: int | None, kbar: int, k: int) -> None:
+def test_limited_domains_keep_delta(
+    domain: Domain,
+    most: int | None,
+    kbar: int,
+    k: int,
+    record_property: Callable[[str, object], None],
+) -> None:
+    needed = 0.0
     for epsilon in (HALF, Fraction(2)):
         mechanism = build(domain, kbar, most, epsilon, k=k)
         stop = Fraction(mechanism.spread) / DELTA
@@ -90,20 +100,24 @@ def test_limited_domains_keep_delta(domain: Domain, most: int | None, kbar: int,
             limited_domain, k=k, kbar=kbar, epsilon=epsilon, stop=stop, domain=domain
         )
         for d in (2, 3, 4):
-            audit(mechanism, definition, d, float(k * epsilon), most)
+            needed = max(needed, audit(mechanism, definition, d, float(k * epsilon), most))
+    record_property("claimed", float(DELTA))
+    record_property("exact", needed)
 
 
 @pytest.mark.parametrize("most", [1, 2, 4])
 @pytest.mark.parametrize("kbar", [2, 3])
 @pytest.mark.parametrize("k", [1, 2])
-def test_the_laplace_domain_keeps_delta_both_ways(most: int, kbar: int, k: int) -> None:
+def test_the_laplace_domain_keeps_delta_both_ways(
+    most: int, kbar: int, k: int, record_property: Callable[[str, object], None]
+) -> None:
     """The whole divergence, from the exact law of the noisy order: no bound on one side only."""
     mechanism = build_laplace(kbar, most, k)
     definition = partial(
         laplace_domain, k=k, kbar=kbar, rate=Fraction(1, most), threshold=mechanism.threshold
     )
-    for d in (2, 3, 4):
-        audit(mechanism, definition, d, 1.0, most)
+    record_property("claimed", float(mechanism.delta))
+    record_property("exact", max(audit(mechanism, definition, d, 1.0, most) for d in (2, 3, 4)))
 
 
 @pytest.mark.parametrize("most", [1, 2, None])
@@ -294,6 +308,20 @@ def test_a_limited_domain_is_charged_as_its_rounds() -> None:
     assert f"{float(loss.epsilon):.2f}" == "3.06"
     assert loss.delta == DELTA + Fraction(1, 10**9)
     assert mechanism.privacy_loss().epsilon == 10
+
+
+def test_the_choice_of_a_threshold_is_a_round_more() -> None:
+    """Planted bug: the round that chooses the threshold is free."""
+    mechanism = OptimalThreshold(k=3, dbar=9, epsilon=2, delta=DELTA, neighbors=ADD_OR_REMOVE_ONE)
+    assert mechanism.privacy_loss().epsilon == 8
+
+
+def test_concentrated_peeling_runs_each_round_at_what_its_total_allows() -> None:
+    """k rounds of epsilon' add up to the claim by zCDP. Planted bug: rounds at the total of all."""
+    mechanism = ConcentratedPeeling(k=20, epsilon=1, delta=DELTA, neighbors=ADD_OR_REMOVE_ONE)
+    ranged = mechanism.ranged_loss()
+    assert (ranged.rounds, ranged.epsilon) == (20, mechanism.epsilon_per_round)
+    assert 0.9 < zcdp([ranged], DELTA).epsilon <= 1
 
 
 def peeled(candidates: list[tuple[int, int]], threshold: int, stop: Fraction, e: Fraction) -> Law:

@@ -10,7 +10,7 @@ import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from math import factorial
+from math import factorial, log
 
 import pytest
 from hypothesis import given
@@ -88,9 +88,11 @@ def test_the_enumerated_law_is_the_formula(buckets: int, epsilon: Fraction) -> N
 @pytest.mark.parametrize("buckets", [2, 5])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 7), Fraction(2), Fraction(4)])
 def test_no_pair_of_people_and_no_output_breaks_the_promise(
-    buckets: int, epsilon: Fraction
+    buckets: int, epsilon: Fraction, record_property: Callable[[str, object], None]
 ) -> None:
     response = RandomizedResponse.for_epsilon(buckets, epsilon)
+    record_property("claimed", float(epsilon))
+    record_property("exact", log(worst_ratio(response)))
     assert worst_ratio(response) == response.odds <= exponential_from_below(epsilon)
 
 

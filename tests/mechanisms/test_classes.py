@@ -9,7 +9,7 @@ from math import exp, inf, log
 
 import numpy as np
 import pytest
-from guarantees.enumeration import Law, Tape, law_of
+from guarantees.audit.enumeration import Law, Tape, law_of
 from mechanisms.streams import ShakeBits
 from numpy.typing import NDArray
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from guarantees.definitions import canonical, joint
+from guarantees.audit.definitions import canonical, joint
 from mechanisms.streams import ShakeBits, p_value
 
 from askew.dp.privacy import ADD_OR_REMOVE_ONE

@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 import pytest
-from guarantees.enumeration import Law, law_of
+from guarantees.audit.enumeration import Law, law_of
 from mechanisms.streams import ShakeBits, p_value
 from scipy.stats import gumbel_r
 

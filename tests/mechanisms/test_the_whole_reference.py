@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from guarantees import limited
-from guarantees.audited import MECHANISMS, Selects, exact_law
-from guarantees.definitions import one_shot
-from guarantees.enumeration import Counts, Law
+from guarantees.audit import limited
+from guarantees.audit.audited import MECHANISMS, Selects, exact_law
+from guarantees.audit.definitions import one_shot
+from guarantees.audit.enumeration import Counts, Law
 
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE
 from askew.mechanisms import Canonical, Joint, LimitedDomain, Peeling, PermuteAndFlip, PNFJoint

@@ -7,9 +7,9 @@ from fractions import Fraction
 from functools import partial
 from typing import NamedTuple
 
-from guarantees.contests import on_the_tape
-from guarantees.definitions import canonical, joint, peeled
-from guarantees.enumeration import Counts, HasLaw, Law, by_symmetry, law_of
+from guarantees.audit.contests import on_the_tape
+from guarantees.audit.definitions import canonical, joint, peeled
+from guarantees.audit.enumeration import Counts, HasLaw, Law, by_symmetry, law_of
 
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, NeighboringRelation
 from askew.mechanisms import Canonical, Joint, OneShot, Peeling, PermuteAndFlip, PNFJoint

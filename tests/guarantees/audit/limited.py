@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Callable
 from fractions import Fraction
 
-from guarantees.contests import on_the_tape
-from guarantees.definitions import rows
-from guarantees.enumeration import Counts, HasLaw, Law, law_of
+from guarantees.audit.contests import on_the_tape
+from guarantees.audit.definitions import rows
+from guarantees.audit.enumeration import Counts, HasLaw, Law, law_of
 
 from askew.mechanisms import LaplaceLimitedDomain, LimitedDomain, OptimalThreshold, Selection
 from askew.mechanisms.limited_domain import top_of_rows

@@ -13,8 +13,8 @@ from functools import cache
 from itertools import combinations, permutations
 
 import numpy as np
-from guarantees.enumeration import Counts, HasLaw, Law
-from guarantees.exponential_sums import DIGITS, decimal, fraction, noisy, product
+from guarantees.audit.enumeration import Counts, HasLaw, Law
+from guarantees.audit.exponential_sums import DIGITS, decimal, fraction, noisy, product
 from numpy.typing import NDArray
 from scipy.stats import halflogistic, logistic
 

@@ -16,8 +16,8 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from guarantees.definitions import of_one, ranking
-from guarantees.enumeration import Tape
+from guarantees.audit.definitions import of_one, ranking
+from guarantees.audit.enumeration import Tape
 from numpy.typing import NDArray
 
 from askew.mechanisms.contest import Exact, NoiseFamily

@@ -1,0 +1,111 @@
+"""The claims of docs/claims.toml, and the deployments that they amount to, as tables."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import NamedTuple
+
+from askew_client.settings.settings import LEVELS, ClientSettings
+
+ROOT = Path(__file__).parents[1]
+
+
+class Claim(NamedTuple):
+    """says holds for neighbors of one unit, if `trusted` keep faith; tests back it."""
+
+    id: str
+    says: str
+    unit: str
+    neighbors: str
+    trusted: str
+    not_claimed: str
+    tests: tuple[str, ...]
+
+
+def claims() -> list[Claim]:
+    """All of them, as they are numbered."""
+    found = tomllib.loads((ROOT / "docs/claims.toml").read_text("utf-8"))["claim"]
+    return [Claim(**{**each, "tests": tuple(each["tests"])}) for each in found]
+
+
+def claims_as_rows() -> list[list[str]]:
+    """Each claim, the head first."""
+    head = ["", "Claim", "Unit; neighbors", "Trusted", "Not claimed", "Backed by"]
+    rows = [
+        [
+            each.id,
+            each.says,
+            f"{each.unit}; {each.neighbors}",
+            each.trusted,
+            each.not_claimed,
+            ", ".join(f"`{test}`" for test in each.tests),
+        ]
+        for each in claims()
+    ]
+    return [head, *[[cell.replace("|", "\\|") for cell in row] for row in rows]]
+
+
+def deployments() -> dict[str, dict[str, str]]:
+    """Each model of trust, by what NIST SP 800-226 asks and the deployments registry records.
+
+    Numbers are those of the code's defaults.
+    """
+    device = ClientSettings()
+    levels = ", ".join(f"{float(e):.3g} ({name})" for name, e in LEVELS.items())
+    return {
+        "local": {
+            "Model of trust": "local: the device adds the noise",
+            "Privacy unit": "one profile",
+            "Neighbors": "any two profiles, at their distance; one rating",
+            "Definition": "geographic privacy (`geo_laplace`); pure local DP (`bucket_rr`)",
+            "ε of one signal": f"{float(device.epsilon):g} a unit; "
+            f"{float(device.epsilon) * device.max_one_rating:g} a rating; "
+            f"{float(device.epsilon) * device.max_diameter:g} any two people, at most",
+            "δ": "0",
+            "ε of a month; of a life": f"{float(device.monthly_cap):g}; "
+            f"{float(device.lifetime_cap):g}, between any two people",
+            "Mechanism": "two-sided geometric noise; randomized response",
+            "Composition": "exact sums",
+            "Randomness": "the kernel's, unbuffered",
+            "Outputs": "one signal a space and month, to the server that is asked",
+            "Not covered": "addresses, times, what a pick leads to",
+        },
+        "place": {
+            "Model of trust": "local: the device adds the noise",
+            "Privacy unit": "one position",
+            "Neighbors": "any two positions, at their straight-line distance",
+            "Definition": "geographic privacy",
+            "ε of one signal": f"per km: {levels}; default {device.level}",
+            "δ": "0",
+            "ε of a month; of a life": f"{float(device.place_monthly_cap):g}; "
+            f"{float(device.place_lifetime_cap):g} per km",
+            "Mechanism": "hexagonal geometric noise",
+            "Composition": "exact sums",
+            "Randomness": "the kernel's, unbuffered",
+            "Outputs": "one noisy position a named place, for life",
+            "Not covered": "addresses, times, links by one repeated position",
+        },
+        "central": {
+            "Model of trust": "central: the operator counts, readers are not trusted",
+            "Privacy unit": "one person's whole history",
+            "Neighbors": "add or remove one; replace one; fixed when a data set is opened",
+            "Definition": "(ε, δ)-DP, by zCDP where rounds compose better",
+            "ε of one signal": "each release's own, printed with it",
+            "δ": "each release's own; 0 with a public catalog",
+            "ε of a month; of a life": "the operator's cap of a data set; no default",
+            "Mechanism": "exact top-k selection; discrete Gaussian noise on a matrix",
+            "Composition": "exact sums, or bounded-range rounds by zCDP",
+            "Randomness": "the kernel's, unbuffered",
+            "Outputs": "lists, analysts' answers, private models, priors",
+            "Not covered": "time, groups, other data sets of the same people",
+        },
+    }
+
+
+def deployments_as_rows() -> list[list[str]]:
+    """A column a model of trust, the head first."""
+    found = deployments()
+    head = ["", *(name.capitalize() for name in found)]
+    asked = next(iter(found.values()))
+    return [head, *([each, *(record[each] for record in found.values())] for each in asked)]

@@ -1,0 +1,226 @@
+"""What `make audit` writes of its run: build/audit-report.html, and the same as JSON.
+
+    python -m guarantees.audit.report tests                  the tests that an audit runs
+    python -m guarantees.audit.report write build/audit.xml  the report of a run of them
+
+A night's run is kept in build/nightly.xml; the report quotes it with the commit that it was of.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+import sys
+from html import escape
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+from xml.etree import ElementTree
+
+from benchmarks.claims import claims, deployments
+from guarantees.audit.black_box import FALSE_ALARM, LEAK, most_right, power
+
+ROOT: Final = Path(__file__).parents[3]
+BUILD: Final = ROOT / "build"
+# Marked `audit`, and no evidence of a claim: memory of training, known faults of dependencies.
+BESIDE: Final = ("tests/server/taste/training/test_many_people.py", "tests/supply/test_audit.py")
+PACKAGES: Final = ("numpy", "scipy", "grpcio", "hypothesis", "pytest")
+STYLE: Final = """body{font:15px/1.5 system-ui;max-width:70em;margin:2em auto;padding:0 1em}
+table{border-collapse:collapse;width:100%}td,th{border-bottom:1px solid #ccc;padding:.2em .6em;
+text-align:left;vertical-align:top}.failed{color:#b00}svg{width:100%;max-width:44em}"""
+
+Found = dict[str, Any]
+
+
+def evidence() -> list[str]:
+    """The files and folders that an audit runs."""
+    return [*dict.fromkeys(test for each in claims() for test in each.tests), *BESIDE]
+
+
+def results(path: Path) -> list[Found]:
+    """Every test of a run, with what it recorded."""
+    found = []
+    for case in ElementTree.parse(path).iter("testcase"):  # pytest wrote it
+        failed = case.find("failure") is not None or case.find("error") is not None
+        skipped = case.find("skipped") is not None
+        file = case.get("file") or f"{case.get('classname', '').replace('.', '/')}.py"
+        recorded = {each.get("name", ""): each.get("value", "") for each in case.iter("property")}
+        found.append(
+            {
+                "test": f"{file}::{case.get('name')}",
+                "outcome": "failed" if failed else "skipped" if skipped else "passed",
+                "seconds": float(case.get("time", 0)),
+                **recorded,
+            }
+        )
+    return found
+
+
+def report_of(run: list[Found], nightly: list[Found]) -> Found:
+    """All that the page shows."""
+    backed = []
+    for each in claims():
+        mine = [one for one in run if any(one["test"].startswith(test) for test in each.tests)]
+        counts = {
+            outcome: sum(one["outcome"] == outcome for one in mine)
+            for outcome in ("passed", "failed", "skipped")
+        }
+        backed.append({**each._asdict(), **counts})
+    return {
+        "commit": _commit(),
+        "python": platform.python_version(),
+        "versions": {name: version(name) for name in PACKAGES},
+        "seconds_of_tests": round(sum(one["seconds"] for one in run)),
+        "false_alarm_of_a_look": FALSE_ALARM,
+        "false_alarms_of_a_lifetime": next(
+            (one["false_alarms"] for one in run if "false_alarms" in one), None
+        ),
+        "seeds": "stated in tests/guarantees/test_the_auditor.py; all else is the kernel's",
+        "claims": backed,
+        "mechanisms": [one for one in run if "claimed" in one or "power" in one],
+        "failed": [one["test"] for one in run if one["outcome"] == "failed"],
+        "deployments": deployments(),
+        "nightly": {
+            "commit": _text(BUILD / "nightly.commit"),
+            "passed": sum(one["outcome"] == "passed" for one in nightly),
+            "failed": [one["test"] for one in nightly if one["outcome"] == "failed"],
+        },
+        "mutants": _text(BUILD / "mutants.txt"),
+    }
+
+
+def _commit() -> str:
+    command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    return run.stdout.strip() or "unknown"
+
+
+def _text(path: Path) -> str:
+    """A last result of another run, or that there was none."""
+    return path.read_text("utf-8").strip() if path.exists() else "not run here"
+
+
+def page(report: Found) -> str:
+    """The report for people."""
+    nightly = report["nightly"]
+    chances = f"{report['false_alarm_of_a_look']} a look"
+    lifetime = f"{chances}; in 10,000 runs of all tests {report['false_alarms_of_a_lifetime']}"
+    night = f"{nightly['passed']} passed, {len(nightly['failed'])} failed"
+    facts: list[list[object]] = [
+        ["Commit", report["commit"]],
+        ["Versions", f"Python {report['python']}, {_pairs(report['versions'])}"],
+        ["False alarms", lifetime],
+        ["Seeds", report["seeds"]],
+        ["Failed", ", ".join(report["failed"]) or "nothing"],
+        ["Last night", f"{nightly['commit']}: {night}"],
+        ["Mutants", report["mutants"]],
+    ]
+    keys = ("id", "says", "unit", "neighbors", "trusted", "not_claimed")
+    kept = ("passed", "failed", "skipped")
+    backed = [[each[key] for key in (*keys, *kept)] for each in report["claims"]]
+    measured = ("claimed", "exact", "measured", "p_value", "power", "outcome")
+    return "\n".join(
+        [
+            f"<!doctype html><meta charset=utf-8><title>Audit</title><style>{STYLE}</style>",
+            "<h1>Audit</h1>",
+            _table([], facts),
+            "<h2>Claims</h2>",
+            _table([*keys, *kept], backed),
+            "<h2>Exact or measured loss, by its claim</h2>",
+            _bars(report["mechanisms"]),
+            "<h2>How surely a loss beyond the claim is seen</h2>",
+            _curves(),
+            "<h2>Mechanisms</h2>",
+            _table(
+                ["test", *measured],
+                [
+                    [each["test"].partition("::")[2], *(_short(each.get(k, "")) for k in measured)]
+                    for each in report["mechanisms"]
+                ],
+            ),
+            "<h2>Deployments</h2>",
+            *(
+                f"<h3>{name}</h3>{_table([], [[*each] for each in record.items()])}"
+                for name, record in report["deployments"].items()
+            ),
+        ]
+    )
+
+
+def _pairs(values: Found) -> str:
+    return ", ".join(f"{name} {each}" for name, each in values.items())
+
+
+def _short(value: object) -> str:
+    """A number in four digits."""
+    number = _number(value)
+    return str(value) if number is None else f"{number:.4g}"
+
+
+def _table(head: list[str], rows: list[list[object]]) -> str:
+    cells = [f"<tr>{''.join(f'<td>{escape(str(each))}</td>' for each in row)}</tr>" for row in rows]
+    heads = "".join(f"<th>{escape(each)}</th>" for each in head)
+    return f"<table><tr>{heads}</tr>{''.join(cells)}</table>"
+
+
+def _number(value: object) -> float | None:
+    try:
+        return float(str(value))
+    except ValueError:
+        return None
+
+
+def _bars(mechanisms: list[Found]) -> str:
+    """A bar from 0 to what was found; the claim is the line at 1."""
+    rows = []
+    for each in mechanisms:
+        found, claimed = (
+            _number(each.get("exact", each.get("measured"))),
+            _number(each.get("claimed")),
+        )
+        if found is not None and claimed:
+            rows.append((each["test"].partition("::")[2], found / claimed))
+    height = 18 * len(rows) + 10
+    drawn = [
+        f"<rect x=400 y={18 * at + 4} width={max(0.0, min(share, 1.3)) * 300:.1f} height=12 "
+        f'fill="{"#b00" if share > 1.000001 else "#468"}"/>'
+        f"<text x=395 y={18 * at + 14} text-anchor=end font-size=10>{escape(name[-70:])}</text>"
+        for at, (name, share) in enumerate(rows)
+    ]
+    line = f'<line x1=700 x2=700 y1=0 y2={height} stroke="#000" stroke-dasharray=4 />'
+    return f'<svg viewBox="0 0 800 {height}">{"".join(drawn)}{line}</svg>'
+
+
+def _curves() -> str:
+    """Power by the factor of the leak, for three epsilons, at 40,000 draws that all tell."""
+    drawn = []
+    for color, epsilon in (("#468", 0.5), ("#a60", 1.0), ("#383", 2.0)):
+        points = " ".join(
+            f"{40 + (leak - 1) * 1200:.0f},"
+            f"{210 - 200 * power(epsilon, 0.5, most_right(leak * epsilon), 40_000):.1f}"
+            for leak in [1 + step / 50 for step in range(26)]
+        )
+        drawn.append(f'<polyline points="{points}" fill=none stroke="{color}" stroke-width=2 />')
+        drawn.append(f'<text x=650 y={40 + 20 * len(drawn)} fill="{color}">ε = {epsilon}</text>')
+    marks = "".join(
+        f"<text x={40 + (leak - 1) * 1200:.0f} y=228 font-size=11>{leak}</text>"
+        for leak in (1.0, 1.1, LEAK, 1.3, 1.4, 1.5)
+    )
+    axes = '<path d="M40 10V210H660" fill=none stroke="#000"/><text x=0 y=20>1</text>'
+    return f'<svg viewBox="0 0 760 235">{axes}{"".join(drawn)}{marks}</svg>'
+
+
+def main() -> None:
+    if sys.argv[1:] == ["tests"]:
+        sys.stdout.write(" ".join(evidence()) + "\n")
+        return
+    night = BUILD / "nightly.xml"
+    report = report_of(results(Path(sys.argv[2])), results(night) if night.exists() else [])
+    (BUILD / "audit-report.json").write_text(json.dumps(report, indent=1, ensure_ascii=False))
+    (BUILD / "audit-report.html").write_text(page(report), encoding="utf-8")
+    sys.stdout.write(f"build/audit-report.html: {len(report['failed'])} of the tests failed\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+"""Production objects on the kernel's random source, by what they put out: loss, and law.
+
+Enumeration proves what the code makes of its coins. These see the whole, as a stranger does: the
+shipped object, the shipped source, the shipped defaults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from math import exp
+
+import pytest
+from guarantees.audit.audited import MECHANISMS
+from guarantees.audit.black_box import (
+    FALSE_ALARM,
+    LEAK,
+    Draw,
+    audit_pure,
+    delta_at_least,
+    most_right,
+    power,
+)
+from guarantees.audit.enumeration import Law
+from mechanisms.streams import p_value
+from scipy.stats import chi2, ncx2
+
+from askew.dp.privacy import ADD_OR_REMOVE_ONE
+from askew.mechanisms import LimitedDomain
+from askew.noise.hexagonal import HexagonalLattice
+from askew.noise.lattice import LatticeLaplace
+from askew.noise.randomized_response import RandomizedResponse
+from askew.noise.randomness import SystemBits
+from askew_client.settings.settings import LEVELS, ClientSettings
+
+DRAWS = 40_000
+Record = Callable[[str, object], None]
+BITS = SystemBits()
+DEFAULT = ClientSettings()
+
+
+def refutes(pair: tuple[Draw, Draw], claimed: float, share: float, record: Record) -> bool:
+    """Whether the claim is refuted; what was found goes to the report.
+
+    share: of the outputs that tell all of the loss.
+    """
+    verdict = audit_pure(*pair, claimed, DRAWS)
+    seen = power(claimed, share, most_right(LEAK * claimed), DRAWS)
+    record("claimed", claimed)
+    record("measured", verdict.at_least)
+    record("p_value", verdict.p_value)
+    record("power", seen)
+    assert seen > 0.9, "an audit that would miss a loss of a fifth more says nothing"
+    return verdict.guilty
+
+
+def of_a_taste(epsilon: Fraction, spans: Fraction) -> tuple[Draw, Draw]:
+    """Signals of two people whose distance is worth `spans` at the default epsilon."""
+    lattice = LatticeLaplace.for_epsilon(epsilon)
+    apart = float(spans / DEFAULT.epsilon)
+
+    def draw(point: float) -> Draw:
+        return lambda n: [
+            min(max(int(z * lattice.step / apart * 8 // 1), -1), 8)
+            for z in lattice.perturb([point] * n, BITS)
+        ]
+
+    return draw(0.0), draw(apart)
+
+
+def test_a_taste_at_the_default_epsilon_loses_what_it_claims(record_property: Record) -> None:
+    """At the distance that is worth 2; half the signals lie outside both points and tell it all."""
+    pair = of_a_taste(DEFAULT.epsilon, Fraction(2))
+    share = 0.5 * (1 + 0.13)
+    assert not refutes(pair, 2.0, share, record_property)
+
+
+def test_a_taste_at_a_half_more_than_the_default_epsilon_is_seen() -> None:
+    pair = of_a_taste(DEFAULT.epsilon * Fraction(3, 2), Fraction(2))
+    assert audit_pure(*pair, 2.0, DRAWS).guilty
+
+
+def of_a_place(epsilon: Fraction, claimed: Fraction) -> tuple[Draw, Draw]:
+    """Noisy positions of two places whose distance is worth 2 at most, across a hexagon's side.
+
+    Beyond each, as seen from the other, all positions tell as much as any.
+    """
+    lattice = HexagonalLattice.for_epsilon(epsilon)
+    steps = round(HexagonalLattice.for_epsilon(claimed).inverse_rate * Fraction(2))
+    scale = 2 ** (HexagonalLattice.for_epsilon(claimed).step_exponent - lattice.step_exponent)
+    far = (round(steps / scale), round(steps / scale / 2))
+
+    def side(z: tuple[int, int]) -> int:
+        (i, j), (a, b) = z, (z[0] - far[0], z[1] - far[1])
+        return 1 if a >= b >= 0 else -1 if i <= j <= 0 else 0
+
+    def draw(i: int, j: int) -> Draw:
+        point = lattice.point(i, j)
+        return lambda n: [side(lattice.perturb(point, BITS)) for _ in range(n)]
+
+    return draw(0, 0), draw(*far)
+
+
+def test_a_place_at_the_default_level_loses_what_it_claims(record_property: Record) -> None:
+    pair = of_a_place(LEVELS[DEFAULT.level], LEVELS[DEFAULT.level])
+    share = (1 + exp(-2)) / 6
+    assert not refutes(pair, 2.0, share, record_property)
+
+
+def test_a_place_at_a_half_more_than_the_default_level_is_seen() -> None:
+    level = LEVELS[DEFAULT.level]
+    assert audit_pure(*of_a_place(level * Fraction(3, 2), level), 2.0, DRAWS).guilty
+
+
+def of_a_bucket(epsilon: Fraction, buckets: int) -> tuple[Draw, Draw]:
+    response = RandomizedResponse.for_epsilon(buckets, epsilon)
+
+    def draw(bucket: int) -> Draw:
+        return lambda n: [response.perturb(bucket, BITS) for _ in range(n)]
+
+    return draw(0), draw(1)
+
+
+def test_a_bucket_at_the_default_epsilon_loses_what_it_claims(record_property: Record) -> None:
+    claimed, buckets = float(DEFAULT.epsilon), 64
+    odds = exp(LEAK * claimed)
+    share = (odds + 1) / (odds + buckets - 1)
+    pair = of_a_bucket(DEFAULT.epsilon, buckets)
+    assert not refutes(pair, claimed, share, record_property)
+
+
+def test_a_bucket_at_a_half_more_than_the_default_epsilon_is_seen() -> None:
+    pair = of_a_bucket(DEFAULT.epsilon * Fraction(3, 2), 64)
+    assert audit_pure(*pair, float(DEFAULT.epsilon), DRAWS).guilty
+
+
+COUNTS, SELECTIONS = (2, 2, 1, 0, 0), 6_000
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        each if each in ("canonical", "joint") else pytest.param(each, marks=pytest.mark.audit)
+        for each in MECHANISMS
+    ],
+)
+def test_a_selection_has_its_definitions_law(name: str, record_property: Record) -> None:
+    """What the enumeration assumes of contests and weights, too. Power: against 1.2 epsilon."""
+    built = MECHANISMS[name]
+    mechanism = built.build(k=2, epsilon=2, neighbors=ADD_OR_REMOVE_ONE)
+    leaky = built.definition(2, Fraction("2.4"), ADD_OR_REMOVE_ONE)(COUNTS)
+    expected = named(built.definition(2, Fraction(2), ADD_OR_REMOVE_ONE)(COUNTS))
+    p = p_value(lambda: str(mechanism.select(list(COUNTS), bits=BITS)), expected, SELECTIONS)
+    record_property("p_value", p)
+    record_property("power", power_of_fit(expected, named(leaky)))
+    assert power_of_fit(expected, named(leaky)) > 0.9
+    assert p > FALSE_ALARM
+
+
+def named(law: Law) -> dict[str, float]:
+    return {str(outcome): float(p) for outcome, p in law.items()}
+
+
+def power_of_fit(law: dict[str, float], other: dict[str, float]) -> float:
+    """How often Pearson's test on SELECTIONS draws of `other` refutes `law`."""
+    shift = SELECTIONS * sum((other[each] - p) ** 2 / p for each, p in law.items())
+    freedom = len(law) - 1
+    return float(ncx2.sf(chi2.isf(FALSE_ALARM, freedom), freedom, shift))
+
+
+@pytest.mark.parametrize("counts", [(1, 0, 0), (2, 1, 0)])
+def test_an_item_of_one_person_shows_as_rarely_as_delta_says(
+    counts: tuple[int, ...], record_property: Record
+) -> None:
+    """Planted bugs: a threshold that is not noisy; ln(1/delta) where ln(kbar/delta) belongs."""
+    delta = Fraction(1, 20)
+    mechanism = LimitedDomain(
+        k=1,
+        kbar=2,
+        epsilon=1,
+        delta=delta,
+        neighbors=ADD_OR_REMOVE_ONE,
+        max_items_per_unit=1,
+        domain="positive",
+    )
+
+    def draw(seen: tuple[int, ...]) -> Draw:
+        return lambda n: [tuple(mechanism.select(list(seen), bits=BITS)) for _ in range(n)]
+
+    less = tuple(count - (place == counts.index(1)) for place, count in enumerate(counts))
+    found = delta_at_least(draw(counts), draw(less), 1.0, DRAWS // 2)
+    record_property("claimed", f"1, delta {float(delta)}")
+    record_property("measured", f"delta {found:.4f}")
+    assert found <= delta

@@ -1,0 +1,134 @@
+"""No claim without a test, no test of a promise without a claim, and no alarm that is false."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from benchmarks.claims import Claim, claims, deployments
+from guarantees.audit.black_box import FALSE_ALARM
+from guarantees.audit.report import evidence, page, report_of, results
+
+ROOT = Path(__file__).parents[2]
+CLAIMS = claims()
+PROMISES = ROOT / "tests/guarantees"
+# What holds for every claim, and is itself tested by nobody.
+OF_ALL = {"tests/guarantees/test_every_claim_has_its_tests.py"}
+
+# Tests that draw from the kernel and can be wrong by chance: how many looks, and how often each is.
+# A planted fault that must be seen counts as a look, too; it is missed more rarely.
+LOOKS = {
+    "tests/guarantees/test_draws_from_the_kernel.py": (26, FALSE_ALARM),
+    "tests/guarantees/test_lattice_keeps_its_promise.py": (5, 1e-9),
+    "tests/guarantees/test_the_discrete_gaussian_has_its_law.py": (5, 1e-9),
+    "tests/guarantees/test_covariance_keeps_its_promise.py": (18, 1e-9),
+    "tests/guarantees/test_randomized_response_keeps_its_promise.py": (1, 1e-14),
+    "tests/core/test_noise.py": (1, 2e-9),
+    "tests/end_to_end/test_the_wire_keeps_its_epsilon.py": (4, FALSE_ALARM),
+}
+RUNS = 10_000
+
+
+def backs(claim: Claim) -> list[str]:
+    """The tests of a claim that are not there."""
+    missing = []
+    for test in claim.tests:
+        path, _, name = test.partition("::")
+        place = ROOT / path
+        files = sorted(place.glob("**/test_*.py")) if place.is_dir() else [place]
+        found = {each for file in files if file.exists() for each in functions(file)}
+        if not (name in found if name else found):
+            missing.append(test)
+    return missing
+
+
+def functions(file: Path) -> set[str]:
+    """The names of a file's tests."""
+    parsed = ast.walk(ast.parse(file.read_text("utf-8")))
+    return {
+        each.name
+        for each in parsed
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and each.name[:5] == "test_"
+    }
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
+def test_a_claim_has_tests_and_says_what_it_does_not_claim(claim: Claim) -> None:
+    assert claim.tests
+    assert backs(claim) == []
+    assert claim.not_claimed
+
+
+def test_numbers_of_claims_are_their_own() -> None:
+    assert len({each.id for each in CLAIMS}) == len(CLAIMS)
+
+
+def test_every_test_of_a_promise_backs_a_claim() -> None:
+    """Planted bugs: a claim whose test was moved away; a test that no claim names."""
+    named = {test.partition("::")[0] for claim in CLAIMS for test in claim.tests}
+    there = {str(each.relative_to(ROOT)) for each in PROMISES.glob("test_*.py")}
+    assert there - named == OF_ALL
+
+
+def test_a_claim_without_its_test_is_seen() -> None:
+    claim = CLAIMS[0]._replace(tests=("tests/guarantees/test_nothing.py",))
+    assert backs(claim) == ["tests/guarantees/test_nothing.py"]
+    name = "tests/guarantees/test_the_auditor.py::test_nothing"
+    assert backs(claim._replace(tests=(name,))) == [name]
+
+
+def test_a_lifetime_of_ten_thousand_runs_has_no_false_alarm(
+    record_property: Callable[[str, object], None],
+) -> None:
+    """The sum over all looks of all runs: no two need be independent."""
+    lifetime = RUNS * sum(looks * chance for looks, chance in LOOKS.values())
+    record_property("false_alarms", lifetime)  # the report says so
+    assert lifetime < 1e-3
+
+
+def test_every_file_whose_tests_can_be_wrong_by_chance_is_counted() -> None:
+    """Those that name a rate of false alarms and draw from the kernel, and those that audit."""
+    seeded, found = "tests/guarantees/test_the_auditor.py", set()
+    for file in sorted((ROOT / "tests").glob("**/test_*.py")):
+        text = file.read_text("utf-8")
+        draws = "SystemBits" in text or "urandom" in text
+        stated = any(word in text for word in ("FALSE_ALARM", "ALPHA =", "false alarm in 10**9"))
+        if (draws and stated) or "audit_pure" in text or "stops_after" in text:
+            found.add(str(file.relative_to(ROOT)))
+    assert found - OF_ALL - {seeded} <= LOOKS.keys()
+
+
+def test_deployments_say_the_same_things_of_every_model_of_trust() -> None:
+    """And the numbers are those that the code ships. Planted bug: an epsilon written by hand."""
+    found = deployments()
+    assert [*found] == ["local", "place", "central"]
+    assert len({tuple(each) for each in found.values()}) == 1
+    assert found["local"]["ε of one signal"].startswith("4 a unit; 3 a rating; 16")
+
+
+def test_an_audit_runs_everything_that_is_marked_for_it() -> None:
+    named = evidence()
+    for file in sorted((ROOT / "tests").glob("**/test_*.py")):
+        if "pytest.mark.audit" in file.read_text("utf-8").replace('"pytest.mark.audit"', ""):
+            path = str(file.relative_to(ROOT))
+            assert any(path.startswith(each) for each in named), path
+
+
+def test_a_report_shows_what_failed_and_what_a_mechanism_lost(tmp_path: Path) -> None:
+    """Planted bugs: a failure that counts as passed; a loss beyond its claim that is not red."""
+    file = "tests/guarantees/test_lattice_keeps_its_promise.py"
+    (tmp_path / "run.xml").write_text(
+        f"""<testsuites><testsuite>
+        <testcase file="{file}" name="test_one" time="1"><properties>
+        <property name="claimed" value="2"/><property name="exact" value="2.5"/></properties>
+        <failure message="no"/></testcase>
+        <testcase file="{file}" name="test_two" time="2"/></testsuite></testsuites>"""
+    )
+    report = report_of(results(tmp_path / "run.xml"), [])
+    assert report["failed"] == [f"{file}::test_one"]
+    assert (report["claims"][0]["passed"], report["claims"][0]["failed"]) == (1, 1)
+    shown = page(report)
+    assert "test_one" in shown
+    assert 'fill="#b00"' in shown
