@@ -1,7 +1,8 @@
 # make demo      one private exchange, end to end
 # make test      every check that a change must pass; TESTS="tests/core ..." for some
 # make test-web  the browser's device, where node and npm are, and its page in Chromium and Firefox
-# make audit     the exhaustive proofs by enumeration, minutes long, which make test leaves out
+# make audit     all evidence of docs/guarantees.md, and a report of it; NIGHTLY=1, what takes hours
+# make mutants   plants bugs, one at a time, and runs the tests that claim to see each
 # make engines   also installs the drivers of Spark, PostgreSQL and ClickHouse, for their tests
 # make bench     our speed beside the peers' and the floor; NAME=list names the measurements
 # make report    measures every figure of docs/utility.md and docs/places.md, and writes them there
@@ -59,8 +60,23 @@ $(VENV)/.engines: requirements-engines.lock $(STAMP)
 	$(call quietly,$(VENV),$(INSTALL) $(LOCKED) -r requirements-engines.lock)
 	@touch $@
 
+mutants: $(STAMP)
+	@$(MEMORY) $(BIN)/python -m benchmarks.mutants $(BUGS)
+
+# A night's run is kept with its commit, for the report of the next audit.
+EVIDENCE = $(QUICK) $(MEMORY) $(BIN)/python -m pytest -n 2 -rs --durations=20
+REPORT = PYTHONPATH=tests:. $(BIN)/python -m guarantees.audit.report
+
+ifdef NIGHTLY
 audit: $(STAMP)
-	$(BIN)/python -m pytest -n 2 -rs -m audit --durations=0 --durations-min=1
+	@mkdir -p build && git describe --always --dirty --abbrev=12 >build/nightly.commit
+	$(EVIDENCE) -m nightly --junitxml=build/nightly.xml
+else
+audit: $(STAMP)
+	$(EVIDENCE) -m "not nightly" --junitxml=build/audit.xml \
+	  $$($(REPORT) tests); status=$$?; \
+	  $(REPORT) write build/audit.xml && exit $$status
+endif
 
 # One measurement by its name, with its arguments: make bench NAME=near ARGS=1e7. Without a name, all
 # of the usual ones; NAME=list lists them.
@@ -167,10 +183,6 @@ sbom: .venv-tools/.installed
 	@mkdir -p build
 	$(TOOLS)/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible --validate \
 	  --of JSON -o build/askew-server.cdx.json requirements-server.lock
-
-# Needs `make engines` for the licenses of their drivers.
-licenses: $(STAMP)
-	@$(BIN)/python deploy/licenses.py $(LOCKS)
 
 # The tests that touch what dependencies give, in an environment of its own: some ten minutes.
 ESSENTIAL = tests/wire tests/client/test_client.py tests/client/cli tests/client/transport \

@@ -1,0 +1,145 @@
+"""Plants bugs in the production code, one at a time, and runs the tests that claim to see each.
+
+    python -m benchmarks.mutants [WORDS ..]    those whose words have one of these; by default all
+
+Nothing is planted in the work tree: each worker has a copy of it. First the tests have to pass as
+the code is. A bug that no test sees ends the run with 1, and so does a text that is not found once.
+The last line says how many were caught; build/mutants.json says of each which test saw it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+from tempfile import TemporaryDirectory
+
+ROOT = Path(__file__).parents[1]
+TABLE = ROOT / "tests/guarantees/planted.toml"
+CODE = ("shared", "client", "server")
+COPIED = (*CODE, "tests", "benchmarks", "deploy", "docs", "proto", "pyproject.toml", "README.md")
+WORKERS, PATIENCE = 2, 180  # seconds for the tests of one bug
+
+
+@dataclass(frozen=True)
+class Bug:
+    """says: what is wrong then. file: of the code. old, new: its text. tests: that see it."""
+
+    says: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+    def planted(self) -> str:
+        """The file with the bug. Raises ValueError unless the text is there once."""
+        text = (ROOT / self.file).read_text(encoding="utf-8")
+        if text.count(self.old) != 1 or self.old == self.new:
+            found = text.count(self.old)
+            raise ValueError(f"{self.says}: its text is {found} times in {self.file}")
+        return text.replace(self.old, self.new)
+
+
+def bugs() -> list[Bug]:
+    """The table."""
+    rows = tomllib.loads(TABLE.read_text(encoding="utf-8"))["bug"]
+    return [Bug(**{**row, "tests": tuple(row["tests"])}) for row in rows]
+
+
+@contextmanager
+def copies(number: int) -> Iterator[SimpleQueue[Path]]:
+    """So many copies of what is tested and of its tests."""
+    free: SimpleQueue[Path] = SimpleQueue()
+    with TemporaryDirectory(prefix="askew-mutants-") as folder:
+        for each in range(number):
+            copy = Path(folder) / str(each)
+            for name in COPIED:
+                source = ROOT / name
+                if source.is_dir():
+                    unneeded = shutil.ignore_patterns("__pycache__", "node_modules")
+                    shutil.copytree(source, copy / name, ignore=unneeded)
+                else:
+                    shutil.copy(source, copy / name)
+            free.put(copy)
+        yield free
+
+
+def failed(copy: Path, tests: Sequence[str], patience: float = PATIENCE) -> tuple[int, str | None]:
+    """How pytest ended in a copy, and the first test that failed: a run that breaks off, or does
+    not end, is no test that saw anything.
+    """
+    paths = os.pathsep.join(str(copy / each) for each in CODE)
+    options = ("-q", "-x", "--tb=no", "-rfE", "-p", "no:cacheprovider", "-m", "not nightly")
+    try:
+        run = subprocess.run(
+            [sys.executable, "-m", "pytest", *options, *tests],
+            cwd=copy,
+            env=os.environ | {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=patience,
+        )
+    except subprocess.TimeoutExpired:
+        return -1, None
+    found = re.search(r"^(?:FAILED|ERROR) (\S+)", run.stdout, re.MULTILINE)
+    return run.returncode, found[1] if found and run.returncode == 1 else None
+
+
+def seen_by(bug: Bug, free: SimpleQueue[Path]) -> str | None:
+    """The test that sees a bug; None where none does."""
+    copy = free.get()
+    file = copy / bug.file
+    before = file.read_text(encoding="utf-8")
+    try:
+        file.write_text(bug.planted(), encoding="utf-8")
+        return failed(copy, bug.tests)[1]
+    finally:
+        file.write_text(before, encoding="utf-8")
+        free.put(copy)
+
+
+def main(words: Sequence[str]) -> int:
+    """1 where a bug was not caught, or a test fails without one."""
+    began = time.monotonic()
+    chosen = [each for each in bugs() if not words or any(word in each.says for word in words)]
+    for each in chosen:
+        each.planted()
+    with copies(WORKERS) as free, ThreadPoolExecutor(WORKERS) as pool:
+        copy = free.get()
+        code, test = failed(
+            copy, sorted({test for each in chosen for test in each.tests}), PATIENCE * 5
+        )
+        free.put(copy)
+        if code:
+            print(f"without a bug {test or 'the run of all tests'} fails: nothing was planted")
+            return 1
+        found = dict(zip(chosen, pool.map(lambda each: told(each, free), chosen), strict=True))
+    caught = sum(test is not None for test in found.values())
+    report = {each.says: test for each, test in found.items()}
+    (ROOT / "build").mkdir(exist_ok=True)
+    (ROOT / "build/mutants.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
+    print(f"caught {caught} of {len(found)} in {time.monotonic() - began:.0f} s")
+    return int(caught < len(found))
+
+
+def told(bug: Bug, free: SimpleQueue[Path]) -> str | None:
+    """As `seen_by`, in a line."""
+    test = seen_by(bug, free)
+    print(f"{'caught' if test else 'NOT CAUGHT'}: {bug.says}", flush=True)
+    return test
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
