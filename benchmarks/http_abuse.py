@@ -25,7 +25,7 @@ from benchmarks.http_door import question
 
 PATH = "/askew.wire.v1.Retrieval/Retrieve"
 HEAD = f"POST {PATH} HTTP/1.1\r\nhost: x\r\ncontent-type: application/proto\r\n".encode()
-COMMAND = (sys.executable, "-m", "askew_server", "serve", "--demo", "--port", "0", "--http", "0")
+COMMAND = (sys.executable, "-m", "askew_server", "serve", "--demo", "--port", "0")
 
 
 def slow_bodies(port: int) -> None:

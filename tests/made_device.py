@@ -13,12 +13,12 @@ from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
 from askew_client.transport.held import KeptLibrary
-from askew_client.transport.protocol import Library, Transport
+from askew_client.transport.protocol import Library, ServerInProcess
 from askew_client.transport.shaped import ShapedTransport
 
 
 def made_device(  # one parameter a collaborator
-    transport: Transport | ShapedTransport,
+    transport: ServerInProcess | ShapedTransport,
     directory: Path,
     settings: ClientSettings,
     *,
@@ -36,7 +36,7 @@ def made_device(  # one parameter a collaborator
         network = transport
     else:
         server = transport
-        network = ShapedTransport(lambda: server)
+        network = ShapedTransport(lambda: server, server)
     cache = CatalogCache(held or directory / "held")
     return Device(
         network,

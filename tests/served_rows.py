@@ -9,11 +9,11 @@ from typing import Self
 import numpy as np
 from small_collections import GERMANY, cafes, posts
 
-from askew.catalog.catalog_file import Part
+from askew.catalog.catalog_file import Part, piece_of
+from askew.errors import NotFound, OtherKind
 from askew.protocol.collection import Collection, curve_order
 from askew.protocol.metric_card import MetricRuleKind
 from askew.protocol.utility_table import ServingMode
-from askew_client.transport.calls import piece_of
 from askew_server.collections.artifact import files_of
 from askew_server.collections.model import MetricModel, model_of
 from askew_server.retrieval.served import snapshot_of
@@ -63,7 +63,11 @@ class ServedModel:
 
     async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:
         """A piece of what it lets devices hold."""
-        return await piece_of(self.call, catalog_date, part, start)
+        self.calls.append(("file", f"{part} {start}".encode()))
+        try:
+            return piece_of(self._service.catalog_file(catalog_date, part), start)
+        except NotFound:
+            raise OtherKind("this server has no items for devices to hold", places=True) from None
 
     async def call(self, method: str, request: bytes) -> bytes:
         """The reply; every call is written down."""

@@ -1,16 +1,15 @@
-"""A static HTTPS host on this machine, with a certificate of its own, that writes down every byte
-that it is sent.
-"""
+"""A host of files on this machine, static or beside a server, that writes down what it is sent."""
 
 from __future__ import annotations
 
 import datetime
 import ipaddress
+import re
 import socketserver
 import ssl
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -22,6 +21,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from askew_server.serving.settings import second_ports
+
 Answer = Callable[[str, int, int | None, bytes], bytes]
 
 
@@ -29,12 +30,40 @@ Answer = Callable[[str, int, int | None, bytes], bytes]
 class StaticHost:
     """Files by path, and how they are sent. heard: each request, as it came."""
 
-    files: dict[str, bytes]
+    files: Mapping[str, bytes]
     answer: Answer
+    hear: Callable[[bytes], None] = lambda request: None
     base: str = ""
     heard: list[bytes] = field(default_factory=list)
     sessions_reused: list[bool] = field(default_factory=list)
     over: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self.base.rpartition(":")[2])
+
+
+class Held(Mapping[str, bytes]):
+    """The files of a server's door, made when they are asked for. of: by Monday and part."""
+
+    def __init__(self, of: Callable[[int, str], bytes | None]) -> None:
+        self._of = of
+
+    def __getitem__(self, path: str) -> bytes:
+        found = re.fullmatch(r"/catalog/(\d{4}-\d{2}-\d{2})\.([a-z]+)", path)
+        assert found, path  # a device asks for nothing else
+        day = datetime.date.fromisoformat(found[1]) - datetime.date(1970, 1, 1)
+        file = self._of(day.days, found[2])
+        if file is None:
+            raise KeyError(path)
+        return file
+
+    def __iter__(self) -> Iterator[str]:
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        raise NotImplementedError
 
 
 def head(status: str, length: int | None, *more: str) -> bytes:
@@ -81,6 +110,7 @@ class _Handler(socketserver.StreamRequestHandler):
                 return
             request += line
         host.heard.append(request)
+        host.hear(request)
         if isinstance(self.connection, ssl.SSLSocket):
             host.sessions_reused.append(bool(self.connection.session_reused))
         path = request.split(b" ")[1].decode()
@@ -113,13 +143,21 @@ class _Server(socketserver.ThreadingTCPServer):
 
 @contextmanager
 def serving(
-    files: dict[str, bytes], answer: Answer = ranged, *, secret: bool = True
+    files: Mapping[str, bytes],
+    answer: Answer = ranged,
+    *,
+    secret: bool = True,
+    context: ssl.SSLContext | None = None,
+    hear: Callable[[bytes], None] = lambda request: None,
+    port: int = 0,
 ) -> Iterator[StaticHost]:
-    """The host, on a port of its own."""
-    host = StaticHost(files, answer)
-    with _Server(("127.0.0.1", 0), _Handler) as server:
+    """The host, on a port of its own. context: in place of a certificate that `trust` believes.
+    hear: is told each request, as it came.
+    """
+    host = StaticHost(files, answer, hear)
+    with _Server(("127.0.0.1", port), _Handler) as server:
         server.host = host  # type: ignore[attr-defined]
-        server.context = _certified()[0] if secret else None
+        server.context = context or _certified()[0] if secret else None
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         scheme = "https" if secret else "http"
@@ -130,6 +168,34 @@ def serving(
             host.over.set()
             server.shutdown()
             thread.join()
+
+
+@contextmanager
+def beside(
+    listen: Callable[[str], int],
+    files: Mapping[str, bytes] | Callable[[int, str], bytes | None],
+    answer: Answer = ranged,
+    *,
+    context: ssl.SSLContext | None = None,
+    hear: Callable[[bytes], None] = lambda request: None,
+) -> Iterator[StaticHost]:
+    """The door for files of a server: on the port after the one on which gRPC was made to listen.
+
+    context: speaks TLS. files: by path, or by Monday and part.
+    """
+    held = files if isinstance(files, Mapping) else Held(files)
+    secret = context is not None
+    for number in second_ports(0):
+        with ExitStack() as tried:
+            door = serving(held, answer, secret=secret, context=context, hear=hear, port=number)
+            try:
+                host = tried.enter_context(door)
+                listen(f"127.0.0.1:{host.port - 1}")
+            except (OSError, RuntimeError):
+                continue
+            yield host
+            return
+    raise AssertionError("no two ports that follow each other are free")
 
 
 def trust() -> ssl.SSLContext:

@@ -29,7 +29,7 @@ from askew_client.profile.document import Spot
 from askew_client.settings import paths
 from askew_client.settings.config import DEFAULT_SERVER
 from askew_client.settings.settings import ClientSettings
-from askew_client.transport.protocol import Transport
+from askew_client.transport.protocol import ServerInProcess
 from askew_client.views.answers import Answer, NearAnswer, Rated, Refreshed, Result
 from askew_client.views.quote import Quote
 
@@ -53,7 +53,7 @@ class _Client:
         *,
         server: str = DEFAULT_SERVER,
         directory: str | Path | None = None,
-        transport: Transport | None = None,
+        transport: ServerInProcess | None = None,
     ) -> None:
         """Nothing is opened before `with`. Raises ParameterError for a wrong argument.
 

@@ -17,10 +17,12 @@ from askew_client.settings.config import DEFAULT_SERVER
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.asking import IN_PROCESS
 from askew_client.signals.store import SignalStore
-from askew_client.transport.protocol import Transport
+from askew_client.transport.protocol import ServerInProcess, Transport
 
 if TYPE_CHECKING:
+    from askew_client.transport.grpc import GrpcTransport
     from askew_client.transport.held import KeptLibrary
+    from askew_client.transport.relay import RelayTransport
     from askew_client.transport.shaped import ShapedTransport
 
 
@@ -30,7 +32,7 @@ async def open_device(
     *,
     server: str = DEFAULT_SERVER,
     directory: str | Path | None = None,
-    transport: Transport | None = None,
+    transport: ServerInProcess | None = None,
     profile: ProfileStore | None = None,
 ) -> AsyncIterator[Device]:
     """A device with a real network and real stores, or the given ones.
@@ -60,7 +62,7 @@ async def open_library(
     *,
     server: str = DEFAULT_SERVER,
     directory: str | Path | None = None,
-    transport: Transport | None = None,
+    transport: ServerInProcess | None = None,
 ) -> AsyncIterator[tuple[ShapedTransport, KeptLibrary]]:
     """A network, and what this device holds of its server, in a cache in the directory. Nothing is
     sent before it is used.
@@ -71,17 +73,14 @@ async def open_library(
     def made() -> Transport:
         if transport is not None:
             return transport
-        from askew_client.transport.grpc import GrpcTransport
-
-        return GrpcTransport(server, settings.timeout, settings.authority)
+        return way_to(server, settings)
 
     cache = CatalogCache.of(paths.places(directory).held, server)
     interval = settings.interval if _has_sockets(transport) else None
-    network = ShapedTransport(made, interval, _files(settings))
-    # A file that is no use is named before anything is asked. After a static host's reply the
-    # question has a moment to keep, which loading gRPC would miss.
-    if settings.authority or settings.held_from:
-        network.load()
+    files = transport if transport is not None else files_of(server, settings)
+    network = ShapedTransport(made, files, interval)
+    if settings.authority or settings.relay:
+        network.load()  # a file that is no use is named before anything is asked
     yield network, KeptLibrary(cache, network.source, settings.byte_budget, network.call)
 
 
@@ -93,10 +92,36 @@ def _has_sockets(transport: Transport | None) -> bool:
     return not isinstance(transport, InProcess)
 
 
-def _files(settings: ClientSettings) -> CatalogSource | None:
-    """The static host of the settings, if they name one."""
-    if not settings.held_from:
-        return None
-    from askew_client.catalog.https import HttpsSource
+def way_to(server: str, settings: ClientSettings) -> GrpcTransport | RelayTransport:
+    """How devices of these settings call a server: by gRPC, or by the relay that they name. Raises
+    ParameterError.
+    """
+    if settings.relay:
+        return _relayed(server, settings)
+    from askew_client.transport.grpc import GrpcTransport
 
-    return HttpsSource(settings.held_from, settings.timeout)
+    return GrpcTransport(server, settings.timeout, settings.authority)
+
+
+def files_of(server: str, settings: ClientSettings) -> CatalogSource:
+    """Where devices of these settings fetch what they hold: the static host that they name, or the
+    server's own door for files, which a relay hides a device from, too. Raises ParameterError.
+    """
+    if settings.relay and not settings.held_from:
+        return _relayed(server, settings)
+    from askew_client.catalog.https import HttpsSource, trusted
+
+    own = not settings.held_from
+    trust = trusted(settings.authority, others=not own) if settings.authority else None
+    if own:
+        host = paths.StaticHost.of_server(server, tls=trust is not None)
+    else:
+        host = paths.StaticHost.of(settings.held_from)
+    return HttpsSource(host, settings.timeout, trust, is_server=own)
+
+
+def _relayed(server: str, settings: ClientSettings) -> RelayTransport:
+    from askew_client.transport.relay import RelayTransport
+
+    bits = SystemBits()
+    return RelayTransport(settings.relay, server, settings.timeout, bits, settings.authority)

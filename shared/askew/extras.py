@@ -8,6 +8,7 @@ _EXTRA_OF = {
     "keyring": "vault",
     "matplotlib": "plots",
     "psycopg": "postgres",
+    "pyhpke": "relay",
     "pyspark": "spark",
     "textual": "tui",
 }

@@ -81,7 +81,7 @@ echo 'SKIPPED tests/some/test_engine.py::test_it[a b] - Skipped: no: engine'
 [ "$(sed -n '$=' {log})" != {failing} ]"""
     for name in ("make", "apt-get"):
         program(folder / name, stub)
-    for name in ("bash", "dirname", "mkdir", "sed", "sh", "sort", "tee"):
+    for name in ("bash", "dirname", "mkdir", "sed", "sh", "sort", "tee", "timeout"):
         (folder / name).symlink_to(str(shutil.which(name)))
     run = subprocess.run(
         [folder / "bash", ".ci/run"],

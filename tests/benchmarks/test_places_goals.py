@@ -25,23 +25,23 @@ def missed(expected: int, **given: object) -> list[str]:
     return [f"{each.goal}: {each.found}" for each in found if not each.met]
 
 
-@pytest.mark.audit
+@pytest.mark.nightly
 def test_dense_items_reach_their_goals_with_all_towns_and_with_half_of_them() -> None:
     """Beside the nearest items: codebook .53, items .48, posterior .38 and .46; and the served."""
     assert missed(5, **GOALS) == []
 
 
-@pytest.mark.audit
+@pytest.mark.nightly
 def test_sparse_items_reach_theirs() -> None:
     assert missed(2, **SPARSE) == []
 
 
-@pytest.mark.audit
+@pytest.mark.nightly
 def test_in_no_cell_is_the_served_rule_worse_than_nearest_or_codebook() -> None:
     assert missed(2, **GRID) == []
 
 
-@pytest.mark.audit
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", DISUTILITIES)
 @pytest.mark.parametrize("k", KS)
 def test_every_dense_line_agrees_with_its_closed_form(name: str, k: int) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import product
@@ -387,3 +389,27 @@ def test_a_position_of_a_country_takes_about_17_bits() -> None:
         inside += math.floor(width / step + Fraction(j, 2)) - math.ceil(Fraction(j, 2)) + 1
     assert 100_000 < inside < 200_000
     assert log2(inside) == pytest.approx(17.2, abs=0.1)
+
+
+@pytest.mark.parametrize("limit", [3, 5, 6, 100, 257])
+def test_a_number_below_a_limit_is_uniform_by_every_byte(limit: int) -> None:
+    """Exact: over all that one round may read, each number comes as often. Planted bug: a remainder
+    in place of a next round, by which small numbers come more often.
+    """
+    count = -(-(limit - 1).bit_length() // 8)
+    found = Counter[int]()
+    for word in range(256**count):
+        with contextlib.suppress(EOFError):  # another round, in which all are alike again
+            found[ReplayBits(word.to_bytes(count)).below(limit)] += 1
+    assert sorted(found) == list(range(limit))
+    assert len(set(found.values())) == 1
+
+
+def test_every_coordinate_has_noise_of_its_own() -> None:
+    """Six coordinates of one point, four times. Planted bug: the third one's noise is the first's.
+
+    By chance two agree in all four draws with a probability below 15 / 2048**4, 1e-12.
+    """
+    lattice = LatticeLaplace(10, 1024)
+    draws = [lattice.perturb([0.25] * 6, SystemBits()) for _ in range(4)]
+    assert len(set(zip(*draws, strict=True))) == 6

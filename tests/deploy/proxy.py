@@ -62,8 +62,9 @@ def proxying(servers: Sequence[str], folder: Path, rate: str = "50r/s") -> Itera
     (folder / "tls.key").write_bytes(key)
     authority = folder / "authority.pem"
     authority.write_bytes(issuer.authority[0])
-    port = _free_port()
+    port = free_port()
     text = SHIPPED.read_text(encoding="utf-8")
+    http = [f"{host}:{int(number) + 1}" for host, _, number in map(_parted, servers)]
     changes = {
         "listen 8443 ": f"listen {CALLER}:{port} ",
         "rate=50r/s": f"rate={rate}",
@@ -71,6 +72,8 @@ def proxying(servers: Sequence[str], folder: Path, rate: str = "50r/s") -> Itera
         "/tmp/nginx": f"{folder}/nginx",
         "server askew-1:7571 ": f"server {servers[0]} ",
         "server askew-2:7571 ": f"server {servers[1]} ",
+        "server askew-1:7572 ": f"server {http[0]} ",
+        "server askew-2:7572 ": f"server {http[1]} ",
     }
     for shipped, here in changes.items():
         assert shipped in text, shipped
@@ -86,6 +89,11 @@ def proxying(servers: Sequence[str], folder: Path, rate: str = "50r/s") -> Itera
         os.kill(int((folder / "nginx.pid").read_text(encoding="utf-8")), signal.SIGTERM)
 
 
-def _free_port() -> int:
+def _parted(address: str) -> tuple[str, str, str]:
+    return address.rpartition(":")
+
+
+def free_port() -> int:
+    """One that nothing listens on."""
     with socket.create_server((CALLER, 0)) as each:
         return int(each.getsockname()[1])

@@ -61,7 +61,7 @@ def test_a_name_that_no_cluster_knows_is_seen() -> None:
         ("replicas: 2", "replicas: 1", "an eviction takes all, or can take none"),
         ("minAvailable: 1", "minAvailable: 2", "an eviction takes all, or can take none"),
         ("maxUnavailable: 0", "maxUnavailable: 1", "an upgrade takes servers before"),
-        ("grpc: {port: 7571}", "grpc: {port: 7572}", "startupProbe asks a port that nobody has"),
+        ("grpc: {port: 7571}", "grpc: {port: 7599}", "startupProbe asks a port that nobody has"),
         ("path: /live, port: metrics", "path: /live, port: web", "livenessProbe asks a port"),
         ("  podSelector:\n    matchLabels: {app: a", "  podSelector:\n    matchLabels: {app: b",
          "NetworkPolicy selects other pods"),

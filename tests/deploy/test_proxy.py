@@ -10,6 +10,7 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import grpc
 import grpc.aio
@@ -17,8 +18,10 @@ import pytest
 from deploy.proxy import CALLER, Proxy, proxying, require_nginx
 
 from askew.catalog.catalog_file import FIRST, Part
-from askew.wire.v1 import retrieval_pb2 as pb
+from askew.errors import NotFound
 from askew_client import AskewClient, ClientSettings
+from askew_client.catalog.https import HttpsSource, trusted
+from askew_client.settings.paths import StaticHost
 from askew_client.transport.grpc import GrpcTransport
 
 require_nginx()
@@ -28,8 +31,7 @@ PATIENCE = 20  # seconds; only ever waited for by a proxy that does not do what 
 MANY = 16  # connections, of which all go to one server once in 32,768 times
 HEALTH = "/grpc.health.v1.Health/Check"
 RETRIEVE = "/askew.wire.v1.Retrieval/Retrieve"
-HELD = "/askew.wire.v1.Retrieval/GetCatalogFile"
-PIECE = pb.GetCatalogFileRequest(catalog_date=FIRST, part=Part.WHOLE, start=48).SerializeToString()
+CARD = "/askew.wire.v1.Retrieval/GetModelCard"
 Server = tuple[str, "subprocess.Popen[str]"]
 
 
@@ -75,7 +77,13 @@ async def called(channel: grpc.aio.Channel, method: str, request: bytes = b"") -
 
 
 async def test_a_device_asks_through_it_by_tls(proxy: Proxy, tmp_path: Path) -> None:
-    settings = ClientSettings(mode="query", k=4, timeout=PATIENCE, authority=str(proxy.authority))
+    settings = ClientSettings(
+        mode="query",
+        k=4,
+        timeout=PATIENCE,
+        authority=str(proxy.authority),
+        held_from=f"https://{proxy.address}/catalog",
+    )
     async with AskewClient(settings, server=proxy.address, directory=tmp_path) as client:
         await ready(proxy)
         client.rate("Alien (1979)", 5)
@@ -88,11 +96,35 @@ async def test_a_held_file_comes_through_it_as_from_the_server(
     proxy: Proxy, servers: list[Server]
 ) -> None:
     await ready(proxy)
-    async with device_of(proxy) as network:
-        pieces = [await network.piece(FIRST, Part.WHOLE, start) for start in (0, 48, 4096)]
-    async with GrpcTransport(servers[0][0], PATIENCE) as network:
-        assert [await network.piece(FIRST, Part.WHOLE, start) for start in (0, 48, 4096)] == pieces
-    assert all(pieces)
+    found = []
+    trust = trusted(str(proxy.authority))
+    for base, trusts in ((f"https://{proxy.address}", trust), (http_of(servers[0][0]), None)):
+        host = StaticHost.of(f"{base}/catalog")
+        async with HttpsSource(host, PATIENCE, trusts) as source:
+            found.append([await source.piece(FIRST, Part.WHOLE, start) for start in (0, 48, 4096)])
+            with pytest.raises(NotFound):
+                await source.piece(FIRST, Part.DEFAULT, 0)
+    assert found[0] == found[1]
+    assert all(found[0])
+    assert "catalog 206" in proxy.log
+
+
+async def test_a_call_by_http_comes_through_it(proxy: Proxy) -> None:
+    """As pages make it, and to the same servers."""
+    await ready(proxy)
+    async with proxy.channel() as channel:
+        card: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(CARD)
+        expected = await card(b"")
+    request = Request(f"https://{proxy.address}{CARD}", b"", {"Content-Type": "application/proto"})
+    trust = trusted(str(proxy.authority))
+    with await asyncio.to_thread(urlopen, request, timeout=PATIENCE, context=trust) as reply:
+        assert reply.read() == expected
+
+
+def http_of(address: str) -> str:
+    """The door for HTTP of a server."""
+    host, _, port = address.rpartition(":")
+    return f"http://{host}:{int(port) + 1}"
 
 
 async def test_a_server_that_is_stopped_takes_no_call_with_it(
@@ -120,7 +152,7 @@ async def asking(proxy: Proxy, busy: asyncio.Event, stopped: asyncio.Event) -> i
     async with device_of(proxy) as network:
         left = 20  # after the server has gone
         while left:
-            await network.piece(FIRST, Part.WHOLE, 48)
+            await network.call("GetModelCard", b"")
             answered += 1
             left -= stopped.is_set()
             if answered == 50:
@@ -154,7 +186,7 @@ async def test_a_call_that_dies_with_its_server_is_one_to_make_again(
         with proxying([f"{host}:{port}", servers[0][0]], tmp_path) as proxy:
             for _ in range(MANY):
                 async with device_of(proxy) as network:
-                    assert await network.piece(FIRST, Part.WHOLE, 48)
+                    assert await network.call("GetModelCard", b"")
             codes = await codes_of_many(proxy)
     assert died
     assert codes <= {Code.OK, Code.UNAVAILABLE}
@@ -166,7 +198,7 @@ async def codes_of_many(proxy: Proxy) -> set[Code]:
     codes = set()
     for _ in range(MANY):
         async with proxy.channel() as channel:
-            codes.add(await called(channel, HELD, PIECE))
+            codes.add(await called(channel, CARD))
     return codes
 
 

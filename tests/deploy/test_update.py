@@ -223,6 +223,7 @@ class Device:
             interval=0.2,  # a busy machine, which takes longer, asks some intervals later
             timeout=PATIENCE,
             authority=str(self.proxy.authority),
+            held_from=f"https://{self.proxy.address}/catalog",
         )
         client = AskewClient(settings, server=self.proxy.address, directory=self.folder)
         async with client:

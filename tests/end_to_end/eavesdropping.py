@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -12,10 +13,11 @@ from typing import Any, Protocol
 
 import grpc
 import numpy as np
+import static_host
 from small_world import made_buckets, made_card, made_catalog, made_encoder
 
 from askew.catalog.catalog import Catalog
-from askew.catalog.catalog_file import Part, piece_of
+from askew.catalog.catalog_file import Part
 from askew.catalog.item import Item
 from askew.errors import AskewError, StaleSpace
 from askew.protocol.model_card import ModelCard
@@ -46,12 +48,10 @@ class HostileServer:
     catalog: Catalog
     spoil: Reply = lambda data: data
     heard: list[Heard] = field(default_factory=list)
-    n_questions: int = 0
 
     def methods(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
         """What it serves, as raw bytes."""
         return {
-            "GetCatalogFile": grpc.unary_unary_rpc_method_handler(self._held),
             "Retrieve": grpc.unary_unary_rpc_method_handler(self._retrieve),
         }
 
@@ -59,12 +59,13 @@ class HostileServer:
         metadata = tuple(sorted((key, str(value)) for key, value in context.invocation_metadata()))
         self.heard.append((method, request, metadata))
 
-    def _held(self, request: bytes, context: grpc.ServicerContext) -> bytes:
-        wanted = pb.GetCatalogFileRequest.FromString(request)
-        self._note("held", request, context)
-        file = catalog_files(self.card, self.catalog).get(Part(wanted.part), b"")
-        piece = piece_of(file, wanted.start)
-        return pb.GetCatalogFileResponse(data=piece).SerializeToString()
+    def held(self, _: int, part: str) -> bytes | None:
+        """What it lets devices hold."""
+        return catalog_files(self.card, self.catalog).get(Part(part))
+
+    def hear_file(self, request: bytes) -> None:
+        """A request for a file, as it came."""
+        self.heard.append(("held", request, ()))
 
     def _retrieve(self, request: bytes, context: grpc.ServicerContext) -> bytes:
         message = pb.RetrieveRequest.FromString(request)
@@ -72,7 +73,6 @@ class HostileServer:
         message.values[:] = blank
         blanked = message.SerializeToString()
         self._note(f"retrieve {len(request)} bytes", blanked, context)
-        self.n_questions += 1
         try:
             query = query_from_bytes(request, self.card)
             slate = Retriever(self.card, self.catalog).answer(query)
@@ -88,24 +88,37 @@ class Eavesdropper(Protocol):
     def methods(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
         """What it serves, as raw bytes."""
 
+    def held(self, catalog_date: int, part: str) -> bytes | None:
+        """What it lets devices hold."""
+
+    def hear_file(self, request: bytes) -> None:
+        """A request for a file, as it came."""
+
 
 @contextmanager
 def serving(
-    server: Eavesdropper, credentials: grpc.ServerCredentials | None = None
+    server: Eavesdropper,
+    credentials: grpc.ServerCredentials | None = None,
+    context: ssl.SSLContext | None = None,
 ) -> Iterator[str]:
-    """The server on a port of this machine; its address. With credentials, over TLS."""
+    """The server on a port of this machine, its files on the next; its address. With credentials
+    and a context, over TLS.
+    """
     running = grpc.server(ThreadPoolExecutor(2))
     handler = grpc.method_handlers_generic_handler("askew.wire.v1.Retrieval", server.methods())
     running.add_generic_rpc_handlers((handler,))
-    if credentials is None:
-        port = running.add_insecure_port("127.0.0.1:0")
-    else:
-        port = running.add_secure_port("127.0.0.1:0", credentials)
-    running.start()
-    try:
-        yield f"127.0.0.1:{port}"
-    finally:
-        running.stop(None).wait()
+
+    def listen(address: str) -> int:
+        if credentials is None:
+            return running.add_insecure_port(address)
+        return running.add_secure_port(address, credentials)
+
+    with static_host.beside(listen, server.held, context=context, hear=server.hear_file) as host:
+        running.start()
+        try:
+            yield f"127.0.0.1:{host.port - 1}"
+        finally:
+            running.stop(None).wait()
 
 
 def people(count: int) -> list[Ratings]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -14,7 +15,7 @@ from served_rows import Nobody
 from small_map import GERMANY, made_card, made_items, nearest
 
 from askew.catalog.item import Listing
-from askew.errors import AskewError
+from askew.errors import AskewError, NotFound
 from askew.protocol.metric_card import MetricCard
 from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import Area, MapSpace, MetricSpace, Position, Region
@@ -55,6 +56,13 @@ class HostileMap:
             "Retrieve": grpc.unary_unary_rpc_method_handler(self._retrieve),
         }
 
+    def held(self, *_: object) -> None:
+        """Nothing."""
+
+    def hear_file(self, request: bytes) -> None:
+        """A request for a file, as it came."""
+        self.heard.append(("file", request, ()))
+
     def _note(self, method: str, request: bytes, context: grpc.ServicerContext) -> None:
         metadata = tuple(sorted((key, str(value)) for key, value in context.invocation_metadata()))
         self.heard.append((method, request, metadata))
@@ -90,6 +98,16 @@ class HonestRows:
         """All of its methods."""
         answers = {name: partial(self._answer, name) for name in self._service.methods}
         return {name: grpc.unary_unary_rpc_method_handler(each) for name, each in answers.items()}
+
+    def held(self, catalog_date: int, part: str) -> bytes | None:
+        """A file of the service."""
+        with suppress(NotFound):
+            return self._service.catalog_file(catalog_date, part)
+        return None
+
+    def hear_file(self, request: bytes) -> None:
+        """A request for a file, as it came."""
+        self.heard.append(("file", request, ()))
 
     def calls(self) -> list[str]:
         """What was called, in order."""

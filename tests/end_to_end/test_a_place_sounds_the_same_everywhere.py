@@ -35,9 +35,8 @@ from small_map import made_card
 from static_host import serving as static_host
 
 from askew.catalog.catalog_file import catalog_date_of
-from askew.errors import AskewError
 from askew.spaces.map import Position
-from askew_client import AskewClient, AxisValues
+from askew_client import AskewClient
 from askew_client.catalog.source import date_of
 from askew_client.cli import main as cli
 from askew_client.device.device import Device
@@ -104,49 +103,6 @@ async def test_fifty_made_up_regions_hear_the_same_bytes_and_charge_nothing(
     assert len(set(heard)) == 1
 
 
-async def by_library(address: str, person: Neighbor, directory: Path) -> str:
-    """A named place twice, an unnamed position, and a named value."""
-    ends = ""
-    async with AskewClient(SETTINGS, server=address, directory=directory) as client:
-        if person.ratings:
-            client.device.profile.edit({title: (stars,) for title, stars in person.ratings.items()})
-        client.places.add("home", person.home)
-        client.places.add("hour", AxisValues({"hour": person.hour}))
-        for place in ("home", "home", person.home, "hour", "hour"):
-            try:
-                await client.near("places", place, preferences=person.preferences)
-                ends += " answered"
-            except AskewError as error:
-                ends += f" {type(error).__name__}: {error}"
-    return ends
-
-
-async def in_the_library(server: HostileMap, count: int, root: Path) -> set[Observation]:
-    found: set[Observation] = set()
-    with serving(server) as address:
-        for number, person in enumerate(neighbors(count)):
-            ends = await by_library(address, person, root / str(number))
-            found.add((ends, tuple(server.heard)))
-            server.heard.clear()
-    return found
-
-
-async def test_in_the_library_all_people_are_one_observation(
-    server: HostileMap, tmp_path: Path
-) -> None:
-    """Planted bugs: filters that leave; a second question with a larger k where no result passes
-    or all are far; a value beyond a server's axis that is refused.
-    """
-    assert len(await in_the_library(server, 6, tmp_path)) == 1
-
-
-@pytest.mark.audit
-async def test_in_the_library_a_hundred_people_are_one_observation(
-    server: HostileMap, tmp_path: Path
-) -> None:
-    assert len(await in_the_library(server, 100, tmp_path)) == 1
-
-
 def run_command(monkeypatch: pytest.MonkeyPatch, stdin: str, *arguments: str) -> object:
     """The exit code of `askew`."""
     file = io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8")
@@ -192,7 +148,7 @@ def test_at_the_command_line_all_people_are_one_observation(
     assert len(found) == 1
 
 
-FETCH = ["GetModelCard", "GetCatalogFile", "GetCatalogFile"]
+FETCH = ["GetModelCard", "file", "file"]
 """The card, then the head and the body of the rows."""
 
 
@@ -200,36 +156,6 @@ FETCH = ["GetModelCard", "GetCatalogFile", "GetCatalogFile"]
 def rows() -> HonestRows:
     """A server of a static collection and a live one, whose rows devices hold."""
     return HonestRows(rows_model())
-
-
-async def of_all_by_library(address: str, person: Neighbor, directory: Path) -> str:
-    """All at once, twice; then the static collection, which asks nothing; then the live one."""
-    async with AskewClient(SETTINGS, server=address, directory=directory) as client:
-        client.places.add("home", person.home)
-        found = [*await client.near_all("home", preferences=person.preferences)]
-        found += await client.near_all("home", preferences=person.preferences)
-        for name in ("posts", "cafes"):
-            quote = await client.near_quote(name, "home")
-            found.append(
-                await client.near(name, "home", preferences=person.preferences, quoted=quote)
-            )
-    return " ".join(f"{each.collection} {each.k} {len(each.sent)}" for each in found)
-
-
-async def test_asking_all_of_a_server_with_static_and_live_rows_is_one_observation(
-    rows: HonestRows, tmp_path: Path
-) -> None:
-    """Planted bugs: a question for the collections that the preferences name; a second one where
-    none of the live collection passes; rows that are fetched again.
-    """
-    found: set[Observation] = set()
-    with serving(rows) as address:
-        for number, person in enumerate(neighbors(5)):
-            ends = await of_all_by_library(address, person, tmp_path / str(number))
-            assert rows.calls() == [*FETCH, "Retrieve", "Retrieve", "Retrieve"]
-            found.add((ends, tuple(rows.heard)))
-            rows.heard.clear()
-    assert len(found) == 1
 
 
 def test_near_all_at_the_command_line_is_one_observation(

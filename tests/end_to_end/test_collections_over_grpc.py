@@ -16,7 +16,7 @@ from small_world import made_card, made_catalog, made_space
 from typed_calls import metric_card, places
 
 from askew.catalog.attributes import Column, Flags, Numbers
-from askew.catalog.catalog_file import FIRST, Part
+from askew.catalog.catalog_file import FIRST
 from askew.dp.privacy import ANY_SPACE
 from askew.errors import NotFound, OtherKind, StaleSpace
 from askew.noise.hexagonal import HexagonalLattice
@@ -175,9 +175,6 @@ async def test_a_position_gets_a_clear_code_from_a_server_of_tastes() -> None:
 
 
 async def test_each_kind_of_card_is_told_from_the_other() -> None:
-    async with serving(small_map()) as transport:
-        with pytest.raises(OtherKind, match="no items for devices to hold"):
-            await transport.piece(FIRST, Part.WHOLE, 0)
     async with running(SnapshotHolder(tastes())) as transport:
         with pytest.raises(OtherKind, match="has a catalog of titles"):
             await metric_card(transport)

@@ -18,7 +18,7 @@ from askew.wire.v1 import retrieval_pb2 as pb
 HERE = "127.0.0.1"
 CARD = "/askew.wire.v1.Retrieval/GetModelCard"
 QUESTION = "/askew.wire.v1.Retrieval/Retrieve"
-DEMO = ("--demo", "--port", 0, "--http", 0)
+DEMO = ("--demo", "--port", 0)
 LISTENS = "0A"
 
 

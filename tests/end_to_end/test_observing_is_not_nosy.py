@@ -168,7 +168,6 @@ Code = grpc.StatusCode
 
 def ask_devices_questions(asked: Asked) -> set[grpc.StatusCode]:
     """Questions that are answered, refused, too late, too many, and that break the server."""
-    part = pb.GetCatalogFileRequest(catalog_date=FIRST, part=PART)
     codes = {
         asked.retrieve(ANSWERS),
         asked.retrieve(EXPLODES),
@@ -181,7 +180,6 @@ def ask_devices_questions(asked: Asked) -> set[grpc.StatusCode]:
         asked.call(f"{RETRIEVAL}/{PART}", GARBAGE),
         asked.call(f"{RETRIEVAL}/Retrieve", GARBAGE, ("x-long", HEADER * 500)),
         asked.call(f"{RETRIEVAL}/GetModelCard", GARBAGE),
-        asked.call(f"{RETRIEVAL}/GetCatalogFile", part.SerializeToString()),
         asked.retrieve(DAWDLES, timeout=0.2),
     }
     with ThreadPoolExecutor(6) as several:
@@ -380,7 +378,6 @@ def labels_of(told: Told) -> dict[str, set[str]]:
 METHODS = {
     "Retrieve",
     "GetModelCard",
-    "GetCatalogFile",
     "GetRelease",
     "ListReleases",
     "TopK",

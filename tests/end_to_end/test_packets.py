@@ -8,6 +8,7 @@ values of a reply that take a device longest.
 from __future__ import annotations
 
 import io
+import os
 import random
 import subprocess
 import sys
@@ -23,10 +24,12 @@ from pathlib import Path
 from statistics import median
 
 import grpc
+import numpy as np
 import pytest
 from end_to_end.eavesdropping import serving
 from end_to_end.eavesdropping_near import HostileMap
 from end_to_end.recorded_device import PICKY
+from scipy.stats import mannwhitneyu, norm
 from small_map import ATTRIBUTES, GERMANY, made_card, made_items
 
 from askew.catalog.item import Listing
@@ -43,9 +46,12 @@ PYTHON_PATH = str(HERE.parent)
 
 @dataclass(frozen=True)
 class Connection:
-    """Seconds: when it began, when the last of a reply came, when and how the device ended it."""
+    """Seconds: when it began, when the device first spoke, when the last of a reply came, when and
+    how the device ended it.
+    """
 
     began: float
+    spoke: float
     replied: float
     ended: float
     how: str
@@ -76,7 +82,8 @@ def connections_of(lines: Sequence[str]) -> list[Connection]:
         # What a server says after that, such as its own good-bye, is not a reply any more.
         replied = max(at for at, what, _ in own if what == "gets" and at <= ends[0][0])
         sent = sum(size for _, what, size in own if what == "sends")
-        found.append(Connection(own[0][0], replied, *ends[0], sent))
+        spoke = min(at for at, what, _ in own if what == "sends")
+        found.append(Connection(own[0][0], spoke, replied, *ends[0], sent))
     return found
 
 
@@ -88,10 +95,17 @@ def visit(
     questions: int,
     interval: float,
     work: float = 0.0,
+    begin: Callable[[], None] | None = None,
 ) -> tuple[list[Connection], float]:
     """The connections of a person's device, and when its process ended."""
     lines, ended = recorded(
-        server, person, directory, questions=questions, interval=interval, work=work
+        server,
+        person,
+        directory,
+        questions=questions,
+        interval=interval,
+        work=work,
+        begin=begin,
     )
     return connections_of(lines), ended
 
@@ -105,9 +119,11 @@ def recorded(
     interval: float,
     work: float = 0.0,
     certificates: Path | None = None,
+    begin: Callable[[], None] | None = None,
 ) -> tuple[list[str], float]:
     """What passed, line by line, and when the process of the device ended. certificates: a folder
     of `askew-server certs` for localhost: TLS, by a name, since gRPC keeps sessions by names.
+    begin: is called in the new process first.
     """
     credentials, authority, host = None, "", "127.0.0.1"
     if certificates is not None:
@@ -120,7 +136,12 @@ def recorded(
         program.append(authority)
         settings = [str(questions), str(interval), str(work)]
         done = subprocess.run(
-            [*program, *settings], capture_output=True, text=True, check=True, cwd=PYTHON_PATH
+            [*program, *settings],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=PYTHON_PATH,
+            preexec_fn=begin,
         )
         time.sleep(0.05)  # the recorder is another process
     return lines, float(done.stdout)
@@ -332,3 +353,60 @@ def test_fifty_questions_at_a_server_that_searched_tell_nobody_apart(tmp_path: P
     gaps = [[g for g in gaps_of(each) if g < 0.6] for each in heard.values()]
     assert min(map(len, gaps)) >= 45
     assert abs(area(*gaps) - 0.5) < 0.25
+
+
+VISITS, SEQUENCE = 1400, 5  # 7,000 connections of each of two people
+MOST_TOLD = 0.53
+A_YEAR = 365  # questions
+
+
+def heard_in(visits: int, root: Path) -> dict[str, dict[str, list[float]]]:
+    """Seconds of connect, send and close, of people with and without ratings, preferences and
+    filters, who take turns: five questions a visit, at a server that searched, on one slow core.
+    """
+    server = costly(200)
+    heard: dict[str, dict[str, list[float]]] = {}
+    for round_ in range(visits):
+        for person in ("plain", "picky"):
+            folder = root / f"{person} {round_}"
+            slow = partial(os.sched_setaffinity, 0, {min(os.sched_getaffinity(0))})
+            found, _ = visit(server, person, folder, questions=SEQUENCE, interval=0.3, begin=slow)
+            mine = heard.setdefault(person, {"connect": [], "send": [], "close": []})
+            mine["connect"] += gaps_of(found)
+            mine["send"] += [each.spoke - each.began for each in found[1:]]
+            mine["close"] += [each.ended - each.replied for each in found[1:]]
+    return heard
+
+
+def told_by(heard: dict[str, dict[str, list[float]]]) -> dict[str, float]:
+    """The area of each moment, whichever of the two is later; shown with what a year adds up to, if
+    every question told as much on its own.
+    """
+    told: dict[str, float] = {}
+    for moment in ("connect", "send", "close"):
+        plain, picky = (heard[person][moment] for person in ("plain", "picky"))
+        found = float(mannwhitneyu(picky, plain).statistic) / (len(plain) * len(picky))
+        told[moment] = max(found, 1 - found)
+        error = (1 / 6 / len(plain)) ** 0.5
+        year = norm.cdf(norm.ppf(told[moment]) * A_YEAR**0.5)
+        sys.stdout.write(
+            f"{moment}: area {told[moment]:.3f} +- {error:.3f}, {len(plain)} and {len(picky)} "
+            f"connections; a year of {A_YEAR} questions: {year:.2f}\n"
+        )
+    return told
+
+
+@pytest.mark.nightly
+def test_seven_thousand_connections_tell_two_people_hardly_apart(tmp_path: Path) -> None:
+    """An area of .50 +- .005 tells nothing. It takes two hours."""
+    assert max(told_by(heard_in(VISITS, tmp_path)).values()) < MOST_TOLD
+
+
+def test_the_measured_area_sees_work_before_the_close() -> None:
+    """Planted: a close that is a tenth of a millisecond later for one of the two."""
+    chance = np.random.default_rng(0)
+    plain = (0.002 + chance.exponential(1e-4, 2000)).tolist()
+    same = {"connect": plain, "send": plain, "close": plain}
+    later = same | {"close": [each + 1e-4 for each in plain]}
+    assert told_by({"plain": same, "picky": same})["close"] == 0.5
+    assert told_by({"plain": same, "picky": later})["close"] > MOST_TOLD

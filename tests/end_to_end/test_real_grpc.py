@@ -20,9 +20,9 @@ from small_world import RULE, made_buckets, made_encoder, made_space
 from typed_calls import retrieve
 
 from askew.catalog.catalog import Catalog
-from askew.catalog.catalog_file import FIRST, HEAD_BYTES, PERIOD, PIECE_BYTES, FileHead, Part
+from askew.catalog.catalog_file import FIRST, PERIOD, Part
 from askew.catalog.item import Item
-from askew.errors import AskewError, OtherKind, TransportError, WireError
+from askew.errors import AskewError, TransportError, WireError
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.model_card import ModelCard
@@ -30,7 +30,7 @@ from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
 from askew.spaces.item_codes import encode, encode_boosts, rounded
 from askew.wire import status
-from askew.wire.catalog_file import catalog_files, catalog_from_body
+from askew.wire.catalog_file import catalog_files
 from askew.wire.tastes import card_from_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew.wire.v1.retrieval_pb2_grpc import RetrievalStub
@@ -173,24 +173,6 @@ async def test_the_card_is_what_the_model_says(wired: Wired) -> None:
     assert wired.retriever.card == card_from_bytes(reply.SerializeToString())
 
 
-@pytest.mark.parametrize("n_items", [40, 1000, 40_000])
-async def test_what_devices_hold_comes_in_pieces(n_items: int) -> None:
-    """The last and largest is more than two of them; beyond the end there is nothing."""
-    retriever = retriever_of(n_items)
-    async with running(retriever) as wired:
-        stub, pieces = RetrievalStub(wired.channel), list[bytes]()
-        while not pieces or pieces[-1]:
-            start = sum(map(len, pieces))
-            wanted = pb.GetCatalogFileRequest(catalog_date=FIRST, part="whole", start=start)
-            pieces.append((await stub.GetCatalogFile(wanted, timeout=PATIENCE)).data)
-    file = b"".join(pieces)
-    assert len(pieces[0]) == HEAD_BYTES  # all that who holds this version already fetches
-    assert len(pieces) - 2 == -(-(len(file) - HEAD_BYTES) // PIECE_BYTES)
-    FileHead.of(file).check(file[HEAD_BYTES:])
-    card, catalog = catalog_from_body(file[HEAD_BYTES:])
-    assert (card, catalog.version) == (retriever.card, retriever.catalog.version)
-
-
 def test_every_version_is_encoded_before_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """A million items take seconds, in which nobody else is answered."""
     encoded: list[Catalog] = []
@@ -203,22 +185,6 @@ def test_every_version_is_encoded_before_the_first_call(monkeypatch: pytest.Monk
     old = retriever_of(40).snapshot
     RetrievalService(SnapshotHolder(old, replace(retriever_of(41).snapshot, since=FIRST + PERIOD)))
     assert [len(catalog) for catalog in encoded] == [40, 41]
-
-
-@pytest.mark.parametrize(
-    ("catalog_date", "part", "code"),
-    [
-        (FIRST, "default", Code.NOT_FOUND),
-        (FIRST, "", Code.NOT_FOUND),
-        (FIRST + 1, "whole", Code.FAILED_PRECONDITION),
-        (0, "whole", Code.FAILED_PRECONDITION),
-    ],
-)
-async def test_what_nobody_can_hold_is_refused(
-    wired: Wired, catalog_date: int, part: str, code: grpc.StatusCode
-) -> None:
-    wanted = pb.GetCatalogFileRequest(catalog_date=catalog_date, part=part)
-    assert code is (await refusal(RetrievalStub(wired.channel).GetCatalogFile(wanted)))[0]
 
 
 async def test_the_devices_own_transport_gets_the_same_answer(wired: Wired) -> None:
@@ -417,16 +383,16 @@ async def test_no_text_of_the_server_is_shown_to_the_device(
         await context.abort(code, HOSTILE_TEXT)
 
     handlers: dict[str, grpc.RpcMethodHandler[bytes, bytes]]
-    handlers = {"GetCatalogFile": grpc.unary_unary_rpc_method_handler(abort)}
+    handlers = {"GetModelCard": grpc.unary_unary_rpc_method_handler(abort)}
     server = grpc.aio.server()
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     async with GrpcTransport(f"127.0.0.1:{port}", PATIENCE) as transport:
         with pytest.raises((WireError, TransportError)) as caught:
-            await transport.piece(FIRST, Part.WHOLE, 0)
+            await transport.call("GetModelCard", b"")
     await server.stop(0)
     error: AskewError = caught.value
-    expected = OtherKind() if code is Code.NOT_FOUND else status.error_of(code)  # of what is held
+    expected = status.error_of(code)
     assert type(expected) is type(error)
     assert "mallory" not in f"{error} {error.args} {error.__cause__}"

@@ -13,19 +13,19 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.request import urlopen
 
 import duckdb
 import grpc
 import pytest
 from server.ledger.scenes import releases_of
 
-from askew.catalog.catalog_file import FIRST, HEAD_BYTES, Part
+from askew.catalog.catalog_file import HEAD_BYTES
 from askew.dp.analyst import TopKQuestion
 from askew.dp.release import release_from_bytes
 from askew.wire import releases
 from askew.wire.catalog_file import catalog_from_body
 from askew.wire.v1 import popularity_pb2
-from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.cli.options import DEFAULT_LEDGER, Workplace
 from askew_server.demo.simulation import write_events
 from askew_server.ledger import Ledger
@@ -292,9 +292,8 @@ def test_a_release_is_what_a_device_sees_on_a_cold_start(
     plain, popular = start(copy, "serve", "--demo"), start(copy, "serve", "--demo", *options)
     cards, slates = {}, {}
     for port in (plain, popular):
-        wanted = pb.GetCatalogFileRequest(catalog_date=FIRST, part=Part.WHOLE, start=HEAD_BYTES)
-        reply = call(port, "Retrieval/GetCatalogFile", wanted.SerializeToString())
-        cards[port], catalog = catalog_from_body(pb.GetCatalogFileResponse.FromString(reply).data)
+        file = urlopen(f"http://127.0.0.1:{port + 1}/catalog/1970-01-05.whole").read()
+        cards[port], catalog = catalog_from_body(file[HEAD_BYTES:])
         slates[port] = [catalog.items[item].label for item in catalog.shared_slate]
     assert slates[popular][:20] == [*release.items]
     assert slates[plain][:20] != [*release.items]

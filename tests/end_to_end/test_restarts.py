@@ -17,7 +17,7 @@ import pytest
 from end_to_end.server_process import PATIENCE, Server, running
 from typed_calls import retrieve
 
-from askew.catalog.catalog_file import PERIOD, Part, catalog_date_of
+from askew.catalog.catalog_file import PERIOD, catalog_date_of
 from askew.errors import Unreachable
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Query, Signal
@@ -183,7 +183,7 @@ async def test_output_that_goes_nowhere_ends_nothing(
                 await healthy(network)
                 for _ in range(3):
                     process.send_signal(signal.SIGHUP)  # lines for nobody
-                    assert await network.piece(catalog_date_of(today()), Part.WHOLE, 0)
+                    assert await network.call("GetModelCard", b"")
         finally:
             process.terminate()
         assert await asyncio.wait_for(process.wait(), PATIENCE) == 0

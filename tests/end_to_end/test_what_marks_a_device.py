@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -22,7 +23,7 @@ from end_to_end.eavesdropping import serving
 from small_world import made_buckets, made_card, made_catalog, made_encoder
 
 from askew.catalog.catalog import Catalog
-from askew.catalog.catalog_file import LONGEST_DELAY, PERIOD, Part, piece_of
+from askew.catalog.catalog_file import LONGEST_DELAY, PERIOD, Part
 from askew.catalog.item import Item
 from askew.errors import AskewError, OutOfRange, ServerFailed
 from askew.limits import MAX_DIMENSION
@@ -57,7 +58,6 @@ FIELDS = {
         "collection",
         "catalog_date",
     },
-    "GetCatalogFileRequest": {"catalog_date", "part", "start"},
     "GetModelCardRequest": set(),
 }
 
@@ -117,7 +117,6 @@ class PersonalServer:
     def methods(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
         """What it serves, as raw bytes."""
         return {
-            "GetCatalogFile": grpc.unary_unary_rpc_method_handler(self._held),
             "Retrieve": grpc.unary_unary_rpc_method_handler(self._retrieve),
         }
 
@@ -125,16 +124,13 @@ class PersonalServer:
         metadata = tuple(sorted((key, str(value)) for key, value in context.invocation_metadata()))
         self.heard.append({"method": method, "metadata": metadata, **said})
 
-    def _held(self, request: bytes, context: grpc.ServicerContext) -> bytes:
-        wanted = pb.GetCatalogFileRequest.FromString(request)
-        catalog_date, part, start = wanted.catalog_date, wanted.part, wanted.start
-        alone = pb.GetCatalogFileRequest(catalog_date=catalog_date, part=part, start=start)
-        assert alone.SerializeToString() == request  # nothing but this
-        self._note("held", {"catalog_date": catalog_date, "part": part, "start": start}, context)
-        file = catalog_files(self.world.card, self.world.catalog).get(Part(wanted.part))
-        if file is None:
-            context.abort(grpc.StatusCode.NOT_FOUND, "")
-        return pb.GetCatalogFileResponse(data=piece_of(file, wanted.start)).SerializeToString()
+    def held(self, _: int, part: str) -> bytes | None:
+        """What it lets devices hold."""
+        return catalog_files(self.world.card, self.world.catalog).get(Part(part))
+
+    def hear_file(self, request: bytes) -> None:
+        """A request for a file, as it came, but for the port, which is the server's choice."""
+        self.heard.append({"method": "held", "request": re.sub(rb"(:\d+)\r\n", b"\r\n", request)})
 
     def _retrieve(self, request: bytes, context: grpc.ServicerContext) -> bytes:
         """The values are what was charged; how many they are is not."""
@@ -249,10 +245,14 @@ async def test_a_file_that_is_too_long_for_a_device_is_seen_to_be(tmp_path: Path
     card = replace(plain.card, n_default=6)
     whole = catalog_files(card, plain.catalog)[Part.WHOLE]
     heard = await heard_of(World(card, plain.catalog), tmp_path, budget=len(whole) - 1)
-    assert [(each["part"], each["start"]) for each in heard[:3]] == [
-        ("whole", 0),
-        ("default", 0),
-        ("default", 48),
+    asked = [
+        re.findall(rb"[.](\w+) HTTP|bytes=(\d+)", str(each["request"]).encode())
+        for each in heard[:3]
+    ]
+    assert asked == [
+        [(b"whole", b""), (b"", b"0")],
+        [(b"default", b""), (b"", b"0")],
+        [(b"default", b""), (b"", b"48")],
     ]
 
 

@@ -405,7 +405,7 @@ def test_a_point_is_never_decoded_beyond_the_limits_of_its_shifts() -> None:
         assert (shifts <= high).all()
 
 
-@pytest.mark.audit
+@pytest.mark.nightly
 @pytest.mark.parametrize(("d", "signals"), [(2, 1000), (4, 60), (5, 60)])
 def test_of_a_million_items_signals_find_what_a_plain_loop_finds(
     monkeypatch: pytest.MonkeyPatch, d: int, signals: int

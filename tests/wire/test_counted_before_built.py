@@ -24,7 +24,7 @@ from askew.catalog.item import Item
 from askew.errors import Malformed, WireError
 from askew.protocol.model_card import ModelCard
 from askew.protocol.utility_table import DEVICE_BYTES
-from askew.wire.catalog_file import catalog_from_body, catalog_to_bytes, piece_from_bytes
+from askew.wire.catalog_file import catalog_from_body, catalog_to_bytes
 from askew.wire.messages import check_count, varint
 from askew.wire.places import metric_card_from_bytes, places_from_bytes
 from askew.wire.tastes import card_from_bytes, card_to_message
@@ -93,15 +93,6 @@ def test_numbers_one_by_one_and_fields_that_nobody_knows_count_too() -> None:
     for data in (UNPACKED, b"\xf8\x01\x00" * MANY, b"\xfa\x01\x00" * MANY):
         with pytest.raises(Malformed, match="more fields than any answer"):
             card_from_bytes(data)
-    with pytest.raises(Malformed, match="more fields than any answer"):
-        piece_from_bytes(pb.GetCatalogFileResponse(data=b"x").SerializeToString() * 2)
-
-
-def test_a_piece_that_is_too_large_is_refused() -> None:
-    data = pb.GetCatalogFileResponse(data=bytes(2**18)).SerializeToString()
-    assert piece_from_bytes(data) == bytes(2**18)
-    with pytest.raises(Malformed, match="too large"):
-        piece_from_bytes(pb.GetCatalogFileResponse(data=bytes(2**18 + 1)).SerializeToString())
 
 
 @pytest.mark.parametrize(

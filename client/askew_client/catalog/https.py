@@ -1,4 +1,5 @@
-"""A static HTTPS host as a source: files called 2026-11-23.whole and 2026-11-23.default.
+"""A server's door for files, or a static HTTPS host: files called 2026-11-23.whole and
+2026-11-23.default.
 
 A request says Host, Accept-Encoding: identity, Range, and a User-Agent that is the same for all.
 The device sends nothing again that the host said before: no cookie, ETag, Last-Modified or TLS
@@ -15,11 +16,22 @@ import socket
 import ssl
 from contextlib import suppress
 from http.client import HTTPException, IncompleteRead
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from askew.catalog.catalog_file import HEAD_BYTES, PIECE_BYTES, Part
-from askew.errors import AskewError, Malformed, NotFound, ServerFailed, TooSlow, Unreachable
+from askew.errors import (
+    AskewError,
+    Malformed,
+    NotFound,
+    OtherKind,
+    ParameterError,
+    ServerFailed,
+    StaleSpace,
+    TooSlow,
+    Unreachable,
+)
 from askew_client.catalog.source import name_of
 from askew_client.settings.paths import StaticHost
 
@@ -107,10 +119,12 @@ class Download:
 
 
 def _check(response: http.client.HTTPResponse) -> None:
-    """Raises NotFound, Malformed or ServerFailed for anything but a file, whole or in part."""
+    """Raises a WireError or a TransportError for anything but a file, whole or in part."""
     status = response.status
     if status in {http.client.NOT_FOUND, http.client.GONE}:
         raise NotFound("catalog file on this host")
+    if status == http.client.CONFLICT:
+        raise StaleSpace
     if 300 <= status < 400:
         raise Malformed("the host sends devices elsewhere, which is not followed")
     if status not in {http.client.OK, http.client.PARTIAL_CONTENT}:
@@ -141,11 +155,20 @@ class HttpsSource:
     time.
 
     timeout: seconds for an answer to begin and to go on. trust: whose certificates are believed, by
-    default those that the system trusts.
+    default those that the system trusts. is_server: whether the host is a server of ours, which may
+    have nothing to be held.
     """
 
-    def __init__(self, base: str, timeout: float, trust: ssl.SSLContext | None = None) -> None:
-        self._host, self._timeout, self._trust = StaticHost.of(base), timeout, trust
+    def __init__(
+        self,
+        host: StaticHost,
+        timeout: float,
+        trust: ssl.SSLContext | None = None,
+        *,
+        is_server: bool = False,
+    ) -> None:
+        self._host, self._timeout, self._trust = host, timeout, trust
+        self._is_server = is_server
         self._download: Download | None = None
 
     async def __aenter__(self) -> Self:
@@ -176,7 +199,9 @@ class HttpsSource:
             raise
         except Exception as error:
             self._close()  # which ends the thread too, where it still reads
-            raise _as_ours(error, self._host.host) from None
+            if self._is_server and isinstance(error, NotFound):
+                error = OtherKind("this server has no items for devices to hold", places=True)
+            raise as_ours(error, f"{self._host.host}:{self._host.port}") from None
 
     def _close(self) -> None:
         download, self._download = self._download, None
@@ -184,7 +209,39 @@ class HttpsSource:
             download.close()
 
 
-def _as_ours(error: Exception, host: str) -> Exception:
+def trusted(authority: str, *, others: bool = False) -> ssl.SSLContext:
+    """What believes the certificates of a file in PEM; others: and those that the system trusts.
+
+    Raises ParameterError.
+    """
+    try:
+        context = ssl.create_default_context(cafile=str(Path(authority).expanduser()))
+        if others:
+            context.load_default_certs()
+        return context
+    except ssl.SSLError:
+        raise ParameterError("authority", authority, "a file of certificates in PEM") from None
+    except (OSError, RuntimeError):  # no such file, or no such home
+        raise ParameterError("authority", authority, "a file that can be read") from None
+
+
+_DISTRUST = {  # OpenSSL's numbers
+    9: "its certificate is not valid yet",
+    10: "its certificate has expired",
+    62: "its certificate is for another host",
+    64: "its certificate is for another host",
+}
+
+
+def _distrust(error: ssl.SSLError) -> str:
+    """Why a handshake failed."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        other = "its certificate is of no authority that is trusted here"
+        return _DISTRUST.get(error.verify_code, other)
+    return "it does not speak TLS"
+
+
+def as_ours(error: Exception, host: str) -> Exception:
     """What is wrong with the network or the host, as one of our errors; a bug as it is."""
     match error:
         case AskewError():
@@ -192,7 +249,12 @@ def _as_ours(error: Exception, host: str) -> Exception:
         case TimeoutError():
             return TooSlow(f"{host} did not send the file in time")
         case ssl.SSLError():
-            return Unreachable(f"no connection to {host} that can be trusted")
+            return Unreachable(f"no connection to {host}", _distrust(error))
+        case ConnectionRefusedError():
+            return Unreachable(f"no connection to {host}")
+        case ConnectionResetError():  # http.client.RemoteDisconnected is one
+            why = "it closed the connection; if it speaks TLS, name its authority"
+            return Unreachable(f"no connection to {host}", why)
         case OSError() | IncompleteRead() | UnicodeError():
             return Unreachable(f"no connection to {host}, or it broke off")
         case HTTPException():

@@ -14,7 +14,7 @@ from askew_client.cli import options
 if TYPE_CHECKING:
     from askew_client.device.doctor import Finding
     from askew_client.settings.config import Config
-    from askew_client.transport.grpc import GrpcTransport
+    from askew_client.transport.protocol import Transport
 
 
 @click.command()
@@ -54,12 +54,12 @@ async def _findings(config: Config) -> list[Finding]:
 
 async def _server(config: Config) -> AsyncIterator[Finding]:
     from askew_client.device.doctor import Finding
-    from askew_client.transport.grpc import GrpcTransport
+    from askew_client.opening import way_to
     from askew_client.views.problems import problem_of
 
     try:
         settings = config.settings
-        network = GrpcTransport(config.server, settings.timeout, settings.authority)
+        network = way_to(config.server, settings)
         async with network:
             await network.check_health()
         yield Finding("server", "ok", f"{config.server} is healthy")
@@ -70,7 +70,7 @@ async def _server(config: Config) -> AsyncIterator[Finding]:
         yield Finding("server", "fail", f"{config.server}: {error}", hint)
 
 
-async def _space(network: GrpcTransport, config: Config) -> tuple[Finding, ...]:
+async def _space(network: Transport, config: Config) -> tuple[Finding, ...]:
     """Whether this device asks this server, whichever kind of space it has, and by which mode."""
     import datetime
     from tempfile import TemporaryDirectory
@@ -78,6 +78,7 @@ async def _space(network: GrpcTransport, config: Config) -> tuple[Finding, ...]:
     from askew.errors import OtherKind
     from askew_client.catalog.cache import CatalogCache
     from askew_client.device.doctor import check_metric_space, check_mode, check_space
+    from askew_client.opening import files_of
     from askew_client.settings.paths import places
     from askew_client.settings.settings import month_of
     from askew_client.taste.choice import CachedItems
@@ -87,11 +88,12 @@ async def _space(network: GrpcTransport, config: Config) -> tuple[Finding, ...]:
     settings, today = config.settings, datetime.date.today()
     cache = CatalogCache.of(places(config.data).held, config.server)
     try:
-        found = await KeptLibrary(cache, network, settings.byte_budget).kept(today)
+        source = files_of(config.server, settings)
+        found = await KeptLibrary(cache, source, settings.byte_budget).kept(today)
         if found is None:  # nothing that it looks at stays
             with TemporaryDirectory(prefix="askew-held-") as directory:
                 cache = CatalogCache(Path(directory))
-                found = await KeptLibrary(cache, network, settings.byte_budget).cached(today)
+                found = await KeptLibrary(cache, source, settings.byte_budget).cached(today)
     except OtherKind:
         card = metric_card_of(await network.call("GetModelCard", METRIC_CARD))
         return (check_metric_space(card, settings),)

@@ -13,6 +13,7 @@ from askew_client.demo.person import HOME, PLACE, PREFERENCES
 from askew_client.demo.screen import DemoScreen
 from askew_client.demo.server import Rehearsal, demo_server, rehearsal
 from askew_client.device.device import Device
+from askew_client.opening import files_of
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.paths import places
 from askew_client.settings.settings import ClientSettings
@@ -52,7 +53,7 @@ async def play(settings: ClientSettings, draws: int, screen: DemoScreen) -> None
             async with network:
                 await network.check_health()
             screen.listening(address)
-            device = _device(directory, settings, network)
+            device = _device(directory, settings, network, address)
             card = await device.nearby.connect()
             screen.person(card)
             measured = MeasuredDevice(settings, card, SystemBits())
@@ -64,12 +65,14 @@ async def play(settings: ClientSettings, draws: int, screen: DemoScreen) -> None
     screen.closing()
 
 
-def _device(directory: str, settings: ClientSettings, network: TappedTransport) -> Device:
+def _device(
+    directory: str, settings: ClientSettings, network: TappedTransport, address: str
+) -> Device:
     """A device with a profile and a ledger of its own."""
     files, bits = places(directory), SystemBits()
     signals = SignalStore(files.ledger, settings.caps, files.anchor)
     profile = ProfileStore(files.profile, bits)
-    shaped = ShapedTransport(lambda: network, settings.interval)
+    shaped = ShapedTransport(lambda: network, files_of(address, settings), settings.interval)
     library = KeptLibrary(
         CatalogCache(files.held), shaped.source, settings.byte_budget, shaped.call
     )

@@ -143,8 +143,8 @@ class DemoScreen:
         self._say("The server has stopped. Home, preferences and pick never left the device.")
         self._say(
             "",
-            "To ask such a server in a browser, with a map, at http://127.0.0.1:8080:",
-            "  .venv/bin/askew-server serve --demo places --http 8080 --web",
+            "To ask such a server in a browser, with a map, at http://127.0.0.1:7572:",
+            "  .venv/bin/askew-server serve --demo places --web",
         )
 
     def _heading(self, text: str) -> None:

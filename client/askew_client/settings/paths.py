@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +11,7 @@ from pathlib import Path
 import platformdirs
 
 from askew.errors import ParameterError
-from askew.settings import is_loopback
+from askew.settings import host_of, is_loopback
 
 
 @dataclass(frozen=True)
@@ -75,9 +77,10 @@ class StaticHost:
     path: str
 
     @classmethod
-    def of(cls, base: str) -> StaticHost:
+    def of(cls, base: str, name: str = "held_from") -> StaticHost:
         """The directory that an address names: https://host[:port][/path], or http:// on this
-        machine alone. Raises ParameterError for more, such as a user's name, a query or a fragment.
+        machine alone. name: of the setting. Raises ParameterError for more, such as a user's name,
+        a query or a fragment.
         """
         found = _BASE.fullmatch(base) if isinstance(base, str) else None
         scheme, host, port, path = found.groups() if found else ("", "", "", "")
@@ -85,5 +88,40 @@ class StaticHost:
         secret = scheme == "https" or is_loopback(host)
         if not (found and secret and 0 < number < 65536):
             limit = "https://host/path (http:// on this machine alone), with nothing else in it"
-            raise ParameterError("held_from", base, limit)
+            raise ParameterError(name, base, limit)
         return cls(scheme, host.strip("[]"), number, path)
+
+    @classmethod
+    def of_server(cls, server: str, *, tls: bool) -> StaticHost:
+        """A server's own files, on the port after its own, behind 443 on the same. tls: also to
+        this machine. Raises ParameterError for a server that is not host:port below 65535.
+        """
+        host, port = host_of(server), int(server.rpartition(":")[2])
+        if port == 65535:
+            raise ParameterError("server", server, "on a port below 65535: files have the next one")
+        scheme = "https" if tls or not is_loopback(host) else "http"
+        return cls(scheme, host.strip("[]"), port if port == 443 else port + 1, "/catalog")
+
+
+@dataclass(frozen=True)
+class RelayAddress:
+    """Where a relay takes requests, and the key configurations of the server behind it, as in
+    https://relay.example/askew#KEYS. key: application/ohttp-keys, which the address has in base64.
+    """
+
+    host: StaticHost
+    key: bytes
+
+    @classmethod
+    def of(cls, text: str) -> RelayAddress:
+        """Raises ParameterError."""
+        address, _, words = text.partition("#") if isinstance(text, str) else ("", "", "")
+        limit = "https://relay/path#KEYS, KEYS being the server's key configurations in base64"
+        try:
+            plain = words.replace("-", "+").replace("_", "/").rstrip("=")
+            key = base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
+        except (binascii.Error, ValueError):
+            raise ParameterError("relay", text, limit) from None
+        if not key:
+            raise ParameterError("relay", text, limit)
+        return cls(StaticHost.of(address, "relay"), key)

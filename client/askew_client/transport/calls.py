@@ -4,11 +4,10 @@ brought them is closed.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
-from askew.catalog.catalog_file import Part
-from askew.errors import AskewError, Malformed, NotFound, OtherKind, StaleSpace
+from askew.errors import AskewError, Malformed, OtherKind, StaleSpace
 from askew.protocol.metric_card import MetricCard, PlaceSlate
 from askew.protocol.signal import Query
 from askew.wire.places import all_places_from_bytes, metric_card_from_bytes
@@ -20,24 +19,6 @@ if TYPE_CHECKING:
     from askew.protocol.ranking import Slate
 
 _Value = TypeVar("_Value")
-
-
-async def piece_of(
-    call: Callable[[str, bytes], Awaitable[bytes]], catalog_date: int, part: Part, start: int
-) -> bytes:
-    """A piece of what a server lets devices hold: of a version and a part, from byte `start`.
-
-    The head alone from 0, empty beyond the end. The version is named by its Monday. Raises
-    OtherKind where there is no such file.
-    """
-    from askew.wire.catalog_file import piece_from_bytes  # brings numpy
-
-    request = pb.GetCatalogFileRequest(catalog_date=catalog_date, part=part, start=start)
-    try:
-        data = await call("GetCatalogFile", request.SerializeToString())
-    except NotFound:
-        raise OtherKind("this server has no items for devices to hold", places=True) from None
-    return _checked(lambda: piece_from_bytes(data))
 
 
 METRIC_CARD = pb.GetModelCardRequest().SerializeToString()

@@ -21,14 +21,12 @@ from typing import Self, TypeVar
 import grpc
 import grpc.aio
 
-from askew.catalog.catalog_file import Part
 from askew.errors import Malformed, ParameterError, Unreachable
 from askew.limits import MAX_PAYLOAD
 from askew.noise.randomness import RandomBits, SystemBits
 from askew.wire import status
 from askew.wire.status import cannot_pass, checked_authority, credentials_for, nobody_there
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew_client.transport.calls import piece_of
 
 PATIENCE = 5.0  # seconds after which a call that fails is not sent again
 NOBODY = 0.9  # the same where there is no connection at all
@@ -153,10 +151,6 @@ class GrpcTransport:
             async with self:
                 return await self.call(method, request)
         return await self._answer(self._channel, f"/{_SERVICE}/{method}", request)
-
-    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:
-        """A piece of what the server lets devices hold."""
-        return await piece_of(self.call, catalog_date, part, start)
 
     async def check_health(self) -> None:
         """Raises a TransportError for a server that does not say that it serves."""

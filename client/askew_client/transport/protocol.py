@@ -6,7 +6,8 @@ import datetime
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, Self
 
 from askew.protocol.metric_card import PlaceSlate
 from askew_client.catalog.source import CatalogSource
@@ -71,14 +72,27 @@ class Library(Protocol):
         """Keep it no longer: the server's answers do not fit it."""
 
 
-class Transport(CatalogSource, Protocol):
+class Transport(Protocol):
     """A way to one server: entered, it is a connection, which is closed when it is left."""
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
 
     async def call(self, method: str, request: bytes) -> bytes:
         """The reply to one call; a connection of its own where there is none.
 
         Raises a TransportError or a WireError.
         """
+
+
+class ServerInProcess(Transport, CatalogSource, Protocol):
+    """A server in this process, with the files that devices hold."""
 
 
 class Network(Protocol):

@@ -39,17 +39,17 @@ if TYPE_CHECKING:
 class ShapedTransport:
     """One server, connected to at public moments. Implements Network.
 
-    network: made when it is first used. interval: seconds; None for what has no socket. files:
-    where what is held comes from, if not from the network.
+    network: made when it is first used. files: where what is held comes from. interval: seconds;
+    None for what has no socket.
     """
 
     def __init__(
         self,
         network: Callable[[], Transport],
+        files: CatalogSource,
         interval: float | None = None,
-        files: CatalogSource | None = None,
     ) -> None:
-        self._make, self._interval, self._files = network, interval, files
+        self._make, self._interval, self.files = network, interval, files
         self._network: Transport | None = None
         self._moment: float | None = None  # of the next connection; None before the first
         self._ended = 0.0  # the last one
@@ -61,11 +61,6 @@ class ShapedTransport:
         if self._network is None:
             self._network = self._make()
         return self._network
-
-    @property
-    def files(self) -> CatalogSource:
-        """Where what is held comes from, without a shape."""
-        return self._files or self.load()
 
     @property
     def source(self) -> CatalogSource:
@@ -156,6 +151,8 @@ class _ShapedSource:
         self._shaped, self._left = shaped, AsyncExitStack()
 
     async def __aenter__(self) -> Self:
+        # The question after it has a moment to keep, which loading gRPC then would miss.
+        await asyncio.to_thread(self._shaped.load)
         await self._left.enter_async_context(self._shaped.connected(self._shaped.files))
         return self
 

@@ -5,7 +5,7 @@
 // their own doing, asks a whole number of intervals later.
 
 import { AskewError, malformed, type Code } from "./errors.js";
-import { STALE } from "./wire.js";
+import { NO_COLLECTION, STALE } from "./wire.js";
 
 export type Observer = (what: "private" | "connection", begins: boolean) => void;
 
@@ -13,20 +13,34 @@ const PROTO = "application/proto";
 const CLOSING = 150; // milliseconds from the end of a reply to the first private work
 const pause = (time: number) => new Promise((done) => setTimeout(done, time));
 const MAX_REPLY = 1 << 22; // bytes
-const BUSY = "the server is too busy: ask again later";
-const SLOW = "the server did not answer in time";
+const BUSY = "the server is busy: ask later";
+const SLOW = "the server is too slow";
 const CODES: Readonly<Record<string, readonly [Code, string]>> = {
   invalid_argument: ["malformed", "the server refused the question"],
-  out_of_range: ["range", "this is beyond the server's limits"],
+  out_of_range: ["range", "beyond the server's limits"],
   failed_precondition: ["stale", STALE],
-  not_found: ["not_found", "this server has no such collection"],
+  not_found: ["not_found", NO_COLLECTION],
   resource_exhausted: ["busy", BUSY],
   unavailable: ["busy", BUSY],
   deadline_exceeded: ["slow", SLOW],
 };
 
+// Tabs of one origin share the moments, and what one of them does in private never overlaps another's
+// connection.
+const MOMENT = "askew";
+const LONGEST = 60_000; // milliseconds; a moment beyond is a clock's that was put back
+// Neither is there in every page, nor outside of one.
+const { navigator, localStorage } = globalThis as Partial<typeof globalThis>;
+const clock = () => performance.timeOrigin + performance.now();
+
+async function oneTab<T>(work: () => Promise<T>): Promise<T> {
+  return navigator?.locks ? navigator.locks.request(MOMENT, work) : work();
+}
+
+
 export class Connection {
-  private _moment = -Infinity; // of the next one, by the clock of performance.now
+  private _moment = 0; // of the next one
+  private _turns = false; // a question is under way
   private _last: Promise<unknown> = Promise.resolve();
   private readonly _open = { private: 0, connection: 0 };
 
@@ -39,25 +53,31 @@ export class Connection {
 
   // All of one question, alone. Its moment is fixed here, before anything private.
   turn<T>(work: () => Promise<T>): Promise<T> {
-    const alone = this._last.then(() => {
-      const late = performance.now() - this._moment;
-      if (Number.isFinite(late) && late > 0)
-        this._moment += Math.ceil((late + this._interval) / this._interval) * this._interval;
-      return work();
-    });
+    const alone = this._last.then(() =>
+      oneTab(async () => {
+        this._turns = true;
+        const [now, other] = [clock(), Number(localStorage?.getItem(MOMENT))];
+        if (other < now + LONGEST) this._moment = Math.max(this._moment, other);
+        const late = now - this._moment;
+        if (this._moment && late > 0)
+          this._moment += Math.ceil((late + this._interval) / this._interval) * this._interval;
+        return work();
+      }).finally(() => (this._turns = false)),
+    );
     this._last = alone.catch(() => undefined);
     return alone;
   }
 
   // Work on what is private. Throws where a connection is open: that would be a fault of ours.
   async private<T>(work: () => T | Promise<T>): Promise<T> {
-    return this._during("private", work);
+    const alone = () => this._during("private", work);
+    return this._turns ? alone() : oneTab(alone);
   }
 
   // The reply to one call, when it has ended.
   async call(method: string, request: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
-    if (Number.isFinite(this._moment)) {
-      const wait = this._moment - performance.now();
+    if (this._moment) {
+      const wait = this._moment - clock();
       if (wait < 0)
         throw new AskewError("late", "this was late: nothing was sent");
       await pause(wait);
@@ -70,18 +90,15 @@ export class Connection {
       } finally {
         // A page is not told when the browser has closed: up to 21 ms after the reply, as measured.
         await pause(CLOSING);
-        this._moment = performance.now() + this._interval;
+        this._moment = clock() + this._interval;
+        localStorage?.setItem(MOMENT, String(this._moment));
       }
     });
   }
 
-  // Throws while the other of the two is under way.
-  check(other: "private" | "connection"): void {
-    if (this._open[other]) throw new AskewError("late", "work overlaps a connection");
-  }
-
   private async _during<T>(what: "private" | "connection", work: () => T | Promise<T>): Promise<T> {
-    this.check(what === "private" ? "connection" : "private");
+    if (this._open[what === "private" ? "connection" : "private"])
+      throw new AskewError("late", "a connection is open");
     this._open[what] += 1;
     this._observe(what, true);
     try {
@@ -97,7 +114,6 @@ export class Connection {
       method: "POST",
       headers: { "content-type": PROTO, "connect-protocol-version": "1" },
       body: request,
-      cache: "no-store",
       credentials: "omit",
       redirect: "error",
       referrerPolicy: "no-referrer",
@@ -134,12 +150,11 @@ function refusal(response: Response, body: Uint8Array): AskewError {
     code = response.status === 429 || response.status === 503 ? "unavailable" : undefined;
   }
   const found = typeof code === "string" && Object.hasOwn(CODES, code) ? CODES[code] : undefined;
-  return new AskewError(...(found ?? (["failed", "the server failed"] as const)));
+  return new AskewError(...(found ?? (["failed", "the server fails"] as const)));
 }
 
 function failure(error: unknown): AskewError {
-  const isSlow = error instanceof DOMException && error.name === "TimeoutError";
-  return isSlow
+  return (error as Error).name === "TimeoutError"
     ? new AskewError("slow", SLOW)
     : new AskewError("unreachable", "no connection to the server");
 }

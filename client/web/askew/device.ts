@@ -20,6 +20,7 @@ import {
 } from "./ledger.js";
 import {
   contains,
+  outside,
   epsilonOf,
   LEVELS,
   perturbed,
@@ -103,7 +104,7 @@ interface Terms extends Settings {
   readonly card: Card;
 }
 
-const LOST = "the ledger has lost this place: name it anew";
+const LOST = "this place is lost: name it anew";
 
 const degrees = ([north, east]: Signal["values"]): Position => ({
   latitude: north / 1e6,
@@ -178,7 +179,7 @@ export class Device {
     const terms = this._quotes.get(quote);
     this._quotes.delete(quote);
     if (!terms || terms.card !== this.card)
-      throw new AskewError("quote", "this quote holds no more");
+      throw new AskewError("quote", "this quote is void");
     return this._connection.turn(async () => {
       const { card, handle, position } = terms;
       const [signal, body] = await this._connection.private(async () => {
@@ -207,11 +208,12 @@ export class Device {
   }
 
   // An answer by other preferences: nothing is sent, and they may change as often as one likes.
-  rank(answer: Answer, preferences: Preferences): Answer {
-    this._connection.check("connection");
-    const known = this._answers.get(answer);
-    if (!known) throw new AskewError("quote", "no answer of this device");
-    return this._order(answer, known.listings, known.position, preferences);
+  rank(answer: Answer, preferences: Preferences): Promise<Answer> {
+    return this._connection.private(() => {
+      const known = this._answers.get(answer);
+      if (!known) throw new AskewError("quote", "no such answer");
+      return this._order(answer, known.listings, known.position, preferences);
+    });
   }
 
   // The named places, with what every server gets of them.
@@ -265,11 +267,6 @@ export class Device {
     return this._connection.private(() => this._ledger.acceptClock(this._month));
   }
 
-  // Ask the browser to keep the ledger until the person clears it. Whether it says that it will.
-  async persist(): Promise<boolean> {
-    return (await navigator.storage?.persist?.()) ?? false;
-  }
-
   exportText(): Promise<string> {
     return this._connection.private(() => this._ledger.exportText());
   }
@@ -288,11 +285,7 @@ export class Device {
   }
 
   private _check(position: Position): void {
-    if (!contains(this.settings.region, position))
-      throw new AskewError(
-        "place",
-        `the position lies outside the region ${this.settings.region.name}`,
-      );
+    if (!contains(this.settings.region, position)) throw outside();
   }
 
   // A named place; of a position without a name, the one whose question was not answered yet.
@@ -324,7 +317,7 @@ export class Device {
     };
     const check = (now: Price) => {
       if (!covers(shown, now))
-        throw new AskewError("quote", "the price changed: nothing was drawn or sent");
+        throw new AskewError("quote", "the price changed: nothing was sent");
     };
     return this._ledger.remember(
       handle,

@@ -28,4 +28,4 @@ export class AskewError extends Error {
 }
 
 export const malformed = () =>
-  new AskewError("malformed", "the server's answer breaks the protocol");
+  new AskewError("malformed", "the answer breaks the protocol");

@@ -160,7 +160,7 @@ function refusalOf(price: Omit<Price, "refused">, clock: string): AskewError | n
   const over = [
     [drawCap, ZERO, "the cap of one position"],
     [lifetimeCap, spent, "the lifetime cap"],
-    [monthlyCap, spentThisMonth, "the monthly cap, which the next month refills"],
+    [monthlyCap, spentThisMonth, "the monthly cap"],
   ] as const;
   const whose = over.find(([cap, before]) => less(subtract(cap, before), epsilon))?.[2];
   return whose ? new AskewError("budget", `this would pass ${whose}: nothing was drawn`) : null;
@@ -260,7 +260,7 @@ export class Ledger {
       check(price);
       if (keep) {
         if (keep.name && (await open.places()).some((each) => each.name === keep.name))
-          throw new AskewError("place", "there is a place of this name already");
+          throw new AskewError("place", "this name is taken");
         await open.keep(keep);
       }
       const sent = stored(entries, handle);
@@ -346,14 +346,14 @@ function opened(transaction: IDBTransaction) {
 type Open = ReturnType<typeof opened>;
 
 function unkept(): AskewError {
-  return new AskewError("storage", "this browser could not keep the ledger");
+  return new AskewError("storage", "the ledger could not be kept");
 }
 
 const HANDLE = /^[0-9a-f]{32}$/;
 const isText = (value: unknown) => typeof value === "string";
 
 function fileOf(text: string, caps: Caps): { entries: Entry[]; places: Kept[] } {
-  const refused = new AskewError("storage", "this is no file of a ledger");
+  const refused = new AskewError("storage", "this is no ledger");
   let value: { "askew browser"?: unknown; entries?: unknown; places?: unknown };
   try {
     value = JSON.parse(text.length <= MAX_FILE ? text : "");

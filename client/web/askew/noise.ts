@@ -225,6 +225,8 @@ function within(region: Region, at: Position): { north: Rational; east: Rational
   return inside ? { north: subtract(exact(at.latitude), exact(region.south)), east } : undefined;
 }
 
+export const outside = () => new AskewError("place", "the position lies outside the region");
+
 export function contains(region: Region, at: Position): boolean {
   return within(region, at) !== undefined;
 }
@@ -240,7 +242,7 @@ export function microdegrees(latitude: Rational, longitude: Rational): [number, 
 // The noisy position in microdegrees; the only thing to send. Never drawn again, wherever it lands.
 export function perturbed(law: Law, region: Region, at: Position, bits: Bits): [number, number] {
   const place = within(region, at);
-  if (!place) throw new AskewError("place", "the position lies outside the region");
+  if (!place) throw outside();
   const coins = coinsOf(law);
   const steps = rational(1n << BigInt(law.stepExponent)); // a kilometer
   const kmOfLongitude = times(KM_OF_LONGITUDE, rational(BigInt(region.cosine), 65_536n));

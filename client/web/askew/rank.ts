@@ -61,12 +61,12 @@ export function preferencesOf(text: string): Preferences {
       const kinds = likes.get(named(found[1]!)) ?? new Map<string, number>();
       likes.set(named(found[1]!), kinds.set(folded(named(found[2]!)), Number(found[3])));
     } else if ((found = EXPONENT.exec(part))) exponent = Number(found[1]);
-    else throw new AskewError("preference", "this is no preference");
+    else throw new AskewError("preference", "no preference");
   }
   const numbers = [...trades.values(), ...atMost.values()];
   for (const kinds of likes.values()) numbers.push(...kinds.values());
   if (numbers.some((each) => Math.abs(each) > MOST) || !(exponent > 0 && exponent <= 4))
-    throw new AskewError("preference", "a number of a preference is out of range");
+    throw new AskewError("preference", "a preference is out of range");
   return { likes, only, atMost, trades, openNow, exponent };
 }
 

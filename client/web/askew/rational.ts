@@ -64,10 +64,8 @@ export function rounded(a: Rational): bigint {
 }
 
 // For showing: the number in `digits` digits, rounded up, since it is a bound.
-export function number(a: Rational, digits = 4): number {
-  const plain = Number((a.n << 64n) / a.d) / 2 ** 64;
-  const near = Number(plain.toPrecision(digits));
-  if (!less(exact(near), a) || !plain) return near;
-  const unit = 10 ** (Math.floor(Math.log10(plain)) + 1 - digits);
-  return Number((near + unit).toPrecision(digits));
+export function number({ n, d }: Rational, digits = 4): number {
+  let places = 0;
+  while (n && n * 10n ** BigInt(places) < d * 10n ** BigInt(digits - 1)) places += 1;
+  return Number(`${(n * 10n ** BigInt(places) + d - 1n) / d}e-${places}`);
 }

@@ -47,6 +47,7 @@ export interface Listing {
 }
 
 export const ALL = "*"; // asks every collection
+export const NO_COLLECTION = "this server has no such collection";
 export const STALE = "this server has changed: connect again";
 
 export function hexOf(bytes: Uint8Array): string {
@@ -280,7 +281,7 @@ function attributeOf(data: Uint8Array): Attribute {
 // The collections that a question asks.
 export function asked(card: Card, collection: string): readonly Collection[] {
   const found = card.collections.filter((each) => collection === ALL || each.name === collection);
-  if (!found.length) throw new AskewError("not_found", "this server has no such collection");
+  if (!found.length) throw new AskewError("not_found", NO_COLLECTION);
   return found;
 }
 

@@ -325,10 +325,12 @@ class Page {
   }
 
   // Other preferences: the results that are there in another order. Nothing is sent.
-  private rankAgain(): void {
+  private async rankAgain(): Promise<void> {
     const preferences = this.preferences();
     if (this.answers.length === 0) return;
-    this.answers = this.answers.map((each) => this.device.rank(each, preferences));
+    this.answers = await Promise.all(
+      this.answers.map((each) => this.device.rank(each, preferences)),
+    );
     this.showAnswers();
     this.draw();
   }
@@ -394,7 +396,7 @@ class Page {
   }
 
   private async keep(): Promise<void> {
-    const kept = await this.device.persist();
+    const kept = (await navigator.storage?.persist?.()) ?? false;
     await this.showBudget();
     if (!kept) say("This browser did not agree to keep it. Save it to a file instead.", true);
   }

@@ -28,7 +28,7 @@ describe("@connectrpc/connect-web", { skip }, () => {
   let [server, client] = [];
 
   before(async () => {
-    server = spawn(SERVER, ["serve", "--demo", "--port", "0", "--http", "0"], {
+    server = spawn(SERVER, ["serve", "--demo", "--port", "0"], {
       stdio: ["ignore", "pipe", "ignore"],
     });
     const line = await new Promise((done, fail) => {

@@ -1,4 +1,5 @@
 import "fake-indexeddb/auto";
+import "./tabs.mjs";
 
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
@@ -24,14 +25,20 @@ const AT = { latitude: ROW.true[0], longitude: ROW.true[1] };
 const real = globalThis.fetch;
 afterEach(() => (globalThis.fetch = real));
 
+afterEach(() => globalThis.localStorage.clear());
+
 // Time passes where something waits for it, and nowhere else.
 let clock = 0;
 performance.now = () => clock;
-globalThis.setTimeout = (done, milliseconds) =>
+const timers = [];
+globalThis.setTimeout = (done, milliseconds) => {
+  timers.push({ at: clock + milliseconds, done });
   setImmediate(() => {
-    clock += milliseconds;
-    done();
+    const [next] = timers.sort((one, other) => one.at - other.at).splice(0, 1);
+    clock = Math.max(clock, next.at);
+    next.done();
   });
+};
 
 const answer = (bytes, type = "application/proto", status = 200) =>
   new Response(bytes, { status, headers: { "content-type": type } });
@@ -116,9 +123,9 @@ test("other preferences send nothing", async () => {
   await device.connect();
   const [found] = await device.ask(await device.quote(AT, "food"));
   const before = calls.length;
-  const again = device.rank(found, preferencesOf("cuisine = nothing"));
+  const again = await device.rank(found, preferencesOf("cuisine = nothing"));
   assert.equal(again.nonePasses, true);
-  assert.equal(device.rank(again, preferencesOf("")).results[0].title, found.results[0].title);
+  assert.equal((await device.rank(again, preferencesOf(""))).results[0].title, found.results[0].title);
   assert.equal(calls.length, before);
 });
 
@@ -136,6 +143,62 @@ test("nothing private is at work while a connection is open, and each call waits
     );
   }
   assert.equal(events.filter(([what]) => what === "connection").length, 8);
+});
+
+// Two tabs, each of which looks at its places while the other asks: what begins and ends, in order.
+async function twoTabs() {
+  const database = `tabs ${(opened += 1)}`;
+  const [events, tabs, looks] = [[], [], []];
+  const observe = (tab) => (what, begins) => events.push([tab, what, begins, performance.now()]);
+  for (const tab of [0, 1]) tabs.push((await world({ database, observe: observe(tab) })).device);
+  const network = globalThis.fetch;
+  for (const tab of tabs) await tab.connect();
+  await tabs[0].addPlace("home", AT, await tabs[0].priceOf());
+  for (const asking of [0, 1, 0]) {
+    globalThis.fetch = (...call) => {
+      looks.push(tabs[1 - asking].places());
+      return network(...call);
+    };
+    clock += 30;
+    await tabs[asking].ask(await tabs[asking].quote("home", "food"));
+  }
+  await Promise.all(looks);
+  return events;
+}
+
+// Whether private work of one overlaps a connection of the other, and the gaps between connections.
+function overlaps(events) {
+  const open = [];
+  let found = false;
+  for (const [tab, what, begins] of events) {
+    if (begins) found ||= open.some(([other, kind]) => other !== tab && kind !== what);
+    if (begins) open.push([tab, what]);
+    else open.splice(open.findIndex(([other, kind]) => other === tab && kind === what), 1);
+  }
+  const connections = events.filter(([, what]) => what === "connection");
+  const begun = connections.filter(([, , begins]) => begins).map((each) => each[3]);
+  const ended = connections.filter(([, , begins]) => !begins).map((each) => each[3]);
+  return { found, gaps: begun.slice(1).map((at, n) => at - ended[n]) };
+}
+
+test("two tabs are one device: neither works in private while the other is connected", async () => {
+  const { found, gaps } = overlaps(await twoTabs());
+  assert.equal(found, false);
+  assert.equal(gaps.length, 4);
+  assert.ok(Math.min(...gaps) >= 100, `${gaps}`);
+});
+
+test("without locks, or without a common moment, that is seen", async () => {
+  const { locks } = navigator;
+  navigator.locks = undefined;
+  const alone = overlaps(await twoTabs());
+  navigator.locks = locks;
+  assert.ok(alone.found);
+  const { getItem } = localStorage;
+  localStorage.getItem = () => null;
+  const hasty = overlaps(await twoTabs());
+  localStorage.getItem = getItem;
+  assert.ok(Math.min(...hasty.gaps) < 100, `${hasty.gaps}`);
 });
 
 test("private work while a connection is open is refused, and loses nothing", async () => {
@@ -190,11 +253,11 @@ test("an answer is not ranked anew while a connection is open", async () => {
   const [first] = await device.ask(await device.quote("home", "food"));
   const quote = await device.quote("home", "food");
   globalThis.fetch = async () => {
-    assert.throws(() => device.rank(first, preferencesOf("")), { code: "late" });
+    await assert.rejects(device.rank(first, preferencesOf("")), { code: "late" });
     return answer(fromHex(ROW.reply));
   };
   await device.ask(quote);
-  assert.equal(device.rank(first, preferencesOf("")).results.length, first.results.length);
+  assert.equal((await device.rank(first, preferencesOf(""))).results.length, first.results.length);
 });
 
 test("which calls are made, and how long, is the same wherever a place is and whatever is preferred", async () => {

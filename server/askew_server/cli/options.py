@@ -14,7 +14,7 @@ from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE
 from askew.errors import LedgerError
 
 # Of their own, so that both servers run on one machine.
-SERVE_PORT, RELEASES_PORT = 7571, 7572
+SERVE_PORT, RELEASES_PORT = 7571, 7575
 DEFAULT_LEDGER = "askew-ledger.sqlite"
 NEIGHBORS = {"add-or-remove": ADD_OR_REMOVE_ONE, "replace": REPLACE_ONE}
 DEFAULT_ENGINE = "duckdb:"

@@ -61,6 +61,8 @@ def serve(*, config: Path | None, **flags: object) -> None:
     SIGHUP; so are new ones in the folder of --models, and live values. What cannot be used leaves
     what is served. With --processes, SIGUSR1 replaces one process after the other.
 
+    The next port speaks HTTP: files that devices hold, and calls without gRPC.
+
     Devices speak TLS to every machine but their own: name --tls-certificate and --tls-key, or put a
     TLS proxy in front and say --plain-text. `askew-server check` looks before.
 

@@ -19,6 +19,8 @@ import socket
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import grpc
@@ -26,15 +28,17 @@ import grpc.aio
 from grpc_health.v1 import health_pb2
 
 from askew.errors import Malformed, TooSlow, TransportError, WireError
+from askew.noise.randomness import SystemBits
 from askew.wire import status
 from askew.wire.messages import parse
 from askew_server.serving.call import Answer, Job, QueueName, Service
 from askew_server.serving.certificates import Certificates, credentials_of
 from askew_server.serving.limits import Admission, Connections, Shares, options_of
 from askew_server.serving.observer import MethodCounts, Observer
-from askew_server.serving.settings import ServerConfig
+from askew_server.serving.settings import ServerConfig, second_ports
 
 if TYPE_CHECKING:
+    from askew_server.serving.http_server import Application
     from askew_server.serving.http_sockets import HttpDoor
 
 EVERY = 20.0  # seconds; a look takes a few milliseconds, in a thread, without the interpreter
@@ -60,6 +64,8 @@ TURN = 0.002
 """Seconds until a job that holds the interpreter gives it to a thread that waits for it. A call
 waits for it several times until it is answered, and so does a health check.
 """
+_NEVER_STARTED: list[grpc.aio.Server] = []
+"""Kept as long as the process: gRPC 1.85 corrupts memory where a server ends that never started."""
 _CANCELLED: int = grpc.StatusCode.CANCELLED.value[0]
 Handler = Callable[[object, Context], Awaitable[bytes]]
 
@@ -87,13 +93,19 @@ class RunningServer:
         self.connections = Connections(limits.calls, config.proxies, limits.unread_bytes)
         self._observer.callers = lambda: self.connections.peers
         certificates = self._certificates()  # first: gRPC's server must not end without a start
-        self.http: HttpDoor | None = None
-        if config.http.port is not None:
+        door: Callable[[socket.socket], HttpDoor] | None = None
+        if config.http is not None:
             from askew_server.serving.http_server import HttpApp
             from askew_server.serving.http_sockets import HttpDoor
 
+            app: Application
             app = HttpApp(services, config, self._observer, self.admissions, self.connections)
-            self.http = HttpDoor(app, config, certificates)
+            if config.http.ohttp_key is not None:
+                from askew_server.serving.oblivious import Gateway, gateway_keys
+
+                keys = gateway_keys(config.http.ohttp_key)
+                app = Gateway(app, keys, self.connections, SystemBits())
+            door = partial(HttpDoor, app, config, certificates)
         credentials = None if certificates is None else credentials_of(certificates)
         self._server = grpc.aio.server(options=options_of(config))
         self._server.add_generic_rpc_handlers([self._handlers(each) for each in services])
@@ -102,14 +114,11 @@ class RunningServer:
         self.health = Health(services, self._observer)
         self.health.told.answer_on(self._server)
         try:
-            if credentials is None:
-                self.port = self._server.add_insecure_port(config.address)
-            else:
-                self.port = self._server.add_secure_port(config.address, credentials)
-        except RuntimeError:
-            raise OSError(
-                f"cannot listen on {config.address}: {_why_not(config.address)}"
-            ) from None
+            self.port, bound = self._bound(credentials)
+            self.http = None if door is None or bound is None else door(bound)
+        except BaseException:
+            _NEVER_STARTED.append(self._server)
+            raise
 
     async def start(self) -> None:
         """Serve, and say so to health checks. Until it stops, threads of this process take shorter
@@ -149,6 +158,43 @@ class RunningServer:
         if self._turn is not None:
             sys.setswitchinterval(self._turn)
             self._turn = None
+
+    def _bound(
+        self, credentials: grpc.ServerCredentials | None
+    ) -> tuple[int, socket.socket | None]:
+        """The port of gRPC, and for HTTP, if it has a door, a socket on the next one. Where any
+        port will do, two that follow each other. Raises OSError, which says why not.
+        """
+        config = self._config
+        if config.http is None:
+            return self._added(config.port, credentials), None
+        from askew_server.serving.http_sockets import bound_socket
+
+        taken: OSError | None = None
+        for number in second_ports(config.port):
+            try:
+                bound = bound_socket(config.host, number, shared=config.reuse_port)
+            except OSError as error:
+                if not number:  # any would have done, so it is the host
+                    raise
+                taken = error
+                continue
+            try:
+                return self._added(bound.getsockname()[1] - 1, credentials), bound
+            except OSError as error:
+                bound.close()
+                taken = error
+        raise taken or AssertionError
+
+    def _added(self, port: int, credentials: grpc.ServerCredentials | None) -> int:
+        """A port on which gRPC listens. Raises OSError."""
+        address = replace(self._config, port=port, http=None).address
+        try:
+            if credentials is None:
+                return self._server.add_insecure_port(address)
+            return self._server.add_secure_port(address, credentials)
+        except RuntimeError:
+            raise OSError(f"cannot listen on {address}: {_why_not(address)}") from None
 
     def _certificates(self) -> Certificates | None:
         """What ports are opened with; None for plain text. Raises AccessError."""

@@ -21,6 +21,7 @@ import time
 from collections.abc import (
     Awaitable,
     Callable,
+    Coroutine,
     Iterable,
     Iterator,
     Mapping,
@@ -36,7 +37,15 @@ from typing import Any, Protocol, runtime_checkable
 
 import grpc
 
-from askew.errors import AccessError, Malformed, Overloaded, TooSlow, TransportError, WireError
+from askew.errors import (
+    AccessError,
+    Malformed,
+    Overloaded,
+    StaleSpace,
+    TooSlow,
+    TransportError,
+    WireError,
+)
 from askew.wire import status
 from askew_server.serving.call import Answer, Job, QueueName, Service
 from askew_server.serving.limits import Admission, Connections
@@ -47,6 +56,7 @@ Scope = MutableMapping[str, Any]
 Event = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Event]]
 Send = Callable[[Event], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers = Mapping[bytes, bytes]
 
 _PROTO, _JSON, _TEXT = b"application/proto", b"application/json", b"text/plain; charset=utf-8"
@@ -72,7 +82,7 @@ _HTTP_STATUS: Mapping[grpc.StatusCode, int] = {  # of the Connect protocol
 _CANCELLED: int = _CODE.CANCELLED.value[0]
 _PIECE = 1 << 16  # bytes of a file that are written at a time
 _NO_STORE = (b"cache-control", b"no-store")
-_CLOSE = (b"connection", b"close")
+CLOSE = (b"connection", b"close")
 _POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     b"connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; "
@@ -119,7 +129,7 @@ class Reply:
     held: int = 0
 
 
-class _Gone(Exception):
+class Gone(Exception):
     """Who asked is not there any more."""
 
 
@@ -147,8 +157,9 @@ class HttpApp:
             for name, answer in service.methods.items()
         }
         self._files = [each for each in services if isinstance(each, HasFiles)]
-        self._pages = _pages() if config.http.web else {}
-        self._origins = frozenset(each.encode() for each in config.http.origins)
+        self._pages = _pages() if config.http is not None and config.http.web else {}
+        origins = () if config.http is None else config.http.origins
+        self._origins = frozenset(each.encode() for each in origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers a request."""
@@ -156,23 +167,23 @@ class HttpApp:
         # Of a page by plain text, only its calls say that it is one: so its files close, too.
         is_page = b"origin" in headers or b"sec-fetch-mode" in headers
         is_page = is_page or scope["path"] in self._pages
-        own = (*((_CLOSE,) if is_page else ()), *self._cross_origin(headers.get(b"origin")))
+        own = (*((CLOSE,) if is_page else ()), *self._cross_origin(headers.get(b"origin")))
         call = self.calls.get(scope["path"]) if scope["method"] == "POST" else None
         if call is None:
-            await _sent(send, self._static(scope, headers), own)
+            await sent(send, self._static(scope, headers), own)
             return
         peer = scope["state"]["peer"]
         try:
             self._connections.enter(peer)
         except Overloaded as error:
-            await _sent(send, _refusal(*status.status_of(error)), (_CLOSE, *own))
+            await sent(send, _refusal(*status.status_of(error)), (CLOSE, *own))
             return
         held = 0
         try:
             reply, is_read = await self._replied(call, headers, receive)
             held = reply.held
-            await _sent(send, reply, own if is_read else (_CLOSE, *own))
-        except _Gone:
+            await sent(send, reply, own if is_read else (CLOSE, *own))
+        except Gone:
             pass
         finally:
             self._connections.leave(peer, held)
@@ -185,15 +196,17 @@ class HttpApp:
         began, ended, is_read = time.monotonic(), _CANCELLED, False
         try:
             seconds = _checked(headers)
-            message = await self._message(headers, receive)
+            message = await self.message(headers, receive)
             is_read = True
             reply = answer(message, _HttpCaller(headers))
             if isinstance(reply, Job):
-                reply = await self._admissions[reply.queue].run(reply, seconds)
+                reply = await _while_there(
+                    self._admissions[reply.queue].run(reply, seconds), receive
+                )
             held = self._connections.hold(len(reply))
             ended = 0
             return Reply(200, _PROTO, reply, held=held), True
-        except _Gone:
+        except Gone:
             raise
         except Exception as error:
             code, text = status.status_of(error)
@@ -204,8 +217,8 @@ class HttpApp:
         finally:
             counts.done(ended, time.monotonic() - began)
 
-    async def _message(self, headers: Headers, receive: Receive) -> bytes:
-        """The message of a call. Raises TooSlow, Overloaded for one that is too long, and _Gone."""
+    async def message(self, headers: Headers, receive: Receive) -> bytes:
+        """A message, whole. Raises TooSlow, Overloaded for one that is too long, and Gone."""
         most = self._limits.request_bytes
         if int(headers.get(b"content-length", b"0")) > most:
             raise Overloaded(f"a message has at most {most} bytes")
@@ -215,7 +228,7 @@ class HttpApp:
                 while True:
                     event = await receive()
                     if event["type"] == "http.disconnect":
-                        raise _Gone
+                        raise Gone
                     message += bytes(event["body"])
                     if len(message) > most:
                         raise Overloaded(f"a message has at most {most} bytes")
@@ -239,22 +252,22 @@ class HttpApp:
         if path in self.calls:
             if method == "OPTIONS" and b"access-control-request-method" in headers:
                 return self._preflight(b"POST")
-            return _refused(HTTPStatus.METHOD_NOT_ALLOWED, (b"allow", b"POST"))
+            return refused(HTTPStatus.METHOD_NOT_ALLOWED, (b"allow", b"POST"))
         if path.startswith("/catalog/"):
             if method == "OPTIONS" and b"access-control-request-method" in headers:
                 return self._preflight(b"GET")
             return self._held(path.removeprefix("/catalog/"), method, headers)
         page = self._pages.get(path)
         if page is None:
-            return _refused(HTTPStatus.NOT_FOUND)
+            return refused(HTTPStatus.NOT_FOUND)
         if method not in {"GET", "HEAD"}:
-            return _refused(HTTPStatus.METHOD_NOT_ALLOWED, (b"allow", b"GET, HEAD"))
+            return refused(HTTPStatus.METHOD_NOT_ALLOWED, (b"allow", b"GET, HEAD"))
         return page
 
     def _preflight(self, method: bytes) -> Reply:
         """What a browser asks before a page of another origin calls."""
         if not self._origins:
-            return _refused(HTTPStatus.FORBIDDEN)
+            return refused(HTTPStatus.FORBIDDEN)
         return Reply(
             HTTPStatus.OK,
             headers=(
@@ -267,15 +280,17 @@ class HttpApp:
     def _held(self, name: str, method: str, headers: Headers) -> Reply:
         """A file that devices hold, or the part of it that is asked for."""
         if method not in {"GET", "HEAD"}:
-            return _refused(HTTPStatus.METHOD_NOT_ALLOWED, (b"allow", b"GET, HEAD"))
+            return refused(HTTPStatus.METHOD_NOT_ALLOWED, (b"allow", b"GET, HEAD"))
         found = re.fullmatch(r"(\d{4}-\d{2}-\d{2})\.([a-z]{1,16})", name, re.ASCII)
         if found is None or not self._files:
-            return _refused(HTTPStatus.NOT_FOUND)
+            return refused(HTTPStatus.NOT_FOUND)
         try:
             day = date.fromisoformat(found[1]).toordinal() - _EPOCH
             file = self._files[0].catalog_file(max(0, day), found[2])
+        except StaleSpace:  # a date of which there is no version
+            return refused(HTTPStatus.CONFLICT)
         except (ValueError, WireError):
-            return _refused(HTTPStatus.NOT_FOUND)
+            return refused(HTTPStatus.NOT_FOUND)
         return _part_of(file, headers.get(b"range", b""))
 
 
@@ -305,7 +320,7 @@ def _part_of(file: bytes, wanted: bytes) -> Reply:
     start, end = int(found[1]), min(size, int(found[2] or size) + 1)
     if start >= end:
         outside = (b"content-range", b"bytes */%d" % size)
-        return _refused(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, outside)
+        return refused(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, outside)
     inside = (b"content-range", b"bytes %d-%d/%d" % (start, end - 1, size))
     return Reply(HTTPStatus.PARTIAL_CONTENT, kind, file, (inside, *common), start, end)
 
@@ -316,11 +331,12 @@ def _refusal(code: grpc.StatusCode, text: str) -> Reply:
     return Reply(_HTTP_STATUS[code], _JSON, json.dumps({"code": name, "message": text}).encode())
 
 
-def _refused(code: HTTPStatus, *headers: tuple[bytes, bytes]) -> Reply:
+def refused(code: HTTPStatus, *headers: tuple[bytes, bytes]) -> Reply:
+    """A status in words."""
     return Reply(code, _TEXT, f"{code.phrase}\n".encode(), (_NO_STORE, *headers))
 
 
-async def _sent(send: Send, reply: Reply, own: Iterable[tuple[bytes, bytes]]) -> None:
+async def sent(send: Send, reply: Reply, own: Iterable[tuple[bytes, bytes]]) -> None:
     """Sends a reply. Returns when whoever asked has taken it, or the connection ended."""
     end = len(reply.body) if reply.end is None else reply.end
     headers = [
@@ -336,6 +352,19 @@ async def _sent(send: Send, reply: Reply, own: Iterable[tuple[bytes, bytes]]) ->
         await send({"type": "http.response.body", "body": piece, "more_body": True})
     # What uvicorn sends next waits until all before it is written.
     await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _while_there(work: Coroutine[Any, Any, bytes], receive: Receive) -> bytes:
+    """What a job becomes. It is given up where whoever asked goes away. Raises Gone."""
+    job, left = asyncio.ensure_future(work), asyncio.ensure_future(receive())
+    try:
+        await asyncio.wait((job, left), return_when=asyncio.FIRST_COMPLETED)
+        if not job.done():
+            raise Gone
+        return await job
+    finally:
+        job.cancel()
+        left.cancel()
 
 
 class _HttpCaller:

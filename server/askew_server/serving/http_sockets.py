@@ -21,12 +21,12 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from askew_server.serving.certificates import Certificates, ServerIdentity
-from askew_server.serving.http_server import HttpApp
+from askew_server.serving.http_server import Application
 from askew_server.serving.limits import METADATA_BYTES, peer_name
 from askew_server.serving.settings import ServerConfig
 
 _KEPT = 15  # seconds that a connection waits for another request
-_LINE = 128  # connections that the system holds until they are accepted
+_LINE = 4096  # connections that the system holds until they are accepted
 _AROUND = 1 << 17  # bytes that come with a message: frames of its pieces, and what follows them
 _PAUSE = 0.25  # seconds without a new connection, where there is no descriptor for one
 
@@ -116,13 +116,14 @@ class HttpConnection(HttpToolsProtocol):
 
 
 class HttpDoor:
-    """Listens on a port, and answers there by an application. certificates: None speaks plain text.
-
-    Raises OSError, which says why not.
-    """
+    """Answers by an application on a socket that is bound. certificates: None speaks plain text."""
 
     def __init__(
-        self, app: HttpApp, config: ServerConfig, certificates: Certificates | None
+        self,
+        app: Application,
+        config: ServerConfig,
+        certificates: Certificates | None,
+        bound: socket.socket,
     ) -> None:
         self.app = app
         self._limits = config.limits
@@ -143,8 +144,8 @@ class HttpDoor:
         self.state = ServerState()
         self._opening: set[asyncio.Task[None]] = set()
         self._accepting: asyncio.Task[None] | None = None
-        self._socket = _listening(config.host, config.http.port or 0, shared=config.reuse_port)
-        self.port: int = self._socket.getsockname()[1]
+        self._socket = bound
+        self.port: int = bound.getsockname()[1]
 
     def start(self) -> None:
         """Answer from now on."""
@@ -200,7 +201,7 @@ class HttpDoor:
             await loop.connect_accepted_socket(made, connection, **options)
 
 
-def _listening(host: str, port: int, *, shared: bool) -> socket.socket:
+def bound_socket(host: str, port: int, *, shared: bool) -> socket.socket:
     """A socket that is bound. Raises OSError."""
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(
@@ -221,7 +222,7 @@ def _listening(host: str, port: int, *, shared: bool) -> socket.socket:
     except OSError as error:
         why = os.strerror(error.errno or 0).lower()
         if error.errno == errno.EADDRINUSE:
-            why = "the port is taken by another program; --http names another"
+            why = "the port is taken by another program; --port names another"
         raise OSError(f"cannot listen on {host}:{port}: {why}") from None
     return bound
 

@@ -159,7 +159,7 @@ class Connections:
 
     def leave(self, peer: str, held: int = 0) -> None:
         """A call that entered is over. held: what it was given to hold."""
-        self._unread -= held
+        self.release(held)
         count = self._calls.pop(peer) - 1
         if count:
             self._calls[peer] = count
@@ -172,6 +172,10 @@ class Connections:
             raise Overloaded("too many replies wait to be read")
         self._unread += size
         return size
+
+    def release(self, held: int) -> None:
+        """Give back what was held."""
+        self._unread -= held
 
     def spares(self, peer: str) -> bool:
         """Whether a connection is a proxy's."""

@@ -87,7 +87,7 @@ async def serve(
     beside, and ends nothing where nothing does; nor does SIGUSR1. Raises OSError for a taken port.
     """
     observer = observer if observer is not None else Observer()
-    doors = 1 if config.http.port is None else 2
+    doors = 1 if config.http is None else 2
     connections = connections_within(doors * config.limits.connections) // doors
     if connections < config.limits.connections:
         observer.log.log_event("connections_limited", count=connections)

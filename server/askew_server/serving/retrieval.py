@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from weakref import WeakKeyDictionary
 
-from askew.catalog.catalog_file import FileHead, Part, piece_of
+from askew.catalog.catalog_file import FileHead, Part
 from askew.errors import NotFound, StaleSpace
 from askew.protocol.metric_card import MetricCard, PlaceSlate
 from askew.protocol.model_card import ModelCard
@@ -65,7 +65,7 @@ class TabulatedReplies:
 
 
 class RetrievalService:
-    """The current snapshot behind the three methods of the service."""
+    """The current snapshot behind the two methods of the service."""
 
     name = pb.DESCRIPTOR.services_by_name["Retrieval"].full_name
 
@@ -81,7 +81,6 @@ class RetrievalService:
         return {
             "Retrieve": self._retrieve,
             "GetModelCard": self._model_card,
-            "GetCatalogFile": self._held,
         }
 
     def check(self) -> None:
@@ -128,11 +127,6 @@ class RetrievalService:
 
     def _model_card(self, _: bytes, __: Caller) -> bytes:
         return self._encoded_of(self._holder.current).card
-
-    def _held(self, request: bytes, _: Caller) -> bytes:
-        wanted = parse(pb.GetCatalogFileRequest(), request)
-        piece = piece_of(self.catalog_file(wanted.catalog_date, wanted.part), wanted.start)
-        return pb.GetCatalogFileResponse(data=piece).SerializeToString()
 
     def _reply(self, snapshot: Snapshot, query: Query) -> bytes:
         questions = _questions(snapshot, query)

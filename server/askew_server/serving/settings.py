@@ -7,9 +7,11 @@ the table. Most limits have no flag: the file and the environment say them.
 from __future__ import annotations
 
 import ipaddress
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from itertools import repeat
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -56,18 +58,14 @@ class Metrics:
 
 @dataclass(frozen=True, kw_only=True)
 class Http:
-    """The door for callers without gRPC, on the server's host. port: 0 takes a free one, None opens
-    none. origins: of the pages of others that may read its replies, "*" for all. web: whether the
-    page is there.
+    """The door for files that devices hold, and for callers without gRPC: on the port after the
+    server's. origins: of the pages of others that may read its replies, "*" for all. web: whether
+    the page is there. ohttp_key: the file of the keys by which it opens what relays bring.
     """
 
-    port: int | None = None
     origins: tuple[str, ...] = ()
     web: bool = False
-
-    def __post_init__(self) -> None:
-        if self.web and self.port is None:
-            raise ConfigError("--web serves the page by the HTTP door: name its port by --http")
+    ohttp_key: Path | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +132,7 @@ class ServerConfig:
     plain_text: bool = False
     tls: Tls | None = None
     proxies: tuple[str, ...] = ()
-    http: Http = field(default_factory=Http)
+    http: Http | None = None  # no door
     metrics: Metrics = field(default_factory=Metrics)
     log: Log = field(default_factory=Log)
     limits: Limits = field(default_factory=Limits)
@@ -145,6 +143,8 @@ class ServerConfig:
     )
 
     def __post_init__(self) -> None:
+        if self.http is not None and self.port == 65535:
+            raise ParameterError("server.port", self.port, "at most 65534: HTTP has the next one")
         if (self.metrics.port or 0) + self.processes > 65536:
             most = f"at most {65536 - self.processes}, with {self.processes} processes"
             raise ParameterError("metrics.port", self.metrics.port, most)
@@ -168,6 +168,21 @@ class ServerConfig:
     def address(self) -> str:
         """As gRPC writes it."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def second_ports(port: int) -> Iterator[int]:
+    """What is tried, one after the other, as the port after a server's own `port`. A 0 is any free
+    one, as it is for `port`.
+
+    Linux gives odd ports to those who listen and even ones to connections that go out. Where many
+    go out, no odd port has a free one before it; those below Linux's range are tried then.
+    """
+    if port:
+        yield port + 1
+        return
+    yield from repeat(0, 50)
+    # Servers that start at once begin at different ones.
+    yield from range(10_001 + os.getpid() % 5_000 * 2, 32_768, 2)
 
 
 _ONE = "name one model to serve: --model DIR, --models FOLDER or --demo"
@@ -252,13 +267,15 @@ def configuration_of(values: Mapping[str, Any]) -> Configuration:
     Raises ConfigError or ParameterError for values that do not go together.
     """
     plain = ServerConfig()
+    http = _table(values, "http", Http)
     server = replace(
         plain,
+        http=Http(**http) if http else None,
         **_table(values, "server", plain),
         tls=_tls(values),
         **{
             table: replace(own, **_table(values, table, own))
-            for table in ("http", "metrics", "log", "limits", "answers", "analysts")
+            for table in ("metrics", "log", "limits", "answers", "analysts")
             for own in (getattr(plain, table),)
         },
     )
@@ -319,7 +336,7 @@ _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "models": vars(Models()),
     "releases": vars(Releases()),
     "tls": {},  # without a word there is none
-    "http": vars(_PLAIN.http),
+    "http": vars(Http()),
     "metrics": vars(_PLAIN.metrics),
     "log": vars(_PLAIN.log),
     "limits": vars(_PLAIN.limits),
@@ -445,14 +462,14 @@ KEYS: tuple[Setting, ...] = (
     _setting("tls.certificate", File(), "Speak TLS with this certificate.", "--tls-certificate"),
     _setting("tls.key", File(), "Its private key, which others cannot read.", "--tls-key"),
     _setting("tls.client_authority", File(), "Ask callers for a certificate of these authorities."),
-    _setting("http.port", _PORT, "Answer plain HTTP too, on this port.", "--http"),
     _setting(
         "http.origins",
         Text("an origin such as https://example.org, or *", _origin),
         "Origins of other pages that may read replies.",
         several=True,
     ),
-    _setting("http.web", Switch(), "Serve a page for browsers there.", "--web"),
+    _setting("http.web", Switch(), "Serve a page for browsers on the next port.", "--web"),
+    _setting("http.ohttp_key", File(), "Open what relays bring, by these keys.", "--ohttp-key"),
     _setting("metrics.host", Text("an address"), "Where numbers are read."),
     _setting("metrics.port", _PORT, "Serve numbers to Prometheus on this port.", "--metrics-port"),
     _setting("log.format", OneOf(("text", "json")), "How lines are written."),

@@ -1,10 +1,10 @@
 """Several processes of a server on one port, and the program that starts, replaces and stops them.
 
-    python -m askew_server.serving.supervisor HOST PORT HTTP_PORT METRICS_HOST METRICS_PORT \\
+    python -m askew_server.serving.supervisor HOST PORT HTTP METRICS_HOST METRICS_PORT \\
         PROCESSES GRACE COMMAND ...
 
-`serve --processes N` becomes this program. HTTP_PORT is - where there is none. METRICS_PORT is 0
-where no metrics ports are reserved: each process then takes a free one, or none.
+`serve --processes N` becomes this program. HTTP is 1 where the next port is for HTTP, else 0.
+METRICS_PORT is 0 where no metrics ports are reserved: each process then takes a free one, or none.
 
 The program answers nothing itself. It imports neither gRPC nor numpy, so it is small, and nothing
 that a model or a call may do ends it. It passes SIGHUP on to all processes. On SIGUSR1 it replaces
@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Self
 
 from askew.errors import AccessError, AskewError, ParameterError
 from askew_server.serving.event_log import write_line
+from askew_server.serving.settings import second_ports
 
 if TYPE_CHECKING:
     from askew_server.serving.settings import ServerConfig
@@ -367,7 +368,7 @@ class Several:
 
     host: str
     port: int
-    http_port: int | None
+    http: bool
     metrics_host: str
     metrics_port: int
     processes: int
@@ -378,7 +379,7 @@ class Several:
     def of_config(cls, config: ServerConfig, command: Sequence[str]) -> Self:
         """As configured."""
         pages = config.metrics
-        ports = (config.host, config.port, config.http.port, pages.host, pages.port or 0)
+        ports = (config.host, config.port, config.http is not None, pages.host, pages.port or 0)
         return cls(*ports, config.processes, config.grace, command)
 
     def become(self) -> None:
@@ -388,8 +389,7 @@ class Several:
 
     def words(self) -> list[str]:
         """As the program is told."""
-        http = "-" if self.http_port is None else self.http_port
-        ports = (self.host, self.port, http, self.metrics_host, self.metrics_port)
+        ports = (self.host, self.port, int(self.http), self.metrics_host, self.metrics_port)
         fields = (*ports, self.processes, self.grace)
         return [*map(str, fields), *self.command]
 
@@ -397,20 +397,42 @@ class Several:
     def of_words(cls, words: Sequence[str]) -> Self:
         """What such words mean."""
         host, port, http, pages, page, processes, grace, *command = words
-        ports = (host, int(port), None if http == "-" else int(http), pages, int(page))
+        ports = (host, int(port), http == "1", pages, int(page))
         return cls(*ports, int(processes), float(grace), command)
 
     def reserve(self, held: contextlib.ExitStack) -> list[str]:
-        """Holds the ports, and gives those of calls as options. Raises AccessError."""
+        """Holds the ports, and gives that of calls as an option. Raises AccessError."""
         pages = range(self.metrics_port, self.metrics_port + self.processes)
         for page in pages if self.metrics_port else ():
             held.enter_context(_reserved(self.metrics_host, page, "--metrics-port"))
-        asked = {"--port": self.port, "--http": self.http_port}
-        return [
-            f"{flag}={held.enter_context(_reserved(self.host, port, flag)).number}"
-            for flag, port in asked.items()
-            if port is not None
-        ]
+        return [f"--port={self._pair(held) if self.http else self._alone(held, self.port)}"]
+
+    def _alone(self, held: contextlib.ExitStack, port: int) -> int:
+        """Holds a port. Raises AccessError."""
+        return held.enter_context(_reserved(self.host, port, "--port")).number
+
+    def _pair(self, held: contextlib.ExitStack) -> int:
+        """Holds a port and the next one, and gives the first: any two, where any will do. Raises
+        AccessError.
+        """
+        taken: AccessError | None = None
+        for number in second_ports(self.port):
+            with contextlib.ExitStack() as tried:
+                try:
+                    next_one = self._alone(tried, number)
+                except AccessError as error:
+                    if not number:  # any would have done, so it is the host
+                        raise
+                    taken = error
+                    continue
+                try:
+                    first = self._alone(tried, next_one - 1)
+                except AccessError as error:
+                    taken = error
+                    continue
+                held.enter_context(tried.pop_all())
+                return first
+        raise taken or AssertionError
 
     async def run(self, ports: Sequence[str]) -> int:
         """Until it is stopped: the code to exit with. ports: as options."""

@@ -14,7 +14,7 @@ import numpy as np
 from google.protobuf.message import Message
 
 from askew.catalog.catalog import Catalog
-from askew.catalog.catalog_file import PIECE_BYTES, Part, file_of
+from askew.catalog.catalog_file import Part, file_of
 from askew.catalog.columns import ItemColumns
 from askew.catalog.item import MAX_GENRES, Item
 from askew.catalog.neighbors import MOST, TOP, Neighbors
@@ -173,14 +173,6 @@ def _items_of(words: memoryview, n: int) -> ItemColumns:
         _column(name, parts[number], n) for name, number in (("years", _YEARS), ("genres", _GENRES))
     ]
     return ItemColumns(titles, of_years.years, of_genres.genres, lists)
-
-
-def piece_from_bytes(data: bytes) -> bytes:
-    """A piece of a file that devices hold."""
-    piece = parse_few(pb.GetCatalogFileResponse(), data, 1).data
-    if len(piece) > PIECE_BYTES:
-        raise Malformed("a piece of a catalog file is too large")
-    return piece
 
 
 def _column(name: str, parts: list[memoryview], n: int) -> pb.ItemWords:

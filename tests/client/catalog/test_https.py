@@ -35,7 +35,9 @@ FILES = {"/askew/2026-11-23.whole": FILE}
 
 async def fetched(host: static_host.StaticHost, directory: Path, day: int = MONDAY) -> CachedFile:
     """What a device holds after a fetch."""
-    async with HttpsSource(f"{host.base}/askew/", 5.0, static_host.trust()) as source:
+    async with HttpsSource(
+        StaticHost.of(f"{host.base}/askew/"), 5.0, static_host.trust()
+    ) as source:
         cache = CatalogCache.of(directory, "server:1")
         return await CatalogSync(cache, source, 4_000_000, SystemBits(), check=len).cached(day)
 
@@ -184,7 +186,7 @@ async def test_nobody_waits_for_a_host_that_says_nothing(tmp_path: Path) -> None
     """Neither in a handshake nor in an answer; and its thread ends, or this test would not."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         base = f"https://127.0.0.1:{silent.getsockname()[1]}"
-        async with HttpsSource(base, 0.05) as source:
+        async with HttpsSource(StaticHost.of(base), 0.05) as source:
             with pytest.raises(TooSlow):
                 await source.piece(MONDAY, Part.WHOLE, 0)
 
@@ -196,7 +198,7 @@ async def test_nobody_waits_for_a_host_that_drips(
     monkeypatch.setattr(https, "_SLOWEST", 1 << 30)
     with socket.create_server(("127.0.0.1", 0)) as server, dripping(server) as over:
         base = f"http://127.0.0.1:{server.getsockname()[1]}"
-        async with HttpsSource(base, 0.2) as source:
+        async with HttpsSource(StaticHost.of(base), 0.2) as source:
             with pytest.raises(TooSlow):
                 await source.piece(MONDAY, Part.WHOLE, 0)
             assert not over.is_set()
@@ -230,8 +232,8 @@ class dripping:  # noqa: N801  # a context manager
 
 async def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path: Path) -> None:
     with static_host.serving(FILES) as host:
-        async with HttpsSource(f"{host.base}/askew", 5.0) as source:
-            with pytest.raises(Unreachable, match="that can be trusted"):
+        async with HttpsSource(StaticHost.of(f"{host.base}/askew"), 5.0) as source:
+            with pytest.raises(Unreachable, match="of no authority that is trusted here"):
                 await source.piece(MONDAY, Part.WHOLE, 0)
     assert host.heard == []
 
@@ -239,7 +241,7 @@ async def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path: Path) 
 async def test_a_host_that_is_not_there_is_said_to_be_unreachable() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    async with HttpsSource(f"http://127.0.0.1:{port}", 5.0) as source:
+    async with HttpsSource(StaticHost.of(f"http://127.0.0.1:{port}"), 5.0) as source:
         with pytest.raises(Unreachable):
             await source.piece(MONDAY, Part.WHOLE, 0)
 
@@ -264,7 +266,9 @@ async def test_no_proxy_hears_when_a_device_fetches(proxied: socket.socket, tmp_
 async def test_the_end_of_a_file_is_an_empty_piece(tmp_path: Path) -> None:
     for answer in (ranged, unranged):
         with static_host.serving(FILES, answer) as host:
-            async with HttpsSource(f"{host.base}/askew", 5.0, static_host.trust()) as source:
+            async with HttpsSource(
+                StaticHost.of(f"{host.base}/askew"), 5.0, static_host.trust()
+            ) as source:
                 assert await source.piece(MONDAY, Part.WHOLE, len(FILE)) == b""
 
 

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING
 import click
 import grpc
 import pytest
+import static_host
 from every_command import every_command
 from small_map import DAY, GERMANY, made_card, made_items, nearest
 
-from askew.errors import NotFound
 from askew.spaces.map import MapSpace, MetricSpace
 from askew.wire.places import metric_card_to_bytes, places_to_bytes
 from askew.wire.queries import query_from_bytes
-from askew.wire.status import status_of
 from askew_client.cli import main as cli
 
 if TYPE_CHECKING:
@@ -38,11 +37,7 @@ def _serving(space: MetricSpace) -> Iterator[str]:
         query = query_from_bytes(request, card)
         return places_to_bytes(nearest(items, query.signal, query.k))
 
-    def held(_: bytes, context: grpc.ServicerContext) -> bytes:
-        context.abort(*status_of(NotFound("catalog file")))
-
     handlers: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
-        "GetCatalogFile": grpc.unary_unary_rpc_method_handler(held),
         "GetModelCard": grpc.unary_unary_rpc_method_handler(
             lambda _, __: metric_card_to_bytes(card)
         ),
@@ -51,10 +46,10 @@ def _serving(space: MetricSpace) -> Iterator[str]:
     server = grpc.server(ThreadPoolExecutor(2))
     generic = grpc.method_handlers_generic_handler("askew.wire.v1.Retrieval", handlers)
     server.add_generic_rpc_handlers((generic,))
-    port = server.add_insecure_port("127.0.0.1:0")
-    server.start()
-    yield f"127.0.0.1:{port}"
-    server.stop(None).wait()
+    with static_host.beside(server.add_insecure_port, {}) as host:
+        server.start()
+        yield f"127.0.0.1:{host.port - 1}"
+        server.stop(None).wait()
 
 
 @pytest.fixture(scope="module")

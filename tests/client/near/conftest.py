@@ -58,7 +58,7 @@ class DeviceWorld:
     def nearby(self) -> NearService:
         """The questions, as they are after a start of the program."""
         return NearService(
-            ShapedTransport(lambda: self.server),
+            ShapedTransport(lambda: self.server, self.server),
             self.settings,
             places=self.places,
             profile=self.profile,

@@ -34,12 +34,13 @@ from askew_client.near.preferences import NO_PREFERENCES, Preferences, preferenc
 from askew_client.near.rows import best_rows
 from askew_client.near.sources import MapSource, PendingPosition, PendingValues
 from askew_client.profile.document import AxisValues
+from askew_client.settings.paths import StaticHost
 from askew_client.settings.settings import ClientSettings
 from askew_client.transport.shaped import ShapedTransport
 from askew_server.collections.model import model_of
 
 SETTINGS = ClientSettings(region="DE")
-FETCH = ["GetModelCard", "GetCatalogFile", "GetCatalogFile"]
+FETCH = ["GetModelCard", "file", "file"]
 """The card, the head of the file, its body."""
 CAKE = Preferences(only={"kind": frozenset({"cake"})}, likes={"kind": {"tea": 3.0}})
 
@@ -132,7 +133,7 @@ async def test_rows_beyond_the_byte_budget_are_not_fetched(
     small = replace(SETTINGS, byte_budget=1000)
     found = await device_at(server, tmp_path / "auto", small).nearby.ask("posts", BERLIN)
     assert found.fresh
-    assert server.methods == ["GetModelCard", "GetCatalogFile", "GetCatalogFile", "Retrieve"]
+    assert server.methods == [*FETCH, "Retrieve"]
     local = device_at(server, tmp_path / "local", replace(small, mode="local"))
     error = (await raised(local.nearby.ask("posts", BERLIN))).error
     assert isinstance(error, ParameterError)
@@ -182,8 +183,8 @@ async def test_rows_come_from_a_static_host_as_well(
     monday = date_of(catalog_date_of((datetime.date.today() - date_of(0)).days))
     files = {f"/{monday}.{part}": file for part, file in server.model.files.items()}
     with static_host.serving(files) as host:
-        source = HttpsSource(host.base, 5.0, static_host.trust())
-        network = ShapedTransport(lambda: server, None, source)
+        source = HttpsSource(StaticHost.of(host.base), 5.0, static_host.trust())
+        network = ShapedTransport(lambda: server, source)
         device = made_device(network, tmp_path, replace(SETTINGS, mode=mode))
         found = await device.nearby.ask("cafes", BERLIN)
         assert (found.sent, server.methods) == ((), ["GetModelCard"])

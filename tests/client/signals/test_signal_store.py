@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
+from dataclasses import fields, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,9 @@ from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.signal import Signal
 from askew_client.settings.settings import Caps
+from askew_client.signals.chain import EMPTY, Entry
 from askew_client.signals.store import SignalStore
+from askew_client.views.quote import Price
 
 SPACE = "0123456789abcdef" * 2
 OTHER_SPACE = "f" * 32
@@ -333,3 +336,43 @@ def test_a_store_that_others_could_read_is_closed_to_them(store: SignalStore, pa
     path.chmod(0o644)
     store.entries()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_price_that_was_not_shown_is_not_charged_and_not_sent(store: SignalStore) -> None:
+    """Within the transaction, for a fresh signal and for a stored one. Planted bug: the price is
+    compared before, and something comes between.
+    """
+
+    class NotShown(Exception):
+        pass
+
+    def refuse(_: Price) -> None:
+        raise NotShown
+
+    with pytest.raises(NotShown):
+        store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), never, check=refuse)
+    assert store.entries() == ()
+    store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), lambda: signal(1))
+    with pytest.raises(NotShown):
+        store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), never, check=refuse)
+
+
+ENTRY = Entry("signal", SPACE, "2026-11", Fraction(1), None, "salt", b"signal", "home")
+CHANGES: dict[str, object] = {
+    "kind": "copy",
+    "space_version": OTHER_SPACE,
+    "month": "2026-12",
+    "epsilon": Fraction(2),
+    "epsilon_per_distance": Fraction(1),
+    "salt": "pepper",
+    "signal": b"another",
+    "handle": "work",
+    "epsilon_per_km": Fraction(1),
+}
+
+
+def test_a_link_is_of_every_field_of_its_entry() -> None:
+    """Planted bugs: links that forget the handle, or what a place costs."""
+    assert set(CHANGES) == {each.name for each in fields(Entry)}
+    links = {EMPTY.extended(replace(ENTRY, **{n: v})).link for n, v in CHANGES.items()}  # type: ignore[arg-type]
+    assert len(links | {EMPTY.extended(ENTRY).link}) == len(CHANGES) + 1

@@ -12,7 +12,7 @@ import grpc
 import grpc.aio
 import pytest
 
-from askew.catalog.catalog_file import FIRST, PIECE_BYTES, Part
+from askew.catalog.catalog_file import FIRST
 from askew.errors import AskewError, Malformed, ParameterError, ServerFailed, TooSlow, Unreachable
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import SystemBits
@@ -20,7 +20,6 @@ from askew.protocol.signal import Query, Signal
 from askew.settings import is_loopback
 from askew.wire.queries import query_from_bytes, query_to_bytes
 from askew.wire.tastes import slate_to_bytes
-from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.transport import grpc as grpc_transport
 from askew_client.transport.grpc import GrpcTransport
 
@@ -152,20 +151,19 @@ def test_a_target_that_is_not_host_and_port_is_refused(target: str) -> None:
 
 async def test_no_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted bug: letting gRPC obey http_proxy, whose owner would see when the device asks."""
-    piece = pb.GetCatalogFileResponse(data=b"a piece").SerializeToString()
 
     async def answer(_: bytes, __: Context) -> bytes:
-        return piece
+        return b"a card"
 
     monkeypatch.delenv("no_proxy", raising=False)
     with listening_socket() as proxy:
         monkeypatch.setenv("http_proxy", f"http://{proxy}")
         handler: grpc.RpcMethodHandler[Any, Any] = grpc.unary_unary_rpc_method_handler(answer)
         async with (
-            serving(GetCatalogFile=handler) as address,
+            serving(GetModelCard=handler) as address,
             GrpcTransport(address, LONG) as transport,
         ):
-            assert await transport.piece(FIRST, Part.WHOLE, 0) == b"a piece"
+            assert await transport.call("GetModelCard", b"") == b"a card"
 
 
 async def test_success_without_a_message_is_a_bad_answer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,7 +198,7 @@ async def test_a_port_that_says_nothing_is_too_slow() -> None:
             await is_too_slow(network.call("GetModelCard", b""))
 
 
-METHODS = ("GetCatalogFile", "GetModelCard", "Retrieve")
+METHODS = ("GetModelCard", "Retrieve")
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -211,20 +209,6 @@ async def test_a_reply_that_never_comes_is_too_slow(method: str) -> None:
         GrpcTransport(target, SOON) as network,
     ):
         await is_too_slow(network.call(method, b""))
-
-
-async def test_a_piece_larger_than_any_is_refused() -> None:
-    """Planted bug: keeping whatever one reply brings."""
-
-    async def endless(_: bytes, __: Context) -> bytes:
-        return pb.GetCatalogFileResponse(data=bytes(PIECE_BYTES + 1)).SerializeToString()
-
-    async with (
-        serving(GetCatalogFile=grpc.unary_unary_rpc_method_handler(endless)) as target,
-        GrpcTransport(target, LONG) as network,
-    ):
-        with pytest.raises(Malformed, match="too large"):
-            await network.piece(FIRST, Part.WHOLE, 0)
 
 
 class Flaky:

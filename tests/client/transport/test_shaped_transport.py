@@ -105,7 +105,7 @@ class Line:
 
 
 def shaped(line: Line, files: Any = None) -> ShapedTransport:
-    return ShapedTransport(lambda: line, INTERVAL, files)
+    return ShapedTransport(lambda: line, files or line, INTERVAL)
 
 
 def device_on(line: Line, directory: Path, profile: ProfileStore | None = None) -> Device:

@@ -26,7 +26,7 @@ from askew_server.collections import artifact
 
 PATIENCE = 30  # seconds; only ever waited for by a process that does not do what it should
 USAGE = 2
-STARTED = re.compile(r"listening on 127\.0\.0\.1:(\d+), 40 items, cafes, bars\n")
+STARTED = re.compile(r"listening on 127\.0\.0\.1:(\d+), http://\S+, 40 items, cafes, bars\n")
 Run = Callable[..., int]
 Shown = pytest.CaptureFixture[str]
 

@@ -13,6 +13,7 @@ from askew.catalog.catalog_file import HEAD_BYTES, Part
 from askew.wire.catalog_file import catalog_files
 from askew_client.catalog.cache import CatalogCache
 from askew_client.catalog.https import HttpsSource
+from askew_client.settings.paths import StaticHost
 from askew_client.transport.held import KeptLibrary
 from askew_server.taste.model import artifact
 from askew_server.taste.model.item_model import ItemModel
@@ -40,7 +41,7 @@ async def test_what_is_published_is_what_a_device_holds(
     assert files == expected(model, "2026-11-23")
     assert all(f"{name}  {len(file):,} bytes\n" in shown for name, file in files.items())
     with static_host.serving({f"/{name}": file for name, file in files.items()}) as host:
-        async with HttpsSource(host.base, 5.0, static_host.trust()) as source:
+        async with HttpsSource(StaticHost.of(host.base), 5.0, static_host.trust()) as source:
             cache = CatalogCache.of(tmp_path / "held", "server:1")
             held = await KeptLibrary(cache, source, 10**6).cached(MONDAY)
     assert held.card == model.card

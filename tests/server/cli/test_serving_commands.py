@@ -24,7 +24,7 @@ from askew_server.serving.supervisor import process_number
 from askew_server.taste.model import artifact
 from askew_server.taste.training.options import TrainingOptions
 
-STARTED = re.compile(r"listening on 127\.0\.0\.1:(\d+), 24 items, .*\n")
+STARTED = re.compile(r"listening on 127\.0\.0\.1:(\d+), http://127\.0\.0\.1:\d+, 24 items, .*\n")
 USAGE = 2  # the exit code of a command that was typed wrongly
 PATIENCE = 30  # seconds; only ever waited for by a process that does not do what it should
 
@@ -428,4 +428,4 @@ def test_a_host_that_is_none_is_named_with_the_reason(
 def test_the_two_servers_have_ports_of_their_own() -> None:
     """With one for both, whoever follows the README cannot start the second."""
     of_both = (serve._SETTINGS, serve_releases._SETTINGS)
-    assert [each.configuration(None, {}).server.port for each in of_both] == [7571, 7572]
+    assert [each.configuration(None, {}).server.port for each in of_both] == [7571, 7575]

@@ -22,7 +22,7 @@ from server.counting.reference import (
     varied_events,
 )
 
-from askew.errors import DataError
+from askew.errors import DataError, ParameterError
 from askew.mechanisms.covariance import Matrix, covariance
 from askew_server.counting import CountingTask, Engine, count_top
 from askew_server.counting.bounding import require_countable, uncounted_events
@@ -134,6 +134,12 @@ class LikesContract:
 
     def test_nobody_likes_nothing(self, bench: Bench) -> None:
         assert not likes_of(bench, [(1, 1, 1)]).any()
+
+    def test_a_short_bounding_key_is_refused_before_anything_is_read(self, bench: Bench) -> None:
+        """Planted bug: a key of any length, which whoever wants may guess."""
+        asked = LikesTask(events="nowhere", keys=KEYS, rating_column="rating", least=4.0, most=5.0)
+        with pytest.raises(ParameterError, match="bounding key"):
+            count_likes(bench.engine, asked, KEY[:-1])
 
 
 class CountingContract(LikesContract):

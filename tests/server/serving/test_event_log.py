@@ -114,12 +114,12 @@ def test_lines_alike_come_once_a_minute_with_the_number_of_those_left_out() -> N
         written.log.log_event(
             "call_failed", method="Retrieve", error="LookupError", where=f"a.b:{second}"
         )
-    written.log.log_event("call_failed", method="GetCatalogFile", error="LookupError")
+    written.log.log_event("call_failed", method="GetModelCard", error="LookupError")
     assert [(line["method"], line.get("suppressed")) for line in written.lines] == [
         ("Retrieve", None),
         ("Retrieve", 59),
         ("Retrieve", 59),
-        ("GetCatalogFile", None),
+        ("GetModelCard", None),
     ]
 
 

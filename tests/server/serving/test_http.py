@@ -11,6 +11,7 @@ import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -24,6 +25,7 @@ from askew_server.serving import http_server, http_sockets, limits
 from askew_server.serving.call import Answer, Caller, Job
 from askew_server.serving.event_log import EventLog
 from askew_server.serving.grpc_server import RunningServer
+from askew_server.serving.http_server import HttpApp
 from askew_server.serving.http_sockets import HttpDoor
 from askew_server.serving.observer import STATUSES, Observer
 from askew_server.serving.settings import Http, Limits, Log, ServerConfig
@@ -82,6 +84,11 @@ class Served:
         return self.server.http
 
     @property
+    def app(self) -> HttpApp:
+        assert isinstance(self.door.app, HttpApp)
+        return self.door.app
+
+    @property
     def port(self) -> int:
         return self.door.port
 
@@ -121,7 +128,7 @@ class Served:
 
 @asynccontextmanager
 async def serving(**settings: Any) -> AsyncIterator[Served]:
-    config = ServerConfig(**{"http": Http(port=0), **settings})
+    config = ServerConfig(**{"http": Http(), **settings})
     told = io.StringIO()
     observer = Observer(EventLog(told, Log()))
     server = RunningServer([Services()], config, observer)
@@ -160,9 +167,9 @@ async def test_a_call_ends_as_by_grpc(method: str) -> None:
             assert status >= 400
             assert headers["content-type"] == "application/json"
         assert SECRET not in reply.decode() + served.told.getvalue()
-        (counts,) = [each for each in served.observer.methods if each.method == method]
-        assert sum(counts.statuses) == 2  # one count for both doors
-        assert max(counts.statuses) == 2
+    (counts,) = [each for each in served.observer.methods if each.method == method]
+    assert sum(counts.statuses) == 2  # one count for both doors, once each call has ended
+    assert max(counts.statuses) == 2
 
 
 async def test_a_caller_says_who_it_is_as_by_grpc() -> None:
@@ -239,7 +246,7 @@ async def test_only_pages_of_named_origins_may_read_replies() -> None:
     """Planted bug: the origin of whoever asks is allowed."""
     allowed = "access-control-allow-origin"
     asks: dict[str, Any] = {"access_control_request_method": "POST"}
-    async with serving(http=Http(port=0, origins=(ORIGIN,))) as served:
+    async with serving(http=Http(origins=(ORIGIN,))) as served:
         for origin in (ORIGIN, "https://other.example.org"):
             expected = ORIGIN if origin == ORIGIN else None
             _, headers, _ = await served.called("Echo", origin=origin)
@@ -254,7 +261,7 @@ async def test_only_pages_of_named_origins_may_read_replies() -> None:
         assert allowed not in (await served.called("Echo", origin=ORIGIN))[1]
         found = await served.asked("OPTIONS", "/test.Service/Echo", origin=ORIGIN, **asks)
         assert (found[0], allowed in found[1]) == (403, False)
-    async with serving(http=Http(port=0, origins=("*",))) as served:
+    async with serving(http=Http(origins=("*",))) as served:
         assert (await served.called("Echo", origin=ORIGIN))[1][allowed] == "*"
 
 
@@ -456,7 +463,7 @@ async def test_a_call_under_way_counts_for_its_connection_as_by_grpc() -> None:
         return b""
 
     async with serving() as served:
-        served.door.app.calls["/test.Service/Work"] = (
+        served.app.calls["/test.Service/Work"] = (
             lambda *_: Job(wait),
             served.observer.method("test.Service", "Work"),
         )
@@ -466,6 +473,40 @@ async def test_a_call_under_way_counts_for_its_connection_as_by_grpc() -> None:
         assert served.server.connections.busy == {f"ipv4:{HERE}:{own}"}
         ended.set()
         assert b"200 OK" in await reader.readuntil(b"\r\n\r\n")
+
+
+async def test_who_went_away_is_not_worked_for() -> None:
+    """As by gRPC. Planted bug: the job of a caller who left is done when its turn comes."""
+    begun, ended, made = Event(), Event(), list[int]()
+
+    def wait(number: int) -> bytes:
+        made.append(number)
+        begun.set()
+        assert ended.wait(PATIENCE)
+        return b""
+
+    async with serving() as served:
+        counts = served.observer.method("test.Service", "Work")
+        numbers = iter(range(3))
+        served.app.calls["/test.Service/Work"] = (
+            lambda *_: Job(partial(wait, next(numbers))),
+            counts,
+        )
+        work = ONE.replace(b"Echo", b"Work")
+        first, _ = await served.spoken(work)
+        assert await asyncio.to_thread(begun.wait, PATIENCE)
+        _, leaving = await served.spoken(work)
+        last, _ = await served.spoken(work)
+        async with asyncio.timeout(PATIENCE):
+            while served.server.connections.peers < 3:  # noqa: ASYNC110
+                await asyncio.sleep(0)
+            leaving.close()
+            while served.server.connections.peers > 2:  # noqa: ASYNC110
+                await asyncio.sleep(0)
+        ended.set()
+        for reader in (first, last):
+            assert b"200 OK" in await reader.readuntil(b"\r\n\r\n")
+        assert made == [0, 2]
 
 
 async def test_what_is_no_http_is_told_nothing_and_logged_once() -> None:
@@ -485,7 +526,7 @@ async def test_a_stop_finishes_what_is_under_way() -> None:
             assert ended.wait(PATIENCE)
             return b"made"
 
-        served.door.app.calls["/test.Service/Work"] = (
+        served.app.calls["/test.Service/Work"] = (
             lambda *_: Job(wait),
             served.observer.method("test.Service", "Work"),
         )
@@ -508,10 +549,10 @@ async def test_a_page_comes_with_a_strict_policy(
     (tmp_path / "web").mkdir()
     monkeypatch.setattr(http_server, "files", lambda _: tmp_path)
     with pytest.raises(AccessError, match="this installation has no page"):
-        RunningServer([], ServerConfig(http=Http(port=0, web=True)))
+        RunningServer([], ServerConfig(http=Http(web=True)))
     for name in ("index.html", "page.js", "notes.txt"):
         (tmp_path / "web" / name).write_text(name)
-    async with serving(http=Http(port=0, web=True)) as served:
+    async with serving(http=Http(web=True)) as served:
         for path, kind, body in (
             ("/", "text/html; charset=utf-8", b"index.html"),
             ("/page.js", "text/javascript; charset=utf-8", b"page.js"),
@@ -531,5 +572,5 @@ async def test_a_page_comes_with_a_strict_policy(
 
 async def test_a_port_that_is_taken_is_named_with_its_option() -> None:
     async with serving() as served:
-        with pytest.raises(OSError, match="--http names another"):
-            RunningServer([], ServerConfig(http=Http(port=served.port)))
+        with pytest.raises(OSError, match="--port names another"):
+            RunningServer([], ServerConfig(port=served.port - 1, http=Http()))

@@ -16,7 +16,6 @@ from threading import Event
 
 import pytest
 
-from askew.catalog.catalog_file import FIRST, Part
 from askew.errors import Overloaded, TooSlow, Unreachable
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.transport import grpc as grpc_transport
@@ -337,8 +336,7 @@ class Pieces:
 
     @property
     def methods(self) -> Mapping[str, Answer]:
-        piece = pb.GetCatalogFileResponse(data=b"a piece").SerializeToString()
-        return {"GetCatalogFile": lambda _, __: piece}
+        return {"GetModelCard": lambda _, __: b"a card"}
 
 
 @asynccontextmanager
@@ -392,9 +390,9 @@ def ends(connection: socket.socket) -> bool:
     return True
 
 
-async def piece_of(port: int) -> bytes:
+async def card_of(port: int) -> bytes:
     async with GrpcTransport(f"127.0.0.1:{port}", PATIENCE) as network:
-        return await network.piece(FIRST, Part.WHOLE, 0)
+        return await network.call("GetModelCard", b"")
 
 
 async def test_one_address_with_all_connections_does_not_shut_others_out() -> None:
@@ -403,7 +401,7 @@ async def test_one_address_with_all_connections_does_not_shut_others_out() -> No
     async with serving(told) as port:
         with crowd(port, MOST) as begun:
             assert await asyncio.to_thread(lambda: sum(map(heard, begun))) > MOST // 2
-            assert await piece_of(port) == b"a piece"
+            assert await card_of(port) == b"a card"
     (line,) = told.getvalue().splitlines()
     assert re.search(r"WARNING connections_closed count=\d+$", line)
 
@@ -419,10 +417,10 @@ async def test_a_proxy_keeps_all_of_its_connections(
         with crowd(port, MOST) as begun:
             await asyncio.to_thread(lambda: [*map(heard, begun)])
             if not proxies:
-                assert await piece_of(port) == b"a piece"
+                assert await card_of(port) == b"a card"
                 return
             with pytest.raises(Unreachable):
-                await piece_of(port)
+                await card_of(port)
 
 
 async def test_who_has_a_call_under_way_is_not_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:

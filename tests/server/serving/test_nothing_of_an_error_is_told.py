@@ -108,9 +108,6 @@ def services_of(kind: Callable[[], Exception], folder: Path) -> list[Service]:
 REQUESTS: dict[str, bytes] = {
     "Retrieval/Retrieve": retrieval_pb2.RetrieveRequest(k=3).SerializeToString(),
     "Retrieval/GetModelCard": b"",
-    "Retrieval/GetCatalogFile": retrieval_pb2.GetCatalogFileRequest(
-        catalog_date=20780
-    ).SerializeToString(),
     "Popularity/GetRelease": popularity_pb2.GetReleaseRequest(charge=1).SerializeToString(),
     "Popularity/ListReleases": popularity_pb2.ListReleasesRequest(
         dataset="films"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from askew_server.serving.settings import (
     BY_NAME,
     KEYS,
     Configuration,
+    Http,
     configuration_of,
     read_file,
 )
@@ -80,8 +82,6 @@ def _plain(key: Setting, value: Any) -> Configuration:
     needs: dict[str, Any] = {"tls.certificate": Path("c"), "tls.key": Path("k")}
     if key.name == "server.plain_text":
         needs = {}
-    if key.name == "http.web":
-        needs["http.port"] = 8080
     if key.name == "releases.popularity":
         needs["releases.ledger"] = Path("ledger")
     if key.name.startswith("analysts."):
@@ -90,7 +90,10 @@ def _plain(key: Setting, value: Any) -> Configuration:
 
 
 def test_without_a_word_the_configuration_is_its_classes_own() -> None:
-    assert configuration_of({key.name: key.default for key in KEYS}) == configuration_of({})
+    """But for the door for HTTP, which a command has whose settings name it."""
+    found = configuration_of({key.name: key.default for key in KEYS})
+    assert found.server.http == Http()
+    assert replace(found, server=replace(found.server, http=None)) == configuration_of({})
 
 
 def test_the_table_has_a_variable_and_a_meaning_for_each_and_few_flags() -> None:

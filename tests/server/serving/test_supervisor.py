@@ -11,16 +11,22 @@ import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
 
-from askew_server.serving import supervisor
+from askew_server.serving import http_sockets, supervisor
 from askew_server.serving.grpc_server import RunningServer
-from askew_server.serving.settings import ServerConfig
-from askew_server.serving.supervisor import ReservedPort, Several, Supervisor, main, pause_after
+from askew_server.serving.settings import Http, ServerConfig, second_ports
+from askew_server.serving.supervisor import (
+    ReservedPort,
+    Several,
+    Supervisor,
+    main,
+    pause_after,
+)
 
 _Value = TypeVar("_Value")
 PATIENCE = 20  # seconds; only ever waited for by what does not do what it should
@@ -326,7 +332,7 @@ def test_no_code_of_the_working_directory_is_executed(
     """As with one process. Planted bug: `python -m` alone, which looks there first."""
     for name in ("asyncio", "click"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('executed')")
-    asked = Several("no-such-host.invalid", 0, None, HERE, 0, 2, 5.0, command=["serve", "--help"])
+    asked = Several("no-such-host.invalid", 0, False, HERE, 0, 2, 5.0, command=["serve", "--help"])
     for command in commands_of(asked, monkeypatch):
         run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert "executed" not in run.stderr
@@ -385,7 +391,7 @@ def test_another_who_wants_to_hold_it_is_refused(reserved: ReservedPort) -> None
 def test_a_second_server_of_several_processes_says_so_in_a_line(
     reserved: ReservedPort, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = Several(HERE, reserved.number, None, HERE, 0, 2, 5.0, command=[])
+    asked = Several(HERE, reserved.number, False, HERE, 0, 2, 5.0, command=[])
     assert main(asked.words()) == 1
     why = "the port is taken by another program; --port names another"
     line = f"askew-server: cannot listen on {HERE}:{reserved.number}: {why}\n"
@@ -396,11 +402,54 @@ def test_ports_of_numbers_are_held_too(
     reserved: ReservedPort, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Planted bug: two servers of several processes tell their numbers on one port, by turns."""
-    asked = Several(HERE, 0, None, HERE, reserved.number - 1, 2, 5.0, command=[])
+    asked = Several(HERE, 0, False, HERE, reserved.number - 1, 2, 5.0, command=[])
     assert main(asked.words()) == 1
     why = "the port is taken by another program; --metrics-port names another"
     line = f"askew-server: cannot listen on {HERE}:{reserved.number}: {why}\n"
     assert capsys.readouterr() == ("", line)
+
+
+@pytest.fixture
+def crowded(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """To who listens on any port, one alone is given, and the port before it is taken."""
+    with ExitStack() as held:
+        for number in second_ports(0):
+            try:
+                given = held.enter_context(socket.create_server((HERE, number)))
+                held.enter_context(socket.create_server((HERE, given.getsockname()[1] - 1)))
+            except OSError:
+                continue
+            break
+        alone = given.getsockname()[1]
+        given.close()
+        bound, reserved = http_sockets.bound_socket, supervisor._reserved
+        monkeypatch.setattr(
+            http_sockets,
+            "bound_socket",
+            lambda host, port, *, shared: bound(host, port or alone, shared=shared),
+        )
+        monkeypatch.setattr(
+            supervisor, "_reserved", lambda host, port, name: reserved(host, port or alone, name)
+        )
+        yield
+
+
+@pytest.mark.usefixtures("crowded")
+async def test_a_pair_is_found_where_connections_that_go_out_fill_every_other_port() -> None:
+    """With one process and with several. Planted bug: only ports that the kernel gives are tried,
+    so that no server starts on any port beside a load generator.
+    """
+    server = RunningServer([], ServerConfig(http=Http()))
+    await server.start()
+    assert server.http is not None
+    assert server.http.port == server.port + 1 < 32_768
+    await server.stop(0)
+    with ExitStack() as held:
+        [option] = Several(HERE, 0, True, HERE, 0, 2, 5.0, command=[]).reserve(held)
+        port = int(option.removeprefix("--port="))
+        for each in (port, port + 1):
+            with pytest.raises(OSError, match="in use"):
+                ReservedPort(HERE, each)
 
 
 @pytest.mark.parametrize("host", ["no-such-host.invalid", "no..host"])
@@ -408,7 +457,7 @@ async def test_a_host_that_is_none_is_named_with_the_reason(
     host: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With several processes and with one. Planted bug: a traceback for what is no name at all."""
-    asked = Several(host, 0, None, HERE, 0, 2, 5.0, command=[])
+    asked = Several(host, 0, False, HERE, 0, 2, 5.0, command=[])
     assert main(asked.words()) == 1
     assert capsys.readouterr().err.endswith(": this machine knows no such host\n")
     with pytest.raises(OSError, match="this machine knows no such host"):

@@ -19,7 +19,6 @@ import grpc
 import pytest
 from cryptography import x509
 
-from askew.catalog.catalog_file import FIRST, Part
 from askew.errors import AccessError, ParameterError, Unreachable
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.transport import grpc as grpc_transport
@@ -56,8 +55,7 @@ class Pieces:
 
     @property
     def methods(self) -> Mapping[str, Answer]:
-        piece = pb.GetCatalogFileResponse(data=b"a piece").SerializeToString()
-        return {"GetCatalogFile": lambda _, __: piece}
+        return {"GetModelCard": lambda _, __: b"a card"}
 
 
 @asynccontextmanager
@@ -71,8 +69,8 @@ async def serving(tls: Tls | None, told: io.StringIO | None = None) -> AsyncIter
         await server.stop(grace=0)
 
 
-async def piece_of(network: GrpcTransport) -> bytes:
-    return await network.piece(FIRST, Part.WHOLE, 0)
+async def card_of(network: GrpcTransport) -> bytes:
+    return await network.call("GetModelCard", b"")
 
 
 async def one_line_of(call: Awaitable[object]) -> str:
@@ -92,7 +90,7 @@ async def test_a_device_is_served_by_whom_its_authority_vouches_for(
         serving(made(issuer)) as where,
         GrpcTransport(where, PATIENCE, str(authority)) as network,
     ):
-        assert await piece_of(network) == b"a piece"
+        assert await card_of(network) == b"a card"
 
 
 FAULTS: dict[str, tuple[Callable[[Issuer, MakeFiles], Tls | None], str]] = {
@@ -117,7 +115,7 @@ async def test_a_server_that_is_not_trusted_is_refused_in_one_line(
         serving(make(issuer, made)) as where,
         GrpcTransport(where, PATIENCE, str(authority)) as network,
     ):
-        assert await one_line_of(piece_of(network)) == f"no connection to {where}: {reason}"
+        assert await one_line_of(card_of(network)) == f"no connection to {where}: {reason}"
 
 
 @pytest.mark.parametrize(
@@ -142,12 +140,12 @@ async def test_a_certificate_out_of_its_time_is_refused_in_one_line(
         serving(made(other)) as where,
         GrpcTransport(where, PATIENCE, str(tmp_path / "other.pem")) as network,
     ):
-        assert await one_line_of(piece_of(network)) == f"no connection to {where}: {reason}"
+        assert await one_line_of(card_of(network)) == f"no connection to {where}: {reason}"
 
 
 async def test_who_speaks_plain_text_to_tls_is_told_so(issuer: Issuer, made: MakeFiles) -> None:
     async with serving(made(issuer)) as where, GrpcTransport(where, PATIENCE) as network:
-        assert await one_line_of(piece_of(network)) == (
+        assert await one_line_of(card_of(network)) == (
             f"no connection to {where}: it closed the connection; if it speaks TLS, name its "
             "authority"
         )
@@ -178,7 +176,7 @@ async def test_where_certificates_are_asked_for_nobody_is_served_without_one(
         serving(made(issuer, client_authority=authority)) as where,
         GrpcTransport(where, PATIENCE, str(authority)) as network,
     ):
-        await one_line_of(piece_of(network))
+        await one_line_of(card_of(network))
 
 
 @pytest.mark.parametrize("whose", ["the authority", "a stranger"])
@@ -249,15 +247,15 @@ async def test_a_new_handshake_gets_the_new_certificate_and_old_connections_live
         serving(tls) as where,
         GrpcTransport(where, PATIENCE, str(authority)) as old,
     ):
-        await piece_of(old)
+        await card_of(old)
         first = await shown_by(where)
         made(issuer)
         assert (first, await shown_by(where)) == (first, serial_of(tls))
         assert first != serial_of(tls)
         assert old.channel.get_state() is grpc.ChannelConnectivity.READY
-        assert await piece_of(old) == b"a piece"
+        assert await card_of(old) == b"a card"
         async with GrpcTransport(where, PATIENCE, str(authority)) as new:
-            assert await piece_of(new) == b"a piece"
+            assert await card_of(new) == b"a card"
 
 
 def half_exchanged(tls: Tls, issuer: Issuer) -> None:
@@ -454,7 +452,7 @@ def shown_by_http(port: int, trust: ssl.SSLContext) -> int:
 @asynccontextmanager
 async def two_doors(tls: Tls) -> AsyncIterator[tuple[str, int]]:
     """Where gRPC is spoken, and the port of HTTP."""
-    server = RunningServer([Pieces()], ServerConfig(tls=tls, http=Http(port=0)))
+    server = RunningServer([Pieces()], ServerConfig(tls=tls, http=Http()))
     await server.start()
     try:
         assert server.http is not None

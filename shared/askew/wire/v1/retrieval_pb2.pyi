@@ -835,50 +835,6 @@ class FeatureSpace(google.protobuf.message.Message):
 Global___FeatureSpace: typing_extensions.TypeAlias = FeatureSpace
 
 @typing.final
-class GetCatalogFileRequest(google.protobuf.message.Message):
-    """Asks for a piece of a file that devices hold."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    CATALOG_DATE_FIELD_NUMBER: builtins.int
-    PART_FIELD_NUMBER: builtins.int
-    START_FIELD_NUMBER: builtins.int
-    catalog_date: builtins.int
-    """The Monday whose version is asked for, in days since 1970-01-01."""
-    part: builtins.str
-    """One of: whole, default."""
-    start: builtins.int
-    """The place in the file from which on."""
-    def __init__(
-        self,
-        *,
-        catalog_date: builtins.int = ...,
-        part: builtins.str = ...,
-        start: builtins.int = ...,
-    ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["catalog_date", b"catalog_date", "part", b"part", "start", b"start"]) -> None: ...
-
-Global___GetCatalogFileRequest: typing_extensions.TypeAlias = GetCatalogFileRequest
-
-@typing.final
-class GetCatalogFileResponse(google.protobuf.message.Message):
-    """A piece of a file that devices hold; empty beyond its end."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    DATA_FIELD_NUMBER: builtins.int
-    data: builtins.bytes
-    """From byte 0 the head alone, 48 bytes; else at most 2 to the power 18 bytes."""
-    def __init__(
-        self,
-        *,
-        data: builtins.bytes = ...,
-    ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["data", b"data"]) -> None: ...
-
-Global___GetCatalogFileResponse: typing_extensions.TypeAlias = GetCatalogFileResponse
-
-@typing.final
 class CatalogFile(google.protobuf.message.Message):
     """What a catalog file holds, behind its head of 48 bytes."""
 

@@ -45,11 +45,6 @@ class RetrievalStub(object):
                 request_serializer=askew_dot_wire_dot_v1_dot_retrieval__pb2.GetModelCardRequest.SerializeToString,
                 response_deserializer=askew_dot_wire_dot_v1_dot_retrieval__pb2.GetModelCardResponse.FromString,
                 _registered_method=True)
-        self.GetCatalogFile = channel.unary_unary(
-                '/askew.wire.v1.Retrieval/GetCatalogFile',
-                request_serializer=askew_dot_wire_dot_v1_dot_retrieval__pb2.GetCatalogFileRequest.SerializeToString,
-                response_deserializer=askew_dot_wire_dot_v1_dot_retrieval__pb2.GetCatalogFileResponse.FromString,
-                _registered_method=True)
 
 
 class RetrievalServicer(object):
@@ -70,14 +65,6 @@ class RetrievalServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def GetCatalogFile(self, request, context):
-        """A piece of a file that everybody may hold: the card and the items. Nothing is asked for one by
-        one.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
 
 def add_RetrievalServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -90,11 +77,6 @@ def add_RetrievalServicer_to_server(servicer, server):
                     servicer.GetModelCard,
                     request_deserializer=askew_dot_wire_dot_v1_dot_retrieval__pb2.GetModelCardRequest.FromString,
                     response_serializer=askew_dot_wire_dot_v1_dot_retrieval__pb2.GetModelCardResponse.SerializeToString,
-            ),
-            'GetCatalogFile': grpc.unary_unary_rpc_method_handler(
-                    servicer.GetCatalogFile,
-                    request_deserializer=askew_dot_wire_dot_v1_dot_retrieval__pb2.GetCatalogFileRequest.FromString,
-                    response_serializer=askew_dot_wire_dot_v1_dot_retrieval__pb2.GetCatalogFileResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -152,33 +134,6 @@ class Retrieval(object):
             '/askew.wire.v1.Retrieval/GetModelCard',
             askew_dot_wire_dot_v1_dot_retrieval__pb2.GetModelCardRequest.SerializeToString,
             askew_dot_wire_dot_v1_dot_retrieval__pb2.GetModelCardResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def GetCatalogFile(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/askew.wire.v1.Retrieval/GetCatalogFile',
-            askew_dot_wire_dot_v1_dot_retrieval__pb2.GetCatalogFileRequest.SerializeToString,
-            askew_dot_wire_dot_v1_dot_retrieval__pb2.GetCatalogFileResponse.FromString,
             options,
             channel_credentials,
             insecure,

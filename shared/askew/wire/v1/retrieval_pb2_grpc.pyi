@@ -61,23 +61,7 @@ _RetrievalGetModelCardType = typing_extensions.TypeVar(
     ],
 )
 
-_RetrievalGetCatalogFileType = typing_extensions.TypeVar(
-    '_RetrievalGetCatalogFileType',
-    grpc.UnaryUnaryMultiCallable[
-        askew.wire.v1.retrieval_pb2.GetCatalogFileRequest,
-        askew.wire.v1.retrieval_pb2.GetCatalogFileResponse,
-    ],
-    grpc.aio.UnaryUnaryMultiCallable[
-        askew.wire.v1.retrieval_pb2.GetCatalogFileRequest,
-        askew.wire.v1.retrieval_pb2.GetCatalogFileResponse,
-    ],
-    default=grpc.UnaryUnaryMultiCallable[
-        askew.wire.v1.retrieval_pb2.GetCatalogFileRequest,
-        askew.wire.v1.retrieval_pb2.GetCatalogFileResponse,
-    ],
-)
-
-class RetrievalStub(typing.Generic[_RetrievalRetrieveType, _RetrievalGetModelCardType, _RetrievalGetCatalogFileType]):
+class RetrievalStub(typing.Generic[_RetrievalRetrieveType, _RetrievalGetModelCardType]):
     """Answers noisy signals with items, and publishes what a device needs to make one."""
 
     @typing.overload
@@ -89,10 +73,6 @@ class RetrievalStub(typing.Generic[_RetrievalRetrieveType, _RetrievalGetModelCar
         grpc.UnaryUnaryMultiCallable[
             askew.wire.v1.retrieval_pb2.GetModelCardRequest,
             askew.wire.v1.retrieval_pb2.GetModelCardResponse,
-        ],
-        grpc.UnaryUnaryMultiCallable[
-            askew.wire.v1.retrieval_pb2.GetCatalogFileRequest,
-            askew.wire.v1.retrieval_pb2.GetCatalogFileResponse,
         ],
     ], channel: grpc.Channel) -> None: ...
 
@@ -106,10 +86,6 @@ class RetrievalStub(typing.Generic[_RetrievalRetrieveType, _RetrievalGetModelCar
             askew.wire.v1.retrieval_pb2.GetModelCardRequest,
             askew.wire.v1.retrieval_pb2.GetModelCardResponse,
         ],
-        grpc.aio.UnaryUnaryMultiCallable[
-            askew.wire.v1.retrieval_pb2.GetCatalogFileRequest,
-            askew.wire.v1.retrieval_pb2.GetCatalogFileResponse,
-        ],
     ], channel: grpc.aio.Channel) -> None: ...
 
     Retrieve: _RetrievalRetrieveType
@@ -117,11 +93,6 @@ class RetrievalStub(typing.Generic[_RetrievalRetrieveType, _RetrievalGetModelCar
 
     GetModelCard: _RetrievalGetModelCardType
     """The public description of the model that serves."""
-
-    GetCatalogFile: _RetrievalGetCatalogFileType
-    """A piece of a file that everybody may hold: the card and the items. Nothing is asked for one by
-    one.
-    """
 
 RetrievalAsyncStub: typing_extensions.TypeAlias = RetrievalStub[
     grpc.aio.UnaryUnaryMultiCallable[
@@ -131,10 +102,6 @@ RetrievalAsyncStub: typing_extensions.TypeAlias = RetrievalStub[
     grpc.aio.UnaryUnaryMultiCallable[
         askew.wire.v1.retrieval_pb2.GetModelCardRequest,
         askew.wire.v1.retrieval_pb2.GetModelCardResponse,
-    ],
-    grpc.aio.UnaryUnaryMultiCallable[
-        askew.wire.v1.retrieval_pb2.GetCatalogFileRequest,
-        askew.wire.v1.retrieval_pb2.GetCatalogFileResponse,
     ],
 ]
 
@@ -156,15 +123,5 @@ class RetrievalServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[askew.wire.v1.retrieval_pb2.GetModelCardResponse, collections.abc.Awaitable[askew.wire.v1.retrieval_pb2.GetModelCardResponse]]:
         """The public description of the model that serves."""
-
-    @abc.abstractmethod
-    def GetCatalogFile(
-        self,
-        request: askew.wire.v1.retrieval_pb2.GetCatalogFileRequest,
-        context: _ServicerContext,
-    ) -> typing.Union[askew.wire.v1.retrieval_pb2.GetCatalogFileResponse, collections.abc.Awaitable[askew.wire.v1.retrieval_pb2.GetCatalogFileResponse]]:
-        """A piece of a file that everybody may hold: the card and the items. Nothing is asked for one by
-        one.
-        """
 
 def add_RetrievalServicer_to_server(servicer: RetrievalServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

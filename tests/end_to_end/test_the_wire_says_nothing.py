@@ -1,0 +1,444 @@
+"""Noninterference on the bytes of the wire: with every mechanism's output frozen, what can be seen
+of a device is the same for all people, to the last byte.
+
+A proxy stands between the production device and a server with real sockets: questions by gRPC,
+files by HTTP. What is seen of a person: the connections in their order and every byte that was sent
+by them, what the device answers to its program, each line that is logged, and the files beside the
+private store. Under each hostile server all people must be one observation: a set of two is a leak,
+with no false alarms.
+
+There are two kinds of play. A first contact fetches, draws and asks twice. A person who changes is
+one device whose ratings, place or preferences are replaced between two questions.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from end_to_end.eavesdropping import (
+    Eavesdropper,
+    HostileServer,
+    Ratings,
+    default_budget,
+    hostile_servers,
+    people,
+    servers_with_tables,
+    serving,
+)
+from end_to_end.eavesdropping_near import HonestRows, HostileMap, Neighbor, hostile_maps, neighbors
+from end_to_end.recording import (
+    Log,
+    Recording,
+    files_outside_the_private_store,
+    frozen,
+    logged,
+    recorded,
+)
+from served_rows import rows_model
+
+from askew.errors import AskewError, ProfileError
+from askew.protocol.ranking import Slate
+from askew.spaces.map import Position
+from askew.wire.v1 import retrieval_pb2 as pb
+from askew_client import AskewClient, AxisValues
+from askew_client.device.model import Model
+from askew_client.device.nearby import NearService
+from askew_client.device.queries import QueryService, _Prepared
+from askew_client.near.preferences import NO_PREFERENCES, Preferences
+from askew_client.profile.document import ProfileDocument
+from askew_client.settings.settings import ClientSettings
+from askew_client.taste.exchange import Exchange
+from askew_client.views.answers import Answer, NearAnswer
+
+TASTES = ClientSettings(mode="query", k=4)
+PLACES = ClientSettings(region="DE")
+SERVERS, TABLES, MAPS = hostile_servers(), servers_with_tables(), hostile_maps()
+HONEST = "an honest one"
+PAIRS = {"tastes": 300, "places": 180}  # at each of 25 and of 14 servers
+
+
+@dataclass(frozen=True)
+class Seen:
+    """All that can be seen of one play from outside the private store."""
+
+    ends: str
+    wire: tuple[tuple[object, ...], ...]
+    log: tuple[str, ...]
+    files: tuple[tuple[str, str], ...]
+
+    @property
+    def n_questions(self) -> int:
+        """Connections by gRPC."""
+        return sum(each[0] == "grpc" for each in self.wire)
+
+
+@dataclass
+class Watch:
+    """Sees plays at one server."""
+
+    recording: Recording
+    log: Log
+
+    @property
+    def address(self) -> str:
+        """Where a device is to connect."""
+        return self.recording.address
+
+    def seen(self, ends: str, directory: Path) -> Seen:
+        """What came of a play, since the last one."""
+        wire = tuple(each.said() for each in self.recording.take())
+        return Seen(ends, wire, self.log.take(), files_outside_the_private_store(directory))
+
+
+@contextmanager
+def watched(server: Eavesdropper) -> Iterator[Watch]:
+    with serving(server) as address, recorded(address) as recording, frozen(), logged() as log:
+        yield Watch(recording, log)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No configuration, profile or ledger of a real person."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("DATA", "STATE", "CONFIG", "CACHE"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+
+
+def become(client: AskewClient, person: Ratings) -> None:
+    """The profile has this person's ratings, and no others."""
+    edits: dict[str, tuple[()] | tuple[float | None]] = {
+        each.label: () for each in client.ratings()
+    }
+    edits |= {label: (rating,) for label, rating in person.items()}
+    if edits:
+        client.device.profile.edit(edits)
+
+
+async def asked(client: AskewClient) -> str:
+    try:
+        await client.ask()
+    except AskewError as error:
+        return f" {type(error).__name__}: {error}"
+    return " answered"
+
+
+async def first_contacts(
+    server: HostileServer, count: int, root: Path, settings: ClientSettings = TASTES
+) -> set[Seen]:
+    """Each person's own device, which asks twice: one question draws, one sends again."""
+    found = set()
+    with watched(server) as watch:
+        for number, person in enumerate(people(count)):
+            directory = root / str(number)
+            async with AskewClient(settings, server=watch.address, directory=directory) as client:
+                become(client, person)
+                ends = await asked(client) + await asked(client)
+            found.add(watch.seen(ends, directory))
+    return found
+
+
+async def changing_tastes(server: HostileServer, count: int, root: Path) -> set[Seen]:
+    """One device whose person changes between questions."""
+    found = set()
+    with watched(server) as watch:
+        async with AskewClient(TASTES, server=watch.address, directory=root) as client:
+            await asked(client)
+            watch.seen("", root)
+            for person in people(count):
+                become(client, person)
+                found.add(watch.seen(await asked(client), root))
+    return found
+
+
+@pytest.mark.parametrize("name", SERVERS)
+async def test_at_first_contact_all_tastes_are_one_observation(name: str, tmp_path: Path) -> None:
+    """Caught here: no question where nothing of the catalog is rated (one bit a catalog, for free),
+    a refusal of ratings beyond the scale, one call more or less.
+    """
+    assert len(await first_contacts(SERVERS[name](), 14, tmp_path)) == 1
+
+
+async def test_most_of_the_servers_are_asked(tmp_path: Path) -> None:
+    """Or nothing would have been observed above."""
+    silent = set()
+    for name, make in SERVERS.items():
+        (seen,) = await first_contacts(make(), 1, tmp_path / name)
+        if not seen.n_questions:
+            silent.add(name)
+    assert silent == {
+        "a space too wide",
+        "one item",
+        "one rating worth all",
+        "fewer results than asked for",
+    }
+
+
+QUESTIONS = {"a bucket": 2, "a point": 2, "a dear bucket, and a cheap one": 2}
+
+
+@pytest.mark.parametrize("name", TABLES)
+async def test_whether_a_device_asks_by_itself_is_the_same_for_all_tastes(
+    name: str, tmp_path: Path
+) -> None:
+    """Caught here: no question where the best item is held, or was met; one because it is not."""
+    server = TABLES[name]()
+    settings = replace(TASTES, mode="auto", byte_budget=default_budget(server))
+    (seen,) = await first_contacts(server, 6, tmp_path, settings)
+    assert seen.n_questions == QUESTIONS.get(name, 0)
+
+
+async def of_a_neighbor(client: AskewClient, person: Neighbor, place: Any) -> str:
+    try:
+        await client.near("places", place, preferences=person.preferences)
+    except AskewError as error:
+        return f" {type(error).__name__}: {error}"
+    return " answered"
+
+
+async def first_neighbors(server: HostileMap, count: int, root: Path) -> set[Seen]:
+    """Each person's own device: a named place twice, an unnamed position, a named value twice."""
+    found = set()
+    with watched(server) as watch:
+        for number, person in enumerate(neighbors(count)):
+            directory = root / str(number)
+            async with AskewClient(PLACES, server=watch.address, directory=directory) as client:
+                become(client, dict(person.ratings))
+                client.places.add("home", person.home)
+                client.places.add("hour", AxisValues({"hour": person.hour}))
+                asked_from = ("home", "home", person.home, "hour", "hour")
+                ends = [await of_a_neighbor(client, person, place) for place in asked_from]
+            found.add(watch.seen("".join(ends), directory))
+    return found
+
+
+async def changing_neighbors(server: HostileMap, count: int, root: Path) -> set[Seen]:
+    """One device whose person changes, and moves to another home, between questions."""
+    many = Fraction(10**6)
+    settings = replace(PLACES, place_monthly_cap=many, place_lifetime_cap=many)
+    found = set()
+    with watched(server) as watch:
+        async with AskewClient(settings, server=watch.address, directory=root) as client:
+            client.places.add("home", Position(52.52, 13.405))
+            await of_a_neighbor(client, neighbors(1)[0], "home")
+            watch.seen("", root)
+            for person in neighbors(count):
+                become(client, dict(person.ratings))
+                client.places.move("home", person.home)
+                found.add(watch.seen(await of_a_neighbor(client, person, "home"), root))
+    return found
+
+
+@pytest.mark.parametrize("name", MAPS)
+async def test_at_first_contact_all_neighbors_are_one_observation(
+    name: str, tmp_path: Path
+) -> None:
+    """Caught here: filters that leave; a second question with a larger k where no result passes or
+    all are far; a value beyond a server's axis that is refused.
+    """
+    assert len(await first_neighbors(MAPS[name](), 6, tmp_path)) == 1
+
+
+async def all_at_once(client: AskewClient, person: Neighbor) -> str:
+    """All collections, twice; then the static one, which asks nothing; then the live one."""
+    found = [*await client.near_all("home", preferences=person.preferences)]
+    found += await client.near_all("home", preferences=person.preferences)
+    for name in ("posts", "cafes"):
+        quote = await client.near_quote(name, "home")
+        wanted = person.preferences
+        found.append(await client.near(name, "home", preferences=wanted, quoted=quote))
+    return " ".join(f"{each.collection} {each.k} {each.sent}" for each in found)
+
+
+async def test_asking_all_of_a_server_with_rows_is_one_observation(tmp_path: Path) -> None:
+    """Rows by HTTP, static and live. Caught here: a question for the collections that the
+    preferences name; a second one where none of the live collection passes; rows fetched again.
+    """
+    found = set()
+    with watched(HonestRows(rows_model())) as watch:
+        for number, person in enumerate(neighbors(20)):
+            directory = tmp_path / str(number)
+            async with AskewClient(PLACES, server=watch.address, directory=directory) as client:
+                become(client, dict(person.ratings))
+                client.places.add("home", person.home)
+                ends = await all_at_once(client, person)
+            found.add(watch.seen(ends, directory))
+    (seen,) = found
+    assert [door for door, *_ in seen.wire] == ["grpc", "http", "http", "grpc", "grpc", "grpc"]
+
+
+def beside(name: str) -> Sequence[pytest.MarkDecorator]:
+    """Servers beside the honest one are for `make audit`."""
+    return () if name == HONEST else (pytest.mark.audit,)
+
+
+def test_there_are_ten_thousand_pairs() -> None:
+    assert len(SERVERS) * PAIRS["tastes"] + len(MAPS) * PAIRS["places"] >= 10_000
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(each, marks=beside(each)) for each in SERVERS],
+)
+async def test_a_person_whose_taste_changes_is_one_observation(name: str, tmp_path: Path) -> None:
+    """300 pairs: one question of nobody who rated anything, and the same question of 300 others."""
+    assert len(await changing_tastes(SERVERS[name](), 1 + PAIRS["tastes"], tmp_path)) == 1
+
+
+@pytest.mark.parametrize("name", [pytest.param(each, marks=beside(each)) for each in MAPS])
+async def test_a_person_who_moves_and_wants_other_things_is_one_observation(
+    name: str, tmp_path: Path
+) -> None:
+    """180 pairs: homes, ratings, preferences and filters."""
+    assert len(await changing_neighbors(MAPS[name](), 1 + PAIRS["places"], tmp_path)) == 1
+
+
+# Each of these was in the device, or could be: planted in its production objects.
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+_asked, _prepare = QueryService._asked, QueryService._prepare
+_exchange_of = QueryService._exchange_of
+_near, _place_request = NearService._asked, NearService._prepare
+
+
+def stays_silent_where_nothing_is_rated(monkeypatch: pytest.MonkeyPatch) -> None:
+    def prepare(service: QueryService, *arguments: Any, **options: Any) -> _Prepared:
+        prepared = _prepare(service, *arguments, **options)
+        if not prepared.exchange.ratings:
+            raise ProfileError("nothing is rated")
+        return prepared
+
+    monkeypatch.setattr(QueryService, "_prepare", prepare)
+
+
+def asks_again_with_more_than_five_ratings(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def asked(service: QueryService, *shown: Any, **options: Any) -> Answer:
+        answer = await _asked(service, *shown, **options)
+        return await _asked(service, *shown, **options) if answer.used > 5 else answer
+
+    monkeypatch.setattr(QueryService, "_asked", asked)
+
+
+def refuses_an_unknown_title(monkeypatch: pytest.MonkeyPatch) -> None:
+    def exchange_of(
+        service: QueryService, model: Model, document: ProfileDocument, settings: ClientSettings
+    ) -> Exchange:
+        exchange = _exchange_of(service, model, document, settings)
+        if len(exchange.ratings) < len(document.ratings):
+            raise ProfileError("no such title in this catalog")
+        return exchange
+
+    monkeypatch.setattr(QueryService, "_exchange_of", exchange_of)
+
+
+def refuses_an_answer_that_the_person_has_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    check = Exchange.check_slate
+
+    def checked(exchange: Exchange, slate: Slate) -> None:
+        if exchange.ratings.keys() >= set(slate.item_ids):
+            raise ProfileError("all of them are rated")
+        check(exchange, slate)
+
+    monkeypatch.setattr(Exchange, "check_slate", checked)
+
+
+def sends_one_number_that_was_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    def prepare(service: QueryService, *arguments: Any, **options: Any) -> _Prepared:
+        prepared = _prepare(service, *arguments, **options)
+        request = pb.RetrieveRequest.FromString(prepared.request)
+        request.values[-1] += len(prepared.exchange.ratings)
+        return replace(prepared, request=request.SerializeToString())
+
+    monkeypatch.setattr(QueryService, "_prepare", prepare)
+
+
+def logs_the_pick(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def asked(service: QueryService, *shown: Any, **options: Any) -> Answer:
+        answer = await _asked(service, *shown, **options)
+        logging.getLogger("askew_client.device").debug("picked %s", answer.pick.title)
+        return answer
+
+    monkeypatch.setattr(QueryService, "_asked", asked)
+
+
+def keeps_the_pick_beside_the_catalog(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def asked(service: QueryService, *shown: Any, **options: Any) -> Answer:
+        answer = await _asked(service, *shown, **options)
+        folder = service._library.cache.directory  # type: ignore[attr-defined]
+        folder.joinpath("last").write_text(answer.pick.title)
+        return answer
+
+    monkeypatch.setattr(QueryService, "_asked", asked)
+
+
+IN_A_TASTE = [
+    stays_silent_where_nothing_is_rated,
+    asks_again_with_more_than_five_ratings,
+    refuses_an_unknown_title,
+    refuses_an_answer_that_the_person_has_seen,
+    sends_one_number_that_was_not_drawn,
+    logs_the_pick,
+    keeps_the_pick_beside_the_catalog,
+]
+
+
+@pytest.mark.parametrize("plant", IN_A_TASTE)
+async def test_a_planted_leak_of_tastes_is_seen(
+    plant: Plant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch)
+    assert len(await first_contacts(SERVERS[HONEST](), 14, tmp_path / "first")) > 1
+    assert len(await changing_tastes(SERVERS[HONEST](), 14, tmp_path / "changing")) > 1
+
+
+def asks_again_where_something_is_preferred(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def asked(
+        service: NearService, collection: str, place: Any, preferences: Preferences, **options: Any
+    ) -> tuple[NearAnswer, ...]:
+        found = await _near(service, collection, place, preferences, **options)
+        if preferences == NO_PREFERENCES:
+            return found
+        return await _near(service, collection, place, preferences, **options)
+
+    monkeypatch.setattr(NearService, "_asked", asked)
+
+
+def asks_for_more_with_ratings(monkeypatch: pytest.MonkeyPatch) -> None:
+    def prepare(service: NearService, *arguments: Any, **options: Any) -> Any:
+        prepared = _place_request(service, *arguments, **options)
+        request = pb.RetrieveRequest.FromString(prepared.request)
+        request.k += bool(service._profile.read().ratings)
+        return replace(prepared, request=request.SerializeToString())
+
+    monkeypatch.setattr(NearService, "_prepare", prepare)
+
+
+def names_the_home_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    def prepare(service: NearService, *arguments: Any, **options: Any) -> Any:
+        home = vars(service._profile.read().place("home").spot)
+        logging.getLogger("askew_client.near").debug("from %s", home)
+        return _place_request(service, *arguments, **options)
+
+    monkeypatch.setattr(NearService, "_prepare", prepare)
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [
+        asks_again_where_something_is_preferred,
+        asks_for_more_with_ratings,
+        names_the_home_in_the_log,
+    ],
+)
+async def test_a_planted_leak_of_places_is_seen(
+    plant: Plant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch)
+    assert len(await first_neighbors(MAPS[HONEST](), 6, tmp_path / "first")) > 1
+    assert len(await changing_neighbors(MAPS[HONEST](), 6, tmp_path / "changing")) > 1
