@@ -151,8 +151,12 @@ def _two_ports(left: ExitStack) -> tuple[socket.socket, socket.socket]:
     raise AssertionError("no two ports that follow each other are free")
 
 
+# Whether the garbage of an earlier channel is gone yet: gRPC starts its engine anew, and says so.
+OF_THE_COLLECTOR = "grpc._cython.cygrpc"
+
+
 class Log(logging.Handler):
-    """Every line that is logged, of every logger and level."""
+    """Every line that is logged, of every level and of every logger but gRPC's engine."""
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
@@ -160,6 +164,8 @@ class Log(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a line down."""
+        if record.name == OF_THE_COLLECTOR:
+            return
         self.lines.append(f"{record.name} {record.levelname} {record.getMessage()}")
 
     def take(self) -> tuple[str, ...]:

@@ -7,9 +7,9 @@ import os
 import signal
 import socket
 import sys
-from asyncio.subprocess import DEVNULL
+from asyncio.subprocess import DEVNULL, Process
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
 
@@ -168,8 +168,7 @@ async def test_output_that_goes_nowhere_ends_nothing(
     processes: int, where: str, folder: Path
 ) -> None:
     """Planted bugs: a line that waits for a reader; one that fails and ends the process."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_ports()
     words = ("serve", "--models", folder, "--port", port, "--processes", processes)
     with outlet(where) as output:
         process = await asyncio.create_subprocess_exec(
@@ -180,7 +179,7 @@ async def test_output_that_goes_nowhere_ends_nothing(
         )
         try:
             async with GrpcTransport(f"127.0.0.1:{port}", PATIENCE) as network:
-                await healthy(network)
+                await healthy(network, process)
                 for _ in range(3):
                     process.send_signal(signal.SIGHUP)  # lines for nobody
                     assert await network.call("GetModelCard", b"")
@@ -189,10 +188,23 @@ async def test_output_that_goes_nowhere_ends_nothing(
         assert await asyncio.wait_for(process.wait(), PATIENCE) == 0
 
 
-async def healthy(network: GrpcTransport) -> None:
+def free_ports() -> int:
+    """The first of two ports that are free, where no connection that goes out takes one meanwhile:
+    below Linux's range. The server cannot say which it chose.
+    """
+    for first in range(20_000 + os.getpid() % 5_000 * 2, 32_768, 2):
+        with suppress(OSError), ExitStack() as tried:
+            for port in (first, first + 1):
+                tried.enter_context(socket.create_server(("127.0.0.1", port)))
+            return first
+    raise AssertionError("no two ports that follow each other are free")
+
+
+async def healthy(network: GrpcTransport, process: Process) -> None:
     """Wait until a server that is starting serves."""
     async with asyncio.timeout(PATIENCE):
         while True:
+            assert process.returncode is None
             with suppress(Unreachable):
                 return await network.check_health()
             await asyncio.sleep(0.05)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -77,6 +77,15 @@ class Seen:
     def n_questions(self) -> int:
         """Connections by gRPC."""
         return sum(each[0] == "grpc" for each in self.wire)
+
+
+def the_only(found: set[Seen]) -> Seen:
+    """The one observation that all people are. Of two, what differs is named."""
+    first, *others = sorted(found, key=str)
+    for other in others:
+        for each in fields(Seen):
+            assert getattr(other, each.name) == getattr(first, each.name), each.name
+    return first
 
 
 @dataclass
@@ -162,14 +171,14 @@ async def test_at_first_contact_all_tastes_are_one_observation(name: str, tmp_pa
     """Caught here: no question where nothing of the catalog is rated (one bit a catalog, for free),
     a refusal of ratings beyond the scale, one call more or less.
     """
-    assert len(await first_contacts(SERVERS[name](), 14, tmp_path)) == 1
+    the_only(await first_contacts(SERVERS[name](), 14, tmp_path))
 
 
 async def test_most_of_the_servers_are_asked(tmp_path: Path) -> None:
     """Or nothing would have been observed above."""
     silent = set()
     for name, make in SERVERS.items():
-        (seen,) = await first_contacts(make(), 1, tmp_path / name)
+        seen = the_only(await first_contacts(make(), 1, tmp_path / name))
         if not seen.n_questions:
             silent.add(name)
     assert silent == {
@@ -190,7 +199,7 @@ async def test_whether_a_device_asks_by_itself_is_the_same_for_all_tastes(
     """Caught here: no question where the best item is held, or was met; one because it is not."""
     server = TABLES[name]()
     settings = replace(TASTES, mode="auto", byte_budget=default_budget(server))
-    (seen,) = await first_contacts(server, 6, tmp_path, settings)
+    seen = the_only(await first_contacts(server, 6, tmp_path, settings))
     assert seen.n_questions == QUESTIONS.get(name, 0)
 
 
@@ -242,7 +251,7 @@ async def test_at_first_contact_all_neighbors_are_one_observation(
     """Caught here: filters that leave; a second question with a larger k where no result passes or
     all are far; a value beyond a server's axis that is refused.
     """
-    assert len(await first_neighbors(MAPS[name](), 6, tmp_path)) == 1
+    the_only(await first_neighbors(MAPS[name](), 6, tmp_path))
 
 
 async def all_at_once(client: AskewClient, person: Neighbor) -> str:
@@ -269,7 +278,7 @@ async def test_asking_all_of_a_server_with_rows_is_one_observation(tmp_path: Pat
                 client.places.add("home", person.home)
                 ends = await all_at_once(client, person)
             found.add(watch.seen(ends, directory))
-    (seen,) = found
+    seen = the_only(found)
     assert [door for door, *_ in seen.wire] == ["grpc", "http", "http", "grpc", "grpc", "grpc"]
 
 
@@ -288,7 +297,7 @@ def test_there_are_ten_thousand_pairs() -> None:
 )
 async def test_a_person_whose_taste_changes_is_one_observation(name: str, tmp_path: Path) -> None:
     """300 pairs: one question of nobody who rated anything, and the same question of 300 others."""
-    assert len(await changing_tastes(SERVERS[name](), 1 + PAIRS["tastes"], tmp_path)) == 1
+    the_only(await changing_tastes(SERVERS[name](), 1 + PAIRS["tastes"], tmp_path))
 
 
 @pytest.mark.parametrize("name", [pytest.param(each, marks=beside(each)) for each in MAPS])
@@ -296,7 +305,7 @@ async def test_a_person_who_moves_and_wants_other_things_is_one_observation(
     name: str, tmp_path: Path
 ) -> None:
     """180 pairs: homes, ratings, preferences and filters."""
-    assert len(await changing_neighbors(MAPS[name](), 1 + PAIRS["places"], tmp_path)) == 1
+    the_only(await changing_neighbors(MAPS[name](), 1 + PAIRS["places"], tmp_path))
 
 
 # Each of these was in the device, or could be: planted in its production objects.
