@@ -7,6 +7,7 @@ would install for the extras.
 from __future__ import annotations
 
 import ast
+import importlib
 import os
 import re
 import shutil
@@ -293,3 +294,14 @@ def test_mypy_says_the_same_without_the_packages_that_may_be_missing() -> None:
     }
     assert {"chdb", "pyspark"} < found
     assert found - missing == set()
+
+
+@pytest.mark.parametrize("package", ["askew_client", "askew_server"])
+def test_windows_is_refused_in_one_line(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before a module is imported that Windows lacks. Planted bug: the refusal is in the command."""
+    start = importlib.import_module(f"{package}.cli.start")
+    monkeypatch.setitem(sys.modules, f"{package}.cli.main", None)  # to import it is an error
+    with monkeypatch.context() as windows:
+        windows.setattr(sys, "platform", "win32")
+        with pytest.raises(SystemExit, match=r"^[\w-]+: it does not run on Windows; .*WSL.*$"):
+            start.main()

@@ -12,6 +12,8 @@ from askew.extras import advice
 
 def main() -> None:
     """Run the command. Nothing is imported before, since bare `askew` installs numpy alone."""
+    if sys.platform == "win32":
+        sys.exit("askew: it does not run on Windows; the Windows Subsystem for Linux (WSL) runs it")
     spare_the_processor()
     try:
         from askew_client.cli.main import main as run

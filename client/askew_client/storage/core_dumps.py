@@ -16,7 +16,7 @@ def switch_off() -> None:
 
     Linux gives a dump to a program (systemd-coredump, say) whatever the limit; a process that is
     not dumpable is given to nobody, and other programs of the person cannot attach to it either.
-    Windows has neither; a system that refuses is left as it is.
+    A system that refuses is left as it is.
     """
     with suppress(ImportError, ValueError, OSError):
         import resource

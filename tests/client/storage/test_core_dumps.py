@@ -7,8 +7,6 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no core dumps")
-
 # Runs `askew` on these arguments, or imports the library alone, and prints the limits.
 LIMITS = """
 import ctypes, resource, sys
