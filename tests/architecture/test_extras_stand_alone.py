@@ -298,7 +298,7 @@ def test_mypy_says_the_same_without_the_packages_that_may_be_missing() -> None:
 
 @pytest.mark.parametrize("package", ["askew_client", "askew_server"])
 def test_windows_is_refused_in_one_line(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before a module is imported that Windows lacks. Planted bug: the refusal is in the command."""
+    """Before a module is imported that Windows lacks. Planted bug: the command refuses."""
     start = importlib.import_module(f"{package}.cli.start")
     monkeypatch.setitem(sys.modules, f"{package}.cli.main", None)  # to import it is an error
     with monkeypatch.context() as windows:

@@ -10,7 +10,9 @@ from askew.extras import advice
 def main() -> None:
     """Run the command. Nothing is imported before, since bare `askew` installs numpy alone."""
     if sys.platform == "win32":
-        sys.exit("askew-server: it does not run on Windows; the Windows Subsystem for Linux (WSL) runs it")
+        sys.exit(
+            "askew-server: it does not run on Windows; the Windows Subsystem for Linux (WSL) does"
+        )
     try:
         from askew_server.cli.main import main as run
 
