@@ -6,6 +6,7 @@
 # make engines   also installs the drivers of Spark, PostgreSQL and ClickHouse, for their tests
 # make bench     our speed beside the peers' and the floor; NAME=list names the measurements
 # make report    measures every figure of docs/utility.md and docs/places.md, and writes them there
+# make docs      the documentation site, into build/docs/
 # make count     the size of this project
 # make audit-dependencies  asks whether a locked dependency has a known fault
 # make sbom      what a server is made of, as CycloneDX, into build/
@@ -87,6 +88,18 @@ bench: $(STAMP)
 report: $(STAMP)
 	@$(BIN)/python -m benchmarks.report $(ARGS)
 
+# The site has a folder for each version; what is in build/docs of other versions stays.
+docs: .venv-docs/.installed $(STAMP)
+	@$(BIN)/python -m benchmarks.reference
+	.venv-docs/bin/python -m sphinx -q -W --keep-going -d build/doctrees docs \
+	  build/docs/$$(.venv-docs/bin/python -c 'import askew; print(askew.__version__)')
+
+# With what the server and the device need, since the reference is read from the code.
+.venv-docs/.installed: requirements-docs.lock
+	$(call environment,.venv-docs,$<)
+	$(call quietly,.venv-docs,$(call installer,.venv-docs) --no-deps --no-build-isolation -e .)
+	@touch $@
+
 # The size of this project, beside its goals.
 count: $(STAMP)
 	@$(BIN)/python -m benchmarks.count
@@ -139,6 +152,9 @@ lock:
 	  --generate-hashes --no-header --no-annotate --upgrade -o requirements-tools.lock
 	uv pip compile -q --group proto --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-annotate --upgrade -o requirements-proto.lock
+	uv pip compile -q pyproject.toml --extra client --extra server --group build --group docs \
+	  --universal --python-version 3.11 -c requirements.lock --generate-hashes --no-header \
+	  --no-annotate --upgrade -o requirements-docs.lock
 	uv pip compile -q pyproject.toml --extra spark --extra postgres --extra clickhouse \
 	  --group engines --universal --python-version 3.11 -c requirements.lock \
 	  --generate-hashes --no-header --no-annotate --upgrade -o requirements-engines.lock
@@ -208,4 +224,4 @@ test-dependencies: .venv-tools/.installed
 	$(call with_resolution,$(WITH),$(if $(filter newest,$(WITH)),highest,lowest-direct))
 
 clean:
-	rm -rf $(VENV) .venv-proto .venv-tools .venv-lowest .venv-newest build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .venv-docs .venv-proto .venv-tools .venv-lowest .venv-newest build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

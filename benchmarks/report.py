@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks import private_model
+from benchmarks import private_model, reference
 from benchmarks.claims import claims_as_rows, deployments_as_rows
 from benchmarks.places import wants
 from benchmarks.places.grounds import Country
@@ -325,6 +325,7 @@ def main() -> None:
     for path in documents():
         text = rendered(path.read_text("utf-8"), blocks_of(report))
         path.write_text(text, encoding="utf-8")
+    reference.written()
 
 
 if __name__ == "__main__":

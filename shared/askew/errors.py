@@ -165,7 +165,7 @@ class SecondSpace(AskewError):
 class QuoteVoid(AskewError):
     """What the person was shown of a question no longer holds, so it is not asked.
 
-    Nothing was drawn, charged or sent. changed: what is another one now, in words.
+    Nothing was drawn, charged or sent. Attribute: changed, what is another one now, in words.
     """
 
     def __init__(self, changed: str) -> None:
@@ -185,7 +185,7 @@ class LedgerFrozen(LedgerError):
 
 
 class KeyReused(LedgerError):
-    """The idempotency key stands for another request; nothing was charged."""
+    """The idempotency key stands for another request; nothing was charged. Take another key."""
 
 
 class ChargePending(LedgerError):
@@ -225,11 +225,11 @@ class ConnectionOpen(AskewError):
 
 
 class DataError(AskewError):
-    """A file of ratings or items cannot be read."""
+    """A file of ratings, items or events cannot be read; the message names what to mend."""
 
 
 class ArtifactError(AskewError):
-    """A model directory is incomplete, altered or hostile."""
+    """A model directory is incomplete, altered or hostile: copy it again, or make it anew."""
 
 
 class AccessError(AskewError):

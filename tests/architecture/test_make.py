@@ -57,6 +57,7 @@ def test_a_set_up_is_one_line_and_a_failure_says_what_pip_said(
 CI = [
     "make demo",
     "make test",
+    "make docs",
     "apt-get update -qq",
     "apt-get install -y",
     "make engines",
@@ -70,8 +71,8 @@ CI = [
 def test_ci_first_does_what_a_stranger_does_and_stops_at_the_first_failure(
     tmp_path: Path, failing: int | None
 ) -> None:
-    """Planted bugs: apt or engines before the README's two commands; a failure lost in a pipe; what
-    was skipped not run again; a stranger's tests with SIGINT as it is.
+    """Planted bugs: apt, engines or the site before the README's two commands; a failure lost in a
+    pipe; what was skipped not run again; a stranger's tests with SIGINT as it is.
     """
     folder, log = tmp_path / "bin", tmp_path / "log"
     shutil.copytree(ROOT / ".ci", tmp_path / ".ci")

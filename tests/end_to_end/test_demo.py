@@ -46,6 +46,24 @@ def finished(start: Start) -> Finished:
     return Finished(*demo.end(), demo)
 
 
+def of_every_run(transcript: str) -> list[str]:
+    """The lines of a transcript that chance has no part in, and the words of those that it has."""
+    start, rows = transcript.partition("\n3  ")[::2]
+    rest = rows.partition("\n  ● you")[2]
+    return [
+        re.sub(r"[\d.]+", "0", line).strip() for line in [*start.splitlines(), *rest.splitlines()]
+    ]
+
+
+def test_the_page_of_the_demo_shows_what_it_prints_today(finished: Finished) -> None:
+    """Planted bug: a line of the demo said otherwise, and no page written anew. Rows and the map,
+    and every number, are left to chance; `python -m benchmarks.reference demo` writes the page.
+    """
+    page = (README.parent / "docs/reference/demo.md").read_text("utf-8")
+    shown = page.partition("```text\n")[2].removesuffix("```\n")
+    assert of_every_run(shown) == of_every_run(finished.out.strip("\n"))
+
+
 def figures(text: str, way: str) -> tuple[float, float, int]:
     """Of a row of the table: nearest and pick in kilometers, no pick in per cent."""
     found = re.search(rf"^{re.escape(WAYS[way])} +([\d.]+) +([\d.]+) +(\d+)%$", text, re.MULTILINE)

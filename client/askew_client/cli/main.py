@@ -138,7 +138,7 @@ def main() -> None:
         sys.exit(130)
     except (AskewError, OSError) as error:
         click.echo(f"askew: {_in_words(error)}", err=True)
-        sys.exit(_exit_code(error))
+        sys.exit(exit_code(error))
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -154,7 +154,8 @@ def _in_words(error: Exception) -> str:
     return f"{error}. {problem_of(error).hint}"
 
 
-def _exit_code(error: Exception) -> int:
+def exit_code(error: Exception) -> int:
+    """How the command ends that raised it."""
     if isinstance(error, BudgetExceeded | LedgerFrozen | QuoteVoid | SecondSpace):
         return 3
     return 4 if isinstance(error, TransportError | WireError) else 1

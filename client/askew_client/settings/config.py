@@ -1,9 +1,9 @@
 """The configuration: flags, environment and file, and the file changed in place.
 
 The file is TOML in the platform's place for configurations (ASKEW_CONFIG names another); in the
-environment a setting is called ASKEW_ and its name. docs/device.md lists the settings. When the app
-changes the file, comments and the lines of other settings stay as they are. A file is replaced
-whole or not at all, and it is mode 0600 from then on.
+environment a setting is called ASKEW_ and its name. docs/reference/settings.md is made from the
+table. When the app changes the file, comments and the lines of other settings stay as they are. A
+file is replaced whole or not at all, and it is mode 0600 from then on.
 """
 
 from __future__ import annotations
@@ -58,9 +58,26 @@ class _AbsolutePath:
 
 
 SETTINGS: Final = (
-    Setting("server", Text(check=host_of), "ASKEW_SERVER", default=DEFAULT_SERVER),
-    Setting("data", _AbsolutePath(), "ASKEW_DATA"),
-    Setting("theme", OneOf(("dark", "light")), "ASKEW_THEME", default="dark"),
+    Setting(
+        "server",
+        Text(check=host_of),
+        "ASKEW_SERVER",
+        default=DEFAULT_SERVER,
+        help="The server, as host:port; TLS for all but this machine.",
+    ),
+    Setting(
+        "data",
+        _AbsolutePath(),
+        "ASKEW_DATA",
+        help="The directory of the profile, the ledger and its anchor.",
+    ),
+    Setting(
+        "theme",
+        OneOf(("dark", "light")),
+        "ASKEW_THEME",
+        default="dark",
+        help="How the app begins.",
+    ),
     *ASKED,
 )
 

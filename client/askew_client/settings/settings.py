@@ -67,31 +67,64 @@ def _check_relay(text: str) -> None:
 _COST = Exact(Fraction(1, 10**6), Fraction(10**12))
 _WIDTH = Number(1e-6, 1e12)
 _COUNT = Whole(1)
-_KINDS: Mapping[str, ValueKind] = {
-    "mechanism": OneOf(get_args(MechanismName)),
-    "epsilon": Exact(Fraction(1, 1024), Fraction(1024)),
-    "k": _COUNT,
-    "lifetime_cap": _COST,
-    "monthly_cap": _COST,
-    "max_diameter": _WIDTH,
-    "max_one_rating": _WIDTH,
-    "interval": Number(0.1, 3600, " seconds"),
-    "timeout": Number(0.001, 3600, " seconds"),
-    "authority": Text("the path of a file", empty=True),
-    "mode": OneOf(get_args(ModeName)),
-    "byte_budget": _COUNT,
-    "held_from": Text(check=_check_host, empty=True),
-    "relay": Text(check=_check_relay, empty=True),
-    "consent": Text("what `askew ask` wrote", _check_consent, empty=True),
-    "region": Text(check=_check_region, empty=True),
-    "level": OneOf(tuple(LEVELS)),
-    "near_k": Whole(0),
-    "place_draw_cap": _COST,
-    "place_monthly_cap": _COST,
-    "place_lifetime_cap": _COST,
-    "max_axes_diameter": _WIDTH,
+_KINDS: Mapping[str, tuple[ValueKind, str]] = {
+    "mechanism": (
+        OneOf(get_args(MechanismName)),
+        "Noise on a point (geo_laplace), or a bucket named truthfully or not (bucket_rr).",
+    ),
+    "epsilon": (
+        Exact(Fraction(1, 1024), Fraction(1024)),
+        "Privacy loss of one signal: per unit distance, or between any two people for bucket_rr.",
+    ),
+    "k": (_COUNT, "Results of a question about tastes."),
+    "lifetime_cap": (_COST, "What all signals may ever cost, as epsilon between any two people."),
+    "monthly_cap": (_COST, "What the signals of one month may cost."),
+    "max_diameter": (_WIDTH, "The widest feature space that geo_laplace enters."),
+    "max_one_rating": (_WIDTH, "The farthest that one rating may move a point of geo_laplace."),
+    "interval": (
+        Number(0.1, 3600, " seconds"),
+        "Seconds from the end of one connection to the start of the next.",
+    ),
+    "timeout": (Number(0.001, 3600, " seconds"), "Seconds for one call with its retries."),
+    "authority": (
+        Text("the path of a file", empty=True),
+        "Certificates that are trusted in place of the public authorities.",
+    ),
+    "mode": (
+        OneOf(get_args(ModeName)),
+        "How this device is served; auto chooses by the server's table of utility.",
+    ),
+    "byte_budget": (_COUNT, "The most bytes that a held catalog may take."),
+    "held_from": (
+        Text(check=_check_host, empty=True),
+        "The https:// address of a static host that has what devices hold.",
+    ),
+    "relay": (
+        Text(check=_check_relay, empty=True),
+        "A relay and the server's key: every question goes by it.",
+    ),
+    "consent": (
+        Text("what `askew ask` wrote", _check_consent, empty=True),
+        "Your consents to servers' proposals that cost more.",
+    ),
+    "region": (
+        Text(check=_check_region, empty=True),
+        "Where places lie: a country, such as DE, or edges in degrees, S/W/N/E.",
+    ),
+    "level": (
+        OneOf(tuple(LEVELS)),
+        "Odds change at most 4 times within 1 km (district), 5 km (town) or 20 km (county).",
+    ),
+    "near_k": (Whole(0), "Results of a question near a place; 0 takes about 4 kB of them."),
+    "place_draw_cap": (_COST, "What one noisy position may cost, as epsilon per kilometer."),
+    "place_monthly_cap": (_COST, "What the noisy positions of one month may cost."),
+    "place_lifetime_cap": (_COST, "What the noisy positions of all places may ever cost."),
+    "max_axes_diameter": (_WIDTH, "The widest list of axes that is asked, in units of distance."),
 }
-ASKED: Final = tuple(Setting(name, kind, f"ASKEW_{name.upper()}") for name, kind in _KINDS.items())
+ASKED: Final = tuple(
+    Setting(name, kind, f"ASKEW_{name.upper()}", help=words)
+    for name, (kind, words) in _KINDS.items()
+)
 """The fields of ClientSettings."""
 
 

@@ -97,7 +97,7 @@ _PLACES: Final = (
 
 def problem_of(error: AskewError) -> Problem:
     """An error as something to show; the most specific row of the table decides."""
-    trouble, hint = next((t, hint) for kind, t, hint in _TROUBLE if isinstance(error, kind))
+    trouble, hint = _row(type(error))
     if isinstance(error, ParameterError) and (error.name, error.value) == ("region", ""):
         hint = "`--region`, ASKEW_REGION or the configuration file sets it."
     if isinstance(error, OtherKind) and error.places:
@@ -109,3 +109,13 @@ def problem_of(error: AskewError) -> Problem:
     next_month = error.next_month if isinstance(error, BudgetExceeded) else None
     day = None if next_month is None else datetime.date.fromisoformat(next_month)
     return Problem(trouble, str(error), hint, error, day)
+
+
+def hint_of(kind: type[AskewError]) -> str:
+    """What a person can do about an error of this kind; "" where only its message says."""
+    hint = _row(kind)[1]
+    return "" if hint == _row(AskewError)[1] else hint
+
+
+def _row(kind: type[AskewError]) -> tuple[Trouble, str]:
+    return next((trouble, hint) for each, trouble, hint in _TROUBLE if issubclass(kind, each))

@@ -161,7 +161,8 @@ def cli() -> None:
     """Train a recommendation model, answer noisy signals, publish popularity lists."""
 
 
-def _exit_code(error: Exception) -> int:
+def exit_code(error: Exception) -> int:
+    """How the command ends that raised it."""
     return 3 if isinstance(error, BudgetExceeded | Refused) else 1
 
 
@@ -173,7 +174,7 @@ def main() -> None:
     except (AskewError, OSError) as error:
         notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
         click.echo(f"askew-server: {error}{notes}", err=True)
-        sys.exit(_exit_code(error))
+        sys.exit(exit_code(error))
     except MemoryError as error:
         click.echo(f"askew-server: {_too_large(error)}", err=True)
         sys.exit(1)

@@ -1,0 +1,309 @@
+"""The pages of docs/reference: written from the code, and by nobody's hand.
+
+    python -m benchmarks.reference          all but the transcript of the demo
+    python -m benchmarks.reference demo     that, too
+
+They are committed, so that a clone has them without the tools of the site, and a test compares them
+with what the code says today. `make report ARGS="--only render"` writes them, too.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import click
+import yaml
+
+from askew import errors
+from askew.settings import Setting
+from askew.wire.status import FIXED_TEXT, status_of
+from askew_client.cli import main as device
+from askew_client.settings.config import SETTINGS
+from askew_client.settings.settings import ClientSettings
+from askew_client.views.problems import hint_of
+from askew_server.cli import main as server
+from askew_server.cli.options import SERVE_PORT
+from askew_server.counting import statements
+from askew_server.counting.contract import CountingTask
+from askew_server.serving.endpoint import ObserverCollector
+from askew_server.serving.event_log import EVENTS
+from askew_server.serving.observer import Observer
+from askew_server.serving.settings import KEYS
+
+ROOT: Final = Path(__file__).parents[1]
+FOLDER: Final = ROOT / "docs/reference"
+MARK: Final = "<!-- generated: make report writes this page -->\n\n"
+
+
+def pages() -> Mapping[str, str]:
+    """Each page that the code alone determines, by its name."""
+    made = {
+        "commands": _commands,
+        "settings": _settings,
+        "metrics": _metrics,
+        "errors": _errors,
+        "sql": _sql,
+    }
+    return {f"{name}.md": MARK + "\n".join(page()) + "\n" for name, page in made.items()}
+
+
+def _commands() -> Iterator[str]:
+    yield "# Commands and options"
+    yield ""
+    yield "What `--help` prints of each command."
+    for command, name in ((device.cli, "askew"), (server.cli, "askew-server")):
+        for words, text in _helps(command, name):
+            yield f"\n## {words}\n\n```text\n{text}\n```"
+
+
+def _helps(
+    command: click.Command, name: str, parent: click.Context | None = None
+) -> Iterator[tuple[str, str]]:
+    context = click.Context(command, parent, info_name=name, **command.context_settings)
+    yield name, command.get_help(context)
+    if isinstance(command, click.Group):
+        listed = getattr(command, "listed", {})
+        for word in command.list_commands(context):
+            below = command.get_command(context, word)
+            if below is not None and listed.get(word, word):
+                yield from _helps(below, f"{name} {word}", context)
+
+
+def _settings() -> Iterator[str]:
+    yield "# Settings"
+    yield ""
+    yield (
+        "A setting comes from its flag, else from its variable of the environment, else from the "
+        "file in TOML, else it has its default. A variable that is empty says nothing."
+    )
+    yield "\n## Device\n"
+    yield (
+        "The file is `config.toml` in the platform's place (`~/.config/askew` on Linux). "
+        "`askew --config FILE` and `ASKEW_CONFIG` name another."
+    )
+    yield ""
+    flags = dict(_flags(device.cli, click.Context(device.cli)))
+    defaults = vars(ClientSettings())
+    yield from _table(
+        ("Setting", "Default", "Meaning", "Accepted", "Flag", "Variable"),
+        (
+            (
+                f"`{each.name}`",
+                _shown(each.default if each.default is not None else defaults.get(each.name)),
+                each.help,
+                each.words,
+                f"`{flags[each.name]}`" if each.name in flags else "",
+                f"`{each.variable}`",
+            )
+            for each in SETTINGS
+        ),
+    )
+    yield "\n## Server\n"
+    yield (
+        "A name before the dot is a table of the file, such as `[server]`. `--config FILE` and "
+        "`ASKEW_SERVER_CONFIG` name the file. In a variable, spaces separate a list. Variables in "
+        "brackets mean the same to `serve-releases` and `check`."
+    )
+    yield ""
+    yield from _table(
+        ("Setting", "Default", "Meaning", "Accepted", "Flag", "Variable"),
+        map(_of_server, KEYS),
+    )
+
+
+def _of_server(key: Setting) -> Sequence[str]:
+    # Only an object of Python takes a free port by itself; the commands have one of their own.
+    default = SERVE_PORT if key.name == "server.port" else key.default
+    shared = f" (`{key.shared}`)" if key.shared else ""
+    return (
+        f"`{key.name}`",
+        _shown(default),
+        re.sub(r"\s*\[default: .*\]", "", key.help),
+        key.words,
+        ", ".join(f"`{flag}`" for flag in key.flags),
+        f"`{key.variable}`{shared}",
+    )
+
+
+def _flags(command: click.Command, context: click.Context) -> Iterator[tuple[str, str]]:
+    for each in command.params:
+        if isinstance(each, click.Option) and each.name:
+            yield each.name, max(each.opts, key=len)
+    if isinstance(command, click.Group):
+        for word in command.list_commands(context):
+            below = command.get_command(context, word)
+            if below is not None:
+                yield from _flags(below, context)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"`{value}`" if value not in {None, "", ()} else ""
+
+
+_ENDS: Final = {"counter": "_total", "info": "_info"}  # of a name, as Prometheus reads it
+
+
+def _metrics() -> Iterator[str]:
+    yield "# Metrics, alerts and the log"
+    yield "\n## Metrics\n"
+    yield "What `/metrics` tells Prometheus, where `metrics.port` is set."
+    yield ""
+    observer = Observer()
+    observer.serves(lambda: 0, 0.0)  # a model; without one, its metrics are left out
+    observer.certificate_days = lambda: 0.0
+    yield from _table(
+        ("Metric", "Kind", "Labels", "Meaning"),
+        (
+            (
+                f"`{each.name}{_ENDS.get(each.type, '')}`",
+                each.type,
+                ", ".join(f"`{name}`" for name in vars(each).get("_labelnames", ())),
+                each.documentation,
+            )
+            for each in ObserverCollector(observer).collect()
+        ),
+    )
+    yield "\n## Alerts\n"
+    yield "Rules of `deploy/alerts.yaml`. A page wakes somebody; a ticket waits for the morning."
+    yield ""
+    groups = yaml.safe_load((ROOT / "deploy/alerts.yaml").read_text("utf-8"))["groups"]
+    yield from _table(
+        ("Alert", "Severity", "After", "What happened", "What to do"),
+        (
+            (
+                f"`{rule['alert']}`",
+                rule["labels"]["severity"],
+                rule.get("for", "at once"),
+                rule["annotations"]["summary"],
+                rule["annotations"]["action"],
+            )
+            for group in groups
+            for rule in group["rules"]
+        ),
+    )
+    yield "\n## Events of the log\n"
+    yield "No line has another field, but for its time, its level and the number of its process."
+    yield ""
+    yield from _table(
+        ("Event", "Level", "Fields"),
+        (
+            (f"`{name}`", each.level.name.lower(), ", ".join(f"`{field}`" for field in each.fields))
+            for name, each in EVENTS.items()
+        ),
+    )
+
+
+def _errors() -> Iterator[str]:
+    yield "# Errors"
+    yield ""
+    yield (
+        "Every error that Askew raises on purpose is in `askew.errors`; those of a device are in "
+        "`askew_client`, too. The columns of exit codes say how a command ends that raises it. "
+        "A caller over the network sees the status code. It sees the text of those alone that are "
+        f'a `WireError`; the text of every other error is "{FIXED_TEXT}".'
+    )
+    yield ""
+    yield from _table(
+        ("Error", "Is a", "Meaning", "Status code", "`askew`", "`askew-server`", "On a device"),
+        map(_of_error, _tree(errors.AskewError)),
+    )
+
+
+def _tree(kind: type[errors.AskewError]) -> Iterator[type[errors.AskewError]]:
+    yield kind
+    for each in kind.__subclasses__():
+        if each.__module__ == errors.__name__:
+            yield from _tree(each)
+
+
+def _of_error(kind: type[errors.AskewError]) -> Sequence[str]:
+    error = kind.__new__(kind)  # only its type is looked at
+    meaning = re.split(r"\s*Attributes?: ", inspect.cleandoc(kind.__doc__ or ""))[0]
+    return (
+        f"`{kind.__name__}`",
+        f"`{kind.__mro__[1].__name__}`",
+        " ".join(meaning.split()),
+        f"`{status_of(error)[0].name}`",
+        str(device.exit_code(error)),
+        str(server.exit_code(error)),
+        hint_of(kind),
+    )
+
+
+_ENGINES: Final = {
+    "DuckDB": "duckdb",
+    "PostgreSQL": "postgres",
+    "Spark": "spark",
+    "ClickHouse": "clickhouse",
+}
+
+
+def _sql() -> Iterator[str]:
+    yield "# The statements of counting"
+    yield ""
+    yield (
+        "What `askew-server release` asks each engine, for a table `events` with the text columns "
+        "`unit` and `item`, at most 100 items of a unit, and the 1,001 most popular items. "
+        "`secret` is a parameter: it is made of the bounding key."
+    )
+    task = CountingTask(events="events", max_items_per_unit=100, limit=1001)
+    yield "\n## Without a catalog"
+    yield from _on_each_engine(task)
+    yield "\n## With a public catalog\n"
+    yield "The same for a table `catalog` of every item there is: each of its items comes back."
+    yield from _on_each_engine(
+        CountingTask(events="events", catalog="catalog", max_items_per_unit=100, limit=None)
+    )
+
+
+def _on_each_engine(task: CountingTask) -> Iterator[str]:
+    names = statements.Names(
+        {"events_table": ("events",), "catalog_table": ("catalog",)},
+        {"unit_column": "unit", "item_column": "item", "catalog_item_column": "item"},
+        frozenset({"unit_column", "item_column", "catalog_item_column"}),
+    )
+    for engine, dialect in _ENGINES.items():
+        text = statements.carried(statements.counting(task, dialect), names, dialect)
+        yield f"\n### {engine}{', with a catalog' if task.catalog else ''}\n\n```sql\n{text}\n```"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(head)} |"
+    yield f"|{'---|' * len(head)}"
+    for row in rows:
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
+
+
+def demo_page(transcript: str) -> str:
+    """The page of what one run of `askew demo` printed."""
+    text = "\n".join(line.rstrip() for line in transcript.strip("\n").splitlines())
+    return (
+        f"{MARK}# The demo\n\nWhat one run of `askew demo` printed. The noise differs each time.\n"
+        f"\n```text\n{text}\n```\n"
+    )
+
+
+def written() -> None:
+    """Write every page but the demo's anew."""
+    for name, text in pages().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+
+
+def main() -> None:
+    written()
+    if sys.argv[1:] == ["demo"]:
+        command = [str(Path(sys.executable).with_name("askew")), "demo"]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        (FOLDER / "demo.md").write_text(demo_page(done.stdout), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
