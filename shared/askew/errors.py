@@ -17,6 +17,7 @@ AskewError
 ├── VaultError                an encrypted profile cannot be opened
 ├── ConfigError               a configuration cannot be read, or does not hold together
 ├── CacheError                what a device holds of a catalog cannot be kept
+├── NoRandomness              the kernel gave no random bytes: nothing is drawn without them
 ├── NotReady                  private work was late for its connection: nothing was sent
 ├── ConnectionOpen            private work waits until this device's connection is closed
 ├── DataError                 a file of ratings or items cannot be read
@@ -205,6 +206,17 @@ class ConfigError(AskewError):
 
 class CacheError(AskewError):
     """What a device holds of a catalog cannot be kept, or another program is fetching it."""
+
+
+class NoRandomness(AskewError):
+    """The kernel's source failed: there is no other, and nothing is drawn without it.
+
+    A device keeps and charges no signal then. An operator's charge was made before; it stays.
+    """
+
+    def __init__(self, why: str) -> None:
+        text = "the kernel gave no random bytes, so nothing was drawn"
+        super().__init__(f"{text}; try again, or restart this machine ({why})")
 
 
 class NotReady(AskewError):

@@ -274,3 +274,91 @@ def test_nothing_on_a_device_uses_weak_randomness() -> None:
     found = {path: list(weak_randomness(path.read_text(encoding="utf-8"))) for path in SOURCES}
     assert {path: names for path, names in found.items() if names} == {}
     assert len(SOURCES) > 100
+
+
+SERVER = sorted(TREES[2].rglob("*.py"))
+# What trains, measures and simulates, from a seed that is public: nobody is protected by it.
+SEEDED_ROOMS = {"taste", "evaluation", "demo"}
+# It bounds what a release would be like, and sees no person.
+SEEDED_FILES = {"release/forecast.py"}
+
+
+def other_sources(source: str) -> Iterator[str]:
+    """Every mention of a source of chance that is not `SystemBits`, whatever it is for."""
+    other = {
+        "urandom",
+        "getrandom",
+        "secrets",
+        "uuid",
+        "uuid1",
+        "uuid4",
+        "SystemRandom",
+        "token_hex",
+    }
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Import(names=names):
+                yield from (each.name for each in names if other & set(each.name.split(".")))
+            case ast.ImportFrom(module=module, names=names):
+                yield from sorted(other & {*(module or "").split("."), *(n.name for n in names)})
+            case ast.Attribute(attr=name) if name in other:
+                yield name
+            case ast.Constant(value=str(text)) if "/dev/urandom" in text or "/dev/random" in text:
+                yield text
+
+
+def unseeded(source: str) -> Iterator[str]:
+    """Every generator that is made without a seed, or by hand from the standard library."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Import(names=names) if any(each.name == "random" for each in names):
+                yield "random"
+            case ast.ImportFrom(module="random" | "numpy.random"):
+                yield "from random"
+            case ast.Call(func=ast.Attribute(attr=name), args=[], keywords=[]) if name in SEEDED:
+                if name not in {"random", "seed"}:  # a draw of a generator that was made
+                    yield name
+            case ast.Call(func=ast.Attribute(value=ast.Attribute(attr="random"), attr=name)):
+                if name not in SEEDED:  # numpy's own, of nobody's seed
+                    yield name
+
+
+def test_the_kernel_is_asked_in_one_place() -> None:
+    """In client, shared and server. Planted bug: a salt by `secrets`."""
+    files = [*SOURCES, *SERVER]
+    found = {path: list(other_sources(path.read_text(encoding="utf-8"))) for path in files}
+    assert {path.name: names for path, names in found.items() if names} == {
+        "randomness.py": ["urandom"]
+    }
+
+
+def test_a_server_that_protects_somebody_uses_no_weak_randomness() -> None:
+    """And what trains makes every generator from a seed, so no draw of it protects anyone."""
+    for path in SERVER:
+        inside, text = path.relative_to(TREES[2]), path.read_text(encoding="utf-8")
+        assert list(unseeded(text)) == [], path
+        if inside.parts[0] not in SEEDED_ROOMS and inside.as_posix() not in SEEDED_FILES:
+            assert list(weak_randomness(text)) == [], path
+    assert len(SERVER) > 100
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        "import secrets",
+        "from os import urandom",
+        "import os\nos.getrandom(4)",
+        "from uuid import uuid4",
+        "open('/dev/urandom')",
+    ],
+)
+def test_another_door_to_the_kernel_is_seen(planted: str) -> None:
+    assert list(other_sources(planted))
+
+
+@pytest.mark.parametrize(
+    "planted",
+    ["import random", "import numpy as np\nnp.random.default_rng()", "np.random.normal(3)"],
+)
+def test_a_generator_without_a_seed_is_seen(planted: str) -> None:
+    assert list(unseeded(planted))

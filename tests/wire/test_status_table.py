@@ -35,6 +35,7 @@ CODES = {
     "SecondSpace": Code.INTERNAL,
     "QuoteVoid": Code.INTERNAL,
     "CacheError": Code.INTERNAL,
+    "NoRandomness": Code.INTERNAL,
     "NotReady": Code.INTERNAL,
     "ConnectionOpen": Code.INTERNAL,
     "LedgerError": Code.INTERNAL,

@@ -14,7 +14,6 @@ append-only, and small, because a token lives for an hour at most.
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from askew.errors import AccessError, ParameterError, Refused, TooOften, Unauthenticated
+from askew.noise.randomness import SystemBits
 
 AUDIENCE = "askew-analyst"
 MAX_MINUTES = 60
@@ -134,10 +134,11 @@ def read_key(path: Path) -> BearerKey:
 
 def create_key(path: Path) -> None:
     """A new random key in a new file of mode 0600. Raises AccessError when something is there."""
+    secret = SystemBits().read(_KEY_BYTES)
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "wb") as file:
-            file.write(secrets.token_bytes(_KEY_BYTES))
+            file.write(secret)
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:

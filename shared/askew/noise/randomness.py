@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Protocol
 
+from askew.errors import NoRandomness
+
 WORD_BITS = 128
 _WORD_BYTES = WORD_BITS // 8
 
@@ -109,8 +111,11 @@ class SystemBits(RandomBits):
     """The kernel's CSPRNG, unbuffered, so that a fork or a snapshot cannot repeat a draw."""
 
     def read(self, count: int) -> bytes:
-        """`count` bytes of os.urandom."""
-        return os.urandom(count)
+        """`count` bytes of os.urandom. Raises NoRandomness where it fails; nothing stands in."""
+        try:
+            return os.urandom(count)
+        except (OSError, NotImplementedError) as error:
+            raise NoRandomness(type(error).__name__) from None
 
 
 class ReplayBits(RandomBits):
