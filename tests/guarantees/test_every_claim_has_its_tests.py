@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,103 @@ def test_every_file_whose_tests_can_be_wrong_by_chance_is_counted() -> None:
         if (draws and stated) or "audit_pure" in text or "stops_after" in text:
             found.add(str(file.relative_to(ROOT)))
     assert found - OF_ALL - {seeded} <= LOOKS.keys()
+
+
+# -- the pages of docs/proofs ---------------------------------------------------------------------
+
+PAGES = sorted((ROOT / "docs/proofs").glob("*.md"))
+STEPS = "## Where the code does it, and what checks it"
+HEAD = "| Step of the proof | Code | Test |"
+TREES = ("shared", "client", "server")
+PROVED = {"anchor", "budget", "canonical", "covariance", "hexagon", "joint", "lattice"}
+PROVED |= {"limited-domains", "one-rating"}
+
+
+def astray(text: str) -> list[str]:
+    """What a page of a proof names that is not there, and steps that name no code or no test.
+
+    Code: of the modules that the page names. Tests: of the files that it names.
+    """
+    named = re.findall(r"`([^`\n]+)`", text)
+    modules = [each for each in named if re.fullmatch(r"askew\w*(\.[a-z]\w*)+", each)]
+    files = [ROOT / each for each in named if re.fullmatch(r"tests/[\w/]+\.py", each)]
+    wrong = [each for each in modules if source_of(each) is None]
+    wrong += [str(each) for each in files if not each.is_file()]
+    tests = {each for file in files if file.is_file() for each in functions(file)}
+    for step, code, checks in rows_of(text.partition(STEPS)[2]):
+        found, backed = re.findall("`([^`]+)`", code), re.findall("`([^`]+)`", checks)
+        wrong += [step] if not found or not backed else []
+        wrong += [each for each in found if not any(holds(module, each) for module in modules)]
+        wrong += [each for each in backed if each not in tests]
+    return wrong + [each for each in named if each.startswith("test_") and each not in tests]
+
+
+def rows_of(text: str) -> Iterator[list[str]]:
+    """The rows of the table of steps; none where there is no such table."""
+    _, _, rest = text.partition(HEAD)
+    for line in rest.strip().splitlines()[1:]:
+        if not line.startswith("|"):
+            return
+        yield [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def holds(module: str, name: str) -> bool:
+    """Whether a module makes this function, class, constant, or member of a class."""
+    source = source_of(module)
+    owner, _, member = name.partition(".")
+    for each in ast.parse(source.read_text("utf-8")).body if source else []:
+        if owner in bound(each):
+            inside = each.body if isinstance(each, ast.ClassDef) else []
+            return not member or any(member in bound(one) for one in inside)
+    return False
+
+
+def source_of(module: str) -> Path | None:
+    """The file of a module."""
+    path = Path(*module.split(".")).with_suffix(".py")
+    return next((ROOT / tree / path for tree in TREES if (ROOT / tree / path).is_file()), None)
+
+
+def bound(node: ast.stmt) -> set[str]:
+    """The names that a statement gives."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {node.name}
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    return {each.id for each in targets if isinstance(each, ast.Name)}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_a_proof_names_code_and_tests_that_exist(path: Path) -> None:
+    text = path.read_text("utf-8")
+    assert astray(text) == []
+    assert len([*rows_of(text.partition(STEPS)[2])]) >= 4
+    assert "## What is claimed" in text
+    assert "∎" in text
+
+
+def test_there_is_a_page_for_every_proof() -> None:
+    """And the assumption about floats that exact draws make is on the page of one that draws."""
+    assert {each.stem for each in PAGES} == PROVED
+    canonical = (ROOT / "docs/proofs/canonical.md").read_text("utf-8")
+    assert "`test_exp_is_within_the_error_that_exact_draws_assume`" in canonical
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("`LatticeLaplace._round`", "`LatticeLaplace.rounds`"),
+        ("`clamped`", "`clipped`"),
+        ("`askew.noise.lattice`", "`askew.noise.grid`"),
+        ("tests/core/test_noise.py", "tests/core/test_noises.py"),
+        ("`test_coins_add_up`", "`test_coins_add`"),
+        ("| `clamped` |", "| the end |"),
+    ],
+)
+def test_a_name_that_a_proof_has_wrong_is_seen(name: str, other: str) -> None:
+    """Planted in the page of the lattice: a member, a function, a module, a file, a test, none."""
+    text = (ROOT / "docs/proofs/lattice.md").read_text("utf-8")
+    assert text.count(name) >= 1
+    assert astray(text.replace(name, other)) != []
 
 
 def test_deployments_say_the_same_things_of_every_model_of_trust() -> None:

@@ -6,8 +6,9 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -150,6 +151,55 @@ def test_an_announced_entry_that_was_not_kept_is_brought_up_to_date(path: Path) 
     assert store(path).find(SPACE, "2026-12") == ("2026-12", signal())
     assert ask(path, "2026-12", never) == signal()
     assert anchor(path).read_bytes() == ahead
+
+
+class Crash(BaseException):
+    """The end of the process."""
+
+
+STEPS = ("announce", "commit", "keep", "return")  # what an act does not reach any more, or nothing
+
+
+def acts(path: Path, month: str, until: str, patch: pytest.MonkeyPatch) -> bool:
+    """Whether a signal is returned by an act that crashes before it does `until`."""
+    write = Anchor.write
+
+    def crashing(self: Anchor, state: Anchored) -> None:
+        kind = "keep" if state.announced is None else "announce"
+        if kind == until:
+            raise Crash
+        write(self, state)
+        if kind == "announce" and until == "commit":
+            raise Crash
+
+    with patch.context() as patched:
+        patched.setattr(Anchor, "write", crashing)
+        with suppress(Crash):
+            ask(path, month)
+            return True
+    return False
+
+
+@pytest.mark.parametrize("history", [*product(STEPS, repeat=3)], ids="-".join)
+def test_every_history_with_crashes_and_changed_ledgers_is_judged_as_proved(
+    path: Path, history: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """docs/proofs/anchor.md: no crash freezes; what was returned is in every ledger that is
+    believed, whichever is put back. Planted bugs: any ledger is believed while something is
+    announced; a signal that is returned before it is kept; one entry fewer will do.
+    """
+    returned, ledgers = {"2026-10", "2026-11"}, {path.read_bytes()}
+    for month, until in zip(("2026-12", "2027-01", "2027-02"), history, strict=True):
+        if acts(path, month, until, monkeypatch):
+            returned.add(month)
+        ledgers.add(path.read_bytes())
+        assert store(path).account().frozen is None
+        assert returned <= {each.month for each in store(path).entries()}
+    for older in ledgers:
+        path.write_bytes(older)
+        account = store(path).account()
+        complete = returned <= {each.month for each in account.entries}
+        assert complete or account.frozen is not None
 
 
 def test_an_entry_that_was_not_announced_is_no_crash(path: Path) -> None:
