@@ -150,6 +150,8 @@ lock:
 	  --generate-hashes --no-header --no-annotate --upgrade -o requirements-build.lock
 	uv pip compile -q --group tools --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-annotate --upgrade -o requirements-tools.lock
+	uv pip compile -q --group peers --universal --python-version 3.11 -c requirements.lock \
+	  --generate-hashes --no-header --no-annotate --upgrade -o requirements-peers.lock
 	uv pip compile -q --group proto --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-annotate --upgrade -o requirements-proto.lock
 	uv pip compile -q pyproject.toml --extra client --extra server --group build --group docs \

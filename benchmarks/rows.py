@@ -19,6 +19,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median
 
+from benchmarks.results import Result, record
 from threadpoolctl import threadpool_limits
 
 Work = Callable[[], object]
@@ -66,6 +67,8 @@ class Row:
     goal: Goal = Goal()
     rounds: int = 5
     seconds: int = 60  # of CPU: of all rounds together, and of any process that it starts
+    curve: str = ""  # and x: its place in a picture of growth
+    x: float | None = None
 
 
 def cpu_seconds() -> float:
@@ -88,7 +91,7 @@ def peak_megabytes() -> float:
 def run(title: str, rows: Iterable[Row]) -> bool:
     """Prints every row; whether there is any, and each was over in time and within its goal."""
     print(f"\n{title}", flush=True)
-    kept = [_printed(row) for row in rows]  # every one, whatever one before it says
+    kept = [_printed(title, row) for row in rows]  # every one, whatever one before it says
     return bool(kept) and all(kept)
 
 
@@ -98,7 +101,7 @@ def finish(kept: Iterable[bool]) -> None:
         sys.exit("beyond a goal, or stopped: see the rows marked with !")
 
 
-def _printed(row: Row) -> bool:
+def _printed(title: str, row: Row) -> bool:
     taken, peak, ended = _measured(row)
     floor = taken.get(row.goal.floor)
     for name, milliseconds in taken.items():
@@ -110,6 +113,20 @@ def _printed(row: Row) -> bool:
     goal = f"; goal {row.goal}" if str(row.goal) else ""
     verdict = f"! {'; '.join(missed)}" if missed else "kept" if goal else "no goal"
     print(f"  {row.name:34} {verdict}{goal}; peak {peak:.0f} MB", flush=True)
+    record(
+        Result(
+            title,
+            row.name,
+            ours=taken.get(OURS),
+            peers={n: ms for n, ms in taken.items() if n not in {OURS, row.goal.floor}},
+            floor=None if floor is None else (row.goal.floor, floor),
+            goal=str(row.goal),
+            met=not missed if goal or missed else None,
+            note="; ".join(missed),
+            curve=row.curve,
+            x=row.x,
+        )
+    )
     return not missed
 
 

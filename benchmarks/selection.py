@@ -1,21 +1,27 @@
-"""Selection beside its peers' algorithms, written naively, and beside the physical floor.
+"""Selection beside the papers' algorithms and OpenDP's, and beside the physical floor.
 
-    python -m benchmarks.selection [counts.npy ...]
+    python -m benchmarks.selection [counts.npy ...] [1e7]
 
-Counts of films are given as a file, or made up in their shape. The floor of a row is what any way
-must do at the least: sort the items, or part the highest from the rest. The law of "ours" is exact,
-that of the peers is not. Fails where a mechanism takes more than its goal times the floor.
+Counts of films are given as files, or made up in their shape; a number is how many items the growth
+goes up to. The floor of a row is what any way must do at the least: sort the items, or part the
+highest from the rest. The law of "ours" and of OpenDP is exact, that of the papers' algorithms with
+numpy's floats is not. Fails where a mechanism takes more than its goal times the floor.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
+from benchmarks.baselines import peers as peer
+from benchmarks.baselines import selection as plain
+from benchmarks.results import Result, record
 from benchmarks.rows import OURS, Goal, Row, Work, finish, run
 from numpy.typing import NDArray
 
@@ -27,15 +33,17 @@ from askew.mechanisms import (
     LimitedDomain,
     Lipschitz,
     OneShot,
-    Peeling,
     PermuteAndFlip,
     PNFJoint,
 )
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import RandomBits, SystemBits
 
 Counts = NDArray[np.int64]
 BITS = SystemBits()
-TENTH = Fraction(1, 10)
+TENTH, DELTA = Fraction(1, 10), Fraction(1, 10**6)
+KBAR = 1000
+OPENDP = "OpenDP"
 
 
 class Selects(Protocol):
@@ -63,44 +71,6 @@ def gumbel_max(counts: Counts) -> int:
     return int(np.argmax(counts + rng.gumbel(size=len(counts))))
 
 
-def peeled_one_shot(counts: NDArray[np.integer] | NDArray[np.float64], k: int) -> NDArray[np.intp]:
-    """The usual one-shot Gumbel top-k."""
-    noisy = counts / k + np.random.default_rng().gumbel(size=len(counts))
-    best = np.argpartition(-noisy, k)[:k]
-    return best[np.argsort(-noisy[best])]
-
-
-def naive_joint(counts: Counts, k: int) -> float:
-    """Gillenwater et al. 2022: sort all d k differences, one at a time count the sequences."""
-    ordered = np.sort(counts)[::-1]
-    losses = (ordered[:k, None] - ordered[None, :]).ravel()
-    rows = np.repeat(np.arange(k), len(counts))
-    order = np.argsort(losses, kind="stable")
-    rows, losses = rows[order], losses[order]
-    reached, logs = np.zeros(k, dtype=np.int64), np.empty(len(rows))
-    log_count = 0.0
-    for i, row in enumerate(rows.tolist()):
-        old = max(int(reached[row]) - row, 0)
-        reached[row] += 1
-        new = int(reached[row]) - row
-        log_count += float(np.log(new) - np.log(old)) if old else 0.0
-        logs[i] = log_count
-    return float(np.argmax(logs - losses / 2 + np.random.default_rng().gumbel(size=len(logs))))
-
-
-def canonical_scan(counts: Counts, k: int) -> float:
-    """Shekelyan, Loukides 2022, Algorithm 1 as one numpy pass over all d k classes."""
-    x, rng, best = np.sort(counts)[::-1].astype(np.float64), np.random.default_rng(), -np.inf
-    t = np.arange(k + 1, len(x) + 1, dtype=np.float64)
-    logs = np.zeros(len(t))
-    for h in range(k - 1, -1, -1):
-        if h < k - 1:
-            logs = logs + np.log((t - h - 2) / (k - h - 1))
-        scores = (x[k:] - x[h]) / 2 + logs + rng.gumbel(size=len(t))
-        best = max(best, float(scores.max()))
-    return best
-
-
 def beside(
     floor: tuple[str, Work], mechanism: Selects, counts: Counts, peers: Mapping[str, Work]
 ) -> Mapping[str, Work]:
@@ -110,45 +80,93 @@ def beside(
 
 
 def to_argsort(
-    name: str, counts: Counts, mechanism: Selects, times: float | None = None, **peers: Work
+    name: str,
+    counts: Counts,
+    mechanism: Selects,
+    times: float | None = None,
+    peers: Mapping[str, Work] | None = None,
 ) -> Row:
     """A mechanism beside a sort of the items by count."""
     floor = ("argsort", lambda: np.argsort(counts))
-    named = {peer.replace("_", " "): work for peer, work in peers.items()}
     goal = Goal(times=times, floor="argsort")
-    return Row(name, lambda: beside(floor, mechanism, counts, named), goal)
+    return Row(name, lambda: beside(floor, mechanism, counts, peers or {}), goal)
 
 
 def of_size(counts: Counts, k: int, *, others: bool = True) -> Iterator[Row]:
-    """Joint and Canonical, which have goals, and the others, which show what they cost."""
-    joint, canonical = (3.5, 6.0) if k <= 200 else (75.0, 20.0)
-    peers: dict[str, Work] = {"one_shot_Gumbel": lambda: peeled_one_shot(counts, k)}
-    scan: dict[str, Work] = {}
-    if len(counts) * k <= 200_000:
-        peers["joint_naive"] = lambda: naive_joint(counts, k)
-    if len(counts) * k <= 2_000_000:
-        scan["canonical_scan"] = lambda: canonical_scan(counts, k)
-    made = Joint(k=k, epsilon=1, neighbors=ONE)
-    yield to_argsort(f"Joint, k={k}", counts, made, joint, **peers)
-    made = Joint(k=k, epsilon=TENTH, neighbors=ONE)
-    yield to_argsort(f"Joint, k={k}, epsilon .1", counts, made, joint)
+    """Joint and Canonical beside the papers' algorithms, and the others."""
+    rng, dk = np.random.default_rng(1), len(counts) * k
+    most = (1.5, 1.5) if k <= 200 else (8.0, 4.0)
+    peers: dict[str, Work] = {}
+    if dk <= 4_000_000:  # beyond, it sorts d k losses in gigabytes
+        peers["paper"] = lambda: plain.joint(counts, k, 1.0, rng)
+    if k <= 200:  # beyond, a table of k^2 ln d numbers
+        peers["FastJoint"] = lambda: plain.fast_joint(counts, k, 1.0, rng)
+    yield to_argsort(f"Joint, k={k}", counts, Joint(k=k, epsilon=1, neighbors=ONE), most[0], peers)
+    peers = {"paper": lambda: plain.canonical(counts, k, 1.0, rng)} if dk <= 20_000_000 else {}
     half = Canonical(k=k, epsilon=1, neighbors=ONE)
-    yield to_argsort(f"Canonical 1/2, k={k}", counts, half, canonical, **scan)
+    yield to_argsort(f"Canonical 1/2, k={k}", counts, half, most[1], peers=peers)
+    shot = OneShot(k=k, epsilon=1, neighbors=ONE, noise="gumbel")
+    peers = {"paper": lambda: plain.one_shot(counts, k, 1.0, rng)}
+    yield to_argsort(f"one-shot Gumbel, k={k}", counts, shot, 6 if k == 1000 else None, peers=peers)
     if others:
+        yield of_a_domain(counts, k)
         yield from without_goals(counts, k)
 
 
+def of_a_domain(counts: Counts, k: int) -> Row:
+    """The top 1,000 of an unknown domain."""
+    limited = LimitedDomain(k=k, kbar=KBAR, epsilon=1, delta=DELTA, neighbors=ONE)
+    rng = np.random.default_rng(1)
+    peers: dict[str, Work] = {
+        "paper": lambda: plain.limited_domain(counts, k, 1.0, rng, (KBAR, float(DELTA)))
+    }
+    most = 10 if k == 1000 else None
+    return to_argsort(f"LimitedDomain of 1,000, k={k}", counts, limited, most, peers=peers)
+
+
 def without_goals(counts: Counts, k: int) -> Iterator[Row]:
+    flip = PermuteAndFlip(k=k, epsilon=1, neighbors=ONE)
+    rng = np.random.default_rng(1)
+    peers: dict[str, Work] = {"paper": lambda: plain.permute_and_flip(counts, k, 1.0, rng)}
+    if peer.INSTALLED and k <= 100:
+        peers["OpenDP"] = peer.top_k(counts, k, 1.0)
+    yield to_argsort(f"permute-and-flip, k={k}", counts, flip, peers=peers)
     mechanisms: dict[str, Selects] = {
         "PNFJoint": PNFJoint(k=k, epsilon=1, neighbors=ONE),
         "Canonical 1": Canonical(k=k, epsilon=1, neighbors=ONE, gamma=1),
         "Canonical 1/2, exponential": Canonical(k=k, epsilon=1, neighbors=ONE, noise="exponential"),
-        "Peeling": Peeling(k=k, epsilon=1, neighbors=ONE),
         "OneShot, exponential": OneShot(k=k, epsilon=1, neighbors=ONE),
         "LaplaceCounts": LaplaceCounts(k=k, epsilon=1, neighbors=ONE, max_items_per_unit=10),
     }
     for name, mechanism in mechanisms.items():
         yield to_argsort(f"{name}, k={k}", counts, mechanism)
+
+
+ITEMS, KS = (10_000, 100_000, 1_000_000), (10, 30, 100, 300, 1000)
+EPSILONS = (Fraction(1, 100), TENTH, Fraction(1), Fraction(10))
+
+
+def growing(most: int) -> Iterator[Row]:
+    """Zipf counts: up to so many items, k to 1,000, epsilon from .01 to 10."""
+    for items in (*ITEMS, *([most] if most > ITEMS[-1] else [])):
+        yield from on_curve("items", items, zipf(items, 10.0 * items), 100, Fraction(1))
+    counts = zipf(100_000, 1e6)
+    for k in KS:
+        yield from on_curve("k", k, counts, k, Fraction(1))
+    for epsilon in EPSILONS:
+        yield from on_curve("epsilon", float(epsilon), counts, 100, epsilon)
+
+
+def on_curve(curve: str, x: float, counts: Counts, k: int, epsilon: Fraction) -> Iterator[Row]:
+    """Points of the lines of a picture."""
+    mechanisms: dict[str, Selects] = {
+        "Joint": Joint(k=k, epsilon=epsilon, neighbors=ONE),
+        "Canonical": Canonical(k=k, epsilon=epsilon, neighbors=ONE),
+        "one-shot": OneShot(k=k, epsilon=epsilon, neighbors=ONE, noise="gumbel"),
+    }
+    for name, mechanism in mechanisms.items():
+        row = to_argsort(f"{name}, {curve}={x:,g}", counts, mechanism)
+        yield replace(row, curve=curve, x=x)
 
 
 def of_a_million() -> Iterator[Row]:
@@ -170,7 +188,8 @@ def gumbel_row(name: str, counts: Counts, mechanism: OneShot) -> Row:
     k = mechanism.k
     noisy = counts / k + np.random.default_rng(2).gumbel(size=len(counts))
     floor = ("argpartition", lambda: np.argpartition(noisy, len(noisy) - k))
-    peers: dict[str, Work] = {"one-shot Gumbel": lambda: peeled_one_shot(counts, k)}
+    rng = np.random.default_rng(1)
+    peers: dict[str, Work] = {"paper": lambda: plain.one_shot(counts, k, 1.0, rng)}
     goal = Goal(times=28, floor="argpartition")
     return Row(name, lambda: beside(floor, mechanism, counts, peers), goal)
 
@@ -183,30 +202,55 @@ def top_one_row(name: str, counts: Counts, mechanism: Selects) -> Row:
 
 def of_an_engine() -> Iterator[Row]:
     ids, counts = list(range(1001)), (1e6 / np.arange(1, 1002)).astype(np.int64)
-    limited = LimitedDomain(k=10, kbar=1000, epsilon=1, delta=Fraction(1, 10**6), neighbors=ONE)
-    scores = np.append(counts[:1000], int(counts[1000]) + 1 + 28).astype(np.float64)
+    limited = LimitedDomain(k=10, kbar=KBAR, epsilon=1, delta=DELTA, neighbors=ONE)
+    rng = np.random.default_rng(1)
 
     def make() -> Mapping[str, Work]:
         return {
-            "floor": lambda: peeled_one_shot(scores, 10),
+            "paper": lambda: plain.limited_domain(counts, 10, 1.0, rng, (KBAR, float(DELTA))),
             OURS: lambda: limited.select_from_top(ids, counts.tolist(), bits=BITS),
         }
 
-    yield Row("LimitedDomain, kbar=1000", make, Goal(milliseconds=1))
+    goal = Goal(milliseconds=1, floor="paper")
+    yield Row("LimitedDomain, kbar=1000", make, goal)
 
 
-def main(paths: list[str]) -> None:
+def noise() -> Iterator[Row]:
+    """What a device adds to 32 coordinates, beside the bytes that it must read at least."""
+    law = LatticeLaplace.for_epsilon(Fraction(1)).noise
+    coins = 2 * 32 * (law.levels + 1)
+
+    def make() -> Mapping[str, Work]:
+        peers = {OPENDP: peer.noise([0] * 32, float(law.inverse_rate))} if peer.INSTALLED else {}
+        return {
+            "urandom": lambda: os.urandom(16 * coins),
+            **peers,
+            OURS: lambda: law.draw(32, BITS),
+        }
+
+    goal = Goal(times=0.7, floor=OPENDP) if peer.INSTALLED else Goal(floor="urandom")
+    yield Row("32 coordinates", make, goal, rounds=21)
+
+
+def main(arguments: list[str]) -> None:
+    most = max([int(float(each)) for each in arguments if not each.endswith(".npy")], default=0)
+    paths = [each for each in arguments if each.endswith(".npy")]
     files = {Path(path).stem: np.load(path, allow_pickle=False).astype(np.int64) for path in paths}
+    if not peer.INSTALLED:
+        print(peer.MISSING)
+        record(Result("peers", "OpenDP", note=peer.MISSING))
     kept = []
     for name, counts in (files or {"made-up films": films()}).items():
         for k in (10, 100, 200, 1000):
             rows = of_size(counts, k, others=k != 200)
-            kept.append(run(f"{name}: d={len(counts):,} k={k}", rows))
+            kept.append(run(f"{name}, d={len(counts):,}", rows))
     big = zipf(166_000, 1e6)
     for k in (10, 100, 200):
-        kept.append(run(f"Zipf: d=166,000 k={k}", of_size(big, k, others=False)))
+        kept.append(run("Zipf, d=166,000", of_size(big, k, others=False)))
     kept.append(run("d=1,000,000", of_a_million()))
     kept.append(run("an engine's top 1,001", of_an_engine()))
+    kept.append(run("noise of a signal", noise()))
+    kept.append(run("growth, Zipf", growing(most)))
     finish(kept)
 
 

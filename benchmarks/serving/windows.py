@@ -7,7 +7,6 @@ are of the windows of one round, with bootstrap intervals, and are held against 
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,10 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from benchmarks.results import busy_seconds
 from benchmarks.serving.http2 import Tally
 from numpy.typing import NDArray
-
-_TICK = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
@@ -92,12 +90,6 @@ def cpu_of(processes: Sequence[int]) -> float:
     """Seconds of CPU that they took so far."""
     # The clock of another process, by its number: see clock_getcpuclockid(3).
     return sum(time.clock_gettime((~each << 3) | 2) for each in processes)
-
-
-def busy_seconds() -> float:
-    """Seconds of all cores that were not idle."""
-    numbers = list(map(int, Path("/proc/stat").read_text("ascii").split("\n", 1)[0].split()[1:9]))
-    return (sum(numbers) - numbers[3] - numbers[4]) / _TICK
 
 
 Measure = Callable[[Window], float]

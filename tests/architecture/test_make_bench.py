@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks import __main__ as bench
+from benchmarks import results
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,6 +24,7 @@ def played(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
         )
     parts = {name: bench.Part(name, "", usual=name != "three") for name in ("one", "two", "three")}
     monkeypatch.setattr(bench, "PARTS", parts)
+    monkeypatch.setattr(results, "HERE", tmp_path)
     monkeypatch.chdir(tmp_path)
     return list(parts)
 
@@ -36,6 +38,10 @@ def test_every_part_runs_and_a_failure_is_told_at_the_end(
     assert said.out.splitlines()[:2] == ["one", "two"]
     assert said.err.strip() == "beyond a goal, or broken: two"
     assert Path("build/bench/two.txt").read_text() == "two\n"
+    report = Path("results.md").read_text("utf-8")
+    assert "`two` ended with status 1" in report.partition("## Missed")[2].partition("\n## ")[0]
+    assert "- `three`" in report.partition("## Left out of this run")[2]
+    assert [part.name for part in results.read()] == ["one", "two"]
 
 
 def test_one_part_runs_with_its_arguments(
@@ -43,6 +49,7 @@ def test_one_part_runs_with_its_arguments(
 ) -> None:
     assert bench.main(["three", "1e7"]) == 0
     assert capfd.readouterr().out.splitlines()[0] == "three 1e7"
+    assert not Path("results.md").exists()
     assert bench.main(["four"]) == 2
 
 

@@ -6,6 +6,7 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from benchmarks.rows import Goal, Row, Work, finish, run
@@ -22,7 +23,7 @@ def forever() -> None:
         sum(range(1000))
 
 
-def row(name: str, ours: Work, goal: Goal, **limits: int) -> Row:
+def row(name: str, ours: Work, goal: Goal, **limits: Any) -> Row:
     return Row(name, lambda: {"floor": spin(20_000), "ours": ours}, goal, **limits)
 
 

@@ -1,0 +1,38 @@
+"""OpenDP's mechanisms, where it is installed: `pip install -r requirements-peers.lock`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
+
+from numpy.typing import NDArray
+
+INSTALLED = find_spec("opendp") is not None
+MISSING = "opendp is not installed: no row of its own (pip install -r requirements-peers.lock)"
+
+
+def top_k(counts: NDArray[Any], k: int, epsilon: float) -> Callable[[], object]:
+    """Its noisy top k with exponential noise: permute-and-flip peeled, by exact arithmetic."""
+    dp = _opendp()
+    domain = dp.vector_domain(dp.atom_domain(T="i32"))
+    made = dp.m.make_noisy_top_k(
+        domain, dp.linf_distance(T="i32"), dp.max_divergence(), k, k / epsilon
+    )
+    data = counts.tolist()
+    return lambda: made(data)
+
+
+def noise(values: list[int], scale: float) -> Callable[[], object]:
+    """Its discrete Laplace noise on each of some integers."""
+    dp = _opendp()
+    domain = dp.vector_domain(dp.atom_domain(T="i32"))
+    made = dp.m.make_laplace(domain, dp.l1_distance(T="i32"), scale)
+    return lambda: made(values)
+
+
+def _opendp() -> Any:
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    return dp

@@ -1,0 +1,264 @@
+"""The one report of `make bench`: each measurement beside its peers, its floor and its goal.
+
+A measurement hands over rows with `record`; `make bench` gathers those of all of them and writes
+benchmarks/results.json, results.md and growth.svg, also where one of them ended early: then it has
+a row that says so. A ratio is of medians that were taken in turns in one process or one run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final
+
+HERE: Final = Path(__file__).parent
+RECORD: Final = "ASKEW_BENCH_ROWS"  # names the file that a measurement adds its rows to
+BUSY: Final = 0.5  # cores that others take: beyond, a row says so
+PACKAGES: Final = ("numpy", "scipy", "grpcio", "protobuf", "duckdb", "opendp")
+ABOUT: Final = (
+    "`make bench` writes this page. Every row is a median, and a ratio is of medians of one run: "
+    "compare ratios, since times differ from machine to machine. A floor is what any program must "
+    "do. A peer is another program, or a paper's algorithm, written plainly."
+)
+NOT_MEASURED: Final = "published, not measured"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one piece of work took. ours, peers and floor: medians in `unit`.
+
+    met: whether the goal was met; None where there is none. curve and x: where it stands in a
+    picture of growth.
+    """
+
+    title: str
+    work: str
+    unit: str = "ms"
+    ours: float | None = None
+    peers: Mapping[str, float] = field(default_factory=dict)
+    floor: tuple[str, float] | None = None
+    goal: str = ""
+    met: bool | None = None
+    note: str = ""
+    curve: str = ""
+    x: float | None = None
+
+    @property
+    def ratio(self) -> float | None:
+        """Ours to the floor."""
+        if self.ours is None or self.floor is None or not self.floor[1]:
+            return None
+        return self.ours / self.floor[1]
+
+
+def record(result: Result) -> None:
+    """Add a row to the report, where one is being made."""
+    if path := os.environ.get(RECORD):
+        with Path(path).open("a", encoding="utf-8") as rows:
+            rows.write(json.dumps(asdict(result), ensure_ascii=False) + "\n")
+
+
+def recorded(path: Path) -> list[Result]:
+    """The rows that a measurement added."""
+    if not path.exists():
+        return []
+    return [_result(json.loads(line)) for line in path.read_text("utf-8").splitlines()]
+
+
+def _result(found: dict[str, Any]) -> Result:
+    floor = found.pop("floor")
+    return Result(floor=None if floor is None else (floor[0], floor[1]), **found)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A measurement: its name, what it is of, its rows, whether it ended well, and its seconds."""
+
+    name: str
+    about: str
+    rows: Sequence[Result]
+    ended: str = ""
+    seconds: float = 0.0
+    foreign: float = 0.0  # cores that others took meanwhile
+
+    @property
+    def missed(self) -> list[Result]:
+        """The rows beyond their goals, and one for an end that no row explains."""
+        found = [row for row in self.rows if row.met is False]
+        if self.ended and not found:
+            found.append(Result(self.about, f"`{self.name}` {self.ended}", met=False))
+        return found
+
+
+def machine() -> dict[str, str]:
+    """Where and of what a report was made."""
+    names = [line for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
+    memory = next((line for line in _lines("/proc/meminfo") if line.startswith("MemTotal")), "")
+    gigabytes = f"{int(memory.split()[1]) / 2**20:.0f} GB, " if memory else ""
+    commit = subprocess.run(
+        ["git", "describe", "--always", "--dirty", "--abbrev=12"],
+        cwd=HERE,
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.strip()
+    return {
+        "machine": (names[0].partition(":")[2].strip() if names else platform.processor())
+        + f", {os.cpu_count()} cores, {gigabytes}{platform.system()} {platform.machine()}",
+        "versions": ", ".join([f"Python {platform.python_version()}", *_versions()]),
+        "commit": commit or "unknown",
+        "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+    }
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        return Path(path).read_text("utf-8").splitlines()
+    except OSError:
+        return []
+
+
+def _versions() -> Iterator[str]:
+    for name in PACKAGES:
+        try:
+            yield f"{name} {version(name)}"
+        except PackageNotFoundError:
+            continue
+
+
+def busy_seconds() -> float:
+    """Seconds of all cores that were not idle, since the machine started; 0 where nobody says."""
+    if not (first := _lines("/proc/stat")[:1]):
+        return 0.0
+    numbers = list(map(int, first[0].split()[1:9]))
+    return (sum(numbers) - numbers[3] - numbers[4]) / os.sysconf("SC_CLK_TCK")
+
+
+def write(parts: Sequence[Part], about: Mapping[str, str], left_out: Sequence[str]) -> None:
+    """The report, its figures and its picture."""
+    content = {
+        "about": about,
+        "left_out": list(left_out),
+        "parts": [asdict(part) for part in parts],
+    }
+    path = HERE / "results.json"
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    drawn = draw([row for part in parts for row in part.rows], HERE / "growth.svg")
+    text = markdown(parts, about, left_out, drawn=drawn)
+    (HERE / "results.md").write_text(text, encoding="utf-8")
+
+
+def read() -> list[Part]:
+    """The parts of the report that is kept with the code; none before the first."""
+    path = HERE / "results.json"
+    found = json.loads(path.read_text("utf-8"))["parts"] if path.exists() else []
+    return [Part(**{**each, "rows": list(map(_result, each["rows"]))}) for each in found]
+
+
+def markdown(
+    parts: Sequence[Part],
+    about: Mapping[str, str],
+    left_out: Sequence[str],
+    *,
+    drawn: bool = False,
+) -> str:
+    """The report as a page."""
+    goals = [row for part in parts for row in part.rows if row.met is not None]
+    missed = [row for part in parts for row in part.missed]
+    lines = [
+        "# Benchmarks",
+        "",
+        ABOUT,
+        "",
+        *(f"- {name}: {each}" for name, each in about.items()),
+        f"- goals: {len(goals)}, of which {sum(row.met is True for row in goals)} are met",
+        "",
+        "## Missed",
+        "",
+        *(f"- {row.title}: {row.work}{_why(row)}" for row in missed),
+        *([] if missed else ["Nothing."]),
+        "",
+        "## Left out of this run",
+        "",
+        *(f"- {each}" for each in left_out),
+        *([] if left_out else ["Nothing."]),
+    ]
+    for part in parts:
+        for title in dict.fromkeys(row.title for row in part.rows):
+            rows = [row for row in part.rows if row.title == title]
+            lines += ["", f"## {part.about}: {title}", "", table(rows).rstrip("\n")]
+        if part.foreign > BUSY:
+            lines += ["", f"On a busy machine: others took {part.foreign:.1f} cores meanwhile."]
+        if part.ended:
+            lines += ["", f"`{part.name}` {part.ended}."]
+    if drawn:
+        lines += ["", "## Growth", "", "![times against sizes, both axes logarithmic](growth.svg)"]
+    return "\n".join(lines) + "\n"
+
+
+def _why(row: Result) -> str:
+    ratio = "" if row.ratio is None or row.floor is None else f"{row.ratio:.2f} {row.floor[0]}, "
+    ours = "" if row.ours is None else f"{_figure(row.ours)} {row.unit}, "
+    goal = f"goal {row.goal}" if row.goal else ""
+    note = f"; {row.note}" if row.note else ""
+    text = f"{ratio}{ours}{goal}{note}".strip(", ;")
+    return f": {text}" if text else ""
+
+
+def table(rows: Iterable[Result]) -> str:
+    """Rows as a table of a document."""
+    lines = [
+        "| work | ours | peers | floor | ours / floor | goal | met |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        peers = ", ".join(f"{name} {_figure(each)}" for name, each in row.peers.items())
+        floor = "" if row.floor is None else f"{row.floor[0]} {_figure(row.floor[1])}"
+        cells = (
+            row.work + (f" ({row.note})" if row.note else ""),
+            "" if row.ours is None else f"{_figure(row.ours)} {row.unit}",
+            peers,
+            floor,
+            "" if row.ratio is None else f"{row.ratio:.2f}",
+            row.goal,
+            {None: "", True: "yes", False: "**MISSED**"}[row.met],
+        )
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def draw(rows: Iterable[Result], path: Path) -> bool:
+    """A panel for each curve's axis: ours, and what is beside it. Whether there was any."""
+    found: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    for row in rows:
+        if not row.curve or row.x is None or row.ours is None:
+            continue
+        panel = found.setdefault(row.curve, {})
+        name = row.work.partition(",")[0]
+        panel.setdefault(name, []).append((row.x, row.ours))
+        if row.floor is not None:
+            panel.setdefault(row.floor[0], []).append((row.x, row.floor[1]))
+    if not found:
+        return False
+    from benchmarks.figures import COLORS, figure, plain  # matplotlib takes a second
+
+    with figure(path, (4.2 * len(found), 3.6)) as drawn:
+        axes = drawn.subplots(1, len(found), squeeze=False)[0]
+        for each, (curve, lines) in zip(axes, found.items(), strict=True):
+            for number, (name, points) in enumerate(lines.items()):
+                x, y = zip(*sorted(points), strict=True)
+                each.loglog(x, y, ".-", color=COLORS[number % len(COLORS)], label=name)
+            plain(each, curve, curve, "ms of CPU")
+            each.legend(frameon=False, fontsize=7)
+    return True
