@@ -23,7 +23,10 @@ SECTION = (
     .partition("## Ledger backup")[2]
     .partition("\n## ")[0]
 )
-BACKUP, RESTORE = re.findall(r"^```\n(.*?)^```", SECTION, re.MULTILINE | re.DOTALL)
+BACKUP, RESTORE = (
+    re.sub(r"(?m)^\$ ", "", block)
+    for block in re.findall(r"^```(?:console)?\n(.*?)^```", SECTION, re.MULTILINE | re.DOTALL)
+)
 UNFREEZE = ("unfreeze", "--reason", "restored")
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 

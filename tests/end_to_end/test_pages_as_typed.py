@@ -1,0 +1,189 @@
+"""Every command and snippet of the documents does what its page says, typed from top to bottom."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from pages import ROOT, TYPED, Fence, Session, differs, fences, played
+
+from askew.settings import file_values
+from askew_client.settings.config import SETTINGS
+from askew_server.serving.settings import KEYS
+
+GENERATED = ROOT / "docs/reference"
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    *(each for each in sorted((ROOT / "docs").rglob("*.md")) if each.parent != GENERATED),
+    ROOT / "deploy/README.md",
+    ROOT / "client/web/README.md",
+]
+
+
+def text_of(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def parameters() -> Sequence[object]:
+    """Each page of which something runs, once none of its fences is without a language."""
+    found = []
+    for page in PAGES:
+        all_of = fences(text_of(page))
+        if all(each.language for each in all_of) and any(each.runs for each in all_of):
+            marks = [pytest.mark.audit] if "<!-- audit -->" in text_of(page) else []
+            found.append(pytest.param(page, id=page.name, marks=marks))
+    return found
+
+
+@pytest.mark.parametrize("page", parameters())
+def test_a_page_does_what_it_says(page: Path, tmp_path: Path) -> None:
+    """The selections and draws among it go wrong less than once in 10**50 runs."""
+    session = played(text_of(page), tmp_path)
+    assert complaints(session) == []
+    assert session.code == 0, (tmp_path / "shell.out").read_text()
+    if session.left_out:
+        pytest.skip(f"left out: what needs {', '.join(sorted(session.left_out))}")
+
+
+def complaints(session: Session) -> list[str]:
+    """What differs from the page, with the line of its fence."""
+    found = []
+    for fence, expected, shown in session.printed:
+        # Of a command a page may leave out what it prints; of Python it may not.
+        silent = not expected and fence.language == "python"
+        wrong = shown if silent else differs(expected, shown, "by chance" in fence.notes)
+        if wrong:
+            found.append(f"line {fence.line}: {wrong}")
+    return found + session.late
+
+
+def not_run() -> list[tuple[str, Fence]]:
+    return [
+        (page.name, each)
+        for page in PAGES
+        for each in fences(text_of(page))
+        if each.language in TYPED and not each.runs
+    ]
+
+
+def test_what_is_not_run_says_why() -> None:
+    """A reason of several words; and there are few."""
+    found = [(page, each.line, each.notes["not run"]) for page, each in not_run()]
+    assert [each for each in found if len(each[2].split()) < 3] == []
+    assert len(found) <= 20, found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_nothing_that_is_typed_hides_in_a_fence_of_text(page: Path) -> None:
+    hidden = [
+        line
+        for each in fences(text_of(page))
+        if each.language == "text"
+        for line in each.body.splitlines()
+        if re.match(r"\$ |>>> |(askew|askew-server|make|pip|python) ", line)
+    ]
+    assert hidden == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_a_file_of_settings_on_a_page_has_only_settings_that_exist(page: Path) -> None:
+    for each in fences(text_of(page)):
+        if each.language == "toml":
+            tables = tomllib.loads(each.body, parse_float=str)
+            wrong = [file_values(tables, known).problems for known in (SETTINGS, KEYS)]
+            assert () in wrong, (each.line, wrong)
+
+
+# -- the session itself ----------------------------------------------------------------------------
+
+
+BUSY = "python -c 'while __import__(\"time\").process_time() < 2.1: 0'"
+
+
+def of(tmp_path: Path, text: str) -> Session:
+    return played(text, tmp_path)
+
+
+def test_a_page_is_one_session(tmp_path: Path) -> None:
+    """With one shell, one home and one folder; what was given is there."""
+    page = """
+<!-- given: printf 'a\\nb\\n' > letters -->
+```console
+$ export KEPT=this; cd ~
+```
+```console
+$ cd - > /dev/null
+$ cat letters  # two of them
+a
+b
+$ echo $KEPT \\
+    again
+this again
+$ cat <<EOF
+> in
+> EOF
+in
+```
+```python
+from pathlib import Path
+if Path("letters").exists():
+    print("there")  # there
+
+```
+"""
+    session = of(tmp_path, page)
+    assert (session.code, complaints(session), len(session.printed)) == (0, [], 3)
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        "```console\n$ echo four\nfive\n```\n",
+        "```console\n$ echo one; echo two\none\n```\n",
+        "<!-- by chance -->\n```console\n$ echo four; echo 5\nfive\n6\n```\n",
+        "```python\nprint(1)  # 2\n```\n",
+        "```python\n1 / 0\n```\n",
+        "```console\n$ echo four\n```\n<!-- output -->\n```text\nfive\n```\n",
+        f"```console\n$ {BUSY}  # 1 s\n```\n",
+    ],
+)
+def test_a_page_that_says_something_else_is_seen(tmp_path: Path, planted: str) -> None:
+    assert len(complaints(of(tmp_path, planted))) == 1
+
+
+@pytest.mark.parametrize("command", ["false", "false | cat", "no-such-program", "sh -c 'exit 3' &"])
+def test_a_command_that_fails_is_seen(tmp_path: Path, command: str) -> None:
+    assert of(tmp_path, f"```console\n$ {command}\n```\n").code != 0
+
+
+@pytest.mark.parametrize(
+    ("written", "printed"),
+    [
+        ("costs ... EUR", "costs 7.5 EUR"),
+        ("a\n...\nz", "a\nb\nc\nz"),
+        ("...\nz", "z"),
+        ("a  b", "a b"),
+    ],
+)
+def test_dots_stand_for_anything(written: str, printed: str) -> None:
+    assert differs(written.splitlines(), printed) == ""
+
+
+def test_ports_are_free_ones_in_all_that_runs_and_those_of_the_page_in_what_is_shown(
+    tmp_path: Path,
+) -> None:
+    page = """
+```console
+$ python -um http.server --bind 127.0.0.1 7579 | sed -u 's/^Serving HTTP/listening/' &
+$ python -c 'import askew_client.client as c; print(c.DEFAULT_SERVER)'
+127.0.0.1:7571
+$ askew-server serve --help | grep -c "default: 7571"
+1
+```
+"""
+    session = of(tmp_path, page)
+    assert (session.code, complaints(session)) == (0, [])
+    assert "7571" not in (tmp_path / "0.out").read_text()

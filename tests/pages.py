@@ -1,0 +1,296 @@
+"""Pages of documents as sessions: what a reader types from top to bottom, in one shell.
+
+A fence is `console` (lines after "$ " are typed, the others are what comes back), `python` (pasted
+into an interpreter, alone), or something that nobody types. Comments right before a fence say what
+a reader does not see:
+
+    <!-- given: COMMANDS -->       what the reader has or did already
+    <!-- not run: REASON -->       it is looked at only
+    <!-- needs: PROGRAMS -->       it is run where they are installed
+    <!-- by chance -->             lines with a digit are not compared
+    <!-- output -->                of a `text` fence: it is what the fence before it printed
+
+In what is printed, `...` stands for anything, and alone on a line for any lines.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[1]
+TYPED: Final = ("console", "python")
+PATIENCE: Final = 300.0  # seconds of a whole page
+CORES: Final = 2  # on which a stated time is to be true
+_FENCE = re.compile(
+    r"(?P<notes>(?:^<!--(?:(?!-->).)*-->\n)*)^```(?P<language>[^\n]*)\n(?P<body>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+_NOTE = re.compile(
+    r"^<!-- *(given|not run|needs|by chance|output):? *(.*?) *-->$", re.MULTILINE | re.DOTALL
+)
+_STATED = re.compile(r"#.*?\b(\d+) (s|seconds|minutes?)\b")
+
+
+@dataclass(frozen=True)
+class Fence:
+    """One fence of a page. line: its first. notes: the comments before it, by their kind."""
+
+    language: str
+    body: str
+    line: int
+    notes: dict[str, str]
+
+    @property
+    def runs(self) -> bool:
+        """Whether it is typed, here or where a program is installed."""
+        return self.language in TYPED and "not run" not in self.notes
+
+    @property
+    def commands(self) -> list[str]:
+        """What is typed, a command each, which may have several lines."""
+        found: list[str] = []
+        for line in self.body.splitlines():
+            if line.startswith("$ "):
+                found.append(line.removeprefix("$ "))
+            elif found and _goes_on(found[-1], line):
+                found[-1] += "\n" + re.sub("^(> ?)", "", line)
+        return found
+
+    @property
+    def printed(self) -> list[str]:
+        """What comes back, by the page."""
+        if self.language == "python":
+            return re.findall(r"^ *print\(.*\)  # (.*)$", self.body, re.MULTILINE)
+        shown, command = [], ""
+        for line in self.body.splitlines():
+            if line.startswith("$ "):
+                command = line
+            elif command and _goes_on(command, line):
+                command += "\n" + line
+            else:
+                shown.append(line)
+        return shown
+
+
+def _goes_on(command: str, line: str) -> bool:
+    return command.endswith("\\") or line.startswith("> ")
+
+
+def fences(text: str) -> list[Fence]:
+    """Those of a page, in order."""
+    return [
+        Fence(
+            found["language"],
+            found["body"],
+            text.count("\n", 0, found.start("language")) + 1,
+            dict(_NOTE.findall(found["notes"])),
+        )
+        for found in _FENCE.finditer(text)
+    ]
+
+
+# -- a session -------------------------------------------------------------------------------------
+
+# Every Python process of a session has it: the ports that are used by default are free ones. The
+# constants are changed before anything reads them.
+_PORTS = """
+import sys, os
+from dataclasses import replace
+shift = int(os.environ["SESSION_SHIFT"])
+name = os.path.basename(sys.argv[0] if hasattr(sys, "argv") else "")
+import askew_client.settings.config as config
+config.DEFAULT_SERVER = f"127.0.0.1:{7571 + shift}"
+config.SETTINGS = (replace(config.SETTINGS[0], default=config.DEFAULT_SERVER), *config.SETTINGS[1:])
+try:
+    import askew_server.cli.options as options
+except ModuleNotFoundError:  # of another environment
+    pass
+else:
+    options.SERVE_PORT += shift
+    options.RELEASES_PORT += shift
+"""
+_PASTED = """
+import code, sys
+console = code.InteractiveConsole({"__name__": "__console__"})
+for line in [*open(sys.argv[1], encoding="utf-8").read().splitlines(), ""]:
+    console.push(line)
+"""
+_SHELL = r"""
+set -euo pipefail
+answers() {
+  for ((tenths = 0; tenths < 1200; tenths++)); do
+    grep -q "listening on" "$2" && return 0
+    kill -0 "$1" 2>/dev/null || { cat "$2"; return 1; }
+    sleep 0.1
+  done
+  return 1
+}
+"""
+
+
+@dataclass(frozen=True)
+class Session:
+    """What came of a page. printed: by each fence that ran, beside what the page says; late: times
+    that are stated and not true; left_out: programs that are not installed.
+    """
+
+    code: int
+    printed: list[tuple[Fence, list[str], str]]
+    late: list[str]
+    left_out: set[str]
+
+
+def played(text: str, folder: Path) -> Session:
+    """Every fence of a page, in one shell with a home and a working directory in this folder."""
+    found, shift = fences(text), _free_ports()
+    left_out: set[str] = set()
+    home, work = folder / "home", folder / "work"
+    for each in (home, work, folder / "site"):
+        each.mkdir()
+    (folder / "site/sitecustomize.py").write_text(_PORTS)
+    (folder / "pasted.py").write_text(_PASTED)
+    lines = [_SHELL]
+    for number, fence in enumerate(found):
+        missing = {each for each in fence.notes.get("needs", "").split() if not shutil.which(each)}
+        left_out |= missing
+        if fence.runs and not missing:
+            lines += _typed(fence, number, folder)
+    (folder / "session.sh").write_text(_moved("\n".join(lines), shift), encoding="utf-8")
+    code = _run(folder, shift, home, work)
+    printed = []
+    for number, fence in enumerate(found):
+        output = folder / f"{number}.out"
+        if output.exists():
+            shown = _moved(output.read_text("utf-8", "replace"), -shift, 7570 + shift)
+            after = found[number + 1 : number + 2]
+            expected = after[0].body.splitlines() if after and "output" in after[0].notes else None
+            printed.append((fence, fence.printed if expected is None else expected, shown))
+    return Session(code, printed, [*_late(folder)], left_out)
+
+
+def _typed(fence: Fence, number: int, folder: Path) -> Iterator[str]:
+    """Lines of a shell that type a fence, and keep what it prints."""
+    output = folder / f"{number}.out"
+    for given in fence.notes.get("given", "").replace("\\\n", "").splitlines():
+        yield _kept(given, folder / "given.out")
+    yield f": > {output}"
+    if fence.language == "python":
+        yield f"cat > {folder}/{number}.py <<'END_OF_FENCE'\n{fence.body}END_OF_FENCE"
+        yield _kept(f"python {folder}/pasted.py {folder}/{number}.py", output)
+        return
+    for at, command in enumerate(fence.commands):
+        stated = _STATED.search(command)
+        if stated:
+            yield f"times > {folder}/{number}-{at}.before"
+        yield _kept(command, output)
+        if stated:
+            seconds = int(stated[1]) * (60 if stated[2].startswith("minute") else 1)
+            yield f"times > {folder}/{number}-{at}.{seconds}.after"
+
+
+def _kept(command: str, output: Path) -> str:
+    """A command, waited for until it ends, or until it answers, if it is left in the background."""
+    server = re.fullmatch(r"([^#]*[^#&])&\s*(#.*)?", command)
+    if server is None:
+        return f"{{ {command}\n}} >> {output} 2>&1"
+    return f"{server[1]} > {output}.server 2>&1 &\nanswers $! {output}.server"
+
+
+def _run(folder: Path, shift: int, home: Path, work: Path) -> int:
+    kept = {
+        name: os.environ[name] for name in ("LANG", "TMPDIR", "JAVA_HOME") if name in os.environ
+    }
+    environment = {
+        **kept,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "HOME": str(home),
+        "PYTHONPATH": str(folder / "site"),
+        "SESSION_SHIFT": str(shift),
+        "OPENBLAS_NUM_THREADS": "1",
+    }
+    with (folder / "shell.out").open("wb") as out:
+        shell = subprocess.Popen(
+            ["bash", folder / "session.sh"],
+            cwd=work,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            return shell.wait(PATIENCE)
+        finally:
+            _end(shell.pid)
+
+
+def _end(group: int) -> None:
+    """What a session left running."""
+    for each in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(group, each)
+        except ProcessLookupError:
+            return
+
+
+def _late(folder: Path) -> Iterator[str]:
+    for after in folder.glob("*.after"):
+        name, stated, _ = after.name.split(".")
+        spent = _children(after) - _children(folder / f"{name}.before")
+        if spent > CORES * int(stated):
+            yield f"{spent:.0f} s of CPU, which {CORES} cores do not have in {stated} s"
+
+
+def _children(times: Path) -> float:
+    """CPU seconds of what a shell started and that has ended, by its `times`."""
+    ended = times.read_text().splitlines()[1]
+    return sum(60 * int(m) + float(s) for m, s in re.findall(r"(\d+)m([\d.]+)s", ended))
+
+
+def _free_ports() -> int:
+    """How far 7570 to 7579 are to be moved, so that all ten are free."""
+    for first in range(20_000 + os.getpid() % 1000 * 10, 32_000, 10):
+        with contextlib.ExitStack() as taken, contextlib.suppress(OSError):
+            for port in range(first, first + 10):
+                taken.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            return first - 7570
+    raise OSError("no ten ports in a row are free")
+
+
+def _moved(text: str, shift: int, first: int = 7570) -> str:
+    """A text with the ports from `first` on moved."""
+    tens = str(first // 10)
+    return re.sub(rf"\b{tens}(\d)\b", lambda found: str(first + int(found[1]) + shift), text)
+
+
+# -- what is printed -------------------------------------------------------------------------------
+
+
+def differs(expected: list[str], shown: str, by_chance: bool = False) -> str:
+    """How what is printed differs from what a page says, or "". A page may say nothing of it."""
+    wanted, found = (
+        [
+            " ".join(line.split())
+            for line in lines
+            if line.strip() and not (by_chance and re.search(r"\d", line))
+        ]
+        for lines in (expected, shown.splitlines())
+    )
+    pattern = "".join(
+        r"(?:.*\n)*?" if line == "..." else re.escape(line).replace(r"\.\.\.", ".*") + "\n"
+        for line in wanted
+    )
+    if not expected or re.fullmatch(pattern, "".join(f"{line}\n" for line in found)):
+        return ""
+    return "the page says\n{}\nand it printed\n{}".format(*map("\n".join, (wanted, found)))
