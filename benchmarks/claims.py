@@ -12,7 +12,10 @@ ROOT = Path(__file__).parents[1]
 
 
 class Claim(NamedTuple):
-    """says holds for neighbors of one unit, if `trusted` keep faith; tests back it."""
+    """says holds for neighbors of one unit, if `trusted` keep faith; tests back it.
+
+    proofs: the pages of docs/proofs that it rests on.
+    """
 
     id: str
     says: str
@@ -21,12 +24,16 @@ class Claim(NamedTuple):
     trusted: str
     not_claimed: str
     tests: tuple[str, ...]
+    proofs: tuple[str, ...] = ()
 
 
 def claims() -> list[Claim]:
     """All of them, as they are numbered."""
     found = tomllib.loads((ROOT / "docs/claims.toml").read_text("utf-8"))["claim"]
-    return [Claim(**{**each, "tests": tuple(each["tests"])}) for each in found]
+    return [
+        Claim(**{**each, "tests": tuple(each["tests"]), "proofs": tuple(each.get("proofs", ()))})
+        for each in found
+    ]
 
 
 def claims_as_rows() -> list[list[str]]:
@@ -39,7 +46,10 @@ def claims_as_rows() -> list[list[str]]:
             f"{each.unit}; {each.neighbors}",
             each.trusted,
             each.not_claimed,
-            ", ".join(f"`{test}`" for test in each.tests),
+            ", ".join(
+                [f"[proof](proofs/{page}.md)" for page in each.proofs]
+                + [f"`{test}`" for test in each.tests]
+            ),
         ]
         for each in claims()
     ]

@@ -176,6 +176,7 @@ def test_a_proof_names_code_and_tests_that_exist(path: Path) -> None:
 def test_there_is_a_page_for_every_proof() -> None:
     """And the assumption about floats that exact draws make is on the page of one that draws."""
     assert {each.stem for each in PAGES} == PROVED
+    assert {page for claim in CLAIMS for page in claim.proofs} == PROVED
     canonical = (ROOT / "docs/proofs/canonical.md").read_text("utf-8")
     assert "`test_exp_is_within_the_error_that_exact_draws_assume`" in canonical
 

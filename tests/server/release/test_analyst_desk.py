@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from threading import Barrier, BrokenBarrierError, Event, Lock
 from time import sleep
@@ -233,6 +234,48 @@ def test_an_answer_leaves_at_a_public_moment_and_so_does_a_failure(
     assert clock.now == pytest.approx(100 + leaves)
     assert seen == [(5, 0)]  # k reserved, nothing stored
     assert answering.budget("ada", "films").outputs == (5 if broken else 4)
+
+
+class SlowBits(SystemBits):
+    """Each read takes a hundredth of a second by a clock."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    def read(self, count: int) -> bytes:
+        self._clock.now += 0.01
+        return super().read(count)
+
+
+ITEMS = tuple(f"film {n:04}" for n in range(1001))
+EXTREMES = {  # by falling count, as an engine gives them
+    "nothing": TopCounts((), ()),
+    "all once": TopCounts(ITEMS, (1,) * 1001),
+    "all alike": TopCounts(ITEMS, (10**9,) * 1001),
+    "all distinct": TopCounts(ITEMS, tuple(range(10**6, 10**6 - 1001, -1))),
+    "one far ahead": TopCounts(ITEMS, (10**9, *[1] * 1000)),
+}
+
+
+def given(counts: TopCounts, _: CountingTask) -> TopCounts:
+    return counts
+
+
+def test_selections_over_extreme_counts_leave_at_one_moment(ledger: Ledger) -> None:
+    """They draw more often for some than for others, 1 to 12 times. Planted bug: a beat around the
+    count alone.
+    """
+    drawn, left = set(), set()
+    ledger.grant("films", "ada", replace(TERMS, k_star=60, l_star=5))
+    for key, counts in EXTREMES.items():
+        clock = Clock()
+        bits, beat = SlowBits(clock), Beat(clock, clock.wait)
+        job = ReleaseJob(ledger, partial(given, counts), bits, beat=beat, wait=clock.wait)
+        AnalystDesk(ledger, {"films": OFFERED}, job).top_k("ada", ask(12, key.replace(" ", "-")))
+        drawn.add(round(1 - sum(clock.waited), 6))
+        left.add(round(clock.now, 6))
+    assert len(drawn) > 1
+    assert left == {101}
 
 
 @pytest.mark.parametrize(("takes", "begins"), [(0.0, 1), (0.97, 1), (1.05, 2), (300, 512)])
