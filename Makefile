@@ -7,6 +7,7 @@
 # make bench     our speed beside the peers' and the floor; NAME=list names the measurements
 # make report    measures every figure of docs/utility.md and docs/places.md, and writes them there
 # make docs      the documentation site, into build/docs/
+# make papers    the main figures of four papers, into docs/papers; some minutes
 # make count     the size of this project
 # make audit-dependencies  asks whether a locked dependency has a known fault
 # make sbom      what a server is made of, as CycloneDX, into build/
@@ -87,6 +88,10 @@ bench: $(STAMP)
 # What is worth what, into the documents; ARGS="--only render" writes them without measuring.
 report: $(STAMP)
 	@$(BIN)/python -m benchmarks.report $(ARGS)
+
+# Made-up counts in the papers' shapes; ARGS="--counts FOLDER --ratings FILE" adds real ones.
+papers: $(STAMP)
+	@$(BIN)/python -m benchmarks.papers $(ARGS)
 
 # The site has a folder for each version; what is in build/docs of other versions stays.
 docs: .venv-docs/.installed $(STAMP)

@@ -1,0 +1,201 @@
+"""Shekelyan, Loukides 2022: the probability of a good set against epsilon, and run times.
+
+The paper draws probabilities that it partly samples; here all are exact. CANONICAL: sums over
+classes of subsets. ONESHOT and PEELING: `one_shot_law`. Qualities are the paper's TOP-k (the k
+highest), GREAT-k and GOOD-k (the best 1 % of them, and none beyond rank 1.5 k). Relation:
+add or remove one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from functools import partial
+from math import log
+
+import numpy as np
+from benchmarks.papers.frame import (
+    Counts,
+    Data,
+    Line,
+    Panel,
+    Reproduction,
+    milliseconds,
+    short,
+    zipf,
+)
+from benchmarks.papers.one_shot_law import NOISES, OneShotLaw
+from benchmarks.selection import films
+
+from askew.dp.privacy import ADD_OR_REMOVE_ONE as ONE
+from askew.mechanisms import Canonical, OneShot, Peeling
+from askew.mechanisms.tally import GOOD, GREAT, TOP, Quality
+from askew.noise.randomness import SystemBits
+
+Law = Callable[[float, Quality], float]
+QUALITIES = {"TOP": TOP, "GREAT": GREAT, "GOOD": GOOD}
+TOTAL = 15.0**7  # of the paper's Zipf data; its text says 1.5e8
+LEVELS = (0.5, 0.99, 0.999)
+
+
+def laws_of(falling: Counts, k: int) -> dict[str, Law]:
+    """Each of the paper's four mechanisms, and ours without the clip: epsilon, quality -> P."""
+    shots = {
+        "ONESHOT": OneShotLaw(falling, k, NOISES["exponential"]),
+        "PEELING": OneShotLaw(falling, k, NOISES["Gumbel"]),
+    }
+
+    def canonical(gamma: Fraction, clipped: bool) -> Law:
+        def law(epsilon: float, quality: Quality) -> float:
+            made = Canonical(
+                k=k,
+                epsilon=Fraction(epsilon).limit_denominator(10**9),
+                neighbors=ONE,
+                gamma=gamma,
+                clipped=clipped,
+            )
+            if quality is TOP:
+                return made.probability_of_top(falling)
+            return made.probability_of(quality, falling)
+
+        return law
+
+    half = Fraction(1, 2)
+    return {
+        "CANONICAL": canonical(half, clipped=True),
+        "CANONICAL gamma=1": canonical(Fraction(1), clipped=True),
+        **{name: one_shot(shot, k) for name, shot in shots.items()},
+        "ours: unclipped": canonical(half, clipped=False),
+    }
+
+
+def one_shot(shot: OneShotLaw, k: int) -> Law:
+    """At epsilon / k a unit of count."""
+    return lambda epsilon, quality: shot.probability(epsilon / k, *quality.ranks(k))
+
+
+def epsilon_for(law: Law, probability: float, quality: Quality = TOP) -> float:
+    """The least epsilon, to 1e-3 of it, by bisection of its logarithm; all of them rise."""
+    low, high = log(1e-6), log(1e6)
+    while high - low > 1e-3:
+        middle = (low + high) / 2
+        if law(float(np.exp(middle)), quality) < probability:
+            low = middle
+        else:
+            high = middle
+    return float(np.exp((low + high) / 2))
+
+
+def against_epsilon(
+    falling: Counts, k: int, title: str, points: int
+) -> tuple[list[Panel], list[list[str]]]:
+    """Panels of TOP-k and, to k = 100, GOOD-k, and which epsilon gives some probabilities."""
+    laws = laws_of(falling, k)
+    needs = {name: {p: epsilon_for(law, p) for p in LEVELS} for name, law in laws.items()}
+    low = min(need[LEVELS[0]] for need in needs.values()) / 20
+    high = max(need[LEVELS[-1]] for need in needs.values()) * 1.5
+    epsilons = np.geomspace(low, high, points).tolist()
+    panels = []
+    for name in ("TOP", "GOOD") if k <= 100 else ("TOP",):
+        quality = QUALITIES[name]
+        lines = [
+            Line(each, epsilons, [law(epsilon, quality) for epsilon in epsilons])
+            for each, law in laws.items()
+        ]
+        panels.append(Panel(f"{title}: {name}-{k}", "ε", "probability", lines, log_x=True))
+    peeling = needs["PEELING"][0.99]
+    rows = [
+        [title, str(k), name, *(short(need[p]) for p in LEVELS), short(peeling / need[0.99])]
+        for name, need in needs.items()
+    ]
+    return panels, rows
+
+
+def against_zipf(ks: Iterable[int], points: int) -> list[Panel]:
+    """The paper's synthetic data: 10,000 items by Zipf's law, epsilon 1, against its exponent."""
+    exponents = np.linspace(0.02, 1.0, points).tolist()
+    panels = []
+    for k in ks:
+        ys: dict[str, list[float]] = {}
+        for exponent in exponents:
+            for name, law in laws_of(zipf(10_000, TOTAL, exponent), k).items():
+                ys.setdefault(name, []).append(law(1.0, TOP))
+        lines = [Line(name, exponents, values) for name, values in ys.items()]
+        panels.append(Panel(f"ZIPFIAN, ε = 1: TOP-{k}", "Zipf's exponent", "probability", lines))
+    return panels
+
+
+def noise_families(falling: Counts, k: int, title: str, points: int) -> tuple[Panel, list[str]]:
+    """One shot with each noise family that the Lipschitz mechanism allows."""
+    shots = {name: OneShotLaw(falling, k, noise) for name, noise in NOISES.items()}
+    laws = {name: one_shot(shot, k) for name, shot in shots.items()}
+    needs = {name: epsilon_for(law, 0.999) for name, law in laws.items()}
+    epsilons = np.geomspace(min(needs.values()) / 30, max(needs.values()) * 1.3, points).tolist()
+    lines = [Line(name, epsilons, [law(e, TOP) for e in epsilons]) for name, law in laws.items()]
+    panel = Panel(f"{title}: TOP-{k}, one shot", "ε", "probability", lines, log_x=True)
+    return panel, [title, str(k), *(short(needs[name]) for name in NOISES)]
+
+
+def run_times(counts: Counts, title: str, ks: Iterable[int]) -> list[list[str]]:
+    """CPU of one selection at epsilon 1; the paper's algorithms as it states them, and ours."""
+    from benchmarks.baselines import selection as paper
+
+    bits, rng = SystemBits(), np.random.default_rng(1)
+    rows = []
+    for k in ks:
+        ours: dict[str, Canonical | OneShot | Peeling] = {
+            "CANONICAL": Canonical(k=k, epsilon=1, neighbors=ONE, clipped=True),
+            "CANONICAL gamma=1": Canonical(k=k, epsilon=1, neighbors=ONE, gamma=1, clipped=True),
+            "ONESHOT": OneShot(k=k, epsilon=1, neighbors=ONE),
+            "PEELING": Peeling(k=k, epsilon=1, neighbors=ONE),
+        }
+        theirs: dict[str, Callable[[], object]] = {
+            "CANONICAL": partial(paper.canonical, counts, k, 1.0, rng),
+            "PEELING": partial(paper.one_shot, counts, k, 1.0, rng),
+        }
+        for name, made in ours.items():
+            took = milliseconds(partial(made.select, counts, bits=bits))
+            plain = short(milliseconds(theirs[name])) if name in theirs else "-"
+            rows.append([title, str(k), name, plain, short(took)])
+    return rows
+
+
+def measure(data: Data) -> Reproduction:
+    """All of it; in short, few epsilons and small k."""
+    points = 3 if data.quick else 21
+    made = {"made-up films": films(), "ZIPFIAN": zipf(10_000, TOTAL, 0.04)}
+    if data.quick:
+        made = {"made-up films": zipf(300, 1e5, 1.0)}
+    real = data.named("netflix", "patent", "hepth", "medcost")
+    pictures: dict[str, list[Panel]] = {}
+    rows = [["counts", "k", "mechanism", *(f"P = {p}" for p in LEVELS), "PEELING over it, .99"]]
+    families = [["counts", "k", *NOISES]]
+    noise_panels = []
+    for title, counts in {**made, **{name.upper(): each for name, each in real.items()}}.items():
+        falling = np.sort(counts)[::-1]
+        large = len(falling) > 10_000 and not data.quick
+        panels: list[Panel] = []
+        for k in (10,) if data.quick else (10, 100, 1000) if large else (10, 100):
+            if falling[k - 1] == falling[k]:
+                continue  # a tie: no mechanism can know which set is meant
+            more, more_rows = against_epsilon(falling, k, title, points)
+            panels += more
+            rows += more_rows
+        if panels:
+            pictures["canonical-" + title.lower().replace(" ", "-")] = panels
+        if title in ("made-up films", "NETFLIX", "ZIPFIAN") and not data.quick:
+            for k in (1, 10, 100):
+                panel, row = noise_families(falling, k, title, points)
+                families.append(row)
+                noise_panels.append(panel)
+    pictures["canonical-noise"] = noise_panels
+    pictures["canonical-against-zipf"] = against_zipf((10,) if data.quick else (10, 100), points)
+    times = [["counts", "k", "mechanism", "as the paper states it, ms", "ours, exact, ms"]]
+    times += run_times(
+        made["made-up films"], "made-up films", (10,) if data.quick else (10, 100, 1000)
+    )
+    return Reproduction(
+        tables={"needed": rows, "noise": families, "times": times},
+        pictures={name: panels for name, panels in pictures.items() if panels},
+        data=["made-up films (17,770 items)", "ZIPFIAN by its formula (10,000)", *real],
+    )
