@@ -18,6 +18,7 @@ ARCHITECTURE = ROOT / "docs/architecture.md"
 DOCUMENTS = [
     *sorted(ROOT.glob("*.md")),
     *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs/start").glob("*.md")),
     ROOT / "deploy/README.md",
 ]
 SOURCES = [
