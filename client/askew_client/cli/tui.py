@@ -40,6 +40,7 @@ def tui(context: click.Context, /, demo: bool, **flags: object) -> None:
         note="demo" if demo else "",
         light=config.theme == "light",
         file=None if demo else ConfigFile(options.config_path(context)),
+        keys=config.keys,
     ).run()
     if error is not None:
         raise error

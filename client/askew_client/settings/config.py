@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -28,12 +28,15 @@ DEFAULT_SERVER = "127.0.0.1:7571"
 
 @dataclass(frozen=True)
 class Config:
-    """What a command works with. data is None for the platform's own places."""
+    """What a command works with. data is None for the platform's own places. keys: of the app, by
+    the name of what they do.
+    """
 
     server: str
     data: Path | None
     theme: Theme
     settings: ClientSettings
+    keys: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,8 @@ def configured(
     Raises ConfigError for a name in the file that does not exist, and ParameterError for a value of
     another type or out of range.
     """
-    found = file_values(file, SETTINGS, source)
+    keys = dict(_keys_of(file.get("keys", {}), source))
+    found = file_values({k: v for k, v in file.items() if k != "keys"}, SETTINGS, source)
     if found.problems:
         raise found.problems[0]
     if "authority" in file:  # which every run reads, wherever it stands
@@ -101,7 +105,19 @@ def configured(
     everything = said(SETTINGS, flags=flags, environment=environment, file=found.values)
     values = {name: each.value for name, each in everything.items()}
     asked = {each.name: values[each.name] for each in ASKED if values[each.name] is not None}
-    return Config(values["server"], values["data"], values["theme"], ClientSettings(**asked))
+    settings = ClientSettings(**asked)
+    return Config(values["server"], values["data"], values["theme"], settings, keys)
+
+
+def _keys_of(table: object, source: str, of: str = "") -> Iterator[tuple[str, str]]:
+    """Each name and its key; near.ask is a name, quoted or not. Raises ConfigError."""
+    for name, value in table.items() if isinstance(table, dict) else [("", table)]:
+        if isinstance(value, dict) and not of:
+            yield from _keys_of(value, source, f"{name}.")
+        elif isinstance(value, str) and value:
+            yield f"{of}{name}", value
+        else:
+            raise ConfigError(f'in {source}, a line of [keys] is a name and a key: near.ask = "x"')
 
 
 def read_file(path: Path) -> dict[str, Any]:
@@ -152,6 +168,8 @@ _STRING = r'"(?:[^"\\]|\\.)*"|\'[^\']*\''
 
 def changed_text(text: str, values: Mapping[str, object]) -> str:
     """A configuration's text with some settings replaced, all else as it was."""
+    table = re.search(r"(?m)^[ \t]*\[", text)  # settings stand before the first, keys in it
+    text, rest = (text[: table.start()], text[table.start() :]) if table else (text, "")
     for name, value in values.items():
         line = f"{name} = {_as_toml(value)}"
         verbatim = line.replace("\\", "\\\\")
@@ -159,7 +177,7 @@ def changed_text(text: str, values: Mapping[str, object]) -> str:
         text, found = re.subn(pattern, verbatim, text, count=1)
         if not found:
             text = f"{text.rstrip()}\n{line}\n".lstrip("\n")
-    return text
+    return text + rest
 
 
 def _checked_text(text: str, values: Mapping[str, object]) -> str:

@@ -54,6 +54,14 @@ def region_words(text: str) -> tuple[str, ...]:
     return (told, f"a country's are those of many: {advice}" if advice else "no country holds them")
 
 
+def corners_of(text: str) -> tuple[Position, ...]:
+    """A region's south-west and north-east corner; none of no name. Raises ParameterError."""
+    if not text:
+        return ()
+    region = region_of(text)
+    return (Position(region.south, region.west), Position(region.north, region.east))
+
+
 def countries() -> Iterator[Country]:
     """The table, in the order of the codes."""
     for code, name, *edges in _rows("regions.csv"):

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from rich.segment import Segments
 from rich.traceback import Traceback
@@ -16,7 +16,7 @@ from textual.app import SystemCommand
 from textual.binding import Binding
 from textual.screen import Screen
 
-from askew.errors import AskewError
+from askew.errors import AskewError, ConfigError
 from askew_client.tui.desk import Desk
 from askew_client.tui.screens.ask import AskScreen
 from askew_client.tui.screens.dialogs import UnlockScreen
@@ -36,39 +36,58 @@ if TYPE_CHECKING:
 REFRESH_EVERY = 15 * 60.0  # seconds between two looks at the calendar, which is no call
 
 
+SCREENS: Final[tuple[type[FrameScreen], ...]] = (
+    NearScreen,
+    ProfileScreen,
+    AskScreen,
+    PrivacyScreen,
+    HistoryScreen,
+    SettingsScreen,
+)
+
+
 class AskewApp(Desk):
     """A person's device on a terminal."""
 
     TITLE = "Askew"
     CSS_PATH = Path(__file__).with_name("askew.tcss")
     ENABLE_COMMAND_PALETTE = True
-    MODES: ClassVar = {
-        "profile": ProfileScreen,
-        "ask": AskScreen,
-        "privacy": PrivacyScreen,
-        "history": HistoryScreen,
-        "settings": SettingsScreen,
-        "near": NearScreen,
-    }
+    MODES: ClassVar = {each.MODE: each for each in SCREENS}
     HORIZONTAL_BREAKPOINTS = [(0, "-phone"), (60, "-narrow"), (100, "-normal"), (150, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (32, "-tall")]
     BINDINGS = [
         Binding("question_mark", "explain", "Help", key_display="?"),
-        Binding("f1", "explain", "Help", key_display="F1"),  # `?` is text in a search
-        *(Binding(tab.key.lower(), f"go('{tab.mode}')", tab.title, show=False) for tab in TABS),
-        Binding("left_square_bracket", "step(-1)", "Previous", show=False),
-        Binding("right_square_bracket", "step(1)", "Next", show=False),
-        Binding("ctrl+t", "flip_theme", "Light or dark", show=False),
-        *typed(Binding("r", "retry", "Connect again", show=False)),
+        Binding("f1", "explain", "Help", key_display="F1", id="help"),  # `?` is text in a search
+        *(
+            Binding(tab.key.lower(), f"go('{tab.mode}')", tab.title, show=False, id=tab.mode)
+            for tab in TABS
+        ),
+        Binding("left_square_bracket", "step(-1)", "Previous", show=False, id="previous"),
+        Binding("right_square_bracket", "step(1)", "Next", show=False, id="next"),
+        Binding("ctrl+t", "flip_theme", "Light or dark", show=False, id="theme"),
+        *typed(Binding("r", "retry", "Connect again", show=False, id="again")),
     ]
+
+    @classmethod
+    def names_of_keys(cls) -> tuple[str, ...]:
+        """What a key of one's own can be given to: a screen, or `screen.action`."""
+        bindings = (*cls.BINDINGS, *(each for screen in SCREENS for each in screen.BINDINGS))
+        return tuple(each.id for each in bindings if isinstance(each, Binding) and each.id)
 
     def on_mount(self) -> None:
         read_alt_and_digits()
-        self.switch_mode("profile")
+        self.set_keymap(self.keys)
+        self.switch_mode("near")
         self.call_after_refresh(self.live)
 
     def run(self, *args: Any, **options: Any) -> AskewError | OSError | None:
-        """Run until the person leaves. Raises AskewError where there is no terminal."""
+        """Run until the person leaves. Raises AskewError where there is no terminal, and for a key
+        of a name that does not exist.
+        """
+        known = self.names_of_keys()
+        for name in self.keys:
+            if name not in known:
+                raise ConfigError(f"[keys] has no {name!r}; it has {', '.join(known)}")
         check_terminal()
         return super().run(*args, **options)
 

@@ -7,7 +7,7 @@ state that they share. Screens know the app by `Desk` alone.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -74,12 +74,14 @@ class Desk(App[AskewError | OSError]):
         note: str = "",
         light: bool = False,
         file: ConfigFile | None = None,
+        keys: Mapping[str, str] | None = None,
     ) -> None:
         """opening: called in a thread after the first screen stands, since its imports are heavy;
         what it returns is entered for as long as the app runs. file: what keeps settings that are
-        changed here, or None.
+        changed here, or None. keys: a person's own, by the name of what they do.
         """
         super().__init__()
+        self.keys = dict(keys or {})
         self._turn = asyncio.Lock()
         self.opening, self.file, self.note = opening, file, note
         for theme in (DARK, LIGHT):
@@ -182,4 +184,4 @@ class Desk(App[AskewError | OSError]):
 def _places_only(problem: Problem) -> Problem:
     """What to say of a server that has places where a catalog was asked for."""
     text = "it has places, and no catalog of titles to rate"
-    return replace(problem, trouble=Trouble.STALE_SPACE, text=text, hint="Near (F7) asks it;")
+    return replace(problem, trouble=Trouble.STALE_SPACE, text=text, hint="Near (F2) asks it;")

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from math import cos, exp, floor, log10, pi, radians, sin
+from math import cos, exp, floor, hypot, log10, pi, radians, sin
 from typing import Final
 from unicodedata import combining, east_asian_width
 
@@ -99,6 +99,12 @@ class Frame:
         cells = max(2, round(2 * length / self.km_a_row) + 1)
         words = f"{length:g} km" if length >= 1 else f"{1000 * length:g} m"
         return f"├{'─' * (cells - 2)}┤ {words}"
+
+
+def _gap(a: Position, b: Position) -> float:
+    """Kilometers between two positions, as `Frame` measures them."""
+    east = ((a.longitude - b.longitude + 180) % 360 - 180) * _cosine(b)
+    return hypot(east, a.latitude - b.latitude) * KM_A_DEGREE
 
 
 def _cosine(middle: Position) -> float:
@@ -205,6 +211,7 @@ def people_within(towns: Sequence[Town], heat_map: PlaceHeatMap, depth: float = 
 _RANKS: Final = "123456789abcdefghijklmnopqrstuvwxyz"
 _HALF_SHADE, _MOST_SHADE = "░", "·"  # half of the law, nine tenths
 _TOWNS = 12  # names on one map
+_TOWN_WITHIN = 50.0  # kilometers: a town as far as this is shown, even if the map is smaller
 
 
 Cells = dict[tuple[int, int], "Cell"]
@@ -241,8 +248,8 @@ class Scene:
     """What a map shows. results: best first. Private as a whole: it has the true place.
 
     picked: the index of the pick among the results, or None. drawn: whether the middle of the heat
-    map is a signal, rather than the place from which one would be drawn. A part that is not there
-    is not drawn.
+    map is a signal, rather than the place from which one would be drawn. area: corners of what the
+    map has besides its marks, such as a region's. A part that is not there is not drawn.
     """
 
     you: Position | None = field(default=None, repr=False)
@@ -252,14 +259,21 @@ class Scene:
     picked: int | None = field(default=None, repr=False)
     towns: tuple[Town, ...] = field(default=(), repr=False)
     cursor: Position | None = field(default=None, repr=False)
+    area: tuple[Position, ...] = field(default=(), repr=False)
     drawn: bool = True
 
     def frame(self, width: int, height: int) -> Frame:
-        """A frame of so many cells that has every mark, and half of the heat map."""
+        """A frame of so many cells that has every mark, half of the heat map, and the nearest town;
+        of a scene with no mark and no area, all towns.
+        """
         marks = [*self.probes, *self.results, *(at for at in (self.you, self.cursor) if at)]
         if self.heat_map is not None:
             marks += [self.heat_map.signal, *self.heat_map.outline(HALF)]
-        return Frame.around(marks, width, height)
+        if (you := self.you) is not None and self.towns:
+            town = min(self.towns, key=lambda each: _gap(each.at, you))
+            marks += [town.at] if _gap(town.at, you) <= _TOWN_WITHIN else []
+        marks += self.area
+        return Frame.around(marks or [each.at for each in self.towns], width, height)
 
 
 def points_around(
@@ -275,9 +289,10 @@ def rank_sign(rank: int) -> str:
 
 
 def draw(scene: Scene, frame: Frame) -> tuple[tuple[Cell, ...], ...]:
-    """The cells, row by row from the north."""
+    """The cells, row by row from the north. Names of towns go over query points alone."""
     marks = _marks(scene, frame)
-    marks = {**_names(scene.towns, frame, marks), **marks}
+    fixed = {at: cell for at, cell in marks.items() if cell.ink is not Ink.PROBE}
+    marks = {**marks, **_names(scene.towns, frame, fixed), **fixed}
     rows = []
     for row in range(frame.height):
         cells = [marks.get((row, column), Cell()) for column in range(frame.width)]

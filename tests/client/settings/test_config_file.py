@@ -180,3 +180,29 @@ def test_a_changed_text_is_read_as_it_was_meant(data: str, k: int, epsilon: Frac
     found = configured({}, {}, tomllib.loads(text, parse_float=str))
     assert (found.data, found.settings.k, found.settings.epsilon) == (Path(f"/{data}"), k, epsilon)
     assert found.server == "a:1"
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ('[keys]\nnear.ask = "g"\n"help" = "f9"\n', {"near.ask": "g", "help": "f9"}),
+        ('[keys]\n"near.ask" = "g,enter"\n', {"near.ask": "g,enter"}),
+        ("", {}),
+    ],
+)
+def test_keys_of_the_app_have_a_table_of_their_own_which_a_change_leaves_alone(
+    path: Path, text: str, keys: dict[str, str]
+) -> None:
+    """Planted bug: a setting that is appended behind the table, and so becomes a key."""
+    path.write_text(f"# mine\n{text}")
+    ConfigFile(path).keep({"k": 3})
+    config = configured({}, {}, read_file(path))
+    assert (config.keys, config.settings.k) == (keys, 3)
+    assert path.read_text() == f"# mine\nk = 3\n{text}"
+
+
+@pytest.mark.parametrize("text", ["keys = 3", '[keys]\nhelp = ""', "[keys]\na.b.c = 'x'"])
+def test_what_is_no_table_of_keys_is_refused_in_words(path: Path, text: str) -> None:
+    path.write_text(text)
+    with pytest.raises(ConfigError, match="a line of \\[keys\\] is a name and a key"):
+        configured({}, {}, read_file(path))

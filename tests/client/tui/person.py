@@ -101,6 +101,7 @@ class DeviceWorld:
         self.today = TODAY
         self.bits: RandomBits = SystemBits()
         self.directory = directory
+        self.keys: dict[str, str] = {}
         self.signals = SignalStore(directory / "signals.sqlite", SETTINGS.caps)
         self.file = ConfigFile(directory / "config.toml")
         self.profile = ProfileStore(directory / "profile.sqlite", SystemBits())
@@ -135,7 +136,7 @@ class DeviceWorld:
         async def companion() -> AsyncIterator[Device]:
             yield self.companion()
 
-        desk = AskewApp(companion, light=light, file=self.file)
+        desk = AskewApp(companion, light=light, file=self.file, keys=self.keys)
         desk.animation_level = "none"
         async with desk.run_test(size=size, notifications=True) as pilot:
             person = Person(desk, pilot, self.network)

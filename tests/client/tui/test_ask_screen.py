@@ -48,7 +48,7 @@ def waiting(person: Person) -> bool:
 
 async def test_one_key_asks_and_everything_that_happened_can_be_seen(rated: DeviceWorld) -> None:
     async with rated.opened() as person:
-        await person.press("f3")
+        await person.press("f4")
         person.reads("Nothing has left yet", "your pick", "never sent")
         assert rated.network.asked == []
         await person.press("a")
@@ -64,7 +64,7 @@ async def test_one_key_asks_and_everything_that_happened_can_be_seen(rated: Devi
 
 async def test_the_signal_stands_beside_the_truth_on_every_coordinate(rated: DeviceWorld) -> None:
     async with rated.opened() as person:
-        await person.press("f3", "a")
+        await person.press("f4", "a")
         departure = person.app.screen.query_one(NumberLines).departure
         assert departure is not None
         assert departure.point is not None
@@ -79,7 +79,7 @@ async def test_asking_again_sends_the_same_signal_and_costs_nothing_more(
     rated: DeviceWorld,
 ) -> None:
     async with rated.opened() as person:
-        await person.press("f3", "enter")
+        await person.press("f4", "enter")
         await person.press("a")
         person.reads("Sent again, free: it is the signal of 2026-11.", "Spent 8 of 48")
     first, again = rated.network.asked
@@ -90,7 +90,7 @@ async def test_results_arrive_in_an_order_that_says_nothing_and_are_ranked_then(
     rated: DeviceWorld,
 ) -> None:
     async with rated.opened() as person:
-        await person.press("f3", "a")
+        await person.press("f4", "a")
         shown = results(person)
         shown.shown = 2
         await person.settled()
@@ -105,7 +105,7 @@ async def test_results_arrive_in_an_order_that_says_nothing_and_are_ranked_then(
 async def test_with_animation_the_results_come_one_after_the_other(rated: DeviceWorld) -> None:
     async with rated.opened() as person:
         person.app.animation_level = "full"
-        await person.press("f3", "a")
+        await person.press("f4", "a")
         seen = set()
         while not results(person).ranked:
             seen.add(results(person).shown)
@@ -116,7 +116,7 @@ async def test_with_animation_the_results_come_one_after_the_other(rated: Device
 async def test_who_rated_nothing_asks_like_anybody_else_and_is_told_so(device: DeviceWorld) -> None:
     """Planted bug: an app that falls silent, by which a server learns that nothing is rated."""
     async with device.opened() as person:
-        await person.press("f3", "a")
+        await person.press("f4", "a")
         person.reads("You have rated nothing", "anybody", "◀ your pick", "Spent 8 of 48")
     assert len(device.network.asked) == 1
     assert [charge.epsilon for charge in device.signals.entries()] == [8]
@@ -124,7 +124,7 @@ async def test_who_rated_nothing_asks_like_anybody_else_and_is_told_so(device: D
 
 async def test_the_price_is_shown_before_anything_is_sent(rated: DeviceWorld) -> None:
     async with rated.opened(size=(120, 40)) as person:
-        await person.press("f3")
+        await person.press("f4")
         person.reads(
             "Asking draws the signal of 2026-11", "8 between any two", "Spent before it: 0"
         )
@@ -132,7 +132,7 @@ async def test_the_price_is_shown_before_anything_is_sent(rated: DeviceWorld) ->
         assert rated.signals.entries() == ()
         await person.press("a")
     async with rated.opened(size=(120, 40)) as person:
-        await person.press("f3")
+        await person.press("f4")
         person.reads("sends the signal of 2026-11 again, for nothing")
 
 
@@ -152,7 +152,7 @@ async def test_a_month_that_ends_after_the_price_was_shown_is_charged_on_a_yes_a
     taken in silence, behind the answer that hides it.
     """
     async with rated.opened(size=(120, 40)) as person:
-        await person.press("f3", *("a" if answered else ""))
+        await person.press("f4", *("a" if answered else ""))
         before = [charge.month for charge in rated.signals.entries()]
         rated.today = datetime.date(2026, 12, 1)
         await asks_first(person)
@@ -173,7 +173,7 @@ async def test_an_edition_that_turns_a_free_answer_into_a_signal_is_shown_first(
     """
     rated.settings = replace(SETTINGS, mode="auto")
     async with rated.opened(size=(120, 40)) as person:
-        await person.press("f3")
+        await person.press("f4")
         person.reads("Nothing leaves this device when you ask.")
         device = person.app.device
         assert device is not None
@@ -191,11 +191,11 @@ async def test_a_second_space_in_one_month_is_asked_about_first(
 ) -> None:
     """Planted bug: one key that pays for every space that a server thinks of."""
     async with rated.opened() as person:
-        await person.press("f3", "a")
+        await person.press("f4", "a")
     other = pair_in_a_space(width=1.0)
     rated.network.become(other.card, other.catalog)
     async with rated.opened(size=(120, 40)) as person:
-        await person.press("f3")
+        await person.press("f4")
         person.reads("second space")
         await asks_first(person)
         person.reads("another feature space already")
@@ -220,7 +220,7 @@ async def test_every_failure_is_calm_says_what_to_do_and_the_next_question_works
     rated: DeviceWorld,
 ) -> None:
     async with rated.opened() as person:
-        await person.press("f3")
+        await person.press("f4")
         for failure, words in FAILURES:
             rated.network.failure = failure
             await person.press("a")
@@ -238,12 +238,12 @@ async def test_a_refused_budget_says_why_and_names_the_day_of_the_next_month(
     rated.settings = replace(SETTINGS, lifetime_cap=Fraction(12))
     rated.signals = rated.signals.with_caps(rated.settings.caps)
     async with rated.opened() as person:
-        await person.press("f3", "a")
+        await person.press("f4", "a")
     rated.today = datetime.date(2026, 12, 5)
     async with rated.opened(size=(120, 40)) as person:
-        await person.press("f3", "a")
+        await person.press("f4", "a")
         person.reads("8 of the lifetime cap 12 is spent", "2027-01-01", "raise that cap")
-        await person.press("f4")
+        await person.press("f5")
         person.reads("too little is left")
     assert len(rated.network.asked) == 1
 
@@ -266,12 +266,12 @@ async def test_a_question_that_finds_the_server_back_brings_the_catalog_too(
     rated.network.unreachable = Unreachable("no connection to the server")
     async with rated.opened() as person:
         rated.network.unreachable = None
-        await person.press("f3")
+        await person.press("f4")
         await asks_first(person)  # no price was on the screen
         person.reads("Asking draws the signal of 2026-11")
         await person.press("y")
         person.reads("◀ your pick")
-        await person.press("f2")
+        await person.press("f3")
         person.reads("12 found", "◂", "▸")
 
 
@@ -279,7 +279,7 @@ async def test_a_server_that_never_answers_leaves_everything_else_alive(rated: D
     """Planted bug: awaiting the network in the handler of the key."""
     rated.network.silent = True
     async with rated.opened() as person:
-        await person.press("f3")
+        await person.press("f4")
         await person.ask_in_vain()
         person.reads("asking ...")
         await person.press("question_mark")
@@ -300,7 +300,7 @@ async def test_a_server_that_never_answers_leaves_everything_else_alive(rated: D
 async def test_asking_again_stops_the_question_before(rated: DeviceWorld) -> None:
     rated.network.silent = True
     async with rated.opened() as person:
-        await person.press("f3")
+        await person.press("f4")
         for _ in range(3):
             await person.ask_in_vain()
         assert (len(rated.network.asked), rated.network.stopped) == (3, 2)
@@ -310,20 +310,20 @@ async def test_asking_again_stops_the_question_before(rated: DeviceWorld) -> Non
 async def test_going_to_another_screen_stops_the_question(rated: DeviceWorld) -> None:
     rated.network.silent = True
     async with rated.opened() as person:
-        await person.press("f3")
+        await person.press("f4")
         await person.ask_in_vain()
-        await person.press("f2")
+        await person.press("f3")
         assert rated.network.stopped == 1
         await person.press("down", "5")
         person.reads("★★★★★")
-        await person.press("f3")
+        await person.press("f4")
         person.reads("stopped")
 
 
 async def test_leaving_the_app_while_it_waits_leaves_nothing_running(rated: DeviceWorld) -> None:
     rated.network.silent = True
     async with rated.opened() as person:
-        await person.press("f3")
+        await person.press("f4")
         await person.ask_in_vain()
         await person.press("ctrl+q")
     assert rated.network.stopped == 1
@@ -332,7 +332,7 @@ async def test_leaving_the_app_while_it_waits_leaves_nothing_running(rated: Devi
 
 async def test_an_answer_that_comes_too_late_is_not_shown(rated: DeviceWorld) -> None:
     async with rated.opened() as person:
-        await person.press("f3", "a")
+        await person.press("f4", "a")
         shown = results(person).results
         await person.press("escape")
         state = person.app.screen.query_one("#state", Static)
@@ -347,7 +347,7 @@ async def test_on_a_cold_start_the_person_reads_which_release_the_list_is_from(
     source = "well-known films with SIMULATED ratings; newcomers see release 1 of clicks first"
     device = DeviceWorld(replace(pair.card, source=source), pair.catalog, tmp_path)
     async with device.opened() as person:
-        await person.press("f3", "a")
+        await person.press("f4", "a")
         person.reads(source, "You have rated nothing")
 
 
@@ -376,13 +376,13 @@ def thin(pair: Pair, tmp_path: Path) -> DeviceWorld:
 async def test_a_device_that_holds_everything_says_that_nothing_leaves(whole: DeviceWorld) -> None:
     """Planted bug: a price, or words of a signal, where none is sent."""
     async with whole.opened() as person:
-        await person.press("f3")
+        await person.press("f4")
         person.reads("Nothing leaves this device when you ask.", "made here, nothing sent")
         person.reads("local: all 12 items", "they fit your byte budget.")
         assert not person.shows("costs")
         await person.press("a")
         person.reads("Nothing has left. local: all 12 items", "◀ your pick")
-        await person.press("f4")
+        await person.press("f5")
         person.reads("local: all 12 items")
     assert whole.network.asked == []
     assert whole.signals.entries() == ()
@@ -390,7 +390,7 @@ async def test_a_device_that_holds_everything_says_that_nothing_leaves(whole: De
 
 async def test_the_way_is_chosen_in_the_settings_and_kept(whole: DeviceWorld) -> None:
     async with whole.opened() as person:
-        await person.press("f6")
+        await person.press("f7")
         field = person.app.screen.query_one("#mode", Input)
         assert field.value == "auto"
         for each in person.app.screen.query(".field"):  # a style of another screen moved one away
@@ -398,7 +398,7 @@ async def test_the_way_is_chosen_in_the_settings_and_kept(whole: DeviceWorld) ->
         field.focus()
         field.clear()
         await person.write("query")
-        await person.press("enter", "f3", "a")
+        await person.press("enter", "f4", "a")
         person.reads("Spent 8 of 48")
     assert read_file(whole.file.path)["mode"] == "query"
     assert len(whole.network.asked) == 1
@@ -407,7 +407,7 @@ async def test_the_way_is_chosen_in_the_settings_and_kept(whole: DeviceWorld) ->
 async def test_a_dear_proposal_is_told_and_waits_for_a_second_yes(thin: DeviceWorld) -> None:
     """Planted bug: one key that accepts what a server thinks of."""
     async with thin.opened(size=(120, 40)) as person:
-        await person.press("f3")
+        await person.press("f4")
         person.reads("cached: the 4 items", "--consent bucket_rr:16:2@2027-10@")
         screen = person.app.screen
         assert isinstance(screen, AskScreen)
@@ -433,10 +433,10 @@ async def test_the_settings_show_the_server_and_consents_which_are_withdrawn_the
     """
     elsewhere = f"bucket_rr:8:8@2027-10@{16 * 'ab'}@elsewhere.example:443"
     async with thin.opened(size=(120, 40)) as person:
-        await person.press("f6")
+        await person.press("f7")
         person.reads(f"How the device asks {IN_PROCESS}")
         assert not person.shows("You consented")
-        await person.press("f3")
+        await person.press("f4")
         screen = person.app.screen
         assert isinstance(screen, AskScreen)
         screen.action_consent()
@@ -446,7 +446,7 @@ async def test_the_settings_show_the_server_and_consents_which_are_withdrawn_the
         device = person.app.device
         assert device is not None
         device.configure(replace(device.settings, consent=f"{given} {elsewhere}"))
-        await person.press("f6")
+        await person.press("f7")
         person.reads(f"You consented to {IN_PROCESS}", "until 2027-10", "at most 16 between any")
         person.reads("elsewhere.example:443")
         await person.click("#withdraw")
@@ -454,6 +454,6 @@ async def test_the_settings_show_the_server_and_consents_which_are_withdrawn_the
         await person.press("y")
         assert device.settings.consent == elsewhere
         assert read_file(thin.file.path)["consent"] == elsewhere
-        await person.press("f3")
+        await person.press("f4")
         person.reads("cached: the 4 items")
     assert thin.signals.entries() == ()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import pytest
 from client.tui.person import DeviceWorld
 from textual._xterm_parser import XTermParser
@@ -13,6 +16,9 @@ from askew_client.tui.screens.frame import TABS, FrameScreen
 from askew_client.tui.widgets.controls import Slider
 from askew_client.tui.widgets.header import BentHeader
 from askew_client.tui.widgets.title_list import TitleList
+
+if TYPE_CHECKING:
+    from client.conftest import Askew
 
 
 def stars(device: DeviceWorld) -> dict[str, float | None]:
@@ -125,14 +131,41 @@ async def test_every_screen_has_a_key_a_help_and_a_place_in_the_header_under_whi
 async def test_brackets_step_through_the_screens_and_around(device: DeviceWorld) -> None:
     async with device.opened() as person:
         await person.press("escape")
+        start = MODES.index(str(person.app.current_mode))
         seen = []
         for _ in MODES:
             await person.press("right_square_bracket")
             seen.append(person.app.current_mode)
             person.app.set_focus(None)
-        assert seen == [*MODES[1:], MODES[0]]
+        assert seen == [*MODES[start + 1 :], *MODES[: start + 1]]
         await person.press("left_square_bracket")
-        assert person.app.current_mode == MODES[-1]
+        assert person.app.current_mode == MODES[start - 1]
+
+
+async def test_keys_of_ones_own_do_what_the_others_did_and_are_shown(device: DeviceWorld) -> None:
+    """Planted bugs: a header and a help that name the old keys."""
+    device.keys = {"ask.ask": "g", "settings": "f9", "again": "t"}
+    async with device.opened(size=(120, 40)) as person:
+        await person.press("f9")
+        person.reads("f9 Settings")
+        await person.press("f7")
+        assert person.app.current_mode == "settings"
+        await person.press("f4")
+        footer = person.app.screen.query_one(Footer)
+        assert " g Ask" in person.sees().splitlines()[footer.region.y]
+        await person.press("f1")
+        person.reads("Instead, by your settings", "g ask.ask")
+
+
+def test_a_key_of_a_name_that_does_not_exist_is_refused_before_the_screen(
+    askew: Askew, tmp_path: Path
+) -> None:
+    """Planted bug: Textual's own keymap, which ignores it."""
+    config = tmp_path / "config.toml"
+    config.write_text('[keys]\nask.sak = "g"\n', encoding="utf-8")
+    done = askew("--config", config, "tui", "--demo")
+    assert done.code == 1
+    assert "[keys] has no 'ask.sak'; it has help, near, profile, ask," in done.err
 
 
 async def test_tab_alone_reaches_every_part_of_every_screen(rated: DeviceWorld) -> None:
@@ -154,10 +187,10 @@ async def test_an_answer_and_its_cost_without_a_mouse(device: DeviceWorld) -> No
     async with device.opened() as person:
         await person.write("film 4")
         await person.press("enter", "5")
-        await person.press("f3")
+        await person.press("f4")
         await person.press("enter")
         person.reads("◀ your pick")
-        await person.press("f4")
+        await person.press("f5")
         person.reads("spent 8")
         await person.press("ctrl+q")
     assert person.app.return_code == 0

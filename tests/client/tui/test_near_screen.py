@@ -90,7 +90,7 @@ class Near:
     async def opened(self, size: tuple[int, int] = (110, 40)) -> AsyncIterator[Person]:
         """The screen Near, before a person."""
         async with self.device.opened(size=size) as person:
-            await person.press("f7")
+            await person.press("f2")
             yield person
 
 
@@ -124,6 +124,24 @@ def answer_of(person: Person) -> NearAnswer:
 
 def spent(near: Near) -> Fraction:
     return near.device.signals.account().spent_per_km
+
+
+async def test_the_app_opens_here_on_the_towns_of_its_region_before_a_place_is_named(
+    near: Near,
+) -> None:
+    """Planted bug: an empty map, around a point off Africa."""
+    async with near.device.opened(size=(110, 40)) as person:
+        assert person.app.current_mode == "near"
+        person.reads("∘Berlin", "∘Hamburg", "Add a place with n.")
+
+
+async def test_a_server_of_titles_alone_is_asked_from_the_profile(device: DeviceWorld) -> None:
+    """And who comes to Near then is told why nothing is there."""
+    async with device.opened() as person:
+        assert person.app.current_mode == "profile"
+        await person.press("f2")
+        assert person.app.current_mode == "near"
+        person.reads("no collections of places")
 
 
 async def test_one_key_asks_and_the_results_stand_in_the_persons_own_order(at_home: Near) -> None:
@@ -371,8 +389,8 @@ async def test_a_server_of_places_alone_is_called_that_and_not_hostile(at_home: 
         assert not person.shows("refused")
         await person.press("a")
         person.reads("Your pick, never sent")
-        await person.press("f2")
-        person.reads("It has places, and no catalog", "Near (F7) asks it", "r tries again")
+        await person.press("f3")
+        person.reads("It has places, and no catalog", "Near (F2) asks it", "r tries again")
 
 
 @pytest.mark.parametrize("size", [(60, 20), (20, 6)], ids=str)
@@ -488,5 +506,5 @@ async def test_what_went_wrong_on_a_screen_is_not_its_headline_for_ever(at_home:
         await person.press("a")
         person.reads("The server is busy.")
         at_home.network.failure = None
-        await person.press("f6", "f7")
+        await person.press("f7", "f2")
         assert not person.shows("The server is busy.")

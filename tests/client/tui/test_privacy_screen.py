@@ -36,14 +36,14 @@ async def test_before_the_first_question_nothing_is_spent_and_it_says_so(
     rated: DeviceWorld,
 ) -> None:
     async with rated.opened() as person:
-        await person.press("f4")
+        await person.press("f5")
         person.reads("spent 0", "next 8", "of 48", "No signal has ever left this device.")
 
 
 async def test_what_a_question_cost_is_read_in_words_and_in_both_units(rated: DeviceWorld) -> None:
     async with rated.opened(size=(120, 40)) as person:
-        await person.press("f3", "a")
-        await person.press("f4")
+        await person.press("f4", "a")
+        await person.press("f5")
         person.reads("spent 8", "2026-11 one signal, epsilon 2 per unit distance")
         person.reads("times the diameter: at most 8 between any two people")
         person.reads("e^(2 r) better than by guessing", "The next month begins on 1 December 2026.")
@@ -54,7 +54,7 @@ async def test_moving_a_slider_shows_what_it_would_tell_and_sends_nothing(
 ) -> None:
     """Planted bug: a preview that draws through the ledger, or asks the server."""
     async with rated.opened() as person:
-        await person.press("f4")
+        await person.press("f5")
         assert looked_at(person) == (Fraction(2), 4, Fraction(8))
         person.reads("at most ε 8 between any two people", "next 8")
         person.reads("This server has no figures for these settings.")
@@ -74,7 +74,7 @@ async def test_the_servers_own_figures_stand_beside_the_settings_they_are_of(
     )
     rated.network.propose(UtilityTable((proposal,), 0))
     async with rated.opened(size=(120, 40)) as person:
-        await person.press("f4")
+        await person.press("f5")
         person.reads("This server has no figures for these settings.")
         await person.press("tab", "right")
         person.reads("NDCG@10 0.910, +0.300 over as many items for everybody")
@@ -82,7 +82,7 @@ async def test_the_servers_own_figures_stand_beside_the_settings_they_are_of(
 
 async def test_a_slider_follows_the_mouse(rated: DeviceWorld) -> None:
     async with rated.opened() as person:
-        await person.press("f4")
+        await person.press("f5")
         chosen = slider(person, "epsilon")
         await person.click("#epsilon", (2, 0))
         assert chosen.value == chosen.values[0]
@@ -94,7 +94,7 @@ async def test_the_noise_is_drawn_with_k_offsets_and_moves_with_the_sliders(
     rated: DeviceWorld,
 ) -> None:
     async with rated.opened(size=(120, 40)) as person:
-        await person.press("f4")
+        await person.press("f5")
         heat_map = person.app.screen.query_one(HeatMap)
         assert [mark.sign for mark in heat_map.marks] == ["◆"] * 4
         assert heat_map.picture is not None
@@ -105,14 +105,14 @@ async def test_the_noise_is_drawn_with_k_offsets_and_moves_with_the_sliders(
 
 async def test_chosen_settings_count_from_now_on_and_are_kept(rated: DeviceWorld) -> None:
     async with rated.opened() as person:
-        await person.press("f4", "left", "tab", "left", "w")
+        await person.press("f5", "left", "tab", "left", "w")
         assert person.app.device is not None
         settings = person.app.device.settings
         assert (settings.epsilon, settings.k) == (Fraction(3, 2), 3)
         assert rated.file.path.read_text() == 'epsilon = "3/2"\nk = 3\n'
         await person.press("right", "b")
         assert slider(person, "size").value == 3
-        await person.press("f3", "a")
+        await person.press("f4", "a")
     (charge,) = rated.signals.entries()
     assert charge.epsilon <= 4 * Fraction(3, 2)  # times the diameter
     assert rated.network.asked[0].k == 3
@@ -124,7 +124,7 @@ async def test_settings_between_those_offered_are_shown_and_used_as_they_are(
     """Planted bug: sliders at the nearest value, so that using what is in force raises epsilon."""
     rated.settings = replace(rated.settings, epsilon=Fraction(1, 10), k=5)
     async with rated.opened() as person:
-        await person.press("f4")
+        await person.press("f5")
         shown = [slider(person, name).value for name in ("epsilon", "size")]
         assert shown == [Fraction(1, 10), 5]
         await person.press("w")
@@ -148,7 +148,7 @@ async def test_a_slow_preview_freezes_nothing(
 
     async with rated.opened() as person:
         monkeypatch.setattr(QueryService, "preview", slow)
-        await person.pilot.press("f4")
+        await person.pilot.press("f5")
         while not begun.is_set():
             await person.pilot.pause()
         await person.pilot.press("left", "ctrl+t")
@@ -162,7 +162,7 @@ async def test_a_slow_preview_freezes_nothing(
 
 async def test_settings_that_no_signal_may_have_say_why(rated: DeviceWorld) -> None:
     async with rated.opened() as person:
-        await person.press("f4", "tab", "end", *["right"] * 12)
+        await person.press("f5", "tab", "end", *["right"] * 12)
         person.reads("No signal: k must be at most what this server answers")
 
 
@@ -170,28 +170,28 @@ async def test_a_frozen_ledger_says_why_and_goes_on_when_the_person_accepts_it(
     rated: DeviceWorld,
 ) -> None:
     async with rated.opened() as person:
-        await person.press("f3", "a")
+        await person.press("f4", "a")
     (rated.directory / "anchor" / "signals.json").unlink()  # as when only the ledger was restored
     rated.today = datetime.date(2026, 12, 1)
     async with rated.opened() as person:
-        await person.press("f3", "a")
+        await person.press("f4", "a")
         person.reads("Spending is frozen.", "anchor is missing", "no answer this time")
-        await person.press("f4")
+        await person.press("f5")
         person.reads("Spending is frozen.")
-        await person.press("f6")
+        await person.press("f7")
         person.reads("Accepting it books what may have been lost")
         await person.click("#unfreeze")
         person.reads("The ledger is accepted as it is.")
         assert not person.app.screen.query_one("#unfreeze").display
-        await person.press("f3", "a")
+        await person.press("f4", "a")
         person.reads("◀ your pick")
     assert len(rated.network.asked) == 2
 
 
 async def test_a_long_ledger_scrolls_by_keyboard(rated: DeviceWorld) -> None:
     async with rated.opened() as person:
-        await person.press("f3", "a")
-        await person.press("f4")
+        await person.press("f4", "a")
+        await person.press("f5")
         window = person.app.screen.query_one("#ledger-window", VerticalScroll)
         window.focus()
         await person.press("end")
@@ -202,7 +202,7 @@ async def test_who_names_buckets_sees_no_noise_on_a_point(rated: DeviceWorld) ->
     """Planted bug: the map of a mechanism that is not in force."""
     rated.settings = replace(rated.settings, mechanism="bucket_rr")
     async with rated.opened(size=(120, 40)) as person:
-        await person.press("f4")
+        await person.press("f5")
         person.reads("between any two people")
         assert person.app.screen.query_one(HeatMap).picture is None
 
@@ -218,11 +218,11 @@ async def test_a_map_says_which_two_of_more_directions_it_shows(tmp_path: Path) 
     device = DeviceWorld(made_card(space, catalog, 6), catalog, tmp_path)
     await device.rated(film_3=5)
     async with device.opened(size=(120, 40)) as person:
-        await person.press("f4")
+        await person.press("f5")
         shown = "directions 1 and 3 of 4, where this catalog differs most"
         person.reads(f"noise, and ◆ where the server looks; {shown}")
         assert {len(mark.at) for mark in person.app.screen.query_one(HeatMap).marks} == {2}
-        await person.press("f3", "a")
+        await person.press("f4", "a")
         person.reads(f"the brighter the map around ◆, the likelier you ● are there; {shown}")
         heat_map = person.app.screen.query_one(HeatMap)
         departure = person.app.screen.query_one(NumberLines).departure
@@ -238,7 +238,7 @@ async def test_a_rule_without_offsets_has_none_drawn(rated: DeviceWorld) -> None
         ServingRule(RuleKind.POSTERIOR, 2.0, 4, prior="published ratings of 9 people")
     )
     async with rated.opened(size=(120, 40)) as person:
-        await person.press("f4")
+        await person.press("f5")
         heat_map = person.app.screen.query_one(HeatMap)
         assert heat_map.picture is not None
         assert heat_map.marks == ()
@@ -248,9 +248,9 @@ async def test_a_rule_without_offsets_has_none_drawn(rated: DeviceWorld) -> None
 async def test_a_lost_ledger_does_not_say_that_no_signal_has_left(rated: DeviceWorld) -> None:
     """Planted bug: an empty ledger is an unspent one, whatever its anchor says."""
     async with rated.opened() as person:
-        await person.press("f3", "a")
+        await person.press("f4", "a")
     (rated.directory / "signals.sqlite").unlink()
     async with rated.opened(size=(120, 40)) as person:
-        await person.press("f4")
+        await person.press("f5")
         person.reads("Spending is frozen.", "More may have left this device")
         assert not person.shows("No signal has ever left this device.")

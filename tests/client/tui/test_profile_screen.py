@@ -243,7 +243,7 @@ async def test_past_answers_are_listed_newest_first_and_can_be_looked_at(
 ) -> None:
     newest, oldest = asked_twice.companion().profile.history()
     async with asked_twice.opened(size=(120, 40)) as person:
-        await person.press("f5")
+        await person.press("f6")
         answers = person.app.screen.query_one(OptionList)
         assert answers.option_count == 2
         person.reads("03 Dec", "3 December 2026, with the signal of 2026-12", *newest.labels)
@@ -254,17 +254,17 @@ async def test_past_answers_are_listed_newest_first_and_can_be_looked_at(
 
 async def test_a_new_answer_is_there_when_one_comes_back(rated: DeviceWorld) -> None:
     async with rated.opened() as person:
-        await person.press("f5")
+        await person.press("f6")
         person.reads("No answers yet.")
-        await person.press("f3", "a")
-        await person.press("f5")
+        await person.press("f4", "a")
+        await person.press("f6")
         person.reads("21 November 2026", "◀ your pick")
 
 
 async def test_forgetting_needs_a_second_look(asked_twice: DeviceWorld) -> None:
     """Planted bug: one stray key, and the past is gone."""
     async with asked_twice.opened() as person:
-        await person.press("f5", "f")
+        await person.press("f6", "f")
         person.reads("Forget every past answer?")
         await person.press("enter")
         assert len(asked_twice.companion().profile.history()) == 2
@@ -283,7 +283,7 @@ async def test_an_answer_that_sent_nothing_has_no_signal_in_the_history(rated: D
     await companion.titles.connect()
     await companion.titles.ask()
     async with rated.opened(size=(120, 40)) as person:
-        await person.press("f5")
+        await person.press("f6")
         person.reads("21 November 2026, nothing was sent")
         assert not person.shows("with the signal of")
 
@@ -327,7 +327,7 @@ async def test_a_removed_rating_is_kept_by_undo_and_forgotten_for_good_on_a_seco
     rated: DeviceWorld,
 ) -> None:
     async with rated.opened() as person:
-        await person.press("f3", "a", "f2", "escape", "o")
+        await person.press("f4", "a", "f3", "escape", "o")
         await person.press("x")
         person.reads("undo keeps it. X forgets it for good.")
         gone = ({"Film 2 (1962)", "Film 6 (1966)", "Film 11 (1971)"} - labels(rated)).pop()

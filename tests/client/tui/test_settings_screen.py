@@ -16,6 +16,7 @@ from askew_client.settings.config import ConfigFile
 from askew_client.settings.settings import ClientSettings
 from askew_client.tui.app import AskewApp
 from askew_client.tui.keeping import raised_cap, use_settings
+from askew_client.tui.widgets.controls import NameChoice, Slider
 
 if TYPE_CHECKING:
     from client.conftest import Askew
@@ -67,24 +68,26 @@ def test_a_cap_above_the_one_in_force_or_in_the_file_is_a_raised_one(
 async def test_a_higher_cap_needs_a_second_yes(rated: DeviceWorld) -> None:
     """Planted bugs: raised by the Enter of another field; a dialog whose first button raises."""
     async with rated.opened() as person:
-        await person.press("f6")
+        await person.press("f7")
+        cap = person.app.screen.query_one("#cap", Slider)
         for answer in ("escape", "n", "enter"):
-            await fill(person, "cap", "100")
-            person.app.screen.query_one("#cap", Input).focus()
-            await person.press("enter")
-            person.reads("Raise the lifetime cap from 48 to 100, for good?")
+            cap.focus()
+            await person.press("right", "right")
+            await person.click("#use")
+            person.reads("Raise the lifetime cap from 48 to 96, for good?")
             await person.press(answer)
             assert settings_of(person) == rated.settings
-            assert person.app.screen.query_one("#cap", Input).value == "48"
+            assert cap.value == 48
             assert not rated.file.path.exists()
-        await fill(person, "cap", "100")
+        cap.focus()
+        await person.press("right", "right")
         await person.click("#use")
         await person.press("y")
         person.reads("From now on: ε 2, k 4.")
-        assert settings_of(person).lifetime_cap == 100
-        await person.press("f4")
-        person.reads("of 100")
-    assert rated.file.lifetime_cap() == 100
+        assert settings_of(person).lifetime_cap == 96
+        await person.press("f5")
+        person.reads("of 96")
+    assert rated.file.lifetime_cap() == 96
 
 
 @pytest.mark.parametrize(
@@ -100,25 +103,30 @@ async def test_where_nothing_can_be_kept_it_says_so_and_the_settings_count(
             path.mkdir()
         else:
             path.write_text(text)
-        await person.press("f6")
-        await fill(person, "k", "3")
+        await person.press("f7")
+        person.app.screen.query_one("#k", Slider).focus()
+        await person.press("left")
         await person.click("#use")
         person.reads("a file cannot be used", says, "it is not kept")
         assert settings_of(person) == replace(rated.settings, k=3)
     assert path.is_dir() if text is None else path.read_text() == text
 
 
-async def test_settings_that_cannot_be_are_refused_in_words_and_change_nothing(
+async def test_settings_are_chosen_and_ones_own_value_is_among_the_choices(
     rated: DeviceWorld,
 ) -> None:
+    """Planted bug: a slider that shows the nearest of its own values, and uses it."""
+    rated.settings = replace(rated.settings, epsilon=Fraction("1.3"), k=5)
     async with rated.opened(size=(120, 40)) as person:
-        await person.press("f6")
-        for name, text, was in (("epsilon", "much", "2"), ("k", "2.5", "4"), ("cap", "1/0", "48")):
-            await fill(person, name, text)
-            await person.click("#use")
-            assert settings_of(person) == rated.settings
-            await fill(person, name, was)
-        person.reads("a setting does not allow it")
+        await person.press("f7")
+        await person.click("#use")
+        assert settings_of(person) == rated.settings
+        person.app.screen.query_one("#epsilon", Slider).focus()
+        await person.press("right")
+        person.app.screen.query_one("#mode", NameChoice).focus()
+        await person.press("right")
+        await person.click("#use")
+        assert settings_of(person) == replace(rated.settings, epsilon=Fraction("1.5"), mode="auto")
 
 
 async def test_the_demo_keeps_no_setting(
@@ -138,7 +146,7 @@ async def test_the_theme_changes_by_button_and_by_key_and_is_kept(
     device: DeviceWorld, askew: Askew, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with device.opened() as person:
-        await person.press("f6")
+        await person.press("f7")
         await person.click("#light")
         assert person.app.theme == "askew-light"
         await person.click("#dark")
@@ -162,7 +170,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_the_profile_is_encrypted_and_its_passphrase_is_asked_for(rated: DeviceWorld) -> None:
     passphrase = "open it gently"
     async with rated.opened() as person:
-        await person.press("f6")
+        await person.press("f7")
         person.reads("Kept in the clear")
         await fill(person, "passphrase", passphrase)
         await fill(person, "again", passphrase)
@@ -176,16 +184,16 @@ async def test_the_profile_is_encrypted_and_its_passphrase_is_asked_for(rated: D
         await person.press("enter")
         person.reads("Type the passphrase again; nothing was changed.")
         await fill(person, "passphrase", passphrase)
-        await person.press("enter")
+        await person.press("enter", "f3")
         person.reads("3 titles rated")
-        await person.press("f6")
+        await person.press("f7")
         await person.click("#decrypt")
         person.reads("Kept in the clear")
 
 
 async def test_two_passphrases_that_differ_encrypt_nothing(rated: DeviceWorld) -> None:
     async with rated.opened() as person:
-        await person.press("f6")
+        await person.press("f7")
         await fill(person, "passphrase", "open it gently")
         await fill(person, "again", "open it firmly")
         await person.click("#encrypt")
@@ -198,24 +206,24 @@ async def test_without_the_passphrase_the_rest_still_works(rated: DeviceWorld) -
     rated.profile.encrypt("open it gently")
     rated.profile = type(rated.profile)(rated.directory / "profile.sqlite", rated.bits)
     async with rated.opened() as person:
-        await person.press("escape")
+        await person.press("escape", "f3")
         person.reads("its passphrase was not typed", "Locked.")
-        await person.press("f3", "a")
+        await person.press("f4", "a")
         person.reads("The profile is locked.")
     assert rated.network.asked == []
 
 
 async def test_forgetting_the_profile_keeps_the_ledger(rated: DeviceWorld) -> None:
     async with rated.opened() as person:
-        await person.press("f3", "a")
-        await person.press("f6")
+        await person.press("f4", "a")
+        await person.press("f7")
         await person.click("#wipe")
         person.reads("for good?")
         await person.press("y")
         person.reads("Your profile is forgotten.")
-        await person.press("f2")
+        await person.press("f3")
         person.reads("Nothing is rated yet.")
-        await person.press("f4")
+        await person.press("f5")
         person.reads("spent 8")
     assert rated.companion().profile.ratings() == ()
     assert len(rated.signals.entries()) == 1

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from client.tui.person import TODAY, DeviceWorld, Network, Person
-from client.tui.test_pictures import SteadyBits
+from client.tui.person import TODAY, DeviceWorld, Person
+from client.tui.test_pictures import SteadyBits, demonstrated
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -21,10 +20,7 @@ from askew.catalog.item import Item
 from askew.errors import OutOfRange, Unreachable
 from askew.limits import MAX_MARKS, MAX_TEXT
 from askew_client.profile.document import ProfileDocument
-from askew_client.settings.settings import ClientSettings
-from askew_client.tui.app import AskewApp
 from askew_client.tui.screens.frame import TABS
-from askew_client.tui.simulation import simulated_device
 from askew_client.tui.themes import DARK, LIGHT
 from askew_client.tui.widgets.header import ScrollPart
 from askew_client.tui.widgets.plain_text import fitted
@@ -47,19 +43,19 @@ async def test_what_matters_can_be_read_at_every_size(
         lines = person.sees().splitlines()
         assert len(lines) == size[1]
         person.reads("search 12 titles", "12 found", "Your profile", "◂ Film", "▸")
-        person.reads("3 titles rated", "★★★★★", "F6 Settings", "F1 Help")
-        await person.press("f3")
+        person.reads("3 titles rated", "★★★★★", "F7 Settings", "F1 Help")
+        await person.press("f4")
         person.reads("Ask", "or press a", "your pick made here, never sent")
         await person.press("a")
         person.reads("● you, here", "◆ the signal, sent", "of 48.", "◀ your pick")
         person.reads("Your pick, never sent", "SIMULATED", "between any two people.")
-        await person.press("f4")
+        await person.press("f5")
         person.reads("spent 8", "next 8", "of 48", "2026-11 one signal")
         person.reads("for these settings", "at most ε 8 between any two people")
         person.reads("◆ where the server")
-        await person.press("f5")
-        person.reads("21 Nov", "21 November 2026", "◀ your pick")
         await person.press("f6")
+        person.reads("21 Nov", "21 November 2026", "◀ your pick")
+        await person.press("f7")
         person.reads("How the device asks", "How it looks", "Your profile at rest", "Use these")
         person.reads("Dark", "Light", "Encrypt", "Forget my profile")
         await person.press("f1")
@@ -68,7 +64,7 @@ async def test_what_matters_can_be_read_at_every_size(
 
 async def test_a_tiny_terminal_is_no_error(rated: DeviceWorld) -> None:
     async with rated.opened(size=(20, 6)) as person:
-        for key in ("f3", "a", "f4", "f5", "f6", "f1", "escape", "f2"):
+        for key in ("f4", "a", "f5", "f6", "f7", "f1", "escape", "f3"):
             await person.press(key)
         await person.pilot.resize_terminal(200, 60)
         await person.settled()
@@ -109,7 +105,7 @@ async def test_without_color_the_truth_and_the_signal_differ_by_shape(
     monkeypatch.setenv("NO_COLOR", "1")
     async with rated.opened() as person:
         assert person.app.no_color
-        await person.press("f3")
+        await person.press("f4")
         await person.press("a")
         person.reads("● you, here", "◆ the signal, sent")
 
@@ -148,17 +144,17 @@ async def test_every_screen_shows_hostile_titles_as_they_are(hostile: DeviceWorl
     """Planted bug: one Static or OptionList that parses markup; "[/]" alone would end the app."""
     async with hostile.opened() as person:
         person.reads("[@click=app.quit]click me[/]", "[/]", "[bold red]not bold[/bold")
-        await person.press("f3")
+        await person.press("f4")
         await person.press("a")
         person.reads("[@click=app.quit]x[/]")
         answer = hostile.companion().profile.history()[0]
         person.reads(*(fitted(label, 20)[:8].rstrip() for label in answer.labels))
-        await person.press("f4")
         await person.press("f5")
+        await person.press("f6")
         assert person.app.screen.query_one(OptionList).option_count == 1
         person.reads(answer.picked[:12].rstrip())
-        await person.press("f6")
-        await person.press("f2")
+        await person.press("f7")
+        await person.press("f3")
     assert person.app.return_code is None
 
 
@@ -172,7 +168,7 @@ async def test_past_answers_with_hostile_titles_are_listed_and_looked_at(
 
     hostile.profile.change(answered)
     async with hostile.opened(size=(120, 40)) as person:
-        await person.press("f5")
+        await person.press("f6")
         person.reads("[/]", "[@click=app.quit]click me[/]", "[link=https://evil.example]see[/link]")
         for _ in HOSTILE[1:]:
             await person.press("down")
@@ -229,27 +225,20 @@ async def demo(
     """The demo's person, with ten ratings, two directions and eight results."""
     monkeypatch.setattr("askew_client.opening.SystemBits", SteadyBits)
     size, mode = request.param
-    app = AskewApp(lambda: simulated_device(ClientSettings(mode=mode)), note="demo")
-    app.animation_level = "none"
-    async with app.run_test(size=size, notifications=False) as pilot:
-        person = Person(app, pilot, Network.__new__(Network))
-        person.network.silent = False
-        async with asyncio.timeout(60):  # what cannot connect fails
-            while app.connection is None:
-                await pilot.pause()
-        await person.settled()
+    async with demonstrated(size, mode) as person:
+        await person.press("f3")
         yield person
 
 
 @pytest.mark.parametrize("demo", [((80, 24), "query"), ((80, 24), "auto")], indirect=True, ids=str)
 async def test_the_screens_of_the_demo_show_all_that_they_say(demo: Person) -> None:
     """Planted bug: a row more than fits, such as a price below the fold."""
-    for key in ("f2", "f3", "a", "f5", "f6"):
+    for key in ("f3", "f4", "a", "f6", "f7"):
         await demo.press(key)
         hidden = [each.id for each in demo.app.screen.query(ScrollPart) if each.max_scroll_y]
         assert hidden == [], demo.sees()
         assert "…" not in demo.sees().replace("F2 … F7", ""), demo.sees()
-        if key == "f3":
+        if key == "f4":
             assert demo.shows("between any two people.") == demo.shows("this month")
             assert demo.shows("this month") != demo.shows("Nothing leaves this device")
 
@@ -258,7 +247,7 @@ async def test_what_a_notice_pushes_out_is_reached_by_keys(rated: DeviceWorld) -
     """Planted bug: a column that scrolls for the mouse alone."""
     rated.network.unreachable = Unreachable("nobody answers at 127.0.0.1:7571, " * 19)
     async with rated.opened() as person:
-        await person.press("f3")
+        await person.press("f4")
         assert not person.shows("the same size for everybody.")
         for _ in range(9):
             await person.press("tab")
@@ -275,11 +264,11 @@ async def test_a_long_title_and_its_note_are_both_whole(rated: DeviceWorld) -> N
     card = replace(rated.network._card, catalog_version=catalog.version)
     rated.network.become(card, catalog)
     async with rated.opened() as person:
-        await person.press("f3", "a")
+        await person.press("f4", "a")
         results = person.app.screen.query_one(ResultList).results
         picked = next(each for each in results if each.picked)
         person.reads(f"{picked.place} {picked.title} ◀ your pick")
-        await person.press("f5")
+        await person.press("f6")
         person.reads(picked.title)
         assert "…" not in person.sees()
 
@@ -299,6 +288,6 @@ async def test_titles_are_whole_in_a_browser_390_pixels_wide(demo: Person) -> No
         left, right = line.index("╱"), line.index("╲")
         assert names[left : right + 1].split() == [tab.key, tab.title]
         assert all(each.key in names for each in TABS)
-    await demo.press("f3", "a")
+    await demo.press("f4", "a")
     demo.reads("◀ your pick", "Your pick, never sent")
     assert "…" not in demo.sees()

@@ -284,7 +284,7 @@ async def test_somebody_rates_and_asks_a_real_server_or_is_told_that_there_is_no
         person.reads("417 found")
         await person.write("chinatown")
         await person.press("enter", "5")
-        await person.press("f3")
+        await person.press("f4")
         await person.press("a")
         assert len(app.screen.query_one(ResultList).results) == 8
         person.reads("◀ your pick", "well-known films with SIMULATED ratings", "Drawn just now")

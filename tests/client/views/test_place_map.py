@@ -181,6 +181,26 @@ def test_towns_are_named_where_there_is_room_and_wide_names_are_left_out() -> No
     assert "●Göttingen" in marked
 
 
+def test_a_towns_name_goes_over_query_points_and_over_nothing_else() -> None:
+    """Planted bug: a map full of query points, on which no town is named."""
+    probes = tuple(at(6 + step, 10) for step in range(1, 9))
+    text = "\n".join(lines(Scene(towns=TOWNS, probes=probes), FRAME))
+    assert "∘Göttingen" in text
+    assert "∘Göttingen" not in "\n".join(lines(Scene(towns=TOWNS, results=probes), FRAME))
+
+
+def test_a_frame_has_the_nearest_town_an_area_or_all_towns() -> None:
+    """Planted bug: nothing is marked yet, and the map is an empty sea."""
+    you = Scene(you=at(-14, -2), towns=TOWNS)
+    assert you.frame(*SIZE).cell(TOWNS[2].at) is not None
+    assert Scene(you=at(-140, -2), towns=TOWNS).frame(*SIZE).cell(TOWNS[2].at) is None
+    corners = (at(-200, -100), at(300, 100))
+    frame = Scene(towns=TOWNS, area=corners).frame(*SIZE)
+    assert all(frame.cell(each) is not None for each in corners)
+    everything = Scene(towns=TOWNS).frame(*SIZE)
+    assert all(everything.cell(town.at) is not None for town in TOWNS)
+
+
 def test_every_sign_differs_from_the_others() -> None:
     assert len({ink.value for ink in Ink}) == len(Ink)
 

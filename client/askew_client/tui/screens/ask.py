@@ -60,8 +60,8 @@ class AskScreen(FrameScreen):
         ("Esc", "stop waiting"),
     )
     BINDINGS = [
-        Binding("a,enter", "ask", "Ask", key_display="a"),
-        Binding("escape", "stop", "Stop asking"),
+        Binding("a,enter", "ask", "Ask", key_display="a", id="ask.ask"),
+        Binding("escape", "stop", "Stop asking", id="ask.stop"),
     ]
 
     _mode: ModeView | None = None

@@ -38,9 +38,16 @@ class HelpScreen(ModalScreen[None]):
 
     BINDINGS = [Binding("escape,f1,question_mark,q,enter", "dismiss", "Close", key_display="Esc")]
 
-    def __init__(self, name: str, purpose: str, keys: Sequence[tuple[str, str]]) -> None:
+    def __init__(
+        self,
+        name: str,
+        purpose: str,
+        keys: Sequence[tuple[str, str]],
+        own: Sequence[tuple[str, str]],
+    ) -> None:
+        """own: keys that the file of settings gives in place of those that are said."""
         super().__init__()
-        self._about, self._purpose, self._keys = name, purpose, keys
+        self._about, self._purpose, self._keys, self._own = name, purpose, keys, own
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="help"):
@@ -50,6 +57,9 @@ class HelpScreen(ModalScreen[None]):
             yield Static(_table(self._keys))
             yield Static(Text("Everywhere", "bold"), classes="heading")
             yield Static(_table(_EVERYWHERE))
+            if self._own:
+                yield Static(Text("Instead, by your settings", "bold"), classes="heading")
+                yield Static(_table(self._own))
             yield Static(Text("Colors", "bold"), classes="heading")
             yield Static(_table(_COLORS))
 

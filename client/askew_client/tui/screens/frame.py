@@ -18,12 +18,12 @@ from askew_client.views.answers import Connection
 from askew_client.views.problems import Problem
 
 TABS: Final = (
-    Tab("profile", "F2", "Profile", "Search the catalog, rate, see your profile"),
-    Tab("ask", "F3", "Ask", "Send a noisy signal, pick in private"),
-    Tab("privacy", "F4", "Privacy", "What was spent, and what other settings would give"),
-    Tab("history", "F5", "History", "Past answers, on this device only"),
-    Tab("settings", "F6", "Settings", "Theme, signals, encryption, forgetting"),
-    Tab("near", "F7", "Near", "What is near a place of yours, on a map"),
+    Tab("near", "F2", "Near", "What is near a place of yours, on a map"),
+    Tab("profile", "F3", "Profile", "Search the catalog, rate, see your profile"),
+    Tab("ask", "F4", "Ask", "Send a noisy signal, pick in private"),
+    Tab("privacy", "F5", "Privacy", "What was spent, and what other settings would give"),
+    Tab("history", "F6", "History", "Past answers, on this device only"),
+    Tab("settings", "F7", "Settings", "Theme, signals, encryption, forgetting"),
 )
 
 
@@ -33,7 +33,7 @@ _AGAIN: Final = " r tries again, Alt+R while you type."
 def typed(binding: Binding) -> tuple[Binding, Binding]:
     """A key that is text where something is typed, and the same key with Alt, which never is."""
     shown = binding.key_display or binding.key
-    alt = replace(binding, key=f"alt+{binding.key}", key_display=f"alt+{shown}")
+    alt = replace(binding, key=f"alt+{binding.key}", key_display=f"alt+{shown}", id=None)
     return replace(binding, key_display=shown), alt
 
 
@@ -51,7 +51,9 @@ class FrameScreen(Screen[None]):
         return cast("Desk", self.app)
 
     def compose(self) -> ComposeResult:
-        yield BentHeader(TABS, self.MODE, self.desk.note)
+        keys = self.desk.keys
+        tabs = [replace(tab, key=keys.get(tab.mode, tab.key)) for tab in TABS]
+        yield BentHeader(tabs, self.MODE, self.desk.note)
         yield Notice(id="notice")
         yield from self.body()
         yield Footer()
@@ -69,7 +71,9 @@ class FrameScreen(Screen[None]):
 
     def explain(self) -> None:
         """Open the help."""
-        self.app.push_screen(HelpScreen(self.title or self.MODE, self.PURPOSE, self.KEYS))
+        own = tuple((key, name) for name, key in self.desk.keys.items())
+        page = HelpScreen(self.title or self.MODE, self.PURPOSE, self.KEYS, own)
+        self.app.push_screen(page)
 
     def on_mount(self) -> None:
         """Watch the connection: every screen says so when there is none."""

@@ -31,7 +31,7 @@ class HistoryScreen(FrameScreen):
         ("↑ ↓", "another answer"),
         ("f", "forget all of them"),
     )
-    BINDINGS = [Binding("f", "forget", "Forget all")]
+    BINDINGS = [Binding("f", "forget", "Forget all", id="history.forget")]
 
     def __init__(self) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ class HistoryScreen(FrameScreen):
         self._show(event.option_index)
 
     def _show(self, index: int) -> None:
-        empty = Text("No answers yet. Ask (F3), and they will be kept here.")
+        empty = Text("No answers yet. Ask (F4), and they will be kept here.")
         shown = _page(self._past[index]) if self._past else empty
         self.query_one("#past-answer", Static).update(shown)
 

@@ -14,11 +14,11 @@ from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Button, Input, Static
 
-from askew.errors import AskewError, QuoteVoid
+from askew.errors import AskewError, OtherKind, QuoteVoid
 from askew.protocol.metric_card import ALL
 from askew.spaces.map import Position
 from askew_client.near.preferences import EXAMPLE, preferences_of
-from askew_client.settings.regions import named_towns
+from askew_client.settings.regions import corners_of, named_towns
 from askew_client.settings.settings import LEVELS
 from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
@@ -87,13 +87,13 @@ class NearScreen(FrameScreen):
         ("← →", "another place, collection (or all at once), level or k"),
     )
     BINDINGS = [
-        Binding("a,enter", "ask", "Ask", key_display="a"),
-        Binding("escape", "stop", "Stop asking", show=False),
-        Binding("n", "add", "New place"),
-        Binding("m", "relocate", "Move"),
-        Binding("f", "forget", "Forget"),
-        Binding("slash", "prefer", "Prefer", key_display="/"),
-        Binding("w", "apply", "Use these"),
+        Binding("a,enter", "ask", "Ask", key_display="a", id="near.ask"),
+        Binding("escape", "stop", "Stop asking", show=False, id="near.stop"),
+        Binding("n", "add", "New place", id="near.add"),
+        Binding("m", "relocate", "Move", id="near.move"),
+        Binding("f", "forget", "Forget", id="near.forget"),
+        Binding("slash", "prefer", "Prefer", key_display="/", id="near.prefer"),
+        Binding("w", "apply", "Use these", id="near.use"),
     ]
 
     def __init__(self) -> None:
@@ -101,6 +101,7 @@ class NearScreen(FrameScreen):
         self.places: tuple[PlaceView, ...] = ()
         self.found: dict[str, Ranked] = {}
         """What came of the last question, by collection."""
+        self._first = True  # nobody has chosen this screen yet: the app opens on it
 
     def body(self) -> ComposeResult:
         with Horizontal(id="near"):
@@ -121,6 +122,7 @@ class NearScreen(FrameScreen):
             yield Static("", id="state", markup=False)
 
     def on_mount(self) -> None:
+        self.show_scene(self._region(), "")
         self.query_one("#pick").display = False
         self.query_one("#place").focus()
 
@@ -139,7 +141,7 @@ class NearScreen(FrameScreen):
         self.places = places
         self.query_one("#place", NameChoice).offer([each.name for each in places])
         if not places:
-            self.show_scene(Scene(towns=named_towns()), NO_PLACE)
+            self.show_scene(self._region(), NO_PLACE)
         elif not self.found:
             self._look()
 
@@ -147,7 +149,10 @@ class NearScreen(FrameScreen):
     async def meet(self) -> None:
         """Offer the collections of the server."""
         card = await self.desk.on_network(lambda device: device.nearby.connect())
-        if isinstance(card, Problem):
+        first, self._first = self._first, False
+        if first and isinstance(card, Problem) and isinstance(card.error, OtherKind):
+            await self.app.run_action("app.go('profile')")  # where this server's question begins
+        elif isinstance(card, Problem):
             self.query_one(Notice).tell(card)
         else:
             self.query_one(Notice).hush()
@@ -259,7 +264,7 @@ class NearScreen(FrameScreen):
         if device is None or not self.is_current:
             return
         self.query_one("#level", NameChoice).offer(tuple(LEVELS), device.settings.level)
-        self.query_one("#size", Slider).set_value(Fraction(device.settings.near_k))
+        self.query_one("#size", Slider).offer(SIZES, Fraction(device.settings.near_k))
         if device.nearby.card is None:
             self.meet()  # before anything private
         else:
@@ -330,6 +335,12 @@ class NearScreen(FrameScreen):
             self.draw_place(moves=True)
 
     # What it shows
+
+    def _region(self) -> Scene:
+        """The towns of the region of the settings; without one, of the Earth."""
+        device = self.desk.device
+        name = "" if device is None else device.settings.region
+        return Scene(area=corners_of(name), towns=named_towns())
 
     def show_answers(self, ranked: Sequence[Ranked]) -> None:
         """These and no others: of each collection that was asked."""

@@ -51,8 +51,8 @@ class PrivacyScreen(FrameScreen):
         ("b", "back to the settings in force"),
     )
     BINDINGS = [
-        Binding("w", "apply", "Use these settings"),
-        Binding("b", "back", "Back to yours"),
+        Binding("w", "apply", "Use these settings", id="privacy.use"),
+        Binding("b", "back", "Back to yours", id="privacy.back"),
     ]
 
     def body(self) -> ComposeResult:
@@ -133,10 +133,8 @@ class PrivacyScreen(FrameScreen):
             for name, offered, mine in (
                 ("#epsilon", EPSILONS, settings.epsilon),
                 ("#size", SIZES, Fraction(settings.k)),
-            ):  # one's own is offered too, or using them as they stand would change it
-                slider = self.query_one(name, Slider)
-                slider.set_values(sorted({*offered, mine}))
-                slider.set_value(mine)
+            ):
+                self.query_one(name, Slider).offer(offered, mine)
         self._look()
 
     def action_apply(self) -> None:
@@ -166,7 +164,7 @@ def ledger_text(budget: Budget) -> Text:
     frozen = budget.account.frozen
     if frozen is not None:
         text.append("❄ Spending is frozen. ", "bold")
-        text.append(f"{frozen} Look at the lines below; Settings (F6) can accept them.\n\n")
+        text.append(f"{frozen} Look at the lines below; Settings (F7) can accept them.\n\n")
     if budget.mode is not None:
         text.append(f"{budget.mode.name}: ", "bold")
         text.append(f"{budget.mode.reason}.\n\n")

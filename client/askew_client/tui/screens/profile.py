@@ -167,13 +167,13 @@ class ProfileScreen(FrameScreen):
             for n in range(2, STARS + 1)
             for each in typed(Binding(str(n), f"rate({n})", "Rate", show=False))
         ),
-        *typed(Binding("l", "like", "Like")),
-        *typed(Binding("x", "unrate", "Unrate")),
-        Binding("X,alt+shift+x", "forget", "Forget for good", show=False),
-        Binding("slash", "search", "Search", key_display="/"),
-        Binding("o", "flip_rated", "Rated"),
+        *typed(Binding("l", "like", "Like", id="profile.like")),
+        *typed(Binding("x", "unrate", "Unrate", id="profile.unrate")),
+        Binding("X,alt+shift+x", "forget", "Forget for good", show=False, id="profile.forget"),
+        Binding("slash", "search", "Search", key_display="/", id="profile.search"),
+        Binding("o", "flip_rated", "Rated", id="profile.rated"),
         Binding("alt+o", "flip_rated", "Rated", show=False),
-        *typed(Binding("u", "undo", "Undo")),
+        *typed(Binding("u", "undo", "Undo", id="profile.undo")),
         Binding("ctrl+z", "undo", "Undo", show=False),
         Binding("escape", "titles", "To the titles", show=False),
     ]

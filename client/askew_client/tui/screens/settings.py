@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, get_args
 
 from rich.text import Text
 from textual import work
@@ -16,11 +16,14 @@ from textual.widgets import Button, Input, Label, Static
 
 from askew_client.device.budget import Budget
 from askew_client.settings.consent import Consent, consents_of
+from askew_client.settings.settings import ModeName
 from askew_client.tui.desk import ProfileView
 from askew_client.tui.keeping import raised_cap, use_settings, withdraw_consent
 from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
+from askew_client.tui.screens.privacy import EPSILONS, SIZES
 from askew_client.tui.widgets.bars import short_number
+from askew_client.tui.widgets.controls import NameChoice, Slider
 from askew_client.tui.widgets.header import ScrollPart
 from askew_client.views.problems import Problem
 
@@ -28,8 +31,9 @@ if TYPE_CHECKING:
     from askew_client.device.device import Device
 
 
+CAPS: Final = tuple(map(Fraction, (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)))
 FROZEN: Final = (
-    "Spending is frozen: the ledger lost something, or the clock jumped. Privacy (F4) shows its "
+    "Spending is frozen: the ledger lost something, or the clock jumped. Privacy (F5) shows its "
     "lines. Accepting it books what may have been lost, and spending goes on."
 )
 
@@ -41,22 +45,24 @@ class SettingsScreen(FrameScreen):
     TITLE = "Settings"
     PURPOSE = (
         "Settings are the same for every question and never depend on your profile. The device "
-        "chooses them; no server does. What you use here is kept in the file of settings, but in "
+        "chooses them; no server does. The file of settings takes other values than these, and "
+        "keys of your own. What you use here is kept in the file of settings, but in "
         "the demo; a lifetime cap is raised only when you say so twice."
     )
     KEYS = (
         ("Tab", "the next field or button"),
-        ("Enter", "press the button, or use what was typed"),
+        ("← →", "another value of a choice"),
+        ("Enter", "press the button"),
     )
 
     def body(self) -> ComposeResult:
         with ScrollPart(id="form"), Grid(id="parts"):
             yield from _part(
                 "How the device asks",
-                _field("mode (auto, local ...)", "mode"),
-                _field("ε of one signal", "epsilon"),
-                _field("k, results of one", "k"),
-                _field("lifetime cap", "cap"),
+                NameChoice("mode             ", get_args(ModeName), id="mode"),
+                Slider("ε of one signal  ", EPSILONS, Fraction(4), id="epsilon"),
+                Slider("k, results       ", SIZES, Fraction(8), id="k"),
+                Slider("lifetime cap, ε  ", CAPS, CAPS[0], id="cap"),
                 Horizontal(Button("Use these", id="use", variant="primary"), classes="buttons"),
                 Static("", id="consents", markup=False),
                 Button("Withdraw a consent", id="withdraw"),
@@ -106,14 +112,13 @@ class SettingsScreen(FrameScreen):
         if device is None:
             return
         settings = device.settings
-        values = {
-            "mode": settings.mode,
-            "epsilon": settings.epsilon,
-            "k": settings.k,
-            "cap": settings.lifetime_cap,
-        }
-        for name, value in values.items():
-            self.query_one(f"#{name}", Input).value = str(value)
+        self.query_one("#mode", NameChoice).offer(get_args(ModeName), settings.mode)
+        for name, values, value in (
+            ("epsilon", EPSILONS, settings.epsilon),
+            ("k", SIZES, Fraction(settings.k)),
+            ("cap", CAPS, settings.lifetime_cap),
+        ):
+            self.query_one(f"#{name}", Slider).offer(values, value)
         vouched = f", vouched for by {settings.authority}" if settings.authority else ""
         asks = f"How the device asks {device.server}{vouched}"
         self.query(".heading").first(Static).update(Text(asks))
@@ -146,19 +151,15 @@ class SettingsScreen(FrameScreen):
         act[str(event.button.id)]()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Enter is the button of the part."""
-        if event.input.password:
-            self._encrypt()
-        else:
-            self.use()
+        """Enter in a passphrase is the button of its part."""
+        self._encrypt()
 
     @work(group="question")
     async def use(self) -> None:
-        """Use what was typed, and keep it; a lifetime cap that rises needs a second yes."""
-        names = {"mode": "mode", "epsilon": "epsilon", "k": "k", "lifetime_cap": "cap"}
-        typed = {
-            each: self.query_one(f"#{box}", Input).value.strip() for each, box in names.items()
-        }
+        """Use what was chosen, and keep it; a lifetime cap that rises needs a second yes."""
+        sliders = {"epsilon": "epsilon", "k": "k", "lifetime_cap": "cap"}
+        typed = {name: str(self.query_one(f"#{at}", Slider).value) for name, at in sliders.items()}
+        typed["mode"] = str(self.query_one("#mode", NameChoice).name_chosen)
         file = self.desk.file
         raised = await self.desk.on_device(partial(raised_cap, file, typed=typed))
         if isinstance(raised, Problem):

@@ -129,10 +129,12 @@ class Slider(Choice):
         self.set_reactive(Choice.at, nearest)
         self.refresh()
 
-    def set_values(self, values: Sequence[Fraction]) -> None:
-        value = self.value
-        self.values = tuple(values)
-        self.set_value(value)
+    def offer(self, values: Sequence[Fraction], mine: Fraction) -> None:
+        """Choose one's own value, which is offered beside these: using what stands there must
+        change nothing.
+        """
+        self.values = tuple(sorted({*values, mine}))
+        self.set_value(mine)
 
     def validate_at(self, at: int) -> int:
         return max(0, min(at, len(self.values) - 1))
