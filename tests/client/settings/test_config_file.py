@@ -194,7 +194,7 @@ def test_keys_of_the_app_have_a_table_of_their_own_which_a_change_leaves_alone(
     path: Path, text: str, keys: dict[str, str]
 ) -> None:
     """Planted bug: a setting that is appended behind the table, and so becomes a key."""
-    path.write_text(f"# mine\n{text}")
+    written(path, f"# mine\n{text}")
     ConfigFile(path).keep({"k": 3})
     config = configured({}, {}, read_file(path))
     assert (config.keys, config.settings.k) == (keys, 3)
@@ -203,6 +203,6 @@ def test_keys_of_the_app_have_a_table_of_their_own_which_a_change_leaves_alone(
 
 @pytest.mark.parametrize("text", ["keys = 3", '[keys]\nhelp = ""', "[keys]\na.b.c = 'x'"])
 def test_what_is_no_table_of_keys_is_refused_in_words(path: Path, text: str) -> None:
-    path.write_text(text)
+    written(path, text)
     with pytest.raises(ConfigError, match="a line of \\[keys\\] is a name and a key"):
         configured({}, {}, read_file(path))

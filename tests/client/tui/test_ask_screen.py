@@ -31,6 +31,7 @@ from askew_client.signals.asking import IN_PROCESS
 from askew_client.tui.screens.ask import AskScreen
 from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.widgets.bars import NumberLines
+from askew_client.tui.widgets.controls import NameChoice
 from askew_client.tui.widgets.header import Notice
 from askew_client.tui.widgets.results import ResultList
 
@@ -391,14 +392,15 @@ async def test_a_device_that_holds_everything_says_that_nothing_leaves(whole: De
 async def test_the_way_is_chosen_in_the_settings_and_kept(whole: DeviceWorld) -> None:
     async with whole.opened() as person:
         await person.press("f7")
-        field = person.app.screen.query_one("#mode", Input)
-        assert field.value == "auto"
+        mode = person.app.screen.query_one("#mode", NameChoice)
+        assert mode.name_chosen == "auto"
         for each in person.app.screen.query(".field"):  # a style of another screen moved one away
             assert each.region.contains_region(each.query_one(Input).region)
-        field.focus()
-        field.clear()
-        await person.write("query")
-        await person.press("enter", "f4", "a")
+        mode.focus()
+        await person.press("left")
+        assert mode.name_chosen == "query"
+        await person.click("#use")
+        await person.press("f4", "a")
         person.reads("Spent 8 of 48")
     assert read_file(whole.file.path)["mode"] == "query"
     assert len(whole.network.asked) == 1
