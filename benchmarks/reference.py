@@ -85,21 +85,21 @@ def _settings() -> Iterator[str]:
     yield "\n## Device\n"
     yield (
         "The file is `config.toml` in the platform's place (`~/.config/askew` on Linux). "
-        "`askew --config FILE` and `ASKEW_CONFIG` name another."
+        "`askew --config FILE` and `ASKEW_CONFIG` name another. A variable is `ASKEW_` and the "
+        "name: `ASKEW_PLACE_DRAW_CAP`."
     )
     yield ""
     flags = dict(_flags(device.cli, click.Context(device.cli)))
     defaults = vars(ClientSettings())
     yield from _table(
-        ("Setting", "Default", "Meaning", "Accepted", "Flag", "Variable"),
+        ("Setting", "Meaning", "Default", "Accepted", "Flag"),
         (
             (
                 f"`{each.name}`",
-                _shown(each.default if each.default is not None else defaults.get(each.name)),
                 each.help,
+                _shown(each.default if each.default is not None else defaults.get(each.name)),
                 each.words,
                 f"`{flags[each.name]}`" if each.name in flags else "",
-                f"`{each.variable}`",
             )
             for each in SETTINGS
         ),
@@ -107,12 +107,14 @@ def _settings() -> Iterator[str]:
     yield "\n## Server\n"
     yield (
         "A name before the dot is a table of the file, such as `[server]`. `--config FILE` and "
-        "`ASKEW_SERVER_CONFIG` name the file. In a variable, spaces separate a list. Variables in "
-        "brackets mean the same to `serve-releases` and `check`."
+        "`ASKEW_SERVER_CONFIG` name the file. A variable is `ASKEW_SERVER_`, the table and the "
+        "name, without the table for `[server]`: `ASKEW_SERVER_PORT`, `ASKEW_SERVER_TLS_KEY`. "
+        "Spaces separate a list. A variable beside a flag means the same to `serve-releases` and "
+        "`check`."
     )
     yield ""
     yield from _table(
-        ("Setting", "Default", "Meaning", "Accepted", "Flag", "Variable"),
+        ("Setting", "Meaning", "Default", "Accepted", "Flag"),
         map(_of_server, KEYS),
     )
 
@@ -120,14 +122,13 @@ def _settings() -> Iterator[str]:
 def _of_server(key: Setting) -> Sequence[str]:
     # Only an object of Python takes a free port by itself; the commands have one of their own.
     default = SERVE_PORT if key.name == "server.port" else key.default
-    shared = f" (`{key.shared}`)" if key.shared else ""
+    names = [*key.flags, *([key.shared] if key.shared else ())]
     return (
         f"`{key.name}`",
-        _shown(default),
         re.sub(r"\s*\[default: .*\]", "", key.help),
+        _shown(default),
         key.words,
-        ", ".join(f"`{flag}`" for flag in key.flags),
-        f"`{key.variable}`{shared}",
+        ", ".join(f"`{name}`" for name in names),
     )
 
 
@@ -206,13 +207,13 @@ def _errors() -> Iterator[str]:
     yield ""
     yield (
         "Every error that Askew raises on purpose is in `askew.errors`; those of a device are in "
-        "`askew_client`, too. The columns of exit codes say how a command ends that raises it. "
-        "A caller over the network sees the status code. It sees the text of those alone that are "
-        f'a `WireError`; the text of every other error is "{FIXED_TEXT}".'
+        "`askew_client`, too. In brackets is the error that it is a kind of. The exit codes are "
+        "those of `askew` and `askew-server`. A caller over the network sees the status code. It "
+        f'sees the text of a `WireError`, and for every other error "{FIXED_TEXT}".'
     )
     yield ""
     yield from _table(
-        ("Error", "Is a", "Meaning", "Status code", "`askew`", "`askew-server`", "On a device"),
+        ("Error", "Meaning", "Status code", "Exit codes", "On a device"),
         map(_of_error, _tree(errors.AskewError)),
     )
 
@@ -227,13 +228,13 @@ def _tree(kind: type[errors.AskewError]) -> Iterator[type[errors.AskewError]]:
 def _of_error(kind: type[errors.AskewError]) -> Sequence[str]:
     error = kind.__new__(kind)  # only its type is looked at
     meaning = re.split(r"\s*Attributes?: ", inspect.cleandoc(kind.__doc__ or ""))[0]
+    base = kind.__mro__[1]
+    shown = "" if base in {Exception, errors.AskewError} else f" (`{base.__name__}`)"
     return (
-        f"`{kind.__name__}`",
-        f"`{kind.__mro__[1].__name__}`",
+        f"`{kind.__name__}`{shown}",
         " ".join(meaning.split()),
         f"`{status_of(error)[0].name}`",
-        str(device.exit_code(error)),
-        str(server.exit_code(error)),
+        f"{device.exit_code(error)}, {server.exit_code(error)}",
         hint_of(kind),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import textwrap
 import tomllib
@@ -44,31 +45,32 @@ autodoc_member_order = "bysource"
 _LINK = re.compile(r"\]\((?!\w+:|#)(?P<path>[^)#\s]+)(?P<anchor>#[^)\s]*)?\)")
 
 
-def read_page(_: Sphinx, name: str, content: list[str]) -> None:
-    """The front page begins with README.md. What is no page is linked in the source."""
-    path = DOCS / f"{name}.md"
-    text = _with_links(content[0], path.parent)
-    if name == "index":
-        text = _with_links((ROOT / "README.md").read_text("utf-8"), ROOT) + "\n" + text
+# Files elsewhere that a page of the site begins with.
+BEGINNINGS = {"index": ROOT / "README.md", "reference/benchmarks": ROOT / "benchmarks/results.md"}
+
+
+def read_page(app: Sphinx, name: str, content: list[str]) -> None:
+    """A page with its links as the site has them. What is no page is linked in the source."""
+    folder = (DOCS / name).parent
+    text = _with_links(content[0], folder, folder)
+    if name in BEGINNINGS:
+        path = BEGINNINGS[name]
+        app.env.note_dependency(path, docname=name)
+        text = f"{_with_links(path.read_text('utf-8'), path.parent, folder)}\n{text}"
     content[0] = text
 
 
-def _with_links(text: str, folder: Path) -> str:
+def _with_links(text: str, folder: Path, page: Path) -> str:
+    """A text of one folder, as part of a page in another."""
+
     def link(found: re.Match[str]) -> str:
         path, anchor = (folder / found["path"]).resolve(), found["anchor"] or ""
-        if path.is_relative_to(DOCS) and path.suffix in {".ipynb", ".md", ".png", ".svg"}:
-            start = DOCS if folder == ROOT else folder  # README.md is read as a page of docs
-            return f"]({_relative(path, start)}{anchor})"
+        is_page = path.is_relative_to(DOCS) and path.suffix in {".ipynb", ".md"}
+        if is_page or path.suffix in {".png", ".svg"}:
+            return f"]({os.path.relpath(path, page)}{anchor})"
         return f"]({SOURCE}/blob/main/{path.relative_to(ROOT)}{anchor})"
 
     return _LINK.sub(link, text)
-
-
-def _relative(path: Path, start: Path) -> str:
-    up = 0
-    while not path.is_relative_to(start):
-        start, up = start.parent, up + 1
-    return "../" * up + path.relative_to(start).as_posix()
 
 
 class NotebookParser(MystParser):  # type: ignore[misc]
