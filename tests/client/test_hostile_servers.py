@@ -283,14 +283,14 @@ def spoiled_answer(**fields: Any) -> Callable[[bytes], bytes]:
 
 
 ANSWERS: dict[str, Callable[[bytes], bytes]] = {
-    "nothing": lambda _: b"",
-    "no message": lambda _: b"\xff\xff\xff\xff",
-    "too few items": spoiled_answer(item_ids=[1, 2, 3]),
-    "too many items": spoiled_answer(item_ids=[1, 2, 3, 4, 5]),
+    "an answer of nothing": lambda _: b"",
+    "an answer that is no message": lambda _: b"\xff\xff\xff\xff",
+    "one item too few": spoiled_answer(item_ids=[1, 2, 3]),
+    "one item too many": spoiled_answer(item_ids=[1, 2, 3, 4, 5]),
     "one item twice": spoiled_answer(item_ids=[1, 2, 2, 3]),
     "items out of order": spoiled_answer(item_ids=[4, 3, 2, 1]),
     "an item beyond the catalog": spoiled_answer(item_ids=[1, 2, 3, 12]),
-    "codes too short": spoiled_answer(codes=bytes(3)),
+    "codes of an answer too short": spoiled_answer(codes=bytes(3)),
     "boosts too few": spoiled_answer(boosts=b"\xc0" * 3),
     "items scored in another way": spoiled_answer(codes=bytes(4)),
     "items lifted above all others": spoiled_answer(boosts=b"\xff" * 4),

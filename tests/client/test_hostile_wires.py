@@ -1,0 +1,573 @@
+"""Servers that attack the transport, against the production device over real sockets.
+
+Whatever comes back, the device sent the question that it had paid for, byte for byte, as often as a
+retry repeats it, and nothing else. It ends by an answer or an error with words, within bounds of
+memory and work. The next honest server gets the same bytes and is paid nothing more.
+"""
+
+from __future__ import annotations
+
+import datetime
+import gzip
+import socket
+import time
+import zlib
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import pytest
+from client.hostile_world import (
+    ACK,
+    CONTINUATION,
+    DATA,
+    DONE,
+    GOAWAY,
+    HEADERS,
+    OK,
+    PING,
+    PUSH,
+    RESET,
+    SETTINGS,
+    WINDOW,
+    Call,
+    Fetch,
+    World,
+    body,
+    frame,
+    headers,
+    honest_call,
+    honest_fetch,
+    literal,
+    measured,
+    message,
+    whole,
+)
+from client.test_hostile_servers import ANSWERS, CARDS, CATALOGS
+
+from askew.catalog.catalog_file import HEAD_BYTES, Part, catalog_date_of
+from askew.errors import AskewError
+from askew_client.catalog.source import date_of
+from askew_client.device.device import Device
+from askew_client.opening import open_device
+from askew_client.profile.document import Liking, ProfileDocument
+from askew_client.profile.store import PassingProfile
+from askew_client.settings.settings import Caps, ClientSettings
+from askew_client.signals.chain import Entry
+from askew_client.signals.store import SignalStore
+from askew_client.transport import grpc as grpc_transport
+from askew_client.views.answers import Answer
+from askew_client.views.problems import problem_of
+
+if TYPE_CHECKING:
+    from client.conftest import Pair
+
+PATIENCE = 0.1  # seconds, of retries
+PATIENT = ClientSettings(
+    mode="query", epsilon=Fraction(2), k=4, max_diameter=8.0, max_one_rating=8.0, timeout=30.0
+)
+ATTACKED = replace(PATIENT, timeout=0.2)
+RATINGS: dict[str, Liking] = {"Film 3": 5.0, "Film 9": 1.0}
+MOST_CPU = 2.0  # seconds of an attack, the attacker's own threads among them
+MOST_MEMORY = 64 << 20  # bytes of an attack, what the attacker makes among them
+MOST_QUESTIONS = 12  # of one attack: the question, and its retries within the patience
+ESCAPE = b"\x1b]0;mine\x07\x1b[2J"
+BOMB = 1 << 24
+
+
+@pytest.fixture
+def world(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> World:
+    monkeypatch.setattr(grpc_transport, "PATIENCE", PATIENCE)
+    monkeypatch.setattr(grpc_transport, "NOBODY", PATIENCE)
+    return World(pair)
+
+
+async def ask(
+    world: World, folder: Path, settings: ClientSettings = PATIENT
+) -> Answer | AskewError:
+    """The answer to one question, or why there is none."""
+    profile = PassingProfile(ProfileDocument(RATINGS))
+    opened = open_device(settings, server=world.address, directory=folder, profile=profile)
+    async with opened as device:
+        return await outcome_of(device)
+
+
+async def outcome_of(device: Device) -> Answer | AskewError:
+    try:
+        return await device.titles.ask()
+    except AskewError as error:
+        return error
+
+
+async def hold(world: World, folder: Path) -> None:
+    """Fetch what a device holds, and ask nothing."""
+    profile = PassingProfile(ProfileDocument(RATINGS))
+    opened = open_device(PATIENT, server=world.address, directory=folder, profile=profile)
+    async with opened as device:
+        await device.titles.connect()
+
+
+def charges(folder: Path) -> tuple[Entry, ...]:
+    return SignalStore(folder / "signals.sqlite", Caps(Fraction(192))).entries()
+
+
+def is_clear(outcome: Answer | AskewError) -> bool:
+    """Four results, or an error with a few plain words and a hint, none of them the server's."""
+    if isinstance(outcome, Answer):
+        return len(outcome.results) == 4
+    text = str(outcome)
+    return 10 < len(text) < 400 and text.isprintable() and bool(problem_of(outcome).hint)
+
+
+# What a server does with a question, once it has heard it.
+
+
+def sends(make: Callable[[bytes], bytes]) -> Callable[[Call], None]:
+    """Sends what is made of the honest reply, and waits until the device hangs up."""
+
+    def act(call: Call) -> None:
+        call.send(make(call.hear()))
+        call.gone()
+
+    return act
+
+
+def ends(make: Callable[[bytes], bytes], *, reset: bool = False) -> Callable[[Call], None]:
+    """Sends it, and ends the connection."""
+
+    def act(call: Call) -> None:
+        call.send(make(call.hear()))
+        if reset:
+            call.reset()
+
+    return act
+
+
+def replies(fields: dict[str, bytes], data: bytes = b"", last: dict[str, bytes] = DONE) -> bytes:
+    return headers(fields) + body(data) + headers(last, last=True)
+
+
+def fails(code: grpc.StatusCode, text: bytes = ESCAPE) -> Callable[[Call], None]:
+    fields = OK | {"grpc-status": str(code.value[0]).encode(), "grpc-message": text}
+    return sends(lambda _: headers(fields, last=True))
+
+
+def at_once(data: bytes) -> Callable[[Call], None]:
+    """Sends this before it hears anything."""
+
+    def act(call: Call) -> None:
+        call.send(data)
+        call.gone()
+
+    return act
+
+
+def half_closed(call: Call) -> None:
+    call.hear()
+    call.socket.shutdown(socket.SHUT_WR)
+    call.gone()
+
+
+def dripping(call: Call) -> None:
+    """A byte every 10 ms."""
+    for each in whole(call.hear()):
+        call.send(bytes([each]))
+        time.sleep(0.01)  # an attack
+
+
+def flooding(unit: bytes, *, most: int = 1 << 22) -> Callable[[Call], None]:
+    """The same frames over and over, as long as the device takes them."""
+
+    def act(call: Call) -> None:
+        call.hear()
+        for _ in range(most // len(unit)):
+            call.send(unit)
+        call.gone()
+
+    return act
+
+
+def bomb(call: Call) -> None:
+    """16 MiB of zeros in a reply of 16 kB."""
+    call.hear()
+    call.send(headers(OK | {"grpc-encoding": b"gzip"}))
+    call.send(body(message(gzip.compress(bytes(BOMB)), 1)), headers(DONE, last=True))
+    call.gone()
+
+
+def more_than_is_taken(call: Call) -> None:
+    """64 MiB of a reply, as its prefix says."""
+    call.hear()
+    call.send(headers(OK), body(message(b"", said=1 << 26)))
+    for _ in range(1 << 10):
+        call.send(body(bytes(1 << 16)))
+
+
+HONEST_BEGINNING = headers(OK)
+GOODBYE = frame(GOAWAY, bytes(4) + (2).to_bytes(4) + ESCAPE)
+GIVEN_UP = frame(RESET, (7).to_bytes(4), 0, 1)
+
+CALLS: dict[str, Callable[[Call], None]] = {
+    "closes before anything": lambda _: None,
+    "resets before anything": lambda call: call.reset(),
+    "says nothing": lambda call: call.gone(),
+    "hears and says nothing": sends(lambda _: b""),
+    "hears and closes": ends(lambda _: b""),
+    "hears and resets": ends(lambda _: b"", reset=True),
+    "hears and half-closes": half_closed,
+    "drips its reply": dripping,
+    "answers in HTTP/1.1": at_once(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+    "answers with an alert of TLS": at_once(b"\x15\x03\x03\x00\x02\x02\x28"),
+    "answers with noise": at_once(bytes(range(256)) * 64),
+    "answers before the question": at_once(frame(SETTINGS) + whole(b"")),
+    "begins with no settings": at_once(frame(PING, bytes(8))),
+    "says goodbye at once": at_once(frame(SETTINGS) + GOODBYE),
+    "says goodbye in place of a reply": ends(lambda _: GOODBYE),
+    "says goodbye in the middle of a reply": ends(lambda _: HONEST_BEGINNING + GOODBYE),
+    "resets the stream": sends(lambda _: GIVEN_UP),
+    "resets the stream in the middle": sends(lambda _: HONEST_BEGINNING + GIVEN_UP),
+    "floods with settings": flooding(frame(SETTINGS, b"\0\4\0\0\xff\xff") * 64),
+    "floods with pings": flooding(frame(PING, bytes(8)) * 64),
+    "floods with acknowledgements": flooding(frame(SETTINGS, flags=ACK) * 64),
+    "floods with empty data": flooding(HONEST_BEGINNING + frame(DATA, b"", 0, 1) * 64),
+    "floods with headers that do not end": flooding(
+        frame(HEADERS, literal("x", b"y"), 0, 1) + frame(CONTINUATION, literal("x", b"y"), 0, 1)
+    ),
+    "opens the window too far": sends(lambda _: frame(WINDOW, b"\x7f\xff\xff\xff") * 2),
+    "pushes what nobody asked for": sends(
+        lambda reply: frame(PUSH, (2).to_bytes(4) + literal(":path", b"/x"), 4, 1) + whole(reply)
+    ),
+    "sends a frame of 16 MiB": sends(lambda _: b"\xff\xff\xff\0\0\0\0\0\1"),
+    "replies on another stream": sends(lambda reply: headers(OK, stream=3) + whole(reply)),
+    "replies twice": sends(lambda reply: whole(reply) * 2),
+    "replies with two messages": sends(lambda r: replies(OK, message(r) * 2)),
+    "replies with no message": sends(lambda _: replies(OK)),
+    "replies without an end": sends(lambda r: headers(OK) + body(message(r))),
+    "ends by data and not by a status": sends(
+        lambda r: headers(OK) + body(message(r), last=True),
+    ),
+    "says less than it sends": sends(lambda r: replies(OK, message(r, said=3))),
+    "says more than it sends": sends(lambda r: replies(OK, message(r, said=len(r) + 9))),
+    "says 4 GiB": sends(lambda r: replies(OK, message(r, said=2**32 - 1))),
+    "sends more than is taken": more_than_is_taken,
+    "says that it is compressed and it is not": sends(lambda r: replies(OK, message(r, 1))),
+    "compresses a bomb": bomb,
+    "compresses by what nobody knows": sends(
+        lambda r: replies(OK | {"grpc-encoding": b"zip"}, message(r, 1))
+    ),
+    "compresses by flags that are none": sends(lambda r: replies(OK, message(r, 255))),
+    "has another content type": sends(
+        lambda r: replies(OK | {"content-type": b"text/html"}, message(r))
+    ),
+    "has no content type": sends(lambda r: replies({":status": b"200"}, message(r))),
+    "sends devices elsewhere": sends(
+        lambda r: replies(OK | {":status": b"307", "location": b"http://127.0.0.1:9/x"}, message(r))
+    ),
+    "wants a password": sends(
+        lambda r: replies(OK | {":status": b"401", "www-authenticate": b"Basic"}, message(r))
+    ),
+    "has a status of HTTP that is none": sends(
+        lambda r: replies(OK | {":status": b"999"}, message(r))
+    ),
+    "has no status of HTTP": sends(
+        lambda r: replies({"content-type": b"application/grpc"}, message(r))
+    ),
+    "has a status that is none": sends(lambda r: replies(OK, message(r), {"grpc-status": b"99"})),
+    "has a status that is no number": sends(
+        lambda r: replies(OK, message(r), {"grpc-status": ESCAPE})
+    ),
+    "has headers of a megabyte": sends(lambda r: replies(OK | {"x": b"y" * (1 << 20)}, message(r))),
+    "has trailers of a megabyte": sends(
+        lambda r: replies(OK, message(r), DONE | {"x": b"y" * (1 << 20)})
+    ),
+    "sets a cookie": sends(lambda r: replies(OK | {"set-cookie": b"device=7"}, message(r))),
+    "names another service": sends(lambda r: replies(OK | {"alt-svc": b'h2=":9"'}, message(r))),
+    "names a pause for a retry": sends(
+        lambda _: headers(OK | {"grpc-status": b"14", "grpc-retry-pushback-ms": b"0"}, last=True)
+    ),
+    **{f"fails with {code.name}": fails(code) for code in grpc.StatusCode if code.value[0]},
+}
+
+# What a host does with a request for a file.
+
+
+def host(make: Callable[[Fetch, bytes], bytes]) -> Callable[[Fetch], None]:
+    """Sends what is made of the honest piece, and closes."""
+
+    def act(fetch: Fetch) -> None:
+        fetch.send(make(fetch, fetch.hear()))
+
+    return act
+
+
+def status(line: str, *more: str, data: bytes = b"") -> Callable[[Fetch], None]:
+    lines = [f"HTTP/1.1 {line}", *more, f"Content-Length: {len(data)}"]
+    return host(lambda _, piece: ("\r\n".join(lines) + "\r\n\r\n").encode() + data)
+
+
+def with_field(*fields: str) -> Callable[[Fetch], None]:
+    return host(lambda fetch, piece: fetch.honest(piece, *fields) + piece)
+
+
+def endless(unit: bytes, start: bytes = b"", most: int = 1 << 22) -> Callable[[Fetch], None]:
+    """The same bytes over and over, as long as the device takes them."""
+
+    def act(fetch: Fetch) -> None:
+        fetch.hear()
+        fetch.send(start)
+        for _ in range(most // len(unit)):
+            fetch.send(unit)
+
+    return act
+
+
+def dripping_file(fetch: Fetch) -> None:
+    piece = fetch.hear()
+    for each in fetch.honest(piece) + piece:
+        fetch.send(bytes([each]))
+        time.sleep(0.005)  # an attack
+
+
+def silent_file(fetch: Fetch) -> None:
+    fetch.hear()
+    fetch.gone()
+
+
+def reset_file(fetch: Fetch) -> None:
+    piece = fetch.hear()
+    fetch.send(fetch.honest(piece) + piece[: len(piece) // 2])
+    fetch.reset()
+
+
+def _claims(length: object) -> Callable[[Fetch], None]:
+    """Says another length than what it sends has."""
+
+    def made(fetch: Fetch, piece: bytes) -> bytes:
+        said = f"Content-Length: {len(piece)}".encode()
+        return fetch.honest(piece).replace(said, f"Content-Length: {length}".encode()) + piece
+
+    return host(made)
+
+
+FILES: dict[str, Callable[[Fetch], None]] = {
+    "the host says nothing": silent_file,
+    "the host closes": host(lambda *_: b""),
+    "the host resets": lambda fetch: fetch.reset(),
+    "the host resets in the middle": reset_file,
+    "the host drips": dripping_file,
+    "the host speaks no HTTP": host(lambda *_: b"\x15\x03\x03\x00\x02\x02\x28"),
+    "the host speaks HTTP/0.9": host(lambda _, piece: piece),
+    "the host says one line for ever": endless(b"x" * 4096),
+    "the host says a header for ever": endless(b"x" * 4096, b"HTTP/1.1 200 OK\r\nX: "),
+    "the host says headers for ever": endless(b"X: y\r\n" * 512, b"HTTP/1.1 200 OK\r\n"),
+    "the host says go on for ever": endless(b"HTTP/1.1 100 Continue\r\n\r\n" * 64),
+    "the host sends chunks for ever": endless(
+        b"1000\r\n" + bytes(4096) + b"\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+    ),
+    "the host sends a chunk of no size": endless(
+        b"-1\r\n", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    ),
+    "the host sends data for ever": endless(bytes(1 << 16), b"HTTP/1.1 200 OK\r\n\r\n", 1 << 26),
+    **{
+        f"the host sends devices elsewhere by {code}": status(
+            f"{code} x", "Location: http://127.0.0.1:9/other"
+        )
+        for code in (300, 301, 302, 303, 304, 305, 307, 308)
+    },
+    "the host upgrades": status("101 Switching Protocols", "Upgrade: h2c"),
+    "the host has no content": status("204 No Content"),
+    "the host wants a password": status("401 Unauthorized", 'WWW-Authenticate: Basic realm="x"'),
+    "the host wants a proxy's password": status("407 x", "Proxy-Authenticate: Basic"),
+    "the host forgot the file": status("404 Not Found"),
+    "the host lost the file": status("410 Gone"),
+    "the host has another space": status("409 Conflict"),
+    "the host has no such range": status("416 Range Not Satisfiable"),
+    "the host fails": status("500 \x1b[2J", data=ESCAPE),
+    "the host wants a retry": status("503 x", "Retry-After: 0", "Refresh: 0"),
+    "the host has a status that is none": status("99999 x"),
+    "the host sends another part": host(
+        lambda fetch, piece: fetch.honest(piece).replace(b"bytes ", b"bytes 9") + piece
+    ),
+    "the host sends several parts": status(
+        "206 x", "Content-Type: multipart/byteranges; boundary=x", data=b"--x\r\n\r\nz\r\n--x--"
+    ),
+    "the host says no range": status("206 x", data=bytes(HEAD_BYTES)),
+    "the host compresses": with_field("Content-Encoding: gzip"),
+    "the host compresses twice": with_field("Content-Encoding: br, deflate"),
+    "the host sets a cookie": with_field("Set-Cookie: device=7; Max-Age=99999999"),
+    "the host says that it is a page": with_field("Content-Type: text/html", "Refresh: 0"),
+    "the host steers the terminal": with_field("X: \x1b[2J", "Server: \x1b]0;mine\x07"),
+    "the host says less than it sends": _claims(1),
+    "the host says more than it sends": _claims(10**6),
+    "the host says a negative length": _claims(-1),
+    "the host says no number": _claims("many"),
+    "the host says two lengths": with_field("Content-Length: 7"),
+    "the host says a length and chunks": with_field("Transfer-Encoding: chunked"),
+    "the host sends a bomb": status(
+        "206 x", "Content-Range: bytes 0-47/48", data=zlib.compress(bytes(BOMB))
+    ),
+}
+
+
+async def honest_after(world: World, folder: Path) -> None:
+    """An honest server after the attack gets the question that was paid for, for nothing more."""
+    paid = charges(folder)
+    world.call, world.fetch = honest_call, honest_fetch
+    answer = await ask(world, folder)
+    assert isinstance(answer, Answer), answer
+    assert len(answer.results) == 4
+    assert len(set(world.asked)) == 1
+    assert len(charges(folder)) == 1
+    assert paid in ((), charges(folder))
+
+
+QUICK = {"UNAVAILABLE", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "INTERNAL", "CANCELLED"}
+ALIKE = {f"fails with {code.name}" for code in grpc.StatusCode if code.name not in QUICK} | {
+    f"the host sends devices elsewhere by {code}" for code in (300, 303, 304, 305, 308)
+}
+
+# Those that time alone must not end.
+LARGE = {"sends more than is taken", "compresses a bomb", "says 4 GiB"}
+
+
+def each_of(attacks: Iterable[str]) -> list[Any]:
+    """By name; those that are like another one are of the audit."""
+    slow = pytest.mark.audit
+    return [pytest.param(each, marks=slow) if each in ALIKE else each for each in attacks]
+
+
+@pytest.mark.parametrize("attack", each_of(CALLS))
+async def test_no_answer_changes_what_is_sent_or_spent(
+    world: World, tmp_path: Path, attack: str
+) -> None:
+    """Planted bugs: a signal drawn again for a retry; a server's words in an error."""
+    world.call = CALLS[attack]
+    with world.running():
+        await hold(world, tmp_path)
+        with measured() as spent:
+            settings = PATIENT if attack in LARGE else ATTACKED
+            outcome = await ask(world, tmp_path, settings)
+        assert is_clear(outcome), outcome
+        assert len(charges(tmp_path)) == 1
+        assert len(set(world.asked)) <= 1
+        assert len(world.asked) <= MOST_QUESTIONS
+        assert len(world.fetched) == 2
+        assert spent.cpu < MOST_CPU, spent
+        assert spent.memory < MOST_MEMORY, spent
+        await honest_after(world, tmp_path)
+
+
+@pytest.mark.parametrize("attack", each_of(FILES))
+async def test_no_host_of_files_makes_a_device_send_or_spend(
+    world: World, tmp_path: Path, attack: str
+) -> None:
+    """Or ask for anything but the file of this week, from its beginning, in the same words.
+
+    Planted bugs: a redirect that is followed; a cookie that is sent back.
+    """
+    world.fetch = FILES[attack]
+    with world.running():
+        with measured() as spent:
+            outcome = await ask(world, tmp_path, ATTACKED)
+        assert is_clear(outcome), outcome
+        assert spent.cpu < MOST_CPU, spent
+        assert spent.memory < MOST_MEMORY, spent
+        answered = isinstance(outcome, Answer)
+        assert len(charges(tmp_path)) == len(world.asked) == answered
+        assert len(world.fetched) <= 2
+        assert set(world.fetched) <= agreed_requests(world)
+        await honest_after(world, tmp_path)
+
+
+def agreed_requests(world: World) -> set[bytes]:
+    """The head or the rest of this week's file, of all items or, where there is none, the default
+    ones.
+    """
+    monday = catalog_date_of((datetime.date.today() - date_of(0)).days)
+    host = world.address.partition(":")[0] + f":{int(world.address.rpartition(':')[2]) + 1}"
+    return {
+        f"GET /catalog/{date_of(monday)}.{part} HTTP/1.1\r\nHost: {host}\r\n"
+        f"Accept-Encoding: identity\r\nRange: bytes={part_of_it}\r\n"
+        "User-Agent: askew\r\n\r\n".encode()
+        for part in Part
+        for part_of_it in (f"0-{HEAD_BYTES - 1}", f"{HEAD_BYTES}-")
+    }
+
+
+def cut(at: int, end: str) -> Callable[[Call], None]:
+    """So many bytes of an honest reply, and an end."""
+
+    def act(call: Call) -> None:
+        call.send(whole(call.hear())[:at])
+        if end == "reset":
+            call.reset()
+        elif end == "goodbye":
+            call.send(GOODBYE)
+        elif end == "half-close":
+            call.socket.shutdown(socket.SHUT_WR)
+            call.gone()
+
+    return act
+
+
+def cut_file(at: int, end: str) -> Callable[[Fetch], None]:
+    """The same of both parts of a file."""
+
+    def act(fetch: Fetch) -> None:
+        piece = fetch.hear()
+        fetch.send((fetch.honest(piece) + piece)[:at])
+        if end == "reset":
+            fetch.reset()
+
+    return act
+
+
+EVERY = [pytest.param(1, marks=pytest.mark.audit), 41]
+ENDS = ["close", "reset", "goodbye", "half-close"]
+
+
+@pytest.mark.parametrize("step", EVERY)
+@pytest.mark.parametrize("end", ENDS)
+async def test_a_reply_may_break_off_at_every_byte(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str, step: int
+) -> None:
+    """One device asks again and again, and every question is the same, for one charge."""
+    monkeypatch.setattr(grpc_transport, "PATIENCE", 0.0)
+    profile = PassingProfile(ProfileDocument(RATINGS))
+    with world.running():
+        await hold(world, tmp_path)
+        opened = open_device(ATTACKED, server=world.address, directory=tmp_path, profile=profile)
+        async with opened as device:
+            for at in range(0, 230, step):
+                world.call = cut(at, end)
+                assert is_clear(await outcome_of(device)), at
+        assert len(set(world.asked)) == 1
+        assert len(charges(tmp_path)) == 1
+        await honest_after(world, tmp_path)
+
+
+@pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.audit), 173])
+@pytest.mark.parametrize("end", ENDS[:2])
+async def test_a_file_may_break_off_at_every_byte(
+    world: World, tmp_path: Path, end: str, step: int
+) -> None:
+    """What came is gone on with, and nothing is asked before all of it is there."""
+    with world.running():
+        for at in range(0, len(world.file) + 120, step):
+            folder = tmp_path / str(at)
+            world.fetch = cut_file(at, end)
+            asked = len(world.asked)
+            outcome = await ask(world, folder, ATTACKED)
+            assert is_clear(outcome), at
+            answered = isinstance(outcome, Answer)
+            assert len(charges(folder)) == len(world.asked) - asked == answered
+        assert set(world.fetched) <= agreed_requests(world)
+
+
+def test_there_are_as_many_attacks_as_were_promised() -> None:
+    names = [*CARDS, *CATALOGS, *ANSWERS, *CALLS, *FILES]
+    assert len(set(names)) == len(names) >= 60
