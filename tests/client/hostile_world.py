@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from askew.errors import WireError
 from askew.wire.catalog_file import catalog_to_bytes
 from askew.wire.queries import query_from_bytes
 from askew.wire.tastes import slate_to_bytes
@@ -202,15 +203,19 @@ class World:
     asked: list[bytes] = field(default_factory=list)
     fetched: list[bytes] = field(default_factory=list)
     file: bytes = b""
+    spoil: Callable[[bytes], bytes] = lambda reply: reply
     address: str = ""
 
     def __post_init__(self) -> None:
         self.file = catalog_to_bytes(self.pair.card, self.pair.catalog)
 
     def honest(self, request: bytes) -> bytes:
-        """The honest reply."""
-        asked = query_from_bytes(request, self.pair.card)
-        return slate_to_bytes(self.pair.retrieve(asked), self.pair.card)
+        """The honest reply, as it is spoiled; none to a question for a space that was made up."""
+        try:
+            asked = query_from_bytes(request, self.pair.card)
+        except WireError:
+            return b""
+        return self.spoil(slate_to_bytes(self.pair.retrieve(asked), self.pair.card))
 
     @contextmanager
     def running(self) -> Iterator[None]:

@@ -46,7 +46,6 @@ from client.hostile_world import (
     message,
     whole,
 )
-from client.test_hostile_servers import ANSWERS, CARDS, CATALOGS
 
 from askew.catalog.catalog_file import HEAD_BYTES, Part, catalog_date_of
 from askew.errors import AskewError
@@ -566,8 +565,3 @@ async def test_a_file_may_break_off_at_every_byte(
             answered = isinstance(outcome, Answer)
             assert len(charges(folder)) == len(world.asked) - asked == answered
         assert set(world.fetched) <= agreed_requests(world)
-
-
-def test_there_are_as_many_attacks_as_were_promised() -> None:
-    names = [*CARDS, *CATALOGS, *ANSWERS, *CALLS, *FILES]
-    assert len(set(names)) == len(names) >= 60
