@@ -187,3 +187,39 @@ $ askew-server serve --help | grep -c "default: 7571"
     session = of(tmp_path, page)
     assert (session.code, complaints(session)) == (0, [])
     assert "7571" not in (tmp_path / "0.out").read_text()
+
+
+# -- deploy ----------------------------------------------------------------------------------------
+
+# What comments of its files tell people to type, and which tests have the same done where no
+# cluster, no systemd and no builder of images is.
+DEPLOYED = {
+    "podman build -f deploy/Containerfile -t askew-server:0.1.0 .": "deploy/test_image.py",
+    "podman-compose -f deploy/compose.yaml up": "deploy/test_manifests.py",
+    "kubectl apply -f deploy/kubernetes.yaml": "deploy/test_manifests.py",
+    "systemctl enable --now askew-server@1 askew-server@2": "deploy/test_manifests.py",
+    "python deploy/licenses.py": "supply/test_licenses.py",
+}
+
+
+def test_a_command_in_a_comment_of_deploy_has_a_test() -> None:
+    """Planted bugs: a file of another name; one more command that nothing looks at."""
+    programs = "podman|podman-compose|kubectl|systemctl|python|askew-server|openssl|nginx"
+    typed = re.compile(
+        rf"^#.*?[:,] ((?:{programs}) -?[a-z/].*)$|^# ((?:{programs}) [a-z-]+ .*)$", re.MULTILINE
+    )
+    found = {
+        re.sub(r"(?<! )\.$", "", a or b)  # the end of a sentence
+        for file in (ROOT / "deploy").iterdir()
+        if file.is_file()
+        for a, b in typed.findall(text_of(file))
+    }
+    assert found == DEPLOYED.keys()
+    named = {word for each in found for word in re.findall(r"deploy/[\w./]*\w", each)}
+    assert [each for each in named if not (ROOT / each).exists()] == []
+    looked_at = {
+        each: (ROOT / "tests" / name).read_text("utf-8") for each, name in DEPLOYED.items()
+    }
+    for each, text in looked_at.items():
+        for name in re.findall(r"deploy/([\w.]*\w)", each):
+            assert name in text, each

@@ -4,13 +4,14 @@
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import puppeteer from "puppeteer-core";
 
 const SERVER = fileURLToPath(new URL("../../../.venv/bin/askew-server", import.meta.url));
+const README = new URL("../README.md", import.meta.url);
 const HOME = "49.1519, 9.2405";
 const QUIET = ["--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 const BROWSERS = [
@@ -161,6 +162,17 @@ for (const options of BROWSERS) {
       await page.$eval("#chart", (each) => each.focus());
       await page.keyboard.press("ArrowLeft");
       await page.waitForFunction((text) => document.getElementById("world").getAttribute("transform") !== text, {}, before);
+    });
+
+    test("the lines of the README run as they stand", async () => {
+      const [, lines] = readFileSync(README, "utf8").match(/^```js\n(.*?)^```/ms);
+      const dynamic = lines.replace(/^import (\{.*?\}) from (.*);$/m, "const $1 = await import($2);");
+      assert.notEqual(dynamic, lines);
+      const said = [];
+      page.on("console", (each) => said.push(each.text()));
+      await page.evaluate(`(async () => {${dynamic}})()`);
+      assert.match(said[0], /^epsilon 0\.277 per km/);
+      assert.match(said[1], /^\S.* was picked here; what left: /);
     });
 
     test("it asks nobody else, breaks no policy and has no fault", async () => {
