@@ -643,6 +643,14 @@ LEDGERS: Final[Mapping[str, tuple[Caps, str]]] = {
         CAPS,
         "draw a 2026-11 town; unfreeze - 2026-01 -; draw b 2026-02 town; draw c 2026-01 town",
     ),
+    "a date from the future, and the clock that is accepted after it": (
+        CAPS,
+        (
+            "draw a 2026-11 town; draw b 2027-09 town; draw c 2026-11 town; price d 2026-11 town;"
+            "unfreeze - 2026-11 -; price d 2026-11 town; draw d 2026-11 town; draw e 2026-11 town;"
+            "draw f 2026-11 town; draw g 2026-12 town; price h 2027-09 town"
+        ),
+    ),
     "a copy costs nothing": (
         CAPS,
         (

@@ -43,17 +43,27 @@ class Account:
 
     def spent_per_km_in(self, month: str) -> Fraction:
         """What the places that were drawn in one month cost, per straight-line kilometer."""
-        return sum((c.epsilon_per_km for c in self.entries if is_signal_of(c, month)), _NOTHING)
+        return sum((each.epsilon_per_km for each in drawn_in(self.entries, month)), _NOTHING)
 
 
-def is_signal_of(entry: Entry, month: str) -> bool:
-    """Whether it is a signal that was drawn in this month."""
-    return entry.kind == "signal" and entry.month == month
+def drawn_in(known: Sequence[Entry], month: str) -> list[Entry]:
+    """The signals that were drawn in one month, latest first.
+
+    Where the person accepted an earlier clock, all that was drawn by the later one counts in the
+    accepted month: a wrong date gives no month for nothing, and takes none.
+    """
+    found, latest = [], "9999-12"
+    for entry in reversed(known):
+        if entry.kind == "unfreeze":
+            latest = min(latest, entry.month)
+        elif entry.kind == "signal" and min(latest, entry.month) == month:
+            found.append(entry)
+    return found
 
 
 def is_second(known: Sequence[Entry], space_version: str, month: str) -> bool:
     """Whether a fresh signal of this space would be the month's second one; a place is of none."""
-    spaces = {each.space_version for each in known if is_signal_of(each, month)}
+    spaces = {each.space_version for each in drawn_in(known, month)}
     return space_version != ANY_SPACE and bool(spaces - {space_version, ANY_SPACE})
 
 
@@ -66,7 +76,7 @@ def price_of(  # noqa: PLR0913, PLR0917  # what finds a signal, and what it cost
     stored: Signal | None,
 ) -> Price:
     """What entries say of a signal of this month, in the account that its charge is of."""
-    drawn = [entry for entry in known if is_signal_of(entry, month)]
+    drawn = drawn_in(known, month)
     count = (lambda e: e.epsilon) if charge.epsilon else (lambda e: e.epsilon_per_km)
     spent, this_month = (sum(map(count, each), _NOTHING) for each in (known, drawn))
     by = None if stored is None else stored.mechanism

@@ -79,7 +79,7 @@ export class Connection {
     if (this._moment) {
       const wait = this._moment - clock();
       if (wait < 0)
-        throw new AskewError("late", "this was late: nothing was sent");
+        throw new AskewError("late", "too late: nothing was sent");
       await pause(wait);
     }
     return this._during("connection", async () => {
@@ -147,7 +147,7 @@ function refusal(response: Response, body: Uint8Array): AskewError {
   try {
     code = (JSON.parse(new TextDecoder().decode(body)) as { code?: unknown } | null)?.code;
   } catch {
-    code = response.status === 429 || response.status === 503 ? "unavailable" : undefined;
+    code = [429, 503].includes(response.status) ? "unavailable" : undefined;
   }
   const found = typeof code === "string" && Object.hasOwn(CODES, code) ? CODES[code] : undefined;
   return new AskewError(...(found ?? (["failed", "the server fails"] as const)));

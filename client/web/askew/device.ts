@@ -294,7 +294,7 @@ export class Device {
     if (typeof where !== "string")
       return kept.find((each) => !each.name && isSame(each.position, where));
     const found = kept.find((each) => where && each.name === where);
-    if (!found) throw new AskewError("place", "there is no place of this name");
+    if (!found) throw new AskewError("place", "no place of this name");
     return found;
   }
 

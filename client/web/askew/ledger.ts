@@ -51,7 +51,7 @@ export const CAPS: Caps = {
 };
 
 export interface Price {
-  readonly month: string; // by the ledger's clock
+  readonly month: string; // by the ledger's clock, which is ahead where a wrong date was stored once
   readonly fresh: boolean; // drawn and charged, and not sent again
   readonly epsilon: Rational; // per kilometer, of the signal that is or would be sent
   readonly hiddenKm: number; // within which odds change at most 4 times
@@ -65,7 +65,7 @@ export interface Price {
 
 export interface Account {
   readonly entries: readonly Entry[];
-  readonly month: string;
+  readonly month: string; // by the ledger's clock
   readonly spent: Rational;
   readonly spentThisMonth: Rational;
   readonly lifetimeCap: Rational;
@@ -100,32 +100,38 @@ export function signalOf(record: unknown): Signal | undefined {
   return { stepExponent, inverseRate, cosine, values: [north, east] };
 }
 
-const cost = (entry: Entry) => parsed(entry.epsilon) ?? ZERO;
-const total = (entries: readonly Entry[]) => entries.map(cost).reduce(add, ZERO);
 const months = (month: string) => 12 * Number(month.slice(0, 4)) + Number(month.slice(5));
 
 // The last month that this device's own clock gave; it never runs back but where it was accepted.
-function clockOf(entries: readonly Entry[]): string {
+function clockOf(entries: readonly Entry[], least = ""): string {
   const since = entries.map((each) => each.kind).lastIndexOf("unfreeze");
   const own = entries.slice(Math.max(0, since)).filter((each) => each.kind !== "copy");
-  return own.map((each) => each.month).reduce((a, b) => (a > b ? a : b), "");
+  return own.map((each) => each.month).reduce((a, b) => (a > b ? a : b), least);
 }
 
 export function stored(entries: readonly Entry[], handle: string): Signal | undefined {
   const entry = entries.find((each) => each.record !== null && each.handle === handle);
   const found = signalOf(entry?.record);
-  if (entry && !found) throw new AskewError("storage", "a signal is damaged");
+  if (entry && !found) throw new AskewError("storage", "the ledger is damaged");
   return found;
 }
 
+// Where the person accepted an earlier clock, all that was drawn by the later one counts in the
+// accepted month: a wrong date gives no month for nothing, and takes none.
 function totals(entries: readonly Entry[], month: string, caps: Caps) {
-  const drawn = entries.filter((each) => each.kind === "signal" && each.month === month);
-  const spent = { spent: total(entries), spentThisMonth: total(drawn) };
-  return { month, ...spent, lifetimeCap: caps.lifetime, monthlyCap: caps.monthly };
+  let [latest, spent, spentThisMonth] = ["9", ZERO, ZERO];
+  for (const { kind, month: dated, epsilon } of [...entries].reverse()) {
+    const counted = dated < latest ? dated : latest;
+    const cost = parsed(epsilon) ?? ZERO;
+    if (kind === "unfreeze") latest = counted;
+    spent = add(spent, cost);
+    if (counted === month) spentThisMonth = add(spentThisMonth, cost);
+  }
+  return { month, spent, spentThisMonth, lifetimeCap: caps.lifetime, monthlyCap: caps.monthly };
 }
 
 export function accountOf(entries: readonly Entry[], month: string, caps: Caps): Account {
-  return { entries, ...totals(entries, laterOf(month, clockOf(entries)), caps) };
+  return { entries, ...totals(entries, clockOf(entries, month), caps) };
 }
 
 // What a signal of this handle would cost now. epsilon: of a fresh one.
@@ -139,7 +145,7 @@ export function priceOf(
   const sent = stored(entries, handle);
   const epsilon = sent ? epsilonOf(sent) : fresh;
   const price = {
-    ...totals(entries, sent ? month : laterOf(month, clockOf(entries)), caps),
+    ...totals(entries, sent ? month : clockOf(entries, month), caps),
     fresh: !sent,
     epsilon,
     hiddenKm: (Math.log(4) * Number(epsilon.d)) / Number(epsilon.n),
@@ -148,14 +154,13 @@ export function priceOf(
   return { ...price, refused: sent ? null : refusalOf(price, clockOf(entries)) };
 }
 
-const laterOf = (a: string, b: string) => (a > b ? a : b);
 
 function refusalOf(price: Omit<Price, "refused">, clock: string): AskewError | null {
   const { month, epsilon, spent, spentThisMonth, lifetimeCap, monthlyCap, drawCap } = price;
   if (clock && months(month) - months(clock) > MAX_JUMP)
     return new AskewError(
       "clock",
-      `the clock says ${month}, the last entry ${clock}`,
+      `the clock says ${month}, the ledger ${clock}`,
     );
   const over = [
     [drawCap, ZERO, "the cap of one position"],
@@ -267,11 +272,10 @@ export class Ledger {
       if (sent) return sent;
       if (price.refused) throw price.refused;
       const signal = draw();
-      const record = recordOf(signal);
       await open.add({
         ...this._entry("signal", handle, price.month),
         epsilon: written(epsilon),
-        record,
+        record: recordOf(signal),
       });
       return signal;
     });
@@ -307,7 +311,7 @@ export class Ledger {
       const names = new Set(here.map((each) => each.name));
       const entries = file.entries.filter(({ kind, handle, record }) => {
         if ((records.get(handle) ?? record) !== record)
-          throw new AskewError("place", "this place has another signal");
+          throw new AskewError("place", "the place has another signal");
         return !records.has(handle) && kind !== "unfreeze";
       });
       const places = file.places.filter((each) => !names.has(each.name));
@@ -346,7 +350,7 @@ function opened(transaction: IDBTransaction) {
 type Open = ReturnType<typeof opened>;
 
 function unkept(): AskewError {
-  return new AskewError("storage", "the ledger could not be kept");
+  return new AskewError("storage", "the ledger is not kept");
 }
 
 const HANDLE = /^[0-9a-f]{32}$/;

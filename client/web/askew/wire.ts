@@ -47,8 +47,8 @@ export interface Listing {
 }
 
 export const ALL = "*"; // asks every collection
-export const NO_COLLECTION = "this server has no such collection";
-export const STALE = "this server has changed: connect again";
+export const NO_COLLECTION = "the server has no such collection";
+export const STALE = "the server has changed: connect again";
 
 export function hexOf(bytes: Uint8Array): string {
   return [...bytes].map((each) => each.toString(16).padStart(2, "0")).join("");
@@ -299,7 +299,7 @@ export function largestSlate(card: Card, collection: string): number {
 // How many results to ask for: public, since it follows from the settings and the card.
 export function resultsOf(card: Card, collection: string, k: number): number {
   const most = largestSlate(card, collection);
-  if (k > most) throw new AskewError("range", `this server answers with at most ${most} results`);
+  if (k > most) throw new AskewError("range", `the server answers with at most ${most} results`);
   if (k) return k;
   const size = Math.max(...asked(card, collection).map((each) => each.itemBytes));
   const far = (count: number) => Math.abs(Math.log((count * size) / FEW_BYTES));

@@ -30,7 +30,7 @@ import { element, found } from "./dom.js";
 import { MapView, type Scene } from "./map.js";
 import { called, outlines, plain, towns, type Spot, type Town } from "./outlines.js";
 import { fields, wordsOf } from "./preferences.js";
-import { answerRows, entryRows, leftRows, meter, problem, priceWords, quoteWords } from "./words.js";
+import { answerRows, behind, entryRows, leftRows, lostWords, meter, problem, priceWords, quoteWords } from "./words.js";
 
 const REGION = "askew.region"; // public settings, kept beside the ledger
 const LEVEL = "askew.level";
@@ -136,7 +136,7 @@ class Page {
     work().catch((error: unknown) => {
       const known = error instanceof AskewError ? error : undefined;
       say(problem(error), true);
-      found("accept").hidden = known?.code !== "clock";
+      if (known?.code === "clock") found("accept").hidden = false;
       if (known === undefined) throw error;
     });
   }
@@ -254,7 +254,7 @@ class Page {
     this.price = await this.device.priceOf();
     found("price").replaceChildren(...priceWords(this.price));
     found<HTMLButtonElement>("add-button").disabled = this.price.refused !== null;
-    found("accept").hidden = this.price.refused?.code !== "clock";
+    found("accept").hidden = this.price.refused?.code !== "clock" && behind(this.price) === undefined;
   }
 
   private async add(): Promise<void> {
@@ -284,20 +284,38 @@ class Page {
   // What the question would be and cost, before it is asked.
   private async showQuote(): Promise<void> {
     this.quote = undefined;
-    found<HTMLButtonElement>("ask-button").disabled = true;
+    const button = found<HTMLButtonElement>("ask-button");
+    button.disabled = true;
+    button.textContent = this.device.card === null ? "Connect again" : "Ask";
     const { place } = this;
     found("ask-form").hidden = place === undefined;
     if (place === undefined || place.sent === null) {
       found("quote").replaceChildren();
       return;
     }
+    if (this.device.card === null) {
+      found("quote").replaceChildren(...lostWords());
+      button.disabled = false;
+      return;
+    }
     this.quote = await this.device.quote(place.name, found<HTMLSelectElement>("collection").value);
     found("quote").replaceChildren(...quoteWords(this.quote));
-    found<HTMLButtonElement>("ask-button").disabled = this.quote.price.refused !== null;
+    button.disabled = this.quote.price.refused !== null;
+  }
+
+  // The server's card anew, by the one call that is the same for everybody; no question is sent.
+  private async connect(): Promise<void> {
+    try {
+      this.card = await this.device.connect();
+      this.fillCollections();
+    } finally {
+      await this.refresh();
+    }
   }
 
   private async ask(): Promise<void> {
     const { quote } = this;
+    if (this.device.card === null) return this.connect();
     if (quote === undefined) return;
     const preferences = this.preferences();
     const button = found<HTMLButtonElement>("ask-button");
@@ -311,11 +329,7 @@ class Page {
       found("results-title").focus({ preventScroll: true });
       found("results").scrollIntoView({ block: "start" });
     } finally {
-      if (this.device.card === null) {
-        this.card = await this.device.connect();
-        this.fillCollections();
-      }
-      await this.refresh();
+      await (this.device.card === null ? this.connect() : this.refresh());
     }
   }
 

@@ -26,8 +26,27 @@ export function problem(error: unknown): string {
   return `${error.message[0]?.toUpperCase() ?? ""}${error.message.slice(1)}.`;
 }
 
+// The month by this device's clock, where the ledger's is ahead of it: a wrong date was stored once.
+export function behind({ month }: Price): string | undefined {
+  const now = new Date();
+  const today = `${now.getFullYear()}-${String(now.getMonth() + 1).padStart(2, "0")}`;
+  return today < month ? today : undefined;
+}
+
+function aheadWords(price: Price): HTMLElement[] {
+  const { month } = price;
+  const today = behind(price);
+  if (today === undefined) return [];
+  const words =
+    `The ledger is in ${month}, and this device's clock says ${today}. Until ${month} is over, all new places ` +
+    `count in that one month. If the clock is right now, accept it below: the months then go on from ${today}, ` +
+    `and what was drawn by the wrong clock counts in ${today}.`;
+  return [element("p", { class: "wrong" }, words)];
+}
+
 export function priceWords(price: Price): HTMLElement[] {
-  if (price.refused) return [element("p", { class: "wrong" }, problem(price.refused))];
+  const ahead = aheadWords(price);
+  if (price.refused) return [element("p", { class: "wrong" }, problem(price.refused)), ...ahead];
   const of = (most: Rational) => times(most, price.epsilon);
   const used = (spent: Rational) => number(spent, 3);
   return [
@@ -44,7 +63,16 @@ export function priceWords(price: Price): HTMLElement[] {
         `${used(price.spentThisMonth)} of ${cap(price.monthlyCap)} this month. The odds between your place ` +
         `and one ${number({ n: BigInt(Math.round(price.hiddenKm * 100)), d: 100n }, 3)} km away change at most 4 times.`,
     ),
+    ...ahead,
   ];
+}
+
+// Where the server has changed, and its new card did not come.
+export function lostWords(): HTMLElement[] {
+  const words =
+    "The server has changed, and what it says of itself did not come. To connect again sends nothing of yours. " +
+    "You see what a question costs before it is sent.";
+  return [element("p", { class: "wrong" }, words)];
 }
 
 export function quoteWords({ price, k, collection }: Quote): HTMLElement[] {

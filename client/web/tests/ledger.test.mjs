@@ -109,6 +109,7 @@ for (const { name, caps, steps, entries, spent } of vectors.ledgers)
 
 const TOWN = epsilonOf(LEVELS.town);
 const draw = () => signalFor("home", "town");
+const times = (count) => ({ n: count * TOWN.n, d: TOWN.d });
 
 test("two tabs that draw for one place draw once", async () => {
   const ledger = await fresh();
@@ -178,6 +179,38 @@ test("a price that is another one than was shown is refused before anything is d
   const now = priceOf(await ledger.entries(), "b", "2026-11", TOWN, CAPS);
   assert.equal(covers(shown, shown), true);
   assert.equal(covers(shown, now), false);
+});
+
+test("one date from the future locks nobody out, and gives no month for nothing", async () => {
+  const ledger = await fresh();
+  const price = async (month) => priceOf(await ledger.entries(), "new", month, TOWN, CAPS);
+  for (let n = 0; n < 5; n += 1) await ledger.remember(ledger.newHandle(), "2027-09", TOWN, CAPS, draw);
+  const ahead = await price("2026-11"); // the clock is right again: the ledger's does not run back
+  assert.deepEqual([ahead.month, ahead.refused.code], ["2027-09", "budget"]);
+  await ledger.acceptClock("2026-11");
+  const accepted = await price("2026-11"); // the five count here: no sixth one
+  assert.deepEqual([accepted.month, accepted.refused.code], ["2026-11", "budget"]);
+  for (const later of ["2026-12", "2027-09"]) {
+    const { month, refused, spentThisMonth } = await price(later);
+    assert.deepEqual([month, refused, written(spentThisMonth)], [later, null, "0"]);
+  }
+  // Forward and back again, as often as one likes: each month has its cap once.
+  for (let n = 0; n < 3; n += 1) {
+    await ledger.remember(ledger.newHandle(), "2026-12", TOWN, CAPS, draw);
+    await ledger.acceptClock("2026-11");
+  }
+  const entries = await ledger.entries();
+  assert.equal(written(accountOf(entries, "2026-11", CAPS).spentThisMonth), written(times(8n)));
+});
+
+test("a file with a date from the future moves the clock, and it may be put right", async () => {
+  const [ledger, other] = [await fresh(), await fresh()];
+  await other.remember(other.newHandle(), "2999-12", TOWN, CAPS, draw);
+  await ledger.importText(await other.exportText(), CAPS);
+  assert.equal(accountOf(await ledger.entries(), "2026-11", CAPS).month, "2999-12");
+  await ledger.acceptClock("2026-11");
+  const account = accountOf(await ledger.entries(), "2026-12", CAPS);
+  assert.deepEqual([account.month, written(account.spentThisMonth), written(account.spent)], ["2026-12", "0", written(TOWN)]);
 });
 
 test("an older file gives no budget back, and the same file adds nothing", async () => {
