@@ -170,6 +170,8 @@ def test_bytes_of_the_wire_do_not_refute_the_claim(
 ) -> None:
     verdict, claimed = audited(tmp_path, kind, DRAWS)
     strength = power(claimed, 0.5, most_right(1.5 * claimed), DRAWS)
+    mechanisms = {"tastes": "LatticeLaplace", "places": "HexagonalLattice"}
+    record_property("mechanism", f"{mechanisms[kind]}, on the wire")
     record_property("claimed", claimed)
     record_property("measured", verdict.at_least)
     record_property("p_value", verdict.p_value)

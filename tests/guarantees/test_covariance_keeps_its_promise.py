@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -44,12 +44,17 @@ def loss(move: Matrix, mechanism: NoisyCovariance) -> Fraction:
 
 
 @pytest.mark.parametrize("likes", users(ITEMS), ids=str)
-def test_every_small_user_costs_rho_and_no_more(likes: tuple[int, ...]) -> None:
+def test_every_small_user_costs_rho_and_no_more(
+    likes: tuple[int, ...], record_property: Callable[[str, object], None]
+) -> None:
     """And exactly rho where 2**24 can be parted among the likes. Planted bug: weights that are not
     floored.
     """
     move = covariance([*OTHERS, likes], ITEMS) - covariance(OTHERS, ITEMS)
     cost = loss(move, ONE)
+    record_property("mechanism", "NoisyCovariance")
+    record_property("claimed", float(ONE.rho))
+    record_property("exact", float(cost))
     assert cost <= ONE.rho
     assert (cost == ONE.rho) == (len(likes) in (1, 2, 4))
     assert cost >= ONE.rho * (1 - Fraction(2 * len(likes), UNIT))

@@ -39,13 +39,16 @@ BITS = SystemBits()
 DEFAULT = ClientSettings()
 
 
-def refutes(pair: tuple[Draw, Draw], claimed: float, share: float, record: Record) -> bool:
+def refutes(
+    mechanism: type, pair: tuple[Draw, Draw], claimed: float, share: float, record: Record
+) -> bool:
     """Whether the claim is refuted; what was found goes to the report.
 
     share: of the outputs that tell all of the loss.
     """
     verdict = audit_pure(*pair, claimed, DRAWS)
     seen = power(claimed, share, most_right(LEAK * claimed), DRAWS)
+    record("mechanism", mechanism.__name__)
     record("claimed", claimed)
     record("measured", verdict.at_least)
     record("p_value", verdict.p_value)
@@ -72,7 +75,7 @@ def test_a_taste_at_the_default_epsilon_loses_what_it_claims(record_property: Re
     """At the distance that is worth 2; half the signals lie outside both points and tell it all."""
     pair = of_a_taste(DEFAULT.epsilon, Fraction(2))
     share = 0.5 * (1 + 0.13)
-    assert not refutes(pair, 2.0, share, record_property)
+    assert not refutes(LatticeLaplace, pair, 2.0, share, record_property)
 
 
 def test_a_taste_at_a_half_more_than_the_default_epsilon_is_seen() -> None:
@@ -104,7 +107,7 @@ def of_a_place(epsilon: Fraction, claimed: Fraction) -> tuple[Draw, Draw]:
 def test_a_place_at_the_default_level_loses_what_it_claims(record_property: Record) -> None:
     pair = of_a_place(LEVELS[DEFAULT.level], LEVELS[DEFAULT.level])
     share = (1 + exp(-2)) / 6
-    assert not refutes(pair, 2.0, share, record_property)
+    assert not refutes(HexagonalLattice, pair, 2.0, share, record_property)
 
 
 def test_a_place_at_a_half_more_than_the_default_level_is_seen() -> None:
@@ -126,7 +129,7 @@ def test_a_bucket_at_the_default_epsilon_loses_what_it_claims(record_property: R
     odds = exp(LEAK * claimed)
     share = (odds + 1) / (odds + buckets - 1)
     pair = of_a_bucket(DEFAULT.epsilon, buckets)
-    assert not refutes(pair, claimed, share, record_property)
+    assert not refutes(RandomizedResponse, pair, claimed, share, record_property)
 
 
 def test_a_bucket_at_a_half_more_than_the_default_epsilon_is_seen() -> None:
@@ -151,6 +154,7 @@ def test_a_selection_has_its_definitions_law(name: str, record_property: Record)
     leaky = built.definition(2, Fraction("2.4"), ADD_OR_REMOVE_ONE)(COUNTS)
     expected = named(built.definition(2, Fraction(2), ADD_OR_REMOVE_ONE)(COUNTS))
     p = p_value(lambda: str(mechanism.select(list(COUNTS), bits=BITS)), expected, SELECTIONS)
+    record_property("mechanism", type(mechanism).__name__)
     record_property("p_value", p)
     record_property("power", power_of_fit(expected, named(leaky)))
     assert power_of_fit(expected, named(leaky)) > 0.9
@@ -189,6 +193,7 @@ def test_an_item_of_one_person_shows_as_rarely_as_delta_says(
 
     less = tuple(count - (place == counts.index(1)) for place, count in enumerate(counts))
     found = delta_at_least(draw(counts), draw(less), 1.0, DRAWS // 2)
-    record_property("claimed", f"1, delta {float(delta)}")
-    record_property("measured", f"delta {found:.4f}")
+    record_property("mechanism", "LimitedDomain")
+    record_property("claimed", float(delta))
+    record_property("measured", found)
     assert found <= delta

@@ -221,13 +221,25 @@ def test_a_report_shows_what_failed_and_what_a_mechanism_lost(tmp_path: Path) ->
     (tmp_path / "run.xml").write_text(
         f"""<testsuites><testsuite>
         <testcase file="{file}" name="test_one" time="1"><properties>
+        <property name="mechanism" value="LatticeLaplace"/><property name="seed" value="17"/>
         <property name="claimed" value="2"/><property name="exact" value="2.5"/></properties>
         <failure message="no"/></testcase>
+        <testcase file="{file}" name="test_three" time="1"><properties>
+        <property name="mechanism" value="LatticeLaplace"/><property name="power" value="0.97"/>
+        <property name="claimed" value="2"/><property name="exact" value="1.5"/>
+        <property name="measured" value="1.8"/></properties></testcase>
         <testcase file="{file}" name="test_two" time="2"/></testsuite></testsuites>"""
     )
     report = report_of(results(tmp_path / "run.xml"), [])
     assert report["failed"] == [f"{file}::test_one"]
-    assert (report["claims"][0]["passed"], report["claims"][0]["failed"]) == (1, 1)
+    assert (report["claims"][0]["passed"], report["claims"][0]["failed"]) == (2, 1)
+    [row] = report["mechanisms"]
+    assert (row["exact"], row["measured"], row["power"]) == ("2.5", "1.8", 0.97)
+    assert (row["looks"], row["failed"]) == (2, 1)
+    assert report["seeds"] == [f"{file}: 17"]
+    assert [each["power"] > 0.999 for each in report["auditors"]] == [True] * 4
     shown = page(report)
     assert "test_one" in shown
+    for text in ("LatticeLaplace", "a wager that stops early", "loss / claim", report["commit"]):
+        assert text in shown
     assert 'fill="#b00"' in shown

@@ -170,9 +170,15 @@ def slopes(kind: Make, q: int) -> Iterator[Fraction]:
 
 
 @pytest.mark.parametrize("q", [1, 2, 5, 1067])
-def test_no_segment_loses_more_than_the_promise_a_step_and_some_lose_all_of_it(q: int) -> None:
+def test_no_segment_loses_more_than_the_promise_a_step_and_some_lose_all_of_it(
+    q: int, record_property: Callable[[str, object], None]
+) -> None:
     """Planted bug: two uniforms instead of one in the rounding."""
-    assert max(slopes(HexagonalLattice, q)) == Fraction(1, q)
+    worst = max(slopes(HexagonalLattice, q))
+    record_property("mechanism", "HexagonalLattice")
+    record_property("claimed", 1 / q)
+    record_property("exact", float(worst))
+    assert worst == Fraction(1, q)
 
 
 @pytest.mark.parametrize("q", [1, 2, 5])

@@ -124,6 +124,7 @@ def test_some_pair_comes_within_a_thousandth_of_the_promise(
         law_of(lattice, [u], Fraction(1, 2**32)) for u in (0 * distance, distance)
     )
     loss = math.log(nearby[(1,)] / law[(1,)])
+    record_property("mechanism", "LatticeLaplace")
     record_property("claimed", float(lattice.epsilon * distance))
     record_property("exact", loss)
     assert 0.999 <= loss / float(lattice.epsilon * distance) <= 1

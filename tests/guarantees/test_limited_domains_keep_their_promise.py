@@ -101,6 +101,7 @@ def test_limited_domains_keep_delta(
         )
         for d in (2, 3, 4):
             needed = max(needed, audit(mechanism, definition, d, float(k * epsilon), most))
+    record_property("mechanism", "LimitedDomain")
     record_property("claimed", float(DELTA))
     record_property("exact", needed)
 
@@ -116,6 +117,7 @@ def test_the_laplace_domain_keeps_delta_both_ways(
     definition = partial(
         laplace_domain, k=k, kbar=kbar, rate=Fraction(1, most), threshold=mechanism.threshold
     )
+    record_property("mechanism", "LaplaceLimitedDomain")
     record_property("claimed", float(mechanism.delta))
     record_property("exact", max(audit(mechanism, definition, d, 1.0, most) for d in (2, 3, 4)))
 

@@ -91,6 +91,7 @@ def test_no_pair_of_people_and_no_output_breaks_the_promise(
     buckets: int, epsilon: Fraction, record_property: Callable[[str, object], None]
 ) -> None:
     response = RandomizedResponse.for_epsilon(buckets, epsilon)
+    record_property("mechanism", "RandomizedResponse")
     record_property("claimed", float(epsilon))
     record_property("exact", log(worst_ratio(response)))
     assert worst_ratio(response) == response.odds <= exponential_from_below(epsilon)

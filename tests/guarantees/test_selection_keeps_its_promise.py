@@ -70,6 +70,11 @@ def law_named(name: str, k: int, neighbors: NeighboringRelation, epsilon: int = 
     return exact_law(MECHANISMS[name].build(k=k, epsilon=epsilon, neighbors=neighbors))
 
 
+def kind_of(name: str) -> str:
+    """What the report calls it: its class."""
+    return type(MECHANISMS[name].build(k=1, epsilon=1, neighbors=ADD_OR_REMOVE_ONE)).__name__
+
+
 def differences(name: str, d: int, k: int, neighbors: NeighboringRelation) -> Fraction:
     """How far the code's law is from the definition's, over all vectors and outputs."""
     law = law_named(name, k, neighbors)
@@ -90,6 +95,7 @@ def test_the_code_has_its_definitions_law_and_no_unit_moves_it_by_more_than_epsi
 ) -> None:
     law = law_named(name, k, neighbors)
     worst = max(worst_log_ratio(law, d, NEIGHBORS[neighbors]) for d in (2, 3))
+    record_property("mechanism", kind_of(name))
     record_property("claimed", EPSILON)
     record_property("exact", float(worst))
     assert worst <= EPSILON + ALMOST
@@ -143,6 +149,7 @@ def test_no_selection_has_a_range_beyond_what_it_states(
             mechanism.ranged_loss()
         return
     ranged = mechanism.ranged_loss()
+    record_property("mechanism", type(mechanism).__name__)
     record_property("claimed", float(ranged.epsilon * ranged.rounds))
     record_property("exact", float(worst))
     assert worst <= ranged.epsilon * ranged.rounds + Fraction(ALMOST)
@@ -162,6 +169,7 @@ def test_the_bound_is_reached_where_the_mechanism_is_tight(
     """At a larger epsilon, where gaps weigh more, the worst pair comes within 1 % of the bound."""
     law = law_named(name, 2, neighbors, epsilon=6)
     worst = worst_log_ratio(law, 3, NEIGHBORS[neighbors])
+    record_property("mechanism", kind_of(name))
     record_property("claimed", 6)
     record_property("exact", float(worst))
     assert Decimal("0.99") * 6 <= worst <= 6 + ALMOST

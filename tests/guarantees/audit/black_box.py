@@ -151,6 +151,70 @@ def stops_after(
     return None
 
 
+def wager_power(epsilon: float, share: float, right: float, draws: int) -> float:
+    """At least how often a wager is won within so many draws, by a rule that is known before, if a
+    share of the outputs is guessed on, and guesses are right that often: by the bet on LEAK alone.
+    """
+    guesses = int(binom.ppf(1e-6, draws, share))
+    claimed, bet = most_right(epsilon), most_right(LEAK * epsilon)
+    gain, rest = log(bet / claimed), log((1 - bet) / (1 - claimed))
+    needed = (log(len(LEAKS) / FALSE_ALARM) - guesses * rest) / (gain - rest)
+    return max(0.0, float(binom.sf(needed, guesses, right)) - 1e-6)
+
+
+def delta_power(epsilon: float, claimed: float, hit: float, stray: float, draws: int) -> float:
+    """At least how often `delta_at_least` is above a claim, if the set that it learned is hit by
+    the first input with one probability and by the second with the other.
+    """
+    test = draws // 2 - int(TRAINING * draws / 2)
+    for missed in (1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.1):
+        hits, strays = binom.ppf(missed, test, hit), binom.isf(missed, test, stray)
+        low = beta.ppf(FALSE_ALARM / 2, hits, test - hits + 1)
+        high = beta.isf(FALSE_ALARM / 2, strays + 1, test - strays)
+        if low - exp(epsilon) * high > claimed:
+            return 1 - 2 * missed
+    return 0.0
+
+
+class Auditor(NamedTuple):
+    """How it looks, how often it accuses the innocent, and how surely it sees the guilty."""
+
+    name: str
+    false_alarm: str
+    guilty: str
+    power: float
+
+
+def auditors() -> list[Auditor]:
+    """Each, at the sizes that production objects are audited at; all of it computed.
+
+    Goodness of fit is not among them: its power differs by mechanism, and stands beside each.
+    """
+    leak, draws = most_right(2 * LEAK), 40_000
+    look = f"{FALSE_ALARM:g} a look"
+    return [
+        Auditor("exact enumeration", "none", "any loss beyond the claim", 1.0),
+        Auditor(
+            "guesses, a fixed number of draws",
+            look,
+            f"{LEAK} times epsilon 2, {draws:,} draws of which half tell",
+            power(2.0, 0.5, leak, draws),
+        ),
+        Auditor(
+            "guesses, as a wager that stops early",
+            f"{look}, however often it is looked at",
+            f"{LEAK} times epsilon 2, within {draws:,} draws of which half tell",
+            wager_power(2.0, 0.5, leak, draws),
+        ),
+        Auditor(
+            "delta, by Clopper and Pearson",
+            look,
+            f"delta .1 for .05, {draws:,} draws",
+            delta_power(1.0, 0.05, 0.1, 0.0, draws),
+        ),
+    ]
+
+
 def power(epsilon: float, share: float, right: float, draws: int) -> float:
     """At least how often the claim is refuted, if a share of the outputs is guessed on, and the
     guesses are right that often.

@@ -19,16 +19,26 @@ from typing import Any, Final
 from xml.etree import ElementTree
 
 from benchmarks.claims import claims, deployments
-from guarantees.audit.black_box import FALSE_ALARM, LEAK, most_right, power
+from guarantees.audit.black_box import FALSE_ALARM, LEAK, auditors, most_right, power
 
 ROOT: Final = Path(__file__).parents[3]
 BUILD: Final = ROOT / "build"
-# Marked `audit`, and no evidence of a claim: memory of training, known faults of dependencies.
-BESIDE: Final = ("tests/server/taste/training/test_many_people.py", "tests/supply/test_audit.py")
+# Marked `audit`, and no evidence of a claim: memory of training, known faults of dependencies, what
+# pages have people type.
+BESIDE: Final = (
+    "tests/server/taste/training/test_many_people.py",
+    "tests/supply/test_audit.py",
+    "tests/end_to_end/test_pages_as_typed.py",
+)
 PACKAGES: Final = ("numpy", "scipy", "grpcio", "hypothesis", "pytest")
 STYLE: Final = """body{font:15px/1.5 system-ui;max-width:70em;margin:2em auto;padding:0 1em}
 table{border-collapse:collapse;width:100%}td,th{border-bottom:1px solid #ccc;padding:.2em .6em;
 text-align:left;vertical-align:top}.failed{color:#b00}svg{width:100%;max-width:44em}"""
+LOSSES: Final = (
+    "Exact: the loss of all small inputs that is nearest to its claim. Measured: what draws of the "
+    "production object prove, but for a false alarm. Losses are in the unit of the claim: epsilon, "
+    "delta, rho, or the distance of a point."
+)
 
 Found = dict[str, Any]
 
@@ -76,9 +86,11 @@ def report_of(run: list[Found], nightly: list[Found]) -> Found:
         "false_alarms_of_a_lifetime": next(
             (one["false_alarms"] for one in run if "false_alarms" in one), None
         ),
-        "seeds": "stated in tests/guarantees/test_the_auditor.py; all else is the kernel's",
+        "seeds": sorted({f"{_file(one)}: {one['seed']}" for one in run if "seed" in one}),
         "claims": backed,
-        "mechanisms": [one for one in run if "claimed" in one or "power" in one],
+        "auditors": [each._asdict() for each in auditors()],
+        "mechanisms": by_mechanism(run),
+        "looks": [one for one in run if "claimed" in one or "power" in one],
         "failed": [one["test"] for one in run if one["outcome"] == "failed"],
         "deployments": deployments(),
         "nightly": {
@@ -88,6 +100,39 @@ def report_of(run: list[Found], nightly: list[Found]) -> Found:
         },
         "mutants": _text(BUILD / "mutants.txt"),
     }
+
+
+def by_mechanism(run: list[Found]) -> list[Found]:
+    """Of each: the exact loss that is nearest to its claim, the highest lower bound that draws
+    prove, the least power of those looks, and how many looks there were and failed.
+    """
+    found: dict[str, Found] = {}
+    for one in run:
+        if "mechanism" not in one:
+            continue
+        row = found.setdefault(one["mechanism"], {"mechanism": one["mechanism"], "looks": 0})
+        row["looks"] += 1
+        row["failed"] = row.get("failed", 0) + (one["outcome"] == "failed")
+        for kind in ("exact", "measured"):
+            share = _share(one, kind)
+            if share is not None and share > row.get(f"share_{kind}", -1.0):
+                row |= {f"claimed_{kind}": one["claimed"], kind: one[kind], f"share_{kind}": share}
+        for kind in ("power", "p_value"):
+            least = [_number(each) for each in (row.get(kind), one.get(kind))]
+            row |= {kind: min(each for each in least if each is not None)} if any(least) else {}
+    return [found[name] for name in sorted(found)]
+
+
+def _share(one: Found, kind: str) -> float | None:
+    """What was found, as a share of what is claimed; where nothing is claimed, nothing or more."""
+    value, claimed = _number(one.get(kind)), _number(one.get("claimed"))
+    if value is None or claimed is None:
+        return None
+    return value / claimed if claimed else float(value > 0) * 2
+
+
+def _file(one: Found) -> str:
+    return str(one["test"]).partition("::")[0]
 
 
 def _commit() -> str:
@@ -111,15 +156,18 @@ def page(report: Found) -> str:
         ["Commit", report["commit"]],
         ["Versions", f"Python {report['python']}, {_pairs(report['versions'])}"],
         ["False alarms", lifetime],
-        ["Seeds", report["seeds"]],
+        ["Seeds of simulations", "; ".join(report["seeds"]) + "; all else is the kernel's"],
         ["Failed", ", ".join(report["failed"]) or "nothing"],
         ["Last night", f"{nightly['commit']}: {night}"],
         ["Mutants", report["mutants"]],
     ]
+    rows = report["mechanisms"]
     keys = ("id", "says", "unit", "neighbors", "trusted", "not_claimed")
     kept = ("passed", "failed", "skipped")
     backed = [[each[key] for key in (*keys, *kept)] for each in report["claims"]]
-    measured = ("claimed", "exact", "measured", "p_value", "power", "outcome")
+    losses = ("claimed_exact", "exact", "claimed_measured", "measured", "power", "p_value")
+    of_all = ("mechanism", *losses, "looks", "failed")
+    measured = ("claimed", "exact", "measured", "p_value", "power", "seed", "outcome")
     return "\n".join(
         [
             f"<!doctype html><meta charset=utf-8><title>Audit</title><style>{STYLE}</style>",
@@ -127,16 +175,25 @@ def page(report: Found) -> str:
             _table([], facts),
             "<h2>Claims</h2>",
             _table([*keys, *kept], backed),
-            "<h2>Exact or measured loss, by its claim</h2>",
-            _bars(report["mechanisms"]),
-            "<h2>How surely a loss beyond the claim is seen</h2>",
-            _curves(),
             "<h2>Mechanisms</h2>",
+            f"<p>{LOSSES}</p>",
+            _table([*of_all], [[_short(each.get(k, "")) for k in of_all] for each in rows]),
+            "<h2>Exact and measured loss, as a share of the claim</h2>",
+            _bars(rows),
+            "<h2>Auditors</h2>",
+            _table(
+                ["auditor", "false alarms", "guilty", "power at least"],
+                [[_short(each) for each in one.values()] for one in report["auditors"]],
+            ),
+            "<h2>How surely a loss beyond the claim is seen</h2>",
+            "<p>Of 40,000 draws, half of which tell, by how many times its claim is lost.</p>",
+            _curves(),
+            "<h2>Looks</h2>",
             _table(
                 ["test", *measured],
                 [
                     [each["test"].partition("::")[2], *(_short(each.get(k, "")) for k in measured)]
-                    for each in report["mechanisms"]
+                    for each in report["looks"]
                 ],
             ),
             "<h2>Deployments</h2>",
@@ -172,24 +229,29 @@ def _number(value: object) -> float | None:
 
 
 def _bars(mechanisms: list[Found]) -> str:
-    """A bar from 0 to what was found; the claim is the line at 1."""
-    rows = []
-    for each in mechanisms:
-        found, claimed = (
-            _number(each.get("exact", each.get("measured"))),
-            _number(each.get("claimed")),
-        )
-        if found is not None and claimed:
-            rows.append((each["test"].partition("::")[2], found / claimed))
-    height = 18 * len(rows) + 10
-    drawn = [
-        f"<rect x=400 y={18 * at + 4} width={max(0.0, min(share, 1.3)) * 300:.1f} height=12 "
-        f'fill="{"#b00" if share > 1.000001 else "#468"}"/>'
-        f"<text x=395 y={18 * at + 14} text-anchor=end font-size=10>{escape(name[-70:])}</text>"
-        for at, (name, share) in enumerate(rows)
-    ]
-    line = f'<line x1=700 x2=700 y1=0 y2={height} stroke="#000" stroke-dasharray=4 />'
-    return f'<svg viewBox="0 0 800 {height}">{"".join(drawn)}{line}</svg>'
+    """Two bars a mechanism, from 0: the exact loss, and below it what draws prove. The claim is the
+    line at 1; what is beyond it is red.
+    """
+    drawn, height = [], 30 * len(mechanisms) + 24
+    for at, each in enumerate(mechanisms):
+        name = escape(each["mechanism"])
+        drawn.append(f"<text x=195 y={30 * at + 18} text-anchor=end font-size=12>{name}</text>")
+        for down, kind, color in ((4, "exact", "#468"), (15, "measured", "#9bd")):
+            share = each.get(f"share_{kind}")
+            if share is not None:
+                fill = "#b00" if share > 1.000001 else color
+                width = max(0.0, min(share, 1.3)) * 400
+                y = 30 * at + down
+                drawn.append(f'<rect x=200 y={y} width={width:.1f} height=10 fill="{fill}"/>')
+                drawn.append(f"<text x={205 + width:.0f} y={y + 9} font-size=9>{share:.3f}</text>")
+    line = f'<line x1=600 x2=600 y1=0 y2={height - 20} stroke="#000" stroke-dasharray=4 />'
+    words = (
+        f"<text x=200 y={height - 4} font-size=11>0</text>"
+        f"<text x=575 y={height - 4} font-size=11>the claim</text>"
+        f'<text x=280 y={height - 4} font-size=11 fill="#468">exact</text>'
+        f'<text x=330 y={height - 4} font-size=11 fill="#69a">measured</text>'
+    )
+    return f'<svg viewBox="0 0 800 {height}">{"".join(drawn)}{line}{words}</svg>'
 
 
 def _curves() -> str:
@@ -207,8 +269,13 @@ def _curves() -> str:
         f"<text x={40 + (leak - 1) * 1200:.0f} y=228 font-size=11>{leak}</text>"
         for leak in (1.0, 1.1, LEAK, 1.3, 1.4, 1.5)
     )
-    axes = '<path d="M40 10V210H660" fill=none stroke="#000"/><text x=0 y=20>1</text>'
-    return f'<svg viewBox="0 0 760 235">{axes}{"".join(drawn)}{marks}</svg>'
+    axes = (
+        '<path d="M40 10V210H660" fill=none stroke="#000"/>'
+        + "".join(f"<text x=12 y={214 - 200 * y:.0f} font-size=11>{y}</text>" for y in (0, 0.5, 1))
+        + "<text x=560 y=245 font-size=11>loss / claim</text>"
+        + "<text x=12 y=9 font-size=11>power</text>"
+    )
+    return f'<svg viewBox="0 0 760 250">{axes}{"".join(drawn)}{marks}</svg>'
 
 
 def main() -> None:
