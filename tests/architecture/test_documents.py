@@ -75,8 +75,8 @@ def page(name: str) -> str:
 
 
 def blocks(text: str) -> list[str]:
-    """What stands in fenced blocks that no language is named for."""
-    return re.findall(r"^```\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    """What stands in fenced blocks of plain text."""
+    return re.findall(r"^```text\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
 def test_the_readme_is_read_in_minutes() -> None:

@@ -1,7 +1,7 @@
 """The person of the demo with places: nobody, at a made-up home in a real town.
 
 Heilbronn was taken because its figures are near the average over people of the country, a little
-worse (docs/demo.md). Positions of towns: GeoNames, CC BY 4.0 (see settings/GEONAMES.md).
+worse. Positions of towns: GeoNames, CC BY 4.0 (see settings/GEONAMES.md).
 """
 
 from __future__ import annotations
