@@ -34,9 +34,17 @@ def check_own(path: Path, name: str, error: type[AskewError]) -> None:
 
 
 def make_directory(path: Path) -> None:
-    """Make a directory, and those above it that are missing, each of mode 0700. Raises OSError."""
+    """Make a directory, and those above it that are missing, each of mode 0700, durably: what is
+    synced in a directory is lost where its own name is. Raises OSError.
+    """
     for each in (*reversed(path.parents), path):
-        each.mkdir(mode=0o700, exist_ok=True)
+        try:
+            each.mkdir(mode=0o700)
+        except OSError:
+            if not each.is_dir():
+                raise
+        else:
+            _sync_directory(each.parent)
 
 
 def replace_file(path: Path, content: str | bytes) -> None:
