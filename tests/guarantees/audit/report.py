@@ -212,7 +212,10 @@ def _pairs(values: Found) -> str:
 def _short(value: object) -> str:
     """A number in four digits."""
     number = _number(value)
-    return str(value) if number is None else f"{number:.4g}"
+    if number is None:
+        return str(value)
+    # No power is 1: only what cannot be told from it in four digits, and is told to be less.
+    return "> 0.9999" if 0.9999 < number < 1 else f"{number:.4g}"
 
 
 def _table(head: list[str], rows: list[list[object]]) -> str:
@@ -273,7 +276,7 @@ def _curves() -> str:
         '<path d="M40 10V210H660" fill=none stroke="#000"/>'
         + "".join(f"<text x=12 y={214 - 200 * y:.0f} font-size=11>{y}</text>" for y in (0, 0.5, 1))
         + "<text x=560 y=245 font-size=11>loss / claim</text>"
-        + "<text x=12 y=9 font-size=11>power</text>"
+        + "<text x=46 y=20 font-size=11>power</text>"
     )
     return f'<svg viewBox="0 0 760 250">{axes}{"".join(drawn)}{marks}</svg>'
 
