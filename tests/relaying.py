@@ -49,7 +49,7 @@ def asked(
 
 @dataclass
 class Relay:
-    """What a relay saw: headers, and sizes of what went through. mangle: what it does to replies.
+    """What a relay saw: headers, ephemeral keys, and sizes. mangle: what it does to replies.
 
     instead: a whole reply, in place of the gateway's.
     """
@@ -58,6 +58,7 @@ class Relay:
     port: int = 0
     headers: list[dict[str, str]] = field(default_factory=list)
     sizes: list[tuple[int, int]] = field(default_factory=list)
+    keys: list[bytes] = field(default_factory=list)
     mangled: bool = False
     instead: tuple[int, str, bytes] | None = None
 
@@ -73,6 +74,7 @@ class Relay:
             self.gateway, "POST", sealed, headers["content-type"]
         )
         self.sizes.append((len(sealed), len(body)))
+        self.keys.append(sealed[7:39])
         return status, kind, bytes([body[0] ^ 1]) + body[1:] if self.mangled else body
 
 

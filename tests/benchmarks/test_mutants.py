@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
-from benchmarks.mutants import ROOT, Bug, bugs, copies, seen_by
+from benchmarks.claims import claims
+from benchmarks.mutants import ROOT, TABLE, Bug, bugs, copies, seen_by
 
 BUGS = bugs()
 SOME = ("a quote may be used twice", "private work overlaps a connection")
@@ -25,6 +27,37 @@ def test_the_text_of_every_bug_is_in_the_code_once_and_its_tests_are_there(bug: 
         beside = (each.read_text(encoding="utf-8") for each in (ROOT / file).parent.glob("*.py"))
         function = name.rpartition("::")[2].partition("[")[0]
         assert any(f"def {function}(" in each for each in beside), test
+
+
+NAMED = {test.partition("[")[0] for bug in BUGS for test in bug.tests}
+OTHERS = {each["test"]: each["why"] for each in tomllib.loads(TABLE.read_text("utf-8"))["other"]}
+PROMISES = sorted(
+    {test for claim in claims() for test in claim.tests}
+    | {str(each.relative_to(ROOT)) for each in ROOT.glob("tests/guarantees/test_*.py")}
+)
+
+
+def sees_a_bug(test: str) -> bool:
+    """Whether a row names it: one of a directory's files or a file's tests, or a test alone."""
+    file, _, name = test.partition("::")
+    if name:
+        return bool(NAMED & {test, file})
+    inside = file + "/" if (ROOT / file).is_dir() else file
+    return any(each.partition("::")[0].startswith(inside) for each in NAMED)
+
+
+@pytest.mark.parametrize("test", PROMISES)
+def test_every_test_of_a_promise_sees_a_bug_or_says_why_it_sees_none(test: str) -> None:
+    """Planted bugs: a test of a promise that no bug of the table makes fail; a reason that stayed
+    when its test got a bug.
+    """
+    assert sees_a_bug(test) != (test in OTHERS)
+
+
+def test_few_tests_of_promises_are_of_another_kind_and_each_says_why() -> None:
+    assert OTHERS.keys() <= set(PROMISES)
+    assert len(OTHERS) <= len(PROMISES) / 10
+    assert all(len(why) > 40 for why in OTHERS.values())
 
 
 def test_bugs_are_seen_and_code_without_a_bug_is_not(tmp_path: Path) -> None:

@@ -47,7 +47,9 @@ async def demo(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
 async def test_a_device_asks_and_looks_by_the_relay_alone(
     demo: tuple[str, Relay], tmp_path: Path
 ) -> None:
-    """The server's name leads nowhere. Planted bug: files that are fetched directly."""
+    """The server's name leads nowhere. Planted bugs: files that are fetched directly; one ephemeral
+    key for two requests, so that one keystream seals both.
+    """
     kind, relay = demo
     setting = await asyncio.to_thread(relay.setting)
     settings = ClientSettings(
@@ -66,6 +68,7 @@ async def test_a_device_asks_and_looks_by_the_relay_alone(
             client.places.add("home", Position(52.52, 13.4))
             assert all(each.results for each in await client.near_all())
     assert {size for size, _ in relay.sizes} <= {224, 448}
+    assert len(set(relay.keys)) == len(relay.keys) > 1
     assert {size for _, size in relay.sizes} <= {2048, 8192, *range(32_768, 1 << 20, 32_768)}
     assert {frozenset(each) for each in relay.headers} == {frozenset(EVERYWHERE)}
     assert {each["user-agent"] for each in relay.headers} == {"askew"}
