@@ -59,11 +59,20 @@ def by_http(port: int, method: str, message: bytes) -> Callable[[], bytes]:
     connection = http.client.HTTPConnection("127.0.0.1", port)
 
     def call() -> bytes:
-        headers = {"content-type": "application/proto"}
-        connection.request("POST", f"{_SERVICE}/{method}", message, headers)
-        return connection.getresponse().read()
+        return posted(connection, f"{_SERVICE}/{method}", message, "application/proto")
 
     return call
+
+
+def posted(connection: http.client.HTTPConnection, path: str, body: bytes, kind: str) -> bytes:
+    """The reply; on a new connection where the door closed one that was idle meanwhile."""
+    try:
+        connection.request("POST", path, body, {"content-type": kind})
+        return connection.getresponse().read()
+    except (BrokenPipeError, ConnectionResetError):  # RemoteDisconnected is one
+        connection.close()
+        connection.request("POST", path, body, {"content-type": kind})
+        return connection.getresponse().read()
 
 
 def sealed(port: int, method: str, message: bytes) -> Callable[[], bytes]:
@@ -78,9 +87,8 @@ def sealed(port: int, method: str, message: bytes) -> Callable[[], bytes]:
 
     def call() -> bytes:
         request = key.sealed(asked, bits)
-        headers = {"content-type": "message/ohttp-req"}
-        connection.request("POST", _GATEWAY, request.data, headers)
-        return request.opened(connection.getresponse().read()).body
+        reply = posted(connection, _GATEWAY, request.data, "message/ohttp-req")
+        return request.opened(reply).body
 
     return call
 

@@ -127,7 +127,7 @@ def _names(leaf: Certificate) -> tuple[str, ...]:
     return (*hosts, *map(str, found.get_values_for_type(x509.IPAddress)))
 
 
-_Mark = tuple[int, int, int] | None
+Mark = tuple[int, int, int] | None
 
 
 def credentials_of(certificates: Certificates) -> grpc.ServerCredentials:
@@ -196,11 +196,11 @@ class Certificates:
             return found
 
 
-def _marks(tls: Tls) -> tuple[_Mark, ...]:
-    return tuple(_mark(path) for path in (tls.certificate, tls.key, tls.client_authority))
+def _marks(tls: Tls) -> tuple[Mark, ...]:
+    return tuple(mark_of(path) for path in (tls.certificate, tls.key, tls.client_authority))
 
 
-def _mark(path: Path | None) -> _Mark:
+def mark_of(path: Path | None) -> Mark:
     """What differs whenever a file was exchanged, its mode included by the time of its change."""
     try:
         found = path.stat() if path else None

@@ -101,10 +101,10 @@ class RunningServer:
             app: Application
             app = HttpApp(services, config, self._observer, self.admissions, self.connections)
             if config.http.ohttp_key is not None:
-                from askew_server.serving.oblivious import Gateway, gateway_keys
+                from askew_server.serving.oblivious import Gateway, KeyFile
 
-                keys = gateway_keys(config.http.ohttp_key)
-                app = Gateway(app, keys, self.connections, SystemBits())
+                file = KeyFile(config.http.ohttp_key, self._observer.certificates_refused)
+                app = Gateway(app, file, self.connections, SystemBits())
             door = partial(HttpDoor, app, config, certificates)
         credentials = None if certificates is None else credentials_of(certificates)
         self._server = grpc.aio.server(options=options_of(config))

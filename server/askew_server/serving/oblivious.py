@@ -32,6 +32,7 @@ from askew.noise.randomness import RandomBits
 from askew.wire.oblivious import MOST_BYTES, GatewayKeys, OpenedRequest, PlainReply, PlainRequest
 from askew_server.serving import http_server
 from askew_server.serving.bearer import read_private
+from askew_server.serving.certificates import mark_of
 from askew_server.serving.http_server import Event, Gone, HttpApp, Receive, Scope, Send
 from askew_server.serving.limits import Connections
 
@@ -69,6 +70,28 @@ def gateway_keys(path: Path) -> GatewayKeys:
         raise AccessError(f"{path} must hold private keys of X25519 in PEM alone") from None
 
 
+class KeyFile:
+    """The keys of a file, read again when it changes. A file that is no use is told to `refused`
+    once, and the keys stay what they were. Raises AccessError where it is no use at the start.
+    """
+
+    def __init__(self, path: Path, refused: Callable[[str], None]) -> None:
+        self._path, self._refused = path, refused
+        self._mark = mark_of(path)
+        self._keys = gateway_keys(path)
+
+    def keys(self) -> GatewayKeys:
+        """Those of the file now. Raises nothing."""
+        mark = mark_of(self._path)
+        if mark != self._mark:
+            self._mark = mark  # taken before reading: what changes meanwhile is read again
+            try:
+                self._keys = gateway_keys(self._path)
+            except AccessError as error:
+                self._refused(str(error))
+        return self._keys
+
+
 class Gateway:
     """The HTTP door's application, and in front of it what opens sealed requests.
 
@@ -76,9 +99,9 @@ class Gateway:
     """
 
     def __init__(
-        self, app: HttpApp, keys: GatewayKeys, connections: Connections, bits: RandomBits
+        self, app: HttpApp, file: KeyFile, connections: Connections, bits: RandomBits
     ) -> None:
-        self._app, self._keys, self._connections, self._bits = app, keys, connections, bits
+        self._app, self._file, self._connections, self._bits = app, file, connections, bits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers a request."""
@@ -88,7 +111,7 @@ class Gateway:
             await self._forwarded(scope, receive, send)
         elif scope["method"] == "GET":
             kept = ((b"cache-control", b"public, max-age=86400"),)
-            keys = http_server.Reply(200, _KEYS, self._keys.configurations, kept)
+            keys = http_server.Reply(200, _KEYS, self._file.keys().configurations, kept)
             await http_server.sent(send, keys, ())
         else:
             allowed = (b"allow", b"GET, POST")
@@ -118,7 +141,7 @@ class Gateway:
         message = await self._app.message(headers, receive)
         if headers.get(b"content-type", b"").strip().lower() != _SEALED:
             raise NotFound("media type")
-        return self._keys.opened(message)
+        return self._file.keys().opened(message)
 
     async def _sealed(
         self, send: Send, opened: OpenedRequest, reply: PlainReply, request: PlainRequest

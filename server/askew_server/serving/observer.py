@@ -148,7 +148,8 @@ class Observer:
         self.log.log_event("connections_closed", count=count)
 
     def certificates_refused(self, reason: str) -> None:
-        """Files of certificates changed and are no use; what was shown goes on being shown.
+        """Files of certificates, or of a gateway's keys, changed and are no use; what was there
+        stays.
 
         reason: for the operator, of the operator's own files. From any thread.
         """

@@ -218,3 +218,22 @@ def test_the_anchor_knows_the_sums_of_both_accounts(path: Path, store: SignalSto
     said = json.loads((path.parent / "anchor" / "signals.json").read_text())
     assert Fraction(said["spent_per_km"]) == TOWN.epsilon_per_km
     assert kept(heads([])).spent_per_km == 0
+
+
+def test_one_date_from_the_future_locks_nobody_out_and_gives_no_month_for_nothing(
+    store: SignalStore,
+) -> None:
+    """Five were drawn by a clock that was ten months ahead. Planted bug: what was drawn by a wrong
+    clock counts in no month.
+    """
+    handles = [f"{number:032x}" for number in range(7)]
+    for handle in handles[:5]:
+        remember(store, handle, "2027-09")
+    with pytest.raises(BudgetExceeded, match="monthly cap"):
+        remember(store, handles[5], "2026-11", never)  # the ledger's clock does not run back
+    store.unfreeze("2026-11")
+    with pytest.raises(BudgetExceeded, match="monthly cap"):
+        remember(store, handles[5], "2026-11", never)  # the five count here
+    for handle, month in zip(handles[5:], ("2026-12", "2027-09"), strict=True):
+        assert store.price(ANY_SPACE, month, TOWN, handle=handle).spent_this_month == 0
+        remember(store, handle, month)

@@ -135,6 +135,38 @@ async def test_a_relay_whose_address_is_named_may_bring_many_calls_at_once(path:
             assert (await gateway.called("Echo")).status == expected
 
 
+async def test_keys_are_rotated_while_the_gateway_answers(path: Path) -> None:
+    """Planted bugs: keys that are read once; a broken file that takes the keys away."""
+    old, new = new_key(), new_key()
+    while new_identifier(path, old) == new_identifier(path, new):
+        new = new_key()
+    async with opening(path) as gateway:
+        key_file(path, old)
+        gateway.key = before = KeyConfiguration.first_of((await gateway.said("GET"))[2])
+        assert (await gateway.called("Echo")).status == 200
+        key_file(path, new, old)
+        after = KeyConfiguration.first_of((await gateway.said("GET"))[2])
+        assert after != before
+        for each in (before, after):  # while the keys change, both answer
+            gateway.key = each
+            assert (await gateway.called("Echo")).status == 200
+        key_file(path, b"half a file")
+        assert (await gateway.called("Echo")).status == 200
+        assert "certificates_refused" in gateway.served.told.getvalue()
+        key_file(path, new)
+        assert (await gateway.called("Echo")).status == 200
+        status, kind, _ = await gateway.said("POST", before.sealed(asking(), BITS).data)
+        assert (status, kind) == (400, "application/problem+json")
+
+
+def new_identifier(path: Path, key: bytes) -> int:
+    return KeyConfiguration.first_of(gateway_keys(key_file(path, key)).configurations).identifier
+
+
+def asking() -> PlainRequest:
+    return PlainRequest(b"POST", f"/{Services.name}/Echo".encode(), b"x", PROTO)
+
+
 def test_keys_are_rotated_by_their_file_which_nobody_else_reads(path: Path) -> None:
     old, new = new_key(), new_key()
     while (
