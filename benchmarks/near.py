@@ -18,6 +18,7 @@ from fractions import Fraction
 from functools import partial
 
 import numpy as np
+from benchmarks.results import Result, record
 from scipy.spatial import cKDTree
 from threadpoolctl import threadpool_limits
 
@@ -80,6 +81,17 @@ def told(name: str, spent: float, unit: str, floor: float | None = None) -> bool
     within = limit is None or spent <= limit
     verdict = "" if limit is None else f"   limit {limit:g}" + ("" if within else "   BEYOND")
     print(f"{name:20s} {spent:8.3f} {unit}{beside}{verdict}")
+    record(
+        Result(
+            "near a place",
+            name,
+            unit,
+            spent,
+            floor=None if floor is None else ("a search of the tree", floor),
+            goal="" if limit is None else f"{limit:g} {unit}",
+            met=None if limit is None else within,
+        )
+    )
     return within
 
 

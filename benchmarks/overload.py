@@ -11,8 +11,8 @@ connection of its own. The rows `http` are the same by HTTP/1.1, where a caller 
 connection without a call opens one. A job knows its deadline, and counts if it begins later.
 Generator and server share the machine, so `server` and `generator` say what they took of it, in
 cores. `floor` is the work of `kernel` by a server of grpcio that looks at nothing, counts nothing
-and bounds no caller: it does a job where fewer wait than may, else it refuses the call at once. It
-has no goals.
+and bounds no caller: it does a job where fewer wait than may, else it refuses the call at once. Its
+share of capacity is the goal of ours over gRPC; by HTTP it is a number.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from statistics import median
 import grpc
 import grpc.aio
 import numpy as np
+from benchmarks.results import Result, record
 from benchmarks.serving.http2 import message
 from benchmarks.serving.open_loop import Load, Window, offer, serve, served
 
@@ -38,7 +39,7 @@ from askew_server.serving.limits import options_of
 from askew_server.serving.settings import ServerConfig
 
 FACTOR, DEADLINE, ROUNDS = 10, 1.0, 4
-GOODPUT, HTTP_GOODPUT, REFUSED_MS, HEALTH_MS = 0.8, 0.75, 50.0, 100.0  # goals
+HTTP_GOODPUT, REFUSED_MS, HEALTH_MS = 0.75, 100.0, 100.0  # goals
 ON_THE_WAY = 0.1  # seconds: a server counts a deadline from when the call arrives
 CALLERS = 32  # who wait for each other
 JOB = 0.005  # seconds
@@ -155,7 +156,7 @@ def report(found: dict[str, Measured], late: int) -> bool:
     """The table. Returns whether a goal is missed."""
     print(f"\n{'work':9} {'capacity/s':>10} {'goodput/s':>10} {'ratio':>6} {'refused p99 ms':>15} "
           f"{'health p99 ms':>14} {'unhealthy':>10} {'server':>7} {'generator':>10}")  # fmt: skip
-    missed = late > 0
+    missed, bare = late > 0, found[FLOOR].ratio
     for kind, each in found.items():
         server, generator = (median(part) for part in zip(*each.cores, strict=True))
         refused, health = median(each.refused_ms), median(each.health_ms)
@@ -165,16 +166,36 @@ def report(found: dict[str, Measured], late: int) -> bool:
         print(f"  statuses {dict(sorted(each.statuses.items()))}")
         if kind == FLOOR:
             continue
-        missed |= (
-            each.ratio < (HTTP_GOODPUT if kind.startswith(HTTP) else GOODPUT)
-            or each.unhealthy > 0
-            or health > HEALTH_MS
+        least = HTTP_GOODPUT if kind.startswith(HTTP) else bare
+        good = each.ratio >= least
+        record(
+            Result(
+                "ten times what a server can answer",
+                f"goodput, {kind}",
+                "of capacity",
+                each.ratio,
+                floor=("bare grpc.aio server that refuses", bare),
+                goal=f"at least {least:.2f}",
+                met=good,
+            )
         )
         # A job that keeps the interpreter keeps it from refusing: how late it does is only told.
-        missed |= kind != "python" and refused > REFUSED_MS
+        quick = None if kind == "python" else refused <= REFUSED_MS
+        record(
+            Result(
+                "ten times what a server can answer",
+                f"refusals, {kind}",
+                "ms, p99",
+                refused,
+                floor=("bare grpc.aio server that refuses", median(found[FLOOR].refused_ms)),
+                goal="" if quick is None else f"{REFUSED_MS:g} ms",
+                met=quick,
+            )
+        )
+        missed |= not good or quick is False or each.unhealthy > 0 or health > HEALTH_MS
     print(f"jobs begun after their deadline: {late}")
     print(
-        f"goals: ratio {GOODPUT}, by HTTP {HTTP_GOODPUT}, refused {REFUSED_MS} ms, "
+        f"goals: ratio {bare:.2f}, by HTTP {HTTP_GOODPUT}, refused {REFUSED_MS} ms, "
         f"health {HEALTH_MS} ms and always, none late: {'MISSED' if missed else 'kept'}"
     )
     return missed

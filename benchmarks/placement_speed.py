@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+from benchmarks.results import Result, record
 
 from askew.placement import (
     Cap,
@@ -70,6 +71,8 @@ def main() -> int:
         late = took > limit
         slow += late
         bound = f"limit {limit:g}" if limit < np.inf else ""
+        goal, met = (f"{limit:g} ms", not late) if limit < np.inf else ("", None)
+        record(Result("placements", what, ours=took, goal=goal, met=met))
         sys.stdout.write(f"{took:10.3f} ms  {what:45} {bound} {'TOO SLOW' if late else ''}\n")
     return 1 if slow else 0
 

@@ -1,28 +1,37 @@
 """What an answer costs a running server, beside an echo of as many bytes.
 
-    python -m benchmarks.server_speed [ROW ...]     # of SCENES; all of them without
+    python -m benchmarks.server_speed [ROW ...]     # of SCENES, or `every`; some without
 
-The production server over SIMULATED models, and an echo with the same options and the same grpcio,
-each in a process of its own. One process asks, 16 calls at once, each again as soon as it is
-answered, and checks every reply. Short windows take turns in random order. A figure is the median
-of ratios of windows of one round, with a bootstrap interval of 90 %; a goal is missed where the
-whole interval lies beyond it, and then the exit status is 1. The ratio of CPU hardly depends on
-what else runs on the machine, the one of calls a second does.
+The production server over SIMULATED models; an echo behind the same front; and a bare one, grpc.aio
+as it comes; each in a process of its own. `tls` opens a connection with TLS for each question. One
+process asks, 16 calls at once, each again as soon as it is answered, and checks every reply. Short
+windows take turns in random order. A figure is the median of ratios of windows of one round, with a
+bootstrap interval of 90 %; a goal is missed where the whole interval lies beyond it, and then the
+exit status is 1. The ratio of CPU hardly depends on what else runs on the machine, the one of calls
+a second does.
 """
 
 from __future__ import annotations
 
 import gc
+import ssl
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from functools import partial
 from importlib.metadata import version
+from itertools import cycle
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import numpy as np
+from benchmarks.results import BUSY, Result, record
 from benchmarks.serving.host import CARD, RETRIEVE, Hosted
-from benchmarks.serving.http2 import ClosedLoop, ask_once
+from benchmarks.serving.http2 import ClosedLoop, Connection, Tally, WrongReply, ask_once
 from benchmarks.serving.models import EPSILON, OTHER_EPSILON, OTHER_K, TOWN, K, questions
 from benchmarks.serving.windows import (
     HEADING,
@@ -37,6 +46,10 @@ from benchmarks.serving.windows import (
     ratio,
     rotations,
 )
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from askew.protocol.metric_card import MetricCard
 from askew.protocol.model_card import ModelCard
@@ -44,12 +57,14 @@ from askew.wire.places import metric_card_from_bytes, places_from_bytes
 from askew.wire.tastes import card_from_bytes, slate_from_bytes
 
 WIDTH = 16  # calls at once
+TLS, USUAL = "tls", ("films", "films-buckets", "places", "tls")
 
 
 @dataclass(frozen=True)
 class Ask:
-    """A way to ask. rate, cpu: goals, beside the echo. kernel: a goal in milliseconds of CPU beyond
-    the echo's. beside: another way of this scene, whose CPU is compared.
+    """A way to ask. rate: a goal beside the echo; bare: of CPU beside the bare one. kernel: a goal
+    in milliseconds of CPU beyond the echo's. beside: another way of this scene, whose CPU is
+    compared.
     """
 
     name: str
@@ -57,7 +72,7 @@ class Ask:
     epsilon: Fraction = EPSILON
     bucket: bool = False
     rate: Goal | None = None
-    cpu: Goal | None = None
+    bare: Goal | None = None
     kernel: Goal | None = None
     beside: str = ""
 
@@ -72,8 +87,8 @@ class Scene:
 
 
 @contextmanager
-def contenders(scene: Scene) -> Iterator[Mapping[str, tuple[Contender, Contender]]]:
-    """For each way to ask, the real server and an echo of as many bytes, while this is open."""
+def contenders(scene: Scene) -> Iterator[Mapping[str, tuple[Contender, ...]]]:
+    """For each way to ask, the real server, an echo of as many bytes, and a bare one."""
     with ExitStack() as stack:
         host = stack.enter_context(Hosted(*scene.words))
         card = _card(host.port, maps=scene.words[0] == "places")
@@ -85,17 +100,21 @@ def contenders(scene: Scene) -> Iterator[Mapping[str, tuple[Contender, Contender
             sizes[ask.name] = sum(map(len, replies)) // len(replies)
             loads[ask.name] = list(zip(asked, replies, strict=True))
         echo = stack.enter_context(Hosted("echo", *sorted(set(sizes.values()))))
+        bare = stack.enter_context(Hosted("bare", *sorted(set(sizes.values()))))
         found = {}
         for name, calls in loads.items():
             size = sizes[name]
             stored = [(question, bytes(size)) for question, _ in calls]
             real = ClosedLoop(host.port, RETRIEVE, WIDTH, calls)
             idle = ClosedLoop(echo.port, f"/Echo/{size}", WIDTH, stored)
+            plain = ClosedLoop(bare.port, f"/Echo/{size}", WIDTH, stored)
             stack.callback(real.close)
             stack.callback(idle.close)
+            stack.callback(plain.close)
             found[name] = (
                 Contender(name, host.pid, real.run),
                 Contender(f"echo of {name}", echo.pid, idle.run),
+                Contender(f"bare echo of {name}", bare.pid, plain.run),
             )
         yield found
 
@@ -121,7 +140,7 @@ POSTERIOR, QUARTER = Goal(least=0.7), Goal(least=0.25)
 
 def published(name: str = "published", *, bucket: bool = False) -> Ask:
     """What the card names: answered from a table."""
-    return Ask(name, bucket=bucket, rate=FAST, cpu=LIGHT)
+    return Ask(name, bucket=bucket, rate=FAST, bare=LIGHT)
 
 
 OTHERS = (
@@ -172,14 +191,17 @@ SCENES = {
 
 
 def main() -> None:
-    names = sys.argv[1:] or list(SCENES)
-    if unknown := [each for each in names if each not in SCENES]:
-        raise SystemExit(f"no row {unknown[0]}: {', '.join(SCENES)}")
+    names = sys.argv[1:] or list(USUAL)
+    names = [*SCENES, TLS] if names == ["every"] else names
+    if unknown := [each for each in names if each not in {*SCENES, TLS}]:
+        raise SystemExit(f"no row {unknown[0]}: {', '.join([*SCENES, TLS])}, every")
     print(
         f"grpcio {version('grpcio')}, protobuf {version('protobuf')}, 16 calls at once, SIMULATED"
     )
     gc.disable()
-    missed = [miss for name in names for miss in measured(SCENES[name])]
+    missed = [miss for name in names if name != TLS for miss in measured(SCENES[name])]
+    if TLS in names:
+        by_tls()
     for each in missed:
         print(f"MISSED: {each}")
     sys.exit(bool(missed))
@@ -194,6 +216,8 @@ def measured(scene: Scene) -> list[str]:
         windows = rotations(every, ROUNDS, SECONDS)
     for name, each in windows.items():
         print(described(name, each))
+    for ask in scene.asks:
+        _record(scene.name, ask, windows)
     missed = []
     for ask in scene.asks:
         for name, found, goal in figures(ask, windows):
@@ -204,11 +228,114 @@ def measured(scene: Scene) -> list[str]:
     return missed
 
 
+def _record(title: str, ask: Ask, windows: Windows) -> None:
+    """For the report: microseconds of CPU, and of the bare echo."""
+    names = (ask.name, f"echo of {ask.name}", f"bare echo of {ask.name}")
+    ours, echo, bare = (float(np.median([1e6 * w.cpu for w in windows[name]])) for name in names)
+    found = ratio(windows[ask.name], windows[names[2]], cpu)
+    record(
+        Result(
+            title,
+            ask.name,
+            "us of CPU",
+            ours,
+            {"echo behind our front": echo},
+            ("bare grpc.aio echo", bare),
+            "" if ask.bare is None else f"{ask.bare} bare grpc.aio echo",
+            None if ask.bare is None else not ask.bare.missed(found),
+            f"ratio of windows {str(found).strip()}" + busy(windows),
+        )
+    )
+
+
+def busy(windows: Windows) -> str:
+    """Says whether others took the cores meanwhile."""
+    others = float(np.median([each.foreign for some in windows.values() for each in some]))
+    return f"; busy: others took {others:.1f} cores" if others > BUSY else ""
+
+
+def by_tls() -> None:
+    """A connection for each question, as devices ask: a handshake, the question, its answer."""
+    with TemporaryDirectory() as folder, ExitStack() as stack:
+        certificate(Path(folder))
+        with Hosted(*SCENES["films"].words) as host:
+            [card] = ask_once(host.port, CARD, [b""])
+            asked = questions(card_from_bytes(card), K)
+            replies = ask_once(host.port, RETRIEVE, asked)
+        size, word = sum(map(len, replies)) // len(replies), f"TLS={folder}"
+        context = ssl.create_default_context(cafile=f"{folder}/certificate.pem")
+        context.set_alpn_protocols(["h2"])
+        real = stack.enter_context(Hosted(word, *SCENES["films"].words))
+        bare = stack.enter_context(Hosted(word, "bare", size))
+        loads = {
+            "a connection a question": (real, RETRIEVE, list(zip(asked, replies, strict=True))),
+            "bare": (bare, f"/Echo/{size}", [(each, bytes(size)) for each in asked]),
+        }
+        contenders = [
+            Contender(name, server.pid, partial(one_by_one, server.port, path, calls, context))
+            for name, (server, path, calls) in loads.items()
+        ]
+        windows = rotations(contenders, ROUNDS, SECONDS)
+    print(f"\nTLS, one connection a question\n{HEADING}")
+    for name, each in windows.items():
+        print(described(name, each))
+    ours, floor = (float(np.median([1e6 * w.cpu for w in each])) for each in windows.values())
+    record(
+        Result(
+            "TLS, one connection a question",
+            "published",
+            "us of CPU",
+            ours,
+            floor=("bare grpc.aio echo by TLS", floor),
+            note="the handshake included" + busy(windows),
+        )
+    )
+
+
+def one_by_one(
+    port: int, path: str, calls: Sequence[tuple[bytes, bytes]], tls: ssl.SSLContext, seconds: float
+) -> Tally:
+    """Questions for so long, each on a connection of its own, one after the other."""
+    tally, start, turn = Tally(), time.perf_counter(), cycle(calls)
+    while time.perf_counter() - start < seconds:
+        question, expected = next(turn)
+        began = time.perf_counter()
+        connection = Connection(port, path, tls)
+        connection.ask(question)
+        while not connection.receive():
+            pass
+        if connection.reply[5:] != expected:
+            raise WrongReply("a reply has other bytes than the same question got before")
+        connection.close()
+        tally.latencies.append(time.perf_counter() - began)
+    tally.seconds = time.perf_counter() - start
+    return tally
+
+
+def certificate(folder: Path) -> None:
+    """One of localhost for a day, signed by itself, as two files."""
+    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    (folder / "key.pem").touch(0o600)
+    (folder / "key.pem").write_bytes(pem)
+    (folder / "certificate.pem").write_bytes(made.public_bytes(Encoding.PEM))
+
+
 def figures(ask: Ask, windows: Windows) -> Iterator[tuple[str, Estimate, Goal | None]]:
     """The ratios of one way to ask, by name, with their goals."""
     real, echo = windows[ask.name], windows[f"echo of {ask.name}"]
     yield f"{ask.name}: calls a second / echo's", ratio(real, echo, rate), ask.rate
-    yield f"{ask.name}: CPU / echo's", ratio(real, echo, cpu), ask.cpu
+    yield f"{ask.name}: CPU / echo's", ratio(real, echo, cpu), None
+    bare = windows[f"bare echo of {ask.name}"]
+    yield f"{ask.name}: CPU / bare grpc.aio echo's", ratio(real, bare, cpu), ask.bare
     if ask.kernel is not None:
         beyond = difference(real, echo, lambda window: 1e3 * window.cpu)
         yield f"{ask.name}: ms of CPU beyond echo's", beyond, ask.kernel

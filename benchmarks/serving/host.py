@@ -1,6 +1,9 @@
 """A server in a process of its own: the production one over a simulated model, or an echo.
 
+TLS=FOLDER before the words is TLS with the files certificate.pem and key.pem of a folder.
+
 python -m benchmarks.serving.host echo 824 2015           # Echo/824 answers 824 bytes at once
+python -m benchmarks.serving.host bare 824 2015           # the same by grpc.aio, and nothing else
 python -m benchmarks.serving.host places 1000000 codebook
 python -m benchmarks.serving.host tastes 100000 posterior 4
 """
@@ -14,9 +17,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from askew_server.serving.call import Answer, Service
+
+if TYPE_CHECKING:
+    from askew_server.serving.settings import Tls
 
 ROOT = Path(__file__).resolve().parents[2]
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}  # those of BLAS wait for each other's cores
@@ -77,26 +83,60 @@ class Hosted:
 
 def main() -> None:
     from askew_server.serving.process import serve
-    from askew_server.serving.settings import QueueLimits, ServerConfig
+    from askew_server.serving.settings import QueueLimits, ServerConfig, Tls
 
-    services = [Echo(list(map(int, sys.argv[2:])))] if sys.argv[1] == "echo" else [_answers()]
+    words, tls = sys.argv[1:], None
+    if words[0].startswith("TLS="):
+        folder = Path(words.pop(0).removeprefix("TLS="))
+        tls = Tls(certificate=folder / "certificate.pem", key=folder / "key.pem")
+    if words[0] == "bare":
+        asyncio.run(_bare(list(map(int, words[1:])), tls))
+        return
+    services = [Echo(list(map(int, words[1:])))] if words[0] == "echo" else [_answers(words)]
 
     def announce(port: int, _: int | None) -> None:
         print(port, flush=True)
 
     # 16 dear calls at once would be too many, and wait too long on a busy machine.
-    config = ServerConfig(answers=QueueLimits(waiting=1000, max_wait=30.0))
+    config = ServerConfig(answers=QueueLimits(waiting=1000, max_wait=30.0), tls=tls)
     asyncio.run(serve(services, config, announce))
 
 
-def _answers() -> Service:
+async def _bare(sizes: Sequence[int], tls: Tls | None) -> None:
+    """grpc.aio as it comes: no options, no limits, nothing is looked at."""
+    import grpc
+    import grpc.aio
+
+    def method(size: int) -> grpc.RpcMethodHandler[bytes, bytes]:
+        reply = bytes(size)
+
+        async def handle(_: bytes, __: object) -> bytes:
+            return reply
+
+        return grpc.unary_unary_rpc_method_handler(handle)
+
+    server = grpc.aio.server()
+    handlers = {str(size): method(size) for size in sizes}
+    server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler("Echo", handlers)])
+    if tls is None:
+        port = server.add_insecure_port("127.0.0.1:0")
+    else:
+        pair = tls.key.read_bytes(), tls.certificate.read_bytes()
+        port = server.add_secure_port("127.0.0.1:0", grpc.ssl_server_credentials([pair]))
+    await server.start()
+    print(port, flush=True)
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+    await server.stop(0)
+
+
+def _answers(words: Sequence[str]) -> Service:
     from benchmarks.serving.models import snapshot
 
     from askew_server.retrieval.snapshot import SnapshotHolder
     from askew_server.serving.retrieval import RetrievalService
 
-    kind, size, rule = sys.argv[1:4]
-    dimension = int(sys.argv[4]) if len(sys.argv) > 4 else 2
+    kind, size, rule = words[:3]
+    dimension = int(words[3]) if len(words) > 3 else 2
     return RetrievalService(SnapshotHolder(snapshot(kind, int(size), rule, dimension)))
 
 

@@ -87,9 +87,10 @@ class Tally:
 class Connection:
     """One connection, one call at a time."""
 
-    def __init__(self, port: int, path: str) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), 30)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    def __init__(self, port: int, path: str, tls: ssl.SSLContext | None = None) -> None:
+        plain = socket.create_connection(("127.0.0.1", port), 30)
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket = tls.wrap_socket(plain, server_hostname="localhost") if tls else plain
         self._headers = headers(path, f"127.0.0.1:{port}", "20S")
         self._stream, self._left, self._seen = -1, b"", 0
         self.reply, self.asked = b"", 0.0

@@ -18,9 +18,8 @@ from typing import Any, Protocol
 from unittest.mock import patch
 
 import pytest
-from guarantees.audit.contests import TapeContest, on_the_tape
-from guarantees.audit.definitions import ranking
-from guarantees.audit.enumeration import Counts, HasLaw, Law, Tape, excess, law_of, vectors
+from guarantees.audit.contests import on_the_tape
+from guarantees.audit.enumeration import Counts, HasLaw, Law, excess, law_of, vectors
 
 from askew import mechanisms
 from askew.dp.privacy import (
@@ -32,8 +31,6 @@ from askew.dp.privacy import (
 )
 from askew.errors import ParameterError
 from askew.mechanisms import Selection
-from askew.mechanisms.contest import NoiseFamily
-from askew.mechanisms.value_classes import ValueClasses
 from askew.noise.randomness import RandomBits
 
 EPSILON, D, HIGHEST = Fraction(2), 3, 2
@@ -72,16 +69,6 @@ EXPORTED = [
 ]
 
 
-def on_one_tape(classes: ValueClasses, noise: NoiseFamily, k: int, draws: Tape) -> list[int]:
-    """`value_classes.highest` as one branch: whose law is tests/mechanisms' subject."""
-    contest = TapeContest(noise, draws, classes.exact, winners=k)
-    classes.enter(contest)  # type: ignore[arg-type]
-    keys = [key for key, (_, size) in contest.entered.items() for _ in range(size)]
-    orders = ranking(noise, tuple(contest.entered[key][0] for key in keys), k)
-    order = list(orders)[draws.branch(list(orders.values()))]
-    return [keys[place] for place in order]
-
-
 def law_of_select(mechanism: Exported) -> HasLaw:
     """Of all that `select` releases: the items, and whether they were ended before k."""
 
@@ -94,7 +81,6 @@ def law_of_select(mechanism: Exported) -> HasLaw:
             stack.enter_context(on_the_tape())
             for name in MODULES:  # the tape is what they draw from, and no bits
                 stack.enter_context(patch(f"askew.mechanisms.{name}.Draws", lambda tape: tape))
-            stack.enter_context(patch("askew.mechanisms.lipschitz.highest", on_one_tape))
             return law_of(run)
 
     return cache(law)

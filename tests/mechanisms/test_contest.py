@@ -131,7 +131,7 @@ def test_the_winner_is_the_argmax_of_the_written_noise(family: NoiseFamily) -> N
             + Decimal(scores[i].numerator) / scores[i].denominator
             for i in range(3)
         ]
-        assert contest.ranked()[0].key == real.index(max(real))
+        assert contest.ranked()[0] == real.index(max(real))
 
 
 @pytest.mark.parametrize("word", [bytes(8), b"\xff" * 8])
@@ -142,7 +142,19 @@ def test_extreme_words_are_refined_not_guessed(word: bytes) -> None:
         "logistic", Draws(ReplayBits(fixed + bytes(8 * 6))), lambda _: (Fraction(0), 1)
     )
     contest.enter(np.arange(2), np.zeros(2), np.zeros(2))
-    assert contest.ranked()[0].key == (0 if word[0] else 1)
+    assert contest.ranked()[0] == (0 if word[0] else 1)
+
+
+def test_what_was_looked_at_exactly_keeps_its_bits() -> None:
+    """The group's bound is held against the winner that more bits of two equal words have found."""
+    draws = Draws(ReplayBits(bytes([1] * 16) + bytes([2] * 8) + bytes(range(64))))
+    contest = Contest("gumbel", draws, lambda _: (Fraction(0), 1))
+    contest.enter(np.arange(2), np.zeros(2), np.zeros(2))
+    [first, _] = contest._order().tolist()
+    seen = contest._noisy(first)
+    assert seen.links[0][0].known > 64
+    assert contest._noisy(first) is seen
+    assert contest._order().tolist()[0] == first
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -34,6 +34,7 @@ from askew.mechanisms import (
     PermuteAndFlip,
     PNFJoint,
     Selection,
+    limited_domain,
     value_classes,
 )
 from askew.mechanisms.limited_domain import Domain, top_of_rows
@@ -184,6 +185,35 @@ def test_one_pass_of_gumbel_noise_has_the_law_of_k_choices(
     """Planted bug: the rate of k choices given to each of them; the noise of another family."""
     monkeypatch.setattr(value_classes, "ONE_PASS", 1)
     mechanism = ENUMERATED[setting.mechanism](setting.k, setting.epsilon)
+    counts, bits = list(setting.counts), ShakeBits(name_of(setting))
+    p = p_value(lambda: label(mechanism.select(counts, bits=bits)), REFERENCE[setting], DRAWS)
+    assert p > 1e-4
+
+
+@pytest.mark.parametrize("setting", settings(DOMAINS), ids=name_of)
+def test_one_pass_of_a_limited_domain_has_the_law_of_k_choices(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stop among them, a class of kbar / delta outcomes. Planted bug: it is one outcome."""
+    monkeypatch.setattr(limited_domain, "ONE_PASS", 1)
+    counts, bits, mechanism = list(setting.counts), ShakeBits(name_of(setting)), limited(setting)
+    p = p_value(lambda: label(mechanism.select(counts, bits=bits)), REFERENCE[setting], DRAWS)
+    assert p > 1e-4
+
+
+SETS = [setting for setting in settings(SAMPLED) if setting.mechanism.endswith("_set")]
+
+
+@pytest.mark.parametrize("setting", SETS, ids=name_of)
+def test_a_set_does_not_depend_on_which_items_are_drawn_as_one(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All items below the k-th count as one. Planted bugs: a bound held against the first winner
+    and not the last; members of a group that is opened whose noise is that of the whole group.
+    """
+    rare = 1e-9 - 1 - 2 * log(len(setting.counts))  # so that nothing below the k-th count is apart
+    monkeypatch.setattr(value_classes, "_RARE", rare)
+    mechanism = SAMPLED[setting.mechanism](setting.k, setting.epsilon)
     counts, bits = list(setting.counts), ShakeBits(name_of(setting))
     p = p_value(lambda: label(mechanism.select(counts, bits=bits)), REFERENCE[setting], DRAWS)
     assert p > 1e-4

@@ -406,7 +406,7 @@ class Canonical:
         else:
             contest = Contest(self.noise, draws, classes.exact)
             classes.enter(contest)
-            key = contest.ranked()[0].key
+            key = contest.ranked()[0]
         places = range(self.k) if key == TOP else _member(classes.cell(key), self.k, draws)
         return tuple(sorted(tally.items_at([*places])))
 

@@ -106,8 +106,7 @@ class LazyUniform:
 class Noisy:
     """score + Q(E_1 / m_1 + E_2 / m_2 + ...), comparable exactly.
 
-    approximate is its float64 value, wrong by at most `slack` (infinite slack: no idea). e is the
-    float64 sum of the links where somebody computed it.
+    approximate is its float64 value, wrong by at most `slack` (infinite slack: no idea).
     """
 
     family: NoiseFamily
@@ -116,7 +115,6 @@ class Noisy:
     links: list[tuple[LazyUniform, Fraction]]
     approximate: float
     slack: float
-    e: float = 0.0
 
     def bounds(self, precision: int) -> tuple[int | None, int | None]:
         """Enclosure of the value times 2**precision; None where it is unbounded."""
@@ -196,7 +194,7 @@ def descending(noisy: list[Noisy], bits: RandomBits) -> list[Noisy]:
     return sorted(noisy, key=cmp_to_key(order))
 
 
-Exact = Callable[[int], tuple[Fraction, int]]
+Exact = Callable[[int], tuple[Fraction, Fraction | int]]
 Open = Callable[[int, Link], list[Noisy]]
 # Of Q where e is in [2**-24, 17]: |dQ / d ln e| is at most 18, and ln e is within 2**-29.
 _STEEPEST = 18.0
@@ -227,7 +225,9 @@ class Contest:
 
     def __init__(self, family: NoiseFamily, draws: Draws, exact: Exact, winners: int = 1) -> None:
         self.family, self.draws, self.exact, self.winners = family, draws, exact, winners
-        self._kept: list[tuple[float, float, int, int]] = []
+        nothing = np.zeros(0)
+        self._kept = nothing, nothing, nothing.astype(np.int64), nothing.astype(np.uint64)
+        self._made: dict[int, Noisy] = {}  # what was looked at exactly, by its place among the kept
         self._bounds: list[tuple[Noisy, Open]] = []
 
     def enter(
@@ -237,18 +237,20 @@ class Contest:
 
         log_error bounds the error of log_sizes.
         """
-        words, values, slack = self._draw(scores, log_sizes, log_error)
-        best = max(_nth_largest(values - slack, self.winners), self._least())
-        for i in np.flatnonzero(values + slack >= best).tolist():
-            self._kept.append((float(values[i]), float(slack[i]), int(keys[i]), int(words[i])))
-        self._forget()
+        words, *noisy = self._draw(scores, log_sizes, log_error)
+        values, slack, all_keys, all_words = (
+            np.concatenate(each) for each in zip(self._kept, (*noisy, keys, words), strict=True)
+        )
+        near = values + slack >= _nth_largest(values - slack, self.winners)
+        self._kept = values[near], slack[near], all_keys[near], all_words[near]
 
     def enter_groups(self, groups: ClassGroups) -> None:
-        """Draw a bound for each group of classes; after the classes that are entered themselves."""
-        if self.winners != 1:
-            raise ValueError("groups are bounded for one winner only")
+        """Draw a bound for each group of classes; after the classes that are entered themselves, of
+        which there are as many as winners.
+        """
         words, values, slack = self._draw(groups.scores, groups.log_sizes, groups.log_error)
-        for i in np.flatnonzero(values + slack >= self._least()).tolist():
+        least = _nth_largest(self._kept[0] - self._kept[1], self.winners)
+        for i in np.flatnonzero(values + slack >= least).tolist():
             key, word = int(groups.keys[i]), int(words[i])
             score, size = groups.exact(key)
             links = [(LazyUniform(word), Fraction(size))]
@@ -268,27 +270,39 @@ class Contest:
         slack[(e < 2.0**-24) | (e > 16.0)] = np.inf
         return words, values, slack
 
-    def _least(self) -> float:
-        """No class below this can be among the winners."""
-        floor = sorted((value - slack for value, slack, _, _ in self._kept), reverse=True)
-        return floor[self.winners - 1] if len(floor) >= self.winners else -np.inf
-
-    def _forget(self) -> None:
-        least = self._least()
-        self._kept = [entry for entry in self._kept if entry[0] + entry[1] >= least]
-
-    def ranked(self) -> list[Noisy]:
-        """The winners, and those that float64 could not tell from them, highest first."""
-        ranked = descending([self._noisy(*entry) for entry in self._kept], self.draws.bits)
+    def ranked(self) -> list[int]:
+        """The keys of the winners, highest first, and perhaps of some behind them."""
+        order = self._order()
+        if not self._bounds:
+            found: list[int] = self._kept[2][order].tolist()
+            return found
+        ranked = [self._noisy(place) for place in order[: self.winners].tolist()]
         for bound, opened in self._bounds:
-            if compare(ranked[0], bound, self.draws.bits) < 0:
+            if compare(ranked[self.winners - 1], bound, self.draws.bits) < 0:
                 among = opened(bound.key, bound.links[0])
-                ranked = descending([ranked[0], *among], self.draws.bits)
-        return ranked
+                ranked = descending([*ranked, *among], self.draws.bits)
+        return [noisy.key for noisy in ranked]
+
+    def _order(self) -> NDArray[np.intp]:
+        """The places of what is kept, highest first: by floats, but for runs that they cannot tell
+        apart.
+        """
+        values, slack, *_ = self._kept
+        order = np.argsort(-values - slack)
+        least = np.minimum.accumulate((values - slack)[order])
+        cuts = np.flatnonzero((values + slack)[order][1:] < least[:-1]) + 1
+        starts, ends = np.append(0, cuts), np.append(cuts, len(order))
+        for run in np.flatnonzero(ends - starts > 1).tolist():
+            place = slice(starts[run], ends[run])
+            alike = {id(self._noisy(each)): each for each in order[place].tolist()}
+            noisy = descending([*map(self._noisy, alike.values())], self.draws.bits)
+            order[place] = [alike[id(each)] for each in noisy]
+        return order
 
     def members(self, keys: list[int], link: Link) -> list[Noisy]:
         """The classes of a group that is opened, given the least of its exponentials."""
-        classes = [(key, *self.exact(key)) for key in keys]
+        exact = ((key, *self.exact(key)) for key in keys)
+        classes = [(key, score, int(size)) for key, score, size in exact]  # none has part of one
         mark, drawn = self.draws.below(sum(size for _, _, size in classes)), []
         for key, score, size in classes:
             links = [link]
@@ -299,10 +313,15 @@ class Contest:
             drawn.append(Noisy(self.family, key, score, links, 0.0, np.inf))
         return drawn
 
-    def _noisy(self, value: float, slack: float, key: int, word: int) -> Noisy:
-        score, size = self.exact(key)
-        links = [(LazyUniform(word), Fraction(size))]
-        return Noisy(self.family, key, score, links, value, slack)
+    def _noisy(self, place: int) -> Noisy:
+        """What is kept there; always the same object, since its bits are read as they are asked."""
+        if place not in self._made:
+            values, slack, keys, words = (each[place] for each in self._kept)
+            score, size = self.exact(int(keys))
+            links = [(LazyUniform(int(words)), Fraction(size))]
+            made = Noisy(self.family, int(keys), score, links, float(values), float(slack))
+            self._made[place] = made
+        return self._made[place]
 
 
 def _nth_largest(values: Floats, n: int) -> float:

@@ -155,7 +155,7 @@ class PNFJoint:
 
         contest = Contest("exponential", draws, exact)
         enter_by_loss(losses, self.rate, contest)
-        return tally.items_at(_of_loss(losses, contest.ranked()[0].key, draws))
+        return tally.items_at(_of_loss(losses, contest.ranked()[0], draws))
 
 
 def _of_loss(losses: SequenceLosses, e: int, draws: Draws) -> list[int]:

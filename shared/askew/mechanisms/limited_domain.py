@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -37,6 +37,7 @@ from askew.mechanisms.parameters import (
 )
 from askew.mechanisms.shortfall import LAPLACE, Shortfall, one_shot, peeled
 from askew.mechanisms.tally import Counts, Integers, Tally, integers
+from askew.mechanisms.value_classes import ONE_PASS
 from askew.mechanisms.weights import Draws, WeightTable, blocks_of, enclose
 from askew.noise.randomness import RandomBits
 
@@ -85,8 +86,30 @@ class ExponentialClasses:
 
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
         """Integer bounds of one candidate's weight."""
-        exponent = self.epsilon * (self._best - int(self.scores[key]))
-        return enclose(self.sizes.get(key, 1), exponent, shift)
+        score, size = self.exact(key)
+        return enclose(size, -score, shift)
+
+    def exact(self, key: int) -> tuple[Fraction, Fraction | int]:
+        """A candidate's exact score, relative to the best that is left, and its size."""
+        return self.epsilon * (int(self.scores[key]) - self._best), self.sizes.get(key, 1)
+
+    def peeled(self, k: int, draws: Draws) -> Iterator[int]:
+        """k candidates without replacement, one as it is asked for; at most as many as there are.
+
+        Where k is large, in one pass: Gumbel noise on ln weight, in descending order, has the same
+        law (Durfee, Rogers 2019, Lemma 4.2).
+        """
+        if k < ONE_PASS:
+            for _ in range(k):
+                key = draws.choose(self)
+                yield key
+                self.remove(key)
+            return
+        contest = Contest("gumbel", draws, self.exact, winners=k)
+        scores = (self.scores - self._best).astype(np.float64) * float(self.epsilon)
+        log_error = 2.0**-48 * (self._largest_size + 8)
+        contest.enter(np.arange(len(scores)), scores, self._log_sizes, log_error)
+        yield from contest.ranked()[:k]
 
 
 Domain = Literal["positive", "top", "strict"]
@@ -138,7 +161,7 @@ class LimitedDomain:
     a threshold without the + 1, ln(1 / delta), and min(kbar, max_items_per_unit) with "strict".
 
     select(counts): counts (d,), integers >= 0. Raises ParameterError.
-    Complexity: O(d) to find the top kbar + 1, then O(kbar * k).
+    Complexity: O(d) to find the top kbar + 1, then O(kbar + k log k).
     """
 
     k: int
@@ -195,12 +218,10 @@ class LimitedDomain:
         stop = {kept: Fraction(self.spread) / self.delta}
         classes = ExponentialClasses(scores, stop, Fraction(self.epsilon))
         chosen: list[int] = []
-        while len(chosen) < self.k:
-            key = draws.choose(classes)
+        for key in classes.peeled(self.k, draws):
             if key == kept:
                 return Selection(chosen, stopped=True)
             chosen.append(int(items[key]))
-            classes.remove(key)
         return Selection(chosen, stopped=False)
 
 
@@ -329,10 +350,10 @@ class LaplaceLimitedDomain:
         floats = np.array([float(score) for score in scores])
         contest.enter(np.arange(len(scores)), floats, np.zeros(len(scores)))
         chosen: list[int] = []
-        for noisy in contest.ranked()[: self.k + 1]:
-            if noisy.key == len(kept):
+        for key in contest.ranked()[: self.k + 1]:
+            if key == len(kept):
                 return Selection(chosen, stopped=len(chosen) < self.k)
-            chosen.append(int(items[noisy.key]))
+            chosen.append(int(items[key]))
         return Selection(chosen[: self.k], stopped=False)
 
 

@@ -71,7 +71,7 @@ class Lipschitz:
     epsilon / kappa, and the logarithm of each factor, being 1-Lipschitz, by no more.
 
     select(counts): counts (d,), integers or, in a list, Fractions; d >= k. Raises ParameterError.
-    Complexity: O(d) or one sort, then one uniform for each distinct value, O(k log k) after that.
+    Complexity: O(d), one uniform for each item that is not too low to matter, O(k log k).
     Source: Shekelyan, Loukides 2022, Definition 2.1 and Theorem 4.1 (the set only, not its order).
     """
 
@@ -107,8 +107,7 @@ class Lipschitz:
         """As `select`, from a tally and a source of exact draws."""
         if self.noise == "gumbel":
             return tuple(sorted(peeled_gumbel(tally, self.rate, self.k, draws)))
-        groups = highest(ValueClasses(tally, self.rate), self.noise, self.k, draws)
-        return tuple(sorted(items_of_groups(groups, tally, draws)))
+        return tuple(sorted(highest(tally, self.rate, self.noise, self.k, draws)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,7 +195,7 @@ class Peeling:
         for _ in range(self.k):
             contest = Contest(self.noise, draws, classes.exact)
             classes.enter(contest)
-            groups.append(contest.ranked()[0].key)
+            groups.append(contest.ranked()[0])
             classes.remove(groups[-1])
         return items_of_groups(groups, tally, draws)
 
@@ -314,5 +313,4 @@ class LaplaceCounts:
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
         """As `select`, from a tally and a source of exact draws."""
-        classes = ValueClasses(tally, self.rate)
-        return items_of_groups(highest(classes, "laplace", self.k, draws), tally, draws)
+        return highest(tally, self.rate, "laplace", self.k, draws)

@@ -1,11 +1,8 @@
-"""Items in classes of equal counts: weights of a class, draws from it, and its highest noises.
+"""Items in classes of equal counts: weights of a class, draws from it, and the highest noises.
 
 `ValueClasses` are the weights of the exponential mechanism. An `Urn` draws from a class without
 replacement, in memory that depends on the number of draws only. `highest` finds the k highest noisy
-scores of all items, exactly, from one draw a value and k more: in a class of m items with equal
-scores the noises in descending order are Q(E1/m), Q(E1/m + E2/(m-1)), ... (Renyi). Only classes
-whose best is among the k best of the classes can have an item among the k highest, so the rest is a
-merge of few descending sequences.
+scores of all items, exactly.
 """
 
 from __future__ import annotations
@@ -21,15 +18,12 @@ from askew.mechanisms.contest import (
     ClassGroups,
     Contest,
     Floats,
-    LazyUniform,
     Link,
     NoiseFamily,
     Noisy,
-    compare,
-    quantiles,
 )
 from askew.mechanisms.tally import Integers, Tally
-from askew.mechanisms.weights import Draws, WeightTable, blocks_of, enclose
+from askew.mechanisms.weights import BLOCK, Draws, WeightTable, blocks_of, enclose
 
 _SHARE = 0.25  # of all items: one of so many that are left is found by chance
 _SMALL = 1 << 12  # items: of fewer, one is found by its rank
@@ -169,7 +163,7 @@ class ValueClasses:
 
     def enter(self, contest: Contest) -> None:
         """Let every class that has items left draw its best noisy score."""
-        low, cut = self._cut(_RARE if contest.winners == 1 else inf)
+        low, cut = self._cut(_RARE)
         present = self._lead + np.flatnonzero(self.sizes[self._lead : cut])
         gaps = (self.values[self._lead] - self.values[present]).astype(np.float64)
         for part in blocks_of(present, -gaps * self._step):
@@ -226,25 +220,40 @@ def peel(tally: Tally, rate: Fraction, k: int, draws: Draws) -> tuple[int, ...]:
     return items_of_groups(groups, tally, draws)
 
 
-ONE_PASS = 16  # from this k on, one pass is quicker than k choices
+ONE_PASS = 4  # from this k on, one pass is quicker than k choices
 
 
-def highest(classes: ValueClasses, noise: NoiseFamily, k: int, draws: Draws) -> list[int]:
-    """The classes of the k items with the highest noisy scores, highest first.
+def highest(
+    tally: Tally, rate: Fraction, noise: NoiseFamily, k: int, draws: Draws
+) -> tuple[int, ...]:
+    """The items of the k highest noisy scores, highest first: one draw an item.
 
-    Complexity: one draw a class, O(k log k) comparisons.
+    Those that are so low that one is among the k with probability below exp(-_RARE) are drawn as
+    one; the law does not depend on it. Complexity: O(d), O(k log k).
     """
-    contest = Contest(noise, draws, classes.exact, winners=k)
-    classes.enter(contest)
-    waiting = contest.ranked()[::-1]
-    chosen: list[int] = []
-    while len(chosen) < k:
-        best = waiting.pop()
-        chosen.append(best.key)
-        following = _next(best, draws)
-        if following is not None:
-            _insert(waiting, following, draws)
-    return chosen
+    counts, unit, d = tally.counts, rate * tally.unit, len(tally)
+    edge = int(np.partition(counts, d - k)[d - k])
+    low = edge - int(min((_RARE + 2 * log(d) + 1) / float(unit) + 1, 2.0**62))
+    near = np.flatnonzero(counts > low)
+
+    def exact(item: int) -> tuple[Fraction, int]:
+        return unit * (int(counts[item]) - edge), 1
+
+    contest = Contest(noise, draws, exact, winners=k)
+    for i in range(0, len(near), BLOCK):
+        some = near[i : i + BLOCK]
+        scores = (counts[some] - edge).astype(np.float64) * float(unit)
+        contest.enter(some, scores, np.zeros(len(some)))
+    if far := d - len(near):
+        score = unit * (low - edge)
+
+        def opened(_: int, link: Link) -> list[Noisy]:
+            return contest.members(np.flatnonzero(counts <= low).tolist(), link)
+
+        floats = np.array([float(score)]), np.array([log(far)])
+        whole = ClassGroups(np.array([-1]), *floats, 0.0, lambda _: (score, far), opened)
+        contest.enter_groups(whole)
+    return tuple(contest.ranked()[:k])
 
 
 def peeled_gumbel(tally: Tally, rate: Fraction, k: int, draws: Draws) -> tuple[int, ...]:
@@ -255,40 +264,4 @@ def peeled_gumbel(tally: Tally, rate: Fraction, k: int, draws: Draws) -> tuple[i
     """
     if k < ONE_PASS:
         return peel(tally, rate, k, draws)
-    groups = highest(ValueClasses(tally, rate), "gumbel", k, draws)
-    return items_of_groups(groups, tally, draws)
-
-
-def _next(best: Noisy, draws: Draws) -> Noisy | None:
-    """The next highest item of the same class, if it has one."""
-    left = int(best.links[-1][1]) - 1
-    if left == 0:
-        return None
-    uniform = LazyUniform(int.from_bytes(draws.bits.read(8)))
-    spacing, sure = _float_exponential(uniform)
-    e = (
-        best.e or _float_exponential(best.links[0][0])[0] / float(best.links[0][1])
-    ) + spacing / left
-    approximate = float(quantiles(best.family, np.array([log(e)]))[0]) + float(best.score)
-    trusted = sure and best.slack < np.inf and e < 16.0
-    slack = 2.0**-23 + 2.0**-46 * (abs(float(best.score)) + left) if trusted else np.inf
-    links = [*best.links, (uniform, Fraction(left))]
-    return Noisy(best.family, best.key, best.score, links, approximate, slack, e)
-
-
-def _float_exponential(uniform: LazyUniform) -> tuple[float, bool]:
-    """-ln U by float64, and whether its relative error is below 2**-28."""
-    word = uniform.word >> (uniform.known - 64)
-    return -log(min((word + 0.5) / 2**64, 1 - 2.0**-53)), 2**40 < word < 2**64 - 2**40
-
-
-def _insert(waiting: list[Noisy], newcomer: Noisy, draws: Draws) -> None:
-    """Binary insertion into a list sorted with the highest last."""
-    low, high = 0, len(waiting)
-    while low < high:
-        middle = (low + high) // 2
-        if compare(newcomer, waiting[middle], draws.bits) > 0:
-            low = middle + 1
-        else:
-            high = middle
-    waiting.insert(low, newcomer)
+    return highest(tally, rate, "gumbel", k, draws)

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from math import log
-from types import SimpleNamespace
 from unittest.mock import patch
 
 import numpy as np
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 
 from askew.mechanisms.contest import Exact, NoiseFamily
 
-USERS = ("lipschitz", "canonical", "joint", "limited_domain")
+USERS = ("lipschitz", "canonical", "joint", "limited_domain", "value_classes")
 
 
 class TapeContest:
@@ -45,13 +44,14 @@ class TapeContest:
             exact, size = self.exact(key)
             assert float(score) == pytest.approx(float(exact), abs=1e-12)
             assert float(log_size) == pytest.approx(log(size), abs=log_error + 1e-14)
-            self.entered[key] = exact, size
+            assert size == int(size)
+            self.entered[key] = exact, int(size)
 
     def enter_groups(self, _: object) -> None:
         raise AssertionError("no class of a small vector is rare")
 
-    def ranked(self) -> list[SimpleNamespace]:
-        """The winners, by one branch of the tape."""
+    def ranked(self) -> list[int]:
+        """The keys of the winners, by one branch of the tape."""
         keys = list(self.entered)
         if self.winners == 1:
             sizes: dict[Fraction, int] = {}
@@ -59,11 +59,11 @@ class TapeContest:
                 sizes[score] = sizes.get(score, 0) + size
             shares = of_one(self.family, tuple(sorted(sizes.items())))
             law = [shares[score] * size for score, size in self.entered.values()]
-            return [SimpleNamespace(key=keys[self.draws.branch(law)])]
+            return [keys[self.draws.branch(law)]]
         assert all(size == 1 for _, size in self.entered.values())
         orders = ranking(self.family, tuple(s for s, _ in self.entered.values()), self.winners)
         order = list(orders)[self.draws.branch(list(orders.values()))]
-        return [SimpleNamespace(key=keys[place]) for place in order]
+        return [keys[place] for place in order]
 
 
 @contextmanager
