@@ -46,6 +46,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import ceil, log, log2
+from operator import mul
 
 from askew.dp.privacy import Reach, SignalLoss, exact_rational
 from askew.errors import ParameterError
@@ -149,7 +150,8 @@ class TwoSidedGeometric:
     def one_sided(self, count: int, bits: RandomBits) -> list[int]:
         """`count` independent draws of the geometric law G."""
         faces = bits.throw(self._coins, count)  # each levels + 1
-        values = [sum(face << level for level, face in enumerate(row)) for row in faces]
+        worth = [1 << level for level in range(self.levels + 1)]
+        values = [sum(map(mul, row, worth)) for row in faces]
         for place, row in enumerate(faces):
             while row[-1] and bits.throw(self._beyond)[0][0]:
                 values[place] += 1 << self.levels

@@ -17,12 +17,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from struct import Struct
 from typing import Protocol
 
 from askew.errors import NoRandomness
 
 WORD_BITS = 128
-_WORD_BYTES = WORD_BITS // 8
+_WORD_BYTES, _HALF = WORD_BITS // 8, WORD_BITS // 2
 
 
 class Odds(Protocol):
@@ -51,6 +52,9 @@ class Coins:
     def __init__(self, odds: Sequence[Odds]) -> None:
         self.odds = tuple(odds)
         self.bounds = [each.bounds(WORD_BITS) for each in odds]
+        self.halves = Struct(">" + f"Q{_WORD_BYTES // 2}x" * len(odds))  # the first of each word
+        self.lows = [low >> _HALF for low, _ in self.bounds]
+        self.highs = [high >> _HALF for _, high in self.bounds]
 
     def __len__(self) -> int:
         return len(self.odds)
@@ -78,18 +82,25 @@ class RandomBits(ABC):
 
     def throw(self, coins: Coins, times: int = 1) -> list[list[bool]]:
         """Throw a row of coins `times` times; heads is True. One list of len(coins) a time."""
-        data = self.read(times * len(coins) * _WORD_BYTES)
-        words = (
-            int.from_bytes(data[start : start + _WORD_BYTES])
-            for start in range(0, len(data), _WORD_BYTES)
-        )
-        return [
-            [
-                self._fall(odds, bounds, next(words))
-                for odds, bounds in zip(coins.odds, coins.bounds, strict=True)
-            ]
-            for _ in range(times)
+        if not len(coins):
+            return [[] for _ in range(times)]
+        data, rows = self.read(times * len(coins) * _WORD_BYTES), []
+        for number, halves in enumerate(coins.halves.iter_unpack(data)):
+            # Half a word decides, but for one coin in 2**63 or so; every coin is looked at.
+            pairs = zip(halves, coins.lows, coins.highs, strict=True)
+            if any([low <= half <= high for half, low, high in pairs]):  # noqa: C419
+                start = number * coins.halves.size
+                rows.append(self._row(coins, data[start : start + coins.halves.size]))
+            else:
+                rows.append([half < low for half, low in zip(halves, coins.lows, strict=True)])
+        return rows
+
+    def _row(self, coins: Coins, data: bytes) -> list[bool]:
+        """How a row falls, by whole words."""
+        words = [
+            int.from_bytes(data[i : i + _WORD_BYTES]) for i in range(0, len(data), _WORD_BYTES)
         ]
+        return [*map(self._fall, coins.odds, coins.bounds, words)]
 
     def _fall(self, odds: Odds, bounds: tuple[int, int], word: int) -> bool:
         """Whether U < p, where the first 128 bits of U, as an integer, are `word`."""
