@@ -105,18 +105,22 @@ def panels_of(found: Mapping[str, Any]) -> dict[str, list[Panel]]:
 
 
 def blocks_of(found: Mapping[str, Any]) -> dict[str, str]:
-    """Each table as markdown, and `run`: with what, from which commit and how long."""
+    """Each table as markdown; `run`: with what, from which commit and how long; `pictures`."""
     run = (
         f"Data: {', '.join(found['data'])}. "
         f"Seeds: {', '.join(map(str, found['seeds'])) or 'none, nothing is drawn'}. "
         f"Commit {found['commit']}, {found['seconds']} s of CPU.\n"
     )
-    return {"run": run} | {name: _table(rows) for name, rows in found["tables"].items()}
+    pictures = "\n\n".join(
+        f"![{name.replace('-', ' ')}]({name}.svg)" for name in sorted(found["pictures"])
+    )
+    tables = {name: _table(rows) for name, rows in found["tables"].items()}
+    return {"run": run, "pictures": f"\n{pictures}\n\n"} | tables
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
     lines = ["| " + " | ".join(row) + " |" for row in rows]
-    return "\n".join([lines[0], "|---" * len(rows[0]) + "|", *lines[1:]]) + "\n"
+    return "\n".join(["", lines[0], "|---" * len(rows[0]) + "|", *lines[1:], "", ""])
 
 
 def milliseconds(work: Callable[[], object], most: float = 1.0) -> float:

@@ -1,0 +1,254 @@
+"""The figures of the papers' pages: each law against one that was derived in another way.
+
+No test here is statistical: laws are compared with enumerated ones, and the small version of each
+paper is compared with closed forms.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from fractions import Fraction
+from itertools import permutations, product
+from math import comb, exp, inf, log
+from pathlib import Path
+
+import numpy as np
+import pytest
+from benchmarks.papers import canonical, joint, multiple_selections, one_shot_law, pay_what_you_get
+from benchmarks.papers.__main__ import PAPERS, page_of, ratings_of
+from benchmarks.papers.frame import Data, blocks_of, panels_of, read_counts, zipf
+from benchmarks.report import rendered
+from numpy.typing import NDArray
+
+from askew.mechanisms.tally import TOP
+
+ROOT = Path(__file__).parents[2]
+FOUND = json.loads((ROOT / "docs/papers/results.json").read_text("utf-8"))
+QUICK = Data({}, quick=True)
+COUNTS, K = np.array([9, 7, 4, 4, 2]), 3
+# Sets of ranks by one shot at epsilon 3, so rate 1: a brute force to 60 digits, by another program.
+BRUTE_FORCE = {
+    "exponential": {
+        "012": 0.476977286525,
+        "013": 0.476977286525,
+        "014": 0.0450025857919,
+        "023": 0.000822952201393,
+        "024": 0.000108965075441,
+        "034": 0.000108965075441,
+        "123": 1.53521266887e-06,
+        "124": 2.0704176031e-07,
+        "134": 2.0704176031e-07,
+        "234": 9.50942483133e-09,
+    },
+    "Laplace": {
+        "012": 0.460585995609,
+        "013": 0.460585995609,
+        "014": 0.0530038829071,
+        "023": 0.0188360870439,
+        "024": 0.00199128906793,
+        "034": 0.00199128906793,
+        "123": 0.00247619257323,
+        "124": 0.000260187998141,
+        "134": 0.000260187998141,
+        "234": 8.89212542061e-06,
+    },
+}
+
+
+def gumbel_law(falling: NDArray[np.int64], k: int, rate: float) -> dict[str, float]:
+    """Peeling's sequences, one exponential mechanism after the other, gathered into sets."""
+    law: dict[str, float] = {}
+    for sequence in permutations(range(len(falling)), k):
+        left, p = np.exp(rate * falling), 1.0
+        for item in sequence:
+            p *= left[item] / left.sum()
+            left[item] = 0
+        name = "".join(map(str, sorted(sequence)))
+        law[name] = law.get(name, 0.0) + p
+    return law
+
+
+@pytest.mark.parametrize("noise", [*BRUTE_FORCE, "Gumbel"])
+def test_the_integral_of_one_shot_is_the_enumerated_law(noise: str) -> None:
+    """Every (must, within) that a set of three can have. Planted bugs: the term of W in B left out;
+    a threshold at the lowest that is selected.
+    """
+    law = BRUTE_FORCE.get(noise) or gumbel_law(COUNTS, K, 1.0)
+    assert sum(law.values()) == pytest.approx(1)
+    shot = one_shot_law.OneShotLaw(COUNTS, K, one_shot_law.NOISES[noise], points=4000)
+    for must, within in product(range(K + 1), range(K, len(COUNTS) + 1)):
+        best, worst = set(range(must)), within - 1
+        sets = {name: [*map(int, name)] for name in law}
+        good = [p for name, p in law.items() if best <= {*sets[name]} and sets[name][-1] <= worst]
+        assert shot.probability(1.0, must, within) == pytest.approx(sum(good), abs=2e-5)
+
+
+@pytest.mark.parametrize("noise", one_shot_law.NOISES)
+def test_a_noise_is_as_often_above_as_it_is_not_below(noise: str) -> None:
+    """And ln P(Z > z) falls by at most 1 a unit, which is what the mechanism needs of a noise."""
+    made, z = one_shot_law.NOISES[noise], np.linspace(-30.0, 30.0, 2001)
+    above = made.log_above(z)
+    assert np.exp(above) + np.exp(made.log_below(z)) == pytest.approx(1)
+    assert (np.diff(above) >= -(z[1] - z[0]) * (1 + 1e-9)).all()
+
+
+def test_the_epsilon_that_is_needed_gives_the_probability() -> None:
+    """Of a set of one in two: canonical has the weights 1 and e^{-epsilon gap / 2} alone."""
+    falling = np.array([17, 5])
+    needed = canonical.epsilon_for(canonical.laws_of(falling, 1)["ours: unclipped"], 0.9)
+    # P = 1 / (1 + e^{-epsilon gap}): the losses of the two sets are -gap / 2 and gap / 2.
+    assert needed == pytest.approx(log(9) / 12, rel=1e-3)
+
+
+def test_the_weights_of_joint_give_the_enumerated_k_relative_error() -> None:
+    """Planted bugs: N(l) of all items where some are left out; a rate of all of epsilon."""
+    falling, k, rate = COUNTS, K, 0.3
+    weights = {
+        each: exp(-rate * max(falling[r] - falling[item] for r, item in enumerate(each)))
+        for each in permutations(range(len(falling)), k)
+    }
+    whole = joint.log_weight(falling, k, rate, len(falling))
+    assert exp(whole) == pytest.approx(sum(weights.values()))
+    for items in range(k, len(falling) + 1):
+        inside = sum(weight for ranks, weight in weights.items() if max(ranks) < items)
+        assert exp(joint.log_weight(falling, k, rate, items)) == pytest.approx(inside)
+    levels = (0.05, 0.2, 0.5, 0.8)
+    errors = sorted((max(int(falling[k - 1] - falling[max(r)]), 0), w) for r, w in weights.items())
+    reached = np.cumsum([weight for _, weight in errors]) / sum(weights.values())
+    expected = [errors[int(np.searchsorted(reached, level))][0] for level in levels]
+    assert joint.joint_k_relative(falling, k, rate, levels) == expected
+    assert len({*expected}) > 1
+
+
+def test_appendix_d_has_the_values_that_a_brute_force_found() -> None:
+    """Another program summed all sequences of (10, 5, 1, 1), and of (30, 15, 1, ..) by classes."""
+    first, second = joint.APPENDIX_D
+    assert joint.joint_top(first, 2, 0.5) == pytest.approx(0.631480752148, abs=1e-11)
+    assert joint.joint_top(second, 2, 0.5) == pytest.approx(0.337219778275, abs=1e-11)
+    assert joint.pnf_joint_top(first, 2, 0.5) == pytest.approx(0.751016305486, abs=1e-8)
+    assert joint.pnf_joint_top(second, 2, 0.5) == pytest.approx(0.437468386779, abs=1e-8)
+    weights = {
+        each: exp(-0.5 * max(first[r] - first[item] for r, item in enumerate(each)))
+        for each in permutations(range(4), 2)
+    }
+    assert weights[0, 1] / sum(weights.values()) == pytest.approx(joint.joint_top(first, 2, 0.5))
+
+
+@pytest.mark.parametrize(
+    ("k", "rate"), [(10, 0.11821642785712427), (50, 0.05286799374914608), (200, 0.02643399687466)]
+)
+def test_a_round_of_cdp_peel_has_the_papers_rate(k: int, rate: float) -> None:
+    """Planted bug: noise of scale k / rate, as Algorithm 3 of Durfee and Rogers prints it."""
+    assert joint.paper_rate(k, 1.0, 1e-6) == pytest.approx(rate, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("k", "epsilon", "delta"), [(2, 0.5, 0.01), (3, 1.0, 0.05), (5, 0.2, 1e-3)]
+)
+def test_optimal_composition_is_that_of_k_randomized_responses(
+    k: int, epsilon: float, delta: float
+) -> None:
+    """Each answer is right with probability e^eps / (1 + e^eps): delta sums 2^k outcomes."""
+    found = pay_what_you_get.optimal_pure(k, epsilon, delta)
+    right = exp(epsilon) / (1 + exp(epsilon))
+    lost = 0.0
+    for answers in product((True, False), repeat=k):
+        p = np.prod([right if each else 1 - right for each in answers])
+        q = np.prod([1 - right if each else right for each in answers])
+        lost += max(0.0, float(p - exp(found) * q))
+    assert lost == pytest.approx(delta, rel=1e-6)
+
+
+def test_the_papers_bound_is_its_formula() -> None:
+    """By hand, k = 100, epsilon .1: 100 / 2 * .01 + .1 sqrt(50 * 13.8155) = 3.1283."""
+    assert pay_what_you_get.paper_bound(100, 0.1, 1e-6) == pytest.approx(3.1283, abs=5e-5)
+    assert pay_what_you_get.paper_bound(1, 1.0, 1e-6) == 1.0
+
+
+def test_a_list_that_stops_early_leaves_room_for_more_questions() -> None:
+    """Three items stand out; the stop is charged too. Planted bug: k charged for each answer."""
+    counts = np.array([3000, 2000, 1000, *[0] * 200])
+    asked = pay_what_you_get.ledger_of([counts] * 40, pay_what_you_get.BUDGET, seed=1)
+    assert asked == [[3, 4]] * 23  # 4 * 23 = 92, and 10 more might not fit
+
+
+# Of placement.json's kind: the closed form by another program, and the program on a fine lattice.
+RING = {3 / 8: (0.70873, 0.74291), 1.0: (0.56645, 0.56774)}
+
+
+def test_the_ring_has_the_converged_values_and_coarse_cells_the_printed_ones() -> None:
+    """Planted bug: a grid of ten cells taken for the ring."""
+    rows = {row[0]: row[1:] for row in multiple_selections.ring_table((16,))}
+    for epsilon, name in ((3 / 8, "closed form"), (1.0, "closed form at ε = 1")):
+        assert [float(each) for each in rows[name]] == pytest.approx(RING[epsilon], abs=1e-5)
+    best, plain = multiple_selections.cell_centers(10, 3 / 8)
+    assert (round(best, 2), round(plain, 2)) == (0.72, 0.75)
+    assert float(rows["closed form"][0]) < 0.715  # so the printed .72 is not the optimum
+
+
+def test_offsets_are_quantiles_of_laplace_noise_of_half_the_rate() -> None:
+    """y_i = 2 ln(b / (b - i)) for k = 2 b - 1 solves P(Y > y_i) = (1 - i / b) / 2 at rate 1 / 2."""
+    rows = {int(row[0]): row for row in multiple_selections.offsets()[1:]}
+    for k, b in ((3, 2), (5, 3), (9, 5)):
+        found = [float(each) for each in rows[k][1].split(", ")]
+        assert [exp(-y / 2) for y in found] == pytest.approx(
+            [1 - i / b for i in range(1, b)], abs=1e-4
+        )
+        assert float(rows[k][2]) == pytest.approx(1 / b, abs=1e-6)
+
+
+@pytest.mark.parametrize("paper", [canonical, joint, multiple_selections, pay_what_you_get])
+def test_a_small_version_of_each_runs(paper: object) -> None:
+    found = paper.measure(QUICK)  # type: ignore[attr-defined]
+    kept = {**found.as_json(), "commit": "here", "seconds": 1}
+    assert set(blocks_of(kept)) == {"run", "pictures", *found.tables}
+    for panels in panels_of(kept).values():
+        for line in (line for panel in panels for line in panel.lines):
+            assert len(line.xs) == len(line.ys) > 0
+            assert max(map(abs, line.ys)) < inf
+    for rows in found.tables.values():
+        assert {len(row) for row in rows} == {len(rows[0])}
+
+
+def test_probabilities_rise_with_epsilon_in_the_kept_curves() -> None:
+    for name, panels in panels_of(FOUND["canonical"]).items():
+        if name != "canonical-against-zipf":
+            for line in (line for panel in panels for line in panel.lines):
+                assert np.all(np.diff(line.ys) >= -2e-4), (name, line.label)
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_a_page_says_what_the_run_found(name: str) -> None:
+    """Planted bugs: a figure changed by hand; a picture that no run draws any more."""
+    text = (ROOT / page_of(name)).read_text("utf-8")
+    assert rendered(text, blocks_of(FOUND[name])) == text
+    assert {*re.findall(r"<!-- report: ([\w-]+) -->", text)} == set(blocks_of(FOUND[name]))
+    for picture in FOUND[name]["pictures"]:
+        drawn = (ROOT / f"docs/papers/{picture}.svg").read_text("utf-8")
+        panels = FOUND[name]["pictures"][picture]
+        assert all(panel["title"] in drawn for panel in panels)
+
+
+def test_counts_and_ratings_are_read_where_they_lie(tmp_path: Path) -> None:
+    np.save(tmp_path / "SOME.n3.npy", np.array([3.0, 1.0, 2.0]))
+    assert {name: each.tolist() for name, each in read_counts(tmp_path).items()} == {
+        "some": [3, 1, 2]
+    }
+    (tmp_path / "ratings.csv").write_text("userId,movieId,rating\n1,7,5\n2,7,4\n2,9,1\n")
+    assert ratings_of(tmp_path / "ratings.csv")["movielens"].tolist() == [2, 1]
+    assert zipf(3, 11.0, 1.0).tolist() == [6, 3, 2]
+
+
+def test_top_k_of_canonical_is_the_sum_over_classes() -> None:
+    """All C(5, 2) sets of (9, 7, 4, 4, 0), clipped as the paper has it."""
+    counts, epsilon = np.array([9, 7, 4, 4, 0]), 0.25
+    weights = []
+    for inside in (set(each) for each in permutations(range(5), 2) if each[0] < each[1]):
+        lowest = min(counts[i] for i in inside)
+        highest = max(counts[i] for i in range(5) if i not in inside)
+        weights.append(exp(-epsilon * (max(lowest, highest) - lowest) / 2))
+    found = canonical.laws_of(counts, 2)["CANONICAL"](epsilon, TOP)
+    assert len(weights) == comb(5, 2)
+    assert found == pytest.approx(1 / sum(weights), rel=1e-9)
+    assert Fraction(epsilon) == Fraction(1, 4)
