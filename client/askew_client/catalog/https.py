@@ -148,6 +148,9 @@ def _exactly(response: http.client.HTTPResponse, size: int) -> bytes:
 
 
 _SLOWEST = 1 << 13  # bytes a second, below which a host is given up
+# Seconds until a host is tried again that refuses connections: a server that starts again is there
+# within a second. Nothing was sent to it, and all devices wait as long.
+_AGAIN = (0.1, 0.2, 0.4)
 
 
 class HttpsSource:
@@ -184,6 +187,17 @@ class HttpsSource:
 
     async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:
         """A piece of a file. Raises TransportError or WireError."""
+        for pause in _AGAIN:
+            with suppress(ConnectionRefusedError):
+                return await self._piece(catalog_date, part, start)
+            await asyncio.sleep(pause)
+        try:
+            return await self._piece(catalog_date, part, start)
+        except ConnectionRefusedError as error:
+            raise self._as_ours(error) from None
+
+    async def _piece(self, catalog_date: int, part: Part, start: int) -> bytes:
+        """The same, once. Raises ConnectionRefusedError, too."""
         path = f"{self._host.path}/{name_of(catalog_date, part)}"
         size = HEAD_BYTES - start if start < HEAD_BYTES else PIECE_BYTES
         # The header alone, or all the rest: one request, however many pieces a body has.
@@ -201,7 +215,12 @@ class HttpsSource:
             self._close()  # which ends the thread too, where it still reads
             if self._is_server and isinstance(error, NotFound):
                 error = OtherKind("this server has no items for devices to hold", places=True)
-            raise as_ours(error, f"{self._host.host}:{self._host.port}") from None
+            if isinstance(error, ConnectionRefusedError):
+                raise
+            raise self._as_ours(error) from None
+
+    def _as_ours(self, error: Exception) -> Exception:
+        return as_ours(error, f"{self._host.host}:{self._host.port}")
 
     def _close(self) -> None:
         download, self._download = self._download, None

@@ -6,6 +6,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import static_host
@@ -244,6 +245,32 @@ async def test_a_host_that_is_not_there_is_said_to_be_unreachable() -> None:
     async with HttpsSource(StaticHost.of(f"http://127.0.0.1:{port}"), 5.0) as source:
         with pytest.raises(Unreachable):
             await source.piece(MONDAY, Part.WHOLE, 0)
+
+
+async def test_a_server_that_starts_again_within_a_second_is_found(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Planted bugs: a refused connection that ends the fetch; a pause that differs by device."""
+    connect, refusals = socket.create_connection, [ConnectionRefusedError()] * 3
+    pauses: list[float] = []
+
+    def connected(*place: Any) -> socket.socket:
+        if refusals:
+            raise refusals.pop()
+        return connect(*place)
+
+    async def paused(seconds: float) -> None:
+        pauses.append(seconds)
+
+    monkeypatch.setattr("askew_client.catalog.https.socket.create_connection", connected)
+    monkeypatch.setattr("askew_client.catalog.https.asyncio.sleep", paused)
+    with static_host.serving(FILES) as host:
+        assert (await fetched(host, tmp_path)).body == BODY
+        assert pauses == [0.1, 0.2, 0.4]
+        refusals += [ConnectionRefusedError()] * 4
+        with pytest.raises(Unreachable):
+            await fetched(host, tmp_path / "other")
+    assert refusals == []
 
 
 @pytest.fixture
