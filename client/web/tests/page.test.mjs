@@ -153,6 +153,52 @@ for (const options of BROWSERS) {
       assert.equal((await page.$$("#entries li")).length, 1);
     });
 
+    test("a server that has changed and then is away is found again, and no question goes before its price", async () => {
+      await page.evaluate(() => {
+        const headers = { "content-type": "application/json" };
+        const stale = () => new Response('{"code": "failed_precondition"}', { status: 400, headers });
+        const away = () => {
+          throw new TypeError("away");
+        };
+        const [real, first] = [window.fetch, [stale, away]];
+        window.fetch = async (...call) => (first.shift() ?? real)(...call);
+      });
+      const asked = questionsOf(network.connections).length;
+      const shows = (words) =>
+        page.waitForFunction(
+          (text) => (({ textContent, disabled }) => textContent === text && !disabled)(document.getElementById("ask-button")),
+          {},
+          words,
+        );
+      await page.$eval("#ask-button", (each) => each.click());
+      await shows("Connect again");
+      assert.match(await textOf(page, "#quote"), /The server has changed/);
+      await page.$eval("#ask-button", (each) => each.click());
+      await shows("Ask");
+      assert.match(await textOf(page, "#quote"), /Free/);
+      assert.equal(questionsOf(network.connections).length, asked);
+    });
+
+    test("a date from the future is told, and put right by one button", async () => {
+      await page.evaluate(async () => {
+        const done = (request) => new Promise((found) => (request.onsuccess = () => found(request.result)));
+        const database = await done(indexedDB.open("askew"));
+        const entry = { kind: "unfreeze", handle: "", month: "2099-01", epsilon: "0", record: null };
+        await done(database.transaction("entries", "readwrite").objectStore("entries").add(entry));
+        database.close();
+      });
+      await page.reload();
+      await page.waitForSelector("body.ready");
+      await page.$eval("#new-place", (each) => each.click());
+      await page.waitForSelector("#accept:not([hidden])");
+      assert.match(await textOf(page, "#price"), /The ledger is in 2099-01, and this device's clock says/);
+      await page.$eval("#accept", (each) => each.click());
+      await page.waitForSelector("#accept[hidden]");
+      assert.doesNotMatch(await textOf(page, "#price"), /2099/);
+      assert.doesNotMatch(await textOf(page, "#month"), /2099/);
+      await page.$eval("#new-place", (each) => each.click());
+    });
+
     test("the tabs and the map work by keys", async () => {
       await page.focus("#tab-near");
       await page.keyboard.press("ArrowRight");
