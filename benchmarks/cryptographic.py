@@ -39,9 +39,10 @@ def main() -> None:
     for name, found in sizes.items():
         size = sum(map(len, found)) / len(found)
         record(Result(TITLE, f"ours, {K} of 417 films", f"bytes, {name}", size))
-        print(f"ours: {size:.0f} bytes of a {name}")
+        print(f"ours: {size:.0f} bytes, {name}")
     for work, unit, figure, source in PUBLISHED:
-        record(Result(TITLE, work, unit, figure, note=f"{NOT_MEASURED}: {source}"))
+        note = f"{NOT_MEASURED}: {source}"
+        record(Result(TITLE, work, peers={unit: figure}, note=note))
         print(f"{work}: {figure:g} {unit}; {NOT_MEASURED}: {source}")
 
 

@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from askew_server.serving.call import Answer, Service
+from askew_server.serving.supervisor import WITH_PARENT
 
 if TYPE_CHECKING:
     from askew_server.serving.settings import Tls
@@ -58,7 +59,10 @@ class Hosted:
         self._process = subprocess.Popen(
             command,
             cwd=ROOT,
-            env=os.environ | ONE_THREAD | ({"PYTHONPATH": packages} if packages else {}),
+            env=os.environ
+            | ONE_THREAD
+            | {WITH_PARENT: "1"}
+            | ({"PYTHONPATH": packages} if packages else {}),
             text=True,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
