@@ -1,0 +1,72 @@
+"""What a whole device reads of the kernel for a question, and where it stands when that fails."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from client.hostile_world import World
+from client.test_hostile_models import PEOPLE
+from client.test_hostile_wires import PATIENT, charges
+from metered import Failing, source
+
+from askew.errors import NoRandomness
+from askew_client.opening import open_device
+from askew_client.profile.document import Liking, ProfileDocument
+from askew_client.profile.store import PassingProfile
+from askew_client.views.answers import Answer
+
+if TYPE_CHECKING:
+    from client.conftest import Pair
+
+
+async def ask(world: World, folder: Path, ratings: dict[str, Liking]) -> Answer:
+    profile = PassingProfile(ProfileDocument(ratings))
+    opened = open_device(PATIENT, server=world.address, directory=folder, profile=profile)
+    async with opened as device:
+        return await device.titles.ask()
+
+
+async def sizes(world: World, folder: Path, ratings: dict[str, Liking]) -> list[int]:
+    """How many bytes each read of one question gives."""
+    read: list[int] = []
+    kernel = os.urandom
+
+    def give(count: int) -> bytes:
+        read.append(count)
+        return kernel(count)
+
+    with source(give):
+        await ask(world, folder, ratings)
+    return [each for each in read if each]
+
+
+async def test_everybody_reads_as_much_and_again_reads_no_signal(
+    pair: Pair, tmp_path: Path
+) -> None:
+    """Planted bugs: a coin more for who rated something; a signal drawn for each question."""
+    world = World(pair)
+    with world.running():
+        fresh = [await sizes(world, tmp_path / str(n), each) for n, each in enumerate(PEOPLE)]
+        again = [await sizes(world, tmp_path / str(n), each) for n, each in enumerate(PEOPLE)]
+    assert fresh[1:] == fresh[:-1]
+    assert again[1:] == again[:-1]
+    assert max(again[0]) < 16 < max(fresh[0])
+
+
+@pytest.mark.parametrize("at", [0, 1, 2, 3, 9, 40])
+async def test_a_source_that_fails_at_any_read_charges_and_sends_nothing(
+    pair: Pair, tmp_path: Path, at: int
+) -> None:
+    world = World(pair)
+    with world.running():
+        with source(Failing(at)):
+            try:
+                await ask(world, tmp_path, PEOPLE[0])
+            except NoRandomness:
+                failed = True
+            else:
+                failed = False
+        assert len(charges(tmp_path)) == len(world.asked) == (not failed)
