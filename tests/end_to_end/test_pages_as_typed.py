@@ -76,13 +76,9 @@ def test_what_is_not_run_says_why() -> None:
     assert len(found) <= 20, found
 
 
-# Pages that are not run yet, since they do not say what each of their fences is.
-OLD = {"app.md", "architecture.md"}
-
-
 def test_every_fence_of_a_page_says_what_it_is() -> None:
     bare = {page.name for page in PAGES if any(not f.language for f in fences(text_of(page)))}
-    assert bare <= OLD
+    assert bare == set()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)

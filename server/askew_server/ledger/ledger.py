@@ -1,6 +1,7 @@
 """The ledger: an append-only list of charges and releases that survives crashes.
 
-`docs/ledger.md` goes through the crashes, and says what an operator does with a frozen ledger.
+`docs/proofs/anchor.md` goes through the crashes; `docs/ledger.md` says what an operator does with a
+frozen ledger.
 """
 
 from __future__ import annotations
