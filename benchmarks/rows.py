@@ -122,7 +122,7 @@ def _printed(title: str, row: Row) -> bool:
             floor=None if floor is None else (row.goal.floor, floor),
             goal=str(row.goal),
             met=not missed if goal or missed else None,
-            note="; ".join(missed),
+            note=ended or (f"peak {peak:.0f} MB" if row.goal.megabytes else ""),
             curve=row.curve,
             x=row.x,
         )
