@@ -102,7 +102,7 @@ def deployments() -> dict[str, dict[str, str]]:
             "Neighbors": "add or remove one; replace one; fixed when a data set is opened",
             "Definition": "(ε, δ)-DP, by zCDP where rounds compose better",
             "ε of one signal": "each release's own, printed with it",
-            "δ": "each release's own; 0 with a public catalog",
+            "δ": "each release's own; 0 for pure selections of a public catalog, without slack",
             "ε of a month; of a life": "the operator's cap of a data set; no default",
             "Mechanism": "exact top-k selection; discrete Gaussian noise on a matrix",
             "Composition": "exact sums, or bounded-range rounds by zCDP",
