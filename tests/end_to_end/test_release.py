@@ -259,25 +259,6 @@ def test_what_an_analyst_may_not_is_one_line_and_an_exit_code(
     assert analyst("budget").returncode == 1
 
 
-def test_the_documents_lines_of_python_run_as_they_stand(analyst: Analyst) -> None:
-    """But for the port, which is free here."""
-    document = Path(__file__).parents[2] / "docs" / "releases.md"
-    (block,) = re.findall(r"^```python\n(.*?)^```", document.read_text(), re.MULTILINE | re.DOTALL)
-    lines, changed = re.subn(r"127\.0\.0\.1:\d+", f"127.0.0.1:{analyst.port}", block)
-    assert changed == 1
-    assert len(lines.splitlines()) == 10
-    made = subprocess.run(
-        [sys.executable, "-c", lines],
-        cwd=analyst.folder,
-        capture_output=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert made.returncode == 0, made.stderr
-    printed = made.stdout.decode().splitlines()
-    assert (printed[0], printed[-1], len(printed)) == ("left before: 9", "left after: 5", 6)
-
-
 def test_a_release_is_what_a_device_sees_on_a_cold_start(
     folder: Path, published: bytes, start: Start, tmp_path: Path
 ) -> None:
