@@ -304,7 +304,15 @@ class ProfileDocument:
             places = {name: NamedPlace.from_json(each) for name, each in value["places"].items()}
             received, waiting = ReceivedItems.from_json(value["received"]), value["unanswered"]
             unanswered = None if waiting is None else NamedPlace.from_json(waiting)
-        except (AskewError, ValueError, KeyError, TypeError, AttributeError, OverflowError):
+        except (
+            AskewError,
+            AttributeError,
+            KeyError,
+            OverflowError,
+            RecursionError,
+            TypeError,
+            ValueError,
+        ):
             raise ProfileError("the stored profile is damaged") from None
         return cls(value["ratings"], edits, answers, places, received, unanswered)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from math import isfinite
@@ -67,7 +68,7 @@ def read_export(path: Path) -> dict[str, State]:
         raise ProfileError(f"{path.name} is not text in UTF-8") from None
     except OSError as error:
         raise ProfileError(f"{path.name} cannot be read: {error.strerror}") from None
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError):
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError):
         raise ProfileError(f"{path.name} is not a zip file that can be read") from None
 
 

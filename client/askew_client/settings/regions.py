@@ -18,6 +18,8 @@ from askew_client.views.place_map import Town
 
 _LIMIT = "a country's English name, its two-letter code, or south/west/north/east in degrees"
 
+_LONGEST = 100  # characters of a name: those of a longer one take seconds, and it is like none
+
 
 @dataclass(frozen=True)
 class Country:
@@ -106,16 +108,24 @@ def named_towns() -> tuple[Town, ...]:
     )
 
 
+@cache
+def _by_key() -> dict[str, list[Town]]:
+    found: dict[str, list[Town]] = {}
+    for town in named_towns():
+        found.setdefault(_town_key(town.name), []).append(town)
+    return found
+
+
 def towns_called(name: str) -> tuple[Town, ...]:
     """Every town of a name, most people first; case, accents and spaces do not count."""
-    wanted = _town_key(name)
-    return tuple([town for town in named_towns() if _town_key(town.name) == wanted])
+    return tuple(_by_key().get(_town_key(name), ()))
 
 
 def towns_like(name: str, most: int = 5) -> tuple[Town, ...]:
     """The towns whose names are most like one that is none's."""
-    known = {_town_key(town.name): town for town in reversed(named_towns())}
-    return tuple([known[key] for key in get_close_matches(_town_key(name), known, most)])
+    known = _by_key()
+    wanted = _town_key(name[:_LONGEST])
+    return tuple([known[key][0] for key in get_close_matches(wanted, known, most)])
 
 
 def _town_key(name: str) -> str:

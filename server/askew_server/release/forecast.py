@@ -20,7 +20,7 @@ import numpy as np
 
 from askew.dp.privacy import BoundedRange
 from askew.dp.release import PRIVACY_UNIT, plain_name
-from askew.errors import DataError, ParameterError
+from askew.errors import DataError, ParameterError, shown
 from askew.mechanisms.shortfall import CHANCE, Floats, error_bound
 from askew.mechanisms.tally import Integers
 from askew.noise.randomness import RandomBits
@@ -43,6 +43,7 @@ _STEEP, _BEND = 0.25, 0.4
 _FLATTEST, _STEEPEST = 0.02, 2.0  # that a list of counts is believed to go on
 _NEAR = 0.03  # of k: hits that are too close to tell apart
 _TOO_MANY = 40.0  # log2 of more users than there are people
+_LONGEST_COUNT = 40  # digits, beyond what is accepted
 _TRIES = 7  # halvings of the range in which the users needed lie
 _DRAWS, _FEWER, _LEAST = 32, 12, 2  # of a mechanism from made-up counts
 _WORK = 600_000  # items and places that all draws of a simulation may look at
@@ -76,15 +77,16 @@ class Expectation:
 
         Raises DataError for a file that has no k counts, ParameterError for a number below 1.
         """
-        if text.isdigit():
-            users = int(text)
+        if text.isascii() and text.isdigit():
+            users = int(text[:_LONGEST_COUNT])
             if not 1 <= users < 1 << int(_TOO_MANY):
-                raise ParameterError(
-                    "expect", text[:40], f"from 1 to {1 << int(_TOO_MANY):,} users"
-                )
+                raise ParameterError("expect", text, f"from 1 to {1 << int(_TOO_MANY):,} users")
             return cls((users,), f"{users} users at place {k}, as stated")
         path = Path(text)
-        content = path.read_bytes()
+        try:
+            content = path.read_bytes()
+        except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+            raise DataError(f"{shown(text)}: it cannot be read: {error}") from None
         counts = _counts_in(path.name, content)
         if len(counts) < max(k, 2):
             raise DataError(f"{text}: it has {len(counts)} counts; at least {max(k, 2)} are needed")

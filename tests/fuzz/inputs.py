@@ -1,0 +1,653 @@
+"""Everything that reads what another wrote, each with a proper input: a table for the fuzzers.
+
+A file is read from a disk in memory. Files that a digest covers are signed anew after they were
+altered, or no change would come further than the digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from served_rows import rows_model
+from server.ledger.scenes import new_ledger, open_ledger
+from small_collections import keys_of, small_map
+from small_world import made_buckets, made_card, made_catalog, made_encoder, made_space
+from wire import metric_world as metric
+from wire.test_oblivious import LISTED, PLAIN, PRIVATE
+from wire.test_popularity_messages import DOCUMENT, PARSERS
+
+from askew.catalog.catalog import Catalog
+from askew.catalog.catalog_file import FIRST, HEAD_BYTES, FileHead, Part
+from askew.dp.privacy import SignalCharge
+from askew.dp.release import release_from_bytes
+from askew.errors import AskewError
+from askew.noise.lattice import LatticeLaplace
+from askew.noise.randomized_response import RandomizedResponse
+from askew.noise.randomness import ReplayBits, SystemBits
+from askew.protocol.model_card import ModelCard
+from askew.protocol.ranking import Slate
+from askew.protocol.signal import Query, Signal
+from askew.settings import said
+from askew.wire.catalog_file import catalog_from_body, catalog_to_bytes
+from askew.wire.oblivious import GatewayKeys, KeyConfiguration, PlainReply, PlainRequest
+from askew.wire.places import (
+    metric_card_from_bytes,
+    places_from_bytes,
+)
+from askew.wire.queries import query_from_bytes, query_to_bytes
+from askew.wire.rows_file import rows_from_body, rows_to_bytes
+from askew.wire.tastes import card_from_bytes, card_to_bytes, slate_from_bytes, slate_to_bytes
+from askew_client.catalog.cache import CatalogCache, Record, RefreshTime, Version
+from askew_client.near.places import Copy
+from askew_client.near.preferences import preferences_of
+from askew_client.near.reading import spot_of
+from askew_client.profile.document import NamedPlace, ProfileDocument
+from askew_client.profile.files import read_export
+from askew_client.profile.store import ProfileStore
+from askew_client.settings import config as device_settings
+from askew_client.settings.consent import consents_of
+from askew_client.settings.paths import RelayAddress, StaticHost
+from askew_client.settings.regions import region_of
+from askew_client.settings.settings import Caps
+from askew_client.signals.chain import Anchor
+from askew_client.signals.records import decode_signal, encode_signal
+from askew_client.signals.store import SignalStore
+from askew_client.transport import relay
+from askew_client.views.answers import PastAnswer
+from askew_server.collections import artifact as metric_artifact
+from askew_server.collections.intake import (
+    AttributeOption,
+    CollectionFile,
+    read_collection,
+    read_towns,
+)
+from askew_server.published.reader import ReleaseReader
+from askew_server.ratings.reader import read_items, read_ratings
+from askew_server.ratings.vectors import read_vectors
+from askew_server.release.forecast import Expectation
+from askew_server.serving import settings as server_settings
+from askew_server.serving.bearer import Bearer, BearerKey, revocations_of
+from askew_server.taste.model import artifact as taste_artifact
+from askew_server.taste.model.item_model import ItemModel, train
+from askew_server.taste.training import paid_matrix
+from askew_server.taste.training.options import TrainingOptions
+
+SECRET = BearerKey(b"k" * 32)
+NOW = 1_790_000_000.0
+CAFES = b"title,latitude,longitude,key,kind,price\nBlue,52.5,13.4,a,tea,2\nRed,48.1,11.6,b,,x\n"
+GEOJSON = json.dumps(
+    {
+        "type": "FeatureCollection",
+        "features": [
+            {
+                "type": "Feature",
+                "id": "a",
+                "geometry": {"type": "Point", "coordinates": [13.4, 52.5]},
+                "properties": {"name": "Blue", "kind": "tea", "price": 2.5, "open": True},
+            },
+            {"geometry": {"type": "Point", "coordinates": [11, 48]}, "properties": {"name": "Red"}},
+        ],
+    }
+).encode()
+
+
+@dataclass
+class World:
+    """A folder, and what proper inputs are made of."""
+
+    folder: Path
+    _valid: dict[str, bytes] = field(default_factory=dict)
+
+    def written(self, name: str, data: bytes) -> Path:
+        """A file of this content and of the mode that private files have."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        path.chmod(0o600)
+        return path
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        """Five films in the plane."""
+        rows = [(0.25 * i, 0.5 - 0.25 * i, 1.0) for i in range(5)]
+        return made_catalog(rows, shared_slate=(4, 3, 2, 1, 0))
+
+    @cached_property
+    def card(self) -> ModelCard:
+        """Theirs, with buckets."""
+        space = made_space(made_encoder(width=np.e), made_buckets())
+        return made_card(space, self.catalog, 5)
+
+    @cached_property
+    def signal(self) -> Signal:
+        """Of that card."""
+        return Signal(self.card.space.version, LatticeLaplace(10, 1024), (1500, -300))
+
+    @cached_property
+    def model(self) -> ItemModel:
+        """Of 20 people and 6 films."""
+        path = self.written("few.csv", _ratings(20, 6))
+        table, _ = read_ratings(path)
+        options = TrainingOptions(min_ratings=2, least_likes=2)
+        return train(table, {}, options, source="few people")
+
+    @cached_property
+    def tastes(self) -> Path:
+        """That model's directory."""
+        taste_artifact.save(self.model, self.folder / "tastes")
+        return self.folder / "tastes"
+
+    @cached_property
+    def places(self) -> Path:
+        """The directory of a model of places, with live values of its cafés."""
+        model, directory = small_map(), self.folder / "places"
+        metric_artifact.save(model, directory, {"cafes": keys_of(30)})
+        path = metric_artifact.live_path(directory, 0)
+        metric_artifact.write_live(path, model.collections["cafes"])
+        return directory
+
+    @cached_property
+    def profile(self) -> ProfileDocument:
+        """With something of everything."""
+        import datetime
+
+        place = NamedPlace("0" * 32, spot_of("52.5, 13.4"))
+        answer = PastAnswer(datetime.date(2026, 11, 1), "2026-11", ("Heat (1995)",), "Heat (1995)")
+        document = ProfileDocument().edited({"Heat (1995)": (4.5,), "Alien": (None,)})
+        return document.with_place("home", place).answered(answer)
+
+    @cached_property
+    def matrix(self) -> bytes:
+        """A noisy matrix of likes, of two items."""
+        path = self.folder / "matrix"
+        noise = (str(Fraction(1)), str(Fraction(1, 1000)))
+        fields = paid_matrix.MatrixFields(paid_matrix.KIND, 2, "ab" * 32, *noise, "films", 1)
+        paid_matrix.write(path, fields, np.array([[3, 1], [1, 2]]))
+        return path.read_bytes()
+
+    @cached_property
+    def operators(self) -> tuple[bytes, bytes]:
+        """An operator's ledger with a data set, and its anchor."""
+        place = self.folder / "operator"
+        place.mkdir()
+        with new_ledger(place):
+            pass
+        return (place / "ledger.sqlite").read_bytes(), (place / "anchor").read_bytes()
+
+    def valid(self, name: str) -> bytes:
+        """The proper input of this name, made once."""
+        if name not in self._valid:
+            self._valid[name] = INPUTS[name].valid(self)
+        return self._valid[name]
+
+
+Read = Callable[[World, bytes], object]
+
+
+@dataclass(frozen=True)
+class Input:
+    """A kind of input. valid: one that is accepted; read: what the program does with any."""
+
+    valid: Callable[[World], bytes]
+    read: Read
+
+
+def of_bytes(valid: bytes, read: Callable[[bytes], object]) -> Input:
+    """Bytes as they are."""
+    return Input(lambda _: valid, lambda _, data: read(data))
+
+
+def text_of(data: bytes) -> str:
+    """As Python reads what is typed and what the environment says."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def of_text(valid: str, read: Callable[[str], object]) -> Input:
+    """What somebody types."""
+    return of_bytes(valid.encode(), lambda data: read(text_of(data)))
+
+
+def of_file(name: str, valid: bytes, read: Callable[[Path], object]) -> Input:
+    """A file of this name."""
+    return Input(lambda _: valid, lambda world, data: read(world.written(name, data)))
+
+
+# -- files of models, whose digests are made anew --------------------------------------------------
+
+
+def signed(fields: dict[str, Any]) -> bytes:
+    """A manifest with the digest of what it says."""
+    unsigned = {name: value for name, value in fields.items() if name != "sha256"}
+    content = json.dumps(unsigned, sort_keys=True).encode()
+    return json.dumps(unsigned | {"sha256": hashlib.sha256(content).hexdigest()}).encode()
+
+
+def model_file(
+    directory: Callable[[World], Path], name: str, load: Callable[[Path], object]
+) -> Input:
+    """One file of a model's directory, of which the manifest tells the truth."""
+
+    def read(world: World, data: bytes) -> object:
+        place = directory(world)
+        manifest = place / "manifest.json"
+        before = {each: each.read_bytes() for each in (manifest, place / name)}
+        try:
+            if name == manifest.name:
+                manifest.write_bytes(_signed_anew(data))
+            else:
+                fields = json.loads(before[manifest])
+                digest = hashlib.sha256(data).hexdigest()
+                if name in fields["files"]:
+                    fields["files"][name] = {"bytes": len(data), "sha256": digest}
+                manifest.write_bytes(signed(fields))
+                (place / name).write_bytes(data)
+            return load(place)
+        finally:
+            for path, content in before.items():
+                path.write_bytes(content)
+
+    return Input(lambda world: (directory(world) / name).read_bytes(), read)
+
+
+def _signed_anew(data: bytes) -> bytes:
+    try:
+        return signed(json.loads(data))
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return data
+
+
+def load_places(directory: Path) -> object:
+    """With its keys and its live values."""
+    model = metric_artifact.load(directory)
+    metric_artifact.read_keys(directory, 0)
+    return metric_artifact.read_live(
+        metric_artifact.live_path(directory, 0), model.collections["cafes"]
+    )
+
+
+# -- databases -------------------------------------------------------------------------------------
+
+
+def profile_file(world: World) -> bytes:
+    """A stored profile."""
+    path = world.folder / "own" / "profile.sqlite"
+    store = ProfileStore(path, SystemBits())
+    store.change(lambda _: world.profile)
+    return path.read_bytes()
+
+
+def read_profile(world: World, data: bytes) -> object:
+    """As each command does."""
+    path = _alone(world.folder / "own" / "profile.sqlite", data)
+    return ProfileStore(path, SystemBits()).read()
+
+
+def ledger_file(world: World) -> bytes:
+    """A device's ledger with a signal."""
+    path = world.folder / "signals" / "signals.sqlite"
+    store = SignalStore(path, Caps(Fraction(10)))
+    charge = SignalCharge(Fraction(2))
+    store.remember(world.card.space.version, "2026-11", charge, lambda: world.signal)
+    return path.read_bytes()
+
+
+def read_ledger(world: World, data: bytes) -> object:
+    """Its account."""
+    path = _alone(world.folder / "signals" / "signals.sqlite", data)
+    return SignalStore(path, Caps(Fraction(10))).account()
+
+
+def read_operators(world: World, data: bytes) -> object:
+    """Opened and verified; and what a service of releases reads of it."""
+    place = world.folder / "operator"
+    _, anchor = world.operators
+    path = _alone(place / "ledger.sqlite", data)
+    (place / "anchor").write_bytes(anchor)
+    ReleaseReader(path).page("", 0, 5)
+    with open_ledger(place) as ledger:
+        ledger.verify()
+        return ledger.datasets()
+
+
+def read_operators_anchor(world: World, data: bytes) -> object:
+    """As a ledger is opened."""
+    place = world.folder / "operator"
+    ledger_file, _ = world.operators
+    _alone(place / "ledger.sqlite", ledger_file)
+    (place / "anchor").write_bytes(data)
+    with open_ledger(place) as ledger:
+        return ledger.datasets()
+
+
+def _alone(path: Path, data: bytes) -> Path:
+    """A database without a log."""
+    for ending in ("-wal", "-shm"):
+        path.with_name(path.name + ending).unlink(missing_ok=True)
+    path.write_bytes(data)
+    path.chmod(0o600)
+    return path
+
+
+# -- smaller ones ----------------------------------------------------------------------------------
+
+
+def anchor_of_device(world: World) -> bytes:
+    """With a link."""
+    said_by_it = {"links": ["ab" * 32], "spent": "2", "spent_per_km": "1/3", "announced": None}
+    return json.dumps(said_by_it).encode()
+
+
+def record_of_cache(world: World) -> bytes:
+    """With all its parts."""
+    version = Version(FIRST, Part.WHOLE, FileHead(9, bytes(32)))
+    cache = CatalogCache(world.folder / "cache")
+    cache.directory.mkdir(exist_ok=True)
+    cache.remember(Record(version, FIRST, RefreshTime(FIRST, 5), version))
+    return (cache.directory / "record.json").read_bytes()
+
+
+def copied_place() -> str:
+    """A copy of a position."""
+    place = NamedPlace("0" * 32, spot_of("52.5, 13.4"))
+    signal = metric.place_query().signal
+    return Copy("home", place, (("2026-11", signal),)).to_text()
+
+
+def read_copy(text: str) -> object:
+    """As `place import` does."""
+    copy = Copy.from_text(text)
+    copy.check_whole()
+    copy.check_law(Fraction(1), Fraction(4))
+    return copy
+
+
+def device_file(path: Path) -> object:
+    """The configuration of a device."""
+    return device_settings.configured({}, {}, device_settings.read_file(path), str(path))
+
+
+def device_variable(text: str) -> object:
+    """Every variable of a device, one after the other."""
+    for each in device_settings.SETTINGS:
+        try:
+            device_settings.configured({}, {each.variable: text}, {})
+        except Exception as error:
+            _ours(error)
+    return None
+
+
+def server_variable(text: str) -> object:
+    """Every variable of a server."""
+    for each in server_settings.KEYS:
+        try:
+            said(server_settings.KEYS, flags={}, environment={each.variable: text}, file={})
+        except Exception as error:
+            _ours(error)
+    return None
+
+
+def _ours(error: Exception) -> None:
+    if not isinstance(error, AskewError):
+        raise error
+
+
+def export(**files: bytes) -> bytes:
+    """A zip file."""
+    made = BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(f"{name}.csv", data)
+    return made.getvalue()
+
+
+def npz() -> bytes:
+    """Three vectors with keys."""
+    made = BytesIO()
+    keys = np.array(["a", "b", "c"])
+    np.savez_compressed(made, vectors=np.eye(3, 2, dtype=np.float32), keys=keys)
+    return made.getvalue()
+
+
+def safetensors() -> bytes:
+    """Three vectors."""
+    from safetensors.numpy import save
+
+    return save({"vectors": np.eye(3, 2, dtype=np.float32)})
+
+
+def sealed_by(data: bytes) -> object:
+    """A request sealed with the first key of a list."""
+    question = PlainRequest(b"POST", b"/", b"example.org")
+    return KeyConfiguration.first_of(data).sealed(question, ReplayBits(bytes(range(1, 33))))
+
+
+def opened_by(data: bytes) -> object:
+    """A sealed request as the server opens it."""
+    return GatewayKeys([PRIVATE]).opened(data).request
+
+
+def own_request() -> bytes:
+    """A request that this server's key opens."""
+    keys = GatewayKeys([PRIVATE])
+    key = KeyConfiguration.first_of(keys.configurations)
+    question = PlainRequest(b"POST", b"/a", b"example.org", ((b"a", b"b"),), b"question")
+    return key.sealed(question, SystemBits()).data
+
+
+def reply_opened(data: bytes) -> object:
+    """What a relay brings."""
+    key = KeyConfiguration.first_of(LISTED)
+    asked = key.sealed_bytes(PLAIN, bytes(range(1, 33)))
+    return asked.opened(data)
+
+
+def items_of(data: bytes) -> object:
+    """The items of a model's file."""
+    return taste_artifact.decode_items([data[:7], data[7:]])
+
+
+def revocations(path: Path) -> object:
+    """Who may no longer ask, as the first call finds them."""
+    return revocations_of(path.with_name("key")).check(Bearer("ann", int(NOW)))
+
+
+def collection(name: str) -> Callable[[Path], object]:
+    """Items as `collect` reads them; as a list of towns, too, where there are people."""
+    options = (AttributeOption("kind"), AttributeOption("price"))
+
+    def read(path: Path) -> object:
+        space = metric.MAP_CARD.space
+        return read_collection(CollectionFile(name, path, "a list"), space, options)
+
+    return read
+
+
+def _ratings(people: int, items: int) -> bytes:
+    rows = [
+        f"{person},film {item},{1 + (person * item + person) % 5}"
+        for person in range(people)
+        for item in range(items)
+        if (person + item) % 3
+    ]
+    return ("user,item,rating\n" + "\n".join(rows) + "\n").encode()
+
+
+def _gzipped(data: bytes) -> bytes:
+    import gzip
+
+    return gzip.compress(data, mtime=0)
+
+
+def slate_bytes(world: World) -> bytes:
+    """A reply of three items."""
+    return slate_to_bytes(Slate.of_catalog(world.catalog, (0, 2, 4)), world.card)
+
+
+def bucket_query(world: World) -> bytes:
+    """A question by bucket."""
+    signal = Signal(world.card.space.version, RandomizedResponse(4, Fraction(9)), (0,))
+    return query_to_bytes(Query(signal, 3, catalog_date=FIRST))
+
+
+def rows_body() -> bytes:
+    """Places as devices hold them."""
+    model = rows_model(12)
+    return rows_to_bytes(model.card, dict(model.collections))[HEAD_BYTES:]
+
+
+SERVER_FILE = b"[server]\nport = 7571\n[limits]\nstreams = 9\nidle = 2.5\n[answers]\nthreads = 1\n"
+DEVICE_FILE = b'server = "a.example:443"\nepsilon = 4\nregion = "DE"\n[keys]\n"near.ask" = "x"\n'
+RATINGS = b"userId,movieId,rating,timestamp\n1,2,3.5,964982703\n1,3,x,9\n"
+CONSENT = f"bucket_rr:4:20@2027-10@{'ab' * 16}@a.example:443"
+
+INPUTS: Mapping[str, Input] = {
+    # what a server sends
+    "card": Input(lambda w: card_to_bytes(w.card), lambda _, data: card_from_bytes(data)),
+    "slate": Input(slate_bytes, lambda w, data: slate_from_bytes(data, w.card, 3)),
+    "map card": of_bytes(metric.CARD_BYTES, metric_card_from_bytes),
+    "axes card": of_bytes(metric.AXES_CARD_BYTES, metric_card_from_bytes),
+    "places": of_bytes(
+        metric.REPLY_BYTES, lambda data: places_from_bytes(data, metric.MAP_CARD, 3, "cafés")
+    ),
+    "error over http": of_bytes(b'{"code": "unavailable", "message": "busy"}', relay._code_of),
+    # what a device or an analyst sends
+    "query": Input(
+        lambda w: query_to_bytes(Query(w.signal, 3, catalog_date=FIRST)),
+        lambda w, data: query_from_bytes(data, w.card),
+    ),
+    "query by bucket": Input(bucket_query, lambda w, data: query_from_bytes(data, w.card)),
+    "query of a map": of_bytes(
+        metric.REQUEST_BYTES, lambda data: query_from_bytes(data, metric.MAP_CARD)
+    ),
+    "query of axes": of_bytes(
+        metric.AXES_REQUEST_BYTES, lambda data: query_from_bytes(data, metric.AXES_CARD)
+    ),
+    **{f"popularity, {name}": of_bytes(data, read) for name, (read, data, _) in PARSERS.items()},
+    "token": Input(
+        lambda _: f"Bearer {SECRET.mint('ann', minutes=60, now=time.time())}".encode(),
+        lambda _, data: SECRET.verified(text_of(data)),
+    ),
+    # by a relay
+    "plain request": of_bytes(PLAIN, PlainRequest.from_bytes),
+    "plain reply": of_bytes(
+        PlainReply(200, ((b"a", b"b"),), b"c").to_bytes(), PlainReply.from_bytes
+    ),
+    "key configurations": of_bytes(LISTED, sealed_by),
+    "sealed request": of_bytes(own_request(), opened_by),
+    # files that devices hold
+    "head": Input(lambda w: catalog_to_bytes(w.card, w.catalog), lambda _, d: FileHead.of(d)),
+    "catalog": Input(
+        lambda w: catalog_to_bytes(w.card, w.catalog)[HEAD_BYTES:],
+        lambda _, data: catalog_from_body(data),
+    ),
+    "rows": of_bytes(rows_body(), rows_from_body),
+    "record of a cache": Input(
+        record_of_cache,
+        lambda w, data: CatalogCache(w.written("cache/record.json", data).parent).record(),
+    ),
+    # what a device keeps
+    "profile": Input(lambda w: w.profile.to_bytes(), lambda _, d: ProfileDocument.from_bytes(d)),
+    "profile's file": Input(profile_file, read_profile),
+    "ledger's file": Input(ledger_file, read_ledger),
+    "ledger's anchor": Input(
+        anchor_of_device, lambda w, data: Anchor(w.written("signals.json", data)).read()
+    ),
+    "stored signal": Input(
+        lambda w: encode_signal(w.signal),
+        lambda w, data: decode_signal(w.card.space.version, data),
+    ),
+    # what a person brings or types
+    "ratings of a person": of_file(
+        "own.csv", b'title,rating\n"Heat, (1995)",4.5\nAlien,\n', read_export
+    ),
+    "export of a person": of_file(
+        "own.zip",
+        export(
+            ratings=b"userId,movieId,rating,timestamp\n1,2,3.5,9\n",
+            movies=b"movieId,title,genres\n2,Heat (1995),Crime\n",
+        ),
+        read_export,
+    ),
+    "copy of a place": of_text(copied_place(), read_copy),
+    "preferences": of_text(
+        "kind = a | b, price <= 10\n1 EUR = 2 km # x\nkind: a +2", preferences_of
+    ),
+    "position": of_text("52.5, 13.4", spot_of),
+    "town": of_text("Berlin, Germany", spot_of),
+    "values": of_text("hour = 12; post = 3.5", spot_of),
+    "region": of_text("47.1/5.5/55.4/15.4", region_of),
+    "device's settings": of_file("config.toml", DEVICE_FILE, device_file),
+    "device's variables": of_text("4", device_variable),
+    "consents": of_text(CONSENT, consents_of),
+    "static host": of_text("https://a.example:8443/catalog", StaticHost.of),
+    "relay": of_text("https://relay.example/askew#AAEC", RelayAddress.of),
+    # what an operator brings or types
+    "server's settings": of_file("server.toml", SERVER_FILE, server_settings.read_file),
+    "server's variables": of_text("7571", server_variable),
+    "ratings": of_file("ratings.csv", RATINGS, read_ratings),
+    "packed ratings": of_file("ratings.csv.gz", _gzipped(RATINGS), read_ratings),
+    "items": of_file(
+        "movies.csv", b"movieId,title,genres\n2,Heat (1995),Crime|Drama\n", read_items
+    ),
+    "vectors, npz": of_file("vectors.npz", npz(), read_vectors),
+    "vectors, safetensors": of_file("vectors.safetensors", safetensors(), read_vectors),
+    "collection, csv": of_file("cafes.csv", CAFES, collection("cafes")),
+    "collection, GeoJSON": of_file("cafes.geojson", GEOJSON, collection("cafes")),
+    "towns": of_file(
+        "towns.csv",
+        b"latitude,longitude,population\n52.5,13.4,3000000\n",
+        lambda path: read_towns(path, metric.MAP_CARD.space, "a list"),
+    ),
+    "attribute": of_text("price=number:EUR", AttributeOption.parsed),
+    "expectation": of_text("1200", lambda text: Expectation.of(text, 3)),
+    "expected counts": of_file(
+        "counts.csv", b"item,count\na,9\nb,7\nc,5\n", lambda path: Expectation.of(str(path), 3)
+    ),
+    "revocations": of_file("key.revoked", b"1700000000 ann\n1 bob\n", revocations),
+    # what a server keeps
+    **{
+        f"tastes, {name}": model_file(lambda w: w.tastes, name, taste_artifact.load)
+        for name in ("manifest.json", "card.binpb", "arrays.safetensors", "items.json")
+    },
+    **{
+        f"places, {name}": model_file(lambda w: w.places, name, load_places)
+        for name in (
+            "manifest.json",
+            "card.binpb",
+            "collection-0.safetensors",
+            "keys-0.safetensors",
+            "towns.safetensors",
+            "live-0.safetensors",
+        )
+    },
+    "noisy matrix": Input(
+        lambda w: w.matrix, lambda w, data: paid_matrix.read(w.written("matrix", data))
+    ),
+    "stored release": of_bytes(DOCUMENT, release_from_bytes),
+    "operator's ledger": Input(lambda w: w.operators[0], read_operators),
+    "operator's anchor": Input(lambda w: w.operators[1], read_operators_anchor),
+}
+
+# What was found once, each with the input that it was found with.
+_EXPORT = export(ratings=b"title,rating\nAlien,4\n")
+FOUND: Mapping[str, tuple[str, bytes]] = {
+    "a profile of deep lists": ("profile", b"[" * 3000),
+    "a number of users in a digit that is no ASCII": ("expectation", "²".encode()),
+    "a number of users of thousands of digits": ("expectation", b"9" * 5000),
+    "expected counts in a file that no disk has": ("expectation", b"\0"),
+    "an export whose zip is damaged within": (
+        "export of a person",
+        _EXPORT[:41] + b"\xff" + _EXPORT[42:],
+    ),
+}

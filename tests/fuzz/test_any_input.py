@@ -1,0 +1,179 @@
+"""Whatever another wrote is accepted, or refused with an error of ours, within bounded memory.
+
+One table has every decoder, loader and parser of the three packages, `inputs.INPUTS`. Each gets
+bytes at random and proper inputs that were altered: bits flipped, parts cut, doubled, replaced and
+inserted, among them what breaks parsers elsewhere. A case that was once found stands in `FOUND`.
+The address space may grow by `MEBIBYTES` while an input is read; more is a MemoryError, no error of
+ours. A new decoder that is missing from the table is found by its name, or by what it takes.
+"""
+
+from __future__ import annotations
+
+import re
+import resource
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from fuzz.inputs import FOUND, INPUTS, World
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from askew.errors import AskewError
+
+MEBIBYTES = 512
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[World]:
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+        yield World(Path(folder))
+
+
+@contextmanager
+def bounded() -> Iterator[None]:
+    """So much more address space than now, and no more."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    most = pages * resource.getpagesize() + (MEBIBYTES << 20)
+    resource.setrlimit(resource.RLIMIT_AS, (most, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+# What parsers stumble over: deep nesting, numbers that are none or too long, half characters.
+TOKENS = (
+    b"[" * 3000,
+    b'{"a":' * 3000,
+    b"[" * 3000 + b"]" * 3000,
+    b"9" * 5000,
+    b"1e999",
+    b"-0.0",
+    b"NaN",
+    b"Infinity",
+    b"null",
+    b"true",
+    b"[]",
+    b"{}",
+    b'""',
+    b"1/0",
+    b"-1",
+    b"18446744073709551616",
+    b'"\\ud800"',
+    b"\xed\xa0\x80",
+    b"\xff\xff\xff\xff\xff\xff\xff\x7f",
+    b"\0",
+    b"\n",
+    b"\r",
+    b'"',
+    b"\xc2\xb2",
+    b"\xd9\xa3",
+    b"\xe2\x80\xae",
+)
+_VALUE = re.compile(rb'"[^"]*"|-?\d[\d.e]*|[a-zA-Z]+')
+_KINDS = ("flip", "cut", "remove", "double", "insert", "overwrite", "value", "value")
+edits = st.tuples(
+    st.sampled_from(_KINDS),
+    st.integers(0, 1 << 16),
+    st.integers(0, 40),
+    st.sampled_from(TOKENS) | st.binary(max_size=9),
+)
+# None is the proper input, altered by the edits.
+inputs = st.tuples(
+    st.one_of(st.none(), st.none(), st.none(), st.binary(max_size=200), st.sampled_from(TOKENS)),
+    st.lists(edits, min_size=1, max_size=3),
+)
+Edit = tuple[str, int, int, bytes]
+
+
+def altered(data: bytes, edit: Edit) -> bytes:
+    """One change of some bytes."""
+    kind, place, size, new = edit
+    at = place % (len(data) + 1)
+    match kind:
+        case "flip" if data:
+            at %= len(data)
+            return data[:at] + bytes([data[at] ^ 1 << size % 8]) + data[at + 1 :]
+        case "cut":
+            return data[:at]
+        case "remove":
+            return data[:at] + data[at + size :]
+        case "double":
+            return data[:at] + data[at : at + size] + data[at:]
+        case "overwrite":
+            return data[:at] + new + data[at + len(new) :]
+        case "value" if found := list(_VALUE.finditer(data)):
+            one = found[place % len(found)]
+            return data[: one.start()] + new + data[one.end() :]
+        case _:
+            return data[:at] + new + data[at:]
+
+
+def check(world: World, name: str, examples: int, *, same: bool) -> None:
+    """Reads so many inputs. same: those of every run."""
+    valid = world.valid(name)
+    INPUTS[name].read(world, valid)  # what it imports and keeps is not the input's doing
+
+    @settings(
+        max_examples=examples,
+        derandomize=same,
+        database=None,
+        deadline=None,
+        phases=(Phase.generate,),  # the first case found is told as it is, and soon
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=inputs)
+    def holds(case: tuple[bytes | None, list[Edit]]) -> None:
+        data, changes = case
+        if data is None:
+            data = valid
+            for edit in changes:
+                data = altered(data, edit)
+        refused_or_read(world, name, data)
+
+    holds()
+
+
+def refused_or_read(world: World, name: str, data: bytes) -> None:
+    with bounded(), suppress(AskewError):
+        INPUTS[name].read(world, data)
+
+
+every_input = pytest.mark.parametrize("name", INPUTS)
+
+
+@every_input
+def test_any_input_is_accepted_or_refused(world: World, name: str) -> None:
+    check(world, name, 20, same=True)
+
+
+@pytest.mark.parametrize("case", FOUND)
+def test_what_was_found_once_is_refused(world: World, case: str) -> None:
+    name, data = FOUND[case]
+    world.valid(name)
+    with pytest.raises(AskewError):
+        INPUTS[name].read(world, data)
+
+
+@every_input
+def test_what_parsers_stumble_over_is_accepted_or_refused(world: World, name: str) -> None:
+    INPUTS[name].read(world, world.valid(name))
+    for token in TOKENS:
+        refused_or_read(world, name, token)
+
+
+@pytest.mark.audit
+@every_input
+def test_any_input_is_accepted_or_refused_for_a_minute(world: World, name: str) -> None:
+    check(world, name, 300, same=False)
+
+
+@pytest.mark.nightly
+@every_input
+def test_any_input_is_accepted_or_refused_all_night(world: World, name: str) -> None:
+    check(world, name, 10_000, same=False)
