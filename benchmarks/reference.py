@@ -65,7 +65,8 @@ def _commands() -> Iterator[str]:
 def _helps(
     command: click.Command, name: str, parent: click.Context | None = None
 ) -> Iterator[tuple[str, str]]:
-    context = click.Context(command, parent, info_name=name, **command.context_settings)
+    word = name.rpartition(" ")[2]  # click writes those above it itself
+    context = click.Context(command, parent, info_name=word, **command.context_settings)
     yield name, command.get_help(context)
     if isinstance(command, click.Group):
         listed = getattr(command, "listed", {})

@@ -43,6 +43,7 @@ class Trouble(Enum):
     HOSTILE = "the server's answer was refused"
     LOCKED = "the profile is locked"
     PROFILE = "the profile does not allow it"
+    PLACE = "the place cannot be used"
     PREFERENCES = "the preferences cannot be read"
     SETTINGS = "a setting does not allow it"
     STORE = "a file cannot be used"
@@ -76,7 +77,7 @@ _TROUBLE: tuple[tuple[type[AskewError], Trouble, str], ...] = (
     (CacheError, Trouble.STORE, "What is held stays as it is; try again."),
     (ConfigError, Trouble.STORE, "What you chose holds until the app ends; it is not kept."),
     (VaultError, Trouble.LOCKED, "Type the passphrase again; nothing was changed."),
-    (PlaceError, Trouble.PROFILE, "`askew place list` shows your places."),
+    (PlaceError, Trouble.PLACE, "`askew place list` shows your places."),
     (PreferenceError, Trouble.PREFERENCES, "The order stays as it is, and nothing was sent."),
     (ProfileError, Trouble.PROFILE, "Look at the ratings in `askew profile list`."),
     (OtherKind, Trouble.OTHER, "`askew ask` asks this server for titles."),

@@ -16,12 +16,11 @@ from typing import Literal
 
 import click
 
-from askew.catalog.catalog_file import FIRST
 from askew.errors import AskewError
 from askew.settings import FileValues, Said, Setting
 from askew_server.cli.configured import CommandSettings, config_option
 from askew_server.cli.options import SERVE_PORT
-from askew_server.cli.saved_model import load, of_tastes
+from askew_server.cli.saved_model import of_one_kind
 from askew_server.cli.serve import in_folder, named
 from askew_server.published.reader import GlancingReader
 from askew_server.serving.settings import (
@@ -197,15 +196,14 @@ def _models(models: Models) -> Iterator[Verdict]:
         return
     if models.folder is not None and not found:
         yield Verdict("fail", "model", f"{models.folder} has none that is named by a Monday")
+    kinds: set[type] = set()
     for _, directory in sorted(found.items()):
-        yield _model(directory, tastes_only=set(found) != {FIRST})
+        yield _model(directory, kinds)
 
 
-def _model(directory: Path, *, tastes_only: bool) -> Verdict:
+def _model(directory: Path, kinds: set[type]) -> Verdict:
     try:
-        model = load(directory)
-        if tastes_only:
-            of_tastes(model)
+        model = of_one_kind(directory, kinds)
     except (AskewError, OSError) as error:
         return Verdict("fail", "model", str(error))
     return Verdict("ok", "model", f"{directory}: {model.words}")

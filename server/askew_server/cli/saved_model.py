@@ -32,6 +32,19 @@ def load(directory: Path) -> Model:
             raise ArtifactError(f"{directory} holds a model of an unknown kind")
 
 
+def of_one_kind(directory: Path, kinds: set[type]) -> Model:
+    """A model of the kind of those before, which `kinds` keeps. Raises ArtifactError."""
+    model = load(directory)
+    kinds.add(type(model))
+    if len(kinds) > 1:
+        kinds.discard(type(model))
+        raise ArtifactError(
+            f"{directory} is of another kind than the models beside it: places and tastes are "
+            "served by a server each"
+        )
+    return model
+
+
 def of_tastes(model: Model) -> ItemModel:
     """The model, for what needs ratings. Raises ParameterError for collections."""
     from askew_server.collections.model import MetricModel

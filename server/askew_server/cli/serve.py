@@ -16,7 +16,7 @@ from askew.catalog.catalog_file import FIRST
 from askew.errors import ArtifactError
 from askew_server.cli.configured import CommandSettings
 from askew_server.cli.options import SERVE_PORT, existing
-from askew_server.cli.saved_model import load, of_tastes
+from askew_server.cli.saved_model import of_one_kind, of_tastes
 from askew_server.serving.event_log import write_line
 from askew_server.serving.settings import Configuration
 from askew_server.serving.settings import Models as Chosen
@@ -54,12 +54,12 @@ def serve(*, config: Path | None, **flags: object) -> None:
     With --ledger, the stored releases of a ledger are served beside, read-only; with
     --popularity, one of them orders what a device shows before it knows anything.
 
-    With several models of tastes, a device is answered from the one that was in force on the Monday
-    that it last looked. An old one is answered for a week and two days after the next came.
+    With several models, a device is answered from the one that was in force on the Monday that it
+    last looked. An old one is answered for a week and two days after the next came.
 
-    A model whose files change is read again, checked and swapped in within seconds, at once on
-    SIGHUP; so are new ones in the folder of --models, and live values. What cannot be used leaves
-    what is served. With --processes, SIGUSR1 replaces one process after the other.
+    New models in the folder of --models are read, checked and swapped in within seconds, at once on
+    SIGHUP; so are live values, and changes that no device holds. What cannot be used leaves what is
+    served. With --processes, SIGUSR1 replaces one process after the other.
 
     The next port speaks HTTP: files that devices hold, and calls without gRPC.
 
@@ -154,7 +154,7 @@ def models_of(
     from askew_server.serving.models import ServedModels
 
     if chosen.demo is not None:
-        reading = ModelReader(popular, tastes_only=False)
+        reading = ModelReader(popular)
         made = reading.model(_demo(chosen.demo))
         return ServedModels(dict, lambda *_: made, today, {FIRST: made}), reading
     find = in_folder(chosen.folder) if chosen.folder is not None else named(chosen.directories)
@@ -195,20 +195,19 @@ def _demo(name: str) -> Model:
 @dataclass(frozen=True)
 class ModelReader:
     """How each model is read. popular: the release that orders a cold start. words: what was read,
-    by its Monday.
+    by its Monday. kinds: of what was read, which is one.
     """
 
     popular: tuple[ReleaseReader, int] | None
-    tastes_only: bool
     words: dict[int, str] = field(default_factory=dict)
+    kinds: set[type] = field(default_factory=set)
 
     @classmethod
     def of(cls, find: Find, popular: tuple[ReleaseReader, int] | None) -> ModelReader:
         """Raises ArtifactError where no model is found."""
-        found = find()
-        if not found:
+        if not find():
             raise ArtifactError("there is no model named by a Monday, such as 2026-11-23")
-        return cls(popular, tastes_only=set(found) != {FIRST})
+        return cls(popular)
 
     def in_words(self) -> str:
         """What is served."""
@@ -216,10 +215,7 @@ class ModelReader:
 
     def directory(self, directory: Path, since: int) -> Serving:
         """Reads and checks a model, ready to be served. Raises ArtifactError and ParameterError."""
-        model = load(directory)
-        if self.tastes_only:
-            of_tastes(model)  # places have nothing that a device holds
-        return self.model(model, directory, since)
+        return self.model(of_one_kind(directory, self.kinds), directory, since)
 
     def model(self, model: Model, directory: Path | None = None, since: int = FIRST) -> Serving:
         """A model, ready to be served, with its live values."""

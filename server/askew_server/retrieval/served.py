@@ -35,9 +35,11 @@ class LiveValues:
     For one thread at a time. A file that cannot be used leaves the values of before.
     """
 
-    def __init__(self, directory: Path, model: MetricModel) -> None:
-        """Raises ParameterError for a serving rule that needs a density where there is none."""
-        self._model, self._answers = model, MetricAnswers(model)
+    def __init__(self, directory: Path, model: MetricModel, since: int = FIRST) -> None:
+        """since: the Monday from which on it is in force. Raises ParameterError for a serving rule
+        that needs a density where there is none.
+        """
+        self._model, self._answers, self._since = model, MetricAnswers(model), since
         self._paths = {
             each.name: live_path(directory, number)
             for number, each in enumerate(model.card.collections)
@@ -48,7 +50,7 @@ class LiveValues:
     @property
     def snapshot(self) -> Snapshot:
         """What serves the model with its values of now."""
-        return self._answers.snapshot
+        return replace(self._answers.snapshot, since=self._since)
 
     @property
     def changes(self) -> bool:
@@ -125,7 +127,7 @@ def serving_of(
     the Monday from which on it is in force.
     """
     if isinstance(model, MetricModel) and directory is not None:
-        return LiveValues(directory, model)
+        return LiveValues(directory, model, since)
     return Fixed(replace(snapshot_of(model), since=since))
 
 

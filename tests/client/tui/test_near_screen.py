@@ -453,7 +453,8 @@ async def test_a_place_is_added_at_the_price_that_stands_beside_it_and_at_no_oth
     near: Near,
 ) -> None:
     """Planted bugs: without a region, no price and a charge all the same; the price of the region
-    that was set before another one was typed; a new place that is not the chosen one.
+    that was set before another one was typed; a new place that is not the chosen one; Enter in a
+    field that draws and charges.
     """
     near.device.settings = replace(near.device.settings, region="")
     async with near.opened() as person:
@@ -466,12 +467,15 @@ async def test_a_place_is_added_at_the_price_that_stands_beside_it_and_at_no_oth
             screen.query_one(f"#{each}", Input) for each in ("name", "region", "position")
         )
         name.value, position.value = "first", "50.94, 6.96"
-        await person.press("enter")  # as the button: nothing to confirm yet
+        await person.press("enter")  # nothing to confirm yet
         assert (spent(near), person.app.screen) == (Fraction(0), screen)
         region.value = "DE"
         await person.settled()
         person.reads("Epsilon 0.277 per km", "15 positions for life and 5 a month")
         assert not keep.disabled
+        position.focus()
+        await person.press("enter")
+        assert (spent(near), keep.has_focus) == (Fraction(0), True)
         region.value = "D"
         await person.settled()
         assert keep.disabled

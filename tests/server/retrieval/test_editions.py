@@ -19,6 +19,7 @@ from askew.catalog.catalog_file import (
 from askew.errors import ParameterError, StaleSpace
 from askew_server.retrieval.served import serving_of
 from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
+from askew_server.taste.model.item_model import ItemModel
 from askew_server.taste.model.mondays import dated
 
 MONDAY = FIRST + 100 * PERIOD
@@ -118,12 +119,15 @@ def test_a_model_is_named_with_its_monday(tmp_path: Path) -> None:
             dated(wrong)
 
 
-def test_places_are_served_alone(
-    run: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_places_and_tastes_are_served_by_a_server_each(
+    run: Callable[..., int], tmp_path: Path, model: ItemModel, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nothing of theirs is held, so no Monday names a version."""
-    from askew_server.collections import artifact
+    """Planted bug: from one Monday to the next, devices of tastes are answered with places."""
+    from askew_server.collections import artifact as places
+    from askew_server.taste.model import artifact as tastes
 
-    artifact.save(small_map(), tmp_path / "places")
-    assert run("serve", "--model", f"{tmp_path}/places@2026-11-23") == 2
-    assert "one of tastes here: it has collections" in capsys.readouterr().err
+    places.save(small_map(), tmp_path / "places")
+    tastes.save(model, tmp_path / "tastes")
+    both = [f"{tmp_path}/places@2026-11-16", f"{tmp_path}/tastes@2026-11-23"]
+    assert run("serve", "--model", both[0], "--model", both[1]) != 0
+    assert "is of another kind than the models beside it" in capsys.readouterr().err

@@ -14,7 +14,7 @@ from pathlib import Path
 import grpc
 import grpc.aio
 import pytest
-from small_collections import small_map
+from small_collections import keys_of, small_map
 
 from askew.catalog.catalog_file import FIRST, LONGEST_DELAY, PERIOD, last_day
 from askew.errors import ArtifactError, StaleSpace
@@ -23,11 +23,13 @@ from askew.protocol.model_card import ModelCard
 from askew.protocol.signal import Query, Signal
 from askew.wire.queries import query_to_bytes
 from askew.wire.tastes import slate_from_bytes
+from askew_server.cli.saved_model import of_one_kind
+from askew_server.collections import artifact as collections
 from askew_server.retrieval.served import serving_of, snapshot_of
-from askew_server.retrieval.snapshot import Serving, Snapshot, SnapshotHolder
+from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
 from askew_server.serving import models
 from askew_server.serving.grpc_server import RunningServer
-from askew_server.serving.models import ModelWatch, ServedModels
+from askew_server.serving.models import Build, ModelWatch, ServedModels
 from askew_server.serving.retrieval import RetrievalService
 from askew_server.serving.settings import ServerConfig
 from askew_server.taste.model import artifact
@@ -61,8 +63,10 @@ class Told:
             self.errors.append(error)
 
 
-def read(directory: Path, since: int) -> Serving:
-    return serving_of(artifact.load(directory), directory, since)
+def reading() -> Build:
+    """As the command reads models: all of one kind."""
+    kinds: set[type] = set()
+    return lambda directory, since: serving_of(of_one_kind(directory, kinds), directory, since)
 
 
 def source_of(snapshot: Snapshot) -> str:
@@ -75,7 +79,7 @@ class Shop:
 
     def __init__(self, folder: Path, today: int = TODAY) -> None:
         self.folder, self.day, self.told = folder, today, Told()
-        self.models = ServedModels(lambda: versions_in(folder), read, lambda: self.day)
+        self.models = ServedModels(lambda: versions_in(folder), reading(), lambda: self.day)
         snapshots = [each.snapshot for each in self.models.servings.values()]
         self.holder = SnapshotHolder(*snapshots, today=lambda: self.day)
         self.service = RetrievalService(self.holder)
@@ -135,6 +139,24 @@ def test_a_version_of_a_monday_to_come_is_taken_and_the_one_before_answers_on(
     assert found == [("old", "new"), ("old", "new"), ("", "new")]
     assert [each.since for each in shop.holder.versions] == [coming]
     assert list(shop.models.servings) == [coming]
+
+
+def test_places_are_versions_of_mondays_like_tastes(tmp_path: Path) -> None:
+    """Planted bugs: live values of places are in force from the first day on, whatever Monday
+    names them; rows that devices hold are replaced in place.
+    """
+
+    coming = MONDAY + PERIOD
+    collections.save(small_map(), tmp_path / name(MONDAY), {"cafes": keys_of(30)})
+    shop = Shop(tmp_path)
+    collections.save(small_map(), tmp_path / name(coming), {"cafes": keys_of(30)})
+    shop.look()
+    assert (shop.told.swaps, shop.told.refusals) == ([coming], [])
+    assert [each.since for each in shop.holder.versions] == [MONDAY, coming]
+    assert (shop.holder.at(MONDAY).since, shop.holder.current.since) == (MONDAY, MONDAY)
+    shop.day = coming
+    assert (shop.holder.at(MONDAY).since, shop.holder.at(coming).since) == (MONDAY, coming)
+    assert shop.holder.current.since == coming
 
 
 def test_the_service_can_answer_from_its_first_monday_on(folder: Path) -> None:
@@ -253,8 +275,6 @@ def nothing(place: Path) -> None:
 
 
 def a_model_of_places(place: Path) -> None:
-    from askew_server.collections import artifact as collections
-
     shutil.rmtree(place)
     collections.save(small_map(), place)
 
@@ -402,7 +422,7 @@ class Script:
 def scripted(*looks: object) -> tuple[SnapshotHolder, ModelWatch, Told]:
     script = Script(iter(looks))
     holder, told = SnapshotHolder(script.snapshot), Told()
-    models = ServedModels(dict, read, lambda: TODAY, {FIRST: script})
+    models = ServedModels(dict, reading(), lambda: TODAY, {FIRST: script})
     return holder, ModelWatch(models, holder, lambda _: {}, told, lambda: TODAY), told
 
 

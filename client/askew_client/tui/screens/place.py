@@ -137,7 +137,8 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
             typed.value = words_of(message.position)
 
     def on_input_submitted(self) -> None:
-        self._keep()
+        """Enter goes on to the button: nothing is charged by a key that ends a word."""
+        self.query_one("#keep", Button).focus()
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         if event.button.id == "keep":
