@@ -154,8 +154,8 @@ def report(model: ItemModel, table: RatingTable | None, out: Path, tells: tuple[
     )
     if model.median_distance < 1:
         click.echo(
-            "           the median would be 1, but devices refuse so wide a space: the unit of "
-            "distance\n           is larger here, and epsilon hides people better than it says"
+            "           devices refuse a space so wide that the median is 1, so the unit of "
+            "distance\n           is longer: people are closer in it, and one epsilon hides more"
         )
     click.echo(
         f"epsilons   {epsilon:g}, at most {epsilon * float(reach.one_rating):.3g} and "

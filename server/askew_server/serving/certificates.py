@@ -291,7 +291,9 @@ def write_new(files: dict[Path, bytes]) -> None:
     """
     for path in files:
         if os.path.lexists(path):
-            raise AccessError(f"{path} is there already, and was left alone")
+            raise AccessError(
+                f"{path} is there already and was left alone: name another folder, or remove it"
+            )
     for path, content in files.items():
         mode = 0o600 if path.suffix == ".key" else 0o644
         try:

@@ -289,7 +289,7 @@ def test_no_file_is_overwritten_and_then_none_is_made(
 ) -> None:
     (tmp_path / there).write_text("mine")
     assert run("certs", tmp_path) == 1
-    assert f"{tmp_path / there} is there already, and was left alone" in capsys.readouterr().err
+    assert f"{tmp_path / there} is there already and was left alone" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == [there]
     assert (tmp_path / there).read_text() == "mine"
 
