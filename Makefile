@@ -98,6 +98,7 @@ docs: .venv-docs/.installed $(STAMP)
 	@$(BIN)/python -m benchmarks.reference
 	.venv-docs/bin/python -m sphinx -q -W --keep-going -d build/doctrees docs \
 	  build/docs/$$(.venv-docs/bin/python -c 'import askew; print(askew.__version__)')
+	@echo "Open $$(ls -td $(CURDIR)/build/docs/*/index.html | head -1)"
 
 # With what the server and the device need, since the reference is read from the code.
 .venv-docs/.installed: requirements-docs.lock

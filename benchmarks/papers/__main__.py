@@ -28,6 +28,7 @@ from askew_server.ratings import read_ratings
 
 OUT: Final = Path("docs/papers")
 RESULTS: Final = OUT / "results.json"
+APART: Final = Path("build/papers")
 PAPERS: Final = ("canonical", "joint", "multiple_selections", "pay_what_you_get")
 
 
@@ -69,7 +70,17 @@ def kept() -> dict[str, Any]:
 
 
 def keep(name: str, found: dict[str, Any]) -> None:
-    """Puts one paper beside the others."""
+    """Puts one paper beside the others; a run with fewer data takes no row from a page."""
+    missing = set(kept().get(name, {}).get("data", ())) - set(found["data"])
+    if missing:
+        APART.mkdir(parents=True, exist_ok=True)
+        path = APART / f"{name}.json"
+        path.write_text(json.dumps(found, sort_keys=True, ensure_ascii=False) + "\n", "utf-8")
+        print(
+            f"{name}: the page stays, as it has data that this run has not: "
+            f"{', '.join(sorted(missing))}. This run is in {path}."
+        )
+        return
     text = json.dumps({**kept(), name: found}, sort_keys=True, ensure_ascii=False)
     RESULTS.write_text(text + "\n", "utf-8")
 
