@@ -24,11 +24,12 @@ from server.ledger.scenes import new_ledger, open_ledger
 from small_collections import keys_of, small_map
 from small_world import made_buckets, made_card, made_catalog, made_encoder, made_space
 from wire import metric_world as metric
-from wire.test_oblivious import LISTED, PLAIN, PRIVATE
+from wire.test_oblivious import EPHEMERAL, LISTED, PLAIN, PRIVATE, SEALED_REPLY
 from wire.test_popularity_messages import DOCUMENT, PARSERS
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import FIRST, HEAD_BYTES, FileHead, Part
+from askew.catalog.item import Item
 from askew.dp.privacy import SignalCharge
 from askew.dp.release import release_from_bytes
 from askew.errors import AskewError
@@ -42,6 +43,7 @@ from askew.settings import said
 from askew.wire.catalog_file import catalog_from_body, catalog_to_bytes
 from askew.wire.oblivious import GatewayKeys, KeyConfiguration, PlainReply, PlainRequest
 from askew.wire.places import (
+    all_places_from_bytes,
     metric_card_from_bytes,
     places_from_bytes,
 )
@@ -52,19 +54,20 @@ from askew_client.catalog.cache import CatalogCache, Record, RefreshTime, Versio
 from askew_client.near.places import Copy
 from askew_client.near.preferences import preferences_of
 from askew_client.near.reading import spot_of
-from askew_client.profile.document import NamedPlace, ProfileDocument
+from askew_client.profile.document import NamedPlace, ProfileDocument, ReceivedItem
 from askew_client.profile.files import read_export
 from askew_client.profile.store import ProfileStore
 from askew_client.settings import config as device_settings
 from askew_client.settings.consent import consents_of
 from askew_client.settings.paths import RelayAddress, StaticHost
-from askew_client.settings.regions import region_of
+from askew_client.settings.regions import corners_of, region_of
 from askew_client.settings.settings import Caps
 from askew_client.signals.chain import Anchor
 from askew_client.signals.records import decode_signal, encode_signal
 from askew_client.signals.store import SignalStore
 from askew_client.transport import relay
 from askew_client.views.answers import PastAnswer
+from askew_server.cli.saved_model import load as load_saved
 from askew_server.collections import artifact as metric_artifact
 from askew_server.collections.intake import (
     AttributeOption,
@@ -72,6 +75,7 @@ from askew_server.collections.intake import (
     read_collection,
     read_towns,
 )
+from askew_server.collections.model import MetricModel
 from askew_server.published.reader import ReleaseReader
 from askew_server.ratings.reader import read_items, read_ratings
 from askew_server.ratings.vectors import read_vectors
@@ -165,6 +169,8 @@ class World:
         place = NamedPlace("0" * 32, spot_of("52.5, 13.4"))
         answer = PastAnswer(datetime.date(2026, 11, 1), "2026-11", ("Heat (1995)",), "Heat (1995)")
         document = ProfileDocument().edited({"Heat (1995)": (4.5,), "Alien": (None,)})
+        met = ReceivedItem(Item("Brazil", 1985, ("Drama",)), b"\x12", 3)
+        document = document.receiving("ab" * 16, [met])
         return document.with_place("home", place).answered(answer)
 
     @cached_property
@@ -269,7 +275,9 @@ def _signed_anew(data: bytes) -> bytes:
 
 def load_places(directory: Path) -> object:
     """With its keys and its live values."""
-    model = metric_artifact.load(directory)
+    model = load_saved(directory)
+    assert isinstance(model, MetricModel)
+    metric_artifact.read_card(directory)
     metric_artifact.read_keys(directory, 0)
     return metric_artifact.read_live(
         metric_artifact.live_path(directory, 0), model.collections["cafes"]
@@ -448,7 +456,7 @@ def own_request() -> bytes:
 def reply_opened(data: bytes) -> object:
     """What a relay brings."""
     key = KeyConfiguration.first_of(LISTED)
-    asked = key.sealed_bytes(PLAIN, bytes(range(1, 33)))
+    asked = key.sealed_bytes(PLAIN, EPHEMERAL)
     return asked.opened(data)
 
 
@@ -506,6 +514,10 @@ def rows_body() -> bytes:
     return rows_to_bytes(model.card, dict(model.collections))[HEAD_BYTES:]
 
 
+REPLY = PlainReply(200, ((b"a", b"b"),), b"c")
+OWN_RATINGS = b'title,rating\n"Heat, (1995)",4.5\nAlien,\n'
+FILMS = b"movieId,title,genres\n2,Heat (1995),Crime|Drama\n"
+WISHES = "kind = a | b, price <= 10\n1 EUR = 2 km # x\nkind: a +2"
 SERVER_FILE = b"[server]\nport = 7571\n[limits]\nstreams = 9\nidle = 2.5\n[answers]\nthreads = 1\n"
 DEVICE_FILE = b'server = "a.example:443"\nepsilon = 4\nregion = "DE"\n[keys]\n"near.ask" = "x"\n'
 RATINGS = b"userId,movieId,rating,timestamp\n1,2,3.5,964982703\n1,3,x,9\n"
@@ -519,6 +531,10 @@ INPUTS: Mapping[str, Input] = {
     "axes card": of_bytes(metric.AXES_CARD_BYTES, metric_card_from_bytes),
     "places": of_bytes(
         metric.REPLY_BYTES, lambda data: places_from_bytes(data, metric.MAP_CARD, 3, "cafés")
+    ),
+    "all places": of_bytes(
+        metric.REPLY_BYTES,
+        lambda data: all_places_from_bytes(data, metric.MAP_CARD, metric.place_query()),
     ),
     "error over http": of_bytes(b'{"code": "unavailable", "message": "busy"}', relay._code_of),
     # what a device or an analyst sends
@@ -544,6 +560,7 @@ INPUTS: Mapping[str, Input] = {
         PlainReply(200, ((b"a", b"b"),), b"c").to_bytes(), PlainReply.from_bytes
     ),
     "key configurations": of_bytes(LISTED, sealed_by),
+    "sealed reply": of_bytes(SEALED_REPLY, reply_opened),
     "sealed request": of_bytes(own_request(), opened_by),
     # files that devices hold
     "head": Input(lambda w: catalog_to_bytes(w.card, w.catalog), lambda _, d: FileHead.of(d)),
@@ -586,7 +603,7 @@ INPUTS: Mapping[str, Input] = {
     "position": of_text("52.5, 13.4", spot_of),
     "town": of_text("Berlin, Germany", spot_of),
     "values": of_text("hour = 12; post = 3.5", spot_of),
-    "region": of_text("47.1/5.5/55.4/15.4", region_of),
+    "region": of_text("47.1/5.5/55.4/15.4", lambda text: (region_of(text), corners_of(text))),
     "device's settings": of_file("config.toml", DEVICE_FILE, device_file),
     "device's variables": of_text("4", device_variable),
     "consents": of_text(CONSENT, consents_of),
@@ -617,7 +634,7 @@ INPUTS: Mapping[str, Input] = {
     "revocations": of_file("key.revoked", b"1700000000 ann\n1 bob\n", revocations),
     # what a server keeps
     **{
-        f"tastes, {name}": model_file(lambda w: w.tastes, name, taste_artifact.load)
+        f"tastes, {name}": model_file(lambda w: w.tastes, name, load_saved)
         for name in ("manifest.json", "card.binpb", "arrays.safetensors", "items.json")
     },
     **{
@@ -639,15 +656,65 @@ INPUTS: Mapping[str, Input] = {
     "operator's anchor": Input(lambda w: w.operators[1], read_operators_anchor),
 }
 
-# What was found once, each with the input that it was found with.
-_EXPORT = export(ratings=b"title,rating\nAlien,4\n")
-FOUND: Mapping[str, tuple[str, bytes]] = {
-    "a profile of deep lists": ("profile", b"[" * 3000),
-    "a number of users in a digit that is no ASCII": ("expectation", "²".encode()),
-    "a number of users of thousands of digits": ("expectation", b"9" * 5000),
-    "expected counts in a file that no disk has": ("expectation", b"\0"),
+# What was found once: the input, and how it was altered.
+FOUND: Mapping[str, tuple[str, Callable[[bytes], bytes]]] = {
+    "a profile of deep lists": ("profile", lambda _: b"[" * 3000),
+    "a profile's file whose schema is no text": (
+        "profile's file",
+        lambda valid: valid.replace(b"CREATE TABLE profile", b"CREATE TABLE prof\xe5le"),
+    ),
+    "a number of users in a digit that is no ASCII": ("expectation", lambda _: "²".encode()),
+    "a number of users of thousands of digits": ("expectation", lambda _: b"9" * 5000),
+    "expected counts in a file that no disk has": ("expectation", lambda _: b"\0"),
     "an export whose zip is damaged within": (
         "export of a person",
-        _EXPORT[:41] + b"\xff" + _EXPORT[42:],
+        lambda valid: valid[:41] + b"\xff" + valid[42:],
+    ),
+}
+
+# Why a function that is named like a reader has no input above.
+NO_INPUT: Mapping[str, tuple[str, ...]] = {
+    "it reads random bits": (
+        "askew.noise.randomness:RandomBits.read",
+        "askew.noise.randomness:SystemBits.read",
+        "askew_server.release.forecast:SimulatedBits.read",
+    ),
+    "it takes a value or a name of this program, and reads nothing that another wrote": (
+        "askew.catalog.catalog_file:piece_of",
+        "askew.spaces.encoder:Encoder.decode",
+        "askew_client.cli.options:load",
+        "askew_client.near.sources:view_of",
+        "askew_client.opening:files_of",
+        "askew_client.profile.store:PassingProfile.read",
+        "askew_client.settings.consent:end_of",
+        "askew_client.signals.records:entry_of",
+        "askew_client.signals.store:SignalStore.signals_of",
+        "askew_client.transport.shaped:ShapedTransport.load",
+        "askew_client.tui.widgets.title_list:read_alt_and_digits",
+        "askew_server.counting.engines.csv_files:copies_of",
+        "askew_server.counting.engines.duckdb:pattern_of",
+        "askew_server.counting.engines.files:FileState.of",
+        "askew_server.release.selectors:spec_of",
+    ),
+    "it hands bytes to a reader of the table, and looks at none itself": (
+        "askew_client.catalog.https:Download.read",
+        "askew_client.transport.calls:metric_card_of",
+        "askew_client.transport.calls:places_of",
+        "askew_client.transport.calls:slate_of",
+        "askew_server.counting.engines.files:opened_bytes",
+        "askew_server.ledger.records:rational_of",
+        "askew_server.serving.models:ServedModels.read",
+        "askew_server.serving.popularity:KeptReleases.read",
+    ),
+    "it reads keys, of which any bytes are good, or which a library reads": (
+        "askew_server.serving.bearer:read_key",
+        "askew_server.serving.bearer:read_private",
+        "askew_server.serving.certificates:read_identity",
+    ),
+    "another test alters its input: tests/wire/test_utility_table_on_the_wire.py": (
+        "askew.wire.tastes:utility_table_from_message",
+    ),
+    "another test alters its input: tests/server/taste/model/test_table_file.py": (
+        "askew_server.taste.model.answer_tables:decode_tables",
     ),
 }

@@ -9,15 +9,19 @@ ours. A new decoder that is missing from the table is found by its name, or by w
 
 from __future__ import annotations
 
+import ast
+import itertools
 import re
 import resource
+import sys
 import tempfile
+import types
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from fuzz.inputs import FOUND, INPUTS, World
+from fuzz.inputs import FOUND, INPUTS, NO_INPUT, World
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -154,8 +158,8 @@ def test_any_input_is_accepted_or_refused(world: World, name: str) -> None:
 
 @pytest.mark.parametrize("case", FOUND)
 def test_what_was_found_once_is_refused(world: World, case: str) -> None:
-    name, data = FOUND[case]
-    world.valid(name)
+    name, change = FOUND[case]
+    data = change(world.valid(name))
     with pytest.raises(AskewError):
         INPUTS[name].read(world, data)
 
@@ -165,6 +169,71 @@ def test_what_parsers_stumble_over_is_accepted_or_refused(world: World, name: st
     INPUTS[name].read(world, world.valid(name))
     for token in TOKENS:
         refused_or_read(world, name, token)
+
+
+# -- nothing is forgotten -------------------------------------------------------------------------
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("shared/askew", "client/askew_client", "server/askew_server")
+READS = re.compile(
+    r"from_\w+|\w+_from_(bytes|text|body|message|json)|load|read|read_\w+|decode|decode_\w+"
+    r"|parse|parse_\w+|parsed|first_of|opened|opened_bytes|verified"
+)
+OF = re.compile(r"of|\w+_of")  # of bytes or of text
+
+
+def readers() -> Iterator[str]:
+    """Every public function that reads, by its name and by what it takes."""
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            module = ".".join(path.relative_to((ROOT / package).parent).with_suffix("").parts)
+            for node in ast.parse(path.read_bytes()).body:
+                inner = node.body if isinstance(node, ast.ClassDef) else [node]
+                owner = f"{node.name}." if isinstance(node, ast.ClassDef) else ""
+                for each in inner:
+                    if isinstance(each, ast.FunctionDef) and _reads(each):
+                        name = f"{owner}{each.name}"
+                        if not name.startswith("_") and "._" not in name:
+                            yield f"{module}:{name}"
+
+
+def _reads(function: ast.FunctionDef) -> bool:
+    takes = [each for each in function.args.args if each.arg not in ("self", "cls")]
+    first = takes and takes[0].annotation
+    text = isinstance(first, ast.Name) and first.id in ("bytes", "str")
+    return bool(READS.fullmatch(function.name) or (text and OF.fullmatch(function.name)))
+
+
+def called(world: World) -> set[str]:
+    """Every function that is called while the proper inputs are read."""
+    found: set[types.CodeType] = set()
+
+    def seen(frame: types.FrameType, event: str, _: object) -> None:
+        if event == "call":
+            found.add(frame.f_code)
+
+    for name in INPUTS:
+        data = world.valid(name)
+        sys.setprofile(seen)
+        try:
+            INPUTS[name].read(world, data)
+        finally:
+            sys.setprofile(None)
+    names = set()
+    for code in found:
+        for package in PACKAGES:
+            _, here, rest = code.co_filename.partition(f"/{package}/")
+            if here:
+                module = ".".join([package.split("/")[1], *Path(rest).with_suffix("").parts])
+                names.add(f"{module}:{code.co_qualname}")
+    return names
+
+
+def test_no_reader_is_forgotten(world: World) -> None:
+    """Each is called by an input of the table, or it is argued why it needs none."""
+    missing = set(readers()) - called(world)
+    argued = set(itertools.chain.from_iterable(NO_INPUT.values()))
+    assert missing == argued
 
 
 @pytest.mark.audit

@@ -110,11 +110,11 @@ class PrivateDatabase:
         """The open file, closed at the end, which rolls back what was not committed."""
         try:
             database = self._open()
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, UnicodeDecodeError, sqlite3.Error) as error:  # a schema that is no text
             raise self.error(f"the {self.name} {self.path} cannot be opened: {error}") from None
         try:
             yield database
-        except sqlite3.Error as error:
+        except (UnicodeDecodeError, sqlite3.Error) as error:
             raise self.error(f"the {self.name} {self.path} cannot be used: {error}") from None
         finally:
             database.close()

@@ -137,7 +137,7 @@ class ReleaseReader:
                 if found != [*_MARKS.values()]:
                     raise LedgerError(f"{self._path} is not a ledger that this program reads")
                 yield database
-        except sqlite3.Error as error:
+        except (UnicodeDecodeError, sqlite3.Error) as error:
             raise LedgerError(f"the ledger {self._path} cannot be read: {error}") from None
 
     def _immutable(self) -> str:
