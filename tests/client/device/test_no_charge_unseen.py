@@ -273,6 +273,71 @@ class Places(RuleBasedStateMachine):
         if not isinstance(outcome, NearAnswer):
             assert self.made() == before
 
+    def little_is_left(self) -> None:
+        """Caps for the next signal of a county, and for no other."""
+        cap = self.spent() + Fraction(1, 10)
+        own = replace(
+            self.device.settings, level="county", place_lifetime_cap=cap, place_monthly_cap=cap
+        )
+        self.device.settings = own
+        self.nearby.configure(own)
+
+    def spent(self) -> Fraction:
+        return sum((each.epsilon_per_km for each in self.device.signals.entries()), Fraction(0))
+
+    @rule(spot=sampled_from([BERLIN, MUNICH]))
+    def ask_unquoted_where_little_is_left(self, spot: Any) -> None:
+        self.little_is_left()
+        for place in (spot, BERLIN, MUNICH):
+            before = len(self.device.signals.entries())
+            self.run(lambda place=place: self.nearby.ask("places", place, second_space=True))
+            if len(self.device.signals.entries()) > before:
+                assert self.spent() <= self.device.settings.place_lifetime_cap, "beyond the cap"
+
+    @rule(spot=sampled_from([BERLIN, MUNICH]))
+    def a_named_place_is_asked_with_one_quote(self, spot: Any) -> None:
+        self.home_is_here(spot)
+        self.look_and_ask("home", "")
+
+    @rule(spot=sampled_from([BERLIN, MUNICH]), there=sampled_from([BERLIN, MUNICH]))
+    def another_program_charges_in_between(self, spot: Any, there: Any) -> None:
+        self.look(spot)
+        shown, self.shown = self.shown, None
+        before = self.made()
+        self.home_is_here(there)
+        charged = self.made()
+        if shown is None or not shown[1].fresh or charged == before:
+            return
+        outcome = self.run(lambda: self.nearby.ask("places", spot, quoted=shown[1]))
+        assert outcome.trouble is Trouble.QUOTE
+        assert self.made() == charged
+
+    @rule(spot=sampled_from([BERLIN, MUNICH]))
+    def what_was_charged_before_a_crash_is_not_drawn_again(self, spot: Any) -> None:
+        """The program dies while it waits for the answer. A crash within the charge itself leaves a
+        charge whose signal is never sent, and the next question from there pays again.
+        """
+
+        async def dies(*_: Any) -> bytes:
+            raise Killed
+
+        self.look(spot)
+        if self.shown is None:
+            return
+        before = self.made()
+        with patch.object(type(self.device.server), "call", dies), suppress(Killed):
+            self.run(lambda: self.nearby.ask("places", spot, second_space=True))
+        charged = self.made()
+        assert charged[1] == before[1]
+        self.restart()
+        if charged[0] == before[0]:
+            return
+        self.look(spot)
+        if self.shown is not None:
+            assert not self.shown[1].fresh, "a signal that is paid for is quoted again"
+            self.ask("the same", "")
+            assert self.made()[0] == charged[0], "a signal that is paid for is drawn again"
+
     @rule()
     def the_program_starts_again(self) -> None:
         self.restart()
@@ -291,6 +356,7 @@ def play(machine: type[RuleBasedStateMachine], examples: int, steps: int) -> Non
             max_examples=examples,
             stateful_step_count=steps,
             deadline=None,
+            database=None,
             suppress_health_check=list(HealthCheck),
         ),
     )
@@ -302,6 +368,10 @@ def test_no_question_about_titles_charges_or_sends_what_was_not_shown() -> None:
 
 
 def test_no_question_near_a_place_charges_or_sends_what_was_not_shown() -> None:
+    """Planted bugs: caps that are not asked as it is charged, a quote that is used twice, and a
+    signal that is drawn again after a crash. A price that is not compared is seen by the test above
+    alone.
+    """
     play(Places, examples=5, steps=12)
 
 
