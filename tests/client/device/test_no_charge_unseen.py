@@ -14,6 +14,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -290,7 +291,7 @@ class Places(RuleBasedStateMachine):
         self.little_is_left()
         for place in (spot, BERLIN, MUNICH):
             before = len(self.device.signals.entries())
-            self.run(lambda place=place: self.nearby.ask("places", place, second_space=True))
+            self.run(partial(self.nearby.ask, "places", place, second_space=True))
             if len(self.device.signals.entries()) > before:
                 assert self.spent() <= self.device.settings.place_lifetime_cap, "beyond the cap"
 
