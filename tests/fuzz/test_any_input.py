@@ -239,7 +239,7 @@ def test_no_reader_is_forgotten(world: World) -> None:
 @pytest.mark.audit
 @every_input
 def test_any_input_is_accepted_or_refused_for_a_minute(world: World, name: str) -> None:
-    check(world, name, 300, same=False)
+    check(world, name, 120, same=False)
 
 
 @pytest.mark.nightly
