@@ -11,6 +11,7 @@ anything but finite numbers is a DataError with one line of reason.
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -94,7 +95,15 @@ def _npz(path: Path) -> _Arrays:
             _check_size(path, sum(each.file_size for each in archive.infolist()))
         with np.load(path, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in (_VECTORS, _KEYS) if name in arrays}
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        EOFError,
+        RuntimeError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as error:
         raise DataError(f"{path}: cannot be read as npz: {error}") from None
 
 
