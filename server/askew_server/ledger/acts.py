@@ -60,8 +60,10 @@ def find_grant(database: sqlite3.Connection, wanted: AnalystBudget) -> AnalystBu
     if held is None or held.closed:
         return None
     if held.terms != wanted.terms:
-        text = f"{wanted.principal!r} has a budget for {wanted.dataset!r} on other terms"
-        raise LedgerError(text)
+        raise LedgerError(
+            f"{wanted.principal!r} has a budget for {wanted.dataset!r} on other terms: close it by "
+            "`askew-server ledger revoke` before you grant another, which is charged anew"
+        )
     return held
 
 
