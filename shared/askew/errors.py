@@ -211,11 +211,12 @@ class CacheError(AskewError):
 class NoRandomness(AskewError):
     """The kernel's source failed: there is no other, and nothing is drawn without it.
 
-    A device keeps and charges no signal then. An operator's charge was made before; it stays.
+    A device charges and sends no signal that was not whole before; one that was stays charged, and
+    is sent again for nothing. An operator's charge was made before; it stays.
     """
 
     def __init__(self, why: str) -> None:
-        text = "the kernel gave no random bytes, so nothing was drawn"
+        text = "the kernel gave no random bytes, so nothing more was drawn"
         super().__init__(f"{text}; try again, or restart this machine ({why})")
 
 

@@ -182,7 +182,7 @@ READS = 3  # the rounding, the noise, the salt
 def test_a_source_that_fails_leaves_no_signal_and_no_charge(tmp_path: Path, at: int) -> None:
     """Draw and charge are one transaction: nothing was sent, so nothing is owed."""
     store = SignalStore(tmp_path / "signals.sqlite", Caps(Fraction(9)))
-    with source(Failing(at)), pytest.raises(NoRandomness, match="nothing was drawn"):
+    with source(Failing(at)), pytest.raises(NoRandomness, match="nothing more was drawn"):
         remember(store)
     assert store.entries() == ()
     with source(Failing(READS)):
@@ -207,7 +207,7 @@ def test_a_source_that_fails_leaves_a_release_paid_and_never_drawn(
     plan = MatrixPlan("films", "1", task, MATRIX)
     request = plan.charge_request(bytes(32), bytes(32))
     job = MatrixJob(ledger, lambda _: ZEROS[:2, :2], SystemBits())
-    with source(Failing(0)), pytest.raises(NoRandomness, match="nothing was drawn"):
+    with source(Failing(0)), pytest.raises(NoRandomness, match="nothing more was drawn"):
         job.make(plan, request, file)
     assert ledger.dataset("films").spent.epsilon == 1
     assert not file.exists()

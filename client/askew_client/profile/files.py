@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+import lzma
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -68,8 +69,20 @@ def read_export(path: Path) -> dict[str, State]:
         raise ProfileError(f"{path.name} is not text in UTF-8") from None
     except OSError as error:
         raise ProfileError(f"{path.name} cannot be read: {error.strerror}") from None
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError):
+    except _DAMAGED_ZIP:
         raise ProfileError(f"{path.name} is not a zip file that can be read") from None
+
+
+_DAMAGED_ZIP = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    NotImplementedError,
+    RuntimeError,
+    EOFError,
+    OverflowError,
+    ValueError,
+)
 
 
 def _text(path: Path) -> TextIO:

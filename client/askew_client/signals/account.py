@@ -50,13 +50,13 @@ def drawn_in(known: Sequence[Entry], month: str) -> list[Entry]:
     """The signals that were drawn in one month, latest first.
 
     Where the person accepted an earlier clock, all that was drawn by the later one counts in the
-    accepted month: a wrong date gives no month for nothing, and takes none.
+    accepted month, too, as nobody knows which of the two clocks was wrong.
     """
     found, latest = [], "9999-12"
     for entry in reversed(known):
         if entry.kind == "unfreeze":
             latest = min(latest, entry.month)
-        elif entry.kind == "signal" and min(latest, entry.month) == month:
+        elif entry.kind == "signal" and month in (entry.month, min(latest, entry.month)):
             found.append(entry)
     return found
 

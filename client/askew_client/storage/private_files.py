@@ -8,7 +8,7 @@ import os
 import sqlite3
 import stat
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -44,7 +44,8 @@ def make_directory(path: Path) -> None:
             if not each.is_dir():
                 raise
         else:
-            _sync_directory(each.parent)
+            with suppress(PermissionError):  # a directory may be written and not read
+                _sync_directory(each.parent)
 
 
 def replace_file(path: Path, content: str | bytes) -> None:

@@ -104,9 +104,11 @@ const months = (month: string) => 12 * Number(month.slice(0, 4)) + Number(month.
 
 // The last month that this device's own clock gave; it never runs back but where it was accepted.
 function clockOf(entries: readonly Entry[], least = ""): string {
-  const since = entries.map((each) => each.kind).lastIndexOf("unfreeze");
-  const own = entries.slice(Math.max(0, since)).filter((each) => each.kind !== "copy");
-  return own.map((each) => each.month).reduce((a, b) => (a > b ? a : b), least);
+  const own = entries.reduce(
+    (a, { kind, month }) => (kind === "unfreeze" || (kind !== "copy" && month > a) ? month : a),
+    "",
+  );
+  return own > least ? own : least;
 }
 
 export function stored(entries: readonly Entry[], handle: string): Signal | undefined {
@@ -117,7 +119,7 @@ export function stored(entries: readonly Entry[], handle: string): Signal | unde
 }
 
 // Where the person accepted an earlier clock, all that was drawn by the later one counts in the
-// accepted month: a wrong date gives no month for nothing, and takes none.
+// accepted month, too, as nobody knows which of the two clocks was wrong.
 function totals(entries: readonly Entry[], month: string, caps: Caps) {
   let [latest, spent, spentThisMonth] = ["9", ZERO, ZERO];
   for (const { kind, month: dated, epsilon } of [...entries].reverse()) {
@@ -125,7 +127,7 @@ function totals(entries: readonly Entry[], month: string, caps: Caps) {
     const cost = parsed(epsilon) ?? ZERO;
     if (kind === "unfreeze") latest = counted;
     spent = add(spent, cost);
-    if (counted === month) spentThisMonth = add(spentThisMonth, cost);
+    if ([dated, counted].includes(month)) spentThisMonth = add(spentThisMonth, cost);
   }
   return { month, spent, spentThisMonth, lifetimeCap: caps.lifetime, monthlyCap: caps.monthly };
 }

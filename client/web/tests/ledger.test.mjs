@@ -190,10 +190,9 @@ test("one date from the future locks nobody out, and gives no month for nothing"
   await ledger.acceptClock("2026-11");
   const accepted = await price("2026-11"); // the five count here: no sixth one
   assert.deepEqual([accepted.month, accepted.refused.code], ["2026-11", "budget"]);
-  for (const later of ["2026-12", "2027-09"]) {
-    const { month, refused, spentThisMonth } = await price(later);
-    assert.deepEqual([month, refused, written(spentThisMonth)], [later, null, "0"]);
-  }
+  const december = await price("2026-12");
+  assert.deepEqual([december.month, december.refused, written(december.spentThisMonth)], ["2026-12", null, "0"]);
+  assert.equal((await price("2027-09")).refused.code, "budget"); // nobody knows which clock was wrong
   // Forward and back again, as often as one likes: each month has its cap once.
   for (let n = 0; n < 3; n += 1) {
     await ledger.remember(ledger.newHandle(), "2026-12", TOWN, CAPS, draw);
@@ -201,6 +200,7 @@ test("one date from the future locks nobody out, and gives no month for nothing"
   }
   const entries = await ledger.entries();
   assert.equal(written(accountOf(entries, "2026-11", CAPS).spentThisMonth), written(times(8n)));
+  assert.equal(written(accountOf(entries, "2026-12", CAPS).spentThisMonth), written(times(3n)));
 });
 
 test("a file with a date from the future moves the clock, and it may be put right", async () => {

@@ -51,7 +51,7 @@ const BUGS = [
   ["a point is rounded down, and never at random", "noise", "[belowI + move(partI), belowJ + move(partJ)]", "[belowI, belowJ]", "draws", DRAWS],
   ["a coin is thrown by 128 bits alone", "noise", "value >= low && value < high;", "false;", "draws", "every rare branch is the core's: coins on their bounds, draws that stay, and far ones"],
   ["the caps are not checked", "ledger", "if (price.refused) throw price.refused;", "", "device", "a cap refuses before anything is drawn"],
-  ["the monthly cap is never reached", "ledger", "if (counted === month)", "if (false)", "ledger", "a ledger is the core's: a month's cap, and the next month"],
+  ["the monthly cap is never reached", "ledger", "if ([dated, counted].includes(month))", "if (false)", "ledger", "a ledger is the core's: a month's cap, and the next month"],
   ["the ledger's clock runs back", "ledger", "sent ? month : clockOf(entries, month)", "month", "ledger", "a ledger is the core's: the clock never runs back"],
   ["what a wrong clock drew counts in no month", "ledger", 'if (kind === "unfreeze") latest = counted;', "", "ledger", "one date from the future locks nobody out, and gives no month for nothing"],
   ["it is sent before its charge is stored", "ledger", "await ended;", "", "ledger", "a signal is returned when it is stored, and not where the last step of that fails"],

@@ -10,6 +10,7 @@ anything but finite numbers is a DataError with one line of reason.
 
 from __future__ import annotations
 
+import lzma
 import zipfile
 import zlib
 from collections import Counter
@@ -103,6 +104,7 @@ def _npz(path: Path) -> _Arrays:
         RuntimeError,
         zipfile.BadZipFile,
         zlib.error,
+        lzma.LZMAError,
     ) as error:
         raise DataError(f"{path}: cannot be read as npz: {error}") from None
 

@@ -142,9 +142,9 @@ class Peeling:
     noise every round is bounded-range, so the same run is also (epsilon^2 / (8 k))-zCDP.
 
     select(counts): counts (d,), d >= k. Raises ParameterError.
-    Complexity: O(d) or one sort, then one pass over the distinct values within about 50 / rate of
-    the highest and O(k log k) comparisons (Gumbel; k passes where k is small), or k passes over all
-    of them (other families).
+    Complexity: with Gumbel noise and k >= 4, O(d), one uniform number for each item within about
+    (25 + 2 ln d) / rate of the k-th, and O(k log k); else one sort and k passes over the distinct
+    values.
     Source: McSherry, Talwar 2007; Durfee, Rogers 2019 (one-shot Gumbel is the same law; bounded
     range); Cesar, Rogers 2021 (zCDP).
     """

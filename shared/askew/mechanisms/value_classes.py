@@ -228,7 +228,7 @@ def highest(
 ) -> tuple[int, ...]:
     """The items of the k highest noisy scores, highest first: one draw an item.
 
-    Those that are so low that one is among the k with probability below exp(-_RARE) are drawn as
+    Those that are so low that one is among the k with probability about exp(-_RARE) are drawn as
     one; the law does not depend on it. Complexity: O(d), O(k log k).
     """
     counts, unit, d = tally.counts, rate * tally.unit, len(tally)

@@ -234,6 +234,19 @@ def test_one_date_from_the_future_locks_nobody_out_and_gives_no_month_for_nothin
     store.unfreeze("2026-11")
     with pytest.raises(BudgetExceeded, match="monthly cap"):
         remember(store, handles[5], "2026-11", never)  # the five count here
-    for handle, month in zip(handles[5:], ("2026-12", "2027-09"), strict=True):
-        assert store.price(ANY_SPACE, month, TOWN, handle=handle).spent_this_month == 0
-        remember(store, handle, month)
+    assert store.price(ANY_SPACE, "2026-12", TOWN, handle=handles[5]).spent_this_month == 0
+    remember(store, handles[5], "2026-12")
+    with pytest.raises(BudgetExceeded, match="monthly cap"):
+        remember(store, handles[6], "2027-09", never)  # nor is the later month for nothing
+
+
+def test_accepting_an_earlier_clock_gives_the_month_that_was_right_no_second_budget(
+    store: SignalStore,
+) -> None:
+    """Planted bug: what was drawn by the later clock counts in the accepted month alone."""
+    handles = [f"{number:032x}" for number in range(6)]
+    for handle in handles[:5]:
+        remember(store, handle, "2026-11")
+    store.unfreeze("2026-10")
+    with pytest.raises(BudgetExceeded, match="monthly cap"):
+        remember(store, handles[5], "2026-11", never)

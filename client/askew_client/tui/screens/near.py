@@ -150,7 +150,8 @@ class NearScreen(FrameScreen):
         """Offer the collections of the server."""
         card = await self.desk.on_network(lambda device: device.nearby.connect())
         first, self._first = self._first, False
-        if first and isinstance(card, Problem) and isinstance(card.error, OtherKind):
+        other = isinstance(card, Problem) and isinstance(card.error, OtherKind)
+        if first and other and self.is_current:
             await self.app.run_action("app.go('profile')")  # where this server's question begins
         elif isinstance(card, Problem):
             self.query_one(Notice).tell(card)
@@ -322,6 +323,7 @@ class NearScreen(FrameScreen):
             self.say("stopped; the place's signal stays the same")
 
     def leave(self) -> None:
+        self._first = False
         self.action_stop()
 
     def action_prefer(self) -> None:
