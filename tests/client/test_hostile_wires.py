@@ -71,7 +71,7 @@ PATIENT = ClientSettings(
 ATTACKED = replace(PATIENT, timeout=0.2)
 RATINGS: dict[str, Liking] = {"Film 3": 5.0, "Film 9": 1.0}
 MOST_CPU = 2.0  # seconds of an attack, the attacker's own threads among them
-MOST_MEMORY = 64 << 20  # bytes of an attack, what the attacker makes among them
+MOST_MEMORY = 128 << 20  # bytes of an attack; its own bombs, made anew for each try, among them
 MOST_QUESTIONS = 12  # of one attack: the question, and its retries within the patience
 ESCAPE = b"\x1b]0;mine\x07\x1b[2J"
 BOMB = 1 << 24
