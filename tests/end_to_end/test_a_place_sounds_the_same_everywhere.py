@@ -214,7 +214,7 @@ async def by_app(address: str, person: Neighbor, directory: Path) -> tuple[str, 
         while app.connection is None:
             await pilot.pause()
         await hands.settled()
-        await hands.press("f7", "tab", "left")
+        await hands.press("f2", "tab", "left")
         for key in ("a", "right"):
             await hands.press(key)
             answer = app.screen.query_one(NearList).answer

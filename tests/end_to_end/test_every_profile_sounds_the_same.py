@@ -125,7 +125,7 @@ async def by_app(address: str, person: Ratings, directory: Path) -> str:
         while app.connection is None:
             await pilot.pause()
         await hands.settled()
-        await hands.press("f3")
+        await hands.press("f4")
         await hands.press("a")
         await hands.press("a")
         connected = isinstance(app.connection, Connection)
