@@ -102,7 +102,7 @@ def test_the_readme_has_the_figures_that_the_demo_says_today(finished: Finished)
     than one run of 10**4.
     """
     readme = " ".join(README.read_text(encoding="utf-8").split())
-    said = re.search(r"Of 40 results, .* ([\d.]+) km farther .* of one result, ([\d.]+) km", readme)
+    said = re.search(r"of 40 results .* ([\d.]+) km farther .*; one result, ([\d.]+) km", readme)
     assert said
     for way, figure in zip(("askew", "one"), said.groups(), strict=True):
         assert figures(finished.out, way)[0] == pytest.approx(float(figure), rel=0.25)

@@ -107,7 +107,7 @@ def test_train_says_what_it_did_and_the_model_remembers(
     said, model = capsys.readouterr().out, artifact.load(tmp_path / "model")
     assert 0 < model.median_distance < 1
     assert f"{model.median_distance:g} the median of two people" in said
-    assert "devices refuse so wide a space" in said
+    assert "devices refuse a space so wide" in said
 
 
 def test_ordinary_people_are_1_apart(model: ItemModel) -> None:
