@@ -28,6 +28,7 @@ templates_path = ["_templates"]
 # A parameter in the SQL of an engine is nothing that the lexer of SQL knows.
 suppress_warnings = ["misc.highlighting_failure"]
 html_theme, html_title = "furo", f"Askew {version}"
+html_static_path, html_css_files = ["_static"], ["tables.css"]
 html_copy_source = html_show_sourcelink = html_show_copyright = False
 html_sidebars = {
     "**": [

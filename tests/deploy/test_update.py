@@ -202,8 +202,8 @@ class Shop:
 
     @property
     def changed(self) -> set[str]:
-        """The Mondays for which the alert fires: `count by (monday) (count by (monday, digest))`,
-        of all that was seen.
+        """The Mondays for which the alert fires: `count by (job, monday) (count by (job, monday,
+        digest))`, of all that was seen in one job.
         """
         mondays = [monday for monday, _ in self.seen]
         return {each for each in mondays if mondays.count(each) > 1}

@@ -4,8 +4,9 @@ The event loop that answers calls answers them too: a process whose loop stands 
 A page uses nothing of a request but its first line, and repeats nothing of that.
 
 What the pages publish is a public choice, in this one place: how often each method was called, with
-which status and how long it took; how full the server is; which version it serves; what the process
-uses. Nothing is split by what a call brought: by k, noise, catalog date, cell, caller or address.
+which status and how long it took; how often files were fetched; how full the server is; which
+version it serves; what the process uses. Nothing is split by what a call brought: by k, noise,
+catalog date, cell, caller or address.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ class ObserverCollector(Collector):
         """Every family, whether anything was counted yet or not."""
         yield self._requests()
         yield self._durations()
+        yield self._fetches()
         yield from self._queues()
         yield GaugeMetricFamily(
             "askew_connections_busy",
@@ -90,6 +92,16 @@ class ObserverCollector(Collector):
         for counts in self._observer.methods:
             labels = [counts.service, counts.method]
             family.add_metric(labels, _cumulative(counts), sum_value=counts.seconds)
+        return family
+
+    def _fetches(self) -> Metric:
+        family = CounterMetricFamily(
+            "askew_file_fetches",
+            "Requests for a file that devices hold, by the status of HTTP.",
+            labels=["status"],
+        )
+        for status, number in self._observer.fetches.items():
+            family.add_metric([str(status)], number)
         return family
 
     def _queues(self) -> Iterator[Metric]:

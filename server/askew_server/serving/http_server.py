@@ -256,7 +256,9 @@ class HttpApp:
         if path.startswith("/catalog/"):
             if method == "OPTIONS" and b"access-control-request-method" in headers:
                 return self._preflight(b"GET")
-            return self._held(path.removeprefix("/catalog/"), method, headers)
+            reply = self._held(path.removeprefix("/catalog/"), method, headers)
+            self._observer.fetched(reply.status)
+            return reply
         page = self._pages.get(path)
         if page is None:
             return refused(HTTPStatus.NOT_FOUND)

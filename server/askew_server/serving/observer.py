@@ -39,6 +39,9 @@ STATUSES = (
 )
 """By their numbers, which gRPC fixed."""
 
+FETCH_STATUSES = (200, 206, 404, 405, 409, 416)
+"""What HTTP says to whoever fetches a file that devices hold."""
+
 
 class MethodCounts:
     """Calls of one method: how many by status, and how long they took. For one thread."""
@@ -94,6 +97,7 @@ class Observer:
         self.certificates_refusals = 0
         self.certificate_days: Callable[[], float] | None = None  # left, where TLS is spoken
         self.catalogs: Callable[[], Mapping[int, str]] = dict
+        self.fetches = dict.fromkeys(FETCH_STATUSES, 0)
 
     def method(self, service: str, method: str) -> MethodCounts:
         """The counts of a method, to be kept by whoever carries its calls: one, for all doors."""
@@ -120,6 +124,10 @@ class Observer:
         1970-01-01, whenever it is asked. catalogs: by their Mondays, what devices hold, by digest.
         """
         self.version, self.loaded, self.catalogs = version, now, catalogs
+
+    def fetched(self, status: int) -> None:
+        """Somebody asked for a file that devices hold, or a part of it, and heard this status."""
+        self.fetches[status] += 1
 
     def swapped(self, day: int, now: float) -> None:
         """Another snapshot serves, of the version of this Monday."""

@@ -242,6 +242,20 @@ async def test_a_file_comes_whole_or_in_part() -> None:
         assert (status, headers["content-length"], body) == (200, str(len(FILE)), b"")
 
 
+async def test_fetches_of_files_are_counted_by_status() -> None:
+    """Planted bug: a page's question before its call counts as a fetch."""
+    async with serving(http=Http(origins=(ORIGIN,))) as served:
+        there, gone = f"/catalog/{MONDAY}.whole", "/catalog/1970-01-12.whole"
+        await served.asked("GET", there)
+        await served.asked("GET", there)
+        await served.asked("GET", there, range="bytes=0-47")
+        await served.asked("GET", gone)
+        await served.asked("OPTIONS", there, access_control_request_method="GET", origin=ORIGIN)
+        await served.called("Echo")
+        counted = {code: number for code, number in served.observer.fetches.items() if number}
+        assert counted == {200: 2, 206: 1, 404: 1}
+
+
 async def test_only_pages_of_named_origins_may_read_replies() -> None:
     """Planted bug: the origin of whoever asks is allowed."""
     allowed = "access-control-allow-origin"
