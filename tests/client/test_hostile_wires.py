@@ -351,6 +351,11 @@ def _claims(length: object) -> Callable[[Fetch], None]:
     return host(made)
 
 
+def bomb_of_a_file(fetch: Fetch) -> None:
+    packed = zlib.compress(bytes(BOMB))
+    status("206 x", "Content-Range: bytes 0-47/48", data=packed)(fetch)
+
+
 FILES: dict[str, Callable[[Fetch], None]] = {
     "the host says nothing": silent_file,
     "the host closes": host(lambda *_: b""),
@@ -406,9 +411,7 @@ FILES: dict[str, Callable[[Fetch], None]] = {
     "the host says no number": _claims("many"),
     "the host says two lengths": with_field("Content-Length: 7"),
     "the host says a length and chunks": with_field("Transfer-Encoding: chunked"),
-    "the host sends a bomb": status(
-        "206 x", "Content-Range: bytes 0-47/48", data=zlib.compress(bytes(BOMB))
-    ),
+    "the host sends a bomb": bomb_of_a_file,
 }
 
 

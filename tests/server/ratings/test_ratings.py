@@ -444,16 +444,14 @@ def test_likes_of_counts_keep_their_times(tmp_path: Path) -> None:
 # -- progress ----------------------------------------------------------------------------------
 
 
-MANY = "user,item,rating\n" + "".join(f"{row},1,3\n" for row in range(450_000))
-
-
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzipped"])
 def test_text_tells_bytes_that_grow_to_the_size_of_the_file(
     tmp_path: Path, pack: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lines, "_BLOCK", 1 << 20)
     monkeypatch.setattr(lines, "_TOLD_EVERY", 1 << 10)
-    path = written(tmp_path / "ratings.csv", pack(MANY.encode()))
+    many = "user,item,rating\n" + "".join(f"{row},1,3\n" for row in range(450_000))
+    path = written(tmp_path / "ratings.csv", pack(many.encode()))
     told: list[tuple[int, int]] = []
     read_ratings(path, progress=lambda done, total: told.append((done, total)))
     size = path.stat().st_size
