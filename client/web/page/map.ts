@@ -205,8 +205,7 @@ export class MapView {
       made.push(mark);
       return mark;
     };
-    // The best are drawn last, and so lie above.
-    for (const each of [...(results ?? [])].reverse()) {
+    const result = (each: Mark): void => {
       const named = each.rank <= 9 || each.picked;
       const title = shape("title", {}, `${each.rank}. ${each.title}`);
       const sign = each.picked
@@ -215,9 +214,13 @@ export class MapView {
       const name = `result${each.picked ? " pick" : ""}${each.passes ? "" : " fails"}`;
       const mark = put(each, name, named ? 11 : 6, title, ...sign);
       mark.setAttribute("data-rank", String(each.rank));
-    }
+    };
+    // What is drawn last lies above: the best of the results, and over you, whose ring stays in sight, the pick.
+    const backwards = [...(results ?? [])].reverse();
+    backwards.filter(({ picked }) => !picked).forEach(result);
     if (signal) put(signal, "signal", 10, shape("title", {}, "the noisy position: this left"), shape("path", { d: "M0-10L10 0L0 10L-10 0Z" }));
-    if (you) put(you, "you", 10, shape("title", {}, "you: this stays here"), shape("circle", { r: 12, class: "halo" }), shape("circle", { r: 6 }));
+    if (you) put(you, "you", 19, shape("title", {}, "you: this stays here"), shape("circle", { r: 18, class: "ring" }), shape("circle", { r: 6 }));
+    backwards.filter(({ picked }) => picked).forEach(result);
     if (candidate) put(candidate, "you candidate", 10, shape("title", {}, "the place to add"), shape("path", { d: PIN }));
     this.marks.replaceChildren(...made);
     return taken;

@@ -60,8 +60,8 @@ export function priceWords(price: Price): HTMLElement[] {
       "p",
       {},
       `Spent so far: ${used(price.spent)} of ${cap(price.lifetimeCap)} for life, ` +
-        `${used(price.spentThisMonth)} of ${cap(price.monthlyCap)} this month. The odds between your place ` +
-        `and one ${number({ n: BigInt(Math.round(price.hiddenKm * 100)), d: 100n }, 3)} km away change at most 4 times.`,
+        `${used(price.spentThisMonth)} of ${cap(price.monthlyCap)} this month. The noisy position makes your place ` +
+        `at most 4 times likelier, compared with one ${number({ n: BigInt(Math.round(price.hiddenKm * 100)), d: 100n }, 3)} km away.`,
     ),
     ...ahead,
   ];
