@@ -14,6 +14,7 @@ from askew_client.profile.document import NamedPlace
 from askew_client.settings.settings import month_of
 from askew_client.signals.account import Account, day_after
 from askew_client.signals.chain import Entry
+from askew_client.signals.records import clock
 from askew_client.views.quote import ModeView, at_most, times
 
 if TYPE_CHECKING:
@@ -40,12 +41,13 @@ def budget_of(
 ) -> Budget:
     """The ledger as a person reads it. places: those of the profile, by which lines are named."""
     account = store.account()
+    month = max(month_of(today), clock(account.entries))
     names = {place.handle: name for name, place in places.items()}
     return Budget(
         account,
         next_month=day_after(month_of(today)),
         lines=tuple((entry, _meaning(entry, names)) for entry in account.entries),
-        words=(*_words(account), *_words_of_places(account)),
+        words=(*_words(account, month), *_words_of_places(account, month)),
     )
 
 
@@ -76,9 +78,14 @@ def _meaning(entry: Entry, names: Mapping[str, str]) -> str:
     return words
 
 
-def _words(account: Account) -> Iterator[str]:
+def _words(account: Account, month: str) -> Iterator[str]:
     spent, cap = float(account.spent), float(account.caps.lifetime)
-    yield f"Spent {spent:.4g} of a lifetime cap of {cap:g}; {max(cap - spent, 0):.4g} is left."
+    monthly, this_month = account.caps.monthly, float(account.spent_in(month))
+    now = "" if monthly is None else f" This month: {this_month:.4g} of {float(monthly):g}."
+    yield (
+        f"Tastes and axes: spent {spent:.4g} of a lifetime cap of {cap:g}; "
+        f"{max(cap - spent, 0):.4g} is left.{now}"
+    )
     if account.frozen:
         yield "More may have left this device, and been spent, than this ledger knows."
     elif not account.entries:
@@ -94,13 +101,15 @@ def _words(account: Account) -> Iterator[str]:
     )
 
 
-def _words_of_places(account: Account) -> Iterator[str]:
+def _words_of_places(account: Account, month: str) -> Iterator[str]:
     """What the noisy positions say together, if there are any."""
-    spent, cap = account.spent_per_km, account.caps.places_lifetime
+    spent, caps = account.spent_per_km, account.caps
     if spent:
         yield (
-            f"Places: spent {at_most(spent)} per km of a lifetime cap of {float(cap):g}. If all of "
-            f"it were about one place, the odds between two places would change at most "
+            f"Places: spent {at_most(spent)} per km of a lifetime cap of "
+            f"{float(caps.places_lifetime):g}. This month: "
+            f"{at_most(account.spent_per_km_in(month))} of {float(caps.places_monthly):g}. If all "
+            f"that is spent were about one place, the odds between two places would change at most "
             f"{times(spent)} 1 km apart, and {times(10 * spent)} 10 km apart."
         )
 

@@ -41,6 +41,10 @@ class Account:
     frozen: str | None
     spent_per_km: Fraction = _NOTHING
 
+    def spent_in(self, month: str) -> Fraction:
+        """What the signals that were drawn in one month cost, between any two people."""
+        return sum((each.epsilon for each in drawn_in(self.entries, month)), _NOTHING)
+
     def spent_per_km_in(self, month: str) -> Fraction:
         """What the places that were drawn in one month cost, per straight-line kilometer."""
         return sum((each.epsilon_per_km for each in drawn_in(self.entries, month)), _NOTHING)

@@ -317,10 +317,10 @@ def legend(scene: Scene, *, shaded: bool = True) -> tuple[str, ...]:
 
     shaded: the heat map is in characters, and not in color.
     """
-    who = "you" if scene.drawn else "the signal"
+    who = "you" if scene.drawn else "the noisy position"
     said = (
         (scene.you, "● you"),
-        (scene.heat_map and scene.drawn, "◆ the signal"),
+        (scene.heat_map and scene.drawn, "◆ the noisy position"),
         (scene.probes, "◇ query points"),
         (scene.results, "1 2 3 results in your order"),
         (scene.picked is not None, "★ your pick"),

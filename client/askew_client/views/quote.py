@@ -235,7 +235,9 @@ class Cost:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What a question near a place costs, and what is left."""
+        """What a question near a place costs, and what is left. For a signal that is kept, that it
+        costs nothing.
+        """
         if self.of_a_place:
             unit, spent = "per km", f"{at_most(self.spent, 3)} of {float(self.cap):g} per km spent"
             means = "; ".join(
@@ -245,7 +247,10 @@ class Cost:
             unit, spent = "per unit distance", f"{at_most(self.spent)} of {float(self.cap):g} spent"
             means = f"at most {at_most(self.charge.epsilon, 3)} between any two values"
         who, mark = ("places", ";") if self.of_a_place else ("signals", ",")
+        what = "noisy position" if self.of_a_place else "signal"
+        kept = f"nothing is charged: the {what} that was drawn before is sent again"
         return (
+            *(() if self.fresh else (kept,)),
             f"epsilon {at_most(self.epsilon, 3)} {unit}{mark} {means}",
             f"all {who} together: {spent}",
         )

@@ -51,7 +51,10 @@ def restore_an_older_copy(data: Path) -> None:
 def test_an_unspent_budget_says_that_nothing_has_left(askew: Askew, data: Path) -> None:
     found = askew("budget", "--data", data)
     assert found.code == 0
-    assert "Spent 0 of a lifetime cap of 192; 192 is left." in found.out
+    assert (
+        "Tastes and axes: spent 0 of a lifetime cap of 192; 192 is left. This month: 0 of 32."
+        in found.out
+    )
     assert "Nothing that depends on you has left this device." in found.out
 
 
@@ -149,7 +152,7 @@ def test_unfreezing_asks_first_books_what_was_lost_and_is_written_down(
     found = askew("budget", "--data", data, "--unfreeze", stdin=b"y\n")
     assert found.code == 0
     assert f"{NOW}  accepted by you; 24 was booked for what the ledger had lost" in found.out
-    assert "Spent 36 of a lifetime cap of 192" in found.out
+    assert "spent 36 of a lifetime cap of 192" in found.out
     assert "FROZEN" not in found.out
 
 

@@ -261,8 +261,8 @@ def test_the_budget_shows_both_accounts_with_their_units_and_names_the_places(
     first, second = found.splitlines()[:2]
     assert f"  home: {position}" in first
     assert f"  a place without a name now: {position}" in second
-    assert "Places: spent 0.554 per km of a lifetime cap of 4.2." in found
-    assert "Spent 0 of a lifetime cap of 192" in found
+    assert "Places: spent 0.554 per km of a lifetime cap of 4.2. This month: 0.554 of 1.4." in found
+    assert "spent 0 of a lifetime cap of 192" in found
     as_json = json.loads(askew("budget", "--json", "--data", data).out)
     assert as_json["spent"] == 0
     assert as_json["places"]["lifetime_cap_per_km"] == 4.2

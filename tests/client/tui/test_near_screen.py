@@ -147,8 +147,10 @@ async def test_a_server_of_titles_alone_is_asked_from_the_profile(device: Device
 async def test_one_key_asks_and_the_results_stand_in_the_persons_own_order(at_home: Near) -> None:
     before = spent(at_home)
     async with at_home.opened() as person:
-        person.reads("home", "◂ food ▸", "10 km apart: odds change at most 16 times", "for nothing")
-        person.reads("a server's guess: Köln", "● you", "◆ the signal", "◇ query points")
+        person.reads(
+            "home", "◂ food ▸", "10 km apart: odds change at most 16 times", "Nothing is charged"
+        )
+        person.reads("a server's guess: Köln", "● you", "◆ the noisy position", "◇ query points")
         assert at_home.network.asked == []
         await person.press("a")
         answer = answer_of(person)
@@ -372,7 +374,7 @@ async def test_who_is_not_there_is_said_and_a_question_under_way_stops(at_home: 
         await person.ask_in_vain()
         person.reads("asking ...")
         await person.press("escape")
-        person.reads("stopped; the place's signal stays the same")
+        person.reads("stopped; the place's noisy position stays the same")
         at_home.network.silent = False
         await person.press("a")
         person.reads("Your pick, never sent")

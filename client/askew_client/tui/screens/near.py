@@ -70,17 +70,17 @@ class NearScreen(FrameScreen):
     TITLE = "Near"
     PURPOSE = (
         "What is near a place of yours. A place gets one noisy position when you add it, drawn and "
-        "charged once, and every server gets that one. The map shows you ●, the signal ◆ and what "
-        "a server can know from it: the brighter the map, the likelier you are there. Results "
-        "come whole, and this device ranks them by distance and by your preferences; neither your "
-        "place nor your preferences are ever sent. Level and k are what-if until you use them; "
-        "places that you have keep their signal."
+        "charged once, and every server gets that one. The map shows you ●, the noisy position "
+        "◆ and what a server can know from it: the brighter the map, the likelier you are there. "
+        "Results come whole, and this device ranks them by distance and by your preferences; "
+        "neither your place nor your preferences are ever sent. Level and k are what-if until you "
+        "use them; places that you have keep their noisy position."
     )
     KEYS = (
         ("a, Enter", "ask"),
         ("Esc", "stop waiting"),
         ("n", "add a place"),
-        ("m", "move it: a new signal, and a new charge"),
+        ("m", "move it: a new noisy position, and a new charge"),
         ("f", "forget it: refunds nothing"),
         ("/", "preferences: they rank anew, and are never sent"),
         ("w", "use this level and k from now on"),
@@ -186,7 +186,7 @@ class NearScreen(FrameScreen):
         if isinstance(quote, Problem):
             answers = quote
         elif quote.fresh:
-            answers = problem_of(QuoteVoid("this place's signal would be drawn anew"))
+            answers = problem_of(QuoteVoid("this place's noisy position would be drawn anew"))
         else:  # as it says: sent again, for nothing
             act = partial(asked_near, collection=collection, place=place, quoted=quote)
             answers = await self.desk.on_network(partial(act, preferences=preferences))
@@ -320,7 +320,7 @@ class NearScreen(FrameScreen):
         if self.has_class("-waiting"):
             self.workers.cancel_group(self, "ask")
             self.set_class(False, "-waiting")
-            self.say("stopped; the place's signal stays the same")
+            self.say("stopped; the place's noisy position stays the same")
 
     def leave(self) -> None:
         self._first = False
@@ -408,9 +408,11 @@ class NearScreen(FrameScreen):
             return None
 
     def commands(self) -> Iterable[SystemCommand]:
-        yield SystemCommand("Ask nearby", "Send the place's signal", self.action_ask)
+        yield SystemCommand("Ask nearby", "Send the place's noisy position", self.action_ask)
         yield SystemCommand("Add a place", "Draw one noisy position, for good", self.action_add)
-        yield SystemCommand("Move the place", "A new signal, a new charge", self.action_relocate)
+        yield SystemCommand(
+            "Move the place", "A new noisy position, a new charge", self.action_relocate
+        )
         yield SystemCommand("Forget the place", "Refunds nothing", self.action_forget)
 
 

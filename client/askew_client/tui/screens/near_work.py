@@ -83,7 +83,7 @@ class Ranked:
 
 
 def places_on_map(device: Device) -> tuple[PlaceView, ...]:
-    """The named places that are on a map, and have their signal. Raises AskewError."""
+    """The named places that are on a map, and have their noisy position. Raises AskewError."""
     return tuple(each for each in device.places.places() if each.sent)
 
 
@@ -93,7 +93,7 @@ def outlook_of(
     """What is known before a question: a picture of a named place, and in words what asking from it
     means and what a level and k would give there. Nothing is sent or charged.
 
-    what_if: show where a fresh signal might land, and not the one that the place has.
+    what_if: show where a fresh one might land, and not the one that the place has.
     Raises AskewError.
     """
     place = next(each for each in places_on_map(device) if each.name == name)
@@ -199,8 +199,9 @@ def _heat_map_of(sent: tuple[float, ...], cost: Cost) -> PlaceHeatMap:
 
 def place_words(view: PlaceView) -> str:
     """What asking from a place tells, and costs."""
-    words = "" if view.cost is None else _sentences(view.cost)
-    return f"Asking sends this place's one noisy position again, for nothing. {words}"
+    if view.cost is None:
+        return "Asking sends this place's one noisy position again, for nothing."
+    return _sentences(view.cost)
 
 
 def price_words(cost: Cost, allowance: str) -> str:
