@@ -13,11 +13,11 @@ import click
 from askew.errors import AccessError
 from askew_server.cli.options import RELEASES_PORT, as_json
 from askew_server.cli.releases import release_in_words
-from askew_server.release.tables import headed
+from askew_server.release.tables import headed, losses, number
 
 if TYPE_CHECKING:
     from askew.dp.analyst import BudgetStatus
-    from askew_server.serving.analyst_client import AnalystClient
+    from askew_server.serving.analyst_client import AnalystAnswer, AnalystClient
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -82,7 +82,19 @@ def top_k(k: int, key: str, dataset: str, as_json: bool, server: str, token: IO[
         click.echo(json.dumps(parts, ensure_ascii=False))
         return
     click.echo(release_in_words(answer.document))
-    click.echo("\n" + headed(_standing(dataset, answer.budget)))
+    click.echo("\n" + headed([_paid(answer), *_standing(dataset, answer.budget)]))
+
+
+def _paid(answer: AnalystAnswer) -> tuple[str, str]:
+    """What an answer took from the grant: the loss of a release is that of all that it could be."""
+    release, terms = answer.release, answer.budget.terms
+    outputs = len(release.items) + release.stopped
+    cost = (
+        f"{outputs} outputs of epsilon {number(terms.epsilon)}: {number(outputs * terms.epsilon)}"
+    )
+    return "paid", cost + (
+        "" if outputs == release.k else f"; the loss above is for all {release.k}"
+    )
 
 
 @analyst.command()
@@ -162,11 +174,18 @@ def _budget(dataset: str, budget: BudgetStatus) -> dict[str, str | int]:
 
 def _standing(dataset: str, budget: BudgetStatus) -> list[tuple[str, str]]:
     terms, total = budget.terms, budget.terms.total_loss()
+    rule = f"by zCDP at slack {number(terms.slack)}" if terms.slack else "added up"
+    parts = f"{terms.k_star} outputs of epsilon {number(terms.epsilon)}, {rule}; "
+    parts += f"{terms.l_star} questions of delta {number(terms.delta)}"
     state = "closed: nothing may be asked any more" if budget.closed else "open"
     return [
         ("data set", dataset),
         ("outputs", f"{budget.outputs} of {terms.k_star} spent, {budget.outputs_left} left"),
         ("questions", f"{budget.calls} of {terms.l_star} asked"),
-        ("may lose", f"epsilon {float(total.epsilon):.6g}, delta {float(total.delta):.6g} in all"),
+        (
+            "may lose",
+            f"{losses(total.epsilon, total.delta)} in all, beside the data set's own slack",
+        ),
+        ("that is", parts),
         ("state", state),
     ]

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from askew.dp.analyst import PayWhatYouGet
-from askew.dp.composition import PrivacyFilter
+from askew.dp.composition import PrivacyFilter, concentrated_epsilon
 from askew.dp.release import PRIVACY_UNIT
 from askew_server.cli.options import (
     NEIGHBORS,
@@ -22,7 +22,7 @@ from askew_server.cli.options import (
 )
 from askew_server.ledger import AnalystBudget, Charge, Dataset, Ledger, StoredRelease
 from askew_server.published.reader import part_of_model
-from askew_server.release.tables import Row, aligned, headed, losses
+from askew_server.release.tables import Row, aligned, headed, losses, number
 
 
 @click.group()
@@ -151,7 +151,21 @@ def grant(
         after = book.dataset(dataset)
         more = losses(after.spent.epsilon - before.epsilon, after.spent.delta - before.delta)
         granted = [("principal", principal), ("charged", f"{more} more, for all that it allows")]
-        click.echo(headed([*granted, *standing(after)]))
+        click.echo(headed([*granted, ("why", _why(terms, after.cap)), *standing(after)]))
+
+
+def _why(terms: PayWhatYouGet, cap: PrivacyFilter) -> str:
+    """What the epsilon of a grant follows from, by the formula of `concentrated_epsilon`."""
+    outputs, epsilon = terms.k_star, terms.epsilon
+    added = f"{outputs} outputs of epsilon {number(epsilon)} add up to {number(outputs * epsilon)}"
+    slack = terms.slack or cap.slack
+    if not slack:
+        return f"{added}; there is no slack to compose them by zCDP"
+    rho, order = outputs * epsilon**2 / 8, None if terms.slack else cap.order
+    ranged = number(concentrated_epsilon(rho, slack, order))
+    at = f"slack {number(slack)}, {f'order {number(order)}' if order else 'the best order'}"
+    pooled = "" if terms.slack else ", with all that the data set composes"
+    return f"{added}, and by zCDP (rho {number(rho)}, {at}) to {ranged}; the less counts{pooled}"
 
 
 @ledger.command()

@@ -388,6 +388,27 @@ GRANT = (
 )
 
 
+def test_a_grant_says_what_its_charge_follows_from(
+    folder: Path, run: Run, capsys: Captured
+) -> None:
+    """One grant under two caps. By the formula, with rho = 20 * 0.1^2 / 8 = 0.025 and slack 1e-7:
+    at order 4.29058, 0.025 * 4.29058 + ln(1 / 4.29058e-7) / 3.29058 + ln(1 - 1 / 4.29058) = 4.2975,
+    so the sum 20 * 0.1 counts; at order 10.3607, 1.6296. Planted bug: the best order of this rho.
+    """
+    for cap, charged, by_zcdp in (("10", "2", "4.29755"), ("3", "1.62963", "1.62963")):
+        data = ("--dataset", f"of-{cap}")
+        slack = ("--delta", "1e-6", "--slack", "1e-7")
+        assert run("ledger", "open", *data, "--epsilon", cap, *slack) == 0
+        capsys.readouterr()
+        terms = ("--outputs", 20, "--questions", 5, "--epsilon-per-output", "0.1")
+        grant = ("ledger", "grant", *data, "--principal", "ada", *terms)
+        assert run(*grant, "--delta-per-question", "1e-9") == 0
+        shown = capsys.readouterr().out
+        assert f"charged    epsilon {charged}, delta 1.05e-07 more" in shown
+        assert "why        20 outputs of epsilon 0.1 add up to 2, and by zCDP (rho 0.025" in shown
+        assert f"to {by_zcdp}; the less counts, with all that the data set composes" in shown
+
+
 # -- what a charge was for ------------------------------------------------------------------------
 
 
