@@ -105,17 +105,17 @@ def panels_of(found: Mapping[str, Any]) -> dict[str, list[Panel]]:
 
 
 def blocks_of(found: Mapping[str, Any]) -> dict[str, str]:
-    """Each table as markdown; `run`: with what, from which commit and how long; `pictures`."""
+    """Each table as markdown; `run`: with what, from which commit and how long; each picture."""
     run = (
         f"Data: {', '.join(found['data'])}. "
         f"Seeds: {', '.join(map(str, found['seeds'])) or 'none, nothing is drawn'}. "
         f"Commit {found['commit']}, {found['seconds']} s of CPU.\n"
     )
-    pictures = "\n\n".join(
-        f"![{name.replace('-', ' ')}]({name}.svg)" for name in sorted(found["pictures"])
-    )
+    pictures = {
+        name: f"\n![{name.replace('-', ' ')}]({name}.svg)\n\n" for name in found["pictures"]
+    }
     tables = {name: _table(rows) for name, rows in found["tables"].items()}
-    return {"run": run, "pictures": f"\n{pictures}\n\n"} | tables
+    return {"run": run} | pictures | tables
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:

@@ -25,7 +25,11 @@ def draw(path: Path, panels: Sequence[Panel]) -> None:
             _fill(each, panel, colors)
         for unused in axes[len(panels) :]:
             unused.set_axis_off()
-        axes[0].legend(frameon=False, fontsize=7)
+        # Beside the axes: within them it would lie on points.
+        named = axes[0].get_legend_handles_labels()
+        drawn.legend(
+            *named, loc="outside lower center", ncols=columns + 1, frameon=False, fontsize=7
+        )
 
 
 def _name(line: Line) -> str:
