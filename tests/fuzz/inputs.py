@@ -8,12 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import socket
+import ssl
+import struct
 import time
 import zipfile
+from base64 import encodebytes
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cached_property
+from http.client import HTTPConnection
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -26,6 +33,7 @@ from small_world import made_buckets, made_card, made_catalog, made_encoder, mad
 from wire import metric_world as metric
 from wire.test_oblivious import EPHEMERAL, LISTED, PLAIN, PRIVATE, SEALED_REPLY
 from wire.test_popularity_messages import DOCUMENT, PARSERS
+from wire.test_utility_table_on_the_wire import BYTES as TABLE_BYTES
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import FIRST, HEAD_BYTES, FileHead, Part
@@ -41,6 +49,7 @@ from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
 from askew.settings import said
 from askew.wire.catalog_file import catalog_from_body, catalog_to_bytes
+from askew.wire.messages import parse
 from askew.wire.oblivious import GatewayKeys, KeyConfiguration, PlainReply, PlainRequest
 from askew.wire.places import (
     all_places_from_bytes,
@@ -49,8 +58,16 @@ from askew.wire.places import (
 )
 from askew.wire.queries import query_from_bytes, query_to_bytes
 from askew.wire.rows_file import rows_from_body, rows_to_bytes
-from askew.wire.tastes import card_from_bytes, card_to_bytes, slate_from_bytes, slate_to_bytes
+from askew.wire.tastes import (
+    card_from_bytes,
+    card_to_bytes,
+    slate_from_bytes,
+    slate_to_bytes,
+    utility_table_from_message,
+)
+from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.catalog.cache import CatalogCache, Record, RefreshTime, Version
+from askew_client.catalog.https import Download, as_ours
 from askew_client.near.places import Copy
 from askew_client.near.preferences import preferences_of
 from askew_client.near.reading import spot_of
@@ -76,13 +93,23 @@ from askew_server.collections.intake import (
     read_towns,
 )
 from askew_server.collections.model import MetricModel
+from askew_server.counting.engines.files import mark_of, states_of
 from askew_server.published.reader import ReleaseReader
 from askew_server.ratings.reader import read_items, read_ratings
 from askew_server.ratings.vectors import read_vectors
 from askew_server.release.forecast import Expectation
 from askew_server.serving import settings as server_settings
-from askew_server.serving.bearer import Bearer, BearerKey, revocations_of
+from askew_server.serving.bearer import Bearer, BearerKey, read_key, revocations_of
+from askew_server.serving.certificates import Issuer, read_identity
 from askew_server.taste.model import artifact as taste_artifact
+from askew_server.taste.model.answer_tables import (
+    AnswerTable,
+    AnswerTables,
+    Cells,
+    TableFields,
+    decode_tables,
+    encode_tables,
+)
 from askew_server.taste.model.item_model import ItemModel, train
 from askew_server.taste.training import paid_matrix
 from askew_server.taste.training.options import TrainingOptions
@@ -137,6 +164,21 @@ class World:
     def signal(self) -> Signal:
         """Of that card."""
         return Signal(self.card.space.version, LatticeLaplace(10, 1024), (1500, -300))
+
+    @cached_property
+    def tables(self) -> AnswerTables:
+        """Two answers to the signals of that card's space."""
+        lattice = self.signal.lattice
+        cells = Cells.of(lattice, self.card.space.encoder, 2)
+        numbers = np.arange(len(cells), dtype=np.int32) % 2
+        slates = np.array([[0, 1, 2], [2, 3, 4]], dtype=np.int32)
+        table = AnswerTable(lattice, 3, cells, numbers, slates)
+        return AnswerTables(self.card.space.version, self.card.catalog_version, (table,))
+
+    @cached_property
+    def identity(self) -> tuple[bytes, bytes]:
+        """A server's certificate and its key, in PEM."""
+        return Issuer(datetime.now(UTC), 30).server(["localhost", "127.0.0.1"])
 
     @cached_property
     def model(self) -> ItemModel:
@@ -419,6 +461,26 @@ def export(**files: bytes) -> bytes:
     return made.getvalue()
 
 
+def lzma_damaged(name: str) -> bytes:
+    """A zip file whose member of this name is packed by LZMA, of properties that are none."""
+    made = BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr(name, bytes(200))
+    data, at = made.getvalue(), 30 + len(name) + 4
+    return data[:at] + b"\xff" + data[at + 1 :]
+
+
+def begins_nowhere(name: str) -> bytes:
+    """A zip64 file whose member of this name begins at byte 2^64 - 1."""
+    made, entry = BytesIO(), zipfile.ZipInfo(name)
+    entry.extra = struct.pack("<HHQ", 1, 8, 2**64 - 1)
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.writestr(entry, bytes(200))
+    data = made.getvalue()
+    at = data.index(b"PK\1\2") + 42
+    return data[:at] + b"\xff" * 4 + data[at + 4 :]
+
+
 def npz() -> bytes:
     """Three vectors with keys."""
     made = BytesIO()
@@ -458,6 +520,51 @@ def reply_opened(data: bytes) -> object:
     key = KeyConfiguration.first_of(LISTED)
     asked = key.sealed_bytes(PLAIN, EPHEMERAL)
     return asked.opened(data)
+
+
+class Answered(Download):
+    """A request that this is the answer to."""
+
+    def __init__(self, answer: bytes) -> None:
+        super().__init__(StaticHost.of("https://a.example/catalog"), "/catalog/x", 0, 47)
+        self._answer = answer
+
+    def _connected(self, timeout: float, trust: ssl.SSLContext | None) -> HTTPConnection:
+        self._socket, host = socket.socketpair()
+        self._socket.settimeout(timeout)
+        self._host_socket = host
+        host.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 18)
+        host.sendall(self._answer)
+        host.shutdown(socket.SHUT_WR)
+        return HTTPConnection("a.example")
+
+
+def downloaded(answer: bytes) -> object:
+    """What a host answers, as a source of files reads it."""
+    download = Answered(answer)
+    with closing(download):
+        try:
+            return download.read(48, 5.0, None)
+        except Exception as error:
+            raise as_ours(error, "a.example") from None
+        finally:
+            download._host_socket.close()
+
+
+def pem(data: bytes) -> bytes:
+    """A certificate in its armor, which would break before what is in it."""
+    return b"-----BEGIN CERTIFICATE-----\n" + encodebytes(data) + b"-----END CERTIFICATE-----\n"
+
+
+def identity(world: World, certificate: bytes, key: bytes) -> object:
+    """As a server starts."""
+    chain, secret = world.written("server.pem", certificate), world.written("server.key", key)
+    return read_identity(server_settings.Tls(certificate=chain, key=secret))
+
+
+def tables(world: World, data: bytes) -> object:
+    """Of which the manifest tells the truth."""
+    return decode_tables(data, [*map(TableFields.of, world.tables.tables)], world.card)
 
 
 def items_of(data: bytes) -> object:
@@ -535,6 +642,13 @@ INPUTS: Mapping[str, Input] = {
     "all places": of_bytes(
         metric.REPLY_BYTES,
         lambda data: all_places_from_bytes(data, metric.MAP_CARD, metric.place_query()),
+    ),
+    "utility table": of_bytes(
+        TABLE_BYTES, lambda data: utility_table_from_message(parse(pb.UtilityTable(), data))
+    ),
+    "answer of a host of files": of_bytes(
+        b"HTTP/1.1 206 x\r\nContent-Range: bytes 0-47/96\r\nContent-Length: 48\r\n\r\n" + bytes(48),
+        downloaded,
     ),
     "error over http": of_bytes(b'{"code": "unavailable", "message": "busy"}', relay._code_of),
     # what a device or an analyst sends
@@ -631,12 +745,26 @@ INPUTS: Mapping[str, Input] = {
     "expected counts": of_file(
         "counts.csv", b"item,count\na,9\nb,7\nc,5\n", lambda path: Expectation.of(str(path), 3)
     ),
+    "packed log": of_file(
+        "log.csv.gz",
+        _gzipped(b"unit,item\n1,a\n"),
+        lambda path: mark_of(states_of([str(path)]), b"k"),
+    ),
+    "key of tokens": of_file("tokens.key", bytes(range(32)), read_key),
+    "certificate": Input(
+        lambda w: ssl.PEM_cert_to_DER_cert(w.identity[0].decode()),
+        lambda w, data: identity(w, pem(data), w.identity[1]),
+    ),
+    "key of a certificate": Input(
+        lambda w: w.identity[1], lambda w, data: identity(w, w.identity[0], data)
+    ),
     "revocations": of_file("key.revoked", b"1700000000 ann\n1 bob\n", revocations),
     # what a server keeps
     **{
         f"tastes, {name}": model_file(lambda w: w.tastes, name, load_saved)
         for name in ("manifest.json", "card.binpb", "arrays.safetensors", "items.json")
     },
+    "tabulated answers": Input(lambda w: encode_tables(w.tables), tables),
     **{
         f"places, {name}": model_file(lambda w: w.places, name, load_places)
         for name in (
@@ -670,6 +798,16 @@ FOUND: Mapping[str, tuple[str, Callable[[bytes], bytes]]] = {
         "export of a person",
         lambda valid: valid[:41] + b"\xff" + valid[42:],
     ),
+    "an export of damaged LZMA": (
+        "export of a person",
+        lambda _: lzma_damaged("ratings.csv"),
+    ),
+    "an export whose member begins nowhere": (
+        "export of a person",
+        lambda _: begins_nowhere("ratings.csv"),
+    ),
+    "vectors of damaged LZMA": ("vectors, npz", lambda _: lzma_damaged("vectors.npy")),
+    "vectors that begin nowhere": ("vectors, npz", lambda _: begins_nowhere("vectors.npy")),
 }
 
 # Why a function that is named like a reader has no input above.
@@ -693,28 +831,14 @@ NO_INPUT: Mapping[str, tuple[str, ...]] = {
         "askew_client.tui.widgets.title_list:read_alt_and_digits",
         "askew_server.counting.engines.csv_files:copies_of",
         "askew_server.counting.engines.duckdb:pattern_of",
-        "askew_server.counting.engines.files:FileState.of",
         "askew_server.release.selectors:spec_of",
     ),
     "it hands bytes to a reader of the table, and looks at none itself": (
-        "askew_client.catalog.https:Download.read",
         "askew_client.transport.calls:metric_card_of",
         "askew_client.transport.calls:places_of",
         "askew_client.transport.calls:slate_of",
-        "askew_server.counting.engines.files:opened_bytes",
         "askew_server.ledger.records:rational_of",
         "askew_server.serving.models:ServedModels.read",
         "askew_server.serving.popularity:KeptReleases.read",
-    ),
-    "it reads keys, of which any bytes are good, or which a library reads": (
-        "askew_server.serving.bearer:read_key",
-        "askew_server.serving.bearer:read_private",
-        "askew_server.serving.certificates:read_identity",
-    ),
-    "another test alters its input: tests/wire/test_utility_table_on_the_wire.py": (
-        "askew.wire.tastes:utility_table_from_message",
-    ),
-    "another test alters its input: tests/server/taste/model/test_table_file.py": (
-        "askew_server.taste.model.answer_tables:decode_tables",
     ),
 }

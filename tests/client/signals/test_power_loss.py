@@ -90,7 +90,7 @@ def test_no_power_loss_brings_a_second_signal_or_an_unpaid_one(tmp_path: Path) -
 
 @pytest.mark.audit
 def test_no_power_loss_of_ten_thousand_brings_a_second_signal(tmp_path: Path) -> None:
-    assert histories(tmp_path, 10_000) > 300
+    assert histories(tmp_path, 10_000) > 400  # 431; the seed is fixed
 
 
 def one_question(folder: Path) -> Act:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -140,6 +141,31 @@ async def test_a_server_of_titles_alone_is_asked_from_the_profile(device: Device
     async with device.opened() as person:
         assert person.app.current_mode == "profile"
         await person.press("f2")
+        assert person.app.current_mode == "near"
+        person.reads("no collections of places")
+
+
+async def test_who_has_chosen_a_screen_is_taken_to_no_other(
+    device: DeviceWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server says only then that it has no places. Planted bug: the app goes on all the same,
+    from Near where the person has come back to it.
+    """
+    network, says = device.network, asyncio.Event()
+    metric_card = network.metric_card
+
+    async def late() -> MetricCard:
+        await says.wait()
+        return await metric_card()
+
+    monkeypatch.setattr(network, "metric_card", late)
+    network.silent = True
+    async with device.opened() as person:
+        assert person.app.current_mode == "near"
+        await person.press("f3", "f2")
+        network.silent = False
+        says.set()
+        await person.settled()
         assert person.app.current_mode == "near"
         person.reads("no collections of places")
 

@@ -77,7 +77,7 @@ def test_no_power_loss_brings_a_second_or_an_unpaid_release(tmp_path: Path) -> N
 
 @pytest.mark.audit
 def test_no_power_loss_of_ten_thousand_brings_an_unpaid_release(tmp_path: Path) -> None:
-    assert histories(tmp_path, 10_000) > 500
+    assert histories(tmp_path, 10_000) > 700  # 792; the seed is fixed
 
 
 def one_release(folder: Path) -> Act:
