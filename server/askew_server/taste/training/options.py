@@ -20,6 +20,9 @@ the most liked items gives 22 and 27 %. Weighing heavy users less made it more,
 of 600 people of MovieLens 1M. Of vectors that are not rounded to 4 bits it is most of them.
 Vectors that were fixed in advance (`item_vectors.FixedVectors`) do not move. With fewer people than
 factors, the number of factors tells how many people there are.
+
+Of 20 simulated people, the order of the default items alone gave back 17 % and the shared slate
+14 %; naming the most liked items gave 11 %, and the best of all attacks 23 %.
 """
 
 from __future__ import annotations

@@ -1,0 +1,204 @@
+"""Any keys in any order: nothing is charged or sent that did not stand on the screen."""
+
+from __future__ import annotations
+
+import datetime
+import random
+import re
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from client.tui.person import SETTINGS, DeviceWorld, Person
+from client.tui.test_near_screen import HOME, Town
+from textual.binding import Binding
+from textual.widgets import Button
+
+from askew.dp.privacy import SignalCharge
+from askew.errors import AskewError
+from askew.noise.lattice import LatticeLaplace
+from askew.protocol.signal import Signal
+from askew_client.near.sources import PendingPosition, fresh_request
+from askew_client.settings.settings import month_of
+from askew_client.signals.chain import Entry
+from askew_client.signals.records import decode_signal
+from askew_client.transport.in_process import LocalPlaces
+from askew_client.tui.app import SCREENS, AskewApp
+from askew_client.tui.screens.dialogs import ConfirmScreen
+from askew_client.tui.screens.place import PlaceScreen
+from askew_client.tui.simulation import simulated_places
+from askew_client.tui.widgets.bars import short_number
+from askew_client.views.quote import at_most
+
+if TYPE_CHECKING:
+    from client.conftest import Pair
+
+CHARGES, MONTHS = "another program charges", "a month passes"  # between two keys
+ASKING = {"a", "enter", "y"}  # no other key may charge or send
+OFTEN = ("a", "enter", "enter", "y", "n", "m", "escape", "tab", "f2", "f4", CHARGES, MONTHS)
+POSITION = ("tab", "tab", "5", "0", "comma", "7", "enter")  # after a name
+WAYS_IN = (("f4",), ("f4", "a"), ("f2", "n", "w", *POSITION), ("f2", "m", "enter"), ("f2", "a"))
+OTHER_THEME = {"ctrl+t"}  # styles every widget again, and that is all
+WALK = (
+    *("f4", "a", MONTHS, "f2", "f4", "a", "escape", "a", "y"),
+    *(MONTHS, "a", CHARGES, "y", "y", "f2", "a"),
+    *("n", "w", *POSITION, CHARGES, "enter", "m", "enter", "enter", "a"),
+)
+
+
+def every_key() -> tuple[str, ...]:
+    """Each key that the app, or a screen of it, knows."""
+    bindings = (*AskewApp.BINDINGS, *(each for screen in SCREENS for each in screen.BINDINGS))
+    keys = {key for each in bindings if isinstance(each, Binding) for key in each.key.split(",")}
+    return tuple(sorted((keys | {"shift+tab", "left", "right", "up", "down"}) - OTHER_THEME))
+
+
+def keys_of(dice: random.Random, count: int) -> tuple[str, ...]:
+    """A way in, and so many keys: most of them ask, confirm or change what is shown."""
+    known = every_key()
+    more = (dice.choice(OFTEN if dice.random() < 0.7 else known) for _ in range(count))
+    return (*dice.choice(WAYS_IN), *more)
+
+
+@dataclass
+class Witness:
+    """Looks at the screen before each key, and at the ledger and the server after it."""
+
+    person: Person
+    device: DeviceWorld
+    network: Town
+    entries: list[Entry] = field(default_factory=list)
+    sent: int = 0
+    charges: int = 0
+
+    def __post_init__(self) -> None:
+        self.entries = [*self.device.signals.entries()]
+
+    async def press(self, key: str) -> None:
+        """Press a key, or let the world go on; fails where this charged or sent unseen."""
+        if key == MONTHS:
+            self.device.today += datetime.timedelta(days=31)
+        elif key == CHARGES:
+            self.another_program_charges()
+        asks = key in ASKING and self.asks(key)
+        texts = " | ".join(sorted(self.person._texts())) if asks else ""
+        spent = self.device.signals.account()
+        if key not in {MONTHS, CHARGES}:
+            await self.person.press(key)
+        for entry in self.device.signals.entries()[len(self.entries) :]:
+            assert asks, f"{key} charges"
+            if entry.epsilon_per_km:
+                self.check_place(entry, texts, spent.spent_per_km)
+            else:
+                self.check_titles(entry, texts, spent.spent)
+            self.entries.append(entry)
+            self.charges += 1
+        known = [decode_signal(e.space_version, e.signal) for e in self.entries if e.signal]
+        for query in self.network.asked[self.sent :]:
+            assert asks, f"{key} sends"
+            assert query.signal in known, "what was not charged is sent"
+        self.sent = len(self.network.asked)
+
+    def asks(self, key: str) -> bool:
+        """Whether a key says yes to what stands there now."""
+        screen, focused = self.person.app.screen, self.person.app.focused
+        on = focused.id if isinstance(focused, Button) else ""
+        if isinstance(screen, PlaceScreen):
+            return on == "keep" and key == "enter"
+        if isinstance(screen, ConfirmScreen):
+            return key == "y" or (on == "go" and key == "enter")
+        return key != "y"
+
+    def check_titles(self, entry: Entry, texts: str, spent: Fraction) -> None:
+        """The price stood there, and what was spent before it."""
+        prices = re.findall(r"costs .*?and ([\d.,]+) between any two people", texts)
+        assert prices, f"no price is shown: {texts}"
+        assert all(told(price) >= entry.epsilon for price in prices)
+        assert f"Spent before it: {short_number(spent)} of" in texts, "something else was spent"
+
+    def check_place(self, entry: Entry, texts: str, spent: Fraction) -> None:
+        """The same of a place, in its dialog."""
+        prices = re.findall(r"drawn once and charged\. Epsilon ([\d.,]+) per km", texts)
+        assert prices, f"no price is shown: {texts}"
+        assert all(told(price) >= entry.epsilon_per_km for price in prices)
+        assert f"together: {at_most(spent, 3)} of" in texts, "something else was spent"
+
+    def another_program_charges(self) -> None:
+        """A signal of titles for another space, and one of a place."""
+        month, handle = month_of(self.device.today), f"{len(self.entries):032x}"
+        with suppress(AskewError):
+            bent = Signal("ab" * 16, LatticeLaplace.for_epsilon(Fraction(1)), (1, 2))
+            cost = SignalCharge(Fraction(1))
+            self.device.signals.remember(
+                "ab" * 16, month, cost, lambda: bent, handle=handle, second_space=True
+            )
+            place = fresh_request(HOME, f"{handle[1:]}f", self.device.settings)
+            assert isinstance(place, PendingPosition)
+            place.settle(month, self.device.signals, self.device.bits, None)
+        self.entries = [*self.device.signals.entries()]
+
+
+@pytest.fixture(scope="module")
+def simulated() -> LocalPlaces:
+    return simulated_places(400, 100)
+
+
+@pytest.fixture
+def device(pair: Pair, tmp_path: Path, simulated: LocalPlaces) -> DeviceWorld:
+    """A named place, a few ratings, and caps for many months."""
+    device = DeviceWorld(pair.card, pair.catalog, tmp_path)
+    device.network = Town(pair.card, pair.catalog, simulated)
+    device.settings = replace(SETTINGS, region="DE", near_k=5, lifetime_cap=Fraction(900))
+    device.signals = device.signals.with_caps(device.settings.caps)
+    device.companion().places.add("home", HOME)
+    return device
+
+
+async def pressed(device: DeviceWorld, *sequences: tuple[str, ...]) -> Witness:
+    """Press sequences at one app, each in a month of its own."""
+    network = device.network
+    assert isinstance(network, Town)
+    await device.rated(film_2=5, film_6=4, film_11=1)
+    async with device.opened(size=(110, 50)) as person:
+        witness = Witness(person, device, network)
+        for keys in sequences:
+            while person.app.screen.is_modal:
+                await witness.press("escape")
+            for key in (MONTHS, *keys):
+                await witness.press(key)
+    return witness
+
+
+def told(text: str) -> Fraction:
+    """A number as the screen says it, with commas between thousands."""
+    return Fraction(text.replace(",", ""))
+
+
+async def test_prices_change_under_the_hand_and_what_is_charged_was_shown(
+    device: DeviceWorld,
+) -> None:
+    """One walk, of which the charges are known. Planted bugs: an Enter that ends a word and draws a
+    place; a price that is not seen and counts as shown; a charge without a question; and a price
+    that is not compared as it is charged.
+    """
+    witness = await pressed(device, WALK)
+    assert (witness.charges, witness.sent) == (4, 5)
+
+
+async def test_no_key_charges_or_sends_what_was_not_shown(device: DeviceWorld) -> None:
+    """One sequence of any keys; forty under `make audit`."""
+    await pressed(device, keys_of(random.Random(2), 15))
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("seed", range(8))
+async def test_no_keys_in_months_charge_or_send_what_was_not_shown(
+    device: DeviceWorld, seed: int
+) -> None:
+    """Forty sequences of twenty keys and more; without a charge they would show nothing."""
+    dice = random.Random(seed)
+    witness = await pressed(device, *(keys_of(dice, 20) for _ in range(5)))
+    assert witness.sent
