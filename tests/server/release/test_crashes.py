@@ -18,6 +18,7 @@ import pytest
 from mounts import read_only
 from server.ledger.scenes import releases_of
 from server.release import doomed_release
+from server.release.typed import Captured, Run
 
 from askew.dp.composition import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
@@ -192,6 +193,7 @@ from askew_server.cli.main import main
 main()
 """
 Damage = Callable[[Path], None]
+Released = Callable[[], tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -200,26 +202,43 @@ def folder(tmp_path: Path) -> Path:
     return make_folder(tmp_path / "work")
 
 
-def release(folder: Path, *before: object) -> subprocess.CompletedProcess[str]:
-    start = [sys.executable, *before] if before else [sys.executable, "-m", "askew_server"]
-    arguments = ["release", "--events", "log.csv", "--catalog", "films.csv", "-k", "3"]
-    arguments += ["--epsilon", "1/100", "--key", "the second", "--json"]
-    return subprocess.run(
-        [*map(str, start), *arguments, "--ledger", "ledger.sqlite"],
+RELEASE = (
+    *("release", "--events", "log.csv", "--catalog", "films.csv", "-k", "3", "--epsilon", "1/100"),
+    *("--key", "the second", "--json", "--ledger", "ledger.sqlite"),
+)
+
+
+def limited(folder: Path, size: int) -> tuple[int, str, str]:
+    """The exit code of a release where no file grows beyond a size, its output and complaints."""
+    run = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(size), *RELEASE],
         cwd=folder,
         capture_output=True,
         text=True,
         timeout=PATIENCE,
         check=False,
     )
+    return run.returncode, run.stdout, run.stderr
 
 
-def refusal(run: subprocess.CompletedProcess[str]) -> str:
+@pytest.fixture
+def released(folder: Path, run: Run, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> Released:
+    """The same without a limit."""
+    monkeypatch.chdir(folder)
+
+    def release() -> tuple[int, str, str]:
+        capsys.readouterr()
+        return run(*RELEASE), *capsys.readouterr()
+
+    return release
+
+
+def refusal(code: int, out: str, err: str) -> str:
     """The one line that a command which failed says beside its plan."""
-    assert run.returncode == FAILED, run.stderr
-    assert run.stdout == ""
-    [line] = [each for each in run.stderr.splitlines() if each.startswith("askew-server: ")]
-    assert "Traceback" not in run.stderr
+    assert code == FAILED, err
+    assert out == ""
+    [line] = [each for each in err.splitlines() if each.startswith("askew-server: ")]
+    assert "Traceback" not in err
     return line
 
 
@@ -235,22 +254,22 @@ ONE = Fraction(1, 100)
 
 def test_the_command_works_where_there_is_room(folder: Path) -> None:
     """Or every refusal below could have another reason."""
-    run = release(folder, "-c", LIMITED, 1 << 30)
-    assert run.returncode == 0, run.stderr
+    code, _, err = limited(folder, 1 << 30)
+    assert code == 0, err
     assert standing(folder) == (2, 2, 2 * ONE)
 
 
-def test_a_full_disk_is_one_line_and_charges_nothing(folder: Path) -> None:
-    line = refusal(release(folder, "-c", LIMITED, 8192))
+def test_a_full_disk_is_one_line_and_charges_nothing(folder: Path, released: Released) -> None:
+    line = refusal(*limited(folder, 8192))
     assert "full" in line or "disk" in line or "File too large" in line
     assert standing(folder) == (1, 1, ONE)
-    assert release(folder).returncode == 0
+    assert released()[0] == 0
     assert standing(folder) == (2, 2, 2 * ONE)
 
 
-def test_a_read_only_folder_is_one_line(folder: Path) -> None:
+def test_a_read_only_folder_is_one_line(folder: Path, released: Released) -> None:
     with read_only(folder):
-        line = refusal(release(folder))
+        line = refusal(*released())
     assert "read-only" in line.lower()
 
 
@@ -290,16 +309,18 @@ def directory(path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [cut_short, overwrite, empty, text, directory])
-def test_a_damaged_ledger_is_one_line_and_no_release(folder: Path, damage: Damage) -> None:
+def test_a_damaged_ledger_is_one_line_and_no_release(
+    folder: Path, released: Released, damage: Damage
+) -> None:
     damage(folder / "ledger.sqlite")
-    assert "ledger" in refusal(release(folder))
+    assert "ledger" in refusal(*released())
     assert not (folder / "shown").exists()
 
 
 @pytest.mark.parametrize("damage", [garble, forget, empty, text, directory, Path.unlink])
-def test_a_damaged_anchor_stops_spending(folder: Path, damage: Damage) -> None:
+def test_a_damaged_anchor_stops_spending(folder: Path, released: Released, damage: Damage) -> None:
     damage(folder / "ledger.sqlite.anchor")
-    refusal(release(folder))
+    refusal(*released())
     with Ledger(*ledger_of(folder)) as book:
         assert book.frozen is not None
         assert book.dataset("films").spent.epsilon == ONE
