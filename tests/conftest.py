@@ -24,6 +24,12 @@ settings.register_profile("askew", deadline=None)
 settings.load_profile("askew")
 
 
+def pytest_collection_finish() -> None:
+    """They are set aside, so that no collection of garbage looks through them again."""
+    gc.collect()
+    gc.freeze()
+
+
 class ByWhatIsStarted(LoadFileScheduling):  # type: ignore[misc]  # it has no types
     """The tests of a file run in one worker, in order, and so do all files of one engine: what they
     share, such as a server, a demo played to its end or Spark, is started once.

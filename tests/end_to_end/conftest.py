@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from client.tui.sheets import sheets_read_once  # noqa: F401 (a fixture)
 from hurried import hurry
 
 

@@ -195,7 +195,6 @@ def test_as_many_results_come_back_as_were_asked_for_at_the_level_that_was_asked
     [
         ("Starting", signal.SIGTERM),
         ("listens on", signal.SIGINT),
-        pytest.param("How good", signal.SIGINT, marks=pytest.mark.audit),
         ("How good", signal.SIGTERM),
     ],
 )

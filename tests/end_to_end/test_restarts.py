@@ -30,6 +30,7 @@ from askew_server.taste.model.item_model import ItemModel
 from askew_server.taste.model.mondays import text_of_date, today
 
 DEVICES = 2
+PACE = 0.01  # seconds between two questions: at once, they kept servers from starting
 DEVICES_WAIT = grpc_transport.PATIENCE
 
 
@@ -76,6 +77,7 @@ class Devices:
                     async with self._more:
                         self._answers += 1
                         self._more.notify_all()
+                    await asyncio.sleep(PACE)
 
     async def get(self, more: int = 40) -> None:
         """Waits for more answers, or raises what a device got instead."""

@@ -38,7 +38,7 @@ MU = sqrt(2 * float(FOUR.rho))
 V = float(Fraction(UNIT**2, 4) / FOUR.rho)  # of the noise off the diagonal, as it is stated
 FALSE_ALARM = 1e-6  # of each side of a bound
 TRIALS, BLOCKS = 6000, 20  # people in all, and in one matrix
-LENGTHS = (1, 2, 7)
+LENGTHS = [*(pytest.param(length, marks=pytest.mark.audit) for length in (1, 2)), 7]
 ERROR = 2 / sqrt(TRIALS)  # the standard error of mu: half of the trials are of each kind
 OTHERS = 3
 """People beside each, whom the attacker knows."""

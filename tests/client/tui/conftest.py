@@ -2,39 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from client.tui.person import DeviceWorld
-from textual.css.model import RuleSet
-from textual.css.stylesheet import Stylesheet
+from client.tui.sheets import sheets_read_once  # noqa: F401 (a fixture)
 from textual.notifications import Notification
 
 if TYPE_CHECKING:
     from client.conftest import Pair
-
-
-@pytest.fixture(autouse=True, scope="session")
-def sheets_read_once() -> Iterator[None]:
-    """Textual reads every style sheet three times for each app that starts, always to the same
-    rules for the same variables: here once for all apps.
-    """
-    read = Stylesheet._parse_rules
-    known: dict[object, list[RuleSet]] = {}
-
-    def once(sheet: Stylesheet, *text: object, **options: object) -> list[RuleSet]:
-        key = (frozenset(sheet._variables.items()), text, frozenset(options.items()))
-        if key not in known:
-            known[key] = read(sheet, *text, **options)  # type: ignore[arg-type]
-        return known[key]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Stylesheet, "_parse_rules", once)
-        # By identity, as Textual's own, which is asked 10,000 times for a key that is pressed.
-        patch.setattr(RuleSet, "__hash__", object.__hash__)
-        yield
 
 
 @pytest.fixture(autouse=True)

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -245,6 +246,7 @@ def people(first: int, last: int, *newcomer: int) -> RatingTable:
     )
 
 
+@cache
 def elsewhere() -> FixedVectors:
     """The vectors of a model of the first half of the crowd."""
     model = train(people(0, 200), {}, OPTIONS, source="s")
