@@ -114,6 +114,9 @@ def main(words: Sequence[str]) -> int:
     """1 where a bug was not caught, or a test fails without one."""
     began = time.monotonic()
     chosen = [each for each in bugs() if not words or any(word in each.says for word in words)]
+    if not chosen:
+        print("no bug of the table has these words: nothing was planted")
+        return 1
     for each in chosen:
         each.planted()
     with copies(WORKERS) as free, ThreadPoolExecutor(WORKERS) as pool:

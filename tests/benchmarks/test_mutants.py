@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.claims import claims
-from benchmarks.mutants import ROOT, TABLE, Bug, bugs, copies, seen_by
+from benchmarks.mutants import ROOT, TABLE, Bug, bugs, copies, main, seen_by
 
 BUGS = bugs()
 SOME = ("a quote may be used twice", "private work overlaps a connection")
@@ -71,3 +71,9 @@ def test_bugs_are_seen_and_code_without_a_bug_is_not(tmp_path: Path) -> None:
         first = text.partition("\n")[0]
         same = Bug("nothing", harmless.file, first, first + " ", harmless.tests)
         assert seen_by(same, free) is None
+
+
+def test_words_that_no_bug_has_plant_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    """Planted bug: no test is named then, so the run of all tests begins."""
+    assert main(["words that no bug has"]) == 1
+    assert capsys.readouterr().out.startswith("no bug of the table has these words")
