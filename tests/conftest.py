@@ -30,6 +30,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_sessionfinish() -> None:
+    """Nanobind prints pages of what is not collected in the end."""
+    gc.unfreeze()
+
+
 class ByWhatIsStarted(LoadFileScheduling):  # type: ignore[misc]  # it has no types
     """The tests of a file run in one worker, in order, and so do all files of one engine: what they
     share, such as a server, a demo played to its end or Spark, is started once.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from server.release.typed import FAILED, KNOWN, UNKNOWN, USAGE, Captured, Run, s
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.errors import DataError, ParameterError
 from askew.mechanisms.shortfall import error_bound
+from askew_server.cli import release_run
+from askew_server.release import forecast as foreseeing
 from askew_server.release.forecast import (
     Expectation,
     SimulatedBits,
@@ -28,6 +31,15 @@ from askew_server.release.selectors import MechanismRequest, default_bound, spec
 MakePlan = Callable[..., ReleasePlan]
 MILLIONTH = Fraction(1, 10**6)
 BOUNDED = {"laplace-counts", "limited-domain", "laplace-domain"}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def foreseen_once() -> Iterator[None]:
+    """What is foreseen is the same whenever it is asked."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (foreseeing, release_run):
+            patch.setattr(module, "forecast", cache(forecast))
+        yield
 
 
 def delta_for(mechanism: str) -> Fraction:
