@@ -24,13 +24,14 @@ from guarantees.audit.black_box import FALSE_ALARM, LEAK, auditors, most_right, 
 ROOT: Final = Path(__file__).parents[3]
 BUILD: Final = ROOT / "build"
 # Marked `audit`, and no evidence of a claim: training, known faults of dependencies, what pages
-# have people type, what a question enters.
+# have people type, what a question enters, any keys at the app.
 BESIDE: Final = (
     "tests/server/taste/model/test_dear_items.py",
     "tests/server/taste/model/test_private_model.py",
     "tests/server/taste/model/test_proposals.py",
     "tests/server/taste/training/test_many_people.py",
     "tests/architecture/test_make_bench.py",
+    "tests/client/tui/test_any_keys.py",
     "tests/supply/test_audit.py",
     "tests/end_to_end/test_pages_as_typed.py",
 )
