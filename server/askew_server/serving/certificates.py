@@ -88,11 +88,11 @@ def _moment(time: datetime) -> str:
 def _parsing(problem: str) -> Iterator[None]:
     """Whatever a parser raises becomes an AccessError; its own text may hold a part of a key."""
     from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.x509 import InvalidVersion
+    from cryptography.x509 import DuplicateExtension, InvalidVersion
 
     try:
         yield
-    except (ValueError, TypeError, UnsupportedAlgorithm, InvalidVersion):
+    except (ValueError, TypeError, UnsupportedAlgorithm, InvalidVersion, DuplicateExtension):
         raise AccessError(problem) from None
 
 
