@@ -49,7 +49,7 @@ from askew.wire.releases import (
 )
 from askew.wire.v1 import popularity_pb2
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew_server.serving.observer import BOUNDS, STATUSES
+from askew_server.serving.observer import BOUNDS, FETCH_STATUSES, STATUSES
 
 PATIENCE = 30  # seconds; only ever waited for by a server that does not do what it should
 SIGNAL = (-701_337_193, 1_302_884_417)  # in steps of 1/1024
@@ -394,6 +394,7 @@ def test_metrics_are_split_by_what_is_the_same_for_all_and_by_nothing_else(quiet
         "service": {RETRIEVAL, POPULARITY, ANALYST},
         "method": METHODS,
         "status": set(STATUSES),
+        "code": set(map(str, FETCH_STATUSES)),
         "queue": {"answers", "analysts"},
         "version": {__version__},
     }

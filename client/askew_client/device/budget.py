@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from askew_client.profile.document import NamedPlace
 from askew_client.settings.settings import month_of
-from askew_client.signals.account import Account, day_after
+from askew_client.signals.account import Account, clock, day_after
 from askew_client.signals.chain import Entry
-from askew_client.signals.records import clock
 from askew_client.views.quote import ModeView, at_most, times
 
 if TYPE_CHECKING:

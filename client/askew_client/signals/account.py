@@ -114,6 +114,11 @@ def check_month(month: str) -> None:
         raise ParameterError("month", month, 'a month, such as "2026-11"')
 
 
+def clock(known: Sequence[Entry]) -> str:
+    """The month of the last entry that this device's own clock gave, or ""."""
+    return next((entry.month for entry in reversed(known) if entry.kind != "copy"), "")
+
+
 def months_between(earlier: str, later: str) -> int:
     """How many months `later` is after `earlier`; negative when it is before."""
     return _months(later) - _months(earlier)

@@ -28,7 +28,7 @@ from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import ODDS_BITS, RandomizedResponse
 from askew.protocol.signal import Mechanism, Signal
 from askew.spaces.map import MapNoise
-from askew_client.signals.account import check_month
+from askew_client.signals.account import check_month, clock
 from askew_client.signals.chain import Entry, Head, heads, rational_of
 
 _LATTICE, _RESPONSE, _MAP = struct.Struct("<BII"), struct.Struct("<BIQ"), struct.Struct("<BIII")
@@ -209,8 +209,3 @@ def stored(known: Sequence[Entry], space_version: str, handle: str, month: str) 
         ),
         None,
     )
-
-
-def clock(known: Sequence[Entry]) -> str:
-    """The month of the last entry that this device's own clock gave, or ""."""
-    return next((entry.month for entry in reversed(known) if entry.kind != "copy"), "")

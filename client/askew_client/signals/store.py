@@ -21,7 +21,14 @@ from askew.errors import LedgerError, LedgerFrozen, ParameterError, PlaceError, 
 from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Signal
 from askew_client.settings.settings import Caps
-from askew_client.signals.account import Account, check_caps, check_month, months_between, price_of
+from askew_client.signals.account import (
+    Account,
+    check_caps,
+    check_month,
+    clock,
+    months_between,
+    price_of,
+)
 from askew_client.signals.chain import (
     Anchor,
     Anchored,
@@ -37,7 +44,6 @@ from askew_client.signals.records import (
     SCHEMA,
     VERSION,
     append_entry,
-    clock,
     decode_signal,
     entry_of,
     find,

@@ -98,7 +98,7 @@ class ObserverCollector(Collector):
         family = CounterMetricFamily(
             "askew_file_fetches",
             "Requests for a file that devices hold, by the status of HTTP.",
-            labels=["status"],
+            labels=["code"],
         )
         for status, number in self._observer.fetches.items():
             family.add_metric([str(status)], number)
