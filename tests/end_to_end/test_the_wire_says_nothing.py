@@ -14,7 +14,7 @@ one device whose ratings, place or preferences are replaced between two question
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
@@ -62,6 +62,7 @@ PLACES = ClientSettings(region="DE")
 SERVERS, TABLES, MAPS = hostile_servers(), servers_with_tables(), hostile_maps()
 HONEST = "an honest one"
 PAIRS = {"tastes": 300, "places": 180}  # at each of 25 and of 14 servers
+FEW_PAIRS = 40
 
 
 @dataclass(frozen=True)
@@ -282,30 +283,31 @@ async def test_asking_all_of_a_server_with_rows_is_one_observation(tmp_path: Pat
     assert [door for door, *_ in seen.wire] == ["grpc", "http", "http", "grpc", "grpc", "grpc"]
 
 
-def beside(name: str) -> Sequence[pytest.MarkDecorator]:
-    """Servers beside the honest one are for `make audit`."""
-    return () if name == HONEST else (pytest.mark.audit,)
+def pairs_at(servers: Iterable[str], number: int) -> Iterator[object]:
+    """A few at the honest one; so many at each are for `make audit`."""
+    yield pytest.param(HONEST, FEW_PAIRS, id="a few")
+    for name in servers:
+        yield pytest.param(name, number, marks=pytest.mark.audit, id=name)
 
 
 def test_there_are_ten_thousand_pairs() -> None:
     assert len(SERVERS) * PAIRS["tastes"] + len(MAPS) * PAIRS["places"] >= 10_000
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(each, marks=beside(each)) for each in SERVERS],
-)
-async def test_a_person_whose_taste_changes_is_one_observation(name: str, tmp_path: Path) -> None:
-    """300 pairs: one question of nobody who rated anything, and the same question of 300 others."""
-    the_only(await changing_tastes(SERVERS[name](), 1 + PAIRS["tastes"], tmp_path))
-
-
-@pytest.mark.parametrize("name", [pytest.param(each, marks=beside(each)) for each in MAPS])
-async def test_a_person_who_moves_and_wants_other_things_is_one_observation(
-    name: str, tmp_path: Path
+@pytest.mark.parametrize(("name", "pairs"), [*pairs_at(SERVERS, PAIRS["tastes"])])
+async def test_a_person_whose_taste_changes_is_one_observation(
+    name: str, pairs: int, tmp_path: Path
 ) -> None:
-    """180 pairs: homes, ratings, preferences and filters."""
-    the_only(await changing_neighbors(MAPS[name](), 1 + PAIRS["places"], tmp_path))
+    """One question of nobody who rated anything, and the same question of so many others."""
+    the_only(await changing_tastes(SERVERS[name](), 1 + pairs, tmp_path))
+
+
+@pytest.mark.parametrize(("name", "pairs"), [*pairs_at(MAPS, PAIRS["places"])])
+async def test_a_person_who_moves_and_wants_other_things_is_one_observation(
+    name: str, pairs: int, tmp_path: Path
+) -> None:
+    """Homes, ratings, preferences and filters."""
+    the_only(await changing_neighbors(MAPS[name](), 1 + pairs, tmp_path))
 
 
 # Each of these was in the device, or could be: planted in its production objects.
