@@ -74,7 +74,7 @@ from askew_client.signals.records import encode_signal  # noqa: E402
 from askew_client.signals.store import SignalStore  # noqa: E402
 
 FILE: Final = HERE / "vectors.json"
-COUNTRIES: Final = tuple(countries())
+COUNTRIES: Final = countries()
 REGIONS_FILE: Final = HERE.parents[1] / "server/askew_server/serving/web/askew/regions.json"
 DRAWS_EACH: Final = 6  # a region and a level
 EDGES_EACH: Final = 12  # a level, a coordinate and a side of its grain

@@ -64,10 +64,13 @@ def corners_of(text: str) -> tuple[Position, ...]:
     return (Position(region.south, region.west), Position(region.north, region.east))
 
 
-def countries() -> Iterator[Country]:
+@cache
+def countries() -> tuple[Country, ...]:
     """The table, in the order of the codes."""
-    for code, name, *edges in _rows("regions.csv"):
-        yield Country(code, name, Region(*map(float, edges)))
+    return tuple(
+        Country(code, name, Region(*map(float, edges)))
+        for code, name, *edges in _rows("regions.csv")
+    )
 
 
 def _rows(table: str) -> Iterator[list[str]]:
