@@ -40,6 +40,17 @@ SERVERS = hostile_servers()
 Observation = tuple[str, tuple[Heard, ...]]
 
 
+# Pairs at each server: what an audit has minutes for, and what a night has.
+BY_COMMAND = [
+    pytest.param(30, marks=pytest.mark.audit),
+    pytest.param(100, marks=pytest.mark.nightly),
+]
+IN_THE_APP = [
+    pytest.param(3, marks=pytest.mark.audit),
+    pytest.param(12, marks=pytest.mark.nightly),
+]
+
+
 @pytest.fixture(params=SERVERS)
 def server(request: pytest.FixtureRequest) -> HostileServer:
     return SERVERS[request.param]()
@@ -99,11 +110,11 @@ def test_at_the_command_line_all_profiles_are_one_observation(
     assert len(at_the_command_line(server, 6, tmp_path, monkeypatch)) == 1
 
 
-@pytest.mark.audit
-def test_at_the_command_line_a_hundred_pairs_are_one_observation(
-    server: HostileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("pairs", BY_COMMAND)
+def test_at_the_command_line_many_pairs_are_one_observation(
+    server: HostileServer, pairs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert len(at_the_command_line(server, 101, tmp_path, monkeypatch)) == 1
+    assert len(at_the_command_line(server, 1 + pairs, tmp_path, monkeypatch)) == 1
 
 
 async def by_app(address: str, person: Ratings, directory: Path) -> str:
@@ -145,8 +156,8 @@ async def test_in_the_app_all_profiles_are_one_observation(tmp_path: Path) -> No
     assert len(await in_the_app(SERVERS["decoys alone"](), 4, tmp_path)) == 1
 
 
-@pytest.mark.audit
-async def test_in_the_app_a_dozen_pairs_are_one_observation(
-    server: HostileServer, tmp_path: Path
+@pytest.mark.parametrize("pairs", IN_THE_APP)
+async def test_in_the_app_some_pairs_are_one_observation(
+    server: HostileServer, pairs: int, tmp_path: Path
 ) -> None:
-    assert len(await in_the_app(server, 13, tmp_path)) == 1
+    assert len(await in_the_app(server, 1 + pairs, tmp_path)) == 1
