@@ -91,13 +91,13 @@ def compared(engine: Engine, events: str, table: str) -> Mapping[str, Work]:
 
 def on_duckdb(log: Path) -> Mapping[str, Work]:
     """On files, beyond its memory on disk."""
-    engine = DuckDBEngine(memory_limit=MEMORY, temp_directory=log.with_suffix(".tmp"))
+    engine = DuckDBEngine(memory_limit=MEMORY, temp_directory=log.parent)
     return compared(engine, str(log), *engine.table(str(log)))
 
 
 def on_duckdb_by_hand(log: Path) -> Mapping[str, Work]:
     """Also our statement without what we do around it, which is why it is asked for once before."""
-    engine = _Listening(memory_limit=MEMORY, temp_directory=log.with_suffix(".tmp"))
+    engine = _Listening(memory_limit=MEMORY, temp_directory=log.parent)
     both = compared(engine, str(log), *engine.table(str(log)))
     both[OURS]()
     by_hand = partial(engine.execute, engine.asked, {"secret": "0" * 32})
