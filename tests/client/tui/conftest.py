@@ -10,6 +10,9 @@ from client.tui.person import DeviceWorld
 from client.tui.sheets import sheets_read_once  # noqa: F401 (a fixture)
 from textual.notifications import Notification
 
+from askew_client.transport.in_process import LocalPlaces
+from askew_client.tui.simulation import simulated_places
+
 if TYPE_CHECKING:
     from client.conftest import Pair
 
@@ -18,6 +21,12 @@ if TYPE_CHECKING:
 def notices_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the app says for a few seconds stays, however long a busy machine takes to read it."""
     monkeypatch.setattr(Notification, "time_left", 3600.0)
+
+
+@pytest.fixture(scope="session")
+def simulated() -> LocalPlaces:
+    """A made-up map, for all tests: none changes it."""
+    return simulated_places(400, 100)
 
 
 @pytest.fixture

@@ -29,7 +29,6 @@ from askew_client.transport.in_process import LocalPlaces
 from askew_client.tui.app import SCREENS, AskewApp
 from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.place import PlaceScreen
-from askew_client.tui.simulation import simulated_places
 from askew_client.tui.widgets.bars import short_number
 from askew_client.views.quote import at_most
 
@@ -139,11 +138,6 @@ class Witness:
             assert isinstance(place, PendingPosition)
             place.settle(month, self.device.signals, self.device.bits, None)
         self.entries = [*self.device.signals.entries()]
-
-
-@pytest.fixture(scope="module")
-def simulated() -> LocalPlaces:
-    return simulated_places(400, 100)
 
 
 @pytest.fixture

@@ -29,7 +29,6 @@ from askew_client.transport.in_process import LocalPlaces
 from askew_client.tui.screens.near import NearScreen
 from askew_client.tui.screens.near_work import PlaceDraft, Ranked, outlook_of
 from askew_client.tui.screens.place import position_typed, words_of
-from askew_client.tui.simulation import simulated_places
 from askew_client.tui.widgets.controls import NameChoice, Slider
 from askew_client.tui.widgets.place_map import PlaceMap, PlacePicker
 from askew_client.tui.widgets.results import NearList
@@ -93,11 +92,6 @@ class Near:
         async with self.device.opened(size=size) as person:
             await person.press("f2")
             yield person
-
-
-@pytest.fixture(scope="module")
-def simulated() -> LocalPlaces:
-    return simulated_places(400, 100)
 
 
 @pytest.fixture
