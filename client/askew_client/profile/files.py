@@ -61,16 +61,13 @@ def read_export(path: Path) -> dict[str, State]:
             with ExitStack() as stack:
                 return _export({each.name: stack.enter_context(_text(each)) for each in files})
         if zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as archive:
-                return _export(_unzipped(archive))
+            return _export(_unzipped(path))
         with _text(path) as file:
             return read_titles(file, path.name)
     except UnicodeDecodeError:
         raise ProfileError(f"{path.name} is not text in UTF-8") from None
     except OSError as error:
         raise ProfileError(f"{path.name} cannot be read: {error.strerror}") from None
-    except _DAMAGED_ZIP:
-        raise ProfileError(f"{path.name} is not a zip file that can be read") from None
 
 
 _DAMAGED_ZIP = (
@@ -116,20 +113,32 @@ def _movielens(ratings: Iterable[str], movies: Iterable[str]) -> dict[str, State
     return found
 
 
-def _unzipped(archive: zipfile.ZipFile) -> dict[str, list[str]]:
-    lines: dict[str, list[str]] = {}
+def _unzipped(path: Path) -> dict[str, list[str]]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            files = _unpacked(archive)
+    except _DAMAGED_ZIP:
+        raise ProfileError(f"{path.name} is not a zip file that can be read") from None
+    return {
+        name: io.StringIO(data.decode("utf-8-sig"), newline="").readlines()
+        for name, data in files.items()
+    }
+
+
+def _unpacked(archive: zipfile.ZipFile) -> dict[str, bytes]:
+    files: dict[str, bytes] = {}
     for entry in archive.infolist():
         name = entry.filename.rpartition("/")[2]
         if name not in _NAMES:
             continue
-        if name in lines:
+        if name in files:
             raise ProfileError(f"an export has one {name}, and this one has two")
         with archive.open(entry) as file:
             data = file.read(_MAX_BYTES + 1)
         if len(data) > _MAX_BYTES:
             raise ProfileError(f"{name} is larger than {_MAX_BYTES} bytes")
-        lines[name] = io.StringIO(data.decode("utf-8-sig"), newline="").readlines()
-    return lines
+        files[name] = data
+    return files
 
 
 def _rows(

@@ -184,6 +184,34 @@ def test_a_file_that_is_something_else_is_refused(tmp_path: Path, data: bytes) -
         read_export(path)
 
 
+@pytest.mark.parametrize("form", ["csv", "directory", "zip"])
+def test_only_what_unpacks_a_zip_calls_it_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    """Planted bug: any ValueError of a csv is called a zip file that cannot be read."""
+    path = {
+        "csv": lambda: written(tmp_path / "own") / "ratings.csv",
+        "directory": lambda: written(tmp_path / "own"),
+        "zip": lambda: zipped(tmp_path / "own.zip", ratings=RATINGS, movies=MOVIES),
+    }[form]()
+
+    def broken(*_: object, **__: object) -> None:
+        raise ValueError("of another kind")
+
+    monkeypatch.setattr("askew_client.profile.files._rows", broken)
+    with pytest.raises(ValueError, match="of another kind"):
+        read_export(path)
+
+
+def test_a_zip_of_another_encoding_is_said_to_be_no_utf8(tmp_path: Path) -> None:
+    """And not to be damaged. UnicodeDecodeError is a ValueError too."""
+    path = tmp_path / "own.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("ratings.csv", "title,rating\nAmélie,4\n".encode("latin-1"))
+    with pytest.raises(ProfileError, match="is not text in UTF-8"):
+        read_export(path)
+
+
 def test_a_zip_that_unpacks_without_end_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
