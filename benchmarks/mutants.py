@@ -4,7 +4,8 @@
 
 Nothing is planted in the work tree: each worker has a copy of it. First the tests have to pass as
 the code is. A bug that no test sees ends the run with 1, and so does a text that is not found once.
-The last line says how many were caught; build/mutants.json says of each which test saw it.
+The last line says how many were caught; build/mutants.json says of each which test saw it, and
+after how many seconds.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
@@ -30,6 +32,7 @@ TABLE = ROOT / "tests/guarantees/planted.toml"
 CODE = ("shared", "client", "server")
 COPIED = (*CODE, "tests", "benchmarks", "deploy", "docs", "proto", "pyproject.toml", "README.md")
 WORKERS, PATIENCE = 2, 180  # seconds for the tests of one bug
+_DATES = count(1)  # Python knows what it compiled by size and date, so no two bugs have one date
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,12 @@ def failed(copy: Path, tests: Sequence[str], patience: float = PATIENCE) -> tupl
         run = subprocess.run(
             [sys.executable, "-m", "pytest", *options, *tests],
             cwd=copy,
-            env=os.environ | {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"},
+            env=os.environ
+            | {
+                "PYTHONPATH": paths,
+                "PYTHONPYCACHEPREFIX": str(copy.parent / "compiled"),
+                "PYTHONDONTWRITEBYTECODE": "",
+            },
             capture_output=True,
             text=True,
             check=False,
@@ -101,12 +109,14 @@ def seen_by(bug: Bug, free: SimpleQueue[Path]) -> str | None:
     """The test that sees a bug; None where none does."""
     copy = free.get()
     file = copy / bug.file
-    before = file.read_text(encoding="utf-8")
+    before, dates = file.read_text(encoding="utf-8"), file.stat()
     try:
         file.write_text(bug.planted(), encoding="utf-8")
+        os.utime(file, (0, next(_DATES)))
         return failed(copy, bug.tests)[1]
     finally:
         file.write_text(before, encoding="utf-8")
+        os.utime(file, ns=(dates.st_atime_ns, dates.st_mtime_ns))
         free.put(copy)
 
 
@@ -129,19 +139,21 @@ def main(words: Sequence[str]) -> int:
             print(f"without a bug {test or 'the run of all tests'} fails: nothing was planted")
             return 1
         found = dict(zip(chosen, pool.map(lambda each: told(each, free), chosen), strict=True))
-    caught = sum(test is not None for test in found.values())
-    report = {each.says: test for each, test in found.items()}
+    caught = sum(test is not None for test, _ in found.values())
+    report = {each.says: {"test": test, "seconds": took} for each, (test, took) in found.items()}
     (ROOT / "build").mkdir(exist_ok=True)
     (ROOT / "build/mutants.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
     print(f"caught {caught} of {len(found)} in {time.monotonic() - began:.0f} s")
     return int(caught < len(found))
 
 
-def told(bug: Bug, free: SimpleQueue[Path]) -> str | None:
-    """As `seen_by`, in a line."""
+def told(bug: Bug, free: SimpleQueue[Path]) -> tuple[str | None, float]:
+    """As `seen_by`, and its seconds, in a line."""
+    began = time.monotonic()
     test = seen_by(bug, free)
-    print(f"{'caught' if test else 'NOT CAUGHT'}: {bug.says}", flush=True)
-    return test
+    took = round(time.monotonic() - began, 1)
+    print(f"{'caught' if test else 'NOT CAUGHT'}: {bug.says} ({took} s)", flush=True)
+    return test, took
 
 
 if __name__ == "__main__":
