@@ -363,9 +363,13 @@ def _signs(scene: Scene) -> Iterator[tuple[Position, Ink, str]]:
 def _names(towns: Sequence[Town], frame: Frame, marks: Cells) -> Cells:
     """The largest towns of the frame whose names have room beside the marks and each other."""
     taken, found, named = set(marks), Cells(), 0
-    for town in sorted(towns, key=lambda each: -each.population):
+    middle, reach = frame.middle.latitude, frame.height * frame.km_a_row / KM_A_DEGREE
+    near = (each for each in towns if abs(each.at.latitude - middle) <= reach)
+    for town in sorted(near, key=lambda each: -each.population):
+        if named == _TOWNS:
+            break
         at, name = frame.cell(town.at), town.name
-        if at is None or named == _TOWNS or not _one_cell_each(name):
+        if at is None or not _one_cell_each(name):
             continue
         # Where a mark stands on the town, the name stands beside it.
         sign, free = (" ", {at}) if at in marks else (Ink.TOWN.value, set())

@@ -85,6 +85,24 @@ async def test_the_footer_names_only_keys_that_do_what_it_says(device: DeviceWor
         assert all(part in row for part in (" 1-5 Rate", " x Unrate", "? Help"))
 
 
+async def test_the_footer_is_made_anew_only_where_it_shows_something_else(
+    device: DeviceWorld,
+) -> None:
+    """Planted bug: Textual's own, which is made anew at every new focus."""
+    async with device.opened(size=(120, 40)) as person:
+        await person.press("f7", "tab")
+        footer = person.app.screen.query_one(Footer)
+        before = list(footer.children)
+        await person.press("tab")
+        assert list(footer.children) == before
+        await person.press("f3")
+        await person.press("escape")
+        footer = person.app.screen.query_one(Footer)
+        before = list(footer.children)
+        await person.press("slash")  # where `?` is text
+        assert list(footer.children) != before
+
+
 async def test_r_connects_again_after_a_failure_and_only_then(device: DeviceWorld) -> None:
     device.network.unreachable = Unreachable("nobody answers at 127.0.0.1:7571")
     async with device.opened() as person:

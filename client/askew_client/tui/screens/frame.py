@@ -9,11 +9,10 @@ from typing import ClassVar, Final, cast
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding
 from textual.screen import Screen
-from textual.widgets import Footer
 
 from askew_client.tui.desk import Desk
 from askew_client.tui.screens.dialogs import HelpScreen
-from askew_client.tui.widgets.header import BentHeader, Notice, Tab
+from askew_client.tui.widgets.header import BentHeader, Notice, StillFooter, Tab
 from askew_client.views.answers import Connection
 from askew_client.views.problems import Problem
 
@@ -56,7 +55,7 @@ class FrameScreen(Screen[None]):
         yield BentHeader(tabs, self.MODE, self.desk.note)
         yield Notice(id="notice")
         yield from self.body()
-        yield Footer()
+        yield StillFooter()
 
     def body(self) -> ComposeResult:
         """What this screen is made of."""

@@ -1,4 +1,4 @@
-"""What stands around a screen's content: its header, a notice, and a part that scrolls."""
+"""What stands around a screen's content: header, notice, footer, and a part that scrolls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from textual.containers import VerticalScroll
 from textual.events import Click
 from textual.message import Message
 from textual.widget import Widget
-from textual.widgets import Static
+from textual.widgets import Footer, Static
 
 from askew_client.views.problems import Problem, Trouble
 
@@ -139,6 +139,21 @@ def _capital(text: str) -> str:
 
 def _sentence(text: str) -> str:
     return _capital(text) if text.endswith((".", "!", "?")) else f"{_capital(text)}."
+
+
+class StillFooter(Footer):
+    """Textual's, but made anew only where it shows something else: a key, what it does, or whether
+    it does it now. What has the focus changes far more often.
+    """
+
+    _shown: Sequence[object] | None = None
+
+    async def recompose(self) -> None:
+        bindings = self.screen.active_bindings.values()
+        shown = [each[1:] for each in bindings if each.binding.show]
+        if shown != self._shown:
+            self._shown = shown
+            await super().recompose()
 
 
 class ScrollPart(VerticalScroll):
