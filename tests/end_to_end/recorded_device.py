@@ -1,10 +1,11 @@
 """A person's device as a program: some questions near home in a row, and the end of the process.
 
-    recorded_device.py ADDRESS DIRECTORY PERSON AUTHORITY QUESTIONS INTERVAL WORK
+    recorded_device.py ADDRESS DIRECTORY PERSON AUTHORITY QUESTIONS INTERVAL WORK ROUNDS
 
 PERSON is "plain", or "picky": with filters, preferences and ratings. AUTHORITY: as in the settings,
 "" for plain text. WORK: seconds that the choice of the pick takes longer, of the picky one alone:
-planted, so that it can be heard if it is.
+planted, so that it can be heard if it is. ROUNDS: how often the device is opened for so many
+questions.
 Prints the seconds at its end.
 """
 
@@ -32,6 +33,7 @@ PICKY = Preferences(
 
 def main(address: str, directory: str, person: str, authority: str, *numbers: str) -> None:
     questions, interval, work = int(numbers[0]), float(numbers[1]), float(numbers[2])
+    rounds = int(numbers[3])
     preferences = PICKY if person == "picky" else NO_PREFERENCES
     judged = vars(nearby)["judged"]
 
@@ -45,8 +47,10 @@ def main(address: str, directory: str, person: str, authority: str, *numbers: st
         client.places.add("home", Position(52.52, 13.405))
         for title in [f"Item {i}" for i in range(60 if person == "picky" else 0)]:
             client.rate(title, 4)
-        for _ in range(questions):
-            client.near("places", preferences=preferences)
+    for _ in range(rounds):
+        with BlockingClient(settings, server=address, directory=Path(directory)) as client:
+            for _ in range(questions):
+                client.near("places", preferences=preferences)
     sys.stdout.write(str(time.monotonic()))
 
 
