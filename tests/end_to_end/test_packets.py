@@ -22,6 +22,7 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
+from threading import Thread
 
 import grpc
 import numpy as np
@@ -64,12 +65,16 @@ def recorder(address: str) -> Iterator[tuple[str, list[str]]]:
     program = [sys.executable, str(HERE / "recorder.py"), address.rpartition(":")[2]]
     lines: list[str] = []
     with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
+        assert (output := process.stdout) is not None
+        port = output.readline().strip()
+        # A full pipe would stop the recorder.
+        reader = Thread(target=lambda: lines.extend(output.read().splitlines()))
+        reader.start()
         try:
-            yield process.stdout.readline().strip(), lines
+            yield port, lines
         finally:
             process.terminate()
-            lines.extend(process.stdout.read().splitlines())
+            reader.join()
 
 
 def connections_of(lines: Sequence[str]) -> list[Connection]:
