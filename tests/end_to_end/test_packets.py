@@ -65,7 +65,8 @@ def recorder(address: str) -> Iterator[tuple[str, list[str]]]:
     program = [sys.executable, str(HERE / "recorder.py"), address.rpartition(":")[2]]
     lines: list[str] = []
     with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
-        assert (output := process.stdout) is not None
+        output = process.stdout
+        assert output is not None
         port = output.readline().strip()
         # A full pipe would stop the recorder.
         reader = Thread(target=lambda: lines.extend(output.read().splitlines()))
