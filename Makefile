@@ -66,7 +66,7 @@ mutants: $(STAMP)
 	@$(MEMORY) $(BIN)/python -m benchmarks.mutants $(BUGS)
 
 # A night's run is kept with its commit, for the report of the next audit.
-EVIDENCE = $(QUICK) $(MEMORY) $(BIN)/python -m pytest -n 2 -rs --durations=20
+EVIDENCE = $(QUICK) $(MEMORY) $(BIN)/python -m pytest -n 3 -rs --durations=20
 REPORT = PYTHONPATH=tests:. $(BIN)/python -m guarantees.audit.report
 
 ifdef NIGHTLY
