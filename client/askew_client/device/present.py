@@ -122,14 +122,14 @@ def payloads_of(places: Sequence[int], slate: Slate) -> dict[int, bytes | None]:
     return dict(zip(places, payloads, strict=True))
 
 
-def departure_of(exchange: Exchange, question: Question, month: str) -> Departure:
+def departure_of(exchange: Exchange, question: Question) -> Departure:
     """What leaves, beside what is true."""
     signal = question.query.signal
     is_point = isinstance(signal.of_tastes, LatticeLaplace)
     return Departure(
         values=signal.values,
         mechanism=_mechanism_in_words(signal.of_tastes),
-        month=month,
+        month=question.price.month,
         fresh=question.price.fresh,
         point=tuple(signal.point().tolist()) if is_point else None,
         true_point=tuple(exchange.profile.point.tolist()),

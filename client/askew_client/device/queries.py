@@ -40,14 +40,13 @@ from askew_client.views.quote import ModeView, Price, Quote, Terms
 
 @dataclass(frozen=True, eq=False)
 class _Prepared:
-    """A question that is paid for and encoded, what it is asked by, and in which month."""
+    """A question that is paid for and encoded, and what it is asked by."""
 
     model: Model
     taken: Taken
     document: ProfileDocument = field(repr=False)
     exchange: Exchange = field(repr=False)
     question: Question
-    month: str
     request: bytes
 
 
@@ -179,7 +178,7 @@ class QueryService:
             month, self._signals, self._bits, second_space=second_space, check=check
         )
         request = self._network.encoded(question.query)
-        return _Prepared(model, taken, document, exchange, question, month, request)
+        return _Prepared(model, taken, document, exchange, question, request)
 
     def _open(self, prepared: _Prepared, reply: bytes) -> Answer:
         """All that is private after it: read the reply, rank, remember. Raises a WireError for a
@@ -201,7 +200,7 @@ class QueryService:
             exchange.rank_only(places) if slate.payloads else exchange.rank_all(self._settings.k),
             mode=in_words(prepared.taken, model.card),
             came=present.payloads_of(places, slate),
-            departure=present.departure_of(exchange, question, prepared.month),
+            departure=present.departure_of(exchange, question),
             cost=present.cost_after(prepared.exchange, question),
         )
         return self._kept(answer)

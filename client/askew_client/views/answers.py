@@ -106,7 +106,8 @@ class Departure:
 
     values are the integers on the wire; point is where they lie and true_point where the person
     is, in the space's coordinates (point is None for a signal that is no point).
-    fresh: drawn and charged by this question, rather than sent again.
+    month: of the signal, by the ledger's clock, which never runs back. fresh: drawn and charged by
+    this question, rather than sent again.
     """
 
     values: tuple[int, ...]
