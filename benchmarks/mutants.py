@@ -105,6 +105,15 @@ def failed(copy: Path, tests: Sequence[str], patience: float = PATIENCE) -> tupl
     return run.returncode, found[1] if found and run.returncode == 1 else None
 
 
+def without_a_bug(tests: Sequence[str], free: SimpleQueue[Path]) -> tuple[int, str | None]:
+    """As `failed`, of the code as it is."""
+    copy = free.get()
+    try:
+        return failed(copy, tests, PATIENCE * 5)
+    finally:
+        free.put(copy)
+
+
 def seen_by(bug: Bug, free: SimpleQueue[Path]) -> str | None:
     """The test that sees a bug; None where none does."""
     copy = free.get()
@@ -130,14 +139,12 @@ def main(words: Sequence[str]) -> int:
     for each in chosen:
         each.planted()
     with copies(WORKERS) as free, ThreadPoolExecutor(WORKERS) as pool:
-        copy = free.get()
-        code, test = failed(
-            copy, sorted({test for each in chosen for test in each.tests}), PATIENCE * 5
-        )
-        free.put(copy)
-        if code:
-            print(f"without a bug {test or 'the run of all tests'} fails: nothing was planted")
-            return 1
+        tests = sorted({test for each in chosen for test in each.tests})
+        parts = [part for n in range(WORKERS) if (part := tests[n::WORKERS])]
+        for code, test in pool.map(lambda part: without_a_bug(part, free), parts):
+            if code:
+                print(f"without a bug {test or 'the run of all tests'} fails: nothing was planted")
+                return 1
         found = dict(zip(chosen, pool.map(lambda each: told(each, free), chosen), strict=True))
     caught = sum(test is not None for test, _ in found.values())
     report = {each.says: {"test": test, "seconds": took} for each, (test, took) in found.items()}
