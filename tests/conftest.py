@@ -37,11 +37,14 @@ def pytest_sessionfinish() -> None:
 
 class ByWhatIsStarted(LoadFileScheduling):  # type: ignore[misc]  # it has no types
     """The tests of a file run in one worker, in order, and so do all files of one engine: what they
-    share, such as a server, a demo played to its end or Spark, is started once.
+    share, such as a server, a demo played to its end or Spark, is started once. Pages of documents
+    share nothing, and all of them take longer than any file: each runs where there is room.
     """
 
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
+        if file.endswith("test_pages_as_typed.py"):
+            return nodeid
         engines = [each for each in ("clickhouse", "postgres", "spark") if f"_{each}_" in file]
         return engines[0] if engines else file
 

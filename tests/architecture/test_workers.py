@@ -25,16 +25,19 @@ def test_it(n):
 """
 
 
-def test_a_file_runs_in_one_worker_and_the_files_of_an_engine_in_the_same(tmp_path: Path) -> None:
+def test_a_file_runs_in_one_worker_and_the_files_of_an_engine_in_the_same_but_pages_in_any(
+    tmp_path: Path,
+) -> None:
     """Planted bugs: groups by name, which pytest 9.2 does not keep; each file by itself."""
     [options] = re.findall("^WORKERS = (.*)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
-    names = ("test_spark_a", "test_spark_b", "test_y", "test_z")
+    names = ("test_spark_a", "test_spark_b", "test_pages_as_typed", "test_z")
     run(tmp_path, names, *shlex.split(options))
     workers = defaultdict(set)
     for line in (tmp_path / "ran").read_text("utf-8").splitlines():
         worker, name = line.split()
         workers[name].add(worker)
     assert set(workers) == set(names)
+    assert len(workers.pop("test_pages_as_typed")) > 1
     assert all(len(each) == 1 for each in workers.values())
     assert workers["test_spark_a"] == workers["test_spark_b"]
     assert len(set.union(*workers.values())) > 1

@@ -53,6 +53,7 @@ class AskewApp(Desk):
     CSS_PATH = Path(__file__).with_name("askew.tcss")
     ENABLE_COMMAND_PALETTE = True
     MODES: ClassVar = {each.MODE: each for each in SCREENS}
+    DEFAULT_MODE = NearScreen.MODE
     HORIZONTAL_BREAKPOINTS = [(0, "-phone"), (60, "-narrow"), (100, "-normal"), (150, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (32, "-tall")]
     BINDINGS = [
@@ -77,7 +78,6 @@ class AskewApp(Desk):
     def on_mount(self) -> None:
         read_alt_and_digits()
         self.set_keymap(self.keys)
-        self.switch_mode("near")
         self.call_after_refresh(self.live)
 
     def run(self, *args: Any, **options: Any) -> AskewError | OSError | None:

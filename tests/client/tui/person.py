@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import ClassVar
 
 from made_device import made_device
 from rich.console import Console
@@ -36,7 +37,9 @@ from askew_client.signals.store import SignalStore
 from askew_client.transport.in_process import LocalTransport
 from askew_client.tui.app import AskewApp
 from askew_client.tui.screens.dialogs import ConfirmScreen
+from askew_client.tui.screens.near import NearScreen
 from askew_client.tui.screens.place import PlaceScreen
+from askew_client.tui.screens.profile import ProfileScreen
 
 TODAY = datetime.date(2026, 11, 21)
 SETTINGS = ClientSettings(
@@ -92,6 +95,23 @@ class Network(LocalTransport):
         return await super().retrieve(query, card)
 
 
+class ChosenNear(NearScreen):
+    """It is chosen by the person, and leads nowhere by itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._first = False
+
+
+class BegunOnTitles(AskewApp):
+    """The screen to which Near leads where a server has titles alone (a test), at once: to make
+    both was a third of each test.
+    """
+
+    MODES: ClassVar = {**AskewApp.MODES, ChosenNear.MODE: ChosenNear}
+    DEFAULT_MODE = ProfileScreen.MODE
+
+
 class DeviceWorld:
     """Everything of one person that outlives the app: the stores, the server, the calendar."""
 
@@ -128,7 +148,11 @@ class DeviceWorld:
 
     @asynccontextmanager
     async def opened(
-        self, size: tuple[int, int] = (80, 24), *, light: bool = False
+        self,
+        size: tuple[int, int] = (80, 24),
+        *,
+        light: bool = False,
+        program: type[AskewApp] = BegunOnTitles,
     ) -> AsyncIterator[Person]:
         """The app of this device, with a person before it."""
 
@@ -136,7 +160,7 @@ class DeviceWorld:
         async def companion() -> AsyncIterator[Device]:
             yield self.companion()
 
-        desk = AskewApp(companion, light=light, file=self.file, keys=self.keys)
+        desk = program(companion, light=light, file=self.file, keys=self.keys)
         desk.animation_level = "none"
         async with desk.run_test(size=size, notifications=True) as pilot:
             person = Person(desk, pilot, self.network)

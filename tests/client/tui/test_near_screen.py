@@ -26,6 +26,7 @@ from askew.spaces.map import Position
 from askew_client.device.device import Device
 from askew_client.signals.store import SignalStore
 from askew_client.transport.in_process import LocalPlaces
+from askew_client.tui.app import AskewApp
 from askew_client.tui.screens.near import NearScreen
 from askew_client.tui.screens.near_work import PlaceDraft, Ranked, outlook_of
 from askew_client.tui.screens.place import position_typed, words_of
@@ -89,8 +90,7 @@ class Near:
     @asynccontextmanager
     async def opened(self, size: tuple[int, int] = (110, 40)) -> AsyncIterator[Person]:
         """The screen Near, before a person."""
-        async with self.device.opened(size=size) as person:
-            await person.press("f2")
+        async with self.device.opened(size=size, program=AskewApp) as person:
             yield person
 
 
@@ -125,14 +125,14 @@ async def test_the_app_opens_here_on_the_towns_of_its_region_before_a_place_is_n
     near: Near,
 ) -> None:
     """Planted bug: an empty map, around a point off Africa."""
-    async with near.device.opened(size=(110, 40)) as person:
+    async with near.opened() as person:
         assert person.app.current_mode == "near"
         person.reads("∘Berlin", "∘Hamburg", "Add a place with n.")
 
 
 async def test_a_server_of_titles_alone_is_asked_from_the_profile(device: DeviceWorld) -> None:
     """And who comes to Near then is told why nothing is there."""
-    async with device.opened() as person:
+    async with device.opened(program=AskewApp) as person:
         assert person.app.current_mode == "profile"
         await person.press("f2")
         assert person.app.current_mode == "near"
@@ -154,7 +154,7 @@ async def test_who_has_chosen_a_screen_is_taken_to_no_other(
 
     monkeypatch.setattr(network, "metric_card", late)
     network.silent = True
-    async with device.opened() as person:
+    async with device.opened(program=AskewApp) as person:
         assert person.app.current_mode == "near"
         await person.press("f3", "f2")
         network.silent = False
