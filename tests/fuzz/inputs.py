@@ -472,6 +472,12 @@ def lzma_damaged(name: str) -> bytes:
     return data[:at] + b"\xff" + data[at + 1 :]
 
 
+def larger_than_itself(valid: bytes) -> bytes:
+    """A zip file that says of its first member that it has 2 GiB, and another checksum."""
+    at = valid.index(b"PK\1\2") + 16
+    return valid[:at] + struct.pack("<LLL", 0, 2**31, 2**31) + valid[at + 12 :]
+
+
 def begins_nowhere(name: str) -> bytes:
     """A zip64 file whose member of this name begins at byte 2^64 - 1."""
     made, entry = BytesIO(), zipfile.ZipInfo(name)
@@ -810,6 +816,7 @@ FOUND: Mapping[str, tuple[str, Callable[[bytes], bytes]]] = {
         "export of a person",
         lambda _: begins_nowhere("ratings.csv"),
     ),
+    "an export that says it is larger than it is": ("export of a person", larger_than_itself),
     "a certificate that says two times whom it is for": (
         "certificate",
         lambda valid: valid.replace(b"\x55\x1d\x25", b"\x55\x1d\x11"),

@@ -16,9 +16,10 @@ import resource
 import sys
 import tempfile
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from time import monotonic
 
 import pytest
 from fuzz.inputs import FOUND, INPUTS, NO_INPUT, World
@@ -160,7 +161,7 @@ def test_any_input_is_accepted_or_refused(world: World, name: str) -> None:
 def test_what_was_found_once_is_refused(world: World, case: str) -> None:
     name, change = FOUND[case]
     data = change(world.valid(name))
-    with pytest.raises(AskewError):
+    with bounded(), pytest.raises(AskewError):
         INPUTS[name].read(world, data)
 
 
@@ -242,7 +243,17 @@ def test_any_input_is_accepted_or_refused_for_a_minute(world: World, name: str) 
     check(world, name, 120, same=False)
 
 
+NIGHT, MOST = 7200.0, 10_000  # seconds of all inputs together, examples of one
+
+
 @pytest.mark.nightly
 @every_input
-def test_any_input_is_accepted_or_refused_all_night(world: World, name: str) -> None:
-    check(world, name, 10_000, same=False)
+def test_any_input_is_accepted_or_refused_all_night(
+    world: World, name: str, record_property: Callable[[str, object], None]
+) -> None:
+    """As many of each as fit its share of two hours, and at most `MOST`."""
+    ends, done, at_once = monotonic() + NIGHT / len(INPUTS), 0, 100
+    while done < MOST and monotonic() < ends:
+        check(world, name, at_once, same=False)
+        done += at_once
+    record_property("examples", done)

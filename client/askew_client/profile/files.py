@@ -24,6 +24,7 @@ from askew_client.profile.document import MAX_RATINGS, State
 from askew_client.views.answers import Rated
 
 _MAX_BYTES = 2**30  # of a file in a zip, unpacked
+_BLOCK = 2**20
 _NAMES: Final = ("ratings.csv", "movies.csv")
 _TITLES: Final = ("title", "rating")
 _LETTERBOXD: Final = ("Name", "Year", "Rating")
@@ -134,10 +135,13 @@ def _unpacked(archive: zipfile.ZipFile) -> dict[str, bytes]:
         if name in files:
             raise ProfileError(f"an export has one {name}, and this one has two")
         with archive.open(entry) as file:
-            data = file.read(_MAX_BYTES + 1)
-        if len(data) > _MAX_BYTES:
-            raise ProfileError(f"{name} is larger than {_MAX_BYTES} bytes")
-        files[name] = data
+            parts = []
+            # By blocks: a zip says how much there is, and room for all of that is made at once.
+            while part := file.read(_BLOCK):
+                parts.append(part)
+                if sum(map(len, parts)) > _MAX_BYTES:
+                    raise ProfileError(f"{name} is larger than {_MAX_BYTES} bytes")
+        files[name] = b"".join(parts)
     return files
 
 
