@@ -16,7 +16,6 @@ import pytest
 from server.taste.noisy_log import ITEMS, KEYS, likes, noisy
 
 from askew.mechanisms.covariance import Matrix, NoisyCovariance
-from askew_server.taste.training import space_fit
 
 Run = Callable[..., int]
 Rows = Iterator[tuple[object, str, float]]
@@ -47,12 +46,9 @@ def critics() -> Rows:
 
 @pytest.fixture
 def published(
-    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, few_trials: None, few_buckets: None
 ) -> Callable[[Rows], dict[str, bytes]]:
     """The files of a model and of its update, by name, of these ratings, with a new ledger each."""
-    monkeypatch.setattr(space_fit, "_ROUNDS", 1)
-    monkeypatch.setattr(space_fit, "_TRIALS", 3)
-
     always = noisy()
 
     def fixed(_: NoisyCovariance, matrix: Matrix, *, bits: object) -> Matrix:

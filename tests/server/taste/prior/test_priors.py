@@ -44,7 +44,7 @@ from askew_server.taste.training import buckets
 from askew_server.taste.training.buckets import BucketDesign
 from askew_server.taste.training.options import TrainingOptions
 
-pytestmark = pytest.mark.usefixtures("few_trials")
+pytestmark = pytest.mark.usefixtures("few_trials", "few_buckets")
 
 Arrays = dict[str, NDArray[Any]]
 Change = Callable[[Arrays], object]

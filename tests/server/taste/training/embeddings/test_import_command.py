@@ -36,7 +36,7 @@ from askew_server.taste.training.item_vectors import often_rated
 from askew_server.taste.training.options import TrainingOptions
 from askew_server.taste.training.space_fit import scale_of
 
-pytestmark = pytest.mark.usefixtures("few_trials")
+pytestmark = pytest.mark.usefixtures("few_trials", "few_buckets")
 
 Run = Callable[..., int]
 DIMENSION = 16
