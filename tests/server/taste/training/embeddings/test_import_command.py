@@ -230,6 +230,6 @@ def test_vectors_of_fewer_numbers_than_a_signal_would_have_make_a_smaller_signal
     rows = "".join(f"{item},Film {item}\n" for item in range(60))
     (tmp_path / "items.csv").write_text(f"item,title\n{rows}")
     files = ("--item-vectors", tmp_path / "v.npz", "--items", tmp_path / "items.csv")
-    wanted = ("--device-epsilon", 8)
+    wanted = ("--device-epsilon", 8, "--rule", "none")
     assert run("import", *files, *wanted, "--out", tmp_path / "m") == 0
     assert artifact.load(tmp_path / "m").card.space.dimension == 3
