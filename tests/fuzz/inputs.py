@@ -73,7 +73,7 @@ from askew_client.catalog.https import Download, as_ours
 from askew_client.near.places import Copy
 from askew_client.near.preferences import preferences_of
 from askew_client.near.reading import spot_of
-from askew_client.profile.document import NamedPlace, ProfileDocument, ReceivedItem
+from askew_client.profile.document import NamedPlace, PastAnswer, ProfileDocument, ReceivedItem
 from askew_client.profile.files import read_export
 from askew_client.profile.store import ProfileStore
 from askew_client.settings import config as device_settings
@@ -85,7 +85,6 @@ from askew_client.signals.chain import Anchor
 from askew_client.signals.records import decode_signal, encode_signal
 from askew_client.signals.store import SignalStore
 from askew_client.transport import relay
-from askew_client.views.answers import PastAnswer
 from askew_server.cli.saved_model import load as load_saved
 from askew_server.collections import artifact as metric_artifact
 from askew_server.collections.intake import (

@@ -15,7 +15,7 @@ from askew_client.catalog.cache import usable
 from askew_client.catalog.source import date_of
 from askew_client.device import present
 from askew_client.device.model import ConnectedModel, Model
-from askew_client.profile.document import ProfileDocument
+from askew_client.profile.document import PastAnswer, ProfileDocument
 from askew_client.profile.store import ProfileStore
 from askew_client.profile.title_search import Matches
 from askew_client.settings.settings import ClientSettings, month_of
@@ -31,7 +31,6 @@ from askew_client.views.answers import (
     Bar,
     Connection,
     Match,
-    PastAnswer,
     Refreshed,
     SignalPreview,
 )

@@ -34,11 +34,23 @@ from askew.limits import (
 )
 from askew.noise.randomness import RandomBits
 from askew.spaces.map import Position
-from askew_client.views.answers import PastAnswer
 
 MAX_PLACES: Final = 100
 _HANDLE_BYTES = 16
 _NAME = re.compile(r"[^\W_][\w .'-]{0,39}")
+
+
+@dataclass(frozen=True)
+class PastAnswer:
+    """One earlier answer, as it is kept on the device and nowhere else.
+
+    when is a local day; month is of the signal that was sent, "" where none was.
+    """
+
+    when: datetime.date = field(repr=False)
+    month: str = field(repr=False)
+    labels: tuple[str, ...] = field(repr=False)
+    picked: str = field(repr=False)
 
 
 @dataclass(frozen=True)

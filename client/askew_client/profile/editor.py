@@ -8,9 +8,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, Protocol
 
 from askew.catalog.title_key import title_key
-from askew_client.profile.document import ProfileDocument, State
+from askew_client.profile.document import PastAnswer, ProfileDocument, State
 from askew_client.profile.store import ProfileStore
-from askew_client.views.answers import PastAnswer, Rated
+from askew_client.views.answers import Rated
 
 if TYPE_CHECKING:
     from askew.catalog.catalog import Catalog

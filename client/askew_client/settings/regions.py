@@ -11,10 +11,13 @@ from difflib import get_close_matches
 from functools import cache
 from importlib import resources
 from itertools import product
+from typing import TYPE_CHECKING
 
 from askew.errors import ParameterError, maybe
 from askew.spaces.map import Position, Region
-from askew_client.views.place_map import Town
+
+if TYPE_CHECKING:
+    from askew_client.views.place_map import Town
 
 _LIMIT = "a country's English name, its two-letter code, or south/west/north/east in degrees"
 
@@ -105,6 +108,8 @@ def _key(text: str) -> str:
 @cache
 def named_towns() -> tuple[Town, ...]:
     """The large towns of the world and the largest of each country, most people first."""
+    from askew_client.views.place_map import Town
+
     return tuple(
         Town(name, Position(float(latitude), float(longitude)), int(population))
         for name, latitude, longitude, population in _rows("towns.csv")

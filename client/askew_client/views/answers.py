@@ -28,19 +28,6 @@ class Rated:
 
 
 @dataclass(frozen=True)
-class PastAnswer:
-    """One earlier answer, as it is kept on the device and nowhere else.
-
-    when is a local day; month is of the signal that was sent, "" where none was.
-    """
-
-    when: datetime.date = field(repr=False)
-    month: str = field(repr=False)
-    labels: tuple[str, ...] = field(repr=False)
-    picked: str = field(repr=False)
-
-
-@dataclass(frozen=True)
 class Connection:
     """A server that answered: what it says of itself, and how the profile fits its catalog.
 

@@ -21,6 +21,7 @@ from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Signal
 from askew_client.profile import encryption as vault
+from askew_client.profile.document import PastAnswer
 from askew_client.profile.editor import Forgotten, ProfileService
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.paths import DeviceFiles, places
@@ -28,7 +29,6 @@ from askew_client.settings.settings import Caps
 from askew_client.signals.store import SignalStore
 from askew_client.storage import private_files
 from askew_client.storage.private_files import PrivateDatabase
-from askew_client.views.answers import PastAnswer
 
 if TYPE_CHECKING:
     from client.conftest import Askew

@@ -17,10 +17,9 @@ from askew.errors import ProfileError, VaultError
 from askew.noise.randomness import SystemBits
 from askew_client.profile import document as documents
 from askew_client.profile import encryption as vault
-from askew_client.profile.document import ProfileDocument
+from askew_client.profile.document import PastAnswer, ProfileDocument
 from askew_client.profile.store import ProfileStore
 from askew_client.storage.private_files import PrivateDatabase
-from askew_client.views.answers import PastAnswer
 
 CANARY = "Xanadu Canary (1980)"
 PASSPHRASE = "correct horse battery"

@@ -11,10 +11,15 @@ import pytest
 from askew.catalog.item import Item
 from askew.errors import ProfileError
 from askew.noise.randomness import SystemBits
-from askew_client.profile.document import MAX_RECEIVED, ProfileDocument, ReceivedItem, ReceivedItems
+from askew_client.profile.document import (
+    MAX_RECEIVED,
+    PastAnswer,
+    ProfileDocument,
+    ReceivedItem,
+    ReceivedItems,
+)
 from askew_client.profile.editor import ProfileService
 from askew_client.profile.store import ProfileStore
-from askew_client.views.answers import PastAnswer
 
 HERE, THERE = "00" * 16, "11" * 16
 

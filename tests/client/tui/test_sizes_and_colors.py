@@ -19,14 +19,13 @@ from textual.widgets import OptionList
 from askew.catalog.item import Item
 from askew.errors import OutOfRange, Unreachable
 from askew.limits import MAX_MARKS, MAX_TEXT
-from askew_client.profile.document import ProfileDocument
+from askew_client.profile.document import PastAnswer, ProfileDocument
 from askew_client.tui.screens.frame import TABS
 from askew_client.tui.themes import DARK, LIGHT
 from askew_client.tui.widgets.header import ScrollPart
 from askew_client.tui.widgets.plain_text import fitted
 from askew_client.tui.widgets.results import ResultList
 from askew_client.tui.widgets.title_list import TitleList
-from askew_client.views.answers import PastAnswer
 
 if TYPE_CHECKING:
     from client.conftest import Pair

@@ -11,10 +11,10 @@ from textual.binding import Binding
 from textual.containers import Horizontal
 from textual.widgets import OptionList, Static
 
+from askew_client.profile.document import PastAnswer
 from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
 from askew_client.tui.widgets.header import Notice, ScrollPart
-from askew_client.views.answers import PastAnswer
 from askew_client.views.problems import Problem
 
 
