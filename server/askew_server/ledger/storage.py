@@ -179,16 +179,18 @@ def check_schema(database: sqlite3.Connection) -> None:
     """
     foreign = _objects(database) ^ _made()
     if foreign:
-        names = ", ".join(sorted({name for _, name, _, _ in foreign}))
+        names = ", ".join(
+            sorted({str(name) for _, name, _, _ in foreign})
+        )  # of a damaged one, bytes
         raise LedgerFrozen(f"the ledger's schema is not as this program makes it: {names}")
 
 
-def _objects(database: sqlite3.Connection) -> frozenset[tuple[str, str, str, str | None]]:
+def _objects(database: sqlite3.Connection) -> frozenset[tuple[object, ...]]:
     return frozenset(database.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema"))
 
 
 @cache
-def _made() -> frozenset[tuple[str, str, str, str | None]]:
+def _made() -> frozenset[tuple[object, ...]]:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
         for statement in _schema():
             database.execute(statement)

@@ -337,6 +337,15 @@ def test_a_rewritten_row_freezes_the_ledger(folder: Path, statement: str) -> Non
             ledger.verify()
 
 
+def test_a_table_whose_name_is_no_text_any_more_is_refused(folder: Path) -> None:
+    """As one flipped bit leaves it: found by an audit's flips."""
+    path, anchor = files(folder)
+    name = "UPDATE sqlite_schema SET name = x'746f74616c73' WHERE name = 'totals'"
+    run(path, "PRAGMA writable_schema = ON", name)
+    with pytest.raises(LedgerError):
+        Ledger(path, anchor)
+
+
 @pytest.mark.parametrize("table", ["chain", "charges", "fulfilments", "totals", "datasets"])
 @pytest.mark.parametrize("verb", ["UPDATE {} SET sequence = 99", "DELETE FROM {}"])
 def test_the_tables_are_append_only(folder: Path, table: str, verb: str) -> None:
