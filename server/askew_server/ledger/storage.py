@@ -179,9 +179,7 @@ def check_schema(database: sqlite3.Connection) -> None:
     """
     foreign = _objects(database) ^ _made()
     if foreign:
-        names = ", ".join(
-            sorted({str(name) for _, name, _, _ in foreign})
-        )  # of a damaged one, bytes
+        names = ", ".join(sorted({f"{name}" for _, name, _, _ in foreign}))  # bytes, if damaged
         raise LedgerFrozen(f"the ledger's schema is not as this program makes it: {names}")
 
 
