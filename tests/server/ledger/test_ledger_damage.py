@@ -331,6 +331,8 @@ def test_a_rewritten_row_freezes_the_ledger(folder: Path, statement: str) -> Non
         assert "schema" not in ledger.frozen
         with pytest.raises(LedgerFrozen, match="restore a backup"):
             ledger.charge(request("one more"))
+        with pytest.raises(LedgerFrozen, match="restore a backup"):
+            ledger.foresee(request("one more"))
         with pytest.raises(LedgerFrozen):
             ledger.unfreeze("never mind")
         with pytest.raises(LedgerFrozen):
