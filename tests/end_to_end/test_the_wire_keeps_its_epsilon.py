@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from fractions import Fraction
 from itertools import count
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 from end_to_end.eavesdropping import Ratings, hostile_servers, serving
@@ -29,7 +30,7 @@ from askew_client.settings.settings import ClientSettings
 from askew_client.taste.exchange import Exchange
 
 LOSS = 1.8  # that is claimed of two neighbors
-DRAWS, FEW = 2000, 800  # of the claim, and of a planted bug
+DRAWS, FEW = 1500, 700  # of the claim, and of a planted bug
 HOME = Position(52.52, 13.405)
 TASTES = ClientSettings(mode="query", k=4, mechanism="geo_laplace")
 PLACES = ClientSettings(
@@ -61,16 +62,22 @@ class Wire:
         questions: list[pb.RetrieveRequest] = questions_of(self._recording.take())
         return [self._label(each.values) for each in questions if each.values]  # no card's
 
-    def _client(self, settings: ClientSettings) -> AskewClient:
-        directory = self._root / str(next(self._numbers))
+    def _directory(self) -> Path:
+        return self._root / str(next(self._numbers))
+
+    def _client(self, settings: ClientSettings, directory: Path) -> AskewClient:
         return AskewClient(settings, server=self._recording.address, directory=directory)
 
     def of_tastes(self, ratings: Ratings) -> Draw:
-        """Each draw is another device's first question."""
+        """Each draw is another device's first question, by a card and a catalog that it holds."""
+        held = self._directory()
 
         async def ask(draws: int) -> None:
+            async with self._client(TASTES, held) as client:
+                await client.quote()
             for _ in range(draws):
-                async with self._client(TASTES) as client:
+                directory = copytree(held, self._directory())
+                async with self._client(TASTES, directory) as client:
                     edits = {label: (rating,) for label, rating in ratings.items()}
                     client.device.profile.edit(edits)
                     await client.ask()
@@ -85,9 +92,9 @@ class Wire:
         """Each draw is a question from a position without a name, which is charged anew."""
 
         async def ask(draws: int) -> None:
-            for begun in range(0, draws, 100):
-                async with self._client(PLACES) as client:
-                    for _ in range(min(100, draws - begun)):
+            for begun in range(0, draws, 30):  # a charge takes longer the more there were
+                async with self._client(PLACES, self._directory()) as client:
+                    for _ in range(min(30, draws - begun)):
                         await client.near("places", position)
 
         def draw(draws: int) -> list[Label]:

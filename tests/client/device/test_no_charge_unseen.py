@@ -420,6 +420,6 @@ def test_no_question_near_a_place_charges_or_sends_what_was_not_shown() -> None:
 
 
 @pytest.mark.audit
-@pytest.mark.parametrize("machine", [Crashes, Places])
-def test_no_charge_is_unseen_for_long(machine: type[RuleBasedStateMachine]) -> None:
-    play(machine, 60, 30, Phase.shrink)
+@pytest.mark.parametrize(("machine", "walks"), [(Crashes, 60), (Places, 30)])
+def test_no_charge_is_unseen_for_long(machine: type[RuleBasedStateMachine], walks: int) -> None:
+    play(machine, walks, 30, Phase.shrink)
