@@ -112,7 +112,7 @@ def test_no_unit_among_four_or_five_items_moves_a_law_by_more_than_epsilon(
 ) -> None:
     law = law_named(name, k, neighbors)
     assert differences(name, 5, k, neighbors) <= ALMOST
-    for d, highest in ((4, 3 if k < 3 else 2), (5, 2)):
+    for d, highest in ((4, 3), (5, 2)) if k < 3 else ((4, 2),):
         assert worst_log_ratio(law, d, NEIGHBORS[neighbors], highest) <= EPSILON + ALMOST
 
 

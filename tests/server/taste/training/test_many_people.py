@@ -22,7 +22,7 @@ WORK = Path(__file__).with_name("many_people.py")
         ("gaussian", 700),
         # 60,000 by 8,000, and by 4,096 items of slates: 2 GB
         pytest.param("cohort", 1000, marks=pytest.mark.audit),
-        # 26,400 by 6,000: 1.3 GB in double precision
+        # 79,000 by 2,000: 1.3 GB in double precision
         pytest.param("evaluate", 700, marks=pytest.mark.audit),
     ],
 )
