@@ -77,7 +77,7 @@ WIDE, NARROW = (
     made_space(made_encoder(ranking=2, least_likes=1, unit=u, clip=0.25), made_buckets(ranking=2))
     for u in (2.0, 0.25)
 )
-# Each is dearer in one unit alone, which chance finds rarely.
+# Each is dearer in one unit alone, or has more results, which chance finds rarely.
 FOR_ONE_RATING = ModeUtility(ServingMode.QUERY, 6, 300, 0.9, 0.4, 0.0, "bucket_rr", Fraction(4), 8)
 ONE_UNIT_APART = ModeUtility(
     ServingMode.QUERY, 6, 300, 0.9, 0.4, 0.0, "geo_laplace", Fraction(4), 8
@@ -96,6 +96,7 @@ def proposing(offer: ModeUtility, space: FeatureSpace = WIDE) -> ModelCard:
     ClientSettings(mechanism="bucket_rr", epsilon=Fraction(3)), proposing(ONE_UNIT_APART, NARROW)
 )
 @example(ClientSettings(mechanism="bucket_rr", epsilon=Fraction(4)), proposing(BETWEEN_ANY_TWO))
+@example(ClientSettings(k=4, mechanism="bucket_rr", epsilon=Fraction(4)), proposing(FOR_ONE_RATING))
 @given(devices(), cards())
 @settings(max_examples=150, deadline=None)
 def test_no_card_raises_a_charge_in_any_unit_or_asks_for_more(
