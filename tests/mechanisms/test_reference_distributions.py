@@ -1,8 +1,8 @@
 """Every mechanism against distributions that an independent brute force computed.
 
 Where a draw is made of discrete exact choices, its law is enumerated and compared to 14 digits.
-Where it compares real-valued noise, 500 draws from fixed bits are compared by chi-square: fixed
-bits never fail by chance, and a rate wrong by a factor of 2 has p below 1e-5 (a test).
+Where it compares real-valued noise, 1,000 draws from fixed bits are compared by chi-square: fixed
+bits never fail by chance, and a rate wrong by a factor of 2 has p below 1e-7 (a test).
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _settings() -> dict[Setting, dict[str, float]]:
 
 
 REFERENCE = _settings()
-DRAWS = 500
+DRAWS = 1000
 HALF, MORE = Fraction(1, 2), Fraction(3, 4)
 ONE, SWAP = ADD_OR_REMOVE_ONE, REPLACE_ONE
 Build = Callable[[int, Fraction], Selects]
@@ -232,7 +232,7 @@ def test_the_test_of_frequencies_rejects_a_wrong_rate(name: str) -> None:
     setting = next(s for s in settings(SAMPLED) if s.mechanism == name and s.counts[0] == 10)
     wrong = SAMPLED[name](setting.k, setting.epsilon * 2)
     counts, bits = list(setting.counts), ShakeBits(name)
-    assert p_value(lambda: label(wrong.select(counts, bits=bits)), REFERENCE[setting], DRAWS) < 1e-5
+    assert p_value(lambda: label(wrong.select(counts, bits=bits)), REFERENCE[setting], DRAWS) < 1e-7
 
 
 @pytest.mark.parametrize(
