@@ -69,7 +69,7 @@ def gaussian() -> None:
 
 def evaluate() -> None:
     """What every client gets who holds everything."""
-    assert len(Experiment.of(table(120_000, 2000), 0, 1).clients.local) > 1000
+    assert len(Experiment.of(table(200_000, 2000), 0, 1).clients.local) > 1000
 
 
 WORK = {"train": train_and_update, "cohort": cohort, "gaussian": gaussian, "evaluate": evaluate}
