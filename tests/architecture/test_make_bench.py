@@ -67,7 +67,7 @@ def test_every_part_is_a_module_and_make_hands_names_on() -> None:
     assert "-m benchmarks near 1e7" in told.stdout
 
 
-@pytest.mark.parametrize("ran", [False, pytest.param(True, marks=pytest.mark.audit)])
+@pytest.mark.parametrize("ran", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_the_count_says_how_large_everything_is(
     ran: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

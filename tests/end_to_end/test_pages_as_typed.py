@@ -33,7 +33,7 @@ def parameters() -> Sequence[object]:
     for page in PAGES:
         all_of = fences(text_of(page))
         if all(each.language for each in all_of) and any(each.runs for each in all_of):
-            marks = [pytest.mark.audit] if "<!-- audit -->" in text_of(page) else []
+            marks = [pytest.mark.nightly] if "<!-- nightly -->" in text_of(page) else []
             found.append(pytest.param(page, id=page.name, marks=marks))
     return found
 

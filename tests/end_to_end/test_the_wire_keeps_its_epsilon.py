@@ -30,7 +30,7 @@ from askew_client.settings.settings import ClientSettings
 from askew_client.taste.exchange import Exchange
 
 LOSS = 1.8  # that is claimed of two neighbors
-DRAWS, FEW = 1500, 700  # of the claim, and of a planted bug
+FEW = 700  # draws of a planted bug
 HOME = Position(52.52, 13.405)
 TASTES = ClientSettings(mode="query", k=4, mechanism="geo_laplace")
 PLACES = ClientSettings(
@@ -170,19 +170,31 @@ def audited(root: Path, kind: str, draws: int) -> tuple[Verdict, float]:
         return audit_pure(first, second, claimed, draws), claimed
 
 
-@pytest.mark.audit
+@pytest.mark.parametrize(
+    ("draws", "leak"),
+    [
+        pytest.param(1000, 2.5, marks=pytest.mark.audit),
+        pytest.param(4000, 1.5, marks=pytest.mark.nightly),
+    ],
+)
 @pytest.mark.parametrize("kind", ["tastes", "places"])
 def test_bytes_of_the_wire_do_not_refute_the_claim(
-    kind: str, tmp_path: Path, record_property: Callable[[str, object], None]
+    kind: str,
+    draws: int,
+    leak: float,
+    tmp_path: Path,
+    record_property: Callable[[str, object], None],
 ) -> None:
-    verdict, claimed = audited(tmp_path, kind, DRAWS)
-    strength = power(claimed, 0.5, most_right(2 * claimed), DRAWS)
+    """leak: a loss of so many times the claim is seen with the power that is told."""
+    verdict, claimed = audited(tmp_path, kind, draws)
+    strength = power(claimed, 0.5, most_right(leak * claimed), draws)
+    assert strength > 0.95
     mechanisms = {"tastes": "LatticeLaplace", "places": "HexagonalLattice"}
     record_property("mechanism", f"{mechanisms[kind]}, on the wire")
     record_property("claimed", claimed)
     record_property("measured", verdict.at_least)
     record_property("p_value", verdict.p_value)
-    record_property("power", f"{strength:.3g} at twice the claim")
+    record_property("power", f"{strength:.3g} at {leak} times the claim")
     assert not verdict.guilty
 
 

@@ -135,10 +135,17 @@ def test_permute_and_flips_bound_is_close_where_misses_are_rare(k: int) -> None:
     assert most <= chance_of_miss(mechanism, 3, 4) <= most * 1.001
 
 
-@pytest.mark.audit
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
-@pytest.mark.parametrize(("k", "d"), [(1, 5), (2, 5), (3, 4), (3, 5)])
+@pytest.mark.parametrize(
+    ("k", "d"),
+    [
+        pytest.param(1, 5, marks=pytest.mark.audit),
+        pytest.param(2, 5, marks=pytest.mark.audit),
+        pytest.param(3, 4, marks=pytest.mark.audit),
+        pytest.param(3, 5, marks=pytest.mark.nightly),
+    ],
+)
 def test_no_longer_count_vector_does_either(name: str, k: int, d: int, epsilon: Fraction) -> None:
     check(name, k, d, epsilon)
 

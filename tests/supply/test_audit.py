@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.audit
+pytestmark = pytest.mark.nightly
 FAULT = {
     "id": "PYSEC-2026-1",
     "summary": "made up",

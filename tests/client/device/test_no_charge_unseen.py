@@ -419,7 +419,14 @@ def test_no_question_near_a_place_charges_or_sends_what_was_not_shown() -> None:
     play(Places, examples=7, steps=6)
 
 
-@pytest.mark.audit
-@pytest.mark.parametrize(("machine", "walks"), [(Crashes, 60), (Places, 30)])
+@pytest.mark.parametrize(
+    ("machine", "walks"),
+    [
+        pytest.param(Crashes, 20, marks=pytest.mark.audit),
+        pytest.param(Places, 12, marks=pytest.mark.audit),
+        pytest.param(Crashes, 100, marks=pytest.mark.nightly),
+        pytest.param(Places, 60, marks=pytest.mark.nightly),
+    ],
+)
 def test_no_charge_is_unseen_for_long(machine: type[RuleBasedStateMachine], walks: int) -> None:
     play(machine, walks, 30, Phase.shrink)

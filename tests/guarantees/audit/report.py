@@ -23,18 +23,6 @@ from guarantees.audit.black_box import FALSE_ALARM, LEAK, auditors, most_right, 
 
 ROOT: Final = Path(__file__).parents[3]
 BUILD: Final = ROOT / "build"
-# Marked `audit`, and no evidence of a claim: training, known faults of dependencies, what pages
-# have people type, what a question enters, any keys at the app.
-BESIDE: Final = (
-    "tests/server/taste/model/test_dear_items.py",
-    "tests/server/taste/model/test_private_model.py",
-    "tests/server/taste/model/test_proposals.py",
-    "tests/server/taste/training/test_many_people.py",
-    "tests/architecture/test_make_bench.py",
-    "tests/client/tui/test_any_keys.py",
-    "tests/supply/test_audit.py",
-    "tests/end_to_end/test_pages_as_typed.py",
-)
 PACKAGES: Final = ("numpy", "scipy", "grpcio", "hypothesis", "pytest")
 STYLE: Final = """body{font:15px/1.5 system-ui;max-width:70em;margin:2em auto;padding:0 1em}
 table{border-collapse:collapse;width:100%}td,th{border-bottom:1px solid #ccc;padding:.2em .6em;
@@ -50,7 +38,7 @@ Found = dict[str, Any]
 
 def evidence() -> list[str]:
     """The files and folders that an audit runs."""
-    return [*dict.fromkeys(test for each in claims() for test in each.tests), *BESIDE]
+    return [*dict.fromkeys(test for each in claims() for test in each.tests)]
 
 
 def results(path: Path) -> list[Found]:

@@ -169,15 +169,18 @@ def test_a_crash_after_the_release_keeps_it_for_whoever_asks_again(
     assert (folder / "shown").read_bytes().count(b"\n") == 1
 
 
-@pytest.mark.audit
-def test_200_kills_at_random_instructions_leave_a_sound_ledger(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "kills",
+    [pytest.param(40, marks=pytest.mark.audit), pytest.param(200, marks=pytest.mark.nightly)],
+)
+def test_kills_at_random_instructions_leave_a_sound_ledger(tmp_path: Path, kills: int) -> None:
     """In one ledger, one after the other, so that each crash meets what the last one left. Planted
     bugs: an anchor that keeps a link before its commit; a draw before the charge.
     """
     folder, seed = make_folder(tmp_path / "random"), secrets.randbits(64)
-    [attempts] = script(folder, "random", 200, seed)
+    [attempts] = script(folder, "random", kills, seed)
     charges, releases = assert_sound(folder)
-    assert int(attempts) >= 200, f"seed {seed}"
+    assert int(attempts) >= kills, f"seed {seed}"
     assert releases <= charges <= int(attempts) + 3
     for attempt in range(int(attempts)):
         try:

@@ -119,7 +119,7 @@ def test_the_server_reckons_with_the_slates_that_devices_name() -> None:
     assert (blind != names(model)).mean() > 0.2
 
 
-@pytest.mark.audit
+@pytest.mark.nightly
 def test_slates_by_their_vectors_beat_the_linear_encoder() -> None:
     """Same people, same k, same plain epsilon; figures are of people held out."""
     dear, other = (

@@ -36,7 +36,7 @@ def files(model: ItemModel, directory: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(directory.iterdir())}
 
 
-@pytest.mark.audit
+@pytest.mark.nightly
 def test_the_same_matrix_makes_the_same_bytes(tmp_path: Path) -> None:
     again = private_model(noisy().copy(), KEYS, dict(ROWS), PARAMETERS, file_size=file_size)
     assert files(made(), tmp_path / "one") == files(again, tmp_path / "two")

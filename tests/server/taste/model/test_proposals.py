@@ -135,7 +135,7 @@ class _Noise:
         return ModeComparison(signals, np.arange(len(self.catalog))).table().proposal.mode
 
 
-@pytest.mark.audit
+@pytest.mark.nightly
 def test_what_gains_by_luck_alone_neither_serves_nor_is_proposed() -> None:
     """Of 24 worlds, four or more with the chance of .002, where each has one of 2.3 %.
 
