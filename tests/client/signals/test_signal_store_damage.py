@@ -90,11 +90,16 @@ SPOILED: dict[str, Spoil] = {
 
 @pytest.mark.parametrize("case", SPOILED)
 def test_a_spoiled_store_is_refused_and_nothing_is_drawn(path: Path, case: str) -> None:
-    """Planted bug: starting over with an empty store, which forgets what was spent."""
+    """Planted bug: starting over with an empty store, which forgets what was spent. The anchor
+    would freeze that one too, so the file itself has to stay as it is.
+    """
     SPOILED[case](path)
+    before = path.read_bytes() if path.is_file() else None
     store = SignalStore(path, Caps(Fraction(10)))
-    with pytest.raises(LedgerError):
+    with pytest.raises(LedgerError) as refusal:
         store.remember(SPACE, MONTH, SignalCharge(Fraction(1)), never)
+    assert refusal.type is LedgerError
+    assert (path.read_bytes() if path.is_file() else None) == before
 
 
 def test_another_programs_database_is_left_as_it_was(tmp_path: Path) -> None:

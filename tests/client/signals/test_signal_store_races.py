@@ -55,10 +55,6 @@ print(json.dumps([found, draws]))
 """
 
 
-def drawn() -> Signal:
-    return Signal(SPACE, LATTICE, (1, 2))
-
-
 def counts(path: Path) -> tuple[int, int]:
     """How many signals and how many charges the file holds."""
     with closing(sqlite3.connect(path)) as database:
@@ -114,36 +110,43 @@ def test_of_six_processes_at_once_the_cap_lets_three_through(tmp_path: Path) -> 
     assert counts(path) == (3, 3)
 
 
-def test_a_store_that_another_process_makes_first_is_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("new", [False, True], ids=["in a store", "in a new store"])
+@pytest.mark.parametrize("step", range(4))
+def test_whoever_comes_first_at_any_step_has_drawn_for_both(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int, new: bool
 ) -> None:
-    """The race of two first starts, played in the worst order: both saw an empty file."""
+    """The race of two, played in every order: another process goes first at each transaction of
+    this one, which has two before its draw and two after. Planted bugs: looking before the lock is
+    held; making the tables by what was seen before it.
+    """
     path = tmp_path / "signals.sqlite"
-    connect = sqlite3.connect
-    late = [True]
+    if not new:
+        SignalStore(path, Caps(Fraction(10))).entries()
+    draws: list[Signal] = []
+
+    def remember(values: tuple[int, int]) -> Signal:
+        def draw() -> Signal:
+            draws.append(Signal(SPACE, LATTICE, values))
+            return draws[-1]
+
+        store, charge = SignalStore(path, Caps(Fraction(10))), SignalCharge(Fraction(2))
+        return store.remember(SPACE, "2026-11", charge, draw)[0]
+
+    connect, begun, found = sqlite3.connect, [0], []
 
     class Late(sqlite3.Connection):
         def execute(self, sql: str, *rest: object) -> sqlite3.Cursor:
-            self._let_the_other_go_first(sql)
+            if sql.startswith("BEGIN"):
+                begun[0] += 1
+                if begun[0] == step + 1:
+                    found.append(remember((3, 4)))
             return super().execute(sql, *rest)  # type: ignore[arg-type]
 
-        def executescript(self, script: str) -> sqlite3.Cursor:
-            self._let_the_other_go_first(script)
-            return super().executescript(script)
-
-        def _let_the_other_go_first(self, sql: str) -> None:
-            if late[0] and sql.startswith("BEGIN"):
-                late[0] = False
-                SignalStore(path, Caps(Fraction(10))).remember(
-                    SPACE, "2026-11", SignalCharge(Fraction(2)), drawn
-                )
-
     monkeypatch.setattr(sqlite3, "connect", lambda *a, **k: connect(*a, **k, factory=Late))
-    found, price = SignalStore(path, Caps(Fraction(10))).remember(
-        SPACE, "2026-11", SignalCharge(Fraction(2)), lambda: pytest.fail("a signal was drawn")
-    )
-    assert (found, price.fresh) == (drawn(), False)
-    assert late == [False]
+    found.append(remember((1, 2)))
+    assert found == draws * 2
+    assert draws[0].values == ((3, 4) if step < 2 else (1, 2))
+    assert counts(path) == (1, 1)
 
 
 class Hurried:
