@@ -264,7 +264,10 @@ class Server:
             [*program, *words],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": str(TESTS)},
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join([str(TESTS), *filter(None, sys.path)]),
+            },
         )
         assert self.process.stdout is not None
         self.errors: list[bytes] = []

@@ -138,9 +138,12 @@ async def test_the_price_is_shown_before_anything_is_sent(rated: DeviceWorld) ->
 
 
 async def asks_first(person: Person) -> None:
-    """Press the key of a question, and wait until the app shows what it would cost."""
+    """Press the key of a question, and wait until the app shows what it would cost: before there
+    is an answer, after which it would never be shown.
+    """
     await person.pilot.press("a")
     while not isinstance(person.app.screen, ConfirmScreen):
+        assert waiting(person)
         await person.pilot.pause()
 
 
