@@ -43,7 +43,7 @@ Observation = tuple[str, tuple[Heard, ...]]
 
 # Pairs at each server: what an audit has minutes for, and what a night has.
 BY_COMMAND = [
-    pytest.param(15, marks=pytest.mark.audit),
+    pytest.param(6, marks=pytest.mark.audit),
     pytest.param(100, marks=pytest.mark.nightly),
 ]
 IN_THE_APP = 12  # pairs of a night

@@ -62,7 +62,7 @@ PLACES = ClientSettings(region="DE")
 SERVERS, TABLES, MAPS = hostile_servers(), servers_with_tables(), hostile_maps()
 HONEST = "an honest one"
 PAIRS = {"tastes": 300, "places": 180}  # of a night, at each of 25 and of 14 servers
-FEW_PAIRS, A_PART = 40, 4  # and of an audit, a quarter
+FEW_PAIRS, A_PART = 40, 8  # and of an audit, an eighth
 
 
 @dataclass(frozen=True)

@@ -142,10 +142,16 @@ def build_optimal(most: int | None, k: int, domain: Domain) -> OptimalThreshold:
     )
 
 
-@pytest.mark.audit
 @pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize("most", [1, 3, None])
-@pytest.mark.parametrize("kbar", [2, 3, 4])
+@pytest.mark.parametrize(
+    "kbar",
+    [
+        pytest.param(2, marks=pytest.mark.audit),
+        pytest.param(3, marks=pytest.mark.audit),
+        pytest.param(4, marks=pytest.mark.nightly),
+    ],
+)
 def test_limited_domains_of_five_items_keep_delta(
     domain: Domain, most: int | None, kbar: int
 ) -> None:
