@@ -181,6 +181,8 @@ def test_no_exact_number_of_people_ratings_or_likes_is_in_a_model(
         said = (tmp_path / name / "manifest.json").read_text() + repr(model.card)
         numbers = re.findall(r"(?<![\w.])[\d,]*\d(?![\w.])", said)
         assert not exact & {int(number.replace(",", "")) for number in numbers}
+        # Items that few rated are left out, so what is counted is no number of the files.
+        assert model.counts == {what: about(count) for what, count in model.counts.items()}
         assert model.counts["people"] == 500
 
 
