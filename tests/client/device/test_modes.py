@@ -348,6 +348,7 @@ CARDS: dict[str, tuple[tuple[ModeUtility, ...], int]] = {
     "a dear signal proposed": ((DEAR, SHARED), DEFAULT),
     "a dear signal proposed, and a lesser one": ((DEAR, BUCKETS), DEFAULT),
 }
+ASKED = ("a signal proposed", "a dear signal proposed, and a lesser one")
 
 
 async def heard_of(
@@ -369,7 +370,9 @@ async def heard_of(
 async def test_whether_a_call_is_made_depends_on_public_things_alone(
     tmp_path: Path, case: str
 ) -> None:
-    """Planted bug: no question where the best item is held, which tells the server that it is."""
+    """Planted bug: no question where the best item is held, which tells the server that it is: as
+    of everybody before the first answer, so that nobody would ever ask.
+    """
     heard = [
         await heard_of(ratings, case, tmp_path / str(number))
         for number, ratings in enumerate(PEOPLE)
@@ -377,4 +380,5 @@ async def test_whether_a_call_is_made_depends_on_public_things_alone(
     assert heard == [heard[0]] * len(PEOPLE)
     calls, charges, _ = heard[0]
     assert len(calls) == 2 * len(charges)
+    assert (calls != []) == (case in ASKED)
     assert all(charge <= 2 for charge in charges)
