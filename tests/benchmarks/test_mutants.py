@@ -31,19 +31,26 @@ def test_the_text_of_every_bug_is_in_the_code_once_and_its_tests_are_there(bug: 
 
 NAMED = {test.partition("[")[0] for bug in BUGS for test in bug.tests}
 OTHERS = {each["test"]: each["why"] for each in tomllib.loads(TABLE.read_text("utf-8"))["other"]}
+
+
+def files_of(test: str) -> list[str]:
+    """Of a directory its files; else a file, or one test."""
+    inside = sorted((ROOT / test).glob("**/test_*.py"))
+    return [str(each.relative_to(ROOT)) for each in inside] or [test]
+
+
 PROMISES = sorted(
-    {test for claim in claims() for test in claim.tests}
-    | {str(each.relative_to(ROOT)) for each in ROOT.glob("tests/guarantees/test_*.py")}
+    {each for claim in claims() for test in claim.tests for each in files_of(test)}
+    | set(files_of("tests/guarantees"))
 )
 
 
 def sees_a_bug(test: str) -> bool:
-    """Whether a row names it: one of a directory's files or a file's tests, or a test alone."""
+    """Whether a row names it: one of a file's tests, or a test alone."""
     file, _, name = test.partition("::")
     if name:
         return bool(NAMED & {test, file})
-    inside = file + "/" if (ROOT / file).is_dir() else file
-    return any(each.partition("::")[0].startswith(inside) for each in NAMED)
+    return any(each.partition("::")[0] == file for each in NAMED)
 
 
 @pytest.mark.parametrize("test", PROMISES)
