@@ -4,13 +4,11 @@
 
 Nothing is planted in the work tree: each worker has a copy of it. First the tests have to pass as
 the code is. A bug that no test sees ends the run with 1, and so does a text that is not found once.
-The last line says how many were caught; build/mutants.json says of each which test saw it, and
-after how many seconds.
+The last line says how many were caught; of a run of all it is kept, for the report of an audit.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -27,8 +25,11 @@ from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
 
+from benchmarks.results import commit
+
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "tests/guarantees/planted.toml"
+LAST = ROOT / "build/mutants.txt"  # how the last run of all ended, and of which commit
 CODE = ("shared", "client", "server")
 COPIED = (*CODE, "tests", "benchmarks", "deploy", "docs", "proto", "pyproject.toml", "README.md")
 WORKERS, PATIENCE = 2, 180  # seconds for the tests of one bug
@@ -145,22 +146,23 @@ def main(words: Sequence[str]) -> int:
             if code:
                 print(f"without a bug {test or 'the run of all tests'} fails: nothing was planted")
                 return 1
-        found = dict(zip(chosen, pool.map(lambda each: told(each, free), chosen), strict=True))
-    caught = sum(test is not None for test, _ in found.values())
-    report = {each.says: {"test": test, "seconds": took} for each, (test, took) in found.items()}
-    (ROOT / "build").mkdir(exist_ok=True)
-    (ROOT / "build/mutants.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
-    print(f"caught {caught} of {len(found)} in {time.monotonic() - began:.0f} s")
-    return int(caught < len(found))
+        found = list(pool.map(lambda each: told(each, free), chosen))
+    caught = sum(found)
+    said = f"caught {caught} of {len(chosen)} in {time.monotonic() - began:.0f} s"
+    print(said)
+    if not words:
+        LAST.parent.mkdir(exist_ok=True)
+        LAST.write_text(f"{commit()}: {said}\n", encoding="utf-8")
+    return int(caught < len(chosen))
 
 
-def told(bug: Bug, free: SimpleQueue[Path]) -> tuple[str | None, float]:
-    """As `seen_by`, and its seconds, in a line."""
+def told(bug: Bug, free: SimpleQueue[Path]) -> bool:
+    """Whether a test saw it, and says which, and after how many seconds."""
     began = time.monotonic()
     test = seen_by(bug, free)
-    took = round(time.monotonic() - began, 1)
-    print(f"{'caught' if test else 'NOT CAUGHT'}: {bug.says} ({took} s)", flush=True)
-    return test, took
+    took = f"{time.monotonic() - began:.1f} s"
+    print(f"{'caught' if test else 'NOT CAUGHT'}: {bug.says} ({took}, {test})", flush=True)
+    return test is not None
 
 
 if __name__ == "__main__":

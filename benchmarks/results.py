@@ -102,20 +102,20 @@ def machine() -> dict[str, str]:
     names = [line for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
     memory = next((line for line in _lines("/proc/meminfo") if line.startswith("MemTotal")), "")
     gigabytes = f"{int(memory.split()[1]) / 2**20:.0f} GB, " if memory else ""
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty", "--abbrev=12"],
-        cwd=HERE,
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout.strip()
     return {
         "machine": (names[0].partition(":")[2].strip() if names else platform.processor())
         + f", {os.cpu_count()} cores, {gigabytes}{platform.system()} {platform.machine()}",
         "versions": ", ".join([f"Python {platform.python_version()}", *_versions()]),
-        "commit": commit or "unknown",
+        "commit": commit(),
         "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
     }
+
+
+def commit() -> str:
+    """What is checked out, and whether files differ from it."""
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
+    run = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)
+    return run.stdout.strip() or "unknown"
 
 
 def _lines(path: str) -> list[str]:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import tomllib
+from contextlib import nullcontext
 from pathlib import Path
+from queue import SimpleQueue
 
 import pytest
+from benchmarks import mutants
 from benchmarks.claims import claims
 from benchmarks.mutants import ROOT, TABLE, Bug, bugs, copies, main, seen_by
+from guarantees.audit import report
 
 BUGS = bugs()
 SOME = ("a quote may be used twice", "private work overlaps a connection")
@@ -84,3 +88,20 @@ def test_words_that_no_bug_has_plant_nothing(capsys: pytest.CaptureFixture[str])
     """Planted bug: no test is named then, so the run of all tests begins."""
     assert main(["words that no bug has"]) == 1
     assert capsys.readouterr().out.startswith("no bug of the table has these words")
+
+
+def test_a_report_quotes_the_last_run_of_all_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: a report that looks for another file than the run writes."""
+    last = tmp_path / "build/mutants.txt"
+    for module in (mutants, report):
+        monkeypatch.setattr(module, "LAST", last)
+    monkeypatch.setattr(mutants, "bugs", lambda: BUGS[:2])
+    monkeypatch.setattr(mutants, "copies", lambda _: nullcontext(SimpleQueue()))
+    monkeypatch.setattr(mutants, "without_a_bug", lambda *_: (0, None))
+    monkeypatch.setattr(mutants, "seen_by", lambda bug, _: bug.tests[0] if bug is BUGS[0] else None)
+    assert main([BUGS[0].says]) == 0
+    assert report.report_of([], [])["mutants"] == "not run here"
+    assert main([]) == 1
+    assert ": caught 1 of 2 in 0 s" in report.report_of([], [])["mutants"]

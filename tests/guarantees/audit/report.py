@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import platform
-import subprocess
 import sys
 from html import escape
 from importlib.metadata import version
@@ -19,6 +18,8 @@ from typing import Any, Final
 from xml.etree import ElementTree
 
 from benchmarks.claims import claims, deployments
+from benchmarks.mutants import LAST
+from benchmarks.results import commit
 from guarantees.audit.black_box import FALSE_ALARM, LEAK, auditors, most_right, power
 
 ROOT: Final = Path(__file__).parents[3]
@@ -71,7 +72,7 @@ def report_of(run: list[Found], nightly: list[Found]) -> Found:
         }
         backed.append({**each._asdict(), **counts})
     return {
-        "commit": _commit(),
+        "commit": commit(),
         "python": platform.python_version(),
         "versions": {name: version(name) for name in PACKAGES},
         "seconds_of_tests": round(sum(one["seconds"] for one in run)),
@@ -91,7 +92,7 @@ def report_of(run: list[Found], nightly: list[Found]) -> Found:
             "passed": sum(one["outcome"] == "passed" for one in nightly),
             "failed": [one["test"] for one in nightly if one["outcome"] == "failed"],
         },
-        "mutants": _text(BUILD / "mutants.txt"),
+        "mutants": _text(LAST),
     }
 
 
@@ -126,12 +127,6 @@ def _share(one: Found, kind: str) -> float | None:
 
 def _file(one: Found) -> str:
     return str(one["test"]).partition("::")[0]
-
-
-def _commit() -> str:
-    command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12"]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    return run.stdout.strip() or "unknown"
 
 
 def _text(path: Path) -> str:
