@@ -78,7 +78,12 @@ def audit_pure(first: Draw, second: Draw, epsilon: float, draws: int) -> Verdict
     """Whether `draws` outputs of two neighbors refute epsilon, and the loss that they prove."""
     training = int(TRAINING * draws / 2)
     rule = rule_from(Counter(first(training)), Counter(second(training)), epsilon)
-    guesses, right = played(rule, first, second, draws - 2 * training)
+    return judged(rule, first, second, epsilon, draws - 2 * training)
+
+
+def judged(rule: Rule, first: Draw, second: Draw, epsilon: float, draws: int) -> Verdict:
+    """The same by a rule that saw none of these draws."""
+    guesses, right = played(rule, first, second, draws)
     p = float(binom.sf(right - 1, guesses, most_right(epsilon)))
     least = float(beta.ppf(FALSE_ALARM, right, guesses - right + 1)) if right else 0.0
     return Verdict(guesses, right, p, log(least / (1 - least)) if 0 < least < 1 else -inf)
@@ -219,7 +224,11 @@ def power(epsilon: float, share: float, right: float, draws: int) -> float:
     """At least how often the claim is refuted, if a share of the outputs is guessed on, and the
     guesses are right that often.
     """
-    tested = draws - 2 * int(TRAINING * draws / 2)
-    guesses = int(binom.ppf(1e-6, tested, share))
+    return power_of_rule(epsilon, share, right, draws - 2 * int(TRAINING * draws / 2))
+
+
+def power_of_rule(epsilon: float, share: float, right: float, draws: int) -> float:
+    """The same of a rule that is known before."""
+    guesses = int(binom.ppf(1e-6, draws, share))
     needed = int(binom.isf(FALSE_ALARM, guesses, most_right(epsilon))) + 1
     return max(0.0, float(binom.sf(needed - 1, guesses, right)) - 1e-6)
