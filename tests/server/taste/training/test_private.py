@@ -123,7 +123,9 @@ def people() -> csr_array:
 
 
 def test_simulated_people_like_items_as_often_as_people_do(people: csr_array) -> None:
-    """Within five standard errors and a hundredth. Planted bug: no moves in the margins."""
+    """Within five standard errors and a hundredth. Planted bugs: thresholds of the shares alone,
+    whatever the moves do to them; people drawn without their moves.
+    """
     places = kept_items(exact(), SURE).places
     shares = np.asarray(likes().sum(axis=0))[places] / (np.diff(likes().indptr) > 0).sum()
     found = np.asarray(people.sum(axis=0)) / people.shape[0]
@@ -147,6 +149,7 @@ def test_simulated_people_like_together_what_people_like_together(people: csr_ar
 
 
 def test_lengths_of_histories_are_as_spread_as_was_said() -> None:
+    """Planted bug: no moves in the margins."""
     kept = kept_items(exact(), SURE)
     rng = np.random.default_rng(2)
     narrow, wide = (
