@@ -322,9 +322,8 @@ def load_places(directory: Path) -> object:
     assert isinstance(model, MetricModel)
     metric_artifact.read_card(directory)
     metric_artifact.read_keys(directory, 0)
-    return metric_artifact.read_live(
-        metric_artifact.live_path(directory, 0), model.collections["cafes"]
-    )
+    collection, *_ = model.collections.values()  # the card may give it another name
+    return metric_artifact.read_live(metric_artifact.live_path(directory, 0), collection)
 
 
 # -- databases -------------------------------------------------------------------------------------
