@@ -31,6 +31,8 @@ async def in_thread(
         while not work.done():
             with suppress(asyncio.CancelledError):  # the first one is on its way already
                 await asyncio.wait((work,))
+        if not work.cancelled():
+            work.exception()  # of which nobody hears any more: a loop would print it
 
 
 class Guard:

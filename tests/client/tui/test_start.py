@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import subprocess
 import sys
@@ -17,12 +18,13 @@ from client.tui.person import DeviceWorld, Network, Person
 from rich.console import RenderableType
 from textual.worker import WorkerState
 
-from askew.errors import LedgerError, Unreachable
+from askew.errors import LedgerError, NotReady, Unreachable
 from askew_client.device.device import Device
 from askew_client.device.nearby import NearService
 from askew_client.device.queries import QueryService
 from askew_client.opening import open_device
 from askew_client.settings.settings import ClientSettings
+from askew_client.storage.guard import in_thread
 from askew_client.transport import grpc as grpc_transport
 from askew_client.tui import app
 from askew_client.tui.app import AskewApp
@@ -199,6 +201,29 @@ async def test_private_work_that_nobody_waits_for_still_keeps_questions_waiting(
         may_end.set()
         await question
     assert order == ["worked", "asked"]
+
+
+async def test_private_work_that_fails_when_nobody_waits_is_not_printed_over_the_screen() -> None:
+    """Planted bug: its error is left to the loop."""
+    begun, may_end = asyncio.Event(), threading.Event()
+    loop, printed = asyncio.get_running_loop(), list[object]()
+    loop.set_exception_handler(lambda _, context: printed.append(context))
+
+    def private() -> None:
+        loop.call_soon_threadsafe(begun.set)
+        may_end.wait()
+        raise NotReady
+
+    work = asyncio.ensure_future(in_thread(private))
+    await begun.wait()
+    work.cancel()
+    await asyncio.sleep(0)
+    may_end.set()
+    await asyncio.wait((work,))
+    assert work.cancelled()
+    del work
+    gc.collect()
+    assert printed == []
 
 
 async def test_a_crash_report_has_no_private_value(rated: DeviceWorld) -> None:
