@@ -47,11 +47,14 @@ def finished(start: Start) -> Finished:
 
 
 def of_every_run(transcript: str) -> list[str]:
-    """The lines of a transcript that chance has no part in, and the words of those that it has."""
+    """The lines of a transcript that chance has no part in, and the words of those that it has: a
+    shorter number has more spaces before it.
+    """
     start, rows = transcript.partition("\n3  ")[::2]
     rest = rows.partition("\n  ● you")[2]
     return [
-        re.sub(r"[\d.]+", "0", line).strip() for line in [*start.splitlines(), *rest.splitlines()]
+        re.sub(r" *[\d.]+", " 0", line).strip()
+        for line in [*start.splitlines(), *rest.splitlines()]
     ]
 
 
