@@ -210,9 +210,8 @@ def learned(two: Neighbors, leak: Fraction) -> tuple[Rule, float, float]:
     return rule, len(right) / (2 * LEARNED), sum(right) / len(right)
 
 
-def audited(root: Path, kind: str, rule: Rule, draws: int) -> Verdict:
+def audited(root: Path, kind: str, two: Neighbors, rule: Rule, draws: int) -> Verdict:
     """What so many questions of two people show."""
-    two = PEOPLE[kind]()
     servers = hostile_servers() if kind == "tastes" else hostile_maps()
     with serving(servers["an honest one"]()) as address, recorded(address) as recording:
         wire = Wire(recording, root, two.label)
@@ -239,7 +238,7 @@ def test_bytes_of_the_wire_do_not_refute_the_claim(
     two = PEOPLE[kind]()
     rule, share, right = learned(two, leak)
     strength = power_of_rule(two.claimed, share, right, draws)
-    verdict = audited(tmp_path, kind, rule, draws)
+    verdict = audited(tmp_path, kind, two, rule, draws)
     mechanisms = {"tastes": "LatticeLaplace", "places": "HexagonalLattice"}
     record_property("mechanism", f"{mechanisms[kind]}, on the wire")
     record_property("claimed", two.claimed)
@@ -255,6 +254,7 @@ def test_bytes_of_the_wire_do_not_refute_the_claim(
 def test_noise_for_four_times_the_epsilon_is_caught_on_the_wire(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rule, _, _ = learned(PEOPLE[kind](), Fraction(4))
+    two = PEOPLE[kind]()
+    rule, _, _ = learned(two, Fraction(4))
     a_quarter_of_the_noise(monkeypatch)
-    assert audited(tmp_path, kind, rule, FEW).guilty
+    assert audited(tmp_path, kind, two, rule, FEW).guilty

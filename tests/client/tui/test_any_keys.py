@@ -183,7 +183,7 @@ async def test_prices_change_under_the_hand_and_what_is_charged_was_shown(
 
 
 async def test_no_key_charges_or_sends_what_was_not_shown(device: DeviceWorld) -> None:
-    """One sequence of any keys; five under `make audit`, and twenty in a night."""
+    """One sequence of any keys; five under `make audit`, and fifteen more in a night."""
     await pressed(device, keys_of(random.Random(2), 15))
 
 

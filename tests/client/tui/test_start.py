@@ -217,7 +217,7 @@ async def test_private_work_that_fails_when_nobody_waits_is_not_printed_over_the
     work = asyncio.ensure_future(in_thread(private))
     await begun.wait()
     work.cancel()
-    await asyncio.sleep(0)
+    await asyncio.sleep(0)  # the cancellation arrives while the thread still works
     may_end.set()
     await asyncio.wait((work,))
     assert work.cancelled()
