@@ -89,6 +89,7 @@ def run(extras: str, line: str, home: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize(
     ("extras", "line", "advice"),
     [
@@ -136,6 +137,7 @@ def test_a_demo_without_the_server_says_how_to_install_it(tmp_path: Path) -> Non
     assert found.returncode == 4
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize(
     ("extras", "line"),
     [

@@ -98,6 +98,7 @@ LIGHT = [
 ]
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("module", LIGHT)
 def test_importing_a_rule_loads_no_heavy_library(module: str) -> None:
     """The contracts read source; this is what the interpreter in fact loads."""

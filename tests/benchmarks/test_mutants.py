@@ -21,6 +21,7 @@ def test_there_are_as_many_as_were_promised_and_each_has_words_of_its_own() -> N
     assert len({each.says for each in BUGS}) == len(BUGS) >= 150
 
 
+@pytest.mark.thin
 def test_the_text_of_every_bug_is_in_the_code_once_and_its_tests_are_there() -> None:
     wrong, functions = [], {}
     for bug in BUGS:
@@ -78,6 +79,7 @@ def test_few_tests_of_promises_are_of_another_kind_and_each_says_why() -> None:
     assert all(len(why) > 40 for why in OTHERS.values())
 
 
+@pytest.mark.slow
 def test_bugs_are_seen_and_code_without_a_bug_is_not(tmp_path: Path) -> None:
     """Planted bug: a runner that calls everything caught."""
     chosen = [each for each in BUGS if each.says in SOME]

@@ -365,6 +365,7 @@ def test_log_is_enclosed_beside_an_integer(precision: int, step: int, n: int) ->
     assert high - low <= 4
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("shift", [-500, -100, 0, 100, 500])
 @pytest.mark.parametrize("step", [0, 1])
 @pytest.mark.parametrize("n", [1, 2, 3, 1000, 2**40 + 1])

@@ -145,6 +145,7 @@ def test_heavy_tailed_noise_gets_its_asymmetric_optimum(
     assert 0.9 * cost < placement.certificate.lower_bound <= cost
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("h", [Identity(), Power(0.5), Saturating(1.0), Threshold(0.25)])
 @pytest.mark.parametrize("k", [2, 3])
 def test_the_grid_program_brackets_the_laplace_optimum(h: Disutility, k: int) -> None:
@@ -170,6 +171,7 @@ TWINS: list[Disutility] = [
 MIXTURE = LaplaceMixture((0.9, 0.1), (1.0, 0.5))
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("noise", [Gaussian(1.3), Logistic(0.8), Uniform(2.0), MIXTURE])
 @pytest.mark.parametrize("h", TWINS)
 @pytest.mark.parametrize("k", [1, 3])
@@ -198,6 +200,7 @@ def test_an_exponential_near_the_limit_does_not_overflow() -> None:
     assert place(laplace, lambda t: np.expm1(0.9 * t), 1).cost == pytest.approx(9, rel=1e-11)
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_a_jump_asks_for_tiles(k: int) -> None:
     """1{t >= .3} as a callable: the closed form of the threshold, or a bound that holds."""

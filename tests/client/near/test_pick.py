@@ -372,6 +372,7 @@ WISHED = {
 OWN = {"nothing": {}, "every title": {title_key(each): 1.0 for each in DEAR_TITLES}}
 
 
+@pytest.mark.thin(6)
 @pytest.mark.parametrize("own", OWN)
 @pytest.mark.parametrize("name", WISHED)
 def test_judging_takes_the_same_steps_whatever_the_preferences(name: str, own: str) -> None:

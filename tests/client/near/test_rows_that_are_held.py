@@ -237,6 +237,7 @@ PREFERENCES = [
 ]
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("text", PREFERENCES)
 @given(latitude=st.floats(47.2, 54.8), longitude=st.floats(6, 15))
 def test_rows_are_judged_as_the_items_of_an_answer_are(

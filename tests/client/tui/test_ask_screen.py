@@ -147,6 +147,7 @@ async def asks_first(person: Person) -> None:
         await person.pilot.pause()
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("answered", [False, True], ids=["price on the screen", "answer over it"])
 @pytest.mark.parametrize("yes", [True, False], ids=["yes", "no"])
 async def test_a_month_that_ends_after_the_price_was_shown_is_charged_on_a_yes_alone(

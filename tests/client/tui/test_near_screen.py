@@ -215,6 +215,7 @@ async def test_other_preferences_rank_anew_and_nothing_is_sent_for_them(at_home:
     assert len(at_home.network.asked) == 1
 
 
+@pytest.mark.slow
 async def test_all_collections_are_asked_at_once_and_looked_at_one_after_the_other(
     at_home: Near,
 ) -> None:
@@ -240,6 +241,7 @@ async def test_all_collections_are_asked_at_once_and_looked_at_one_after_the_oth
     assert at_home.network.requests == 1
 
 
+@pytest.mark.slow
 async def test_results_by_bytes_are_called_that_and_stay_so(at_home: Near) -> None:
     """Planted bug: a slider at 40, which is a number of the person's as soon as it is used."""
     at_home.device.settings = replace(at_home.device.settings, near_k=0)
@@ -286,6 +288,7 @@ async def test_who_stops_a_question_while_its_signal_is_looked_up_can_ask_again(
     assert len(at_home.network.asked) == 1
 
 
+@pytest.mark.slow
 async def test_a_level_and_a_k_are_played_here_before_anything_is_sent(at_home: Near) -> None:
     """Planted bug: a slider that changes the settings, or draws a signal."""
     before = spent(at_home)
@@ -308,6 +311,7 @@ async def test_a_level_and_a_k_are_played_here_before_anything_is_sent(at_home: 
     assert 'level = "county"' in at_home.device.file.path.read_text()
 
 
+@pytest.mark.slow
 async def test_a_place_is_typed_or_picked_on_the_map_and_charged_when_the_person_says_so(
     near: Near,
 ) -> None:
@@ -380,6 +384,7 @@ async def test_a_place_moves_with_a_new_charge_and_is_forgotten_without_a_refund
     assert spent(at_home) == 2 * once
 
 
+@pytest.mark.slow
 async def test_who_is_not_there_is_said_and_a_question_under_way_stops(at_home: Near) -> None:
     at_home.network.unreachable = Unreachable("nobody answers at 127.0.0.1:7571")
     async with at_home.opened() as person:
@@ -415,6 +420,7 @@ async def test_a_server_of_places_alone_is_called_that_and_not_hostile(at_home: 
         person.reads("It has places, and no catalog", "Near (F2) asks it", "r tries again")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(60, 20), (20, 6)], ids=str)
 async def test_hostile_titles_and_small_terminals_break_nothing(
     at_home: Near, size: tuple[int, int]
@@ -525,6 +531,7 @@ async def test_a_place_is_added_at_the_price_that_stands_beside_it_and_at_no_oth
         assert person.app.screen.query_one("#place", NameChoice).name_chosen == "second"
 
 
+@pytest.mark.slow
 async def test_what_went_wrong_on_a_screen_is_not_its_headline_for_ever(at_home: Near) -> None:
     """Planted bug: the trouble of a question long ago over all that works."""
     at_home.network.failure = Overloaded("the server is busy")

@@ -191,6 +191,7 @@ async def test_ratings_are_there_again_tomorrow(device: DeviceWorld) -> None:
         assert len(bars(person)) == 2
 
 
+@pytest.mark.slow
 async def test_rating_and_searching_send_nothing(device: DeviceWorld) -> None:
     async with device.opened() as person:
         await person.write("film")
