@@ -21,7 +21,6 @@ def test_there_are_as_many_as_were_promised_and_each_has_words_of_its_own() -> N
     assert len({each.says for each in BUGS}) == len(BUGS) >= 150
 
 
-@pytest.mark.thin
 def test_the_text_of_every_bug_is_in_the_code_once_and_its_tests_are_there() -> None:
     wrong, functions = [], {}
     for bug in BUGS:
