@@ -6,7 +6,7 @@ A plugin of pytest; under xdist it prints in the process that hands out tests.
 from __future__ import annotations
 
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
@@ -29,7 +29,7 @@ class Rooms:
         self._left: Counter[str] = Counter()
         self._ran: Counter[str] = Counter()
         self._failed: Counter[str] = Counter()
-        self._seconds: Counter[str] = Counter()
+        self._seconds: dict[str, float] = defaultdict(float)
         self._slow = 0
         self._skipped: list[str] = []
         self._files: set[str] = set()
