@@ -490,6 +490,15 @@ def test_a_filter_charges_the_deltas_and_the_slack_of_selections() -> None:
     assert total.delta == Fraction(1, 100) + SLACK
 
 
+def test_a_filter_charges_the_slack_from_its_first_selection_on() -> None:
+    """A single round costs least by the sum, and the filter may convert later. Planted bug: the
+    slack only where the conversion is the lesser.
+    """
+    budget = PrivacyFilter(epsilon=Fraction(9), delta=Fraction(1, 10), slack=SLACK)
+    total = budget.loss(RunningLoss().plus(ranged(TENTH)), ADD_OR_REMOVE_ONE)
+    assert (total.epsilon, total.delta) == (TENTH, SLACK)
+
+
 def test_sums_add_and_subtract_by_field() -> None:
     spent = RunningLoss().plus(pure(1)).plus(ranged(Fraction(1, 2), 4))
     expected = RunningLoss(epsilon=Fraction(1), range_epsilon=Fraction(2), rho=Fraction(1, 8))

@@ -165,6 +165,15 @@ def test_a_density_on_a_grid_need_not_be_centered() -> None:
     np.testing.assert_allclose(placement.offsets, expected, atol=5e-3)
 
 
+def test_a_cover_between_two_candidates_is_below_no_bound() -> None:
+    """All of the noise lies within 1 of 0.06, which is no candidate: the optimum costs nothing.
+    Planted bug: the bound is what the best candidate costs.
+    """
+    found = place(OnGrid(np.array([-0.94, 1.06]), np.ones(2)), Threshold(1.0), 1)
+    assert found.cost > 0
+    assert found.certificate.lower_bound == pytest.approx(0, abs=1e-12)
+
+
 TWINS: list[Disutility] = [
     Identity(), Power(0.1), Power(0.5), Power(3.0), Saturating(1.0), Cap(0.7), Cap(2.0), Expm1(0.4),
 ]  # fmt: skip

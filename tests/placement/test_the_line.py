@@ -90,6 +90,7 @@ def test_eighty_results_agree_with_forty_digit_arithmetic(
         (Laplace(0.5), Log1p(2.0), [0.6911734613044708, 2.9753436629649985]),
         (Laplace(1.0), Expm1(0.5), [0.49782938105342706, 2.3462218625466145]),
         (Laplace(1.0), Threshold(0.5), [0.5, 1.5]),
+        (Laplace(3.0), Threshold(0.5), [0.5, 1.5]),
         (Laplace(1.0), Saturating(1.0), [0.31606027941427883, 1.3160602794142788]),
     ],
 )

@@ -183,6 +183,9 @@ async def test_one_key_asks_and_the_results_stand_in_the_persons_own_order(at_ho
         assert [(each.latitude, each.longitude) for each in scene.results] == [
             result.coordinates for result in answer.results
         ]
+        person.app.screen.query_one("#level", NameChoice).focus()
+        await person.press("right")
+        assert person.app.screen.query_one(NearList).answer is None  # the map is another one
     (query,) = at_home.network.asked
     (place,) = at_home.companion.places.places()
     sent = query.signal.position()
@@ -463,6 +466,15 @@ def test_an_outlook_is_a_picture_of_the_stored_signal_unless_it_is_what_if(at_ho
     assert other.heat_map is not None
     assert other.heat_map.signal == HOME
     assert spent(at_home) == place.cost.epsilon  # type: ignore[union-attr]
+
+
+def test_an_outlook_is_of_the_place_that_was_chosen(at_home: Near) -> None:
+    """Planted bug: of the first one."""
+    device, work = at_home.companion, Position(52.5, 13.4)
+    place = device.places.add("work", work)
+    scene, _ = outlook_of(device, "work", "town", 5, what_if=False)
+    assert scene.heat_map is not None
+    assert (scene.you, scene.heat_map.signal) == (work, Position(*place.sent))
 
 
 def test_a_typed_position_is_two_numbers_and_no_message_repeats_it() -> None:

@@ -198,6 +198,16 @@ def test_the_expected_hits_are_those_of_the_mechanism(mechanism: str) -> None:
     assert expected == pytest.approx(found, abs=1.5)
 
 
+def test_the_first_item_beyond_the_list_is_a_wrong_one() -> None:
+    """Of two items that one person each has, noise lists either. Planted bug: an item is right at
+    place k + 1 too.
+    """
+    wish = replace(wish_of("0.001"), k=1)
+    hits = forecast("canonical", wish, 2, Expectation((1,), ""), needs=False).expected_hits
+    assert hits is not None
+    assert 0.2 < hits < 0.8
+
+
 @pytest.mark.slow
 def test_the_best_is_proposed_and_comes_first(run: Run, capsys: Captured) -> None:
     """Below the cliff one-shot noise, above it canonical: by the bound on the accuracy, which
