@@ -167,7 +167,9 @@ def _no_column(source: str, column: str, columns: tuple[str, ...], wanted: tuple
         there = "its first line must name the columns, and is not shown, as it may be an event"
     else:
         there = "it has " + ", ".join(map(repr, columns))
-    return f"{source}: there is no column {column!r}; {there}"
+    several = is_file(source) and not is_text_file(source) and not Path(source).is_file()
+    alike = " of one type in all of its files" if several else ""
+    return f"{source}: there is no column {column!r}{alike}; {there}"
 
 
 def kind_of_column(type_name: str, dialect: str) -> object:
