@@ -28,7 +28,6 @@ import grpc.aio
 from grpc_health.v1 import health_pb2
 
 from askew.errors import Malformed, TooSlow, TransportError, WireError
-from askew.noise.randomness import SystemBits
 from askew.wire import status
 from askew.wire.messages import parse
 from askew_server.serving.call import Answer, Job, QueueName, Service
@@ -38,7 +37,6 @@ from askew_server.serving.observer import MethodCounts, Observer
 from askew_server.serving.settings import ServerConfig, second_ports
 
 if TYPE_CHECKING:
-    from askew_server.serving.http_server import Application
     from askew_server.serving.http_sockets import HttpDoor
 
 EVERY = 20.0  # seconds; a look takes a few milliseconds, in a thread, without the interpreter
@@ -98,13 +96,7 @@ class RunningServer:
             from askew_server.serving.http_server import HttpApp
             from askew_server.serving.http_sockets import HttpDoor
 
-            app: Application
             app = HttpApp(services, config, self._observer, self.admissions, self.connections)
-            if config.http.ohttp_key is not None:
-                from askew_server.serving.oblivious import Gateway, KeyFile
-
-                file = KeyFile(config.http.ohttp_key, self._observer.certificates_refused)
-                app = Gateway(app, file, self.connections, SystemBits())
             door = partial(HttpDoor, app, config, certificates)
         credentials = None if certificates is None else credentials_of(certificates)
         self._server = grpc.aio.server(options=options_of(config))

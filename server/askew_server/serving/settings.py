@@ -60,12 +60,11 @@ class Metrics:
 class Http:
     """The door for files that devices hold, and for callers without gRPC: on the port after the
     server's. origins: of the pages of others that may read its replies, "*" for all. web: whether
-    the page is there. ohttp_key: the file of the keys by which it opens what relays bring.
+    the page is there.
     """
 
     origins: tuple[str, ...] = ()
     web: bool = False
-    ohttp_key: Path | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -469,7 +468,6 @@ KEYS: tuple[Setting, ...] = (
         several=True,
     ),
     _setting("http.web", Switch(), "Serve a page for browsers on the next port.", "--web"),
-    _setting("http.ohttp_key", File(), "Open what relays bring, by these keys.", "--ohttp-key"),
     _setting("metrics.host", Text("an address"), "Where numbers are read."),
     _setting("metrics.port", _PORT, "Serve numbers to Prometheus on this port.", "--metrics-port"),
     _setting("log.format", OneOf(("text", "json")), "How lines are written."),
