@@ -192,7 +192,7 @@ def _metrics() -> Iterator[str]:
         ),
     )
     yield "\n## Events of the log\n"
-    yield "No line has another field, but for its time, its level and the number of its process."
+    yield "No line has another field, but for its time and its level."
     yield ""
     yield from _table(
         ("Event", "Level", "Fields"),

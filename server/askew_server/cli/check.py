@@ -138,11 +138,8 @@ def _listening(config: ServerConfig) -> Iterator[Verdict]:
     metrics = config.metrics
     if metrics.port is None:
         return
-    last = metrics.port + (config.processes - 1 if metrics.port else 0)
-    ports = f"{metrics.port} to {last}"
-    if metrics.port and metrics.port <= config.port <= last:
-        which = f"one of the ports {ports}" if last > metrics.port else f"port {last}"
-        yield Verdict("fail", "metrics", f"{which} is the server's own")
+    if metrics.port and metrics.port == config.port:
+        yield Verdict("fail", "metrics", f"port {metrics.port} is the server's own")
     else:
         yield from _place("metrics", metrics.host, metrics.port, "numbers")
 

@@ -59,7 +59,7 @@ def serve(*, config: Path | None, **flags: object) -> None:
 
     New models in the folder of --models are read, checked and swapped in within seconds, at once on
     SIGHUP; so are live values, and changes that no device holds. What cannot be used leaves what is
-    served. With --processes, SIGUSR1 replaces one process after the other.
+    served.
 
     The next port speaks HTTP: files that devices hold, and calls without gRPC.
 
@@ -71,7 +71,7 @@ def serve(*, config: Path | None, **flags: object) -> None:
       askew-server serve --model model
       askew-server serve --demo places
       askew-server serve --model old --model new@2026-11-23
-      askew-server serve --models models --processes 2
+      askew-server serve --models models
       askew-server serve --model model --host 0.0.0.0 \\
         --tls-certificate server.pem --tls-key server.key
       askew-server serve --config askew-server.toml
@@ -83,18 +83,10 @@ def serve(*, config: Path | None, **flags: object) -> None:
 
 def run(chosen: Configuration) -> None:
     """Serve what was chosen, until it is stopped."""
-    for number in (signal.SIGHUP, signal.SIGUSR1):  # until there is something that they are for
-        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is something to look at again
     import asyncio
 
     from askew_server.retrieval.snapshot import SnapshotHolder
-    from askew_server.serving.supervisor import Several, process_number
-
-    child = process_number()
-    if child is not None:
-        chosen = replace(chosen, server=chosen.server.as_child(child))
-    elif chosen.server.processes > 1:
-        Several.of_config(chosen.server, sys.argv[1:]).become()
 
     reader = _reader(chosen)
     charge = chosen.releases.popularity
@@ -222,7 +214,6 @@ class ModelReader:
         from threadpoolctl import threadpool_limits
 
         from askew_server.retrieval.served import serving_of
-        from askew_server.serving.grpc_server import give_back_now
 
         # For good: an answer is a small product. More threads of BLAS would wait for each other by
         # spinning, on cores that other calls need: under load 96 ms where one thread takes 2.
@@ -230,7 +221,6 @@ class ModelReader:
         if self.popular is not None:
             model = _popular_first(of_tastes(model), *self.popular)
         serving = serving_of(model, directory, since)
-        give_back_now()
         serving.refresh(lambda line: write_line(sys.stderr, line))
         self.words[since] = model.words
         return serving

@@ -12,11 +12,9 @@ asks: a check never waits for a disk.
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import errno
 import os
 import socket
-import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
@@ -39,29 +37,7 @@ from askew_server.serving.settings import ServerConfig, second_ports
 if TYPE_CHECKING:
     from askew_server.serving.http_sockets import HttpDoor
 
-EVERY = 20.0  # seconds; a look takes a few milliseconds, in a thread, without the interpreter
-
-
-async def give_back(every: float = EVERY) -> None:
-    """Again and again, until cancelled; nothing where the allocator has no such call."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    while trim is not None:
-        await asyncio.sleep(every)
-        await asyncio.to_thread(trim, 0)
-
-
-def give_back_now() -> None:
-    """As after a model was read, and before the files of it that devices hold are made."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
-
-
 Context = grpc.aio.ServicerContext[bytes, bytes]
-TURN = 0.002
-"""Seconds until a job that holds the interpreter gives it to a thread that waits for it. A call
-waits for it several times until it is answered, and so does a health check.
-"""
 _NEVER_STARTED: list[grpc.aio.Server] = []
 """Kept as long as the process: gRPC 1.85 corrupts memory where a server ends that never started."""
 _CANCELLED: int = grpc.StatusCode.CANCELLED.value[0]
@@ -102,7 +78,6 @@ class RunningServer:
         self._server = grpc.aio.server(options=options_of(config))
         self._server.add_generic_rpc_handlers([self._handlers(each) for each in services])
         self._beside: tuple[asyncio.Task[None], ...] = ()
-        self._turn: float | None = None  # of this process's threads, before it served
         self.health = Health(services, self._observer)
         self.health.told.answer_on(self._server)
         try:
@@ -113,20 +88,13 @@ class RunningServer:
             raise
 
     async def start(self) -> None:
-        """Serve, and say so to health checks. Until it stops, threads of this process take shorter
-        turns.
-        """
-        self._turn = sys.getswitchinterval()
-        sys.setswitchinterval(TURN)
+        """Serve, and say so to health checks."""
         await self._server.start()
         ports = [self.port]
         if self.http is not None:
             self.http.start()
             ports.append(self.http.port)
-        self._beside = (
-            asyncio.create_task(give_back()),
-            *(asyncio.create_task(self._shared(port)) for port in ports),
-        )
+        self._beside = tuple(asyncio.create_task(self._shared(port)) for port in ports)
         await self.health.ready()
 
     async def _shared(self, port: int) -> None:
@@ -147,9 +115,6 @@ class RunningServer:
         await asyncio.gather(*doors)
         for admission in self.admissions.values():
             admission.stop()
-        if self._turn is not None:
-            sys.setswitchinterval(self._turn)
-            self._turn = None
 
     def _bound(
         self, credentials: grpc.ServerCredentials | None
@@ -165,7 +130,7 @@ class RunningServer:
         taken: OSError | None = None
         for number in second_ports(config.port):
             try:
-                bound = bound_socket(config.host, number, shared=config.reuse_port)
+                bound = bound_socket(config.host, number)
             except OSError as error:
                 if not number:  # any would have done, so it is the host
                     raise

@@ -201,8 +201,8 @@ class HttpDoor:
             await loop.connect_accepted_socket(made, connection, **options)
 
 
-def bound_socket(host: str, port: int, *, shared: bool) -> socket.socket:
-    """A socket that is bound. Raises OSError."""
+def bound_socket(host: str, port: int) -> socket.socket:
+    """Return a socket that is bound. Raises OSError."""
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -211,8 +211,6 @@ def bound_socket(host: str, port: int, *, shared: bool) -> socket.socket:
         try:
             bound.setblocking(False)
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if shared:
-                bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
             bound.bind(place)
         except OSError:
             bound.close()

@@ -199,7 +199,7 @@ def options_of(config: ServerConfig) -> list[tuple[str, int]]:
     """What a gRPC server is started with."""
     limits = config.limits
     return [
-        ("grpc.so_reuseport", int(config.reuse_port)),
+        ("grpc.so_reuseport", 0),  # a second server must fail
         ("grpc.max_receive_message_length", limits.request_bytes),
         ("grpc.compression_enabled_algorithms_bitset", _NO_COMPRESSION),
         ("grpc.max_metadata_size", METADATA_BYTES),

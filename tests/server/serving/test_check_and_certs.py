@@ -65,12 +65,12 @@ def ledger(tmp_path: Path) -> Path:
 def test_a_variable_that_no_setting_has_is_named_without_its_value(
     tell: Tell, directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ASKEW_SERVER_PROCESES", "secret")
+    monkeypatch.setenv("ASKEW_SERVER_PROXYES", "secret")
     monkeypatch.setenv("ASKEW_SERVER_GRACE", "3")
     code, said = tell(models_directories=directory)
     assert code == 0
     [line] = [each for each in said.splitlines() if "environment: " in each]
-    assert line.endswith("ASKEW_SERVER_PROCESES is no setting (perhaps ASKEW_SERVER_PROCESSES)")
+    assert line.endswith("ASKEW_SERVER_PROXYES is no setting (perhaps ASKEW_SERVER_PROXIES)")
     assert "secret" not in said
 
 
@@ -175,14 +175,6 @@ def test_every_fault_is_found_in_one_run(
             "fail  listening: this machine has",
         ),
         (DEMO | {"server_host": "[::1]"}, "fail  listening: this machine has no address [::1]"),
-        (
-            DEMO | {"metrics_port": 7570, "server_processes": 2},
-            "fail  metrics: one of the ports 7570 to 7571 is the server's own",
-        ),
-        (
-            DEMO | {"metrics_port": 65535, "server_processes": 2},
-            "fail  configuration: metrics.port must be at most 65534, with 2 processes",
-        ),
     ],
 )
 def test_what_no_server_could_start_with_is_wrong(

@@ -108,19 +108,6 @@ async def test_who_says_nothing_is_left_and_who_comes_in_crowds_waits_outside(
     assert (await pages.get("/live"))[0] == "HTTP/1.1 200 OK"
 
 
-async def test_a_process_that_replaces_another_takes_its_port_while_that_one_still_has_it() -> None:
-    """And nobody else does."""
-    first = Endpoint(Metrics(port=0), Observer(), reuse_port=True)
-    await first.start()
-    second = Endpoint(Metrics(port=first.port), Observer(), reuse_port=True)
-    await second.start()
-    assert second.port == first.port
-    with pytest.raises(OSError, match="in use"):
-        await Endpoint(Metrics(port=first.port), Observer()).start()
-    for each in (first, second):
-        each.stop()
-
-
 def samples(observer: Observer) -> dict[tuple[str, ...], float]:
     """By name and the values of labels, in the order of the labels' names."""
     families = text_string_to_metric_families(exposition_of(observer).decode())

@@ -134,7 +134,7 @@ def test_a_command_takes_the_file_of_another(name: str, tmp_path: Path) -> None:
     """One file may say all; each command takes what is its own."""
     path = file_with(
         tmp_path,
-        server={"port": 9000, "processes": 3},
+        server={"port": 9000, "grace": 3},
         releases={"popularity": 2, "ledger": "ledger"},
         analysts={"dataset": "films", "events": "log", "token_key": "key"},
         limits={"streams": 9},
