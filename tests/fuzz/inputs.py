@@ -813,6 +813,5 @@ NO_INPUT: Mapping[str, tuple[str, ...]] = {
         "askew_client.transport.calls:slate_of",
         "askew_server.ledger.records:rational_of",
         "askew_server.serving.models:ServedModels.read",
-        "askew_server.serving.popularity:KeptReleases.read",
     ),
 }
