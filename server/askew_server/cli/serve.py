@@ -48,7 +48,8 @@ _SETTINGS = CommandSettings(
 
 @click.command()
 @_SETTINGS.options
-def serve(*, config: Path | None, **flags: object) -> None:
+@click.option("--check", is_flag=True, help="Read settings and models, say what is wrong, and end.")
+def serve(*, config: Path | None, check: bool, **flags: object) -> None:
     """Answer noisy signals until SIGTERM or Ctrl-C.
 
     With --ledger, the stored releases of a ledger are served beside, read-only; with
@@ -64,7 +65,7 @@ def serve(*, config: Path | None, **flags: object) -> None:
     The next port speaks HTTP: files that devices hold, and calls without gRPC.
 
     Devices speak TLS to every machine but their own: name --tls-certificate and --tls-key, or put a
-    TLS proxy in front and say --plain-text. `askew-server check` looks before.
+    TLS proxy in front and say --plain-text.
 
     \b
     Examples:
@@ -74,26 +75,33 @@ def serve(*, config: Path | None, **flags: object) -> None:
       askew-server serve --models models
       askew-server serve --model model --host 0.0.0.0 \\
         --tls-certificate server.pem --tls-key server.key
-      askew-server serve --config askew-server.toml
+      askew-server serve --config askew-server.toml --check
     """
     chosen = _SETTINGS.configuration(config, flags)
     chosen.models.require()
-    run(chosen)
+    run(chosen, check=check)
 
 
-def run(chosen: Configuration) -> None:
-    """Serve what was chosen, until it is stopped."""
+def run(chosen: Configuration, *, check: bool) -> None:
+    """Serve what was chosen until it is stopped; to check, only read it."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is something to look at again
     import asyncio
 
     from askew_server.retrieval.snapshot import SnapshotHolder
 
+    if check and chosen.server.tls is not None:
+        from askew_server.serving.certificates import Certificates
+
+        Certificates(chosen.server.tls, lambda _: None)
     reader = _reader(chosen)
     charge = chosen.releases.popularity
     popular = None if reader is None or charge is None else (reader, charge)
     models, reading = models_of(chosen.models, popular)
     holder = SnapshotHolder(*(serving.snapshot for serving in models.servings.values()))
     warn_of_silence(holder)
+    if check:
+        click.echo(f"in order: {reading.in_words()}")
+        return
     asyncio.run(_serve(chosen, (models, holder, reading), reader))
 
 

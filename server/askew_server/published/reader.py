@@ -125,14 +125,4 @@ class ReleaseReader:
         return release
 
 
-class GlancingReader(ReleaseReader):
-    """Reads once and leaves no log beside a ledger that nobody has open. Whoever reads again needs
-    the log: SQLite does not see a writer without it.
-    """
-
-    def _immutable(self) -> str:
-        log = self._path.with_name(self._path.name + "-wal")
-        return "" if log.exists() else "&immutable=1"
-
-
 _MARKS = {"application_id": APPLICATION, "user_version": VERSION}

@@ -29,6 +29,7 @@ from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
 from askew import __version__
+from askew_server.serving.limits import why_not
 from askew_server.serving.observer import (
     BOUNDS,
     STATUSES,
@@ -200,9 +201,12 @@ class Endpoint:
 
     async def start(self) -> None:
         """Raises OSError for a port that is taken."""
-        self._server = await asyncio.start_server(
-            self._exchange, self._config.host, self._config.port or 0, limit=_HEAD
-        )
+        host, port = self._config.host, self._config.port or 0
+        try:
+            self._server = await asyncio.start_server(self._exchange, host, port, limit=_HEAD)
+        except (OSError, UnicodeError) as error:
+            why = why_not(error, "--metrics-port")
+            raise OSError(f"cannot listen on {host}:{port} for numbers: {why}") from None
 
     def stop(self) -> None:
         """Takes no more connections."""

@@ -12,8 +12,6 @@ asks: a check never waits for a disk.
 from __future__ import annotations
 
 import asyncio
-import errno
-import os
 import socket
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -30,7 +28,7 @@ from askew.wire import status
 from askew.wire.messages import parse
 from askew_server.serving.call import Answer, Job, QueueName, Service
 from askew_server.serving.certificates import Certificates, credentials_of
-from askew_server.serving.limits import Admission, Connections, Shares, options_of
+from askew_server.serving.limits import Admission, Connections, Shares, options_of, why_not
 from askew_server.serving.observer import MethodCounts, Observer
 from askew_server.serving.settings import ServerConfig, second_ports
 
@@ -256,12 +254,8 @@ def _why_not(address: str) -> str:
             with socket.socket(family, kind, protocol) as trial:
                 trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 trial.bind(place)
-    except (socket.gaierror, UnicodeError):
-        return "this machine knows no such host"
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            return "the port is taken by another program; --port names another"
-        return os.strerror(error.errno or 0).lower()
+    except (OSError, UnicodeError) as error:
+        return why_not(error)
     return "gRPC refuses this address"
 
 

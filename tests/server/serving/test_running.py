@@ -6,17 +6,20 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from askew.catalog.catalog_file import PERIOD, catalog_date_of
 from askew_server.serving import process
+from askew_server.serving.certificates import Issuer
 from askew_server.serving.process import serve
-from askew_server.serving.settings import ServerConfig
+from askew_server.serving.settings import ServerConfig, Tls
 from askew_server.taste.model.mondays import text_of_date, today
 
 Run = Callable[..., int]
+MakeFiles = Callable[..., Tls]
 PATIENCE = 30  # seconds; only ever waited for by a server that does not do what it should
 
 
@@ -89,3 +92,44 @@ def test_a_folder_without_a_model_is_an_error(
     (tmp_path / "2026-11-24").mkdir()
     assert run("serve", "--models", tmp_path) != 0
     assert "a Monday: that is when devices look" in capsys.readouterr().err
+
+
+@pytest.fixture
+def _never_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "serve", lambda *_, **__: pytest.fail("it serves"))
+
+
+@pytest.mark.usefixtures("_never_served")
+def test_a_check_ends_when_settings_and_models_were_read(
+    run: Run, directory: Path, issuer: Issuer, made: MakeFiles, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Planted bug: a check that goes on to serve."""
+    tls = made(issuer)
+    words = ("--tls-certificate", tls.certificate, "--tls-key", tls.key)
+    assert run("serve", "--check", "--model", directory, *words) == 0
+    assert capsys.readouterr().out == "in order: 24 items, ratings of 60 people\n"
+
+
+@pytest.mark.usefixtures("_never_served")
+@pytest.mark.parametrize(("since", "words"), [(-40, "expired on "), (40, "is not valid before ")])
+def test_a_check_refuses_a_certificate_out_of_its_time(
+    since: int, words: str, run: Run, made: MakeFiles, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tls = made(Issuer(datetime.now(UTC) + timedelta(days=since), days=1))
+    options = ("--tls-certificate", tls.certificate, "--tls-key", tls.key)
+    assert run("serve", "--check", "--demo", *options) == 1
+    assert f"the certificate {tls.certificate} {words}" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("_never_served")
+def test_a_check_refuses_what_no_server_could_start_with(
+    run: Run, tmp_path: Path, directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words, code, told in (
+        (("--model", tmp_path / "nowhere"), 1, "nowhere/manifest.json cannot be read"),
+        (("--models", tmp_path / "nowhere"), 1, "nowhere cannot be read"),
+        (("--model", directory, "--ledger", tmp_path / "none"), 1, "there is no ledger"),
+        ((), 2, "name one model to serve"),
+    ):
+        assert run("serve", "--check", *words) == code
+        assert told in " ".join(capsys.readouterr().err.split())
