@@ -57,6 +57,7 @@ async def begun(server: Server, size: int) -> tuple[asyncio.StreamReader, asynci
     return reader, writer
 
 
+@pytest.mark.slow
 async def test_both_doors_answer_and_a_stop_finishes_calls() -> None:
     """Planted bug: a stop that cuts off who is half heard."""
     async with running(*DEMO) as server:
@@ -79,6 +80,7 @@ async def test_both_doors_answer_and_a_stop_finishes_calls() -> None:
             await asyncio.open_connection(HERE, server.http)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
 async def test_curl_reads_a_card_and_the_code_of_an_error() -> None:
     async with running(*DEMO) as server:

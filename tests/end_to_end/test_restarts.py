@@ -107,6 +107,7 @@ async def asking(port: int, model: ItemModel) -> AsyncIterator[Devices]:
         await devices.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["a pipe that nobody reads", "a closed pipe", "a full disk"])
 async def test_output_that_goes_nowhere_ends_nothing(where: str, folder: Path) -> None:
     """Planted bugs: a line that waits for a reader; one that fails and ends the process."""
@@ -172,6 +173,7 @@ def outlet(kind: str) -> Iterator[int]:
         yield pipe.fileno()
 
 
+@pytest.mark.slow
 async def test_a_server_that_stops_and_starts_again_loses_no_question(
     folder: Path, model: ItemModel
 ) -> None:

@@ -68,6 +68,7 @@ def test_a_monday_is_answered_by_what_was_in_force_then() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_an_old_version_is_answered_for_a_week_and_the_longest_delay_more() -> None:
     """Planted bug: for the week alone, when a device that looks late still holds it."""
     last = last_day(MONDAY)
@@ -80,6 +81,7 @@ def test_an_old_version_is_answered_for_a_week_and_the_longest_delay_more() -> N
     ]
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize(
     "catalog_date",
     [0, FIRST - PERIOD, MONDAY + 1, MONDAY + PERIOD, 2**32 - 4],
@@ -99,6 +101,7 @@ def test_a_version_to_come_answers_nobody_yet_and_is_not_current() -> None:
     assert held.at(MONDAY - PERIOD) is old
 
 
+@pytest.mark.slow
 def test_two_versions_of_one_monday_are_refused_and_a_swap_replaces_its_own() -> None:
     with pytest.raises(ParameterError, match="one version from each Monday on"):
         SnapshotHolder(version(FIRST), version(FIRST))

@@ -23,6 +23,7 @@ MakeFiles = Callable[..., Tls]
 PATIENCE = 30  # seconds; only ever waited for by a server that does not do what it should
 
 
+@pytest.mark.slow
 async def test_a_hangup_wakes_what_runs_beside() -> None:
     """Planted bug: models that are looked at in their own time alone."""
 
@@ -35,6 +36,7 @@ async def test_a_hangup_wakes_what_runs_beside() -> None:
     await asyncio.wait_for(serving, PATIENCE)
 
 
+@pytest.mark.slow
 async def test_a_hangup_where_nothing_runs_beside_ends_nothing() -> None:
     """As for a server of releases. Without a handler, this test ends too."""
 
