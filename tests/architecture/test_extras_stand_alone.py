@@ -101,7 +101,6 @@ def run(extras: str, line: str, home: Path) -> subprocess.CompletedProcess[str]:
         ("client", "askew-server serve --demo", "askew-server: .* 'askew[server]'"),
         ("client", "askew tui --demo", "askew: textual is not installed; .* 'askew[client,tui]'"),
         ("server", "askew budget", "askew: platformdirs .* 'askew[client]'"),
-        ("client", "askew profile encrypt --keyring", "askew: .*askew[vault]"),
         ("client", "askew --config relay.toml ask", "askew: pyhpke .* 'askew[client,relay]'"),
     ],
 )

@@ -46,9 +46,6 @@ SETTINGS = ClientSettings(
     max_one_rating=32.0,
 )
 
-# Looking for the system's keyring starts a compiler to find a library of macOS.
-QUIET = {"PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring", "PYTHONWARNINGS": "default"}
-
 # The command with every log turned on, and every file that it opens for writing, every process
 # that it starts and every variable that it sets written down.
 WATCHED = """
@@ -85,7 +82,7 @@ def watched(*arguments: str, stdin: bytes = b"") -> tuple[str, str, list[list[st
         [sys.executable, "-B", "-X", "dev", "-c", WATCHED, *arguments],  # our code is not compiled
         input=stdin,
         capture_output=True,
-        env=os.environ | QUIET,
+        env=os.environ | {"PYTHONWARNINGS": "default"},
         timeout=120,
         check=False,
     )

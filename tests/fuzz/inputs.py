@@ -331,7 +331,7 @@ def load_places(directory: Path) -> object:
 def profile_file(world: World) -> bytes:
     """A stored profile."""
     path = world.folder / "own" / "profile.sqlite"
-    store = ProfileStore(path, SystemBits())
+    store = ProfileStore(path)
     store.change(lambda _: world.profile)
     return path.read_bytes()
 
@@ -339,7 +339,7 @@ def profile_file(world: World) -> bytes:
 def read_profile(world: World, data: bytes) -> object:
     """As each command does."""
     path = _alone(world.folder / "own" / "profile.sqlite", data)
-    return ProfileStore(path, SystemBits()).read()
+    return ProfileStore(path).read()
 
 
 def ledger_file(world: World) -> bytes:

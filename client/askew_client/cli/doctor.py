@@ -1,4 +1,4 @@
-"""`askew doctor`: looks at the server, the stores, the clock and the keyring."""
+"""`askew doctor`: looks at the server, the stores and the clock."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def doctor(
     data: Path | None,
     as_json: bool,
 ) -> int:
-    """Check the server, its space, what `askew ask` would do, the ledger, the profile, file modes,
-    clock and keyring.
+    """Check the server, its space, what `askew ask` would do, the ledger, the profile, file modes
+    and clock.
 
     Nothing is changed, drawn or charged. Exit code 1 if a check failed.
 
@@ -103,23 +103,20 @@ async def _space(network: Transport, config: Config) -> tuple[Finding, ...]:
 def _device(config: Config) -> list[Finding]:
     import datetime
 
-    from askew.noise.randomness import SystemBits
     from askew_client.device import doctor as checks
-    from askew_client.profile.encryption import keyring_name
     from askew_client.profile.store import ProfileStore
     from askew_client.settings.paths import places
     from askew_client.signals.store import SignalStore
 
     where = places(config.data)
     store = SignalStore(where.ledger, config.settings.caps, where.anchor)
-    profile = ProfileStore(where.profile, SystemBits())
+    profile = ProfileStore(where.profile)
     modes = [*checks.check_modes(where)]  # first: the stores close what others could read
     return [
         checks.check_ledger(store, where.ledger),
         checks.check_profile(profile),
         checks.check_named_places(profile, store, where.ledger),
         checks.check_clock(store, where.ledger, datetime.date.today()),
-        checks.check_keyring(keyring_name()),
         *checks.check_places(where),
         *modes,
     ]

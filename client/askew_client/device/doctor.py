@@ -72,12 +72,8 @@ def check_metric_space(card: MetricCard, settings: ClientSettings) -> Finding:
 
 
 def check_named_places(profile: ProfileStore, signals: SignalStore, path: Path) -> Finding:
-    """Whether every named position has its noisy one. Looks without making a file, and at nothing
-    of an encrypted profile.
-    """
+    """Whether every named position has its noisy one. Looks without making a file."""
     try:
-        if profile.locked:
-            return Finding("places", "ok", "encrypted with the profile")
         places = [*profile.read().places.values()]
         positions = [each.handle for each in places if each.is_position]
         lost = [each for each in positions if not (path.exists() and signals.signals_of(each))]
@@ -116,18 +112,15 @@ def check_ledger(store: SignalStore, path: Path) -> Finding:
 
 
 def check_profile(store: ProfileStore) -> Finding:
-    """Whether the profile can be read, and how it is kept."""
+    """Whether the profile can be read."""
     try:
-        kept = "in the clear" if store.lock == "none" else f"encrypted ({store.lock})"
-        if store.locked:
-            return Finding("profile", "ok", kept)
         document = store.read()
     except AskewError as error:
         return Finding("profile", "fail", str(error), "Restore it from a backup, or wipe it.")
     if not document.ratings:
         hint = "`askew profile add` or `askew profile import` rates titles."
         return Finding("profile", "warn", "nothing is rated yet", hint)
-    return Finding("profile", "ok", f"{len(document.ratings)} ratings, {kept}")
+    return Finding("profile", "ok", f"{len(document.ratings)} ratings")
 
 
 def check_clock(store: SignalStore, path: Path, today: datetime.date) -> Finding:
@@ -173,11 +166,3 @@ def check_places(places: DeviceFiles) -> Iterator[Finding]:
         if not (found.is_dir() and os.access(found, os.W_OK | os.X_OK)):
             text = f"nothing can be written in {directory}"
             yield Finding("place", "fail", text, "Without a ledger nothing is asked; use --data.")
-
-
-def check_keyring(name: str | None) -> Finding:
-    """Whether a key could be kept in the system's keyring."""
-    if name is None:
-        hint = "`askew profile encrypt` works with a passphrase."
-        return Finding("keyring", "warn", "there is none here", hint)
-    return Finding("keyring", "ok", name)

@@ -26,7 +26,6 @@ from askew.errors import (
     StaleSpace,
     TransportError,
     Unreachable,
-    VaultError,
     WireError,
 )
 
@@ -41,7 +40,6 @@ class Trouble(Enum):
     QUOTE = "the price that was shown is void"
     STALE_SPACE = "the server has another feature space"
     HOSTILE = "the server's answer was refused"
-    LOCKED = "the profile is locked"
     PROFILE = "the profile does not allow it"
     PLACE = "the place cannot be used"
     PREFERENCES = "the preferences cannot be read"
@@ -76,7 +74,6 @@ _TROUBLE: tuple[tuple[type[AskewError], Trouble, str], ...] = (
     (ConnectionOpen, Trouble.BUSY, "Try again when the answer is there."),
     (CacheError, Trouble.STORE, "What is held stays as it is; try again."),
     (ConfigError, Trouble.STORE, "What you chose holds until the app ends; it is not kept."),
-    (VaultError, Trouble.LOCKED, "Type the passphrase again; nothing was changed."),
     (PlaceError, Trouble.PLACE, "`askew place list` shows your places."),
     (PreferenceError, Trouble.PREFERENCES, "The order stays as it is, and nothing was sent."),
     (ProfileError, Trouble.PROFILE, "Look at the ratings in `askew profile list`."),

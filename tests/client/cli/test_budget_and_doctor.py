@@ -17,7 +17,7 @@ from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.signal import Signal
 from askew_client.device.budget import budget_of
-from askew_client.device.doctor import check_clock, check_keyring, check_modes, check_space
+from askew_client.device.doctor import check_clock, check_modes, check_space
 from askew_client.settings.paths import places
 from askew_client.settings.settings import Caps, ClientSettings, month_of
 from askew_client.signals.store import SignalStore
@@ -166,8 +166,8 @@ def test_the_doctor_finds_nothing_wrong_on_a_healthy_device(
     findings = {each["name"]: each for each in json.loads(found.out)}
     assert found.code == 0
     unwell = {name for name, each in findings.items() if each["health"] != "ok"}
-    assert unwell <= {"keyring"}
-    assert {"server", "space", "ledger", "profile", "clock", "keyring"} <= set(findings)
+    assert unwell == set()
+    assert {"server", "space", "ledger", "profile", "clock"} <= set(findings)
     assert len([name for name in findings if name.startswith("mode of")]) == 5
     assert " of 192 spent between any two people" in findings["ledger"]["text"]
     assert "0 of 4.2 per km on places, 1 entries, anchored" in findings["ledger"]["text"]
@@ -247,8 +247,3 @@ def test_a_space_beyond_the_limits_is_a_failed_check(pair: Pair) -> None:
     forced = [replace(each, mode="query") for each in (narrow, greedy)]
     assert [check_space(pair.card, each).health for each in forced] == ["fail", "fail"]
     assert check_space(pair.card, replace(greedy, k=4)).health == "ok"
-
-
-def test_a_missing_keyring_is_a_warning_with_a_way_out() -> None:
-    finding = check_keyring(None)
-    assert (finding.health, "passphrase" in finding.hint) == ("warn", True)

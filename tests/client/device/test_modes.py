@@ -18,7 +18,7 @@ from raised import raised
 from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import Part
 from askew.catalog.item import Item
-from askew.noise.randomness import RandomBits, SystemBits
+from askew.noise.randomness import RandomBits
 from askew.protocol.metric_card import MetricCard
 from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
@@ -114,7 +114,7 @@ class DeviceWorld:
         self.network = Network(self.card, self.catalog)
         self.cache = CatalogCache(self.card, self.catalog, n_held)
         self.ledger = directory / "signals.sqlite"
-        self.profile = ProfileStore(directory / "profile.sqlite", SystemBits())
+        self.profile = ProfileStore(directory / "profile.sqlite")
         self.companion = made_device(
             self.network,
             directory,

@@ -24,7 +24,6 @@ from askew.errors import (
     ParameterError,
     PlaceError,
     ProfileError,
-    VaultError,
 )
 from askew.noise.randomness import RandomBits, SystemBits
 from askew.protocol.signal import Signal
@@ -499,22 +498,6 @@ def test_a_copy_of_a_position_without_its_noisy_one_is_refused(device: DeviceWor
     bare = replace(copy, name="bare", signals=())
     with pytest.raises(PlaceError, match="one noisy position"):
         device.places.take_in(bare.to_text())
-
-
-def test_places_are_encrypted_with_the_profile(device: DeviceWorld) -> None:
-    device.places.add("home", BERLIN)
-    device.profile.encrypt("a passphrase")
-    assert b"13.405" not in b"".join(f.read_bytes() for f in device.root.rglob("*.sqlite*"))
-    locked = DeviceWorld(device.root)
-    locked.bits = Silent()
-    for act in (
-        locked.places.places,
-        lambda: locked.places.add("work", MUNICH),
-        lambda: locked.places.move("home", MUNICH),
-    ):
-        with pytest.raises(VaultError):
-            act()
-    assert len(device.signals.entries()) == 1
 
 
 def test_edits_of_ratings_leave_places_alone(device: DeviceWorld) -> None:

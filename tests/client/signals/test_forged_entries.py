@@ -16,7 +16,6 @@ from askew.dp.privacy import ANY_SPACE, SignalCharge
 from askew.errors import AskewError, BudgetExceeded, LedgerError, LedgerFrozen, ProfileError
 from askew.noise.hexagonal import HexagonalLattice
 from askew.noise.lattice import LatticeLaplace
-from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Signal
 from askew.spaces.map import MapNoise
 from askew_client.profile.document import ProfileDocument
@@ -317,9 +316,9 @@ def test_a_ledger_with_another_schema_is_refused(path: Path, kind: str, table: s
 
 @pytest.mark.parametrize("kind", SCHEMAS)
 def test_a_profile_with_another_schema_is_refused(tmp_path: Path, kind: str) -> None:
-    """A trigger would copy every profile, also before it is encrypted."""
+    """A trigger would copy every profile, also what is forgotten."""
     path = tmp_path / "profile.sqlite"
-    profile = ProfileStore(path, SystemBits())
+    profile = ProfileStore(path)
     profile.change(lambda document: document)
     change_schema(path, "profile", kind)
     with pytest.raises(ProfileError, match="not as this program makes them"):
@@ -331,7 +330,7 @@ Use = Callable[[], object]
 
 def uses(folder: Path) -> dict[str, tuple[Use, type[AskewError]]]:
     """Each file, what reads it, and how that fails."""
-    profile = ProfileStore(folder / "profile.sqlite", SystemBits())
+    profile = ProfileStore(folder / "profile.sqlite")
     profile.change(lambda _: ProfileDocument())
     ledger = store(folder / "data" / "signals.sqlite")
     return {

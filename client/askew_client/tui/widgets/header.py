@@ -101,7 +101,6 @@ _MARKS = {
     Trouble.FROZEN: "❄",
     Trouble.STALE_SPACE: "↻",
     Trouble.HOSTILE: "✕",
-    Trouble.LOCKED: "▣",
 }
 
 
