@@ -98,7 +98,7 @@ def leaks(text: str) -> list[str]:
 def test_a_whole_life_leaves_the_person_in_the_profile_store_alone(
     demo_address: str, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Import, ask, look, doctor, with every log on. What is held is held alike by all. Planted
+    """Import, ask, look, with every log on. What is held is held alike by all. Planted
     bugs: a debug log of the ranking, a cache of the answer, a rating as an argument of a process.
     """
     monkeypatch.setenv("TMPDIR", str(home))
@@ -108,7 +108,6 @@ def test_a_whole_life_leaves_the_person_in_the_profile_store_alone(
         watched("ask", *server, "--mode", "query"),
         watched("ask", *server, "--mode", "query", "--json"),
         watched("budget"),
-        watched("doctor", *server),
         watched("ask", "--server", "127.0.0.1:1"),
         watched("ask", *server, "--mode", "query", "-k", "65"),
         watched("ask", *server, "--max-nothing"),

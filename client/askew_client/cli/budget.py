@@ -66,9 +66,7 @@ def budget(
         options.print_json({**_as_json(found, month_of(today)), "mode": mode})
     else:
         _print(found)
-        click.echo(
-            f"The mode is {mode}; `askew doctor` says what that comes to at a server, and why."
-        )
+        click.echo(f"The mode is {mode}; `askew ask` says what that comes to at a server, and why.")
 
 
 def _places(profile: Path) -> Mapping[str, NamedPlace]:

@@ -169,7 +169,7 @@ class Desk(App[AskewError | OSError]):
 
     def refuse(self, problem: Problem) -> None:
         """Say, calmly, why something on the device was refused."""
-        text = f"{problem.text}. {problem.hint}"
+        text = f"{problem.text}. {problem.hint}".strip()
         self.notify(text, title=problem.trouble.value, severity="warning", markup=False)
 
     def use_theme(self, *, dark: bool) -> None:

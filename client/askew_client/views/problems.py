@@ -69,7 +69,7 @@ _TROUBLE: tuple[tuple[type[AskewError], Trouble, str], ...] = (
     (SecondSpace, Trouble.SECOND_SPACE, "`--second-space` says yes."),
     (QuoteVoid, Trouble.QUOTE, "Look at what a question would cost now, and ask again."),
     (LedgerFrozen, Trouble.FROZEN, "`askew budget` shows the ledger, `--unfreeze` accepts it."),
-    (LedgerError, Trouble.STORE, "`askew doctor` looks at every file."),
+    (LedgerError, Trouble.STORE, "Leave it where it is. Is its disk full, or the file not yours?"),
     (NotReady, Trouble.BUSY, "Ask again; what was charged is sent then."),
     (ConnectionOpen, Trouble.BUSY, "Try again when the answer is there."),
     (CacheError, Trouble.STORE, "What is held stays as it is; try again."),
@@ -82,7 +82,7 @@ _TROUBLE: tuple[tuple[type[AskewError], Trouble, str], ...] = (
     (WireError, Trouble.HOSTILE, "Nothing of the answer was used. Ask another server."),
     (TransportError, Trouble.UNREACHABLE, "Is the server running at this address?"),
     (ParameterError, Trouble.SETTINGS, "Change the setting that the message names."),
-    (AskewError, Trouble.OTHER, "`askew doctor` looks at everything."),
+    (AskewError, Trouble.OTHER, ""),
 )
 
 
@@ -111,8 +111,7 @@ def problem_of(error: AskewError) -> Problem:
 
 def hint_of(kind: type[AskewError]) -> str:
     """What a person can do about an error of this kind; "" where only its message says."""
-    hint = _row(kind)[1]
-    return "" if hint == _row(AskewError)[1] else hint
+    return _row(kind)[1]
 
 
 def _row(kind: type[AskewError]) -> tuple[Trouble, str]:

@@ -454,27 +454,3 @@ def test_no_option_and_no_variable_takes_a_coordinate_or_a_wish() -> None:
     assert {n for n in names - allowed for word in private if n.startswith(word)} == set()
     with_variables = {each.name for each in parameters(cli.cli) if each.envvar}
     assert with_variables == {"config_file"}
-
-
-@pytest.mark.usefixtures("impatient")
-def test_the_doctor_looks_at_places_and_advises_no_second_draw_where_the_ledger_can_be_accepted(
-    askew: Askew, place: Place, data: Path
-) -> None:
-    """Without its anchor no entry is trusted, and accepting it brings the noisy position back."""
-
-    def places_finding() -> dict[str, str]:
-        doctor = askew("doctor", "--json", "--data", data, "--server", "127.0.0.1:1")
-        (found,) = [each for each in json.loads(doctor.out) if each["name"] == "places"]
-        return dict(found)
-
-    place("add", "home", "--region", "DE", stdin=HOME)
-    assert places_finding()["text"] == "1 named"
-    (data / "anchor" / "signals.json").unlink()
-    frozen = places_finding()
-    assert "1 of 1 have no noisy position" in frozen["text"]
-    assert "place move" not in frozen["hint"]
-    assert "budget --unfreeze" in frozen["hint"]
-    for file in data.glob("signals.sqlite*"):
-        file.unlink()
-    lost = places_finding()
-    assert (lost["health"], "1 of 1 have no noisy position" in lost["text"]) == ("fail", True)

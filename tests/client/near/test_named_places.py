@@ -28,7 +28,6 @@ from askew.errors import (
 from askew.noise.randomness import RandomBits, SystemBits
 from askew.protocol.signal import Signal
 from askew.spaces.map import Position
-from askew_client.device.doctor import check_ledger
 from askew_client.near.places import Copy
 from askew_client.near.sources import PendingPosition
 from askew_client.profile.document import MAX_PLACES, AxisValues, NamedPlace, ProfileDocument
@@ -528,19 +527,3 @@ def test_a_damaged_profile_of_places_is_said_and_not_repeated(tmp_path: Path) ->
     bad = b'{"ratings": {}, "edits": [], "answers": [], "places": {"home": {"position": [99, 1]}}}'
     with pytest.raises(ProfileError, match="damaged"):
         ProfileDocument.from_bytes(bad)
-
-
-@pytest.mark.parametrize(
-    ("cap", "health"),
-    [(Fraction(3, 10), "warn"), (Fraction(4, 10), "ok")],
-    ids=["no level fits", "a county fits"],
-)
-def test_the_doctor_says_when_no_place_can_be_drawn_any_more(
-    device: DeviceWorld, cap: Fraction, health: str
-) -> None:
-    """Planted bug: a look for a cap that is spent to its last digit, which none ever is."""
-    device.places.add("home", BERLIN)
-    store = device.signals.with_caps(replace(device.settings.caps, places_lifetime=cap))
-    found = check_ledger(store, device.root / "signals.sqlite")
-    assert found.health == health
-    assert ("cap of places" in found.hint) is (health == "warn")
