@@ -70,7 +70,6 @@ from askew.wire.tastes import (
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.catalog.cache import CatalogCache, Record, RefreshTime, Version
 from askew_client.catalog.https import Download, as_ours
-from askew_client.near.places import Copy
 from askew_client.near.preferences import preferences_of
 from askew_client.near.reading import spot_of
 from askew_client.profile.document import NamedPlace, PastAnswer, ProfileDocument, ReceivedItem
@@ -406,21 +405,6 @@ def record_of_cache(world: World) -> bytes:
     return (cache.directory / "record.json").read_bytes()
 
 
-def copied_place() -> str:
-    """A copy of a position."""
-    place = NamedPlace("0" * 32, spot_of("52.5, 13.4"))
-    signal = metric.place_query().signal
-    return Copy("home", place, (("2026-11", signal),)).to_text()
-
-
-def read_copy(text: str) -> object:
-    """As `place import` does."""
-    copy = Copy.from_text(text)
-    copy.check_whole()
-    copy.check_law(Fraction(1), Fraction(4))
-    return copy
-
-
 def device_file(path: Path) -> object:
     """The configuration of a device."""
     return device_settings.configured({}, {}, device_settings.read_file(path), str(path))
@@ -716,7 +700,6 @@ INPUTS: Mapping[str, Input] = {
         ),
         read_export,
     ),
-    "copy of a place": of_text(copied_place(), read_copy),
     "preferences": of_text(
         "kind = a | b, price <= 10\n1 EUR = 2 km # x\nkind: a +2", preferences_of
     ),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import stat
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -332,29 +331,6 @@ def test_values_on_axes_are_asked_from_and_charged_in_plain_epsilon(
     told = askew("budget", "--data", data).out
     assert "epsilon 1 per unit distance, times the diameter: at most 3 between any two" in told
     assert "on axes it is one unit" in told
-
-
-def test_a_copy_goes_to_a_file_of_ones_own_and_comes_back_for_nothing(
-    askew: Askew, place: Place, tmp_path: Path
-) -> None:
-    place("add", "home", "--region", "DE", stdin=HOME)
-    file, other = tmp_path / "home.json", tmp_path / "other"
-    assert place("export", "home", file).code == 0
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert place("export", "home", file).code == 2
-    assert askew("place", "import", file, "--data", other).code == 0
-    here, there = place("list", "--json"), askew("place", "list", "--json", "--data", other)
-    assert here.out == there.out
-    assert json.loads(askew("budget", "--json", "--data", other).out)["places"]["spent_per_km"] == 0
-    refused = askew("place", "import", file, "--data", other)
-    assert refused.code == 1
-    assert "nothing was overwritten" in refused.err
-
-
-def test_a_file_without_an_end_is_no_copy(askew: Askew, tmp_path: Path) -> None:
-    """Planted bug: all of it is read first."""
-    refused = askew("place", "import", "/dev/zero", "--data", tmp_path / "other")
-    assert (refused.code, len(refused.err.splitlines())) == (1, 1)
 
 
 BAD: dict[str, tuple[tuple[str, ...], bytes, int]] = {
