@@ -818,7 +818,6 @@ NO_INPUT: Mapping[str, tuple[str, ...]] = {
         "askew_client.opening:files_of",
         "askew_client.profile.store:PassingProfile.read",
         "askew_client.signals.records:entry_of",
-        "askew_client.signals.store:SignalStore.signals_of",
         "askew_client.transport.shaped:ShapedTransport.load",
         "askew_client.tui.widgets.title_list:read_alt_and_digits",
         "askew_server.counting.engines.csv_files:copies_of",
