@@ -154,7 +154,9 @@ async def test_a_server_behind_a_relay_sends_the_part_that_was_asked_for(
 ) -> None:
     """Planted bug: any part of a file, as if it were the one asked for."""
     with sealing(reply) as setting, pytest.raises(error) as found:
-        await RelayTransport(setting, NOBODY, PATIENCE, SystemBits()).piece(20_780, Part.WHOLE, 0)
+        await RelayTransport(setting, NOBODY, PATIENCE, SystemBits()).read(
+            20_780, Part.WHOLE, 0, 48
+        )
     assert type(found.value) is error
 
 

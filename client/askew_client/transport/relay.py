@@ -22,7 +22,7 @@ from typing import Self
 
 import grpc
 
-from askew.catalog.catalog_file import HEAD_BYTES, PIECE_BYTES, Part
+from askew.catalog.catalog_file import Part
 from askew.errors import (
     Malformed,
     OtherKind,
@@ -45,6 +45,7 @@ _SERVICE = pb.DESCRIPTOR.services_by_name["Retrieval"].full_name
 _CALL: Fields = ((b"content-type", b"application/proto"),)
 _HEADERS = {"Content-Type": "message/ohttp-req", "User-Agent": "askew"}  # the same for all
 _SLOWEST = 1 << 13  # bytes a second, below which a file is given up
+_PIECE = 1 << 18  # the most bytes of a file that one sealed reply brings
 _NO_KEY = b"#ohttp-key"  # how the type of the RFC's problem ends
 
 
@@ -87,9 +88,17 @@ class RelayTransport:
             return reply.body
         raise status.error_of(_code_of(reply.body), self._server)
 
-    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:
-        """A piece of what the server lets devices hold."""
-        last = HEAD_BYTES - 1 if start < HEAD_BYTES else start + PIECE_BYTES - 1
+    async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
+        """Return a part of what the server lets devices hold, by as many calls as it takes."""
+        found, end = b"", start + size
+        while start < end:
+            piece = await self._piece(catalog_date, part, start, min(end, start + _PIECE) - 1)
+            found, start = found + piece, start + len(piece)
+            if not piece:
+                break
+        return found
+
+    async def _piece(self, catalog_date: int, part: Part, start: int, last: int) -> bytes:
         path = f"/catalog/{name_of(catalog_date, part)}".encode()
         wanted: Fields = ((b"range", b"bytes=%d-%d" % (start, last)),)
         reply = await self._reply(b"GET", path, wanted, b"")
@@ -121,7 +130,7 @@ class RelayTransport:
                 return await self._reply(method, path, fields, body)
         request = PlainRequest(method, path, self._server.encode(), fields, body)
         sealed = self._key.sealed(request, self._bits)
-        extra = PIECE_BYTES / _SLOWEST if method == b"GET" else 0.0
+        extra = _PIECE / _SLOWEST if method == b"GET" else 0.0
         line = self._line
         try:
             posting = asyncio.to_thread(line.posted, sealed.data)

@@ -21,7 +21,6 @@ from askew.settings import FileValues, Said, Setting
 from askew_server.cli.configured import CommandSettings, config_option
 from askew_server.cli.options import SERVE_PORT
 from askew_server.cli.saved_model import of_one_kind
-from askew_server.cli.serve import in_folder, named
 from askew_server.published.reader import GlancingReader
 from askew_server.serving.settings import (
     Analysts,
@@ -32,6 +31,7 @@ from askew_server.serving.settings import (
     Tls,
     unknown_variables,
 )
+from askew_server.taste.model.mondays import models_in
 
 _TABLES = ("server", "models", "releases", "analysts", "tls", "metrics", "log", "limits", "answers")
 _SETTINGS = CommandSettings(*_TABLES, defaults={"server.port": SERVE_PORT}, shared=True)
@@ -189,15 +189,14 @@ def _models(models: Models) -> Iterator[Verdict]:
         yield Verdict("ok", "model", f"the demo of {models.demo}")
         return
     try:
-        folder = models.folder
-        found = in_folder(folder)() if folder is not None else named(models.directories)()
+        found = [] if models.folder is None else [*models_in(models.folder).values()]
     except AskewError as error:
         yield Verdict("fail", "model", str(error))
         return
     if models.folder is not None and not found:
         yield Verdict("fail", "model", f"{models.folder} has none that is named by a Monday")
     kinds: set[type] = set()
-    for _, directory in sorted(found.items()):
+    for directory in found if models.directory is None else [models.directory]:
         yield _model(directory, kinds)
 
 
