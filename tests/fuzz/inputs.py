@@ -849,8 +849,10 @@ NO_INPUT: Mapping[str, tuple[str, ...]] = {
         "askew_client.transport.calls:metric_card_of",
         "askew_client.transport.calls:places_of",
         "askew_client.transport.calls:slate_of",
+        "askew_server.cli.serve:read_models",
         "askew_server.ledger.records:rational_of",
         "askew_server.serving.models:ModelFolder.read",
+        "askew_server.serving.models:ModelFolder.read_all",
         "askew_server.serving.popularity:KeptReleases.read",
     ),
 }
