@@ -335,18 +335,3 @@ async def test_a_file_comes_whole_also_where_two_servers_differ(shop: Shop) -> N
     assert shop.changed == {MONDAYS[0]}  # and the operator is woken
     for _ in range(8):
         assert await shop.device().refreshes() == MONDAYS[0]
-
-
-async def test_a_device_that_is_told_of_another_catalog_looks_again(shop: Shop) -> None:
-    """Where a Monday that has come names something else, and every server was restarted: one
-    question fails, and the next one is a first contact.
-    """
-    old = shop.device()
-    await shop.serves(old)
-    shop.link(MONDAYS[0], "v2")
-    await shop.restart(0, 1)
-    await shop.look()
-    assert shop.changed == {MONDAYS[0]}
-    with pytest.raises(StaleSpace):
-        await old.asks()
-    await shop.serves(old)

@@ -68,7 +68,7 @@ from askew.wire.tastes import (
     utility_table_from_message,
 )
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew_client.catalog.cache import CatalogCache, Record, RefreshTime, Version
+from askew_client.catalog.cache import CatalogCache, Record, Version
 from askew_client.catalog.https import Download, as_ours
 from askew_client.near.places import Copy
 from askew_client.near.preferences import preferences_of
@@ -403,7 +403,7 @@ def record_of_cache(world: World) -> bytes:
     version = Version(FIRST, Part.WHOLE, FileHead(9, bytes(32)))
     cache = CatalogCache(world.folder / "cache")
     cache.directory.mkdir(exist_ok=True)
-    cache.remember(Record(version, FIRST, RefreshTime(FIRST, 5)))
+    cache.remember(Record(version, FIRST, 5))
     return (cache.directory / "record.json").read_bytes()
 
 

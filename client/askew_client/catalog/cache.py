@@ -32,22 +32,11 @@ from askew_client.storage.private_files import check_own, make_directory, replac
 DAY = 86_400  # seconds
 
 
-@dataclass(frozen=True)
-class RefreshTime:
-    """When a device looks in one week: so many seconds after its Monday began."""
-
-    catalog_date: int
-    delay: int
-
-    @property
-    def time(self) -> int:
-        """Seconds since 1970-01-01."""
-        return self.catalog_date * DAY + self.delay
-
-
-def draw_refresh_time(catalog_date: int, bits: RandomBits) -> RefreshTime:
-    """A uniform delay of whole seconds, shorter than the longest."""
-    return RefreshTime(catalog_date, bits.below(LONGEST_DELAY * DAY))
+def draw_look(catalog_date: int, bits: RandomBits) -> int:
+    """Return when a device looks in the week of a Monday, in seconds since 1970-01-01: after a
+    uniform delay of whole seconds, shorter than the longest.
+    """
+    return catalog_date * DAY + bits.below(LONGEST_DELAY * DAY)
 
 
 def usable(catalog_date: int, day: int) -> bool:
@@ -76,13 +65,13 @@ class Version:
 class Record:
     """What a device remembers.
 
-    held: what lies in the cache. looked: the last Monday for which a head was seen. refresh_time:
-    when the next look is.
+    held: what lies in the cache. looked: the last Monday for which it saw a head. next_look: in
+    seconds since 1970-01-01.
     """
 
     held: Version | None = None
-    looked: int | None = None
-    refresh_time: RefreshTime | None = None
+    looked: int = 0
+    next_look: int = 0
 
 
 @dataclass(frozen=True)
@@ -210,14 +199,7 @@ def _try_to_lock(handle: int) -> bool:
 def _decode(text: bytes) -> Record:
     """Raises ValueError, KeyError, TypeError and RecursionError for anything else."""
     value = json.loads(text)
-    looked, refresh_time = value["looked"], value["refresh_time"]
-    return Record(
-        held=_holding(value["held"]),
-        looked=None if looked is None else _number(looked),
-        refresh_time=None
-        if refresh_time is None
-        else RefreshTime(_number(refresh_time["catalog_date"]), _number(refresh_time["delay"])),
-    )
+    return Record(_holding(value["held"]), _number(value["looked"]), _number(value["next_look"]))
 
 
 def _holding(value: Any) -> Version | None:

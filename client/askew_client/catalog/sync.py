@@ -25,9 +25,8 @@ from askew_client.catalog.cache import (
     DAY,
     CatalogCache,
     Record,
-    RefreshTime,
     Version,
-    draw_refresh_time,
+    draw_look,
     usable,
 )
 from askew_client.catalog.source import CatalogSource, date_of
@@ -81,9 +80,9 @@ class CatalogSync:
         day = now // DAY
         async with self._cache.locked(self._patience):
             found = await asyncio.to_thread(self.usable, day)
-            if found is None or (await asyncio.to_thread(self._refresh_time, day)).time <= now:
+            if found is None or await asyncio.to_thread(self._next_look, day) <= now:
                 found = await self._renewed(day)
-            return _told(found, await asyncio.to_thread(self._refresh_time, day))
+            return _told(found, await asyncio.to_thread(self._next_look, day))
 
     async def forget(self, catalog_date: int) -> None:
         """Drop the file of this Monday: the server answers about other items. Neither a record nor
@@ -103,16 +102,14 @@ class CatalogSync:
         body = self._cache.body(version)
         return None if body is None else CachedFile(version, body)
 
-    def _refresh_time(self, day: int) -> RefreshTime:
+    def _next_look(self, day: int) -> int:
         """When the next look is; drawn once a week, and kept before it is used."""
-        record, catalog_date = self._cache.record(), catalog_date_of(day)
-        if record.looked is not None and catalog_date <= record.looked:
-            catalog_date = record.looked + PERIOD
-        refresh_time = record.refresh_time
-        if refresh_time is None or refresh_time.catalog_date != catalog_date:
-            refresh_time = draw_refresh_time(catalog_date, self._bits)
-            self._cache.remember(replace(record, refresh_time=refresh_time))
-        return refresh_time
+        record = self._cache.record()
+        monday = max(catalog_date_of(day), record.looked + PERIOD)
+        if catalog_date_of(record.next_look // DAY) != monday:
+            record = replace(record, next_look=draw_look(monday, self._bits))
+            self._cache.remember(record)
+        return record.next_look
 
     async def _renewed(self, day: int) -> CachedFile:
         """Look for this week's file now, and fetch it where it is another than what is held."""
@@ -125,13 +122,13 @@ class CatalogSync:
                 if held is not None and not usable(held.catalog_date, day):
                     held = None
                 # Before it comes: broken off or refused, it is not looked for again in this week.
-                await asyncio.to_thread(self._settle, Record(held=held, looked=catalog_date))
+                await asyncio.to_thread(self._settle, Record(held, catalog_date))
                 place = (version.catalog_date, version.part, HEAD_BYTES)
                 received = await self._source.read(*place, version.head.length)
         if body is None:  # what came is read when the connection is closed
             body, fetched = received, fetched + len(received)
             await asyncio.to_thread(self._keep, version, body)
-        await asyncio.to_thread(self._settle, Record(held=version, looked=catalog_date))
+        await asyncio.to_thread(self._settle, Record(version, catalog_date))
         return CachedFile(version, body, fetched)
 
     async def _look(self, catalog_date: int) -> tuple[Version, int]:
@@ -165,9 +162,8 @@ class CatalogSync:
         self._cache.tidy(record.held)
 
 
-def _told(file: CachedFile, refresh_time: RefreshTime) -> Refreshed:
-    """What a person is shown of a file, and of when its successor is looked for."""
-    version = file.version
-    next_look = datetime.datetime.fromtimestamp(refresh_time.time, datetime.UTC)
+def _told(file: CachedFile, next_look: int) -> Refreshed:
+    """What a person is shown of a file, and of when the device looks next."""
+    version, when = file.version, datetime.datetime.fromtimestamp(next_look, datetime.UTC)
     day = date_of(version.catalog_date)
-    return Refreshed(day, str(version.part), version.head.size, file.fetched, next_look)
+    return Refreshed(day, str(version.part), version.head.size, file.fetched, when)

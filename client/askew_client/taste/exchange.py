@@ -38,8 +38,8 @@ class Exchange:
     empty set of ratings. catalog: what the device holds, and behind that what it met. n_held: how
     many it holds, all by default; contributions: the encoder's, of all of the catalog, where they
     were made before; both public. catalog_date: the Monday of what is held. unused: ratings of
-    titles that are not known here. guard: keeps what is private apart from open connections; each method
-    that reads the profile raises ConnectionOpen while there is one.
+    titles that are not known here. guard: keeps what is private apart from open connections; each
+    method that reads the profile raises ConnectionOpen while there is one.
     """
 
     card: ModelCard

@@ -22,7 +22,7 @@ from askew.errors import (
     Unreachable,
 )
 from askew.noise.randomness import RandomBits, ReplayBits, SystemBits
-from askew_client.catalog.cache import CatalogCache, Record, RefreshTime, draw_refresh_time
+from askew_client.catalog.cache import CatalogCache, Record, draw_look
 from askew_client.catalog.source import date_of
 from askew_client.catalog.sync import CachedFile, CatalogSync
 from askew_client.views.answers import Refreshed
@@ -231,10 +231,10 @@ def test_a_turn_is_uniform_over_every_second_of_the_longest_delay() -> None:
     """By the bytes that it is made of: 18 bits of three bytes, those beyond the end drawn again."""
     longest = LONGEST_DELAY * DAY
     for delay in (0, 1, 65_537, longest - 1):
-        assert draw_refresh_time(MONDAY, Delays(delay)) == RefreshTime(MONDAY, delay)
-    assert draw_refresh_time(MONDAY, Delays(longest, (1 << 18) - 1, 3)) == RefreshTime(MONDAY, 3)
+        assert draw_look(MONDAY, Delays(delay)) == MONDAY * DAY + delay
+    assert draw_look(MONDAY, Delays(longest, (1 << 18) - 1, 3)) == MONDAY * DAY + 3
     with pytest.raises(EOFError):
-        draw_refresh_time(MONDAY, ReplayBits(b"\0\0"))
+        draw_look(MONDAY, ReplayBits(b"\0\0"))
 
 
 async def test_a_first_fetch_that_broke_off_begins_again_with_the_next_question(
@@ -437,7 +437,7 @@ async def test_a_record_survives_being_written(sync: Made, cache: CatalogCache) 
     await sync(FakeSource.of(OLD), bits=Delays(77)).refresh()
     record = cache.record()
     assert record.held is not None
-    assert (record.looked, record.refresh_time) == (MONDAY, RefreshTime(NEXT, 77))
+    assert (record.looked, record.next_look) == (MONDAY, NEXT * DAY + 77)
     cache.remember(record)
     assert cache.record() == record
 
