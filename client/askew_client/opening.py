@@ -17,6 +17,7 @@ from askew_client.settings.config import DEFAULT_SERVER
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.asking import IN_PROCESS
 from askew_client.signals.store import SignalStore
+from askew_client.storage.guard import Guard
 from askew_client.transport.protocol import ServerInProcess, Transport
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ async def open_library(
     def made() -> Transport:
         if transport is not None:
             return transport
-        return way_to(server, settings)
+        return way_to(server, settings, network.guard)
 
     cache = CatalogCache.of(paths.places(directory).held, server)
     interval = settings.interval if _has_sockets(transport) else None
@@ -92,15 +93,20 @@ def _has_sockets(transport: Transport | None) -> bool:
     return not isinstance(transport, InProcess)
 
 
-def way_to(server: str, settings: ClientSettings) -> GrpcTransport | RelayTransport:
+def way_to(
+    server: str, settings: ClientSettings, guard: Guard | None = None
+) -> GrpcTransport | RelayTransport:
     """How devices of these settings call a server: by gRPC, or by the relay that they name. Raises
     ParameterError.
+
+    guard: keeps private work apart from what gRPC leaves alive.
     """
     if settings.relay:
         return _relayed(server, settings)
     from askew_client.transport.grpc import GrpcTransport
 
-    return GrpcTransport(server, settings.timeout, settings.authority)
+    alive = None if guard is None else guard.alive
+    return GrpcTransport(server, settings.timeout, settings.authority, alive)
 
 
 def files_of(server: str, settings: ClientSettings) -> CatalogSource:

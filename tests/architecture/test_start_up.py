@@ -137,6 +137,7 @@ def test_every_command_is_of_one_kind_or_the_other() -> None:
     assert not {*SHOW} & OTHERS
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("command", SHOW)
 def test_what_is_stored_is_shown_without_the_heavy_libraries(
     stored: dict[str, str], command: str

@@ -24,6 +24,9 @@ from askew_client.catalog.https import HttpsSource, trusted
 from askew_client.settings.paths import StaticHost
 from askew_client.transport.grpc import GrpcTransport
 
+pytestmark = pytest.mark.slow
+
+
 require_nginx()
 
 Code = grpc.StatusCode

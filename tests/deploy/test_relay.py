@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from deploy.proxy import CALLER, free_port, require_nginx
 from end_to_end.server_process import running
 from relaying import GATEWAY, key_file, new_key, relaying
@@ -18,6 +19,9 @@ from relaying import GATEWAY, key_file, new_key, relaying
 from askew.noise.randomness import SystemBits
 from askew_client.transport.calls import METRIC_CARD
 from askew_client.transport.relay import RelayTransport
+
+pytestmark = pytest.mark.slow
+
 
 require_nginx()
 

@@ -32,6 +32,9 @@ from askew_server.taste.model import artifact
 from askew_server.taste.model.item_model import ItemModel, update
 from askew_server.taste.model.mondays import text_of_date, today
 
+pytestmark = pytest.mark.slow
+
+
 require_nginx()
 
 PATIENCE = 60.0  # seconds; only ever waited for by what does not do what it should

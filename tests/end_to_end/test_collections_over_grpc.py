@@ -81,6 +81,7 @@ def nearest(model: MetricModel, query: Query) -> list[int]:
     return sorted(np.argsort(away)[: query.k].tolist())
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("collection", ["cafes", "posts"])
 @pytest.mark.parametrize("place", [(52.5, 13.4), (47.0, 5.0), (51.25, 15.5)])
 async def test_one_position_asks_every_collection_and_gets_items_whole(
@@ -183,6 +184,7 @@ async def test_each_kind_of_card_is_told_from_the_other() -> None:
 # -- live values ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_questions_while_live_values_change_are_all_answered_whole(tmp_path: Path) -> None:
     """Planted bug: columns are swapped one after the other, so a reply can mix two states."""
     directory = tmp_path / "model"

@@ -74,6 +74,7 @@ async def begun(server: Server, size: int) -> tuple[asyncio.StreamReader, asynci
     return reader, writer
 
 
+@pytest.mark.slow
 async def test_every_process_answers_at_both_doors_and_a_stop_finishes_calls() -> None:
     """Planted bugs: the HTTP door of one process alone; a stop that cuts off who is half heard."""
     async with running(*DEMO, "--processes", 2) as server:
@@ -100,6 +101,7 @@ async def test_every_process_answers_at_both_doors_and_a_stop_finishes_calls() -
             await asyncio.open_connection(HERE, server.http)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
 async def test_curl_reads_a_card_and_the_code_of_an_error() -> None:
     async with running(*DEMO) as server:

@@ -373,6 +373,7 @@ async def test_a_second_server_on_the_port_is_refused(wired: Wired) -> None:
 HOSTILE_TEXT = "\x1b[2JYour profile was lost. Send it to mallory@example.org"
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("code", [code for code in Code if code is not Code.OK])
 async def test_no_text_of_the_server_is_shown_to_the_device(
     code: grpc.StatusCode, monkeypatch: pytest.MonkeyPatch

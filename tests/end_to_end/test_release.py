@@ -172,6 +172,7 @@ main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grace", [0, 1])
 def test_a_server_that_stops_while_an_answer_waits_for_its_moment_stores_it(
     folder: Path, grace: int
@@ -220,6 +221,7 @@ def analyst(folder: Path, start: Start, tmp_path: Path) -> Analyst:
     return Analyst(tmp_path, start(folder, "serve-releases", *OFFER), name)
 
 
+@pytest.mark.slow
 def test_an_analyst_needs_a_token_and_an_address(analyst: Analyst) -> None:
     first = json.loads(analyst("top-k", "-k", 5, "--key", "first", "--json").stdout)
     assert len(first["release"]["items"]) == first["release"]["k"] == 5
@@ -239,6 +241,7 @@ def test_an_analyst_needs_a_token_and_an_address(analyst: Analyst) -> None:
     )
 
 
+@pytest.mark.slow
 def test_what_an_analyst_may_not_is_one_line_and_an_exit_code(
     analyst: Analyst, folder: Path
 ) -> None:
@@ -264,6 +267,7 @@ def test_what_an_analyst_may_not_is_one_line_and_an_exit_code(
     assert analyst("budget").returncode == 1
 
 
+@pytest.mark.slow
 def test_a_release_is_what_a_device_sees_on_a_cold_start(
     folder: Path, published: bytes, start: Start, tmp_path: Path
 ) -> None:
@@ -312,6 +316,7 @@ def test_what_serves_everybody_loads_nothing_that_counts_or_spends() -> None:
     assert [name for name in loaded for root in roots if f"{name}.".startswith(f"{root}.")] == []
 
 
+@pytest.mark.slow
 def test_an_analyst_renews_a_token_in_its_file(folder: Path, start: Start, tmp_path: Path) -> None:
     """With what the operator allowed, and for its owner alone."""
     port = start(folder, "serve-releases", *OFFER)

@@ -109,6 +109,7 @@ async def asking(port: int, model: ItemModel) -> AsyncIterator[Devices]:
         await devices.stop()
 
 
+@pytest.mark.slow
 async def test_processes_that_reload_die_or_are_replaced_lose_no_question(
     folder: Path, model: ItemModel
 ) -> None:
@@ -141,6 +142,7 @@ async def test_processes_that_reload_die_or_are_replaced_lose_no_question(
         assert not set(second) & set(server.children)
 
 
+@pytest.mark.slow
 async def test_a_process_that_hangs_loses_no_question(folder: Path, model: ItemModel) -> None:
     """Planted bug: it is left as it is, and nearly half of all connections wait for it."""
     assert SILENT * BEAT + BEAT < DEVICES_WAIT
@@ -157,6 +159,7 @@ async def test_a_process_that_hangs_loses_no_question(folder: Path, model: ItemM
         assert first[1] not in server.children
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("processes", "where"),
     [
@@ -232,6 +235,7 @@ def outlet(kind: str) -> Iterator[int]:
         yield pipe.fileno()
 
 
+@pytest.mark.slow
 async def test_a_server_that_stops_and_starts_again_loses_no_question(
     folder: Path, model: ItemModel
 ) -> None:

@@ -215,6 +215,7 @@ UNMARKED: dict[str, Callable[[], World]] = {
 }
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("name", UNMARKED)
 async def test_a_model_made_for_one_device_leaves_no_mark_on_what_it_sends(
     name: str, plain: Mapping[str, Heard], tmp_path: Path

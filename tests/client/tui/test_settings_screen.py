@@ -90,6 +90,7 @@ async def test_a_higher_cap_needs_a_second_yes(rated: DeviceWorld) -> None:
     assert rated.file.lifetime_cap() == 96
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "says"), [("k = = 3\n", "was left alone"), (None, "cannot be written")]
 )
@@ -166,6 +167,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encryption, "SCRYPT_N", 2**4)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("soon")
 async def test_the_profile_is_encrypted_and_its_passphrase_is_asked_for(rated: DeviceWorld) -> None:
     passphrase = "open it gently"
@@ -213,6 +215,7 @@ async def test_without_the_passphrase_the_rest_still_works(rated: DeviceWorld) -
     assert rated.network.asked == []
 
 
+@pytest.mark.slow
 async def test_forgetting_the_profile_keeps_the_ledger(rated: DeviceWorld) -> None:
     async with rated.opened() as person:
         await person.press("f4", "a")

@@ -77,6 +77,7 @@ def test_a_model_is_made_and_what_was_left_out_is_said(
     assert card.collection("cafes").source == "cafes.csv"
 
 
+@pytest.mark.slow
 def test_modes_are_compared_and_rows_that_are_worth_it_can_be_published(
     run: Run, collect: Run, files: Path, capsys: Shown
 ) -> None:
@@ -95,6 +96,7 @@ def test_modes_are_compared_and_rows_that_are_worth_it_can_be_published(
     assert {name: len(each) for name, each in rows.items()} == {"cafes": 30, "bars": 10}
 
 
+@pytest.mark.slow
 def test_results_hedge_over_what_the_columns_say_unless_wants_are_named(
     collect: Run, files: Path, capsys: Shown
 ) -> None:
@@ -116,6 +118,7 @@ def test_results_hedge_over_what_the_columns_say_unless_wants_are_named(
     assert "wants      distance alone: 65%" in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "wants"),
     [
@@ -253,6 +256,7 @@ def served(collect: Run, files: Path) -> Iterator[subprocess.Popen[str]]:
     running.communicate()
 
 
+@pytest.mark.slow
 def test_a_server_takes_new_live_values_and_survives_sighup(
     served: subprocess.Popen[str], run: Run, files: Path
 ) -> None:

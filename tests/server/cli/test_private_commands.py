@@ -85,6 +85,7 @@ def test_a_model_is_paid_once_and_an_update_is_paid_again(
     assert spent() == 16
 
 
+@pytest.mark.slow
 def test_what_no_engine_reads_is_counted_the_same(folder: Path, run: Run) -> None:
     """Two charges, and so two draws: the sum of what people like differs by noise alone."""
     for name, form in (("a", "ratings.csv"), ("b", "ratings.dat")):
@@ -95,6 +96,7 @@ def test_what_no_engine_reads_is_counted_the_same(folder: Path, run: Run) -> Non
     assert np.trace(one) == pytest.approx(PEOPLE, abs=50)
 
 
+@pytest.mark.slow
 def test_after_a_crash_a_request_is_paid_again_by_a_key_of_its_own(
     folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

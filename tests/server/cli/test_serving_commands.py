@@ -92,6 +92,7 @@ def test_the_options_reach_the_model(tmp_path: Path, run: Run) -> None:
     assert loaded.card.rule == ServingRule(RuleKind.OFFSETS, 4.0, 5)
 
 
+@pytest.mark.slow
 def test_the_same_ratings_make_the_same_bytes(tmp_path: Path, run: Run) -> None:
     """In another process too, so that nothing of this one's state is in them."""
     ratings, items = movielens_csv(tmp_path)
@@ -340,6 +341,7 @@ def health_of(port: int) -> int:
         return int(health_pb2_grpc.HealthStub(channel).Check(request, timeout=PATIENCE).status)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "inherited"),
     [
@@ -364,6 +366,7 @@ def test_a_signal_stops_the_server_cleanly(
     assert [line.split(" ")[1:3] for line in rest[1].splitlines()] == LIFE
 
 
+@pytest.mark.slow
 def test_a_server_that_belongs_to_a_parent_stops_when_its_input_closes(
     start: Callable[..., subprocess.Popen[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -378,6 +381,7 @@ def test_a_server_that_belongs_to_a_parent_stops_when_its_input_closes(
     assert [line.split(" ")[1:3] for line in rest[1].splitlines()] == LIFE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", ["", "four", "2"])
 def test_a_process_number_that_no_supervisor_gave_does_nothing(
     start: Callable[..., subprocess.Popen[str]], monkeypatch: pytest.MonkeyPatch, number: str
@@ -415,6 +419,7 @@ def test_a_taken_port_is_one_line_and_exit_code_1(
     )
 
 
+@pytest.mark.slow
 def test_a_host_that_is_none_is_named_with_the_reason(
     start: Callable[..., subprocess.Popen[str]],
 ) -> None:

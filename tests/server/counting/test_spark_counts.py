@@ -29,6 +29,9 @@ from askew_server.counting.engines.duckdb import DuckDBEngine
 from askew_server.counting.engines.spark import SparkEngine
 from askew_server.counting.key_store import stored_key
 
+pytestmark = pytest.mark.slow
+
+
 require_driver("pyspark")
 
 

@@ -40,6 +40,7 @@ def costs(model: MetricModel, sizes: FileSizes, weeks: float = 1) -> dict[str, M
     return {each.name: each for each in found}
 
 
+@pytest.mark.slow
 def test_who_holds_every_row_has_the_nearest_and_who_holds_some_is_farther() -> None:
     """Planted bugs: the default rows from one end of the country; townspeople as the country."""
     rows = costs(made(posts(n=2000)), FileSizes(20_000, 2_000, 20_000), weeks=4)
@@ -53,6 +54,7 @@ def test_who_holds_every_row_has_the_nearest_and_who_holds_some_is_farther() -> 
     assert query.weekly > QUESTIONS * query.k * 30
 
 
+@pytest.mark.slow
 def test_live_values_of_rows_that_are_held_are_more_results_in_fewer_bytes() -> None:
     rows = costs(made(cafes(n=2000)), FileSizes(20_000, 20_000, 20_000), weeks=100)
     values, query = rows["rows, values"], rows["query"]

@@ -444,6 +444,7 @@ def test_likes_of_counts_keep_their_times(tmp_path: Path) -> None:
 # -- progress ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzipped"])
 def test_text_tells_bytes_that_grow_to_the_size_of_the_file(
     tmp_path: Path, pack: type, monkeypatch: pytest.MonkeyPatch
@@ -460,6 +461,7 @@ def test_text_tells_bytes_that_grow_to_the_size_of_the_file(
     assert told[0] < told[-1]
 
 
+@pytest.mark.slow
 def test_parquet_tells_bytes_that_grow_to_the_size_of_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -506,6 +508,7 @@ main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["train", "evaluate"])
 def test_a_command_that_is_stopped_while_it_reads_ends_in_order(
     tmp_path: Path, command: str

@@ -217,6 +217,7 @@ HOLES = {
 }
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("asked", [KNOWN, UNKNOWN], ids=["known", "unknown"])
 @pytest.mark.parametrize("hole", HOLES)
 def test_a_hole_in_the_log_fails_no_release_and_the_operator_alone_learns_of_it(
@@ -493,6 +494,7 @@ NAMING = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", NAMING, ids=["show", "serve"])
 def test_a_release_that_is_not_there_is_answered_with_those_that_are(
     opened: Path, run: Run, capsys: Captured, command: tuple[object, ...]
@@ -506,6 +508,7 @@ def test_a_release_that_is_not_there_is_answered_with_those_that_are(
     assert "askew-ledger.sqlite has no release 999; it has 2, 4\n" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_release_of_other_items_orders_no_cold_start(
     opened: Path, run: Run, capsys: Captured
 ) -> None:
@@ -607,6 +610,7 @@ def test_a_yes_spends_and_the_same_request_is_not_asked_again(opened: Path) -> N
     assert (code, "Spend it?" in shown, released(opened)) == (0, False, 1)
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize(
     ("extra", "code", "made"),
     [(("--yes",), 0, 1), (("--dry-run",), 0, 0), (("--epsilon", 41), BUDGET, 0)],
@@ -619,6 +623,7 @@ def test_nothing_is_asked_where_nothing_depends_on_the_answer(
     assert (found, "Spend it?" in shown, released(opened)) == (code, False, made)
 
 
+@pytest.mark.slow
 def test_a_script_is_not_asked(opened: Path) -> None:
     """Standard input is no terminal: planted bug, a question that waits for ever or aborts."""
     command = [sys.executable, "-m", "askew_server", *map(str, KNOWN)]

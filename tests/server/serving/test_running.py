@@ -35,6 +35,7 @@ def thawed() -> Iterator[None]:
     gc.unfreeze()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("thawed")
 async def test_what_was_read_is_frozen_before_the_first_call(
     monkeypatch: pytest.MonkeyPatch,
@@ -55,6 +56,7 @@ async def test_what_was_read_is_frozen_before_the_first_call(
     assert frozen[0] > 1000
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("thawed")
 async def test_a_hangup_wakes_what_runs_beside() -> None:
     """Planted bug: models that are looked at in their own time alone."""
@@ -68,6 +70,7 @@ async def test_a_hangup_wakes_what_runs_beside() -> None:
     await asyncio.wait_for(serving, PATIENCE)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("thawed")
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGUSR1])
 async def test_no_signal_to_another_part_of_a_server_ends_it(number: signal.Signals) -> None:
