@@ -313,8 +313,10 @@ async def test_no_question_fails_from_one_model_to_the_next_and_back(shop: Shop)
     assert shop.changed == set()
 
 
-async def test_a_model_that_is_moved_away_is_answered_from_no_more(shop: Shop) -> None:
-    """At once, by every server: who holds it fails one question, and then looks again."""
+async def test_a_model_that_is_withdrawn_is_answered_from_no_more(shop: Shop) -> None:
+    """Moved away, at once; or replaced, when the servers were restarted. Who holds it fails one
+    question, and then looks again.
+    """
     shop.link(MONDAYS[1], "v2")
     await shop.both_say(f"swapped monday={MONDAYS[1]}")
     shop.clock.set(THIS + PERIOD, 0.1)
@@ -322,6 +324,11 @@ async def test_a_model_that_is_moved_away_is_answered_from_no_more(shop: Shop) -
     await shop.serves(device)
     (shop.folder / MONDAYS[1]).unlink()
     await shop.both_say(f"withdrawn monday={MONDAYS[1]}")
+    with pytest.raises(StaleSpace):
+        await device.asks()
+    await shop.serves(device)
+    shop.link(MONDAYS[0], "v2")
+    await shop.restart(0, 1)
     with pytest.raises(StaleSpace):
         await device.asks()
     await shop.serves(device)
