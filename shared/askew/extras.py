@@ -8,7 +8,6 @@ _EXTRA_OF = {
     "keyring": "vault",
     "matplotlib": "plots",
     "psycopg": "postgres",
-    "pyhpke": "relay",
     "pyspark": "spark",
     "textual": "tui",
 }

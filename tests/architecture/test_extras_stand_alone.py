@@ -101,14 +101,12 @@ def run(extras: str, line: str, home: Path) -> subprocess.CompletedProcess[str]:
         ("client", "askew tui --demo", "askew: textual is not installed; .* 'askew[client,tui]'"),
         ("server", "askew budget", "askew: platformdirs .* 'askew[client]'"),
         ("client", "askew profile encrypt --keyring", "askew: .*askew[vault]"),
-        ("client", "askew --config relay.toml ask", "askew: pyhpke .* 'askew[client,relay]'"),
     ],
 )
 def test_a_missing_extra_is_one_line_that_says_how_to_install_it(
     tmp_path: Path, extras: str, line: str, advice: str
 ) -> None:
     """Planted bug: a program that imports before it looks: a traceback of the entry point."""
-    (tmp_path / "relay.toml").write_text('relay = "http://127.0.0.1:1/#AAAA"')
     found = run(extras, line, tmp_path)
     assert (found.returncode, found.stdout) == (1, ""), found.stderr
     [said] = found.stderr.splitlines()

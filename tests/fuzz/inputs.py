@@ -33,7 +33,6 @@ from server.ledger.scenes import new_ledger, open_ledger
 from small_collections import keys_of, small_map
 from small_world import made_buckets, made_card, made_catalog, made_encoder, made_space
 from wire import metric_world as metric
-from wire.test_oblivious import EPHEMERAL, LISTED, PLAIN, PRIVATE, SEALED_REPLY
 from wire.test_popularity_messages import DOCUMENT, PARSERS
 from wire.test_utility_table_on_the_wire import BYTES as TABLE_BYTES
 
@@ -45,14 +44,13 @@ from askew.dp.release import release_from_bytes
 from askew.errors import AskewError
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
-from askew.noise.randomness import ReplayBits, SystemBits
+from askew.noise.randomness import SystemBits
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
 from askew.settings import said
 from askew.wire.catalog_file import catalog_from_body, catalog_to_bytes
 from askew.wire.messages import parse
-from askew.wire.oblivious import GatewayKeys, KeyConfiguration, PlainReply, PlainRequest
 from askew.wire.places import (
     all_places_from_bytes,
     metric_card_from_bytes,
@@ -78,13 +76,12 @@ from askew_client.profile.files import read_export
 from askew_client.profile.store import ProfileStore
 from askew_client.settings import config as device_settings
 from askew_client.settings.consent import consents_of
-from askew_client.settings.paths import RelayAddress, StaticHost
+from askew_client.settings.paths import StaticHost
 from askew_client.settings.regions import corners_of, region_of
 from askew_client.settings.settings import Caps
 from askew_client.signals.chain import Anchor
 from askew_client.signals.records import decode_signal, encode_signal
 from askew_client.signals.store import SignalStore
-from askew_client.transport import relay
 from askew_server.cli.saved_model import load as load_saved
 from askew_server.collections import artifact as metric_artifact
 from askew_server.collections.intake import (
@@ -502,32 +499,6 @@ def safetensors() -> bytes:
     return save({"vectors": np.eye(3, 2, dtype=np.float32)})
 
 
-def sealed_by(data: bytes) -> object:
-    """A request sealed with the first key of a list."""
-    question = PlainRequest(b"POST", b"/", b"example.org")
-    return KeyConfiguration.first_of(data).sealed(question, ReplayBits(bytes(range(1, 33))))
-
-
-def opened_by(data: bytes) -> object:
-    """A sealed request as the server opens it."""
-    return GatewayKeys([PRIVATE]).opened(data).request
-
-
-def own_request() -> bytes:
-    """A request that this server's key opens."""
-    keys = GatewayKeys([PRIVATE])
-    key = KeyConfiguration.first_of(keys.configurations)
-    question = PlainRequest(b"POST", b"/a", b"example.org", ((b"a", b"b"),), b"question")
-    return key.sealed(question, SystemBits()).data
-
-
-def reply_opened(data: bytes) -> object:
-    """What a relay brings."""
-    key = KeyConfiguration.first_of(LISTED)
-    asked = key.sealed_bytes(PLAIN, EPHEMERAL)
-    return asked.opened(data)
-
-
 class Answered(Download):
     """A request that this is the answer to."""
 
@@ -629,7 +600,6 @@ def rows_body() -> bytes:
     return rows_to_bytes(model.card, dict(model.collections))[HEAD_BYTES:]
 
 
-REPLY = PlainReply(200, ((b"a", b"b"),), b"c")
 OWN_RATINGS = b'title,rating\n"Heat, (1995)",4.5\nAlien,\n'
 FILMS = b"movieId,title,genres\n2,Heat (1995),Crime|Drama\n"
 WISHES = "kind = a | b, price <= 10\n1 EUR = 2 km # x\nkind: a +2"
@@ -658,7 +628,6 @@ INPUTS: Mapping[str, Input] = {
         b"HTTP/1.1 206 x\r\nContent-Range: bytes 0-47/96\r\nContent-Length: 48\r\n\r\n" + bytes(48),
         downloaded,
     ),
-    "error over http": of_bytes(b'{"code": "unavailable", "message": "busy"}', relay._code_of),
     # what a device or an analyst sends
     "query": Input(
         lambda w: query_to_bytes(Query(w.signal, 3, catalog_date=FIRST)),
@@ -676,14 +645,6 @@ INPUTS: Mapping[str, Input] = {
         lambda _: f"Bearer {SECRET.mint('ann', minutes=60, now=time.time())}".encode(),
         lambda _, data: SECRET.verified(text_of(data)),
     ),
-    # by a relay
-    "plain request": of_bytes(PLAIN, PlainRequest.from_bytes),
-    "plain reply": of_bytes(
-        PlainReply(200, ((b"a", b"b"),), b"c").to_bytes(), PlainReply.from_bytes
-    ),
-    "key configurations": of_bytes(LISTED, sealed_by),
-    "sealed reply": of_bytes(SEALED_REPLY, reply_opened),
-    "sealed request": of_bytes(own_request(), opened_by),
     # files that devices hold
     "head": Input(lambda w: catalog_to_bytes(w.card, w.catalog), lambda _, d: FileHead.of(d)),
     "catalog": Input(
@@ -730,7 +691,6 @@ INPUTS: Mapping[str, Input] = {
     "device's variables": of_text("4", device_variable),
     "consents": of_text(CONSENT, consents_of),
     "static host": of_text("https://a.example:8443/catalog", StaticHost.of),
-    "relay": of_text("https://relay.example/askew#AAEC", RelayAddress.of),
     # what an operator brings or types
     "server's settings": of_file("server.toml", SERVER_FILE, server_settings.read_file),
     "server's variables": of_text("7571", server_variable),
@@ -827,6 +787,7 @@ FOUND: Mapping[str, tuple[str, Callable[[bytes], bytes]]] = {
 NO_INPUT: Mapping[str, tuple[str, ...]] = {
     "it reads random bits": (
         "askew.noise.randomness:RandomBits.read",
+        "askew.noise.randomness:ReplayBits.read",
         "askew.noise.randomness:SystemBits.read",
         "askew_server.release.forecast:SimulatedBits.read",
     ),
@@ -853,6 +814,5 @@ NO_INPUT: Mapping[str, tuple[str, ...]] = {
         "askew_server.ledger.records:rational_of",
         "askew_server.serving.models:ModelFolder.read",
         "askew_server.serving.models:ModelFolder.read_all",
-        "askew_server.serving.popularity:KeptReleases.read",
     ),
 }

@@ -48,7 +48,8 @@ _SETTINGS = CommandSettings(
 
 @click.command()
 @_SETTINGS.options
-def serve(*, config: Path | None, **flags: object) -> None:
+@click.option("--check", is_flag=True, help="Read settings and models, say what is wrong, and end.")
+def serve(*, config: Path | None, check: bool, **flags: object) -> None:
     """Answer noisy signals until SIGTERM or Ctrl-C.
 
     With --ledger, the stored releases of a ledger are served beside, read-only; with
@@ -57,47 +58,44 @@ def serve(*, config: Path | None, **flags: object) -> None:
     --models names a folder of at most three models, each named by the Monday from which it is in
     force. Devices get the newest whose Monday has come, and are answered from the one that they
     hold. A model that is put there for a Monday to come is read, checked and swapped in within
-    seconds, at once on SIGHUP; so are live values. What cannot be used leaves what is served. With
-    --processes, SIGUSR1 replaces one process after the other.
+    seconds, at once on SIGHUP; so are live values. What cannot be used leaves what is served.
 
     The next port speaks HTTP: files that devices hold, and calls without gRPC.
 
     Devices speak TLS to every machine but their own: name --tls-certificate and --tls-key, or put a
-    TLS proxy in front and say --plain-text. `askew-server check` looks before.
+    TLS proxy in front and say --plain-text.
 
     \b
     Examples:
       askew-server serve --model model
       askew-server serve --demo places
-      askew-server serve --models models --processes 2
+      askew-server serve --models models
       askew-server serve --model model --host 0.0.0.0 \\
         --tls-certificate server.pem --tls-key server.key
-      askew-server serve --config askew-server.toml
+      askew-server serve --config askew-server.toml --check
     """
     chosen = _SETTINGS.configuration(config, flags)
     chosen.models.require()
-    run(chosen)
+    run(chosen, check=check)
 
 
-def run(chosen: Configuration) -> None:
-    """Serve what was chosen, until it is stopped."""
-    for number in (signal.SIGHUP, signal.SIGUSR1):  # until there is something that they are for
-        signal.signal(number, signal.SIG_IGN)
+def run(chosen: Configuration, *, check: bool) -> None:
+    """Serve what was chosen until it is stopped; to check, only read it."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is something to look at again
     import asyncio
 
-    from askew_server.serving.supervisor import Several, process_number
+    if check and chosen.server.tls is not None:
+        from askew_server.serving.certificates import Certificates
 
-    child = process_number()
-    if child is not None:
-        chosen = replace(chosen, server=chosen.server.as_child(child))
-    elif chosen.server.processes > 1:
-        Several.of_config(chosen.server, sys.argv[1:]).become()
-
+        Certificates(chosen.server.tls, lambda _: None)
     reader = _reader(chosen)
     charge = chosen.releases.popularity
     popular = None if reader is None or charge is None else (reader, charge)
     reading = ModelReader(popular)
     servings, folder = read_models(chosen.models, reading)
+    if check:
+        click.echo(f"in order: {reading.in_words()}")
+        return
     asyncio.run(_serve(chosen, reading, servings, folder, reader))
 
 
@@ -193,7 +191,6 @@ class ModelReader:
         from threadpoolctl import threadpool_limits
 
         from askew_server.retrieval.served import serving_of
-        from askew_server.serving.grpc_server import give_back_now
 
         # For good: an answer is a small product. More threads of BLAS would wait for each other by
         # spinning, on cores that other calls need: under load 96 ms where one thread takes 2.
@@ -201,7 +198,6 @@ class ModelReader:
         if self.popular is not None:
             model = _popular_first(of_tastes(model), *self.popular)
         serving = serving_of(model, directory, since)
-        give_back_now()
         serving.refresh(lambda line: write_line(sys.stderr, line))
         self.words[since] = model.words
         return serving

@@ -14,13 +14,11 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from askew.errors import ParameterError
 from askew.protocol.model_card import ServingRule
 from askew.protocol.utility_table import RuleKind
 from askew_server.cli import serve, serve_releases
 from askew_server.demo import simulation as demo
 from askew_server.serving import process as serving
-from askew_server.serving.supervisor import process_number
 from askew_server.taste.model import artifact
 from askew_server.taste.training.options import TrainingOptions
 
@@ -379,29 +377,6 @@ def test_a_server_that_belongs_to_a_parent_stops_when_its_input_closes(
     rest = server.communicate(timeout=PATIENCE)
     assert (server.returncode, rest[0]) == (0, "")
     assert [line.split(" ")[1:3] for line in rest[1].splitlines()] == LIFE
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", ["", "four", "2"])
-def test_a_process_number_that_no_supervisor_gave_does_nothing(
-    start: Callable[..., subprocess.Popen[str]], monkeypatch: pytest.MonkeyPatch, number: str
-) -> None:
-    """Planted bug: a server that believes it, ends with a traceback or shares its port."""
-    monkeypatch.setenv("ASKEW_PROCESS", number)
-    monkeypatch.setenv("ASKEW_WITH_PARENT", "")
-    server = start("--port", 0)
-    port_of(server)
-    server.send_signal(signal.SIGTERM)
-    rest = server.communicate(timeout=PATIENCE)
-    assert (server.returncode, rest[0]) == (0, "")
-    assert [line.split(" ")[1:3] for line in rest[1].splitlines()] == LIFE
-
-
-def test_a_process_number_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ASKEW_WITH_PARENT", "1")
-    monkeypatch.setenv("ASKEW_PROCESS", "four")
-    with pytest.raises(ParameterError, match="ASKEW_PROCESS"):
-        process_number()
 
 
 def test_a_taken_port_is_one_line_and_exit_code_1(

@@ -335,6 +335,12 @@ async def test_what_is_no_use_leaves_the_old_certificate_and_one_line(
 # -- the start ------------------------------------------------------------------------------------
 
 
+def test_a_certificate_that_names_no_host_is_refused(issuer: Issuer, made: MakeFiles) -> None:
+    """Planted bug: a server that starts, and that no device believes."""
+    with pytest.raises(AccessError, match="names no host: callers look at subjectAltName alone"):
+        read_identity(made(issuer, hosts=()))
+
+
 @pytest.mark.parametrize("mode", [0o640, 0o604])
 def test_a_key_that_others_can_read_is_refused_at_the_start(
     mode: int, issuer: Issuer, made: MakeFiles
