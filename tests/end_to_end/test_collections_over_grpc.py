@@ -33,7 +33,7 @@ from askew_server.collections.model import MetricModel, model_of
 from askew_server.retrieval.served import LiveValues, snapshot_of
 from askew_server.retrieval.snapshot import Retriever, Snapshot, SnapshotHolder
 from askew_server.serving.grpc_server import RunningServer
-from askew_server.serving.models import ModelWatch, ServedModels
+from askew_server.serving.models import ModelWatch
 from askew_server.serving.observer import Observer
 from askew_server.serving.retrieval import RetrievalService
 from askew_server.serving.settings import ServerConfig
@@ -191,9 +191,9 @@ async def test_questions_while_live_values_change_are_all_answered_whole(tmp_pat
     artifact.save(small_map(), directory, {"cafes": keys_of(30)})
     live = LiveValues(directory, artifact.load(directory))
     holder, said = SnapshotHolder(live.snapshot), [0]
-    models = ServedModels(dict, lambda *_: live, lambda: FIRST, {FIRST: live})
     observer = Observer()
-    watch = ModelWatch(models, holder, lambda _: {}, observer, lambda: FIRST)
+    servings = {FIRST: live}
+    watch = ModelWatch(servings, None, holder, lambda _: None, told=observer, today=lambda: FIRST)
     done = asyncio.Event()
 
     def write(value: int) -> None:

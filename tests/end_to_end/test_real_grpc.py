@@ -173,7 +173,7 @@ async def test_the_card_is_what_the_model_says(wired: Wired) -> None:
     assert wired.retriever.card == card_from_bytes(reply.SerializeToString())
 
 
-def test_every_version_is_encoded_before_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_model_is_encoded_before_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """A million items take seconds, in which nobody else is answered."""
     encoded: list[Catalog] = []
 

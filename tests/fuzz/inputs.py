@@ -65,7 +65,7 @@ from askew.wire.tastes import (
     utility_table_from_message,
 )
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew_client.catalog.cache import CatalogCache, Record, RefreshTime, Version
+from askew_client.catalog.cache import CatalogCache, Record, Version
 from askew_client.catalog.https import Download, as_ours
 from askew_client.near.preferences import preferences_of
 from askew_client.near.reading import spot_of
@@ -397,7 +397,7 @@ def record_of_cache(world: World) -> bytes:
     version = Version(FIRST, Part.WHOLE, FileHead(9, bytes(32)))
     cache = CatalogCache(world.folder / "cache")
     cache.directory.mkdir(exist_ok=True)
-    cache.remember(Record(version, FIRST, RefreshTime(FIRST, 5), version))
+    cache.remember(Record(version, FIRST, 5))
     return (cache.directory / "record.json").read_bytes()
 
 
@@ -485,7 +485,7 @@ class Answered(Download):
     """A request that this is the answer to."""
 
     def __init__(self, answer: bytes) -> None:
-        super().__init__(StaticHost.of("https://a.example/catalog"), "/catalog/x", 0, 47)
+        super().__init__(StaticHost.of("https://a.example/catalog"), "/catalog/x", 0, 48)
         self._answer = answer
 
     def _connected(self, timeout: float, trust: ssl.SSLContext | None) -> HTTPConnection:
@@ -503,7 +503,7 @@ def downloaded(answer: bytes) -> object:
     download = Answered(answer)
     with closing(download):
         try:
-            return download.read(48, 5.0, None)
+            return download.read(5.0, None)
         except Exception as error:
             raise as_ours(error, "a.example") from None
         finally:
@@ -771,7 +771,6 @@ NO_INPUT: Mapping[str, tuple[str, ...]] = {
         "askew_server.release.forecast:SimulatedBits.read",
     ),
     "it takes a value or a name of this program, and reads nothing that another wrote": (
-        "askew.catalog.catalog_file:piece_of",
         "askew.spaces.encoder:Encoder.decode",
         "askew_client.cli.options:load",
         "askew_client.near.sources:view_of",
@@ -788,7 +787,9 @@ NO_INPUT: Mapping[str, tuple[str, ...]] = {
         "askew_client.transport.calls:metric_card_of",
         "askew_client.transport.calls:places_of",
         "askew_client.transport.calls:slate_of",
+        "askew_server.cli.serve:read_models",
         "askew_server.ledger.records:rational_of",
-        "askew_server.serving.models:ServedModels.read",
+        "askew_server.serving.models:ModelFolder.read",
+        "askew_server.serving.models:ModelFolder.read_all",
     ),
 }

@@ -118,4 +118,4 @@ def _option(key: Setting) -> Callable[[_Command], _Command]:
         shown |= {"is_flag": True, "type": _TypedSwitch(key), "metavar": None}
     if key.bare is not None:
         shown |= {"is_flag": False, "flag_value": key.bare}
-    return click.option(*flags, key.parameter, multiple=key.several, **shown)
+    return click.option(*flags, key.parameter, **shown)

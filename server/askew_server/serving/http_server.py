@@ -289,7 +289,7 @@ class HttpApp:
         try:
             day = date.fromisoformat(found[1]).toordinal() - _EPOCH
             file = self._files[0].catalog_file(max(0, day), found[2])
-        except StaleSpace:  # a date of which there is no version
+        except StaleSpace:  # a date for which there is no model
             return _refused(HTTPStatus.CONFLICT)
         except (ValueError, WireError):
             return _refused(HTTPStatus.NOT_FOUND)

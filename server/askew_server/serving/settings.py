@@ -171,11 +171,11 @@ _ONE = "name one model to serve: --model DIR, --models FOLDER or --demo"
 
 @dataclass(frozen=True, kw_only=True)
 class Models:
-    """Directories of models, each with its Monday if it has one ("new@2026-11-23"); or a folder of
-    directories that are named by their Mondays; or a demo. Raises ConfigError for two of them.
+    """The directory of a model; or a folder of such, which are named by their Mondays; or a demo.
+    Raises ConfigError for two of them.
     """
 
-    directories: tuple[str, ...] = ()
+    directory: Path | None = None
     folder: Path | None = None
     demo: Literal["films", "places"] | None = None
 
@@ -189,7 +189,7 @@ class Models:
             raise ConfigError(_ONE)
 
     def _ways(self) -> int:
-        return [bool(self.directories), self.folder is not None, self.demo is not None].count(True)
+        return 3 - [self.directory, self.folder, self.demo].count(None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -360,17 +360,16 @@ KEYS: tuple[Setting, ...] = (
         several=True,
     ),
     _setting(
-        "models.directories",
-        Text("a directory, or one with its Monday: model@2026-11-23"),
-        "Model directory; with @2026-11-23, in force from that Monday on. May be repeated.",
+        "models.directory",
+        File(),
+        "Model directory, which is always in force.",
         "--model",
-        metavar="DIR[@MONDAY]",
-        several=True,
+        metavar="DIR",
     ),
     _setting(
         "models.folder",
         File(),
-        "Folder of model directories, each named by its Monday, as 2026-11-23.",
+        "Folder of at most three model directories, each named by its Monday, as 2026-11-23.",
         "--models",
         metavar="FOLDER",
     ),

@@ -147,14 +147,14 @@ async def test_who_chooses_to_hold_rows_after_there_were_none_gets_them(
     server: ServedModel, tmp_path: Path
 ) -> None:
     """Planted bug: a server without rows at the first question has none until the next start."""
-    rows, server.piece = server.piece, no_rows  # type: ignore[method-assign, assignment]
+    rows, server.read = server.read, no_rows  # type: ignore[method-assign, assignment]
     device = device_at(server, tmp_path)
     assert (await device.nearby.ask("posts", BERLIN)).fresh
     device.configure(replace(SETTINGS, mode="local"))
     assert isinstance((await raised(device.nearby.quote("posts", BERLIN))).error, OtherKind)
     device.configure(SETTINGS)
     assert (await device.nearby.quote("posts", BERLIN)).mode.asks
-    server.piece = rows  # type: ignore[method-assign]
+    server.read = rows  # type: ignore[method-assign]
     device.configure(replace(SETTINGS, mode="local"))
     quote = await device.nearby.quote("posts", BERLIN)
     assert (await device.nearby.ask("posts", BERLIN, quoted=quote)).sent == ()

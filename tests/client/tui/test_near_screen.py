@@ -414,7 +414,7 @@ async def test_who_is_not_there_is_said_and_a_question_under_way_stops(at_home: 
 async def test_a_server_of_places_alone_is_called_that_and_not_hostile(at_home: Near) -> None:
     """Planted bug: "the server's answer was refused", of a server that Near can ask."""
 
-    at_home.network.piece = at_home.network.places.piece  # type: ignore[method-assign]
+    at_home.network.read = at_home.network.places.read  # type: ignore[method-assign]
     async with at_home.opened() as person:
         assert not person.shows("refused")
         await person.press("a")

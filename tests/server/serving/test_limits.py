@@ -330,7 +330,7 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Pieces:
-    """A service that lets devices hold one piece, and nothing else."""
+    """A service that lets devices hold one file, and nothing else."""
 
     name = pb.DESCRIPTOR.services_by_name["Retrieval"].full_name
 

@@ -58,39 +58,29 @@ def _not_served(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_not_served")
-def test_an_operator_is_warned_where_every_device_will_be_refused(
-    run: Run, directory: Path, capsys: pytest.CaptureFixture[str]
+def test_a_folder_without_a_model_in_force_is_an_error(
+    run: Run, directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Planted bug: a version to come that is served alone, without a word."""
+    """Planted bug: a model to come is served alone, and every device is refused."""
     now, coming = (text_of_date(catalog_date_of(today()) + each) for each in (0, PERIOD))
-    assert run("serve", "--model", f"{directory}@{coming}") == 0
-    assert capsys.readouterr().err == (
-        f"askew-server: no model is in force before {coming}; until then every device is refused\n"
-    )
-    assert run("serve", "--model", f"{directory}@{now}", "--model", f"{directory}@{coming}") == 0
+    folder = tmp_path / "models"
+    folder.mkdir()
+    for name in ("another", coming):
+        (folder / name).symlink_to(directory)
+        assert run("serve", "--models", folder) == 1
+        assert capsys.readouterr().err == (
+            f"askew-server: {folder} holds no model that is in force: name one by a Monday that "
+            f"has come, such as {now}\n"
+        )
+    (folder / now).symlink_to(directory)
+    assert run("serve", "--models", folder) == 0
     assert capsys.readouterr().err == ""
 
 
 @pytest.mark.usefixtures("_not_served")
-def test_two_models_from_one_day_on_are_refused_with_what_to_do(
-    run: Run, directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """As places beside tastes."""
-    assert run("serve", "--model", tmp_path / "places", "--model", directory) == 1
-    said = capsys.readouterr().err
-    assert said.startswith("askew-server: a server answers from one model at a time, and ")
-    assert f"{tmp_path / 'places'} and {directory} are both in force always" in said
-    assert f"({directory}@2026-11-30), and serve another model, as places beside" in said
-
-
-@pytest.mark.usefixtures("_not_served")
-def test_a_folder_without_a_model_is_an_error(
+def test_a_name_of_another_day_is_an_error(
     run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "notes").mkdir()
-    assert run("serve", "--models", tmp_path) == 1
-    said = "askew-server: there is no model named by a Monday, such as 2026-11-23\n"
-    assert capsys.readouterr().err == said
     (tmp_path / "2026-11-24").mkdir()
     assert run("serve", "--models", tmp_path) != 0
     assert "a Monday: that is when devices look" in capsys.readouterr().err

@@ -111,17 +111,15 @@ def test_an_option_beats_a_variable_and_a_variable_the_file(
     @settings.options
     def command(*, config: Path | None, **flags: object) -> None:
         chosen = settings.configuration(config, flags)
-        found.append((chosen.server.port, chosen.server.plain_text, chosen.models.directories))
+        found.append((chosen.server.port, chosen.server.plain_text, chosen.models.folder))
 
-    path = file_with(
-        tmp_path, server={"port": 1, "plain_text": True}, models={"directories": ["a", "b"]}
-    )
+    path = file_with(tmp_path, server={"port": 1, "plain_text": True}, models={"folder": "a"})
     monkeypatch.setenv("ASKEW_SERVER_CONFIG", str(path))
     command([], standalone_mode=False)
     monkeypatch.setenv("ASKEW_SERVER_PORT", "2")
     command(["--no-plain-text"], standalone_mode=False)
-    command(["--port", "3", "--model", "c", "--model", "d"], standalone_mode=False)
-    assert found == [(1, True, ("a", "b")), (2, False, ("a", "b")), (3, True, ("c", "d"))]
+    command(["--port", "3", "--models", "b"], standalone_mode=False)
+    assert found == [(1, True, Path("a")), (2, False, Path("a")), (3, True, Path("b"))]
 
 
 @pytest.mark.parametrize("name", ["serve", "serve-releases"])

@@ -49,7 +49,7 @@ MakeFiles = Callable[..., Tls]
 
 
 class Pieces:
-    """A service that lets devices hold one piece, and nothing else."""
+    """A service that lets devices hold one file, and nothing else."""
 
     name = pb.DESCRIPTOR.services_by_name["Retrieval"].full_name
 
