@@ -213,6 +213,35 @@ def test_a_server_that_stops_while_an_answer_waits_for_its_moment_stores_it(
     assert len(release_from_bytes(answer.payload).items) == 5
 
 
+def test_a_new_file_of_a_pattern_with_other_types_costs_no_analyst_anything(folder: Path) -> None:
+    """A key that paid is not answered again. Planted bug: only csv is looked at again."""
+    token, question = grant_of(folder, "di"), TopKQuestion("films", 5, "a")
+    good, bad = folder / "part1.parquet", folder / "part2.parquet"
+    request, pipe = releases.question_to_bytes(question), subprocess.PIPE
+    offer = (*OFFER[:-1], "part*.parquet", "--port", "0")
+    with duckdb.connect() as connection:
+        events = f"read_csv('{folder}/events.csv', all_varchar=true)"
+        connection.execute(f"COPY (FROM {events}) TO '{good}'")
+        running = subprocess.Popen(
+            (sys.executable, "-m", "askew_server", "serve-releases", *offer),
+            cwd=folder,
+            stdout=pipe,
+            stderr=pipe,
+            text=True,
+        )
+        try:
+            assert running.stdout is not None
+            port = int(running.stdout.readline().partition("127.0.0.1:")[2].partition(",")[0])
+            connection.execute(f"COPY (SELECT unit, 1.5::DOUBLE AS item FROM {events}) TO '{bad}'")
+            with pytest.raises(grpc.RpcError):
+                call(port, "Analyst/TopK", request, token)
+            bad.unlink()
+            assert call(port, "Analyst/TopK", request, token)
+        finally:
+            running.kill()
+            running.communicate()
+
+
 @pytest.fixture
 def analyst(folder: Path, start: Start, tmp_path: Path) -> Analyst:
     """Runs the command with bob's token and nothing else: he has nine outputs of his own."""
