@@ -58,7 +58,6 @@ PARTS = {
     "serving": Part("server_speed", "answers beside an echo; rows", True, ("every",)),
     "http": Part("http_door", "CPU of a call by HTTP beside gRPC's", usual=True),
     "cryptographic": Part("cryptographic", "a question's cost beside published ones", usual=True),
-    "tables": Part("table_loss", "answers made beforehand, 3 min; a model, ratings"),
     "thin": Part("thin_device", "bytes and memory of a device, 2 min; items"),
     "overload": Part("overload", "ten times what a server can answer", usual=True),
     "abuse": Part("abuse", "callers beside hostile ones, 2 min"),

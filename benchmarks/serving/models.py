@@ -15,7 +15,6 @@ from askew.catalog.catalog_file import catalog_date_of
 from askew.catalog.item import Item
 from askew.dp.privacy import ANY_SPACE
 from askew.noise.lattice import LatticeLaplace
-from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.metric_card import MetricCard, MetricRuleKind
 from askew.protocol.model_card import ModelCard, ServingRule
 from askew.protocol.signal import Query, Signal
@@ -32,14 +31,12 @@ from askew_server.demo.places import GERMANY, LARGE, german_towns, places_to_eat
 from askew_server.demo.simulation import demo_model
 from askew_server.retrieval.served import snapshot_of
 from askew_server.retrieval.snapshot import Snapshot
-from askew_server.retrieval.tabulated import tables_for
-from askew_server.taste.model.answer_tables import AnswerTables
 from askew_server.taste.prior.people import PriorPeople
 
 EPSILON, K = Fraction(1), 8
-"""What a card publishes: answers to such signals may be tables."""
+"""What most devices ask with."""
 OTHER_EPSILON, OTHER_K = Fraction(27, 32), 9
-"""What nobody published."""
+"""What others do."""
 TOWN = Fraction(277, 1000)  # epsilon a kilometer: 4 times the odds within 5 km
 QUESTIONS = 256
 _FACTORS, _PEOPLE, _BUCKETS, _GENRES = 32, 128, 64, 18
@@ -53,7 +50,6 @@ class Tastes:
     catalog: Catalog
     prior: PriorPeople | None = None
     payloads: None = None
-    tables: AnswerTables | None = None
     slates: BucketRule | None = None
 
 
@@ -61,16 +57,11 @@ def snapshot(kind: str, size: int, rule: str, dimension: int = 2) -> Snapshot:
     """What a server answers from: `films` of the demo, `tastes`, or `places`."""
     match kind:
         case "films":
-            return _ready(made_films(RuleKind(rule)))
+            return snapshot_of(made_films(RuleKind(rule)))
         case "tastes":
-            return _ready(made_tastes(size, RuleKind(rule), dimension))
+            return snapshot_of(made_tastes(size, RuleKind(rule), dimension))
         case _:
             return snapshot_of(made_places(size, MetricRuleKind(rule)))
-
-
-def _ready(model: Tastes) -> Snapshot:
-    """With the tables of what its card publishes."""
-    return snapshot_of(replace(model, tables=tables_for(model)))
 
 
 def made_films(rule: RuleKind) -> Tastes:
@@ -132,14 +123,9 @@ def made_places(count: int, rule: MetricRuleKind) -> MetricModel:
     return model_of(MapSpace(GERMANY), [food], towns.of_at_least(LARGE).towns, rule)
 
 
-def questions(
-    card: ModelCard | MetricCard, k: int, epsilon: Fraction = EPSILON, *, bucket: bool = False
-) -> list[bytes]:
+def questions(card: ModelCard | MetricCard, k: int, epsilon: Fraction = EPSILON) -> list[bytes]:
     """What 256 people would send."""
-    if isinstance(card, MetricCard):
-        signals = _on_the_map(epsilon)
-    else:
-        signals = _named(card, epsilon) if bucket else _in_the_box(card, epsilon)
+    signals = _on_the_map(epsilon) if isinstance(card, MetricCard) else _in_the_box(card, epsilon)
     name = card.collections[0].name if isinstance(card, MetricCard) else ""
     catalog_date = catalog_date_of(int(time.time() // 86_400)) if isinstance(card, ModelCard) else 0
     return [query_to_bytes(Query(each, k, name, catalog_date)) for each in signals]
@@ -150,12 +136,6 @@ def _in_the_box(card: ModelCard, epsilon: Fraction) -> list[Signal]:
     size = (QUESTIONS, card.space.dimension)
     points = card.space.encoder.unit * rng.random(size) + rng.laplace(0.0, 1 / float(epsilon), size)
     return [Signal(card.space.version, lattice, each) for each in _steps(points / lattice.step)]
-
-
-def _named(card: ModelCard, epsilon: Fraction) -> list[Signal]:
-    response = RandomizedResponse.for_epsilon(card.space.n_buckets, epsilon)
-    said = np.random.default_rng(3).integers(response.buckets, size=(QUESTIONS, 1))
-    return [Signal(card.space.version, response, each) for each in _steps(said)]
 
 
 def _on_the_map(epsilon: Fraction) -> list[Signal]:

@@ -103,14 +103,6 @@ from askew_server.serving import settings as server_settings
 from askew_server.serving.bearer import Bearer, BearerKey, read_key, revocations_of
 from askew_server.serving.certificates import Issuer, read_identity
 from askew_server.taste.model import artifact as taste_artifact
-from askew_server.taste.model.answer_tables import (
-    AnswerTable,
-    AnswerTables,
-    Cells,
-    TableFields,
-    decode_tables,
-    encode_tables,
-)
 from askew_server.taste.model.item_model import ItemModel, train
 from askew_server.taste.training import paid_matrix
 from askew_server.taste.training.options import TrainingOptions
@@ -165,16 +157,6 @@ class World:
     def signal(self) -> Signal:
         """Of that card."""
         return Signal(self.card.space.version, LatticeLaplace(10, 1024), (1500, -300))
-
-    @cached_property
-    def tables(self) -> AnswerTables:
-        """Two answers to the signals of that card's space."""
-        lattice = self.signal.lattice
-        cells = Cells.of(lattice, self.card.space.encoder, 2)
-        numbers = np.arange(len(cells), dtype=np.int32) % 2
-        slates = np.array([[0, 1, 2], [2, 3, 4]], dtype=np.int32)
-        table = AnswerTable(lattice, 3, cells, numbers, slates)
-        return AnswerTables(self.card.space.version, self.card.catalog_version, (table,))
 
     @cached_property
     def identity(self) -> tuple[bytes, bytes]:
@@ -570,11 +552,6 @@ def identity(world: World, certificate: bytes, key: bytes) -> object:
         return read_identity(server_settings.Tls(certificate=chain, key=secret))
 
 
-def tables(world: World, data: bytes) -> object:
-    """Of which the manifest tells the truth."""
-    return decode_tables(data, [*map(TableFields.of, world.tables.tables)], world.card)
-
-
 def items_of(data: bytes) -> object:
     """The items of a model's file."""
     return taste_artifact.decode_items([data[:7], data[7:]])
@@ -772,7 +749,6 @@ INPUTS: Mapping[str, Input] = {
         f"tastes, {name}": model_file(lambda w: w.tastes, name, load_saved)
         for name in ("manifest.json", "card.binpb", "arrays.safetensors", "items.json")
     },
-    "tabulated answers": Input(lambda w: encode_tables(w.tables), tables),
     **{
         f"places, {name}": model_file(lambda w: w.places, name, load_places)
         for name in (

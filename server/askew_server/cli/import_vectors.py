@@ -128,7 +128,7 @@ def import_vectors(
             file_size=bytes_held,
             step=lambda name: steps.step(f"import: {name}"),
         )
-        model = save(model, out, steps)
+        save(model, out, steps)
     report(model, table, out, what_it_tells(GIVEN))
 
 

@@ -304,7 +304,7 @@ def train(
             show_left_out(people.table, known, like_from, f"of {people.name}, not in this model")
         if payloads is not None:
             model = replace(model, payloads=PayloadFiles.in_folder(payloads, model.keys))
-        model = save(model, out, steps)
+        save(model, out, steps)
     report(model, table, out, what_it_tells(FIXED if vectors.fixed else LEARNED))
 
 

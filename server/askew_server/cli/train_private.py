@@ -438,7 +438,7 @@ def train_private(
             file_size=bytes_held,
             step=lambda name: steps.step(f"training: {name}"),
         )
-        model = save(model, out, steps, beside={NOISY: file})
+        save(model, out, steps, beside={NOISY: file})
     file.unlink()
     report(model, None, out, what_a_private_one_tells(noise))
     best = [rows[key].title for key in popularity_list(noisy, keys, _POPULAR)]
@@ -474,7 +474,7 @@ def update_private(spending: Spending, old: ItemModel, items: Path, out: Path) -
         table = simulated_table(noisy, keys, parameters)
         source = source_of(kept_items(noisy, parameters), parameters, updated=True)
         model = update(old, table, rows, source=source, file_size=bytes_held)
-        model = save(model, out, steps, beside={NOISY: file})
+        save(model, out, steps, beside={NOISY: file})
     file.unlink()
     report(model, None, out, what_a_private_one_tells(noise, updated=True))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -120,16 +119,12 @@ def bytes_held(card: ModelCard, catalog: Catalog) -> int:
 
 def save(
     model: ItemModel, out: Path, steps: Steps, beside: Mapping[str, Path] | None = None
-) -> ItemModel:
-    """Write the model with the answers that are made beforehand, and a copy of files beside it."""
-    from askew_server.retrieval.tabulated import tables_for
+) -> None:
+    """Write the model, and a copy of files beside it."""
     from askew_server.taste.model import artifact
 
-    steps.step("answers made beforehand")
-    model = replace(model, tables=tables_for(model, steps.share))
     steps.step("writing the model")
     artifact.save(model, out, beside)
-    return model
 
 
 def report(model: ItemModel, table: RatingTable | None, out: Path, tells: tuple[str, ...]) -> None:

@@ -111,7 +111,7 @@ def update(
             files = PayloadFiles.in_folder(payloads, new.keys)
             both = files if new.payloads is None else FirstOf(files, new.payloads)
             new = replace(new, payloads=both)
-        new = save(new, out, steps)
+        save(new, out, steps)
     added, dropped = len(set(new.keys) - set(old.keys)), len(set(old.keys) - set(new.keys))
     click.echo(f"items      {added:,} new, {dropped:,} dropped")
     report(new, table, out, what_it_tells(UPDATED))

@@ -21,7 +21,6 @@ from askew_server.collections.artifact import LiveColumns, Mark, live_path, mark
 from askew_server.collections.model import MetricModel
 from askew_server.retrieval.near.answers import MetricAnswers
 from askew_server.retrieval.snapshot import Serving, Snapshot
-from askew_server.taste.model.answer_tables import AnswerTables
 from askew_server.taste.model.payloads import Payloads
 from askew_server.taste.prior.people import PriorPeople
 
@@ -103,10 +102,6 @@ class TasteModel(Protocol):
     def payloads(self) -> Payloads | None:
         """What only a reply brings of each item."""
 
-    @property
-    def tables(self) -> AnswerTables | None:
-        """Answers made beforehand."""
-
 
 @dataclass(frozen=True)
 class Fixed:
@@ -142,11 +137,6 @@ def snapshot_of(model: TasteModel | MetricModel) -> Snapshot:
         return MetricAnswers(model).snapshot
     from askew_server.retrieval.snapshot import Retriever
 
-    retriever = Retriever(
+    return Retriever(
         model.card, model.catalog, model.prior, model.payloads, slates=model.slates
-    )
-    snapshot = retriever.snapshot
-    tables = model.tables
-    if tables is None or model.payloads is not None or not tables.fits(model.card):
-        return snapshot  # the catalog may have changed since, as by a release that orders it
-    return replace(snapshot, tables=tables.tables)
+    ).snapshot

@@ -24,7 +24,6 @@ from askew.protocol.signal import Mechanism, Query
 from askew.retrieval.buckets import BucketRule
 from askew.retrieval.posterior import PosteriorRule
 from askew.retrieval.rules import OffsetRule, RetrievalRule, SharedSlate, rule_of
-from askew_server.taste.model.answer_tables import AnswerTable
 from askew_server.taste.model.mondays import today
 from askew_server.taste.model.payloads import Payloads
 from askew_server.taste.prior.people import PriorPeople, served_slates
@@ -43,16 +42,14 @@ class Answers(Protocol):
 @dataclass(frozen=True, eq=False)
 class Snapshot:
     """A card, what answers for it, and the catalog that devices hold, if they hold one. since: the
-    Monday from which on it is in force. tables: answers made beforehand, of this very catalog.
-    collections: whose items are answered whole, if it has any. files: what devices may hold of
-    those.
+    Monday from which on it is in force. collections: whose items are answered whole, if it has any.
+    files: what devices may hold of those.
     """
 
     card: Card
     answers: Answers = field(repr=False)
     catalog: Catalog | None = field(default=None, repr=False)
     since: int = FIRST
-    tables: tuple[AnswerTable, ...] = field(default=(), repr=False)
     collections: tuple[Collection, ...] = field(default=(), repr=False)
     files: Mapping[Part, bytes] = field(default_factory=dict, repr=False)
 

@@ -217,7 +217,6 @@ def test_a_log_of_a_training_has_a_line_for_each_part(
         "training: what it gives people held out",
         "training: the prior",
         "training: the utility table",
-        "answers made beforehand",
         "writing the model",
     ]
 

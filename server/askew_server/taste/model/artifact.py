@@ -5,7 +5,6 @@
     arrays.safetensors  the catalog's vectors (n_items, D), boosts, shared slate, and where there
                         is a prior its people and pool, and the slates of buckets
     items.json          [[key, title, year, [genres]], ...]
-    tables.safetensors  answers made beforehand, where there are any
     payloads.bin        the payload of each item, one after the other, where items have any
     noisy.bin           of a private model, the noisy matrix that it is made of; no server reads it
 
@@ -34,14 +33,6 @@ from askew.protocol.model_card import ModelCard
 from askew.spaces.item_codes import encode, encode_boosts
 from askew.wire.tastes import card_from_bytes, card_to_bytes
 from askew_server.taste.model import directory as folder
-from askew_server.taste.model.answer_tables import LIMIT as TABLE_LIMIT
-from askew_server.taste.model.answer_tables import (
-    TABLES,
-    AnswerTables,
-    TableFields,
-    decode_tables,
-    encode_tables,
-)
 from askew_server.taste.model.directory import (
     CARD,
     MANIFEST,
@@ -74,13 +65,12 @@ class TasteManifest(SignedManifest, frozen=True, kw_only=True):
     """What a server knows of a model of tastes beside its card."""
 
     kind: Literal["tastes"]
-    schema_version: Literal[5]
+    schema_version: Literal[6]
     shapes: dict[str, list[Count]]
     training: TrainingOptions
     counts: dict[str, Count]
     figures: dict[str, Figure]
     median_distance: Annotated[float, Meta(gt=0, le=1)]
-    tables: list[TableFields]
 
 
 class StoredKeys(Sequence[str]):
@@ -207,17 +197,14 @@ def save(model: ItemModel, directory: Path, beside: Mapping[str, Path] | None = 
         _ARRAYS: encode_arrays(arrays),
         _ITEMS: encode_items(model.keys, model.catalog.items),
     }
-    if model.tables is not None:
-        files[TABLES] = encode_tables(model.tables)
     files[MANIFEST] = TasteManifest(
         kind="tastes",
-        schema_version=5,
+        schema_version=6,
         shapes=folder.shapes_of(arrays),
         training=model.training,
         counts=dict(model.counts),
         figures=dict(model.figures),
         median_distance=model.median_distance,
-        tables=[] if model.tables is None else list(map(TableFields.of, model.tables.tables)),
         files={name: describe(data) for name, data in files.items()} | described,
     ).encoded()
     folder.save(directory, files, large)
@@ -246,7 +233,6 @@ def load(directory: Path) -> ItemModel:
             fields.figures,
             fields.median_distance,
             _payloads_of(directory, arrays, fields),
-            _tables_of(directory, card, fields),
             slates_of_arrays(arrays, card),
         )
     except WireError as error:  # a core type refused what the files say
@@ -274,15 +260,6 @@ def _payloads_of(directory: Path, arrays: Arrays, fields: TasteManifest) -> Stor
     if len(arrays[_ENDS]) != len(arrays["vectors"]):
         raise ArtifactError("the payloads of a model are not one an item")
     return StoredPayloads(directory / PAYLOADS, arrays[_ENDS], fields.files.get(PAYLOADS))
-
-
-def _tables_of(directory: Path, card: ModelCard, fields: TasteManifest) -> AnswerTables | None:
-    if TABLES not in fields.files:
-        if fields.tables:
-            raise ArtifactError("a manifest tells of tables and names no file of them")
-        return None
-    data = folder.read_named(directory, TABLES, fields.files, TABLE_LIMIT)
-    return decode_tables(data, fields.tables, card)
 
 
 def _neighbors_of(arrays: Arrays) -> Neighbors | None:

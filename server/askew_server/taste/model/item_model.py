@@ -35,7 +35,6 @@ from askew.spaces.item_codes import rounded, rounded_boosts
 from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.ratings.vectors import Vectors
-from askew_server.taste.model.answer_tables import AnswerTables
 from askew_server.taste.model.held_out import Figure, Groups, HeldOutGroup, dealt
 from askew_server.taste.model.payloads import MovedPayloads, Payloads
 from askew_server.taste.model.rule_choice import (
@@ -105,8 +104,8 @@ class ItemModel:
     each item in the ratings. training: the options it was made with. counts: about how many people,
     ratings and likes. figures: what each rule gave people held out, where rules were compared.
     median_distance: of two people of the training, 1 unless devices had refused such a space.
-    payloads: what only a reply brings of each item, if anything. tables: answers made beforehand.
-    slates: of buckets, where they were chosen before.
+    payloads: what only a reply brings of each item, if anything. slates: of buckets, where they
+    were chosen before.
     """
 
     card: ModelCard
@@ -118,7 +117,6 @@ class ItemModel:
     figures: Mapping[str, Figure] = field(default_factory=dict)
     median_distance: float = 1.0
     payloads: Payloads | None = field(default=None, repr=False)
-    tables: AnswerTables | None = field(default=None, repr=False)
     slates: BucketRule | None = field(default=None, repr=False)
 
     @property
@@ -496,7 +494,6 @@ def update(
             counts=people.counts(),
             prior=prior,
             payloads=payloads,
-            tables=None,
             slates=None,
         )
 

@@ -115,7 +115,6 @@ def test_vectors_of_other_models_become_a_model_that_devices_rank_by(
     given = ["--item-vectors", vectors, "--items", items]
     assert run("import", *given, "--out", tmp_path / "m") == 0
     model = artifact.load(tmp_path / "m")
-    assert model.tables is not None
     assert kept_by_codes(model, learned(name)["items"].astype(np.float64)) >= 0.99
     assert model.card.space.ranking_dimension == DIMENSION
     assert model.card.simulated
