@@ -1,1 +1,1 @@
-"""What a rule is worth on ratings, always beside the slate that knows nothing of the person."""
+"""What the modes of a collection take and give."""

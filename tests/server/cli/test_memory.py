@@ -12,7 +12,6 @@ import pytest
 
 from askew_server.ratings.builder import TableBuilder
 from askew_server.taste.model import item_model
-from askew_server.taste.model.item_model import Draft
 from askew_server.taste.training import factors, given_vectors
 
 Run = Callable[..., int]
@@ -94,12 +93,3 @@ def test_an_import_says_so_and_leaves_no_model(
     assert run("import", "--item-vectors", vectors, "--items", items, "--out", out) == 1
     assert told() == f"askew-server: import, import: simulated histories{END}"
     assert not out.exists()
-
-
-def test_an_evaluation_says_so_and_leaves_no_figures(
-    run: Run, tmp_path: Path, told: Callable[[], str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Draft, "of", too_large)
-    assert run("evaluate", "--out", tmp_path / "found.csv") == 1
-    assert told() == f"askew-server: evaluate, 0%  seed 0: no signal{END}"
-    assert not (tmp_path / "found.csv").exists()

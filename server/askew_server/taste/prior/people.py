@@ -5,7 +5,7 @@ Where they come from, in words, is the model card's `prior`:
 published    a file of ratings that its publisher made public
 DP Gaussian  drawn from a Gaussian that was fitted under differential privacy, see `prior.gaussian`
 cohort       people of the ratings file who opted in, by name, as they are; the card warns, since
-             answers tell about them: see the leak test of `askew-server evaluate`
+             answers tell about them
 made up      simulated from item vectors alone, for vectors that are imported: they are nobody
 
 There is no fifth way: people who did none of this are in no prior.

@@ -15,7 +15,6 @@ from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
 from askew.spaces.buckets import SlateCodebook
 from askew.spaces.vectors import RatingScale
-from askew_server.evaluation.experiment import Experiment
 from askew_server.ratings import RatingTable, titled
 from askew_server.taste.model.item_model import train, update
 from askew_server.taste.prior.gaussian import GaussianPrior
@@ -67,12 +66,7 @@ def gaussian() -> None:
     GaussianPrior(np.zeros(2), np.eye(2), np.full(100_000, 0.001)).people(2000, 0)
 
 
-def evaluate() -> None:
-    """What every client gets who holds everything."""
-    assert len(Experiment.of(table(200_000, 2000), 0, 1).clients.local) > 1000
-
-
-WORK = {"train": train_and_update, "cohort": cohort, "gaussian": gaussian, "evaluate": evaluate}
+WORK = {"train": train_and_update, "cohort": cohort, "gaussian": gaussian}
 
 
 def main(name: str, mebibytes: int) -> None:

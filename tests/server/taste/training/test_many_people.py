@@ -22,8 +22,6 @@ WORK = Path(__file__).with_name("many_people.py")
         ("gaussian", 700),
         # 60,000 by 8,000, and by 4,096 items of slates: 2 GB
         pytest.param("cohort", 1000, marks=pytest.mark.nightly),
-        # 15,500 clients by 2,000, three times: scores, what is added, what was seen: 740 MB
-        pytest.param("evaluate", 700, marks=pytest.mark.nightly),
     ],
 )
 def test_many_people_and_many_items_fit_into_little_memory(name: str, mebibytes: int) -> None:
