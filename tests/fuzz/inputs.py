@@ -77,7 +77,6 @@ from askew_client.profile.document import NamedPlace, PastAnswer, ProfileDocumen
 from askew_client.profile.files import read_export
 from askew_client.profile.store import ProfileStore
 from askew_client.settings import config as device_settings
-from askew_client.settings.consent import consents_of
 from askew_client.settings.paths import RelayAddress, StaticHost
 from askew_client.settings.regions import corners_of, region_of
 from askew_client.settings.settings import Caps
@@ -613,7 +612,6 @@ WISHES = "kind = a | b, price <= 10\n1 EUR = 2 km # x\nkind: a +2"
 SERVER_FILE = b"[server]\nport = 7571\n[limits]\nstreams = 9\nidle = 2.5\n[answers]\nthreads = 1\n"
 DEVICE_FILE = b'server = "a.example:443"\nepsilon = 4\nregion = "DE"\n[keys]\n"near.ask" = "x"\n'
 RATINGS = b"userId,movieId,rating,timestamp\n1,2,3.5,964982703\n1,3,x,9\n"
-CONSENT = f"bucket_rr:4:20@2027-10@{'ab' * 16}@a.example:443"
 
 INPUTS: Mapping[str, Input] = {
     # what a server sends
@@ -705,7 +703,6 @@ INPUTS: Mapping[str, Input] = {
     "region": of_text("47.1/5.5/55.4/15.4", lambda text: (region_of(text), corners_of(text))),
     "device's settings": of_file("config.toml", DEVICE_FILE, device_file),
     "device's variables": of_text("4", device_variable),
-    "consents": of_text(CONSENT, consents_of),
     "static host": of_text("https://a.example:8443/catalog", StaticHost.of),
     "relay": of_text("https://relay.example/askew#AAEC", RelayAddress.of),
     # what an operator brings or types
@@ -813,7 +810,6 @@ NO_INPUT: Mapping[str, tuple[str, ...]] = {
         "askew_client.near.sources:view_of",
         "askew_client.opening:files_of",
         "askew_client.profile.store:PassingProfile.read",
-        "askew_client.settings.consent:end_of",
         "askew_client.signals.records:entry_of",
         "askew_client.signals.store:SignalStore.signals_of",
         "askew_client.transport.shaped:ShapedTransport.load",

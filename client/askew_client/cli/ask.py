@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     options.epsilon,
     options.mechanism,
     options.mode,
-    options.consent,
     options.data,
     options.as_json,
     options.second_space,
@@ -76,8 +75,6 @@ def ask(
       askew ask --ratings - --unmatched unknown.csv < my-ratings.csv
     """
     config = options.load(context, **flags)
-    if flags["consent"] and config.settings.mode != "auto":
-        raise click.UsageError("--consent takes what a server proposes, which needs --mode auto")
     options.note(f"asking {config.server} ...")
     # Before the first call, so that no error of a profile depends on a server; and a passphrase is
     # typed before there is an event loop, which would swallow Ctrl-C.
@@ -223,7 +220,6 @@ def answer_as_json(found: Answer) -> dict[str, object]:
             "why": found.mode.reason,
             "notes": list(found.mode.notes),
         },
-        "consent": found.mode.consent or None,
         "fresh": found.departure is not None and found.departure.fresh,
         "cost": None if found.cost is None else _cost_as_json(found.cost),
     }

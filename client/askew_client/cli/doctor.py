@@ -80,7 +80,6 @@ async def _space(network: Transport, config: Config) -> tuple[Finding, ...]:
     from askew_client.device.doctor import check_metric_space, check_mode, check_space
     from askew_client.opening import files_of
     from askew_client.settings.paths import places
-    from askew_client.settings.settings import month_of
     from askew_client.taste.choice import CachedItems
     from askew_client.transport.calls import METRIC_CARD, metric_card_of
     from askew_client.transport.held import KeptLibrary
@@ -98,8 +97,7 @@ async def _space(network: Transport, config: Config) -> tuple[Finding, ...]:
         card = metric_card_of(await network.call("GetModelCard", METRIC_CARD))
         return (check_metric_space(card, settings),)
     held = CachedItems(len(found.catalog), found.size)
-    mode = check_mode(found.card, settings, held, server=config.server, month=month_of(today))
-    return check_space(found.card, settings), mode
+    return check_space(found.card, settings), check_mode(found.card, settings, held)
 
 
 def _device(config: Config) -> list[Finding]:

@@ -44,24 +44,6 @@ class RationalNumber(click.ParamType[Fraction]):
             return self.fail(f"{value!r} is not a number such as 2, 0.5 or 1/3", param, ctx)
 
 
-class Consents(click.ParamType["str"]):
-    """A consent to one proposal, and no other text."""
-
-    name = "consent"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> str:
-        """The text, or a usage error."""
-        from askew_client.settings.consent import consents_of
-
-        try:
-            consents_of(value)
-        except ParameterError as error:
-            return self.fail(f"it must be {error.limit}", param, ctx)
-        return str(value)
-
-
 class DirectoryPath(click.Path):
     """A directory, which need not exist yet. Empty text is refused: it would mean "."."""
 
@@ -109,12 +91,6 @@ mode = click.option(
     type=click.Choice(["auto", "local", "cached", "query"]),
     help="local ranks the whole catalog here, cached the items held here; query sends a "
     "signal too.  [default: auto]",
-)
-consent = click.option(
-    "--consent",
-    type=Consents(),
-    help="Your consent to a signal that this server proposes and that costs more, as `askew ask` "
-    "wrote it.",
 )
 data = click.option(
     "--data",

@@ -48,12 +48,10 @@ def check_space(card: ModelCard, settings: ClientSettings) -> Finding:
     return Finding("space", "ok", text)
 
 
-def check_mode(
-    card: ModelCard, settings: ClientSettings, held: CachedItems, *, server: str, month: str
-) -> Finding:
+def check_mode(card: ModelCard, settings: ClientSettings, held: CachedItems) -> Finding:
     """How `askew ask` would be answered, and why."""
     try:
-        taken = in_words(choose(settings, card, held, server=server, month=month), card)
+        taken = in_words(choose(settings, card, held), card)
     except ParameterError as error:
         return Finding("mode", "fail", str(error), "Take another mode, or change the setting.")
     return Finding("mode", "ok", f"{taken.name}: {taken.reason}", " ".join(taken.notes))

@@ -15,10 +15,9 @@ from textual.widget import Widget
 from textual.widgets import Button, Input, Label, Static
 
 from askew_client.device.budget import Budget
-from askew_client.settings.consent import Consent, consents_of
 from askew_client.settings.settings import ModeName
 from askew_client.tui.desk import ProfileView
-from askew_client.tui.keeping import raised_cap, use_settings, withdraw_consent
+from askew_client.tui.keeping import raised_cap, use_settings
 from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
 from askew_client.tui.screens.privacy import EPSILONS, SIZES
@@ -64,8 +63,6 @@ class SettingsScreen(FrameScreen):
                 Slider("k, results       ", SIZES, Fraction(8), id="k"),
                 Slider("lifetime cap, ε  ", CAPS, CAPS[0], id="cap"),
                 Horizontal(Button("Use these", id="use", variant="primary"), classes="buttons"),
-                Static("", id="consents", markup=False),
-                Button("Withdraw a consent", id="withdraw"),
             )
             yield from _part(
                 "How it looks",
@@ -100,7 +97,6 @@ class SettingsScreen(FrameScreen):
             )
 
     def on_mount(self) -> None:
-        self._consents: tuple[Consent, ...] = ()
         self.watch(self.app, "device", self._show_settings)
         self.watch(self.app, "budget", self._show_budget)
         self.watch(self.app, "profile", self._show_lock)
@@ -122,11 +118,6 @@ class SettingsScreen(FrameScreen):
         vouched = f", vouched for by {settings.authority}" if settings.authority else ""
         asks = f"How the device asks {device.server}{vouched}"
         self.query(".heading").first(Static).update(Text(asks))
-        self._consents = consents_of(settings.consent)
-        given = "\n".join(f"You consented to {each.words}." for each in self._consents)
-        self.query_one("#consents", Static).update(given)
-        for part in ("#consents", "#withdraw"):
-            self.query_one(part).display = bool(self._consents)
 
     def _show_budget(self, budget: Budget | Problem | None) -> None:
         frozen = isinstance(budget, Budget) and budget.account.frozen is not None
@@ -146,7 +137,6 @@ class SettingsScreen(FrameScreen):
             "decrypt": self._decrypt,
             "wipe": self.wipe,
             "unfreeze": self._unfreeze,
-            "withdraw": self.withdraw,
         }
         act[str(event.button.id)]()
 
@@ -172,23 +162,6 @@ class SettingsScreen(FrameScreen):
                 return
         self.desk.edit(partial(use_settings, file, typed=typed))
         self.desk.read_budget()
-
-    @work(group="question")
-    async def withdraw(self) -> None:
-        """Ask a server on the settings' own terms from now on: one after the other, the oldest
-        first.
-        """
-        consent = self._consents[0]
-        question = ConfirmScreen(f"Withdraw your consent to {consent.words}?", "Withdraw")
-        if not await self.app.push_screen_wait(question):
-            return
-        act = partial(withdraw_consent, self.desk.file, consent=consent)
-        outcome = await self.desk.on_device(act)
-        if isinstance(outcome, Problem):
-            self.desk.refuse(outcome)
-        else:
-            self.notify(outcome, markup=False)
-        self._show_settings(self.desk.device)
 
     def _encrypt(self) -> None:
         fields = [self.query_one(f"#{name}", Input) for name in ("passphrase", "again")]
