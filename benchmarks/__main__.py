@@ -62,8 +62,7 @@ PARTS = {
     "overload": Part("overload", "ten times what a server can answer", usual=True),
     "abuse": Part("abuse", "callers beside hostile ones, 2 min"),
     "http_abuse": Part("http_abuse", "the same by HTTP: slow, many and oversized, 30 s"),
-    "start": Part("server_start", "what a server takes to start; RULE:ITEMS"),
-    "step": Part("server_step", "one answer by a rule with a prior"),
+    "start": Part("server_start", "what a server takes to start; numbers of items"),
     "places": Part("places.report", "rules of maps and lines; --quick"),
 }
 

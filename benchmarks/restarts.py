@@ -177,8 +177,7 @@ SCENES: list[tuple[str, Deed, int, bool, bool]] = [
 def saved(model: ItemModel, place: Path) -> Path:
     """Two models that differ in what only the server has, and a folder that shows one of them."""
     for n in range(2):
-        pages = (f"page {n}".encode(),) * len(model.keys)
-        artifact.save(replace(model, payloads=pages), place / f"version{n}")
+        artifact.save(replace(model, counts={"people": n}), place / f"version{n}")
     (place / "models").mkdir()
     (place / "models" / VERSION).symlink_to("../version1")
     return place / "models"

@@ -141,16 +141,16 @@ OTHERS = (
 )
 QUICK = Ask("usual", rate=QUARTER)
 SCENES = {
-    "films": Scene("417 films, codebook", ("films", 0, "codebook"), (QUICK, *OTHERS)),
-    "1e5": Scene("10^5 items, codebook", ("tastes", 10**5, "codebook"), (QUICK, *OTHERS)),
+    "films": Scene("417 films", ("films",), (QUICK, *OTHERS)),
+    "1e5": Scene("10^5 items", ("tastes", 10**5), (QUICK, *OTHERS)),
     "1e5-4": Scene(
-        "10^5 items, codebook, d = 4",
-        ("tastes", 10**5, "codebook", 4),
+        "10^5 items, d = 4",
+        ("tastes", 10**5, 4),
         (QUICK, Ask("another k", k=OTHER_K, rate=QUARTER)),
     ),
     "1e6": Scene(
-        "10^6 items, codebook",
-        ("tastes", 10**6, "codebook"),
+        "10^6 items",
+        ("tastes", 10**6),
         (QUICK, Ask("another k", k=OTHER_K)),
     ),
     "places": Scene(

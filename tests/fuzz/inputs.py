@@ -31,11 +31,10 @@ from cryptography.utils import CryptographyDeprecationWarning
 from served_rows import rows_model
 from server.ledger.scenes import new_ledger, open_ledger
 from small_collections import keys_of, small_map
-from small_world import made_buckets, made_card, made_catalog, made_encoder, made_space
+from small_world import made_card, made_catalog, made_encoder, made_space
 from wire import metric_world as metric
 from wire.test_oblivious import EPHEMERAL, LISTED, PLAIN, PRIVATE, SEALED_REPLY
 from wire.test_popularity_messages import DOCUMENT, PARSERS
-from wire.test_utility_table_on_the_wire import BYTES as TABLE_BYTES
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import FIRST, HEAD_BYTES, FileHead, Part
@@ -44,14 +43,12 @@ from askew.dp.privacy import SignalCharge
 from askew.dp.release import release_from_bytes
 from askew.errors import AskewError
 from askew.noise.lattice import LatticeLaplace
-from askew.noise.randomized_response import RandomizedResponse
 from askew.noise.randomness import ReplayBits, SystemBits
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
 from askew.settings import said
 from askew.wire.catalog_file import catalog_from_body, catalog_to_bytes
-from askew.wire.messages import parse
 from askew.wire.oblivious import GatewayKeys, KeyConfiguration, PlainReply, PlainRequest
 from askew.wire.places import (
     all_places_from_bytes,
@@ -65,9 +62,7 @@ from askew.wire.tastes import (
     card_to_bytes,
     slate_from_bytes,
     slate_to_bytes,
-    utility_table_from_message,
 )
-from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.catalog.cache import CatalogCache, Record, RefreshTime, Version
 from askew_client.catalog.https import Download, as_ours
 from askew_client.near.places import Copy
@@ -148,8 +143,8 @@ class World:
 
     @cached_property
     def card(self) -> ModelCard:
-        """Theirs, with buckets."""
-        space = made_space(made_encoder(width=np.e), made_buckets())
+        """Theirs."""
+        space = made_space(made_encoder(width=np.e))
         return made_card(space, self.catalog, 5)
 
     @cached_property
@@ -593,12 +588,6 @@ def slate_bytes(world: World) -> bytes:
     return slate_to_bytes(Slate.of_catalog(world.catalog, (0, 2, 4)), world.card)
 
 
-def bucket_query(world: World) -> bytes:
-    """A question by bucket."""
-    signal = Signal(world.card.space.version, RandomizedResponse(4, Fraction(9)), (0,))
-    return query_to_bytes(Query(signal, 3, catalog_date=FIRST))
-
-
 def rows_body() -> bytes:
     """Places as devices hold them."""
     model = rows_model(12)
@@ -626,9 +615,6 @@ INPUTS: Mapping[str, Input] = {
         metric.REPLY_BYTES,
         lambda data: all_places_from_bytes(data, metric.MAP_CARD, metric.place_query()),
     ),
-    "utility table": of_bytes(
-        TABLE_BYTES, lambda data: utility_table_from_message(parse(pb.UtilityTable(), data))
-    ),
     "answer of a host of files": of_bytes(
         b"HTTP/1.1 206 x\r\nContent-Range: bytes 0-47/96\r\nContent-Length: 48\r\n\r\n" + bytes(48),
         downloaded,
@@ -639,7 +625,6 @@ INPUTS: Mapping[str, Input] = {
         lambda w: query_to_bytes(Query(w.signal, 3, catalog_date=FIRST)),
         lambda w, data: query_from_bytes(data, w.card),
     ),
-    "query by bucket": Input(bucket_query, lambda w, data: query_from_bytes(data, w.card)),
     "query of a map": of_bytes(
         metric.REQUEST_BYTES, lambda data: query_from_bytes(data, metric.MAP_CARD)
     ),

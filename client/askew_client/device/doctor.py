@@ -18,7 +18,7 @@ from askew_client.settings.paths import DeviceFiles
 from askew_client.settings.settings import LEVELS, ClientSettings, month_of
 from askew_client.signals.account import months_between
 from askew_client.signals.store import MAX_JUMP, SignalStore
-from askew_client.taste.choice import CachedItems, choose, mechanism_for
+from askew_client.taste.choice import CachedItems, choose, noise_for
 from askew_client.taste.words import in_words
 
 Health = Literal["ok", "warn", "fail"]
@@ -39,7 +39,7 @@ class Finding:
 def check_space(card: ModelCard, settings: ClientSettings) -> Finding:
     """Whether this device asks this server by its settings."""
     try:
-        mechanism_for(card, settings)
+        noise_for(card, settings)
     except ParameterError as error:
         health: Health = "fail" if settings.mode == "query" else "warn"  # else none is needed
         return Finding("space", health, str(error), "Ask another server, or change the setting.")

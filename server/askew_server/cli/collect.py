@@ -210,7 +210,7 @@ def _towns(path: Path, space: MetricSpace, steps: Steps) -> Towns:
 
 def _mode_costs(model: MetricModel, weeks: float) -> Mapping[str, tuple[ModeCost, ...]]:
     """By collection. Nothing of one that is larger than what devices hold."""
-    from askew.protocol.utility_table import DEFAULT_BYTES, DEVICE_BYTES
+    from askew.protocol.modes import DEFAULT_BYTES, DEVICE_BYTES
     from askew.wire.rows_file import rows_to_bytes
     from askew_server.collections.artifact import MOST_HELD
     from askew_server.evaluation.near_modes import FileSizes, mode_costs

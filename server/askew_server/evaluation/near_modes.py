@@ -20,8 +20,8 @@ from askew.dp.privacy import ANY_SPACE
 from askew.errors import ParameterError
 from askew.protocol.collection import Collection
 from askew.protocol.metric_card import CollectionCard
+from askew.protocol.modes import DEVICE_BYTES, ServingMode
 from askew.protocol.signal import Query, Signal
-from askew.protocol.utility_table import DEVICE_BYTES, ServingMode
 from askew.spaces.map import (
     COSINE_PARTS,
     KM_OF_LATITUDE,

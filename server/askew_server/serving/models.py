@@ -4,8 +4,8 @@ The task reads, checks and prepares a model first, in another thread than calls.
 be used leaves the one before. One rule protects those who ask: **what devices hold of a Monday that
 has come never changes.** They fetched it under the name of that Monday, and cannot use answers from
 anything else until the next one. So the task takes a model with other items or another card for a
-Monday to come alone. It takes one that differs in what only the server has, such as a prior or
-payloads, at any time.
+Monday to come alone. It takes one that differs in what only the server has, such as its
+figures, at any time.
 """
 
 from __future__ import annotations

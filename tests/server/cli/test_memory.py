@@ -75,7 +75,7 @@ def test_an_update_says_so_and_leaves_no_model(
     run: Run, ratings: Path, told: Callable[[], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, out = ratings.parent / "model", ratings.parent / "model-2"
-    assert run("train", "--ratings", ratings, "--rule", "none", "--out", model) == 0
+    assert run("train", "--ratings", ratings, "--out", model) == 0
     monkeypatch.setattr(item_model, "people_of", too_large)
     assert run("update", "--model", model, "--ratings", ratings, "--out", out) == 1
     assert told() == f"askew-server: update, the catalog{END}"

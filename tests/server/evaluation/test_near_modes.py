@@ -10,7 +10,7 @@ from served_rows import proposing
 from small_collections import DAY, cafes, posts
 
 from askew.protocol.collection import Collection
-from askew.protocol.utility_table import DEVICE_BYTES, ServingMode
+from askew.protocol.modes import DEVICE_BYTES, ServingMode
 from askew.spaces.map import MapSpace
 from askew_server.collections.model import MetricModel, model_of
 from askew_server.demo.places import GERMANY, german_towns, scattered
