@@ -42,7 +42,7 @@ async def open_device(
     places = paths.places(directory)
     bits = SystemBits()
     signals = SignalStore(places.ledger, settings.caps, places.anchor)
-    store = profile or ProfileStore(places.profile, bits)
+    store = profile or ProfileStore(places.profile)
     opened = open_library(settings, server=server, directory=directory, transport=transport)
     async with opened as (network, library):
         yield Device(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 _EXTRA_OF = {
     "clickhouse_connect": "clickhouse",
-    "cryptography": "vault",
-    "keyring": "vault",
     "matplotlib": "plots",
     "psycopg": "postgres",
     "pyspark": "spark",

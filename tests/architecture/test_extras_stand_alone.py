@@ -100,7 +100,6 @@ def run(extras: str, line: str, home: Path) -> subprocess.CompletedProcess[str]:
         ("client", "askew-server serve --demo", "askew-server: .* 'askew[server]'"),
         ("client", "askew tui --demo", "askew: textual is not installed; .* 'askew[client,tui]'"),
         ("server", "askew budget", "askew: platformdirs .* 'askew[client]'"),
-        ("client", "askew profile encrypt --keyring", "askew: .*askew[vault]"),
     ],
 )
 def test_a_missing_extra_is_one_line_that_says_how_to_install_it(

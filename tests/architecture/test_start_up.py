@@ -37,10 +37,9 @@ SHOW = {
 }
 # Ask somebody, compute, or write: what they load is their own matter.
 OTHERS = {
-    *(f"askew {word}" for word in ("ask", "catalog", "demo", "doctor", "near", "refresh", "tui")),
-    *(f"askew place {word}" for word in ("add", "export", "forget", "import", "move")),
+    *(f"askew {word}" for word in ("ask", "catalog", "demo", "near", "refresh", "tui")),
+    *(f"askew place {word}" for word in ("add", "forget", "move")),
     *(f"askew profile {word}" for word in ("add", "import", "remove", "undo", "wipe")),
-    *(f"askew profile {word}" for word in ("decrypt", "encrypt")),
     *(f"askew-server analyst {word}" for word in ("budget", "renew", "top-k")),
     *(f"askew-server ledger {word}" for word in ("grant", "open", "revoke", "unfreeze")),
     *(f"askew-server token {word}" for word in ("key", "mint", "revoke")),

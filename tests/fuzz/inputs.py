@@ -44,7 +44,6 @@ from askew.dp.release import release_from_bytes
 from askew.errors import AskewError
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomized_response import RandomizedResponse
-from askew.noise.randomness import SystemBits
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
@@ -68,14 +67,12 @@ from askew.wire.tastes import (
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.catalog.cache import CatalogCache, Record, Version
 from askew_client.catalog.https import Download, as_ours
-from askew_client.near.places import Copy
 from askew_client.near.preferences import preferences_of
 from askew_client.near.reading import spot_of
 from askew_client.profile.document import NamedPlace, PastAnswer, ProfileDocument, ReceivedItem
 from askew_client.profile.files import read_export
 from askew_client.profile.store import ProfileStore
 from askew_client.settings import config as device_settings
-from askew_client.settings.consent import consents_of
 from askew_client.settings.paths import StaticHost
 from askew_client.settings.regions import corners_of, region_of
 from askew_client.settings.settings import Caps
@@ -329,7 +326,7 @@ def load_places(directory: Path) -> object:
 def profile_file(world: World) -> bytes:
     """A stored profile."""
     path = world.folder / "own" / "profile.sqlite"
-    store = ProfileStore(path, SystemBits())
+    store = ProfileStore(path)
     store.change(lambda _: world.profile)
     return path.read_bytes()
 
@@ -337,7 +334,7 @@ def profile_file(world: World) -> bytes:
 def read_profile(world: World, data: bytes) -> object:
     """As each command does."""
     path = _alone(world.folder / "own" / "profile.sqlite", data)
-    return ProfileStore(path, SystemBits()).read()
+    return ProfileStore(path).read()
 
 
 def ledger_file(world: World) -> bytes:
@@ -402,21 +399,6 @@ def record_of_cache(world: World) -> bytes:
     cache.directory.mkdir(exist_ok=True)
     cache.remember(Record(version, FIRST, 5))
     return (cache.directory / "record.json").read_bytes()
-
-
-def copied_place() -> str:
-    """A copy of a position."""
-    place = NamedPlace("0" * 32, spot_of("52.5, 13.4"))
-    signal = metric.place_query().signal
-    return Copy("home", place, (("2026-11", signal),)).to_text()
-
-
-def read_copy(text: str) -> object:
-    """As `place import` does."""
-    copy = Copy.from_text(text)
-    copy.check_whole()
-    copy.check_law(Fraction(1), Fraction(4))
-    return copy
 
 
 def device_file(path: Path) -> object:
@@ -606,7 +588,6 @@ WISHES = "kind = a | b, price <= 10\n1 EUR = 2 km # x\nkind: a +2"
 SERVER_FILE = b"[server]\nport = 7571\n[limits]\nstreams = 9\nidle = 2.5\n[answers]\nthreads = 1\n"
 DEVICE_FILE = b'server = "a.example:443"\nepsilon = 4\nregion = "DE"\n[keys]\n"near.ask" = "x"\n'
 RATINGS = b"userId,movieId,rating,timestamp\n1,2,3.5,964982703\n1,3,x,9\n"
-CONSENT = f"bucket_rr:4:20@2027-10@{'ab' * 16}@a.example:443"
 
 INPUTS: Mapping[str, Input] = {
     # what a server sends
@@ -679,7 +660,6 @@ INPUTS: Mapping[str, Input] = {
         ),
         read_export,
     ),
-    "copy of a place": of_text(copied_place(), read_copy),
     "preferences": of_text(
         "kind = a | b, price <= 10\n1 EUR = 2 km # x\nkind: a +2", preferences_of
     ),
@@ -689,7 +669,6 @@ INPUTS: Mapping[str, Input] = {
     "region": of_text("47.1/5.5/55.4/15.4", lambda text: (region_of(text), corners_of(text))),
     "device's settings": of_file("config.toml", DEVICE_FILE, device_file),
     "device's variables": of_text("4", device_variable),
-    "consents": of_text(CONSENT, consents_of),
     "static host": of_text("https://a.example:8443/catalog", StaticHost.of),
     # what an operator brings or types
     "server's settings": of_file("server.toml", SERVER_FILE, server_settings.read_file),
@@ -797,9 +776,7 @@ NO_INPUT: Mapping[str, tuple[str, ...]] = {
         "askew_client.near.sources:view_of",
         "askew_client.opening:files_of",
         "askew_client.profile.store:PassingProfile.read",
-        "askew_client.settings.consent:end_of",
         "askew_client.signals.records:entry_of",
-        "askew_client.signals.store:SignalStore.signals_of",
         "askew_client.transport.shaped:ShapedTransport.load",
         "askew_client.tui.widgets.title_list:read_alt_and_digits",
         "askew_server.counting.engines.csv_files:copies_of",

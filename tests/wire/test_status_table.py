@@ -42,7 +42,6 @@ CODES = {
     "LedgerFrozen": Code.INTERNAL,
     "KeyReused": Code.INTERNAL,
     "ChargePending": Code.INTERNAL,
-    "VaultError": Code.INTERNAL,
     "ConfigError": Code.INTERNAL,
     "DataError": Code.INTERNAL,
     "ArtifactError": Code.INTERNAL,

@@ -51,11 +51,6 @@ class KeptLibrary:
         file = await self.sync.cached((day - _EPOCH).days)
         return await asyncio.to_thread(self._catalog, file)
 
-    async def kept(self, day: datetime.date) -> CachedCatalog | None:
-        """What is held, where it is not too old; nothing is fetched."""
-        file = await asyncio.to_thread(self.sync.usable, (day - _EPOCH).days)
-        return None if file is None else await asyncio.to_thread(self._catalog, file)
-
     async def rows(self, day: datetime.date) -> CachedRows:
         """The same of a server of places."""
         file = await self.sync.cached((day - _EPOCH).days)

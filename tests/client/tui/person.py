@@ -124,7 +124,7 @@ class DeviceWorld:
         self.keys: dict[str, str] = {}
         self.signals = SignalStore(directory / "signals.sqlite", SETTINGS.caps)
         self.file = ConfigFile(directory / "config.toml")
-        self.profile = ProfileStore(directory / "profile.sqlite", SystemBits())
+        self.profile = ProfileStore(directory / "profile.sqlite")
 
     def companion(self) -> Device:
         """A companion of this device, as the app or a test opens one."""

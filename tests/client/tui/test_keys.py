@@ -242,7 +242,7 @@ async def test_every_screen_adds_its_own_commands_to_the_palette(device: DeviceW
     assert {"Help", "Light or dark", "Quit", "Connect again", "Go to Ask"} <= everywhere
     assert {mode: titles - everywhere for mode, titles in offered.items()} == {
         "profile": {"Search the catalog", "Undo", "Only rated", "Forget for good"},
-        "ask": {"Ask", "Stop asking", "Consent to the proposal"},
+        "ask": {"Ask", "Stop asking"},
         "privacy": {"Use these settings", "Back to your settings"},
         "history": {"Forget all answers"},
         "settings": {"Forget my profile"},

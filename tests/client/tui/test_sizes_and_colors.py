@@ -56,8 +56,8 @@ async def test_what_matters_can_be_read_at_every_size(
         await person.press("f6")
         person.reads("21 Nov", "21 November 2026", "◀ your pick")
         await person.press("f7")
-        person.reads("How the device asks", "How it looks", "Your profile at rest", "Use these")
-        person.reads("Dark", "Light", "Encrypt", "Forget my profile")
+        person.reads("How the device asks", "How it looks", "Use these")
+        person.reads("Dark", "Light", "Forget my profile")
         await person.press("f1")
         person.reads("Settings", "On this screen", "Everywhere")
 
