@@ -252,7 +252,7 @@ def test_the_second_reader_gets_the_reply_without_the_file(
     charge = charge_of(stored)
     assert kept.at_hand(charge) is None
     assert answer(kept, charge) == b"reply " + stored
-    monkeypatch.delattr(sqlite3, "connect")
+    monkeypatch.delattr(ReleaseReader, "_database")
     assert answer(kept, charge) == b"reply " + stored
 
 
