@@ -4,20 +4,11 @@ Multiple Selections, arXiv 2407.14641), and what a server needs beyond it.
     place(Laplace(epsilon=2.0), Power(2.0), k=5).offsets                      # (5,), on the line
     place(Laplace(epsilon=2.0, dimension=3), Identity(), k=16).offsets        # (16, 3)
 
-`hexagonal` places results on maps; `ring` has the best noise on a circle. numpy alone serves
-Laplace noise on the line and in space; other laws import scipy when they are first used.
-What answers a signal with them is in `askew.retrieval`.
+`hexagonal` places results on maps; `ring` has the best noise on a circle. What answers a signal with
+them is in `askew.retrieval`.
 """
 
-from askew.placement.noise import (
-    Gaussian,
-    Laplace,
-    LaplaceMixture,
-    Logistic,
-    OnGrid,
-    Symmetric,
-    Uniform,
-)
+from askew.placement.noise import Laplace
 from askew.placement.problem import (
     Cap,
     Certificate,
@@ -38,19 +29,13 @@ __all__ = [
     "Certificate",
     "Disutility",
     "Expm1",
-    "Gaussian",
     "Identity",
     "Increasing",
     "Laplace",
-    "LaplaceMixture",
     "Log1p",
-    "Logistic",
-    "OnGrid",
     "Placement",
     "Power",
     "Saturating",
-    "Symmetric",
     "Threshold",
-    "Uniform",
     "place",
 ]
