@@ -16,19 +16,15 @@ import numpy as np
 from benchmarks.results import Result, record
 
 from askew.placement import (
-    Cap,
-    Expm1,
     Identity,
     Laplace,
-    Log1p,
     Power,
     Saturating,
-    Threshold,
     place,
 )
 
-CLOSED = (Identity(), Cap(1.0), Threshold(0.5))
-WALKED = (Power(0.1), Power(2.0), Power(5.0), Saturating(1.0), Log1p(1.0), Expm1(0.5))
+CLOSED = (Identity(),)
+WALKED = (Power(0.1), Power(2.0), Power(5.0), Saturating(1.0))
 REPEATS = 15
 
 

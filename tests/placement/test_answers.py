@@ -16,16 +16,12 @@ from hypothesis import strategies as st
 
 from askew.errors import InfiniteCost, ParameterError
 from askew.placement import (
-    Cap,
     Disutility,
-    Expm1,
     Identity,
     Laplace,
-    Log1p,
     Placement,
     Power,
     Saturating,
-    Threshold,
     place,
 )
 from askew.placement.laplace_line import legendre
@@ -57,21 +53,18 @@ def test_an_unknown_metric_is_refused_on_the_line_too(noise: Laplace, metric: No
 @pytest.mark.parametrize(
     ("noise", "metric", "h"),
     [
-        (Laplace(1.0, 2), "l1", Expm1(1.0)),
-        (Laplace(1.0, 3, "l2"), "l2", Expm1(1.2)),
-        (Laplace(1.0, 4, "l2"), "l1", Expm1(0.5)),
+        (Laplace(1.0, 2), "l1", np.expm1),
+        (Laplace(1.0, 3, "l2"), "l2", lambda t: np.expm1(1.2 * t)),
+        (Laplace(1.0, 4, "l2"), "l1", lambda t: np.expm1(0.5 * t)),
         (Laplace(2.0, 2), "l2", lambda t: np.expm1(2.1 * t)),
     ],
 )
-def test_an_infinite_cost_in_space_is_refused(noise: Laplace, metric: Norm, h: Expm1) -> None:
+def test_an_infinite_cost_in_space_is_refused(
+    noise: Laplace, metric: Norm, h: Callable[..., object]
+) -> None:
     """Catches the mean of samples, always finite, taken for the cost."""
     with pytest.raises(InfiniteCost):
         place(noise, h, 4, disutility_metric=metric)
-
-
-def test_the_refusal_names_the_ratio_that_counts() -> None:
-    with pytest.raises(InfiniteCost, match=r"rate / epsilon must be below 1 .*, got 1\.5"):
-        place(Laplace(2.0), Expm1(3.0), 3)
 
 
 def test_a_callable_that_outgrows_floats_is_refused_without_warnings() -> None:
@@ -99,10 +92,6 @@ H: st.SearchStrategy[Disutility] = st.one_of(
     st.just(Identity()),
     st.builds(Power, st.floats(0.1, 5)),
     st.builds(Saturating, SIZE),
-    st.builds(Log1p, SIZE),
-    st.builds(Cap, SIZE),
-    st.builds(Threshold, st.floats(0.05, 2)),
-    st.builds(Expm1, st.floats(0.01, 0.04)),
 )
 K = st.integers(1, 40)
 NOISE = st.builds(Laplace, EPSILON)
@@ -163,8 +152,7 @@ def _cost_by_quadrature(placement: Placement, epsilon: float, h: Disutility) -> 
 @given(
     st.floats(0.2, 5),
     st.one_of(
-        st.just(Identity()), st.builds(Power, st.floats(0.2, 5)), st.builds(Log1p, SIZE),
-        st.builds(Saturating, SIZE), st.builds(Expm1, st.floats(0.01, 0.1)),
+        st.just(Identity()), st.builds(Power, st.floats(0.2, 5)), st.builds(Saturating, SIZE),
     ),
     st.integers(1, 9),
 )  # fmt: skip
@@ -203,8 +191,7 @@ sys.modules["scipy"] = None  # any import of scipy now fails
 import numpy as np
 from askew.placement import *
 from askew.placement.hexagonal import place_on_map
-for h in (Identity(), Power(0.3), Saturating(2.0), Log1p(1.0), Cap(1.0), Threshold(1.0),
-          Expm1(0.1), np.sqrt):
+for h in (Identity(), Power(0.3), Saturating(2.0), np.sqrt):
     place(Laplace(1.0), h, 6)
 offsets = place(Laplace(1.0, 5), Identity(), 16).offsets
 place(Laplace(1.0, 20), Identity(), 16, on_demand=False)

@@ -10,15 +10,11 @@ import pytest
 
 from askew.errors import InfiniteCost, ParameterError
 from askew.placement import (
-    Cap,
     Disutility,
-    Expm1,
     Identity,
     Laplace,
-    Log1p,
     Power,
     Saturating,
-    Threshold,
     place,
 )
 
@@ -28,23 +24,23 @@ COSTS = [  # h, optimal costs for k = 1..5 at epsilon 1
     (Power(2.0), [2, 1, 0.5284822353, 0.3523897621, 0.2396128584]),
     (Power(3.0), [6, 2.1973815021, 0.8574290330, 0.4728378855, 0.2667550177]),
     (Saturating(1.0), [0.5, 0.3934693403, 0.3160602794, 0.2709844958, 0.2342681973]),
-    (Log1p(1.0), [0.5963473623, 0.4517394438, 0.3515664015, 0.2968301489, 0.2531164699]),
-    (Cap(1.0), [0.6321205588, 0.4898801256, 0.3873001632, 0.3273595298, 0.2791754614]),
-    (Expm1(0.5), [1, 0.5874010520, 0.3700394751, 0.2826326077, 0.2203535182]),
-    (Expm1(0.9), [9, 3.1331138302, 1.3128165298, 0.8753646147, 0.6073395661]),
+    (np.log1p, [0.5963473623, 0.4517394438, 0.3515664015, 0.2968301489, 0.2531164699]),
+    (
+        lambda t: np.minimum(t, 1.0),
+        [0.6321205588, 0.4898801256, 0.3873001632, 0.3273595298, 0.2791754614],
+    ),
+    (lambda t: np.expm1(0.5 * t), [1, 0.5874010520, 0.3700394751, 0.2826326077, 0.2203535182]),
+    (lambda t: np.expm1(0.9 * t), [9, 3.1331138302, 1.3128165298, 0.8753646147, 0.6073395661]),
 ]
 # Full double precision: (h, k, cost).
 FULL_PRECISION = [
     (Power(2.0), 4, 0.35238976210808515),
     (Saturating(1.0), 4, 0.2709844957844753),
     (Power(0.5), 5, 0.5040020474136299),
-    (Log1p(1.0), 3, 0.3515664015102791),
-    (Expm1(0.9), 5, 0.6073395660665573),
 ]
 NAMED: list[Disutility] = [
     Identity(), Power(0.1), Power(0.7), Power(2.0), Power(5.0), Saturating(1.0), Saturating(0.2),
-    Saturating(40.0), Log1p(1.0), Log1p(0.001), Log1p(50.0), Cap(0.3), Cap(2.0), Expm1(0.5),
-    Expm1(0.99),
+    Saturating(40.0),
 ]  # fmt: skip
 
 
@@ -63,11 +59,8 @@ FORTY_DIGITS = [  # epsilon, h, cost of k = 81, cost of k = 80, outermost offset
     (1.0, Power(0.1), 0.6499274418269348, 0.6507299874910094, 4.184469997961112),
     (1.0, Power(0.37), 0.22015382426360966, 0.22116077165502265, 5.164921268242762),
     (1.0, Power(4.2), 9.175990839466521e-06, 9.662052771798131e-06, 18.68492713019243),
-    (1.0, Log1p(200.0), 0.00012191811889522314, 0.00012342919800573717, 7.419334449154525),
-    (0.5, Log1p(0.0001), 5.513911581124978, 5.526104758847795, 7.661824328527375),
     (1.0, Saturating(0.001), 0.9311052520336786, 0.9318535549950369, 0.28389277794278994),
     (0.5, Saturating(7.0), 0.0068649360360581, 0.006948951846422534, 14.060992443505548),
-    (2.0, Expm1(1.9), 0.024814362438207005, 0.025141426941128017, 5.94042468765497),
 ]
 
 
@@ -75,7 +68,7 @@ FORTY_DIGITS = [  # epsilon, h, cost of k = 81, cost of k = 80, outermost offset
 def test_eighty_results_agree_with_forty_digit_arithmetic(
     epsilon: float, h: Disutility, odd: float, even: float, outermost: float
 ) -> None:
-    """The same recurrence with hypergeometric and exponential-integral functions in mpmath."""
+    """The same recurrence with hypergeometric functions in mpmath."""
     assert place(Laplace(epsilon), h, 81).cost == pytest.approx(odd, rel=1e-13)
     assert place(Laplace(epsilon), h, 80).cost == pytest.approx(even, rel=1e-13)
     assert place(Laplace(epsilon), h, 81).offsets[-1] == pytest.approx(outermost, rel=1e-13)
@@ -86,9 +79,6 @@ def test_eighty_results_agree_with_forty_digit_arithmetic(
     [
         (Laplace(0.375), Identity(), [1.0812402882884384, 4.778025251274813]),
         (Laplace(1.0), Power(2.0), [0.5936242600400401, 2.59362426004004]),
-        (Laplace(0.5), Log1p(2.0), [0.6911734613044708, 2.9753436629649985]),
-        (Laplace(1.0), Expm1(0.5), [0.49782938105342706, 2.3462218625466145]),
-        (Laplace(1.0), Threshold(0.5), [0.5, 1.5]),
         (Laplace(1.0), Saturating(1.0), [0.31606027941427883, 1.3160602794142788]),
     ],
 )
@@ -141,10 +131,10 @@ def test_a_constant_part_of_h_is_paid_and_moves_nothing() -> None:
 
 def test_a_scalar_callable_will_do() -> None:
     scalar = place(Laplace(1.0), math.log1p, 3)
-    assert scalar.cost == pytest.approx(place(Laplace(1.0), Log1p(1.0), 3).cost, rel=1e-12)
+    assert scalar.cost == pytest.approx(place(Laplace(1.0), np.log1p, 3).cost, rel=1e-12)
 
 
-@pytest.mark.parametrize("h", [Expm1(1.0), Expm1(3.0), lambda t: np.expm1(1.01 * t)])
+@pytest.mark.parametrize("h", [np.expm1, lambda t: np.expm1(3 * t), lambda t: np.expm1(1.01 * t)])
 def test_an_infinite_cost_is_refused_with_its_reason(h: Disutility) -> None:
     with pytest.raises(InfiniteCost):
         place(Laplace(1.0), h, 3)
