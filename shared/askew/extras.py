@@ -6,7 +6,6 @@ _EXTRA_OF = {
     "clickhouse_connect": "clickhouse",
     "matplotlib": "plots",
     "psycopg": "postgres",
-    "pyhpke": "relay",
     "pyspark": "spark",
     "textual": "tui",
 }

@@ -98,6 +98,7 @@ def test_a_callable_gives_what_its_named_twin_gives(h: Disutility, k: int) -> No
     np.testing.assert_allclose(called.offsets, named.offsets, rtol=0, atol=1e-11)
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("h", NAMED)
 @pytest.mark.parametrize("k", [9_999, 10_000])
 def test_ten_thousand_results_take_less_than_a_second(h: Disutility, k: int) -> None:

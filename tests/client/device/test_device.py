@@ -69,10 +69,10 @@ class Network(LocalTransport):
         """Serve another model from now on."""
         super().__init__(card, catalog)
 
-    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:
+    async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
         if start == 0:
             self.calls.append("held")
-        return await super().piece(catalog_date, part, start)
+        return await super().read(catalog_date, part, start, size)
 
     async def retrieve(self, query: Query, card: Card) -> Slate:
         self.calls.append("retrieve")

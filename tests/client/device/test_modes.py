@@ -60,7 +60,7 @@ class Network(LocalTransport):
         self.answers: tuple[int, ...] = (8, 10)
         self.payloads: tuple[bytes, ...] = ()
 
-    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:
+    async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
         pytest.fail("the library has what is held")
 
     async def retrieve(self, query: Query, card: Card) -> Slate:

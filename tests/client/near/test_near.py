@@ -236,6 +236,7 @@ def test_a_reply_takes_at_most_16_kb() -> None:
     large = tuple(replace(each, item_bytes=199) for each in card.collections)
     card = replace(card, collections=large)
     assert (card.largest_slate("places"), card.largest_slate(ALL)) == (80, 40)
+    assert results_of(card, "places", 80) == 80
     with pytest.raises(ParameterError, match="at most what this server answers, 80"):
         results_of(card, "places", 81)
 
@@ -279,6 +280,15 @@ async def test_a_quote_draws_nothing_and_says_what_the_question_will_cost(
     assert isinstance(known, Quote)
     assert not known.fresh
     assert device.server.requests == []
+
+
+async def test_what_an_answer_says_is_spent_has_its_own_charge(device: DeviceWorld) -> None:
+    """Planted bug: what was spent before it."""
+    first, second = await asked(device, BERLIN), await asked(device, MUNICH)
+    costs = [each.cost for each in (first, second) if each.cost is not None]
+    charge = costs[0].charge.epsilon_per_km
+    assert [each.spent for each in costs] == [charge, 2 * charge]
+    assert device.signals.account().spent_per_km == 2 * charge
 
 
 async def test_other_settings_are_those_of_an_unnamed_spot_too(

@@ -91,9 +91,9 @@ class Line:
         self.meanwhile()
         return self.spoil(await self.server.call(method, request))
 
-    async def piece(self, catalog_date: int, part: Any, start: int) -> bytes:
+    async def read(self, catalog_date: int, part: Any, start: int, size: int) -> bytes:
         self.note("held")
-        return await self.server.piece(catalog_date, part, start)
+        return await self.server.read(catalog_date, part, start, size)
 
     def gaps(self) -> list[float]:
         """From the end of each connection to the start of the next."""
@@ -284,7 +284,7 @@ def test_files_are_fetched_at_the_moment_too_whoever_has_them(pair: Pair, line: 
                 await asyncio.sleep(work)
                 async with network.source as source:
                     began.append(asyncio.get_running_loop().time())
-                    await source.piece(4, "whole", 0)  # type: ignore[arg-type]
+                    await source.read(4, "whole", 0, 48)  # type: ignore[arg-type]
             async with network.turn():
                 await asyncio.sleep(work)
                 async with network.connected(line):

@@ -83,6 +83,7 @@ async def test_a_higher_cap_needs_a_second_yes(rated: DeviceWorld) -> None:
     assert rated.file.lifetime_cap() == 96
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "says"), [("k = = 3\n", "was left alone"), (None, "cannot be written")]
 )

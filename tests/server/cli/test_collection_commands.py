@@ -147,6 +147,7 @@ def test_results_hedge_over_what_the_columns_say_unless_wants_are_named(
     assert "wants      distance alone: 65%" in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "wants"),
     [
@@ -284,6 +285,7 @@ def served(collect: Run, files: Path) -> Iterator[subprocess.Popen[str]]:
     running.communicate()
 
 
+@pytest.mark.slow
 def test_a_server_takes_new_live_values_and_survives_sighup(
     served: subprocess.Popen[str], run: Run, files: Path
 ) -> None:
