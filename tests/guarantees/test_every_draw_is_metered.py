@@ -192,7 +192,7 @@ def test_a_source_that_fails_leaves_no_signal_and_no_charge(tmp_path: Path, at: 
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    with Ledger(tmp_path / "ledger.sqlite", tmp_path / "anchor") as opened:
+    with Ledger(tmp_path / "ledger.sqlite", tmp_path / "mark") as opened:
         cap = PrivacyFilter(epsilon=Fraction(2), delta=Fraction(1, 10**5))
         opened.open_dataset("films", "1", cap, PRIVACY_UNIT, ADD_OR_REMOVE_ONE)
         yield opened

@@ -30,7 +30,7 @@ from askew.dp.privacy import ANY_SPACE, SignalCharge  # noqa: E402
 from askew.errors import (  # noqa: E402
     AskewError,
     BudgetExceeded,
-    LedgerFrozen,
+    LedgerRefused,
     Malformed,
     PlaceError,
     StaleSpace,
@@ -595,7 +595,7 @@ def code_of(error: AskewError) -> str:
             return "stale"
         case BudgetExceeded():
             return "budget"
-        case LedgerFrozen():
+        case LedgerRefused():
             return "clock"
         case PlaceError():
             return "place"

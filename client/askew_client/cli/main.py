@@ -18,7 +18,7 @@ from askew import __version__
 from askew.errors import (
     AskewError,
     BudgetExceeded,
-    LedgerFrozen,
+    LedgerRefused,
     OtherKind,
     ParameterError,
     PlaceError,
@@ -156,6 +156,6 @@ def _in_words(error: Exception) -> str:
 
 def exit_code(error: Exception) -> int:
     """How the command ends that raised it."""
-    if isinstance(error, BudgetExceeded | LedgerFrozen | QuoteVoid | SecondSpace):
+    if isinstance(error, BudgetExceeded | LedgerRefused | QuoteVoid | SecondSpace):
         return 3
     return 4 if isinstance(error, TransportError | WireError) else 1

@@ -28,7 +28,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from askew.dp.privacy import ANY_SPACE
-from askew.errors import LedgerError, LedgerFrozen
+from askew.errors import LedgerError, LedgerRefused
 
 _STORED = re.compile("[0-9]+(/[1-9][0-9]*)?")  # nothing that is stored is negative
 
@@ -167,7 +167,7 @@ class Anchor:
         self.path = Path(os.path.realpath(path))  # a link may lead to another disk: it is kept
 
     def read(self) -> Anchored | None:
-        """What it remembers, or None where there is no file. Raises LedgerFrozen if damaged, and
+        """What it remembers, or None where there is no file. Raises LedgerRefused if damaged, and
         LedgerError if others may write it.
         """
         from askew_client.storage.private_files import check_own  # with SQLite: not at a start
@@ -179,7 +179,7 @@ class Anchor:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            raise LedgerFrozen(f"the ledger's anchor {self.path} cannot be read") from None
+            raise LedgerRefused(f"the ledger's anchor {self.path} cannot be read") from None
 
     def write(self, state: Anchored) -> None:
         """Replace it. Raises LedgerError, in which case it is the old one or the new one."""

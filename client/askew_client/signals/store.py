@@ -17,7 +17,7 @@ from math import ceil
 from pathlib import Path
 
 from askew.dp.privacy import ANY_SPACE, SignalCharge
-from askew.errors import LedgerError, LedgerFrozen, ParameterError, PlaceError, SecondSpace
+from askew.errors import LedgerError, LedgerRefused, ParameterError, PlaceError, SecondSpace
 from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Signal
 from askew_client.settings.settings import Caps
@@ -124,7 +124,7 @@ class SignalStore:
         """What the anchor remembers, and why the ledger is frozen or ""."""
         try:
             anchored = self._anchor.read()
-        except LedgerFrozen as error:
+        except LedgerRefused as error:
             return None, str(error)
         return anchored, standing(found, anchored).value.strip()
 
@@ -143,7 +143,7 @@ class SignalStore:
         with self._file.transaction() as database:
             _, frozen = self._settled(heads(read_entries(database)))
         if frozen:
-            raise LedgerFrozen(refusal(frozen))
+            raise LedgerRefused(refusal(frozen))
 
     def with_caps(self, caps: Caps) -> SignalStore:
         """The same store under other caps."""
@@ -180,7 +180,7 @@ class SignalStore:
         The ledger's clock never runs back: a month before the last entry's counts as that one. It
         returns after the anchor names the charge. Raises, before drawing, BudgetExceeded if the
         charge would pass a cap, SecondSpace if the month has a signal of another space and
-        `second_space`, the person's yes, is not given, LedgerFrozen if the ledger lost something or
+        `second_space`, the person's yes, is not given, LedgerRefused if the ledger lost something or
         the clock jumped far ahead, and ParameterError for no month, or a charge that is not
         positive in one account: a place's, where it is of no space.
 
@@ -215,7 +215,7 @@ class SignalStore:
         charge. It is sent like one of this device, and is nobody's second space. Nothing happens
         where the handle has that very signal already.
 
-        Raises PlaceError where the handle has another one, and LedgerFrozen.
+        Raises PlaceError where the handle has another one, and LedgerRefused.
         """
         check_month(month)
         with self._file.transaction() as database:
@@ -228,7 +228,7 @@ class SignalStore:
                     raise PlaceError("this device has another signal for that place already")
                 return
             if frozen:
-                raise LedgerFrozen(refusal(frozen))
+                raise LedgerRefused(refusal(frozen))
             entry = entry_of("copy", signal, month, _COPY, handle, salt())
             self._append(database, anchored, found[-1], entry)
         self._settle()
@@ -242,13 +242,13 @@ class SignalStore:
         )
 
     def _check(self, frozen: str, known: list[Entry], month: str) -> None:
-        """Raises LedgerFrozen where nothing is spent: the ledger, or the clock, is not believed."""
+        """Raises LedgerRefused where nothing is spent: the ledger, or the clock, is not believed."""
         last = clock(known)
         if not frozen and last and months_between(last, month) > MAX_JUMP:
             jump = f"the clock says {month}, and the last entry is of {last}"
             frozen = f"{jump}: more than {MAX_JUMP} months later"
         if frozen:
-            raise LedgerFrozen(refusal(frozen))
+            raise LedgerRefused(refusal(frozen))
 
 
 def _rounded_up(lost: Fraction) -> Fraction:

@@ -49,7 +49,7 @@ _OPTIONS = (
         " epsilon, such as 1 or 1/2.",
     ),
     click.option("--ledger", type=click.Path(path_type=Path), help="The ledger that pays for it."),
-    click.option("--anchor", type=click.Path(path_type=Path), help="The ledger's anchor."),
+    click.option("--mark", type=click.Path(path_type=Path), help="The ledger's mark."),
     click.option("--dataset", help="Whose budget pays."),
     click.option(
         "--prior-cohort",
@@ -65,7 +65,7 @@ class PriorOptions:
     prior_file: Path | None
     prior_dp: Fraction | None
     ledger: Path | None
-    anchor: Path | None
+    mark: Path | None
     dataset: str | None
     prior_cohort: str | None
 
@@ -109,10 +109,10 @@ class PriorOptions:
             yield None if self.prior_cohort is None else Cohort(self.prior_cohort)
 
     def _budget(self) -> tuple[Path, Path, str]:
-        """The ledger and the anchor that pay, and the data set."""
-        if self.ledger is None or self.anchor is None or self.dataset is None:
-            raise click.UsageError("--prior-dp needs --ledger, --anchor and --dataset")
-        return self.ledger, self.anchor, self.dataset
+        """The ledger and the mark that pay, and the data set."""
+        if self.ledger is None or self.mark is None or self.dataset is None:
+            raise click.UsageError("--prior-dp needs --ledger, --mark and --dataset")
+        return self.ledger, self.mark, self.dataset
 
     def _released(
         self, epsilon: Fraction, ratings: Path, seen: Sequence[FileState]
@@ -126,8 +126,8 @@ class PriorOptions:
         from askew_server.release.plan import place_of_file
         from askew_server.taste.prior.source import DPGaussian, PaidRelease
 
-        path, anchor, dataset = self._budget()
-        with Ledger(existing(path), anchor) as ledger:
+        path, mark, dataset = self._budget()
+        with Ledger(existing(path), mark) as ledger:
             state = mark_of(seen, stored_key(Workplace(ledger=path).bounding_key_path))
             if not are_as_they_were(seen):
                 raise changed(str(ratings))
@@ -273,7 +273,7 @@ def train(
                 "--private needs --items, and takes no --counts, prior, payloads or --vectors-from"
             )
         scale = scale_of(paying.scale, like_from)
-        budget = (prior.ledger, prior.anchor, prior.dataset)
+        budget = (prior.ledger, prior.mark, prior.dataset)
         train_private(paying.spending(ratings, scale, *budget), items, out, options, scale)
         return
     paying.check_unused()

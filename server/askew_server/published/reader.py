@@ -3,8 +3,8 @@
 This is the only way from a service to the ledger's file that is not the ledger itself. It opens the
 file read-only, reads three tables, and imports neither the ledger nor anything that counts.
 
-A release never changes: its link in the ledger's chain is a hash of it and of all that came before.
-So its summary is made once, and whoever keeps the document asks for the link alone.
+A release never changes, and the act that stored it has a random id of its own. So its summary is
+made once, and whoever keeps the document asks for the id alone.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _PATIENCE = 10  # seconds to wait for another process
 _NAMED = 20  # of the releases that exist, in the error about one that does not
 # An answer to an analyst has a principal, and is no public release. What is a part of a model, its
 # payload says; no payload is read here, because they are large.
-_LINKS = (
-    "SELECT charges.sequence, chain.hash FROM charges"
+_STORED = (
+    "SELECT charges.sequence, acts.id FROM charges"
     " JOIN fulfilments ON fulfilments.charge = charges.sequence"
-    " JOIN chain ON chain.sequence = fulfilments.sequence WHERE charges.principal = ''"
+    " JOIN acts ON acts.sequence = fulfilments.sequence WHERE charges.principal = ''"
 )
 _PAYLOAD = "SELECT payload FROM fulfilments WHERE charge = ?"
 
@@ -61,7 +61,7 @@ class ReleaseReader:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._summaries: dict[tuple[int, bytes], ReleaseSummary | None] = {}  # None: of a model
+        self._summaries: dict[tuple[int, str], ReleaseSummary | None] = {}  # None: of a model
 
     def mark(self) -> Mark:
         """What changes whenever the ledger does: of its file and of the log beside it."""
@@ -73,15 +73,15 @@ class ReleaseReader:
         with self._database():
             pass
 
-    def link(self, charge: int) -> bytes:
-        """The hash of a release and of all that came before it. Raises NotFound."""
+    def stored_by(self, charge: int) -> str:
+        """Return the id of the act that stored a release. Raises NotFound."""
         with self._database() as database:
-            return self._link(database, charge)
+            return self._stored_by(database, charge)
 
     def document(self, charge: int) -> bytes:
         """A release as it was stored. Raises NotFound."""
         with self._database() as database:
-            self._link(database, charge)
+            self._stored_by(database, charge)
             payload = _payload(database, charge)
         if part_of_model(payload):
             raise NotFound("release")
@@ -102,7 +102,7 @@ class ReleaseReader:
         """At most `limit` releases after a charge, of one data set or, if it is empty, of all."""
         with self._database() as database:
             rows = database.execute(
-                f"{_LINKS} AND charges.sequence > ? AND ? IN ('', charges.dataset)"
+                f"{_STORED} AND charges.sequence > ? AND ? IN ('', charges.dataset)"
                 " ORDER BY charges.sequence",
                 (after, dataset),
             )
@@ -110,21 +110,21 @@ class ReleaseReader:
             found = tuple(islice((each for each in summaries if each), limit + 1))
         return ReleasePage(found[:limit], len(found) > limit)
 
-    def _link(self, database: sqlite3.Connection, charge: int) -> bytes:
-        row = database.execute(f"{_LINKS} AND charges.sequence = ?", (charge,)).fetchone()
+    def _stored_by(self, database: sqlite3.Connection, charge: int) -> str:
+        row = database.execute(f"{_STORED} AND charges.sequence = ?", (charge,)).fetchone()
         if row is None:
             raise NotFound("release")
-        return bytes(row[1])
+        return str(row[1])
 
     def _summary(
-        self, database: sqlite3.Connection, charge: int, link: bytes
+        self, database: sqlite3.Connection, charge: int, stored_by: str
     ) -> ReleaseSummary | None:
         """Of a list; None of a part of a model. Parsed once in the life of this reader."""
-        if (charge, link) not in self._summaries:
+        if (charge, stored_by) not in self._summaries:
             payload = _payload(database, charge)
             made = None if part_of_model(payload) else self._parsed(charge, payload).summary
-            self._summaries[charge, link] = made
-        return self._summaries[charge, link]
+            self._summaries[charge, stored_by] = made
+        return self._summaries[charge, stored_by]
 
     @contextmanager
     def _database(self) -> Iterator[sqlite3.Connection]:

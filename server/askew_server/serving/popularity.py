@@ -4,8 +4,8 @@ There is no ledger to write to, no engine and no key in this module or behind it
 spend, count or draw. A contract checks who may import what.
 
 The service keeps replies, because a release never changes. It gives a kept reply as long as the
-ledger's files look as they did when it read them. When they do not, it compares the release's link
-in the chain: a restored ledger may have another release under the same number.
+ledger's files look as they did when it read them. When they do not, it compares the id
+of the act that stored the release: a restored ledger may have another under the same number.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ MAX_KEPT = 1 << 26  # bytes of replies, beside the longest one
 @dataclass(frozen=True)
 class _KeptReply:
     mark: Mark
-    link: bytes
+    stored_by: str
     reply: bytes
 
 
@@ -91,12 +91,12 @@ class KeptReleases:
     def read(self, charge: int) -> bytes:
         """The reply, kept or from the file. Raises NotFound, LedgerError."""
         mark = self._reader.mark()  # before reading: what is written from now on changes it
-        link = self._reader.link(charge)
+        stored_by = self._reader.stored_by(charge)
         with self._lock:
             kept = self._kept.get(charge)
-        same = kept is not None and kept.link == link
+        same = kept is not None and kept.stored_by == stored_by
         reply = kept.reply if kept and same else self._reply_of(self._reader.document(charge))
-        self._keep(charge, _KeptReply(mark, link, reply))
+        self._keep(charge, _KeptReply(mark, stored_by, reply))
         return reply
 
     def _keep(self, charge: int, made: _KeptReply) -> None:

@@ -20,7 +20,7 @@ from raised import raised
 from askew.dp.privacy import ANY_SPACE, SignalCharge
 from askew.errors import (
     BudgetExceeded,
-    LedgerFrozen,
+    LedgerRefused,
     ParameterError,
     PlaceError,
     ProfileError,
@@ -345,7 +345,7 @@ async def test_a_place_of_a_frozen_ledger_waits_for_the_person_and_is_not_drawn_
     first = await sent_by(device)
     (device.root / "anchor" / "signals.json").unlink()
     outcome = await raised(device.nearby.ask("places"))
-    assert isinstance(outcome.error, LedgerFrozen)
+    assert isinstance(outcome.error, LedgerRefused)
     assert "--unfreeze" in outcome.hint
     device.signals.unfreeze("2026-11")
     assert await sent_by(device) == first

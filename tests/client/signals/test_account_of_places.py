@@ -13,7 +13,7 @@ import pytest
 from askew.dp.privacy import ANY_SPACE, SignalCharge
 from askew.errors import (
     BudgetExceeded,
-    LedgerFrozen,
+    LedgerRefused,
     ParameterError,
     PlaceError,
     SecondSpace,
@@ -198,7 +198,7 @@ def test_an_older_ledger_books_what_it_lost_in_both_accounts(
     for ending in ("-wal", "-shm"):
         path.with_name(path.name + ending).unlink(missing_ok=True)
     shutil.copy(tmp_path / "old", path)
-    with pytest.raises(LedgerFrozen):
+    with pytest.raises(LedgerRefused):
         remember(store, WORK, "2026-12", never)
     store.unfreeze("2026-12")
     account = store.account()
@@ -209,7 +209,7 @@ def test_an_older_ledger_books_what_it_lost_in_both_accounts(
 def test_a_frozen_ledger_takes_no_copy_in(path: Path, store: SignalStore) -> None:
     remember(store)
     (path.parent / "anchor" / "signals.json").unlink()
-    with pytest.raises(LedgerFrozen):
+    with pytest.raises(LedgerRefused):
         store.take_in(position(), "2026-11", WORK)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from askew.dp.privacy import ANY_SPACE, SignalCharge
-from askew.errors import AskewError, BudgetExceeded, LedgerError, LedgerFrozen, ProfileError
+from askew.errors import AskewError, BudgetExceeded, LedgerError, LedgerRefused, ProfileError
 from askew.noise.hexagonal import HexagonalLattice
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import SystemBits
@@ -109,7 +109,7 @@ def test_an_entry_that_was_not_announced_freezes(path: Path, forgery: str) -> No
     before = anchor(path).read_bytes()
     forge(path, *entries, after=after)
     for month in ("2020-01", "2026-12", "2027-02"):
-        with pytest.raises(LedgerFrozen, match="somebody else wrote entries"):
+        with pytest.raises(LedgerRefused, match="somebody else wrote entries"):
             store(path, cap=100).remember("f" * 32, month, CHARGE, never, second_space=True)
     assert store(path).account().frozen is not None
     assert anchor(path).read_bytes() == before
@@ -126,7 +126,7 @@ def test_a_forged_signal_is_never_sent_and_those_before_it_are(path: Path, forge
         if month in mine:
             assert store(path).remember(SPACE, month, CHARGE, never)[0] == MINE
         else:
-            with pytest.raises(LedgerFrozen):
+            with pytest.raises(LedgerRefused):
                 store(path).remember(SPACE, month, CHARGE, never)
 
 
@@ -152,7 +152,7 @@ def test_a_forged_signal_is_not_handed_on(path: Path, forgery: str) -> None:
 
 def test_without_an_anchor_no_stored_signal_is_believed(path: Path) -> None:
     anchor(path).unlink()
-    with pytest.raises(LedgerFrozen, match="anchor is missing"):
+    with pytest.raises(LedgerRefused, match="anchor is missing"):
         store(path).remember(SPACE, "2026-11", CHARGE, never)
 
 
@@ -162,7 +162,7 @@ def test_an_entry_in_place_of_one_that_was_announced_and_lost_freezes(path: Path
     anchor(path).write_text(json.dumps({**content, "announced": "a" * 64}))
     assert store(path).account().frozen is None
     forge(path, charged("2026-12"))
-    with pytest.raises(LedgerFrozen):
+    with pytest.raises(LedgerRefused):
         store(path).remember(SPACE, "2026-12", CHARGE, never)
 
 
@@ -178,7 +178,7 @@ def test_an_entry_that_is_written_beside_ours_freezes(
         settle(ours)
 
     monkeypatch.setattr(SignalStore, "_settle", too_late)
-    with pytest.raises(LedgerFrozen):
+    with pytest.raises(LedgerRefused):
         store(path, cap=100).remember(SPACE, "2026-12", CHARGE, lambda: MINE)
 
 
@@ -365,7 +365,7 @@ def test_a_file_that_others_may_write_is_refused(tmp_path: Path, name: str, mode
     (tmp_path / name).chmod(mode)
     with pytest.raises(error, match=r"others may write it.*\(chmod go-w\)") as refused:
         use()
-    assert not isinstance(refused.value, LedgerFrozen)
+    assert not isinstance(refused.value, LedgerRefused)
     assert (tmp_path / name).stat().st_mode & 0o777 == mode
     (tmp_path / name).chmod(mode & ~0o022)
     use()

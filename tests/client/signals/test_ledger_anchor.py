@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from askew.dp.privacy import SignalCharge
-from askew.errors import BudgetExceeded, LedgerError, LedgerFrozen
+from askew.errors import BudgetExceeded, LedgerError, LedgerRefused
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew_client.settings.settings import Caps
@@ -64,9 +64,9 @@ def test_a_restored_backup_freezes_spending_and_says_why(path: Path) -> None:
     copy = backed_up(path)
     ask(path, "2026-12")
     shutil.copy(copy, path)
-    with pytest.raises(LedgerFrozen, match="an older copy was put back"):
+    with pytest.raises(LedgerRefused, match="an older copy was put back"):
         ask(path, "2026-12", never)
-    with pytest.raises(LedgerFrozen):
+    with pytest.raises(LedgerRefused):
         ask(path, "2027-01", never)
     assert store(path).account().spent == 4
 
@@ -82,13 +82,13 @@ def test_a_frozen_ledger_still_sends_what_it_sent_before(path: Path) -> None:
 def test_a_deleted_ledger_does_not_begin_again(path: Path) -> None:
     """Planted bug: an empty ledger is new, whatever the anchor says."""
     path.unlink()
-    with pytest.raises(LedgerFrozen):
+    with pytest.raises(LedgerRefused):
         ask(path, "2026-12", never)
 
 
 def test_a_ledger_without_its_anchor_is_frozen(path: Path) -> None:
     anchor(path).unlink()
-    with pytest.raises(LedgerFrozen, match="anchor is missing"):
+    with pytest.raises(LedgerRefused, match="anchor is missing"):
         ask(path, "2026-12", never)
 
 
@@ -110,7 +110,7 @@ def test_a_ledger_without_its_anchor_is_frozen(path: Path) -> None:
 )
 def test_a_damaged_anchor_freezes_and_is_not_overwritten(path: Path, text: str) -> None:
     anchor(path).write_text(text)
-    with pytest.raises(LedgerFrozen, match="cannot be read"):
+    with pytest.raises(LedgerRefused, match="cannot be read"):
         ask(path, "2026-12", never)
     assert anchor(path).read_text() == text
 
@@ -119,14 +119,14 @@ def test_another_ledgers_anchor_freezes(path: Path, tmp_path: Path) -> None:
     other = tmp_path / "other" / "signals.sqlite"
     ask(other, "2026-11", lambda: signal(9))
     shutil.copy(anchor(other), anchor(path))
-    with pytest.raises(LedgerFrozen, match="two different stories"):
+    with pytest.raises(LedgerRefused, match="two different stories"):
         ask(path, "2026-12", never)
 
 
 def test_an_anchor_with_another_sum_freezes(path: Path) -> None:
     """The links alone would agree."""
     anchor(path).write_text(anchor(path).read_text().replace('"spent": "4"', '"spent": "1"'))
-    with pytest.raises(LedgerFrozen, match="two different stories"):
+    with pytest.raises(LedgerRefused, match="two different stories"):
         ask(path, "2026-12", never)
 
 
@@ -136,7 +136,7 @@ def test_an_anchor_two_entries_behind_is_no_crash(path: Path) -> None:
     ask(path, "2026-12")
     ask(path, "2027-01")
     anchor(path).write_bytes(behind)
-    with pytest.raises(LedgerFrozen):
+    with pytest.raises(LedgerRefused):
         ask(path, "2027-02", never)
 
 
@@ -207,7 +207,7 @@ def test_an_entry_that_was_not_announced_is_no_crash(path: Path) -> None:
     behind = anchor(path).read_bytes()
     ask(path, "2026-12")
     anchor(path).write_bytes(behind)
-    with pytest.raises(LedgerFrozen, match="two different stories"):
+    with pytest.raises(LedgerRefused, match="two different stories"):
         ask(path, "2027-01", never)
     assert anchor(path).read_bytes() == behind
 
@@ -239,7 +239,7 @@ def test_the_newest_entry_cannot_be_dropped_either(path: Path) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.execute("DELETE FROM signals WHERE charge = 2")
         database.execute("DELETE FROM charges WHERE id = 2")
-    with pytest.raises(LedgerFrozen):
+    with pytest.raises(LedgerRefused):
         ask(path, "2026-12", never)
 
 
@@ -290,7 +290,7 @@ def test_a_clock_that_runs_back_draws_nothing(path: Path) -> None:
 
 def test_a_clock_that_jumps_far_ahead_is_not_believed(path: Path) -> None:
     """Planted bug: a device that spends its whole budget in the year 2099."""
-    with pytest.raises(LedgerFrozen, match="the clock says 2027-12"):
+    with pytest.raises(LedgerRefused, match="the clock says 2027-12"):
         ask(path, "2027-12", never)
     ask(path, "2027-11")
 

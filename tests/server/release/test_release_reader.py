@@ -293,13 +293,13 @@ def test_a_restored_ledger_is_not_answered_from_memory(
 
 
 def other_release_of_the_same_number(path: Path, stored: bytes) -> bytes:
-    """What a ledger with a new anchor stores after the backup came back."""
+    """What a ledger with a new mark stores after the backup came back."""
     from askew.dp.privacy import ADD_OR_REMOVE_ONE, PureDP
     from askew_server.ledger import Charge, ChargeRequest
 
     other = stored.replace(b'"mechanism":"canonical"', b'"mechanism":"joint"')
-    with Ledger(path, path.with_name("new anchor")) as book:
-        book.unfreeze("a backup", nothing_lost=True)
+    with Ledger(path, path.with_name("new mark")) as book:
+        book.accept()
         while True:
             charge = book.charge(
                 ChargeRequest(

@@ -57,7 +57,7 @@ def everything_in(folder: Path) -> dict[str, tuple[bytes, int, int]]:
 @pytest.fixture
 def ledger(tmp_path: Path) -> Path:
     path = tmp_path / "ledger.sqlite"
-    with Ledger(path, tmp_path / "anchor"):
+    with Ledger(path, tmp_path / "mark"):
         pass
     return path
 

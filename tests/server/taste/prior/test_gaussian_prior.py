@@ -156,7 +156,7 @@ def test_a_cap_below_epsilon_draws_nothing(tmp_path: Path) -> None:
     vectors, seen = some_people(10)
     tastes, scoring = tastes_of(vectors, seen), np.zeros((ITEMS, D), np.float32)
     trained = Trained((), scoring, made_space(made_encoder(ranking=D)), tastes, 0)
-    with Ledger(tmp_path / "ledger.sqlite", tmp_path / "anchor") as ledger:
+    with Ledger(tmp_path / "ledger.sqlite", tmp_path / "mark") as ledger:
         cap = PrivacyFilter(epsilon=Fraction(1))
         ledger.open_dataset("ratings", "1", cap, "one person's whole history", ADD_OR_REMOVE_ONE)
         with pytest.raises(BudgetExceeded):

@@ -56,7 +56,7 @@ def trained(seed: int = 1) -> Trained:
 @pytest.fixture
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
     """Of ratings that may cost much."""
-    with Ledger(tmp_path / "ledger.sqlite", tmp_path / "anchor") as opened:
+    with Ledger(tmp_path / "ledger.sqlite", tmp_path / "mark") as opened:
         cap = PrivacyFilter(epsilon=Fraction(100))
         opened.open_dataset("ratings", "1", cap, "one person's whole history", ADD_OR_REMOVE_ONE)
         yield opened

@@ -362,11 +362,11 @@ SMALL = ["-k", "4", "--ranking-dimension", "6"]
 
 
 def test_a_prior_is_paid_for_once_and_made_twice_the_same(tmp_path: Path, files: list[str]) -> None:
-    ledger_files = [tmp_path / "ledger.sqlite", tmp_path / "anchor"]
+    ledger_files = [tmp_path / "ledger.sqlite", tmp_path / "mark"]
     with Ledger(*ledger_files) as ledger:
         cap = PrivacyFilter(epsilon=Fraction(3))
         ledger.open_dataset("ratings", "1", cap, "one person's whole history", ADD_OR_REMOVE_ONE)
-    paying = ["--prior-dp", "2", "--ledger", str(ledger_files[0]), "--anchor", str(ledger_files[1])]
+    paying = ["--prior-dp", "2", "--ledger", str(ledger_files[0]), "--mark", str(ledger_files[1])]
     for name in ("a", "b"):
         command = [*files, *SMALL, *paying, "--dataset", "ratings", "--out", str(tmp_path / name)]
         done = CliRunner().invoke(cli, command)
@@ -384,7 +384,7 @@ def test_a_prior_of_other_ratings_is_another_release_and_says_so(
     """Fixed vectors do not change with the people. Planted bugs: the release of before, taken for
     that of other ratings; a second data set over the same ratings that spends without a word.
     """
-    places = [tmp_path / "ledger.sqlite", tmp_path / "anchor"]
+    places = [tmp_path / "ledger.sqlite", tmp_path / "mark"]
     with Ledger(*places) as ledger:
         cap = PrivacyFilter(epsilon=Fraction(3))
         for dataset in ("ratings", "other"):
@@ -393,7 +393,7 @@ def test_a_prior_of_other_ratings_is_another_release_and_says_so(
     assert made.exit_code == 0, made.output
 
     def said(out: str, dataset: str) -> str:
-        paying = ["--prior-dp", "1", "--ledger", str(places[0]), "--anchor", str(places[1])]
+        paying = ["--prior-dp", "1", "--ledger", str(places[0]), "--mark", str(places[1])]
         given = ["--vectors-from", str(tmp_path / "vectors"), "--dataset", dataset]
         command = [*files, *SMALL, *paying, *given, "--out", str(tmp_path / out)]
         done = CliRunner().invoke(cli, command)
@@ -416,9 +416,9 @@ def test_a_prior_of_other_ratings_is_another_release_and_says_so(
 
 
 def test_no_mistyped_ledger_comes_into_being(tmp_path: Path, files: list[str]) -> None:
-    """Planted bug: opening it makes one, with an anchor of its own."""
-    places = [str(tmp_path / name) for name in ("typo.sqlite", "typo.anchor")]
-    paying = ["--prior-dp", "2", "--ledger", places[0], "--anchor", places[1], "--dataset", "r"]
+    """Planted bug: opening it makes one, with a mark of its own."""
+    places = [str(tmp_path / name) for name in ("typo.sqlite", "typo.mark")]
+    paying = ["--prior-dp", "2", "--ledger", places[0], "--mark", places[1], "--dataset", "r"]
     done = CliRunner().invoke(cli, [*files, *SMALL, *paying, "--out", str(tmp_path / "m")])
     assert done.exit_code != 0
     assert not any(Path(place).exists() for place in places)
@@ -437,9 +437,9 @@ def test_a_cohort_is_named_by_the_operator_and_warned_of(tmp_path: Path, files: 
     "options",
     [
         ["--prior-dp", "1"],
-        ["--prior-dp", "one", "--ledger", "l", "--anchor", "a", "--dataset", "d"],
-        ["--prior-dp", "0", "--ledger", "l", "--anchor", "a", "--dataset", "d"],
-        ["--prior-dp", "1e99999999", "--ledger", "l", "--anchor", "a", "--dataset", "d"],
+        ["--prior-dp", "one", "--ledger", "l", "--mark", "a", "--dataset", "d"],
+        ["--prior-dp", "0", "--ledger", "l", "--mark", "a", "--dataset", "d"],
+        ["--prior-dp", "1e99999999", "--ledger", "l", "--mark", "a", "--dataset", "d"],
         ["--prior-cohort", "v", "--prior-dp", "1"],
         ["--rule", "posterior"],
     ],
