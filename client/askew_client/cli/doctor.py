@@ -113,7 +113,7 @@ def _device(config: Config) -> list[Finding]:
     from askew_client.signals.store import SignalStore
 
     where = places(config.data)
-    store = SignalStore(where.ledger, config.settings.caps, where.anchor)
+    store = SignalStore(where.ledger, config.settings.caps, where.mark)
     profile = ProfileStore(where.profile, SystemBits())
     modes = [*checks.check_modes(where)]  # first: the stores close what others could read
     return [

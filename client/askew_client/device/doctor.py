@@ -23,7 +23,7 @@ from askew_client.taste.words import in_words
 
 Health = Literal["ok", "warn", "fail"]
 _EARLIEST_YEAR = 2026  # nobody ran this program before
-_UNFREEZE = "`askew budget --unfreeze` accepts the ledger, and books what was lost."
+_ACCEPT = "`askew budget --accept` continues here, and books what was lost."
 
 
 @dataclass(frozen=True)
@@ -88,33 +88,33 @@ def check_named_places(profile: ProfileStore, signals: SignalStore, path: Path) 
     if lost:
         text = f"{len(lost)} of {len(places)} have no noisy position in the ledger"
         hint = "`askew place move` draws, and charges, a new one."
-        frozen = path.exists() and signals.account().frozen
-        return Finding("places", "fail", text, _UNFREEZE if frozen else hint)
+        refused = path.exists() and signals.account().refused
+        return Finding("places", "fail", text, _ACCEPT if refused else hint)
     return Finding("places", "ok", f"{len(places)} named")
 
 
 def check_ledger(store: SignalStore, path: Path) -> Finding:
-    """Whether the ledger is whole, anchored and not spent. Looks without making a file."""
+    """Whether the ledger agrees with its mark and is not spent. Looks without making a file."""
     if not path.exists():
         return Finding("ledger", "ok", "nothing was ever spent here")
     try:
         account = store.account()
     except AskewError as error:
-        hint = "Move it away; `askew budget --unfreeze` then books what its anchor remembers."
+        hint = "Move it away; `askew budget --accept` then books what its mark knows."
         return Finding("ledger", "fail", str(error), hint)
     spent = (
         f"{float(account.spent):.4g} of {float(account.caps.lifetime):g} spent between any two "
         f"people, {float(account.spent_per_km):.4g} of {float(account.caps.places_lifetime):g} "
         "per km on places"
     )
-    if account.frozen:
-        return Finding("ledger", "fail", f"frozen: {account.frozen}", _UNFREEZE)
+    if account.refused:
+        return Finding("ledger", "fail", f"nothing is spent: {account.refused}", _ACCEPT)
     if account.spent >= account.caps.lifetime:
         return Finding("ledger", "warn", spent, "The lifetime cap is reached.")
     if account.spent_per_km + min(LEVELS.values()) > account.caps.places_lifetime:
         text = "The lifetime cap of places leaves no new one, at any level."
         return Finding("ledger", "warn", spent, text)
-    return Finding("ledger", "ok", f"{spent}, {len(account.entries)} entries, anchored")
+    return Finding("ledger", "ok", f"{spent}, {len(account.entries)} entries")
 
 
 def check_profile(store: ProfileStore) -> Finding:
@@ -147,14 +147,14 @@ def check_clock(store: SignalStore, path: Path, today: datetime.date) -> Finding
             return Finding("clock", "warn", text, "Set the clock; until then nothing is drawn.")
         if ahead > MAX_JUMP:
             text = f"it says {today}, long after the ledger's last entry of {entries[-1].month}"
-            hint = "If the date is right, accept it with `askew budget --unfreeze`."
+            hint = "If the date is right, accept it with `askew budget --accept`."
             return Finding("clock", "warn", text, hint)
     return Finding("clock", "ok", f"it says {today}")
 
 
 def check_modes(places: DeviceFiles) -> Iterator[Finding]:
     """Whether anybody else may read or change the files of this person."""
-    files = [path for path in (places.profile, places.ledger, places.anchor) if path.exists()]
+    files = [path for path in (places.profile, places.ledger, places.mark) if path.exists()]
     directories = {path.parent for path in files}
     for path in [*sorted(directories), *files]:
         mode, owner = stat.S_IMODE(path.stat().st_mode), path.stat().st_uid
@@ -170,7 +170,7 @@ def check_modes(places: DeviceFiles) -> Iterator[Finding]:
 
 def check_places(places: DeviceFiles) -> Iterator[Finding]:
     """Whether files can be kept where they are looked for."""
-    for directory in sorted({path.parent for path in (places.ledger, places.anchor)}):
+    for directory in sorted({path.parent for path in (places.ledger, places.mark)}):
         found = next(each for each in (directory, *directory.parents) if os.path.lexists(each))
         if not (found.is_dir() and os.access(found, os.W_OK | os.X_OK)):
             text = f"nothing can be written in {directory}"

@@ -39,7 +39,7 @@ function copied(ledger, signal, month, handle, caps) {
 }
 
 async function step(ledger, caps, { act, handle, month, level }) {
-  if (act === "unfreeze") return ledger.acceptClock(month);
+  if (act === "accept") return ledger.acceptClock(month);
   const epsilon = epsilonOf(LEVELS[level]);
   if (act === "copy") return copied(ledger, signalFor(handle, level), month, handle, caps);
   const price = priceOf(await ledger.entries(), long(handle), month, epsilon, caps);
@@ -102,7 +102,7 @@ for (const { name, caps, steps, entries, spent } of vectors.ledgers)
         e.epsilon,
         e.record,
       ]),
-      entries.map(([kind, handle, ...rest]) => [kind, kind === "unfreeze" ? "" : long(handle), ...rest]),
+      entries.map(([kind, handle, ...rest]) => [kind, kind === "accept" ? "" : long(handle), ...rest]),
     );
     assert.equal(written(accountOf(kept, "2026-11", own).spent), spent);
   });

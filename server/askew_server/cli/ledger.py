@@ -30,8 +30,8 @@ def ledger() -> None:
     """Budgets: open them, look at them, give some to analysts.
 
     A budget is a cap on the privacy loss of everything that is ever released of a data set, also in
-    its later versions. Spends are durable, append-only and chained; a mark file shows that
-    a backup was restored, and spending is then frozen until `ledger unfreeze`.
+    its later versions. Spends are durable and append-only. A mark, a small file best on
+    another disk, shows that an old copy was put back; nothing is spent then until `ledger accept`.
     """
 
 

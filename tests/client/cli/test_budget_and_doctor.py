@@ -33,7 +33,7 @@ RATED = b"title,rating\nAlien (1979),4.5\n"
 
 def spend(data: Path, epsilon: int, month: str = NOW) -> None:
     where = places(data)
-    store = SignalStore(where.ledger, Caps(Fraction(192)), where.anchor)
+    store = SignalStore(where.ledger, Caps(Fraction(192)), where.mark)
     drawn = Signal(SPACE, LatticeLaplace(11, 1024), (1, 2))
     store.remember(
         SPACE, month, SignalCharge(Fraction(3 * epsilon), Fraction(epsilon)), lambda: drawn
@@ -76,7 +76,7 @@ def test_the_ledger_says_when_where_how_much_and_what_it_means(askew: Askew, dat
 def test_the_budget_as_json(askew: Askew, data: Path) -> None:
     spend(data, 2, "2026-10")
     found = json.loads(askew("budget", "--data", data, "--json").out)
-    assert (found["spent"], found["lifetime_cap"], found["frozen"]) == (6.0, 192.0, None)
+    assert (found["spent"], found["lifetime_cap"], found["refused"]) == (6.0, 192.0, None)
     assert found["entries"] == [
         {
             "month": "2026-10",
@@ -89,30 +89,31 @@ def test_the_budget_as_json(askew: Askew, data: Path) -> None:
     ]
 
 
-def test_a_frozen_ledger_says_why_and_a_question_is_exit_code_3(
+def test_an_older_ledger_says_why_and_a_question_is_exit_code_3(
     askew: Askew, demo_address: str, data: Path
 ) -> None:
     restore_an_older_copy(data)
     found = askew("budget", "--data", data)
-    assert (found.code, "SPENDING IS FROZEN: it has fewer entries" in found.out) == (0, True)
+    assert found.code == 0
+    assert "NOTHING IS SPENT: the ledger is older than its mark" in found.out
     asked = askew("ask", "--data", data, "--server", demo_address, "--ratings", "-", stdin=RATED)
     assert (asked.code, asked.out) == (3, "")
-    assert "an older copy was put back" in asked.err
+    assert "an old copy was put back" in asked.err
 
 
 def test_a_ledger_that_was_lost_does_not_say_that_nothing_has_left(
     askew: Askew, data: Path
 ) -> None:
-    """Planted bug: an empty ledger is an unspent one, whatever its anchor says."""
+    """Planted bug: an empty ledger is an unspent one, whatever its mark says."""
     spend(data, 4, "2026-09")
     places(data).ledger.unlink()
     nothing = "Nothing that depends on you has left this device."
     found = askew("budget", "--data", data).out
     assert nothing not in found
     assert "More may have left this device, and been spent, than this ledger knows." in found
-    places(data).anchor.write_text("damaged")
-    accepted = askew("budget", "--data", data, "--unfreeze", "--yes").out
-    assert "0 was booked for what the ledger had lost, as far as its anchor knew" in accepted
+    places(data).mark.write_text("damaged")
+    accepted = askew("budget", "--data", data, "--accept", "--yes").out
+    assert "0 was booked for what the ledger had lost, as far as its mark knew" in accepted
     assert nothing not in accepted
 
 
@@ -126,7 +127,7 @@ def test_a_bound_is_never_written_smaller_than_it_is() -> None:
 def test_who_names_buckets_hides_among_everybody_alike(data: Path) -> None:
     """Planted bug: the words of noise on a point for a mechanism without distance."""
     where = places(data)
-    store = SignalStore(where.ledger, Caps(Fraction(192)), where.anchor)
+    store = SignalStore(where.ledger, Caps(Fraction(192)), where.mark)
     drawn = Signal(SPACE, RandomizedResponse.for_epsilon(4, Fraction(2)), (1,))
     store.remember(SPACE, NOW, SignalCharge(Fraction(2), None), lambda: drawn)
     words = " ".join(budget_of(store, datetime.date.today()).words)
@@ -143,17 +144,15 @@ def test_the_doctor_sees_that_nothing_can_be_kept_where_files_should_be(
     assert (found.code, "fail  place: nothing can be written in" in found.out) == (1, True)
 
 
-def test_unfreezing_asks_first_books_what_was_lost_and_is_written_down(
-    askew: Askew, data: Path
-) -> None:
+def test_who_continues_is_asked_first_and_pays_for_what_was_lost(askew: Askew, data: Path) -> None:
     restore_an_older_copy(data)
-    assert askew("budget", "--data", data, "--unfreeze", stdin=b"n\n").code == 130
-    assert "FROZEN" in askew("budget", "--data", data).out
-    found = askew("budget", "--data", data, "--unfreeze", stdin=b"y\n")
+    assert askew("budget", "--data", data, "--accept", stdin=b"n\n").code == 130
+    assert "NOTHING IS SPENT" in askew("budget", "--data", data).out
+    found = askew("budget", "--data", data, "--accept", stdin=b"y\n")
     assert found.code == 0
-    assert f"{NOW}  accepted by you; 24 was booked for what the ledger had lost" in found.out
+    assert f"{NOW}  you continued here; 24 was booked for what the ledger had lost" in found.out
     assert "spent 36 of a lifetime cap of 192" in found.out
-    assert "FROZEN" not in found.out
+    assert "NOTHING IS SPENT" not in found.out
 
 
 def test_the_doctor_finds_nothing_wrong_on_a_healthy_device(
@@ -170,7 +169,7 @@ def test_the_doctor_finds_nothing_wrong_on_a_healthy_device(
     assert {"server", "space", "ledger", "profile", "clock", "keyring"} <= set(findings)
     assert len([name for name in findings if name.startswith("mode of")]) == 5
     assert " of 192 spent between any two people" in findings["ledger"]["text"]
-    assert "0 of 4.2 per km on places, 1 entries, anchored" in findings["ledger"]["text"]
+    assert "0 of 4.2 per km on places, 1 entries" in findings["ledger"]["text"]
 
 
 @pytest.mark.usefixtures("impatient")
@@ -190,9 +189,9 @@ def test_an_unreachable_server_is_a_failed_check_with_a_hint(askew: Askew, data:
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_frozen_or_damaged_ledger_is_a_failed_check(askew: Askew, data: Path) -> None:
+def test_an_older_or_damaged_ledger_is_a_failed_check(askew: Askew, data: Path) -> None:
     restore_an_older_copy(data)
-    assert "fail  ledger: frozen" in askew("doctor", "--data", data).out
+    assert "fail  ledger: nothing is spent" in askew("doctor", "--data", data).out
     places(data).ledger.write_bytes(b"not a ledger")
     assert "fail  ledger: " in askew("doctor", "--data", data).out
 
@@ -200,11 +199,11 @@ def test_a_frozen_or_damaged_ledger_is_a_failed_check(askew: Askew, data: Path) 
 def test_a_file_that_others_can_read_is_a_failed_check(data: Path) -> None:
     spend(data, 2)
     places(data).ledger.chmod(0o644)
-    places(data).anchor.parent.chmod(0o755)
+    places(data).mark.parent.chmod(0o755)
     failed = {each.name for each in check_modes(places(data)) if each.health == "fail"}
     assert failed == {
         f"mode of {places(data).ledger}",
-        f"mode of {places(data).anchor.parent}",
+        f"mode of {places(data).mark.parent}",
     }
 
 
@@ -235,7 +234,7 @@ def test_the_clock_is_compared_with_the_ledgers(
 ) -> None:
     spend(data, 2, "2026-10")
     where = places(data)
-    store = SignalStore(where.ledger, Caps(Fraction(192)), where.anchor)
+    store = SignalStore(where.ledger, Caps(Fraction(192)), where.mark)
     assert check_clock(store, where.ledger, today).health == health
 
 

@@ -460,7 +460,7 @@ def test_no_option_and_no_variable_takes_a_coordinate_or_a_wish() -> None:
 def test_the_doctor_looks_at_places_and_advises_no_second_draw_where_the_ledger_can_be_accepted(
     askew: Askew, place: Place, data: Path
 ) -> None:
-    """Without its anchor no entry is trusted, and accepting it brings the noisy position back."""
+    """The newest copy of the ledger has the noisy position."""
 
     def places_finding() -> dict[str, str]:
         doctor = askew("doctor", "--json", "--data", data, "--server", "127.0.0.1:1")
@@ -469,12 +469,14 @@ def test_the_doctor_looks_at_places_and_advises_no_second_draw_where_the_ledger_
 
     place("add", "home", "--region", "DE", stdin=HOME)
     assert places_finding()["text"] == "1 named"
-    (data / "anchor" / "signals.json").unlink()
-    frozen = places_finding()
-    assert "1 of 1 have no noisy position" in frozen["text"]
-    assert "place move" not in frozen["hint"]
-    assert "budget --unfreeze" in frozen["hint"]
+    older = (data / "signals.sqlite").read_bytes()
+    place("add", "work", "--region", "DE", stdin=HOME)
+    (data / "signals.sqlite").write_bytes(older)
+    refused = places_finding()
+    assert "1 of 2 have no noisy position" in refused["text"]
+    assert "place move" not in refused["hint"]
+    assert "budget --accept" in refused["hint"]
     for file in data.glob("signals.sqlite*"):
         file.unlink()
     lost = places_finding()
-    assert (lost["health"], "1 of 1 have no noisy position" in lost["text"]) == ("fail", True)
+    assert (lost["health"], "2 of 2 have no noisy position" in lost["text"]) == ("fail", True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from types import ModuleType
 from typing import ClassVar
 
 import pytest
@@ -31,7 +32,7 @@ from askew_server.ledger import Charge, store
 
 
 class TestOperatorLedger(LedgerContract):
-    module = store
+    module: ClassVar[ModuleType] = store
     commits: ClassVar[int] = 2  # the charge, and its release
     crashes: ClassVar[int] = 2
 
