@@ -349,6 +349,22 @@ class LedgerContract(ABC):
                 assert refused or known.items() <= self.published(place).items(), history
             shutil.rmtree(place)
 
+    def test_no_copy_of_a_moment_before_the_answer_may_spend(
+        self, folder: Path, tmp_path: Path
+    ) -> None:
+        """Whichever copy comes back, once a word was published. Planted bug: a word that leaves
+        before it is marked.
+        """
+        for number, step in enumerate(self.steps()[1:]):
+            place, copy = tmp_path / str(number), tmp_path / f"copy {number}"
+            shutil.copytree(folder, place)
+            path, _ = self.files(place)
+            with self.dying(step, partial(backed_up, path, copy)):
+                word = self.ask(place, 2)
+            shutil.copy(copy, path)
+            refused = self.refused(place) is not None
+            assert refused or self.published(place)[2] == word, step
+
     @pytest.mark.parametrize("spoil", [put_back, delete, lose_the_mark, damage_the_mark, fork])
     def test_what_was_lost_is_booked_once_whatever_crashes_while_it_is_accepted(
         self, folder: Path, tmp_path: Path, spoil: Spoil
@@ -555,6 +571,12 @@ class LedgerContract(ABC):
         finally:
             os.umask(before)
         assert {path.stat().st_mode & 0o777 for path in self.files(tmp_path)} == {0o600}
+
+
+def backed_up(path: Path, copy: Path) -> None:
+    """A copy of what is committed."""
+    with closing(sqlite3.Connection(path)) as database, closing(sqlite3.Connection(copy)) as into:
+        database.backup(into)
 
 
 def die() -> None:

@@ -87,7 +87,8 @@ class Store:
     def refused(self) -> str | None:
         """Return why nothing can be spent, or None. Takes the write lock: the two are one state."""
         with self.transaction("BEGIN IMMEDIATE") as database:
-            return self._catch_up(database)
+            standing, _ = self._compare(database)
+        return None if standing.may_spend else _refusal(standing)
 
     def accept(self) -> None:
         """Append an acceptance, with the larger losses of ledger and mark. Raises LedgerError."""
