@@ -176,7 +176,7 @@ def test_a_copy_overwrites_no_signal(store: SignalStore) -> None:
 @pytest.mark.parametrize("month", ["2020-01", "2090-01"])
 def test_a_copy_moves_no_clock(store: SignalStore, month: str) -> None:
     """Planted bug: a copy of last year that lets this month be drawn for again, or of the next
-    century that freezes the ledger.
+    century that the ledger refuses.
     """
     store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), point)
     store.take_in(position(), month, HOME)

@@ -91,7 +91,7 @@ SPOILED: dict[str, Spoil] = {
 @pytest.mark.parametrize("case", SPOILED)
 def test_a_spoiled_store_is_refused_and_nothing_is_drawn(path: Path, case: str) -> None:
     """Planted bug: starting over with an empty store, which forgets what was spent. The mark
-    would freeze that one too, so the file itself has to stay as it is.
+    would refuse that one, too, so the file itself has to stay as it is.
     """
     SPOILED[case](path)
     before = path.read_bytes() if path.is_file() else None
