@@ -215,6 +215,7 @@ UNMARKED: dict[str, Callable[[], World]] = {
 }
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("name", UNMARKED)
 async def test_a_model_made_for_one_device_leaves_no_mark_on_what_it_sends(
     name: str, plain: Mapping[str, Heard], tmp_path: Path
@@ -272,7 +273,7 @@ def test_no_request_has_a_field_that_is_not_accounted_for() -> None:
     assert found == FIELDS
 
 
-def most_versions() -> int:
+def most_mondays() -> int:
     """How many Mondays a question can name on one day, by a clock that is right."""
     days = range(MONDAY, MONDAY + PERIOD)
     past = range(MONDAY - 9 * PERIOD, MONDAY + 1, PERIOD)
@@ -302,6 +303,6 @@ def test_the_page_of_guarantees_has_the_numbers_of_today() -> None:
     assert f"one of {len(BUCKET_COUNTS)} numbers of buckets" in page
     assert f"one of {MAX_DIMENSION} numbers of coordinates" in page
     assert f"{len(choice.EPSILONS)} epsilons and {len(choice.SIZES)} numbers of results" in page
-    most = terms * (len(BUCKET_COUNTS) + MAX_DIMENSION) * most_versions()
-    assert most_versions() == 3  # "at most three are answered"
+    most = terms * (len(BUCKET_COUNTS) + MAX_DIMENSION) * most_mondays()
+    assert most_mondays() == 3  # "one of three"
     assert f"{most:,} kinds of question, {ceil(10 * log2(most)) / 10} bits" in page

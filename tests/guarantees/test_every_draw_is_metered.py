@@ -100,6 +100,7 @@ def test_a_bucket_of_64_reads_one_byte_a_try() -> None:
         assert played(lambda: response.perturb(3, SystemBits()), [coin, *tries]) == made
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_a_selection_reads_at_least_what_its_law_needs(name: str) -> None:
     """Which is the entropy of the definition's law; and the bytes read decide all of it.

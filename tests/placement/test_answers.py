@@ -296,6 +296,8 @@ def test_each_probe_takes_its_nearest_item() -> None:
 def test_places_that_duplicates_leave_free_go_to_items_nearest_the_signal() -> None:
     # Probes 0.1, 0.2, 0.3 all mean item 2; items 3 and 1 are next to 0.2.
     assert snap(at(0.2), at(-0.1, 0.0, 0.1), LINE, 3) == (1, 2, 3)
+    # Probes -0.1, 0.1, 1.8 mean items 2, 2, 4; next to -0.1 is item 1, next to 1.8 item 3.
+    assert snap(at(-0.1), at(0.0, 0.2, 1.9), LINE, 3) == (1, 2, 4)
 
 
 def test_a_tie_goes_to_the_lower_id() -> None:

@@ -69,6 +69,13 @@ def test_one_result_stands_at_the_signal_and_costs_the_mean_distance() -> None:
     assert found.standard_error == 0
 
 
+@pytest.mark.parametrize("k", [1, 20, 64])
+def test_the_bound_is_that_of_balls_as_large_as_a_hexagon(k: int) -> None:
+    """2 exp(-s) with exp(2 s) = k pi / (2.6 g^2): 2.6 is the area of the hexagon of one step."""
+    expected = 2 * float(GAUGE) * np.sqrt(2.6 / (k * np.pi))
+    assert place_on_map(1.0, k).certificate.lower_bound == pytest.approx(expected)
+
+
 @pytest.mark.parametrize("k", [1, 5, 20, 64])
 def test_a_devices_own_draws_pay_what_is_stated(k: int) -> None:
     """Rounding to the lattice and to its grain is among them: it adds less than 1 %."""

@@ -51,6 +51,7 @@ def drawn_with(z: int, u: Fraction, lattice: LatticeLaplace) -> Fraction:
     return Fraction((1 - up) * noise_law(z - below, q) + up * noise_law(z - below - 1, q))
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("u", ["0", "1/2", "3/8", "15/16", "7/4", "1"])
 def test_it_is_the_law_of_the_noise_on_and_off_the_lattice(u: str) -> None:
     """Planted bug: the law of the nearest lattice point alone; off by 12 % at 3/8."""

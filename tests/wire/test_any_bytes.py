@@ -86,6 +86,7 @@ def test_these_messages_are_proper(card: ModelCard, valid: dict[str, bytes], nam
     PARSERS[name](valid[name], card)
 
 
+@pytest.mark.thin
 @every_parser
 @given(data=st.binary(max_size=300))
 @fuzz
@@ -94,6 +95,7 @@ def test_arbitrary_bytes_parse_or_are_refused(card: ModelCard, name: str, data: 
         PARSERS[name](data, card)
 
 
+@pytest.mark.thin
 @every_parser
 @given(
     edits=st.lists(
@@ -166,6 +168,7 @@ numbers = st.lists(st.floats(width=32), max_size=6).map(
 KNOTS = 33
 
 
+@pytest.mark.slow
 @given(
     space=st.builds(
         pb.FeatureSpace,

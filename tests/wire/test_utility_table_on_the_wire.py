@@ -196,6 +196,7 @@ def test_a_table_of_no_rows_or_of_too_many_is_refused(count: int) -> None:
         utility_table_from_message(pb.UtilityTable(rows=offers))
 
 
+@pytest.mark.slow
 def test_every_part_of_a_table_passes_for_a_table_or_is_refused() -> None:
     """Also where a part of a message is a message: rows may be missing, never half."""
 

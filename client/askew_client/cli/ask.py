@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     options.epsilon,
     options.mechanism,
     options.mode,
-    options.consent,
     options.data,
     options.as_json,
     options.second_space,
@@ -76,11 +75,8 @@ def ask(
       askew ask --ratings - --unmatched unknown.csv < my-ratings.csv
     """
     config = options.load(context, **flags)
-    if flags["consent"] and config.settings.mode != "auto":
-        raise click.UsageError("--consent takes what a server proposes, which needs --mode auto")
     options.note(f"asking {config.server} ...")
-    # Before the first call, so that no error of a profile depends on a server; and a passphrase is
-    # typed before there is an event loop, which would swallow Ctrl-C.
+    # Before the first call, so that no error of a profile depends on a server.
     profile = options.open_profile(config.data) if ratings is None else _passing(ratings)
     found, strangers = options.run(_asked(config, profile, second_space=second_space))
     if as_json:
@@ -223,7 +219,6 @@ def answer_as_json(found: Answer) -> dict[str, object]:
             "why": found.mode.reason,
             "notes": list(found.mode.notes),
         },
-        "consent": found.mode.consent or None,
         "fresh": found.departure is not None and found.departure.fresh,
         "cost": None if found.cost is None else _cost_as_json(found.cost),
     }

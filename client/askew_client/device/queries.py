@@ -88,7 +88,7 @@ class QueryService:
             return (await self._fetch()).connection
 
     async def refresh(self) -> Refreshed:
-        """Look for the current version of what is held, if the calendar says that it is time.
+        """Look for this week's file, if it is time.
 
         For a timer. Nothing that a person does takes part in when it looks; what is found serves
         from the next question on.
@@ -124,7 +124,7 @@ class QueryService:
         the person's yes to a fresh signal for a second space within the month.
         quoted: what the person was shown; this uses it, once. Where anything of it has changed
         since, QuoteVoid is raised: nothing is drawn, charged, fetched or sent. Without it, what the
-        settings and the person's consents say is asked, unless nothing left this device before.
+        settings say is asked, unless nothing left this device before.
         """
         shown = self._quotes.use(quoted)
         try:
@@ -310,8 +310,7 @@ class QueryService:
     # What a question is
 
     def _taken(self, model: Model) -> Taken:
-        server, month = self._quotes.server, month_of(self._today())
-        return choose(self._settings, model.card, model.held, server=server, month=month)
+        return choose(self._settings, model.card, model.held)
 
     def _terms(self, model: Model, taken: Taken) -> Terms:
         """A question, without what the ledger says of it. Raises as `mechanism_for`."""

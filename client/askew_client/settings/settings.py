@@ -46,22 +46,10 @@ def _check_region(text: str) -> None:
     region_of(text)
 
 
-def _check_consent(text: str) -> None:
-    from askew_client.settings.consent import consents_of
-
-    consents_of(text)
-
-
 def _check_host(text: str) -> None:
     from askew_client.settings.paths import StaticHost
 
     StaticHost.of(text)
-
-
-def _check_relay(text: str) -> None:
-    from askew_client.settings.paths import RelayAddress
-
-    RelayAddress.of(text)
 
 
 _COST = Exact(Fraction(1, 10**6), Fraction(10**12))
@@ -98,14 +86,6 @@ _KINDS: Mapping[str, tuple[ValueKind, str]] = {
     "held_from": (
         Text(check=_check_host, empty=True),
         "The https:// address of a static host that has what devices hold.",
-    ),
-    "relay": (
-        Text(check=_check_relay, empty=True),
-        "A relay and the server's key: every question goes by it.",
-    ),
-    "consent": (
-        Text("what `askew ask` wrote", _check_consent, empty=True),
-        "Your consents to servers' proposals that cost more.",
     ),
     "region": (
         Text(check=_check_region, empty=True),
@@ -191,10 +171,6 @@ class ClientSettings:
     mode: how this device is served: "auto" is by itself, as its own reckoning and what a
     card proposes come to; else this mode, at these settings. byte_budget: what a catalog may take
     that is held whole. held_from: the address of a static host that has what devices hold
-    (`settings.paths`); "" is the server itself. relay: the address of a relay and the server's key,
-    by which everything goes, so that the server sees no address of this device. consent: the
-    person's consents, each to one server's proposal in one space that costs more
-    (`settings.consent`).
     region: where places lie, a country or edges in degrees (`settings.regions`); level: how far
     apart two places may be for the odds between them to change at most 4 times, 1 km in a district,
     5 km in a town, 20 km in a county. Both are of positions that are yet to be drawn.
@@ -219,8 +195,6 @@ class ClientSettings:
     mode: ModeName = "auto"
     byte_budget: int = DEVICE_BYTES
     held_from: str = ""
-    relay: str = ""
-    consent: str = ""
     region: str = ""
     level: Level = "town"
     near_k: int = 0

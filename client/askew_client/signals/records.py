@@ -97,7 +97,7 @@ SCHEMA = """
 CREATE TABLE charges (
     sequence INTEGER PRIMARY KEY CHECK (sequence > 0),
     id TEXT NOT NULL CHECK (length(id) = 32),
-    kind TEXT NOT NULL CHECK (kind IN ('signal', 'copy', 'accept')),
+    kind TEXT NOT NULL CHECK (kind IN ('signal', 'accept')),
     space_version TEXT NOT NULL,
     handle TEXT NOT NULL,
     month TEXT NOT NULL,
@@ -106,7 +106,6 @@ CREATE TABLE charges (
     epsilon_per_km TEXT NOT NULL CHECK (epsilon_per_km GLOB '[1-9]*' OR epsilon_per_km = '0'),
     CHECK (
         kind = 'accept'
-        OR (kind = 'copy' AND epsilon = '0' AND epsilon_per_km = '0')
         OR (kind = 'signal' AND (epsilon = '0') <> (epsilon_per_km = '0'))
     )
 ) STRICT;

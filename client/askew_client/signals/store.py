@@ -16,7 +16,7 @@ from pathlib import Path
 
 from askew.dp.mark import ID_BYTES, MESSAGES, Mark, Standing, compare, encode, larger
 from askew.dp.privacy import ANY_SPACE, SignalCharge
-from askew.errors import LedgerError, LedgerRefused, ParameterError, PlaceError, SecondSpace
+from askew.errors import LedgerError, LedgerRefused, ParameterError, SecondSpace
 from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Signal
 from askew_client.settings.settings import Caps
@@ -33,18 +33,15 @@ from askew_client.signals.records import (
     SCHEMA,
     VERSION,
     append_entry,
-    decode_signal,
     entry_of,
     find,
     last_entries,
     read_entries,
-    stored,
 )
 from askew_client.storage.private_files import PrivateDatabase, check_own, replace_file
 from askew_client.views.quote import Price
 
 _FORMAT = (VERSION, SCHEMA)
-_COPY = SignalCharge(Fraction(0))
 _ACCOUNT = "device"  # the one account of its mark, with two sums: epsilon, epsilon per kilometer
 MAX_JUMP = 12  # months; a clock that jumps further is not believed
 
@@ -202,36 +199,6 @@ class SignalStore:
             mark = self._append(database, known, last_entries(database)[0][0], entry)
         self._write_mark(mark)
         return signal, price
-
-    def take_in(self, signal: Signal, month: str, handle: str) -> None:
-        """Keep a signal that another device of the person drew and paid for: an entry without a
-        charge. It is sent like one of this device, and is nobody's second space. Nothing happens
-        where the handle has that very signal already.
-
-        Raises PlaceError where the handle has another one, and LedgerRefused.
-        """
-        check_month(month)
-        with self._file.transaction() as database:
-            known = read_entries(database)
-            refused = self._catch_up(database, known)
-            record = stored(known, signal.space_version, handle, month)
-            if record is not None:
-                if decode_signal(signal.space_version, record) != signal:
-                    raise PlaceError("this device has another signal for that place already")
-                return
-            if refused is not None:
-                raise LedgerRefused(_nothing(refused))
-            entry = entry_of("copy", signal, month, _COPY, handle)
-            mark = self._append(database, known, last_entries(database)[0][0], entry)
-        self._write_mark(mark)
-
-    def signals_of(self, handle: str) -> tuple[tuple[str, Signal], ...]:
-        """Every signal of a place or a named value that would be sent, with its month."""
-        return tuple(
-            (entry.month, decode_signal(entry.space_version, entry.signal))
-            for entry in self.entries()
-            if entry.handle == handle and entry.signal is not None
-        )
 
     def _check(self, refused: str | None, known: Sequence[Entry], month: str) -> None:
         """Raise LedgerRefused where the ledger, or the clock, is not believed."""

@@ -1,16 +1,16 @@
 """Which mode a device takes: a function of its settings, a server's card and what it holds.
 
 All three are public, so the mode says nothing of the person, and neither does whether a call is
-made. A card proposes; it can lower what a signal costs, or make that none is sent. Without the
-person's consent (`settings.consent`), no unit is charged with more than the settings' own signal:
+made. A card proposes; it can lower what a signal costs, or make that none is sent. No unit is
+charged with more than the settings' own signal; a person who wants more changes the settings:
 
 1. What is held whole is ranked here, for nothing, whatever the card says; but where items have
    payloads, what is held cannot be read, and an answer brings it.
 2. Where the card has no table, or proposes no signal, none is drawn.
-3. A proposed signal is taken if it needs no consent, or if the person gave it.
-4. Else the row of the table that gains most among those that need no consent, if there is one.
+3. A proposed signal is taken if it is within the settings.
+4. Else the row of the table that gains most among those within the settings, if there is one.
 
-A signal needs no consent if it costs no more, in any of three units, than the settings' own, and
+A signal is within the settings if it costs no more, in any of three units, than their own, and
 asks for no more results. It counts at all only if its gain is at least twice its standard error,
 and if its epsilon and k are on short public ladders: they are sent, and a card that was made for
 one device would mark it by them.
@@ -34,11 +34,10 @@ ledger remembers its mechanism.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from askew.dp.privacy import Reach, SignalLoss
 from askew.errors import ParameterError
@@ -49,9 +48,6 @@ from askew.protocol.signal import TasteMechanism
 from askew.protocol.utility_table import ModeUtility, ServingMode, UtilityTable
 from askew_client.settings.settings import ClientSettings
 
-if TYPE_CHECKING:
-    from askew_client.settings.consent import Consent
-
 
 class Reason(Enum):
     """Why a mode is taken."""
@@ -61,9 +57,8 @@ class Reason(Enum):
     NO_TABLE = "the card does not say what a signal is worth"
     NOT_PROPOSED = "the card proposes no signal"
     PROPOSED = "the card proposes it"
-    CONSENTED = "the person consented to what the card proposes"
-    BEST_WITHOUT_CONSENT = "the best that needs no consent"
-    NONE_WITHOUT_CONSENT = "none that needs no consent"
+    BEST_WITHIN = "the best within the settings"
+    NONE_WITHIN = "none within the settings"
 
 
 @dataclass(frozen=True)
@@ -84,7 +79,7 @@ class Taken:
 
     settings: with the mechanism, epsilon and k of its signal. held: what is ranked here. offer:
     the row of the card's table for this mode, where there is one. refusal: the card's proposal,
-    where it needs consent, or more than that.
+    where it is not taken.
     """
 
     mode: ServingMode
@@ -100,10 +95,8 @@ class Taken:
         return self.mode is ServingMode.QUERY
 
 
-def choose(
-    settings: ClientSettings, card: ModelCard, held: CachedItems, *, server: str, month: str
-) -> Taken:
-    """The mode that this device takes at this server, by its address, in this month.
+def choose(settings: ClientSettings, card: ModelCard, held: CachedItems) -> Taken:
+    """Return the mode that this device takes.
 
     Raises ParameterError for `mode` local where not every item is held within `byte_budget`.
     """
@@ -117,7 +110,7 @@ def choose(
     if card.utility_table.proposal.mode is not ServingMode.QUERY:
         row = row_of(ServingMode.CACHED, settings, card, held)
         return Taken(ServingMode.CACHED, Reason.NOT_PROPOSED, settings, held, row)
-    return _proposed(Proposals(settings, card, server, month), held, card.utility_table)
+    return _proposed(settings, card, held, card.utility_table)
 
 
 def _chosen(
@@ -132,21 +125,25 @@ def _chosen(
     return Taken(mode, Reason.CHOSEN, settings, held, row_of(mode, settings, card, held))
 
 
-def _proposed(proposals: Proposals, held: CachedItems, table: UtilityTable) -> Taken:
-    """What a proposed signal comes to."""
-    settings, card, proposal = proposals.settings, proposals.card, table.proposal
-    for reason, meant in (
-        (Reason.PROPOSED, proposals.without_consent(proposal)),
-        (Reason.CONSENTED, proposals.with_consent(proposal)),
-    ):
-        if meant is not None:
-            return Taken(ServingMode.QUERY, reason, meant, held, proposal)
-    refusal, best = proposals.refusal(proposal), proposals.best_without_consent(table.rows)
-    if best is None:
+def _proposed(
+    settings: ClientSettings, card: ModelCard, held: CachedItems, table: UtilityTable
+) -> Taken:
+    """Take the proposed signal, or the best row within the settings, or none."""
+    proposal = table.proposal
+    meant = within_settings(proposal, settings, card)
+    if meant is not None:
+        return Taken(ServingMode.QUERY, Reason.PROPOSED, meant, held, proposal)
+    refusal = _refusal(proposal, settings, card)
+    within = [
+        (offer, meant)
+        for offer in table.rows
+        if (meant := within_settings(offer, settings, card)) is not None
+    ]
+    if not within:
         row = row_of(ServingMode.CACHED, settings, card, held)
-        return Taken(ServingMode.CACHED, Reason.NONE_WITHOUT_CONSENT, settings, held, row, refusal)
-    offer, meant = best
-    return Taken(ServingMode.QUERY, Reason.BEST_WITHOUT_CONSENT, meant, held, offer, refusal)
+        return Taken(ServingMode.CACHED, Reason.NONE_WITHIN, settings, held, row, refusal)
+    offer, meant = max(within, key=lambda each: each[0].gain)
+    return Taken(ServingMode.QUERY, Reason.BEST_WITHIN, meant, held, offer, refusal)
 
 
 def row_of(
@@ -174,117 +171,48 @@ _STANDARD_ERRORS = 2
 
 @dataclass(frozen=True)
 class Refusal:
-    """What a card proposes and the device does not do without consent.
+    """What a card proposes and the device does not do.
 
-    cost: what it would be, beside the limit, the most that needs no consent; consent: that
-    consent. Where none helps, cost and consent are None and obstacle says why.
+    cost: what it would be, beside the limit, the most by these settings. Where no setting of its
+    mechanism, epsilon and k would help, cost is None and obstacle says why.
     """
 
     offer: ModeUtility
     limit: SignalLoss
     cost: SignalLoss | None = None
-    consent: Consent | None = None
     obstacle: str = ""
 
 
-@dataclass(frozen=True)
-class Proposals:
-    """One device's settings and one server's card, the server's address as the person gave it, and
-    the month. All are public.
-    """
-
-    settings: ClientSettings
-    card: ModelCard
-    server: str
-    month: str
-
-    @property
-    def limit(self) -> SignalLoss:
-        """The most that a signal may cost without consent."""
-        return limit_of(self.card, self.settings)
-
-    def without_consent(self, offer: ModeUtility) -> ClientSettings | None:
-        """The settings that an offer means, if it needs no consent."""
-        meant = self._meant(offer)
-        if meant is None or meant.k > self.settings.k:
-            return None
-        return meant if _within(loss_of(self.card, meant), self.limit) else None
-
-    def with_consent(self, offer: ModeUtility) -> ClientSettings | None:
-        """The settings that an offer means, if the person consented to this very one, of this
-        server and space, it costs no more now, and the consent has not ended.
-        """
-        meant = self._meant(offer)
-        if meant is None or not self.settings.consent:
-            return None
-        from askew_client.settings.consent import consents_of
-
-        wanted = self._consent_to(offer, meant)
-        for given in consents_of(self.settings.consent):
-            same = (given.mechanism, given.epsilon, given.k) == _terms(offer)
-            if same and given.is_of(wanted) and self.month <= given.end:
-                allowed = _within(loss_of(self.card, meant), _allowed_by(given))
-                return meant if allowed else None
+def within_settings(
+    offer: ModeUtility, settings: ClientSettings, card: ModelCard
+) -> ClientSettings | None:
+    """Return the settings that an offer means, or None if it costs more or asks for more."""
+    if offer.k > settings.k or _obstacle(offer, settings, card):
         return None
-
-    def best_without_consent(
-        self, offers: Iterable[ModeUtility]
-    ) -> tuple[ModeUtility, ClientSettings] | None:
-        """The offer that gains most among those that need no consent, and what it means."""
-        return max(self._all_without_consent(offers), key=lambda each: each[0].gain, default=None)
-
-    def refusal(self, offer: ModeUtility) -> Refusal:
-        """Why an offer is not taken, and the consent that it would need."""
-        obstacle = self._obstacle(offer)
-        if obstacle:
-            return Refusal(offer, self.limit, obstacle=obstacle)
-        meant = _with_terms_of(offer, self.settings)
-        cost = loss_of(self.card, meant)
-        return Refusal(offer, self.limit, cost, self._consent_to(offer, meant))
-
-    def _consent_to(self, offer: ModeUtility, meant: ClientSettings) -> Consent:
-        """What a person would consent to with this offer now."""
-        from askew_client.settings.consent import Consent, end_of
-
-        cost = loss_of(self.card, meant)
-        return Consent(
-            *_terms(offer),
-            cost.epsilon,
-            cost.epsilon_per_rating,
-            end_of(self.month),
-            self.card.space.version,
-            self.server,
-            self.settings.authority,
-        )
-
-    def _all_without_consent(
-        self, offers: Iterable[ModeUtility]
-    ) -> Iterator[tuple[ModeUtility, ClientSettings]]:
-        for offer in offers:
-            meant = self.without_consent(offer)
-            if meant is not None:
-                yield offer, meant
-
-    def _meant(self, offer: ModeUtility) -> ClientSettings | None:
-        return None if self._obstacle(offer) else _with_terms_of(offer, self.settings)
-
-    def _obstacle(self, offer: ModeUtility) -> str:
-        """Why no consent helps, or ""."""
-        if offer.mechanism is None:
-            return "it is no signal"
-        if offer.epsilon not in EPSILONS or offer.k not in SIZES:
-            return "its epsilon or k is none of the few that this device takes from a server"
-        if offer.gain <= 0 or offer.gain < _STANDARD_ERRORS * offer.gain_error:
-            return "its gain is not two standard errors"
-        try:
-            loss_of(self.card, _with_terms_of(offer, self.settings))
-        except ParameterError as error:
-            return str(error)
-        return ""
+    meant = _with_terms_of(offer, settings)
+    return meant if _within(loss_of(card, meant), limit_of(card, settings)) else None
 
 
-def _terms(offer: ModeUtility) -> tuple[str, Fraction, int]:
-    return str(offer.mechanism), offer.epsilon, offer.k
+def _refusal(offer: ModeUtility, settings: ClientSettings, card: ModelCard) -> Refusal:
+    limit, obstacle = limit_of(card, settings), _obstacle(offer, settings, card)
+    if obstacle:
+        return Refusal(offer, limit, obstacle=obstacle)
+    return Refusal(offer, limit, loss_of(card, _with_terms_of(offer, settings)))
+
+
+def _obstacle(offer: ModeUtility, settings: ClientSettings, card: ModelCard) -> str:
+    """Return why an offer is taken by no mechanism, epsilon and k, or ""."""
+    if offer.mechanism is None:
+        return "it is no signal"
+    if offer.epsilon not in EPSILONS or offer.k not in SIZES:
+        return "its epsilon or k is none of the few that this device takes from a server"
+    if offer.gain <= 0 or offer.gain < _STANDARD_ERRORS * offer.gain_error:
+        return "its gain is not two standard errors"
+    try:
+        loss_of(card, _with_terms_of(offer, settings))
+    except ParameterError as error:
+        return str(error)
+    return ""
 
 
 def _with_terms_of(offer: ModeUtility, settings: ClientSettings) -> ClientSettings:
@@ -314,7 +242,7 @@ def loss_of(card: ModelCard, settings: ClientSettings) -> SignalLoss:
 
 
 def limit_of(card: ModelCard, settings: ClientSettings) -> SignalLoss:
-    """The most that a signal may cost without another word from the person.
+    """Return the most that a signal may cost.
 
     It is what the settings' own signal costs; in a space that they do not enter, what it would
     cost in the widest one that they do.
@@ -328,11 +256,6 @@ def limit_of(card: ModelCard, settings: ClientSettings) -> SignalLoss:
         min(reach.diameter, Fraction(settings.max_diameter)),
     )
     return LatticeLaplace.for_epsilon(settings.epsilon).privacy_loss(entered)
-
-
-def _allowed_by(consent: Consent) -> SignalLoss:
-    """The most that a signal may cost by a consent."""
-    return SignalLoss(consent.between_any_two, consent.one_rating, consent.epsilon)
 
 
 def mechanism_for(card: ModelCard, settings: ClientSettings) -> TasteMechanism:

@@ -11,7 +11,6 @@ from askew.dp.privacy import SignalLoss
 from askew.protocol.model_card import ModelCard
 from askew.protocol.utility_table import ModeUtility, ServingMode
 from askew.spaces.buckets import SlateCodebook
-from askew_client.settings.consent import MONTHS
 from askew_client.settings.settings import ClientSettings
 from askew_client.taste.choice import CachedItems, Reason, Refusal, Taken, three_units
 from askew_client.views.quote import ModeView, at_most
@@ -23,9 +22,8 @@ _REASONS = {
     Reason.NO_TABLE: "this server does not say what a signal is worth; mode query asks",
     Reason.NOT_PROPOSED: "this server proposes no signal; mode query asks all the same",
     Reason.PROPOSED: "as this server proposes",
-    Reason.CONSENTED: "as this server proposes and you consented to",
-    Reason.BEST_WITHOUT_CONSENT: "the best that costs no more than your settings",
-    Reason.NONE_WITHOUT_CONSENT: "no signal that costs no more than your settings gains enough",
+    Reason.BEST_WITHIN: "the best that costs no more than your settings",
+    Reason.NONE_WITHIN: "no signal that costs no more than your settings gains enough",
 }
 
 
@@ -35,7 +33,6 @@ def in_words(taken: Taken, card: ModelCard) -> ModeView:
         name=str(taken.mode),
         reason=f"{_what(taken)}; {_REASONS[taken.reason]}",
         notes=(*_notes(taken, card),),
-        consent=str(taken.refusal.consent or "") if taken.refusal is not None else "",
     )
 
 
@@ -71,14 +68,15 @@ def _notes(taken: Taken, card: ModelCard) -> Iterator[str]:
 
 
 def _refusal(refusal: Refusal) -> Iterator[str]:
-    yield f"This server proposes {_offer(refusal.offer)}."
+    offer = refusal.offer
+    yield f"This server proposes {_offer(offer)}."
     if refusal.cost is None:
         yield f"This device does not take that: {refusal.obstacle}."
         return
     yield (
         f"It would cost {_charges(refusal.cost)}; by your settings at most "
-        f"{_charges(refusal.limit)}. Your consent to it, of this server and space alone, for "
-        f"{MONTHS} months: --consent {refusal.consent}"
+        f"{_charges(refusal.limit)}. These settings take it: mechanism {offer.mechanism}, "
+        f"epsilon {offer.epsilon}, k {offer.k}."
     )
 
 

@@ -44,13 +44,12 @@ class ModeView:
     """The mode taken: local, cached or query. Public: by settings, the card and the bytes held.
 
     reason: what is done, and why. notes: what the server proposes instead, and what that
-    would cost. consent: the setting that would be the person's consent to it, or "".
+    would cost.
     """
 
     name: str
     reason: str
     notes: tuple[str, ...] = ()
-    consent: str = ""
 
     @property
     def asks(self) -> bool:

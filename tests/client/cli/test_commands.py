@@ -135,7 +135,7 @@ def test_the_answer_as_json(askew: Askew, demo_address: str, ratings: Path, data
     command = ("ask", "--ratings", ratings, "--server", demo_address, "--data", data, "--json")
     found = askew(*command)
     answer = json.loads(found.out)
-    public = {"source", "simulated", "fresh", "cost", "mode", "consent"}
+    public = {"source", "simulated", "fresh", "cost", "mode"}
     assert set(answer) - public == {"pick", "results", "used_ratings", "unused_ratings", "came"}
     assert (answer["used_ratings"], answer["unused_ratings"]) == (3, 0)
     cost = answer["cost"]
@@ -221,8 +221,7 @@ def test_ratings_come_from_a_file_and_never_from_the_command_line() -> None:
     assert command is not None
     parameters = {parameter.name: parameter for parameter in command.params}
     public = {"server", "k", "epsilon", "mechanism", "data", "as_json"}
-    public |= {"mode", "consent"}
-    assert set(parameters) == public | {"ratings", "second_space", "unmatched", "payload"}
+    assert set(parameters) == public | {"mode", "ratings", "second_space", "unmatched", "payload"}
     assert isinstance(parameters["ratings"].type, click.File)
     assert not any(isinstance(each, click.Argument) for each in parameters.values())
 

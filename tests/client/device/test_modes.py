@@ -18,7 +18,7 @@ from raised import raised
 from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import Part
 from askew.catalog.item import Item
-from askew.noise.randomness import RandomBits, SystemBits
+from askew.noise.randomness import RandomBits
 from askew.protocol.metric_card import MetricCard
 from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
@@ -60,7 +60,7 @@ class Network(LocalTransport):
         self.answers: tuple[int, ...] = (8, 10)
         self.payloads: tuple[bytes, ...] = ()
 
-    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:
+    async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
         pytest.fail("the library has what is held")
 
     async def retrieve(self, query: Query, card: Card) -> Slate:
@@ -114,7 +114,7 @@ class DeviceWorld:
         self.network = Network(self.card, self.catalog)
         self.cache = CatalogCache(self.card, self.catalog, n_held)
         self.ledger = directory / "signals.sqlite"
-        self.profile = ProfileStore(directory / "profile.sqlite", SystemBits())
+        self.profile = ProfileStore(directory / "profile.sqlite")
         self.companion = made_device(
             self.network,
             directory,
@@ -306,21 +306,8 @@ async def test_a_dear_proposal_is_told_and_not_taken(
     device = DeviceWorld(tmp_path, DEAR, bits=silent_bits)
     answer = await device.answer()
     assert answer.mode.name == "cached"
-    assert answer.mode.consent.startswith("bucket_rr:16:2@2027-10@")
-    assert f"--consent {answer.mode.consent}" in answer.mode.notes[1]
+    assert "These settings take it: mechanism bucket_rr, epsilon 16, k 2." in answer.mode.notes[1]
     assert device.entries() == []
-
-
-async def test_a_yes_takes_the_dear_proposal_and_is_charged_what_it_said(tmp_path: Path) -> None:
-    device = DeviceWorld(tmp_path, DEAR)
-    consent = (await device.answer()).mode.consent
-    device.companion.configure(replace(SETTINGS, consent=consent))
-    assert isinstance(
-        await device.companion.titles.quote(), Quote
-    )  # free before, so it is shown first
-    assert (await device.answer()).mode.name == "query"
-    (charge,) = device.entries()
-    assert 15 < charge <= 16
 
 
 async def test_whole_is_refused_where_not_everything_is_held(tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ from askew.dp.mark import compare
 from askew.dp.privacy import SignalCharge
 from askew.errors import BudgetExceeded, LedgerError, LedgerRefused, ProfileError
 from askew.noise.lattice import LatticeLaplace
-from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Signal
 from askew_client.profile.editor import ProfileService
 from askew_client.profile.store import ProfileStore
@@ -249,7 +248,7 @@ def test_a_ledger_with_another_schema_is_refused(folder: Path, change: str) -> N
 
 
 def test_a_profile_with_another_schema_is_refused(tmp_path: Path) -> None:
-    profile = ProfileStore(tmp_path / "profile.sqlite", SystemBits())
+    profile = ProfileStore(tmp_path / "profile.sqlite")
     ProfileService(profile).rate("Alien (1979)", 4.5)
     with closing(sqlite3.connect(tmp_path / "profile.sqlite")) as database:
         database.execute(SCHEMAS["one more trigger"].format("profile"))

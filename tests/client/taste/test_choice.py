@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import pytest
 from small_world import (
@@ -19,10 +18,8 @@ from small_world import (
 from askew.errors import ParameterError
 from askew.protocol.model_card import ModelCard
 from askew.protocol.utility_table import MechanismName, ModeUtility, ServingMode, UtilityTable
-from askew_client.settings.consent import Consent
 from askew_client.settings.settings import ClientSettings, ModeName
-from askew_client.taste.choice import CachedItems, Reason, Taken
-from askew_client.taste.choice import choose as choose_at
+from askew_client.taste.choice import CachedItems, Reason, Taken, choose
 from askew_client.taste.words import in_words
 
 ITEMS, DEFAULT = 24, 6
@@ -30,8 +27,6 @@ ALL = CachedItems(ITEMS, 900)
 SOME = CachedItems(DEFAULT, 300)
 DEVICE = ClientSettings(max_diameter=32.0, max_one_rating=32.0)  # geo_laplace at 4, k 8
 BUCKETS = replace(DEVICE, mechanism="bucket_rr", epsilon=Fraction(3))
-
-SERVER, MONTH, END = "films.example:443", "2026-11", "2027-10"
 
 WHOLE = ModeUtility(ServingMode.LOCAL, ITEMS, 900, 1.0)
 SHARED = ModeUtility(ServingMode.CACHED, DEFAULT, 300, 0.7)
@@ -51,21 +46,6 @@ def card_with(*offers: ModeUtility, proposed: int = 0) -> ModelCard:
     catalog = made_catalog([(n / 4, -n / 4) for n in range(ITEMS)])
     card = made_card(made_space(encoder, made_buckets(ranking=2)), catalog, 20)
     return replace(card, utility_table=UtilityTable(offers, proposed) if offers else None)
-
-
-def choose(
-    settings: ClientSettings,
-    card: ModelCard,
-    held: CachedItems,
-    *,
-    server: str = SERVER,
-    month: str = MONTH,
-) -> Taken:
-    return choose_at(settings, card, held, server=server, month=month)
-
-
-def consent(terms: str, card: ModelCard) -> str:
-    return f"{terms}@{END}@{card.space.version}@{SERVER}"
 
 
 def terms(taken: Taken) -> tuple[str, Fraction, int]:
@@ -136,13 +116,16 @@ def test_a_proposal_that_costs_no_more_in_any_unit_is_taken_as_it_is() -> None:
         (DEVICE, signal("bucket_rr", "1", 20)),
     ],
 )
-def test_a_dearer_proposal_is_not_taken_without_a_yes(
-    own: ClientSettings, offer: ModeUtility
-) -> None:
+def test_a_dearer_proposal_is_not_taken(own: ClientSettings, offer: ModeUtility) -> None:
     taken = choose(own, card_with(offer, SHARED), SOME)
-    assert (taken.mode, taken.reason) == (ServingMode.CACHED, Reason.NONE_WITHOUT_CONSENT)
+    assert (taken.mode, taken.reason) == (ServingMode.CACHED, Reason.NONE_WITHIN)
     assert taken.refusal is not None
     assert taken.refusal.offer == offer
+    wider = replace(
+        own, mechanism=offer.mechanism or "geo_laplace", epsilon=offer.epsilon, k=offer.k
+    )
+    taken = choose(wider, card_with(offer, SHARED), SOME)  # the settings that the refusal names
+    assert (taken.mode, taken.reason, taken.offer) == (ServingMode.QUERY, Reason.PROPOSED, offer)
 
 
 def test_a_space_that_the_settings_do_not_enter_has_no_larger_limit() -> None:
@@ -157,7 +140,7 @@ def test_a_space_that_the_settings_do_not_enter_has_no_larger_limit() -> None:
     )
 
 
-def test_the_best_row_that_needs_no_yes_stands_in_for_a_dear_proposal() -> None:
+def test_the_best_row_within_the_settings_stands_in_for_a_dear_proposal() -> None:
     best = signal("bucket_rr", "2", 8, gain=0.08)
     table = (
         signal("bucket_rr", "8", 8, gain=0.3),
@@ -168,7 +151,7 @@ def test_the_best_row_that_needs_no_yes_stands_in_for_a_dear_proposal() -> None:
     taken = choose(DEVICE, card_with(*table), SOME)
     assert (taken.mode, taken.reason, taken.offer) == (
         ServingMode.QUERY,
-        Reason.BEST_WITHOUT_CONSENT,
+        Reason.BEST_WITHIN,
         best,
     )
     assert terms(taken) == ("bucket_rr", Fraction(2), 8)
@@ -185,110 +168,17 @@ def test_the_best_row_that_needs_no_yes_stands_in_for_a_dear_proposal() -> None:
         signal("bucket_rr", "1", 50),
     ],
 )
-def test_what_does_not_gain_or_would_mark_a_device_is_not_taken_with_a_yes(
+def test_what_does_not_gain_or_would_mark_a_device_is_taken_by_no_settings(
     offer: ModeUtility,
 ) -> None:
     """Planted bugs: one standard error instead of two; any epsilon or k, by which a device with a
     card of its own is known again; more results than the server answers, which are 20.
     """
-    card = card_with(offer)
-    said = consent(f"{offer.mechanism}:{offer.epsilon}:{offer.k}", card)
-    taken = choose(replace(DEVICE, k=1000, consent=said), card, SOME)
+    taken = choose(replace(DEVICE, k=1000), card_with(offer), SOME)
     assert taken.mode is ServingMode.CACHED
     assert taken.refusal is not None
-    assert taken.refusal.consent is None
-
-
-# A yes
-
-
-def the_yes_to(taken: Taken) -> str:
-    assert taken.refusal is not None
-    return str(taken.refusal.consent)
-
-
-def test_a_yes_takes_what_was_proposed_and_nothing_else() -> None:
-    """Planted bug: a yes that is a switch, under which a server may raise what was accepted."""
-    offer = signal("bucket_rr", "4", 20)
-    yes = the_yes_to(choose(DEVICE, card_with(offer), SOME))
-    assert yes == consent("bucket_rr:4:20", card_with(offer))
-    willing = replace(DEVICE, consent=yes)
-    taken = choose(willing, card_with(offer), SOME)
-    assert (taken.mode, taken.reason, taken.refusal) == (ServingMode.QUERY, Reason.CONSENTED, None)
-    assert terms(taken) == ("bucket_rr", Fraction(4), 20)
-    for other in ("bucket_rr:8:20", "bucket_rr:4:16"):
-        raised = signal("bucket_rr", other.split(":")[1], int(other.split(":")[2]))
-        taken = choose(willing, card_with(raised), SOME)
-        assert taken.mode is ServingMode.CACHED
-        assert the_yes_to(taken) == consent(other, card_with(raised))
-
-
-def test_a_yes_to_a_point_is_to_what_its_space_makes_of_it() -> None:
-    """Planted bug: a yes to an epsilon per distance, of which a later, wider space makes more."""
-    offer, cautious = signal("geo_laplace", "4", 5), replace(DEVICE, epsilon=Fraction(1))
-    yes = the_yes_to(choose(cautious, card_with(offer), SOME))
-    assert yes == consent("geo_laplace:4:5:16:3.001", card_with(offer))
-    # Of whichever space: what it makes of the epsilon is what this test is about.
-    willing = replace(cautious, consent=yes)
-    assert choose(willing, card_with(offer), SOME).reason is Reason.CONSENTED
-    card = card_with(offer)
-    for unit, clip in ((2.125, 0.25), (2.0, 0.5)):  # wider; one rating moves a point farther
-        encoder = made_encoder(ranking=2, least_likes=1, unit=unit, clip=clip)
-        other = replace(card, space=made_space(encoder, made_buckets(ranking=2)))
-        assert choose(willing, other, SOME).mode is ServingMode.CACHED
-        there = yes.replace(card.space.version, other.space.version)
-        assert choose(replace(willing, consent=there), other, SOME).mode is ServingMode.CACHED
-
-
-@pytest.mark.parametrize(
-    "else_than",
-    [
-        {"server": "other.example:443"},
-        {"server": "films.example:444"},
-        {"space_version": "ab" * 16},
-        {"authority": "/another.pem"},
-        {"end": "2026-10"},
-    ],
-    ids=str,
-)
-def test_a_consent_is_to_one_server_in_one_space_and_ends(else_than: dict[str, Any]) -> None:
-    """Planted bugs: a consent without a server, which every other one takes; without its space, its
-    authority or its end.
-    """
-    offer = signal("bucket_rr", "8", 8)
-    card = card_with(offer)
-    given = Consent.parsed(the_yes_to(choose(DEVICE, card, SOME)))
-    assert (given.server, given.space_version, given.end) == (SERVER, card.space.version, END)
-    assert choose(replace(DEVICE, consent=str(given)), card, SOME).reason is Reason.CONSENTED
-    of_another = replace(DEVICE, consent=str(replace(given, **else_than)))
-    taken = choose(of_another, card, SOME)
-    assert (taken.mode, taken.reason) == (ServingMode.CACHED, Reason.NONE_WITHOUT_CONSENT)
-    both = replace(DEVICE, consent=f"{of_another.consent} {given}")
-    assert choose(both, card, SOME).reason is Reason.CONSENTED
-
-
-def test_a_consent_lasts_to_the_end_of_its_last_month() -> None:
-    card = card_with(signal("bucket_rr", "8", 8))
-    willing = replace(DEVICE, consent=the_yes_to(choose(DEVICE, card, SOME)))
-    assert choose(willing, card, SOME, month=END).reason is Reason.CONSENTED
-    assert choose(willing, card, SOME, month="2027-11").mode is ServingMode.CACHED
-
-
-def test_an_authority_is_part_of_whom_a_consent_is_given_to() -> None:
-    """Whoever can answer at an address is another server where another file vouches for it."""
-    card = card_with(signal("bucket_rr", "8", 8))
-    own = replace(DEVICE, authority="/home/me/my own@ca.pem")
-    yes = the_yes_to(choose(own, card, SOME))
-    assert " " not in yes
-    assert choose(replace(own, consent=yes), card, SOME).reason is Reason.CONSENTED
-    assert choose(replace(DEVICE, consent=yes), card, SOME).mode is ServingMode.CACHED
-
-
-def test_a_yes_does_not_ask_where_the_card_proposes_no_signal() -> None:
-    offer = signal("bucket_rr", "4", 5)
-    card = card_with(SHARED, offer)
-    willing = replace(DEVICE, consent=consent("bucket_rr:4:5", card))
-    assert choose(willing, card, SOME).mode is ServingMode.CACHED
+    assert taken.refusal.cost is None
+    assert taken.refusal.obstacle
 
 
 # The person's own mode
@@ -323,7 +213,6 @@ def test_a_dear_proposal_is_told_with_what_it_brings_and_what_it_costs() -> None
     card = card_with(signal("bucket_rr", "4", 8))
     words = in_words(choose(DEVICE, card, SOME), card)
     assert words.name == "cached"
-    assert words.consent == consent("bucket_rr:4:8", card)
     proposed, price = words.notes
     assert proposed == (
         "This server proposes a signal, bucket_rr at epsilon 4, k 8 (NDCG@10 0.800, "
@@ -332,8 +221,7 @@ def test_a_dear_proposal_is_told_with_what_it_brings_and_what_it_costs() -> None
     assert price == (
         "It would cost 4 between any two people, 4 for one rating, 4 per unit distance; by your "
         "settings at most 16 between any two people, 3.01 for one rating, 4 per unit distance. "
-        "Your consent to it, of this server and space alone, for 12 months: --consent "
-        f"{words.consent}"
+        "These settings take it: mechanism bucket_rr, epsilon 4, k 8."
     )
 
 

@@ -53,7 +53,7 @@ def cards(draw: st.DrawFn) -> ModelCard:
 
 @st.composite
 def devices(draw: st.DrawFn) -> ClientSettings:
-    """Any settings, without a yes."""
+    """Any settings."""
     return ClientSettings(
         mechanism=draw(MECHANISMS),
         epsilon=draw(NUMBERS),
@@ -103,7 +103,7 @@ def test_no_card_raises_a_charge_in_any_unit_or_asks_for_more(
     own: ClientSettings, card: ModelCard
 ) -> None:
     """Planted bugs: leaving out any one of the three units, or k."""
-    taken = choose(own, card, SOME, server="", month="2026-11")
+    taken = choose(own, card, SOME)
     if taken.mode is not ServingMode.QUERY:
         assert taken.mode is ServingMode.CACHED
         return
@@ -121,20 +121,12 @@ def test_no_card_raises_a_charge_in_any_unit_or_asks_for_more(
 @given(cards())
 @settings(max_examples=40, deadline=None)
 def test_no_card_makes_a_device_ask_that_was_told_not_to(card: ModelCard) -> None:
-    assert (
-        choose(ClientSettings(mode="cached"), card, SOME, server="", month="2026-11").mode
-        is ServingMode.CACHED
-    )
-    assert (
-        choose(
-            ClientSettings(), card, CachedItems(card.n_items, 900), server="", month="2026-11"
-        ).mode
-        is ServingMode.LOCAL
-    )
+    assert choose(ClientSettings(mode="cached"), card, SOME).mode is ServingMode.CACHED
+    assert choose(ClientSettings(), card, CachedItems(card.n_items, 900)).mode is ServingMode.LOCAL
 
 
 @given(devices(), cards())
 @settings(max_examples=40, deadline=None)
 def test_no_card_changes_what_a_person_asks_by(own: ClientSettings, card: ModelCard) -> None:
     forced = replace(own, mode="query")
-    assert choose(forced, card, SOME, server="", month="2026-11").settings == forced
+    assert choose(forced, card, SOME).settings == forced

@@ -26,14 +26,13 @@ from askew.errors import (
 from askew.protocol.utility_table import ModeUtility, ServingMode, UtilityTable
 from askew.wire.catalog_file import catalog_files
 from askew_client.settings.config import read_file
-from askew_client.settings.consent import consents_of
-from askew_client.signals.asking import IN_PROCESS
-from askew_client.tui.screens.ask import AskScreen
 from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.widgets.bars import NumberLines
 from askew_client.tui.widgets.controls import NameChoice
 from askew_client.tui.widgets.header import Notice
+from askew_client.tui.widgets.heat_map import HeatMap
 from askew_client.tui.widgets.results import ResultList
+from askew_client.views.answers import Connection
 
 if TYPE_CHECKING:
     from client.conftest import Pair
@@ -71,6 +70,11 @@ async def test_the_signal_stands_beside_the_truth_on_every_coordinate(rated: Dev
         assert departure.point is not None
         for true, sent in zip(departure.true_point, departure.point, strict=True):
             person.reads(f"● {true:.2f} → ◆ {sent:.2f}")
+        connection = person.app.connection
+        assert isinstance(connection, Connection)
+        there = [departure.true_point[axis] - departure.point[axis] for axis in connection.map_axes]
+        marks = [mark.at for mark in person.app.screen.query_one(HeatMap).marks]
+        assert marks == [(0.0,) * len(there), tuple(there)]  # around the signal
     signal = rated.network.asked[0].signal
     assert departure.point == tuple(signal.point().tolist())
     assert departure.values == signal.values
@@ -147,6 +151,7 @@ async def asks_first(person: Person) -> None:
         await person.pilot.pause()
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("answered", [False, True], ids=["price on the screen", "answer over it"])
 @pytest.mark.parametrize("yes", [True, False], ids=["yes", "no"])
 async def test_a_month_that_ends_after_the_price_was_shown_is_charged_on_a_yes_alone(
@@ -409,56 +414,11 @@ async def test_the_way_is_chosen_in_the_settings_and_kept(whole: DeviceWorld) ->
     assert len(whole.network.asked) == 1
 
 
-async def test_a_dear_proposal_is_told_and_waits_for_a_second_yes(thin: DeviceWorld) -> None:
-    """Planted bug: one key that accepts what a server thinks of."""
+async def test_a_dear_proposal_is_told_with_the_settings_that_take_it(thin: DeviceWorld) -> None:
     async with thin.opened(size=(120, 40)) as person:
         await person.press("f4")
-        person.reads("cached: the 4 items", "--consent bucket_rr:16:2@2027-10@")
-        screen = person.app.screen
-        assert isinstance(screen, AskScreen)
-        screen.action_consent()
-        await person.settled()
-        person.reads("It would cost 16 between any two people", "Consent to it?")
-        await person.press("n")
-        assert not thin.file.path.exists()
-        screen.action_consent()
-        await person.settled()
-        await person.press("y")
-        person.reads("query: one signal, bucket_rr at epsilon 16, k 2")
-    (consent,) = consents_of(read_file(thin.file.path)["consent"])
-    assert (str(consent.epsilon), consent.server) == ("16", IN_PROCESS)
-    assert thin.signals.entries() == ()
-
-
-async def test_the_settings_show_the_server_and_consents_which_are_withdrawn_there(
-    thin: DeviceWorld,
-) -> None:
-    """Planted bugs: a consent that nobody can see, or that stays in the file; one that another
-    server's withdrawal takes along.
-    """
-    elsewhere = f"bucket_rr:8:8@2027-10@{16 * 'ab'}@elsewhere.example:443"
-    async with thin.opened(size=(120, 40)) as person:
-        await person.press("f7")
-        person.reads(f"How the device asks {IN_PROCESS}")
-        assert not person.shows("You consented")
-        await person.press("f4")
-        screen = person.app.screen
-        assert isinstance(screen, AskScreen)
-        screen.action_consent()
-        await person.settled()
-        await person.press("y")
-        given = read_file(thin.file.path)["consent"]
-        device = person.app.device
-        assert device is not None
-        device.configure(replace(device.settings, consent=f"{given} {elsewhere}"))
-        await person.press("f7")
-        person.reads(f"You consented to {IN_PROCESS}", "until 2027-10", "at most 16 between any")
-        person.reads("elsewhere.example:443")
-        await person.click("#withdraw")
-        person.reads(f"Withdraw your consent to {IN_PROCESS}")
-        await person.press("y")
-        assert device.settings.consent == elsewhere
-        assert read_file(thin.file.path)["consent"] == elsewhere
-        await person.press("f4")
-        person.reads("cached: the 4 items")
+        person.reads("cached: the 4 items", "It would cost 16 between any two people")
+        person.reads("These settings take it: mechanism bucket_rr, epsilon 16, k 2.")
+        await person.press("a")
+        person.reads("Nothing has left")
     assert thin.signals.entries() == ()

@@ -46,6 +46,7 @@ def train(run: Run, ratings: Path, out: Path, *more: object) -> int:
     return run("train", "--ratings", ratings, "--out", out, *size, *more)
 
 
+@pytest.mark.slow
 def test_a_model_of_articles_is_trained_and_updated(
     tmp_path: Path, run: Run, ratings: Path, pages: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

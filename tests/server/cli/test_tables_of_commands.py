@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from askew_server.retrieval.served import snapshot_of
 from askew_server.retrieval.snapshot import Retriever
@@ -49,6 +50,7 @@ def assert_are_its_own(model: ItemModel) -> None:
     assert snapshot_of(model).tables == found.tables
 
 
+@pytest.mark.slow
 def test_training_and_every_new_catalog_make_their_own_tables(tmp_path: Path, run: Run) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     old = ratings_of(tmp_path / "old.csv", 30)

@@ -42,6 +42,7 @@ def evaluation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Evaluation:
     return Evaluation(tmp_path, monkeypatch)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_stopped_study_leaves_the_cells_that_it_has(
     evaluation: Evaluation, number: signal.Signals, code: int
@@ -56,6 +57,7 @@ def test_a_stopped_study_leaves_the_cells_that_it_has(
     assert evaluation.out.read_text(encoding="utf-8").count("\n") == 1 + 21
 
 
+@pytest.mark.slow
 def test_a_sample_of_people_says_so(evaluation: Evaluation) -> None:
     """Planted bug: a sample that leaves the figures those of everybody."""
     done = evaluation.run("--people", "150", "--epsilons", "1")

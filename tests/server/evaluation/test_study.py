@@ -59,12 +59,14 @@ def experiment() -> Experiment:
     return Experiment.of(small_table(), 0, 5)
 
 
+@pytest.mark.slow
 def test_same_ratings_same_seeds_same_figures() -> None:
     first, again = run(LEAST), run(LEAST)
     assert as_csv(first.cells) == as_csv(again.cells)
     assert first.leaks == again.leaks
 
 
+@pytest.mark.slow
 def test_every_cell_is_there_with_its_error() -> None:
     labels = [(c.label.rule, c.label.epsilon, c.label.k) for c in once().cells]
     noisy = ("naive", "offsets", "codebook", "posterior", "buckets")
@@ -116,6 +118,7 @@ def test_every_mechanism_spends_the_same_between_any_two_people() -> None:
             assert cost.per_rating < cost.epsilon
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "d"), [(1.0, 1), (8.0, 2), (16.0, 4)])
 def test_a_space_has_the_dimension_that_suits_a_plain_epsilon(epsilon: float, d: int) -> None:
     assert experiment().for_signals(epsilon, 5).encoder.dimension == d
@@ -223,6 +226,7 @@ def timed(ratings: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_command_holds_out_the_latest_where_there_are_times(
     tmp_path: Path, ratings: Path
 ) -> None:

@@ -231,6 +231,7 @@ def prior_model() -> ItemModel:
     return replace(model, tables=tables_for(model))
 
 
+@pytest.mark.slow
 def test_a_model_with_a_prior_has_tables_of_points_for_every_k(
     prior_model: ItemModel,
 ) -> None:

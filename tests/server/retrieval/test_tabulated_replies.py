@@ -211,6 +211,7 @@ by_bucket = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(message=st.one_of(requests, by_bucket))
 @settings(max_examples=400, derandomize=True, database=None, deadline=None)
 def test_with_or_without_tables_the_same_is_refused_and_the_same_rule_answers(

@@ -54,11 +54,13 @@ from askew_server.taste.training.space_fit import fit_space
 # -- proposals -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_a_device_can_hold_is_proposed_whole() -> None:
     assert table_of(measured()).proposal.mode is ServingMode.LOCAL
     assert table_of(measured(12)).proposal.mode is ServingMode.LOCAL
 
 
+@pytest.mark.slow
 def test_a_signal_that_gains_is_proposed_within_the_epsilon_that_was_trained_for() -> None:
     """Where a device cannot hold all. By plain epsilon: planted bug, that of geo_laplace taken for
     one per unit distance, which is three times as dear.
@@ -188,6 +190,7 @@ _SERVED: list[int] = []
 _MEASURED: list[int] = []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("enough", [0.95, 0.5])
 def test_who_chooses_is_not_told_and_neither_is_known(
     enough: float, monkeypatch: pytest.MonkeyPatch
@@ -232,6 +235,7 @@ def test_a_rule_serves_that_some_prefer_and_others_gain_by(
     assert (noise.served() is not RuleKind.NONE) == serves
 
 
+@pytest.mark.slow
 def test_who_tests_buckets_did_not_choose_how_many() -> None:
     """Planted bug: the number of buckets that is best for those who test."""
     noise = _Noise(1)
@@ -317,6 +321,7 @@ def test_a_catalog_that_devices_hold_has_no_default_items() -> None:
     assert default_size(5000, films, 32) == 1000
 
 
+@pytest.mark.slow
 def test_the_default_number_fits_its_bytes() -> None:
     """With words that pack badly, so that the whole is far beyond what a device takes."""
     rng = np.random.default_rng(0)
@@ -327,6 +332,7 @@ def test_the_default_number_fits_its_bytes() -> None:
     assert size * (16 + 1 + 7.5) < DEFAULT_BYTES < DEVICE_BYTES
 
 
+@pytest.mark.slow
 def test_a_default_items_is_measured_by_words_from_everywhere() -> None:
     """Planted bug: by the first items, whose words may be the shortest."""
     rng = np.random.default_rng(1)

@@ -47,6 +47,7 @@ from askew_server.taste.model.item_model import train, update
 # -- every figure, recounted -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_row_of_buckets_is_what_the_server_gives_by_every_lie() -> None:
     """Planted bugs: a gain without pairs, whose error is larger; truth without lies; the model that
     the people told of are in.
@@ -135,6 +136,7 @@ def test_a_signal_is_worth_the_fewest_items_that_give_as_much() -> None:
         assert max(given[: row.equivalent_items]) <= row.ndcg + 0.00051
 
 
+@pytest.mark.slow
 def test_what_is_held_counts_in_every_row_and_is_not_sent_again() -> None:
     model = without_them(12)
     assert measured(12).card.n_default == model.card.n_default == 12
@@ -182,6 +184,7 @@ def test_figures_are_told_in_thousandths() -> None:
         assert figures == [round(each, 3) for each in figures]
 
 
+@pytest.mark.slow
 def test_the_same_ratings_make_the_same_table() -> None:
     options = replace(OPTIONS, default_items=12)
     twice = [train(small_table(), {}, options, source="s", file_size=file_size) for _ in range(2)]
@@ -191,6 +194,7 @@ def test_the_same_ratings_make_the_same_table() -> None:
 # -- sizes -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("default_items", [None, 12])
 def test_sizes_are_those_of_the_files_that_are_served(default_items: int | None) -> None:
     """Planted bug: a formula for a file. The table is in the very files whose sizes it tells."""

@@ -272,6 +272,7 @@ def moved(vectors: VectorSource, options: TrainingOptions = OPTIONS) -> dict[str
     return {part: float(change) / bounds[part] for part, change in changes.items()}
 
 
+@pytest.mark.slow
 def test_with_vectors_fixed_in_advance_one_person_moves_no_more_than_is_charged() -> None:
     """The whole training, with and without the person. Planted bug: vectors fitted again."""
     told = moved(elsewhere())
@@ -279,6 +280,7 @@ def test_with_vectors_fixed_in_advance_one_person_moves_no_more_than_is_charged(
     assert min(told.values()) > 0
 
 
+@pytest.mark.slow
 def test_items_that_are_fixed_keep_their_order_whatever_devices_hold() -> None:
     """The order decides which ratings make profiles, and what counts at which place. Planted bug:
     items in the order of these people's likes, where devices hold some of them.
@@ -288,6 +290,7 @@ def test_items_that_are_fixed_keep_their_order_whatever_devices_hold() -> None:
     assert min(told.values()) > 0
 
 
+@pytest.mark.slow
 def test_with_learned_vectors_the_promise_needs_its_condition() -> None:
     """The words "given the item vectors" stand on the card for a reason: the mean moves five times
     as far as the noise hides, since everybody's taste is told in other vectors.
@@ -295,6 +298,7 @@ def test_with_learned_vectors_the_promise_needs_its_condition() -> None:
     assert moved(LearnedVectors())["mean"] > 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("vectors_fixed", "condition"),
     [

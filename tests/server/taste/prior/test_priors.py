@@ -110,6 +110,7 @@ def test_a_rule_that_weighs_a_prior_is_refused_without_one(rule: str) -> None:
 # -- serving ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("k", [1, 4, 30])
 def test_points_and_buckets_get_exactly_k_items(k: int) -> None:
     model = cohort_model()
@@ -287,6 +288,7 @@ FORGED: dict[str, Change] = {
 }
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("case", FORGED)
 def test_a_forged_prior_is_refused(tmp_path: Path, case: str, forge: Callable[..., None]) -> None:
     directory = tmp_path / "model"
@@ -361,6 +363,7 @@ def files(tmp_path: Path) -> list[str]:
 SMALL = ["-k", "4", "--ranking-dimension", "6"]
 
 
+@pytest.mark.slow
 def test_a_prior_is_paid_for_once_and_made_twice_the_same(tmp_path: Path, files: list[str]) -> None:
     ledger_files = [tmp_path / "ledger.sqlite", tmp_path / "mark"]
     with Ledger(*ledger_files) as ledger:
@@ -378,6 +381,7 @@ def test_a_prior_is_paid_for_once_and_made_twice_the_same(tmp_path: Path, files:
         assert ledger.dataset("ratings").spent.epsilon == 2
 
 
+@pytest.mark.slow
 def test_a_prior_of_other_ratings_is_another_release_and_says_so(
     tmp_path: Path, files: list[str]
 ) -> None:
@@ -424,6 +428,7 @@ def test_no_mistyped_ledger_comes_into_being(tmp_path: Path, files: list[str]) -
     assert not any(Path(place).exists() for place in places)
 
 
+@pytest.mark.slow
 def test_a_cohort_is_named_by_the_operator_and_warned_of(tmp_path: Path, files: list[str]) -> None:
     command = [*files, *SMALL, "--prior-cohort", "volunteers", "--out", str(tmp_path / "m")]
     done = CliRunner().invoke(cli, command)
