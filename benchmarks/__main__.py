@@ -46,7 +46,7 @@ PARTS = {
     "covariance": Part("noisy_covariance", "exact noise on a matrix beside floats'; items"),
     "device": Part("device_step", "a device's own work on one question", usual=True),
     "near": Part("near", "a question near a place; numbers of items", True, ("1e7",)),
-    "ledger": Part("ledger_speed", "charges beside SQLite; a folder", usual=True),
+    "ledger": Part("ledger_speed", "the CPU of a charge, and opening a ledger", usual=True),
     "start-up": Part("start_up", "CPU of commands from start to end", usual=True),
     "counting": Part("counting", "engines beside their bare query; events", True, ("1e8",)),
     "training": Part("training_scale", "made-up ratings to a model; their number", usual=True),

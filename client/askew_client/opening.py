@@ -41,7 +41,7 @@ async def open_device(
     """
     places = paths.places(directory)
     bits = SystemBits()
-    signals = SignalStore(places.ledger, settings.caps, places.anchor)
+    signals = SignalStore(places.ledger, settings.caps, places.mark)
     store = profile or ProfileStore(places.profile)
     opened = open_library(settings, server=server, directory=directory, transport=transport)
     async with opened as (network, library):

@@ -11,7 +11,7 @@ AskewError
 ├── SecondSpace               a fresh signal for a second space in a month, without the person's yes
 ├── QuoteVoid                 what the person was shown of a question no longer holds
 ├── LedgerError               the store of signals and charges cannot be trusted or written
-│   ├── LedgerFrozen          it is readable, and nothing is spent until somebody has looked
+│   ├── LedgerRefused         it differs from its mark: nothing is spent until somebody accepts
 │   ├── KeyReused             an idempotency key that stands for another request
 │   └── ChargePending         a charge that is spent and has no release, or not yet
 ├── ConfigError               a configuration cannot be read, or does not hold together
@@ -180,8 +180,8 @@ class LedgerError(AskewError):
     """The local store of signals and charges cannot be read, trusted or written."""
 
 
-class LedgerFrozen(LedgerError):
-    """The ledger lost something, or the clock jumped: nothing is spent until a person says so."""
+class LedgerRefused(LedgerError):
+    """The ledger differs from its mark, or the clock jumped: nothing is spent until accepted."""
 
 
 class KeyReused(LedgerError):

@@ -31,7 +31,6 @@ SHOW = {
     "askew profile export": "--data {data}",
     "askew profile list": "--data {data}",
     "askew-server ledger show": "--ledger {ledger}",
-    "askew-server ledger verify": "--ledger {ledger}",
     "askew-server releases list": "--ledger {ledger}",
     "askew-server releases show": "{charge} --ledger {ledger}",
 }
@@ -41,7 +40,7 @@ OTHERS = {
     *(f"askew place {word}" for word in ("add", "forget", "move")),
     *(f"askew profile {word}" for word in ("add", "import", "remove", "undo", "wipe")),
     *(f"askew-server analyst {word}" for word in ("budget", "renew", "top-k")),
-    *(f"askew-server ledger {word}" for word in ("grant", "open", "revoke", "unfreeze")),
+    *(f"askew-server ledger {word}" for word in ("accept", "grant", "open", "revoke")),
     *(f"askew-server token {word}" for word in ("key", "mint", "revoke")),
     *("askew-server certs", "askew-server collect"),
     *("askew-server explain", "askew-server import", "askew-server publish"),
@@ -110,7 +109,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     run(f"askew profile import {ratings} --data {data}")
     run(f"askew place add home --region DE --data {data}", "52.5, 13.4")
     path = folder / "ledger.sqlite"
-    with Ledger(path, path.with_name("ledger.sqlite.anchor")) as ledger:
+    with Ledger(path, path.with_name("ledger.sqlite.mark")) as ledger:
         cap = PrivacyFilter(epsilon=Fraction(1))
         ledger.open_dataset("films", "1", cap, "one person", ADD_OR_REMOVE_ONE)
         loss = PureDP(Fraction(1), ADD_OR_REMOVE_ONE)

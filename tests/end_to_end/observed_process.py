@@ -200,7 +200,7 @@ async def main(folder: Path, *, leaky: bool) -> None:
     answers.loop = asyncio.get_running_loop()
     holder = SnapshotHolder(answers.snapshot)
     observer.serves(lambda: holder.current.since, time.time())
-    with Ledger(folder / "ledger.sqlite", folder / "anchor") as ledger:
+    with Ledger(folder / "ledger.sqlite", folder / "mark") as ledger:
         cap = PrivacyFilter(epsilon=Fraction(100), delta=Fraction(1, 1000))
         ledger.open_dataset(DATASET, "1", cap, PRIVACY_UNIT, ADD_OR_REMOVE_ONE)
         services: list[Service] = [

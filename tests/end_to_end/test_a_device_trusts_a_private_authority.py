@@ -108,6 +108,6 @@ def charges_of(folder: Path, settings: ClientSettings) -> int:
     if not where.ledger.exists():
         return 0
     try:
-        return len(SignalStore(where.ledger, settings.caps, where.anchor).entries())
+        return len(SignalStore(where.ledger, settings.caps, where.mark).entries())
     except AskewError:
         return -1

@@ -208,7 +208,7 @@ def test_a_server_that_stops_while_an_answer_waits_for_its_moment_stores_it(
         running.kill()
     assert (running.returncode, out) == (0, ""), err
     place = Workplace(ledger=folder / DEFAULT_LEDGER)
-    with Ledger(place.ledger, place.anchor_path) as ledger:
+    with Ledger(place.ledger, place.mark_path) as ledger:
         [answer] = releases_of(ledger, name)
     assert len(release_from_bytes(answer.payload).items) == 5
 
@@ -300,7 +300,7 @@ def test_what_an_analyst_may_not_is_one_line_and_an_exit_code(
 def test_a_release_is_what_a_device_sees_on_a_cold_start(
     folder: Path, published: bytes, start: Start, tmp_path: Path
 ) -> None:
-    """From a copy of the ledger's file alone: no events, no key and no anchor are there to read."""
+    """From a copy of the ledger's file alone: no events, no key and no mark are there to read."""
     copy = tmp_path / "readers"
     copy.mkdir()
     shutil.copy(folder / "askew-ledger.sqlite", copy / "ledger.sqlite")

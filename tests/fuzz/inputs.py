@@ -38,6 +38,8 @@ from wire.test_popularity_messages import DOCUMENT, PARSERS
 from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import FIRST, HEAD_BYTES, FileHead, Part
 from askew.catalog.item import Item
+from askew.dp.mark import START, Mark, compare
+from askew.dp.mark import encode as encode_mark
 from askew.dp.privacy import SignalCharge
 from askew.dp.release import release_from_bytes
 from askew.errors import AskewError
@@ -71,7 +73,6 @@ from askew_client.settings import config as device_settings
 from askew_client.settings.paths import StaticHost
 from askew_client.settings.regions import corners_of, region_of
 from askew_client.settings.settings import Caps
-from askew_client.signals.chain import Anchor
 from askew_client.signals.records import decode_signal, encode_signal
 from askew_client.signals.store import SignalStore
 from askew_server.cli.saved_model import load as load_saved
@@ -198,12 +199,12 @@ class World:
 
     @cached_property
     def operators(self) -> tuple[bytes, bytes]:
-        """An operator's ledger with a data set, and its anchor."""
+        """An operator's ledger with a data set, and its mark."""
         place = self.folder / "operator"
         place.mkdir()
         with new_ledger(place):
             pass
-        return (place / "ledger.sqlite").read_bytes(), (place / "anchor").read_bytes()
+        return (place / "ledger.sqlite").read_bytes(), (place / "mark").read_bytes()
 
     def valid(self, name: str) -> bytes:
         """The proper input of this name, made once."""
@@ -330,24 +331,25 @@ def read_ledger(world: World, data: bytes) -> object:
 
 
 def read_operators(world: World, data: bytes) -> object:
-    """Opened and verified; and what a service of releases reads of it."""
+    """Opened and read; and what a service of releases reads of it."""
     place = world.folder / "operator"
-    _, anchor = world.operators
+    _, mark = world.operators
     path = _alone(place / "ledger.sqlite", data)
-    (place / "anchor").write_bytes(anchor)
+    (place / "mark").write_bytes(mark)
     ReleaseReader(path).page("", 0, 5)
     with open_ledger(place) as ledger:
-        ledger.verify()
-        return ledger.datasets()
+        return ledger.datasets(), ledger.charges(), ledger.refused
 
 
-def read_operators_anchor(world: World, data: bytes) -> object:
-    """As a ledger is opened."""
+def read_operators_mark(world: World, data: bytes) -> object:
+    """As a ledger is opened and, where they differ, accepted."""
     place = world.folder / "operator"
     ledger_file, _ = world.operators
     _alone(place / "ledger.sqlite", ledger_file)
-    (place / "anchor").write_bytes(data)
+    (place / "mark").write_bytes(data)
     with open_ledger(place) as ledger:
+        if ledger.refused is not None:
+            ledger.accept()
         return ledger.datasets()
 
 
@@ -363,10 +365,14 @@ def _alone(path: Path, data: bytes) -> Path:
 # -- smaller ones ----------------------------------------------------------------------------------
 
 
-def anchor_of_device(world: World) -> bytes:
-    """With a link."""
-    said_by_it = {"links": ["ab" * 32], "spent": "2", "spent_per_km": "1/3", "announced": None}
-    return json.dumps(said_by_it).encode()
+def mark_of_device(world: World) -> bytes:
+    """Of both sums."""
+    return encode_mark(Mark((7, "ab" * 16), {"device": (Fraction(2), Fraction(1, 3))}))
+
+
+def read_mark_of_device(world: World, data: bytes) -> object:
+    """As a question reads it."""
+    return compare(data, 2, (7, "ab" * 16), START)
 
 
 def record_of_cache(world: World) -> bytes:
@@ -603,9 +609,7 @@ INPUTS: Mapping[str, Input] = {
     "profile": Input(lambda w: w.profile.to_bytes(), lambda _, d: ProfileDocument.from_bytes(d)),
     "profile's file": Input(profile_file, read_profile),
     "ledger's file": Input(ledger_file, read_ledger),
-    "ledger's anchor": Input(
-        anchor_of_device, lambda w, data: Anchor(w.written("signals.json", data)).read()
-    ),
+    "ledger's mark": Input(mark_of_device, read_mark_of_device),
     "stored signal": Input(
         lambda w: encode_signal(w.signal),
         lambda w, data: decode_signal(w.card.space.version, data),
@@ -689,7 +693,7 @@ INPUTS: Mapping[str, Input] = {
     ),
     "stored release": of_bytes(DOCUMENT, release_from_bytes),
     "operator's ledger": Input(lambda w: w.operators[0], read_operators),
-    "operator's anchor": Input(lambda w: w.operators[1], read_operators_anchor),
+    "operator's mark": Input(lambda w: w.operators[1], read_operators_mark),
 }
 
 # What was found once: the input, and how it was altered.

@@ -30,7 +30,7 @@ from askew.dp.privacy import ANY_SPACE, SignalCharge  # noqa: E402
 from askew.errors import (  # noqa: E402
     AskewError,
     BudgetExceeded,
-    LedgerFrozen,
+    LedgerRefused,
     Malformed,
     PlaceError,
     StaleSpace,
@@ -577,7 +577,7 @@ def code_of(error: AskewError) -> str:
             return "stale"
         case BudgetExceeded():
             return "budget"
-        case LedgerFrozen():
+        case LedgerRefused():
             return "clock"
         case PlaceError():
             return "place"
@@ -618,18 +618,18 @@ LEDGERS: Final[Mapping[str, tuple[Caps, str]]] = {
         CAPS,
         (
             "draw a 2026-11 town; draw b 2027-11 town; draw c 2028-12 town; draw a 2028-12 town;"
-            "unfreeze - 2028-12 -; draw c 2028-12 town"
+            "accept - 2028-12 -; draw c 2028-12 town"
         ),
     ),
     "a clock that was accepted": (
         CAPS,
-        "draw a 2026-11 town; unfreeze - 2026-01 -; draw b 2026-02 town; draw c 2026-01 town",
+        "draw a 2026-11 town; accept - 2026-01 -; draw b 2026-02 town; draw c 2026-01 town",
     ),
     "a date from the future, and the clock that is accepted after it": (
         CAPS,
         (
             "draw a 2026-11 town; draw b 2027-09 town; draw c 2026-11 town; price d 2026-11 town;"
-            "unfreeze - 2026-11 -; price d 2026-11 town; draw d 2026-11 town; draw e 2026-11 town;"
+            "accept - 2026-11 -; price d 2026-11 town; draw d 2026-11 town; draw e 2026-11 town;"
             "draw f 2026-11 town; draw g 2026-12 town; price h 2027-09 town"
         ),
     ),
@@ -666,8 +666,8 @@ def ledgers() -> Iterator[dict[str, Any]]:
 def step_of(store: SignalStore, act: str, handle: str, month: str, level: str) -> dict[str, Any]:
     """One step: what was found and charged, or why not."""
     found: dict[str, Any] = {"act": act, "handle": handle, "month": month, "level": level}
-    if act == "unfreeze":
-        store.unfreeze(month)
+    if act == "accept":
+        store.accept(month)
         return found
     noise, number = noise_of(level, 0), sum(handle.encode())
     signal = Signal(ANY_SPACE, noise, (number, number))

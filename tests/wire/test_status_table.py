@@ -39,7 +39,7 @@ CODES = {
     "NotReady": Code.INTERNAL,
     "ConnectionOpen": Code.INTERNAL,
     "LedgerError": Code.INTERNAL,
-    "LedgerFrozen": Code.INTERNAL,
+    "LedgerRefused": Code.INTERNAL,
     "KeyReused": Code.INTERNAL,
     "ChargePending": Code.INTERNAL,
     "ConfigError": Code.INTERNAL,

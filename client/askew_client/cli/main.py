@@ -19,7 +19,7 @@ from askew.errors import (
     AskewError,
     BudgetExceeded,
     LedgerError,
-    LedgerFrozen,
+    LedgerRefused,
     OtherKind,
     ParameterError,
     PlaceError,
@@ -94,7 +94,7 @@ def cli(context: click.Context, config_file: Path | None) -> None:
     A setting comes from its flag, else from the environment (ASKEW_SERVER), else from the
     configuration file, else it is the default.
 
-    Exit codes: 0 done, 1 an error, 2 wrong usage, 3 the budget is spent or frozen or wants a yes,
+    Exit codes: 0 done, 1 an error, 2 wrong usage, 3 the budget is spent or wants a yes,
     4 no usable answer from a server, 130 stopped.
     """
     context.obj = config_file
@@ -157,6 +157,6 @@ def _in_words(error: Exception) -> str:
 
 def exit_code(error: Exception) -> int:
     """How the command ends that raised it."""
-    if isinstance(error, BudgetExceeded | LedgerFrozen | QuoteVoid | SecondSpace):
+    if isinstance(error, BudgetExceeded | LedgerRefused | QuoteVoid | SecondSpace):
         return 3
     return 4 if isinstance(error, TransportError | WireError) else 1

@@ -131,7 +131,7 @@ def _desk(context: click.Context, **flags: object) -> PlaceService:
     return PlaceService(
         config.settings,
         profile=options.open_profile(config.data),
-        signals=SignalStore(where.ledger, config.settings.caps, where.anchor),
+        signals=SignalStore(where.ledger, config.settings.caps, where.mark),
         bits=SystemBits(),
     )
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from askew_client.profile.document import NamedPlace
 from askew_client.settings.settings import month_of
 from askew_client.signals.account import Account, clock, day_after
-from askew_client.signals.chain import Entry
+from askew_client.signals.entries import Entry
 from askew_client.views.quote import ModeView, at_most, times
 
 if TYPE_CHECKING:
@@ -52,10 +52,10 @@ def budget_of(
 
 def _meaning(entry: Entry, names: Mapping[str, str]) -> str:
     far = float(entry.epsilon)
-    if entry.kind == "unfreeze":
+    if entry.kind == "accept":
         words = (
-            f"accepted by you; {at_most(far)}{_and_per_km(entry)} was booked for what the ledger "
-            "had lost, as far as its anchor knew"
+            f"you continued here; {at_most(far)}{_and_per_km(entry)} was booked for what the "
+            "ledger had lost, as far as its mark knew"
         )
     elif entry.epsilon_per_km:
         per_km = entry.epsilon_per_km
@@ -82,7 +82,7 @@ def _words(account: Account, month: str) -> Iterator[str]:
         f"Tastes and axes: spent {spent:.4g} of a lifetime cap of {cap:g}; "
         f"{max(cap - spent, 0):.4g} is left.{now}"
     )
-    if account.frozen:
+    if account.refused:
         yield "More may have left this device, and been spent, than this ledger knows."
     elif not account.entries:
         yield "Nothing that depends on you has left this device."

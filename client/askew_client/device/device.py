@@ -141,7 +141,7 @@ class Device:
         found = budget_of(self._signals, self._today(), self._store.read().places)
         return replace(found, mode=None if self._titles is None else self._titles.mode())
 
-    def unfreeze(self) -> Budget:
-        """Accept the ledger as it is after a freeze, and book what was lost. The person's act."""
-        self._signals.unfreeze(month_of(self._today()))
+    def accept(self) -> Budget:
+        """Continue with the ledger and date as they are; book what was lost. The person's act."""
+        self._signals.accept(month_of(self._today()))
         return self.budget()

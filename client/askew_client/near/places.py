@@ -125,7 +125,7 @@ class PlaceService:
         if not isinstance(place, str):
             return fresh_request(place, handle or new_handle(self._bits), self._settings)
         known = self._profile.read().place(place)
-        return stored_request(known, self._stored(known), self._signals.account().frozen)
+        return stored_request(known, self._stored(known), self._signals.account().refused)
 
     def _paid(
         self, place: NamedPlace, document: ProfileDocument, shown: Cost | None

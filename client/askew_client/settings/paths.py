@@ -14,13 +14,13 @@ from askew.settings import host_of, is_loopback
 
 @dataclass(frozen=True)
 class DeviceFiles:
-    """The files of one person: profile, ledger, the ledger's anchor in another directory, and the
+    """The files of one person: profile, ledger, the ledger's mark in another directory, and the
     directory of what is held of each server's catalog.
     """
 
     profile: Path
     ledger: Path
-    anchor: Path
+    mark: Path
     held: Path
 
 
@@ -32,8 +32,8 @@ def places(directory: str | Path | None) -> DeviceFiles:
     named = None if directory is None else _path(directory)
     data = named or data_directory()
     state = named or Path(platformdirs.user_state_dir("askew", appauthor=False))
-    anchor = state / "anchor" / "signals.json"
-    return DeviceFiles(data / "profile.sqlite", ledger_file(data), anchor, data / "held")
+    mark = state / "mark" / "signals.json"
+    return DeviceFiles(data / "profile.sqlite", ledger_file(data), mark, data / "held")
 
 
 def _path(directory: str | Path) -> Path:

@@ -14,7 +14,7 @@ from askew.errors import (
     ConfigError,
     ConnectionOpen,
     LedgerError,
-    LedgerFrozen,
+    LedgerRefused,
     NotReady,
     OtherKind,
     ParameterError,
@@ -35,7 +35,7 @@ class Trouble(Enum):
 
     UNREACHABLE = "the server cannot be reached"
     BUDGET = "the budget does not allow it"
-    FROZEN = "spending is frozen"
+    REFUSED = "the ledger waits for you"
     SECOND_SPACE = "this is a second space in one month"
     QUOTE = "the price that was shown is void"
     STALE_SPACE = "the server has another feature space"
@@ -68,7 +68,7 @@ _TROUBLE: tuple[tuple[type[AskewError], Trouble, str], ...] = (
     (BudgetExceeded, Trouble.BUDGET, "Ask with a smaller epsilon, or raise that cap."),
     (SecondSpace, Trouble.SECOND_SPACE, "`--second-space` says yes."),
     (QuoteVoid, Trouble.QUOTE, "Look at what a question would cost now, and ask again."),
-    (LedgerFrozen, Trouble.FROZEN, "`askew budget` shows the ledger, `--unfreeze` accepts it."),
+    (LedgerRefused, Trouble.REFUSED, "`askew budget` shows the ledger, `--accept` continues here."),
     (LedgerError, Trouble.STORE, "Leave it where it is. Is its disk full, or the file not yours?"),
     (NotReady, Trouble.BUSY, "Ask again; what was charged is sent then."),
     (ConnectionOpen, Trouble.BUSY, "Try again when the answer is there."),

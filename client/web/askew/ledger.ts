@@ -29,7 +29,7 @@ export interface Signal {
 
 // One line of the ledger. Accepting a clock draws and costs nothing.
 export interface Entry {
-  readonly kind: "signal" | "unfreeze";
+  readonly kind: "signal" | "accept";
   readonly handle: string;
   readonly month: string; // "2026-11"
   readonly epsilon: string; // per straight-line kilometer, exact, such as "36944/133375"
@@ -104,7 +104,7 @@ const months = (month: string) => 12 * Number(month.slice(0, 4)) + Number(month.
 // The last month that this device's own clock gave; it never runs back but where it was accepted.
 function clockOf(entries: readonly Entry[], least = ""): string {
   const own = entries.reduce(
-    (a, { kind, month }) => (kind === "unfreeze" || month > a ? month : a),
+    (a, { kind, month }) => (kind === "accept" || month > a ? month : a),
     "",
   );
   return own > least ? own : least;
@@ -124,7 +124,7 @@ function totals(entries: readonly Entry[], month: string, caps: Caps) {
   for (const { kind, month: dated, epsilon } of [...entries].reverse()) {
     const counted = dated < latest ? dated : latest;
     const cost = parsed(epsilon) ?? ZERO;
-    if (kind === "unfreeze") latest = counted;
+    if (kind === "accept") latest = counted;
     spent = add(spent, cost);
     if ([dated, counted].includes(month)) spentThisMonth = add(spentThisMonth, cost);
   }
@@ -284,7 +284,7 @@ export class Ledger {
 
   // Accept the clock as it is.
   async acceptClock(month: string): Promise<void> {
-    await this._transaction("readwrite", (open) => open.add(this._entry("unfreeze", "", month)));
+    await this._transaction("readwrite", (open) => open.add(this._entry("accept", "", month)));
   }
 
   forget(name: string, handle?: string): Promise<void> {
@@ -313,7 +313,7 @@ export class Ledger {
       const entries = file.entries.filter(({ kind, handle, record }) => {
         if ((records.get(handle) ?? record) !== record)
           throw new AskewError("place", "the place has another signal");
-        return !records.has(handle) && kind !== "unfreeze";
+        return !records.has(handle) && kind !== "accept";
       });
       const places = file.places.filter((each) => !names.has(each.name));
       for (const each of entries) await open.add(each);
@@ -380,7 +380,7 @@ function isEntry(each: Entry, caps: Caps): boolean {
   if (![each?.epsilon, each?.month, each?.handle].every(isText)) return false;
   const spent = parsed(each.epsilon);
   if (!spent || !MONTH.test(each.month)) return false;
-  if (each.kind === "unfreeze") return spent.n === 0n && each.record === null && each.handle === "";
+  if (each.kind === "accept") return spent.n === 0n && each.record === null && each.handle === "";
   const signal = signalOf(each.record);
   if (!signal || !HANDLE.test(each.handle) || less(caps.draw, epsilonOf(signal))) return false;
   return each.kind === "signal" && same(spent, epsilonOf(signal));

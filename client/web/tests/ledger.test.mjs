@@ -32,7 +32,7 @@ function signalFor(handle, level) {
 const long = (handle) => hexOf(new TextEncoder().encode(handle)).padStart(32, "0");
 
 async function step(ledger, caps, { act, handle, month, level }) {
-  if (act === "unfreeze") return ledger.acceptClock(month);
+  if (act === "accept") return ledger.acceptClock(month);
   const epsilon = epsilonOf(LEVELS[level]);
   const price = priceOf(await ledger.entries(), long(handle), month, epsilon, caps);
   const said = () => ({
@@ -94,7 +94,7 @@ for (const { name, caps, steps, entries, spent } of vectors.ledgers)
         e.epsilon,
         e.record,
       ]),
-      entries.map(([kind, handle, ...rest]) => [kind, kind === "unfreeze" ? "" : long(handle), ...rest]),
+      entries.map(([kind, handle, ...rest]) => [kind, kind === "accept" ? "" : long(handle), ...rest]),
     );
     assert.equal(written(accountOf(kept, "2026-11", own).spent), spent);
   });

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _SETTINGS = CommandSettings(
     "analysts",
     "releases.ledger",
-    "releases.anchor",
+    "releases.mark",
     "server.host",
     "server.port",
     "server.grace",
@@ -103,7 +103,7 @@ def _place(chosen: Configuration) -> Workplace:
     analysts = chosen.analysts
     return Workplace(
         ledger=chosen.releases.ledger or Path(DEFAULT_LEDGER),
-        anchor=chosen.releases.anchor,
+        mark=chosen.releases.mark,
         bounding_key=analysts.bounding_key,
         engine=analysts.engine,
         memory_limit=analysts.memory_limit,
@@ -136,7 +136,7 @@ def _desk(stack: ExitStack, place: Workplace, dataset: str, offered: CountingTas
     from askew_server.release.plan import place_of
 
     stopping, answering = Event(), Lock()
-    ledger = stack.enter_context(Ledger(place.ledger, place.anchor_path))
+    ledger = stack.enter_context(Ledger(place.ledger, place.mark_path))
     stack.callback(_over, answering)  # whoever is answered stores it before the ledger is closed
     ledger.dataset(dataset)
     warn_of_sharers(ledger, dataset, EventDigests(bytes(32), place_of(offered)))

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     help="The ratings are counts, such as plays; each is a like, or each from --like-from on.",
 )
 @click.option("--ledger", type=click.Path(path_type=Path), help="Of a private model: what pays.")
-@click.option("--anchor", type=click.Path(path_type=Path), help="The ledger's anchor.")
+@click.option("--mark", type=click.Path(path_type=Path), help="The ledger's mark.")
 @click.option("--dataset", help="Whose budget pays.")
 @private_options
 @click.option(
@@ -76,7 +76,7 @@ def train(
     like_from: float | None,
     counts: bool,
     ledger: Path | None,
-    anchor: Path | None,
+    mark: Path | None,
     dataset: str | None,
     vectors_from: Path | None,
     default_items: int | None,
@@ -127,7 +127,7 @@ def train(
                 "--private needs --items, and takes no --counts or --vectors-from"
             )
         scale = scale_of(paying.scale, like_from)
-        spending = paying.spending(ratings, scale, ledger, anchor, dataset)
+        spending = paying.spending(ratings, scale, ledger, mark, dataset)
         train_private(spending, items, out, options, scale)
         return
     paying.check_unused()

@@ -95,7 +95,7 @@ def paid_matrix(
 
     place = spending.place
     with ExitStack() as stack:
-        ledger = stack.enter_context(Ledger(existing(place.ledger), place.anchor_path))
+        ledger = stack.enter_context(Ledger(existing(place.ledger), place.mark_path))
         data = dataset_of(ledger, spending.dataset)
         engine = stack.enter_context(opened_engine(place, steps.share, warn))
         source = _Ratings(engine, spending.ratings)
@@ -312,7 +312,7 @@ class PrivateOptions:
         ratings: Path,
         scale: RatingScale,
         ledger: Path | None,
-        anchor: Path | None,
+        mark: Path | None,
         dataset: str | None,
     ) -> Spending:
         """What pays, and for what. Raises click.UsageError where something is missing."""
@@ -322,7 +322,7 @@ class PrivateOptions:
             raise click.UsageError("--private needs --epsilon, --delta and --ledger")
         place = Workplace(
             ledger=ledger,
-            anchor=anchor,
+            mark=mark,
             bounding_key=self.bounding_key,
             engine=self.engine,
             memory_limit=self.memory_limit,

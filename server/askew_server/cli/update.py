@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 )
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="New model directory.")
 @click.option("--ledger", type=click.Path(path_type=Path), help="Of a private model: what pays.")
-@click.option("--anchor", type=click.Path(path_type=Path), help="The ledger's anchor.")
+@click.option("--mark", type=click.Path(path_type=Path), help="The ledger's mark.")
 @click.option("--dataset", help="Whose budget pays.")
 @private_options
 def update(
@@ -50,7 +50,7 @@ def update(
     items: Path | None,
     out: Path,
     ledger: Path | None,
-    anchor: Path | None,
+    mark: Path | None,
     dataset: str | None,
     paying: PrivateOptions,
 ) -> None:
@@ -84,7 +84,7 @@ def update(
         if items is None:
             raise click.UsageError("--private needs --items")
         scale = old.card.space.scale
-        spending = paying.spending(ratings, scale, ledger, anchor, dataset)
+        spending = paying.spending(ratings, scale, ledger, mark, dataset)
         update_private(spending, old, items, out)
         return
     paying.check_unused()

@@ -194,12 +194,12 @@ class Models:
 
 @dataclass(frozen=True, kw_only=True)
 class Releases:
-    """The ledger whose stored releases are served, and its anchor; popularity: the charge of the
+    """The ledger whose stored releases are served, and its mark; popularity: the charge of the
     one that orders a cold start. Raises ConfigError for a charge without a ledger.
     """
 
     ledger: Path | None = None
-    anchor: Path | None = None
+    mark: Path | None = None
     popularity: int | None = None
 
     def __post_init__(self) -> None:
@@ -388,11 +388,11 @@ KEYS: tuple[Setting, ...] = (
         shared="ASKEW_LEDGER",
     ),
     _setting(
-        "releases.anchor",
+        "releases.mark",
         File(),
-        "The ledger's anchor.  [default: its name with .anchor]",
-        "--anchor",
-        shared="ASKEW_ANCHOR",
+        "The ledger's mark.  [default: its name with .mark]",
+        "--mark",
+        shared="ASKEW_MARK",
     ),
     _setting(
         "releases.popularity",

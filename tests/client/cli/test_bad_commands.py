@@ -24,7 +24,7 @@ from askew.protocol.signal import Signal
 from askew_client.device.queries import QueryService
 from askew_client.settings.settings import Caps, month_of
 from askew_client.signals.account import day_after
-from askew_client.signals.chain import Entry
+from askew_client.signals.entries import Entry
 from askew_client.signals.store import SignalStore
 
 if TYPE_CHECKING:

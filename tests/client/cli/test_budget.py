@@ -30,7 +30,7 @@ RATED = b"title,rating\nAlien (1979),4.5\n"
 
 def spend(data: Path, epsilon: int, month: str = NOW) -> None:
     where = places(data)
-    store = SignalStore(where.ledger, Caps(Fraction(192)), where.anchor)
+    store = SignalStore(where.ledger, Caps(Fraction(192)), where.mark)
     drawn = Signal(SPACE, LatticeLaplace(11, 1024), (1, 2))
     store.remember(
         SPACE, month, SignalCharge(Fraction(3 * epsilon), Fraction(epsilon)), lambda: drawn
@@ -73,7 +73,7 @@ def test_the_ledger_says_when_where_how_much_and_what_it_means(askew: Askew, dat
 def test_the_budget_as_json(askew: Askew, data: Path) -> None:
     spend(data, 2, "2026-10")
     found = json.loads(askew("budget", "--data", data, "--json").out)
-    assert (found["spent"], found["lifetime_cap"], found["frozen"]) == (6.0, 192.0, None)
+    assert (found["spent"], found["lifetime_cap"], found["refused"]) == (6.0, 192.0, None)
     assert found["entries"] == [
         {
             "month": "2026-10",
@@ -86,16 +86,17 @@ def test_the_budget_as_json(askew: Askew, data: Path) -> None:
     ]
 
 
-def test_a_frozen_ledger_says_why_and_a_question_is_exit_code_3(
+def test_an_older_ledger_says_why_and_a_question_is_exit_code_3(
     askew: Askew, demo_address: str, data: Path
 ) -> None:
     restore_an_older_copy(data)
     found = askew("budget", "--data", data)
-    assert (found.code, "SPENDING IS FROZEN: it has fewer entries" in found.out) == (0, True)
+    assert found.code == 0
+    assert "NOTHING IS SPENT: the ledger is older than its mark" in found.out
     asked = askew("ask", "--data", data, "--server", demo_address, "--ratings", "-", stdin=RATED)
     assert (asked.code, asked.out) == (3, "")
-    assert "an older copy was put back" in asked.err
-    assert "`askew budget` shows the ledger, `--unfreeze` accepts it." in asked.err
+    assert "an old copy was put back" in asked.err
+    assert "`askew budget` shows the ledger, `--accept` continues here." in asked.err
 
 
 def test_a_damaged_ledger_says_what_to_do_and_stays(
@@ -114,16 +115,16 @@ def test_a_damaged_ledger_says_what_to_do_and_stays(
 def test_a_ledger_that_was_lost_does_not_say_that_nothing_has_left(
     askew: Askew, data: Path
 ) -> None:
-    """Planted bug: an empty ledger is an unspent one, whatever its anchor says."""
+    """Planted bug: an empty ledger is an unspent one, whatever its mark says."""
     spend(data, 4, "2026-09")
     places(data).ledger.unlink()
     nothing = "Nothing that depends on you has left this device."
     found = askew("budget", "--data", data).out
     assert nothing not in found
     assert "More may have left this device, and been spent, than this ledger knows." in found
-    places(data).anchor.write_text("damaged")
-    accepted = askew("budget", "--data", data, "--unfreeze", "--yes").out
-    assert "0 was booked for what the ledger had lost, as far as its anchor knew" in accepted
+    places(data).mark.write_text("damaged")
+    accepted = askew("budget", "--data", data, "--accept", "--yes").out
+    assert "0 was booked for what the ledger had lost, as far as its mark knew" in accepted
     assert nothing not in accepted
 
 
@@ -134,17 +135,15 @@ def test_a_bound_is_never_written_smaller_than_it_is() -> None:
     assert (at_most(0), at_most(9), at_most(Fraction(12001, 1000), 3)) == ("0", "9", "12.1")
 
 
-def test_unfreezing_asks_first_books_what_was_lost_and_is_written_down(
-    askew: Askew, data: Path
-) -> None:
+def test_who_continues_is_asked_first_and_pays_for_what_was_lost(askew: Askew, data: Path) -> None:
     restore_an_older_copy(data)
-    assert askew("budget", "--data", data, "--unfreeze", stdin=b"n\n").code == 130
-    assert "FROZEN" in askew("budget", "--data", data).out
-    found = askew("budget", "--data", data, "--unfreeze", stdin=b"y\n")
+    assert askew("budget", "--data", data, "--accept", stdin=b"n\n").code == 130
+    assert "NOTHING IS SPENT" in askew("budget", "--data", data).out
+    found = askew("budget", "--data", data, "--accept", stdin=b"y\n")
     assert found.code == 0
-    assert f"{NOW}  accepted by you; 24 was booked for what the ledger had lost" in found.out
+    assert f"{NOW}  you continued here; 24 was booked for what the ledger had lost" in found.out
     assert "spent 36 of a lifetime cap of 192" in found.out
-    assert "FROZEN" not in found.out
+    assert "NOTHING IS SPENT" not in found.out
 
 
 def test_a_device_that_held_a_catalog_first_keeps_its_files_for_the_person_alone(

@@ -17,7 +17,7 @@ import pytest
 from askew.noise.lattice import LatticeLaplace
 from askew_client.cli import main as cli
 from askew_client.settings.settings import Caps
-from askew_client.signals.chain import Entry
+from askew_client.signals.entries import Entry
 from askew_client.signals.store import SignalStore
 
 if TYPE_CHECKING:
@@ -173,10 +173,10 @@ def test_options_come_from_the_environment_too_and_the_ledger_has_a_home(
     found = askew("ask", "--ratings", ratings)
     assert (found.code, len(found.out.splitlines())) == (0, 8)
     (ledger,) = home.rglob("signals.sqlite")
-    (anchor,) = home.rglob("signals.json")
+    (mark,) = home.rglob("signals.json")
     assert ledger.is_relative_to(home / "data")
-    assert anchor.is_relative_to(home / "state")
-    assert len(SignalStore(ledger, Caps(Fraction(48)), anchor).entries()) == 1
+    assert mark.is_relative_to(home / "state")
+    assert len(SignalStore(ledger, Caps(Fraction(48)), mark).entries()) == 1
 
 
 @pytest.mark.parametrize(

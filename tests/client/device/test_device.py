@@ -506,7 +506,7 @@ async def test_the_budget_is_told_in_words_and_in_both_units(rated: DeviceWorld)
     budget = rated.companion.budget()
     account = budget.account
     spent, cap = account.spent, account.caps.lifetime
-    assert (spent, cap, account.frozen) == (Fraction(8), Fraction(16), None)
+    assert (spent, cap, account.refused) == (Fraction(8), Fraction(16), None)
     assert budget.next_month == datetime.date(2026, 12, 1)
     ((entry, _),) = budget.lines
     assert (entry.month, entry.epsilon_per_distance, entry.epsilon) == (

@@ -19,7 +19,7 @@ from raised import raised
 from askew.dp.privacy import ANY_SPACE
 from askew.errors import (
     BudgetExceeded,
-    LedgerFrozen,
+    LedgerRefused,
     ParameterError,
     PlaceError,
     ProfileError,
@@ -327,21 +327,23 @@ async def test_a_place_whose_ledger_was_lost_is_not_drawn_again_unasked(
     await sent_by(device)
 
 
-async def test_a_place_of_a_frozen_ledger_waits_for_the_person_and_is_not_drawn_again(
+async def test_a_place_whose_ledger_was_lost_waits_for_the_newest_copy_and_is_not_drawn_again(
     device: DeviceWorld,
 ) -> None:
-    """Without its anchor no entry is trusted. Planted bug: advice to move the place, a second draw
-    about one position where accepting the ledger brings the first one back.
+    """Planted bug: advice to move the place, a second draw about one position where the newest copy
+    of the ledger has the first one.
     """
     device.places.add("home", BERLIN)
     first = await sent_by(device)
-    (device.root / "anchor" / "signals.json").unlink()
+    ledger = device.signals._file.path
+    newest = ledger.read_bytes()
+    ledger.unlink()
     outcome = await raised(device.nearby.ask("places"))
-    assert isinstance(outcome.error, LedgerFrozen)
-    assert "--unfreeze" in outcome.hint
-    device.signals.unfreeze("2026-11")
+    assert isinstance(outcome.error, LedgerRefused)
+    assert "--accept" in outcome.hint
+    ledger.write_bytes(newest)
     assert await sent_by(device) == first
-    assert [each.kind for each in device.signals.entries()] == ["signal", "unfreeze"]
+    assert [each.kind for each in device.signals.entries()] == ["signal"]
 
 
 def test_a_move_whose_old_position_cannot_be_erased_costs_nothing(

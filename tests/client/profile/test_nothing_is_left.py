@@ -252,15 +252,15 @@ def test_past_answers_that_name_a_forgotten_title_are_forgotten_too(
 
 
 def spent(where: DeviceFiles) -> None:
-    """A ledger with one charge, and its anchor."""
+    """A ledger with one charge, and its mark."""
     drawn = Signal("0123456789abcdef" * 2, LatticeLaplace(11, 1024), (1, 2))
-    SignalStore(where.ledger, Caps(Fraction(10)), where.anchor).remember(
+    SignalStore(where.ledger, Caps(Fraction(10)), where.mark).remember(
         drawn.space_version, "2026-11", SignalCharge(Fraction(2)), lambda: drawn
     )
 
 
-def test_a_wipe_leaves_the_ledger_and_its_anchor_as_they_are(askew: Askew, tmp_path: Path) -> None:
-    """Planted bugs: a wipe that deletes the ledger, its anchor or both, and so what was spent; with
+def test_a_wipe_leaves_the_ledger_and_its_mark_as_they_are(askew: Askew, tmp_path: Path) -> None:
+    """Planted bugs: a wipe that deletes the ledger, its mark or both, and so what was spent; with
     one directory for all, and with the platform's two.
     """
     for directory in (None, tmp_path / "one"):
@@ -268,10 +268,10 @@ def test_a_wipe_leaves_the_ledger_and_its_anchor_as_they_are(askew: Askew, tmp_p
         where = places(directory)
         askew("profile", "add", *flags, stdin=b"Alien (1979),4.5\n")
         spent(where)
-        before = (where.ledger.read_bytes(), where.anchor.read_bytes())
+        before = (where.ledger.read_bytes(), where.mark.read_bytes())
         assert askew("profile", "wipe", "--yes", *flags).code == 0
         assert not where.profile.exists()
-        assert before == (where.ledger.read_bytes(), where.anchor.read_bytes())
-        account = SignalStore(where.ledger, Caps(Fraction(10)), where.anchor).account()
+        assert before == (where.ledger.read_bytes(), where.mark.read_bytes())
+        account = SignalStore(where.ledger, Caps(Fraction(10)), where.mark).account()
         assert account.spent == 2
-        assert account.frozen is None
+        assert account.refused is None

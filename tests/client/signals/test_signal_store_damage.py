@@ -90,8 +90,8 @@ SPOILED: dict[str, Spoil] = {
 
 @pytest.mark.parametrize("case", SPOILED)
 def test_a_spoiled_store_is_refused_and_nothing_is_drawn(path: Path, case: str) -> None:
-    """Planted bug: starting over with an empty store, which forgets what was spent. The anchor
-    would freeze that one too, so the file itself has to stay as it is.
+    """Planted bug: starting over with an empty store, which forgets what was spent. The mark
+    would refuse that one, too, so the file itself has to stay as it is.
     """
     SPOILED[case](path)
     before = path.read_bytes() if path.is_file() else None
@@ -151,7 +151,15 @@ ROWS = {
 
 @pytest.mark.parametrize("row", ROWS)
 def test_a_damaged_signal_is_neither_sent_nor_drawn_again(path: Path, row: str) -> None:
-    run(path, f"UPDATE signals SET record = x'{ROWS[row].hex()}'")
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        kept = "SELECT sql FROM sqlite_schema WHERE name = 'signals_no_update'"
+        [trigger] = database.execute(kept).fetchone()
+    run(
+        path,
+        "DROP TRIGGER signals_no_update",
+        f"UPDATE signals SET record = x'{ROWS[row].hex()}'",
+        trigger,
+    )
     before = path.read_bytes()
     store = SignalStore(path, Caps(Fraction(10)))
     with pytest.raises(LedgerError):
@@ -159,12 +167,11 @@ def test_a_damaged_signal_is_neither_sent_nor_drawn_again(path: Path, row: str) 
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    "change", ["epsilon = '0'", "epsilon = '-1'", "epsilon = ''", "epsilon = '0/7'"]
-)
-def test_the_file_itself_refuses_a_charge_that_is_not_above_zero(path: Path, change: str) -> None:
-    with pytest.raises(sqlite3.IntegrityError):
-        run(path, f"UPDATE charges SET {change}")
+@pytest.mark.parametrize("epsilon", ["0", "-1", "", "0/7"])
+def test_the_file_itself_refuses_a_charge_that_is_not_above_zero(path: Path, epsilon: str) -> None:
+    row = f"(9, '{'0' * 32}', 'signal', 'x', '', '2026-12', '{epsilon}', NULL, '0')"
+    with pytest.raises(sqlite3.IntegrityError, match="CHECK"):
+        run(path, f"INSERT INTO charges VALUES {row}")
 
 
 @pytest.mark.slow

@@ -155,18 +155,18 @@ async def test_a_frozen_ledger_says_why_and_goes_on_when_the_person_accepts_it(
 ) -> None:
     async with rated.opened() as person:
         await person.press("f4", "a")
-    (rated.directory / "anchor" / "signals.json").unlink()  # as when only the ledger was restored
+    (rated.directory / "mark" / "signals.json").unlink()  # as when only the ledger was restored
     rated.today = datetime.date(2026, 12, 1)
     async with rated.opened() as person:
         await person.press("f4", "a")
-        person.reads("Spending is frozen.", "anchor is missing", "no answer this time")
+        person.reads("waits for you.", "mark is missing", "no answer this time")
         await person.press("f5")
-        person.reads("Spending is frozen.")
+        person.reads("Nothing is spent.")
         await person.press("f7")
-        person.reads("Accepting it books what may have been lost")
-        await person.click("#unfreeze")
-        person.reads("The ledger is accepted as it is.")
-        assert not person.app.screen.query_one("#unfreeze").display
+        person.reads("Who continues here books what the mark knows")
+        await person.click("#accept")
+        person.reads("You continue here.")
+        assert not person.app.screen.query_one("#accept").display
         await person.press("f4", "a")
         person.reads("◀ your pick")
     assert len(rated.network.asked) == 2
@@ -208,11 +208,11 @@ async def test_a_map_says_which_two_of_more_directions_it_shows(tmp_path: Path) 
 
 
 async def test_a_lost_ledger_does_not_say_that_no_signal_has_left(rated: DeviceWorld) -> None:
-    """Planted bug: an empty ledger is an unspent one, whatever its anchor says."""
+    """Planted bug: an empty ledger is an unspent one, whatever its mark says."""
     async with rated.opened() as person:
         await person.press("f4", "a")
     (rated.directory / "signals.sqlite").unlink()
     async with rated.opened(size=(120, 40)) as person:
         await person.press("f5")
-        person.reads("Spending is frozen.", "More may have left this device")
+        person.reads("Nothing is spent.", "More may have left this device")
         assert not person.shows("No signal has ever left this device.")

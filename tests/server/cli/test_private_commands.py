@@ -38,7 +38,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("ratings.csv").write_text(f"user,item,rating\n{lines}")
     titles = "".join(f"{item},Film {item} (1990)\n" for item in range(ITEMS))
     Path("items.csv").write_text(f"item,title\n{titles}")
-    with Ledger(Path("l.sqlite"), Path("l.sqlite.anchor")) as ledger:
+    with Ledger(Path("l.sqlite"), Path("l.sqlite.mark")) as ledger:
         cap = PrivacyFilter(epsilon=Fraction(20), delta=Fraction(1, 10))
         ledger.open_dataset("films", "1", cap, PRIVACY_UNIT, ADD_OR_REMOVE_ONE)
     return tmp_path
@@ -50,7 +50,7 @@ def asked(run: Run, command: str, *more: str, ratings: str = "ratings.csv") -> i
 
 
 def spent() -> float:
-    with Ledger(Path("l.sqlite"), Path("l.sqlite.anchor")) as ledger:
+    with Ledger(Path("l.sqlite"), Path("l.sqlite.mark")) as ledger:
         return float(ledger.dataset("films").spent.epsilon)
 
 

@@ -183,7 +183,7 @@ def test_what_cannot_be_meant_is_a_usage_error(
         ("releases", "list", "--ledger", "none.sqlite"),
         ("ledger", "show", "--ledger", "none.sqlite"),
         ("ledger", "show", "--dataset", "books"),
-        ("ledger", "unfreeze", "--reason", "it is not frozen"),
+        ("ledger", "accept"),
         ("token", "mint", "--token-key", "none", "--principal", "ada"),
     ],
 )
@@ -415,19 +415,17 @@ def test_the_ledger_shows_charges_and_budgets(opened: Path, run: Run, capsys: Ca
     assert "ada" in shown
 
 
-def test_a_restored_backup_freezes_spending_until_the_operator_acts(
+def test_nothing_is_spent_of_a_restored_backup_until_the_operator_accepts_it(
     opened: Path, run: Run, capsys: Captured
 ) -> None:
     """What the backup forgot stays spent."""
     backup = (opened / "askew-ledger.sqlite").read_bytes()
     assert run(*KNOWN) == 0
     (opened / "askew-ledger.sqlite").write_bytes(backup)
-    assert run("ledger", "verify") == FAILED
     assert run(*KNOWN) == FAILED
     assert run("ledger", "show") == 0
-    assert capsys.readouterr().out.count("frozen") == 1
-    assert run("ledger", "unfreeze", "--reason", "the backup of Monday") == 0
-    assert run("ledger", "verify") == 0
+    assert capsys.readouterr().out.count("older than its mark") == 1
+    assert run("ledger", "accept") == 0
     assert spent(run, capsys) == "20"
     assert run(*KNOWN, "--epsilon", 21) == BUDGET
 
@@ -497,7 +495,7 @@ def test_a_charge_is_called_what_was_released_for_it(
         slack=Fraction(1, 10**8),
     )
     loss = PureDP(Fraction(1), ADD_OR_REMOVE_ONE)
-    with Ledger(opened / "askew-ledger.sqlite", opened / "askew-ledger.sqlite.anchor") as book:
+    with Ledger(opened / "askew-ledger.sqlite", opened / "askew-ledger.sqlite.mark") as book:
 
         def charge(key: str, principal: str | None = None) -> int:
             spend = terms.answer(5) if principal else loss
@@ -605,23 +603,18 @@ def test_a_key_is_bound_to_the_engine_that_was_asked(
     assert len(ledger_shown(run, capsys)["charges"]) == 1
 
 
-def test_an_unfreeze_says_what_happened_and_what_is_spent(
+def test_an_acceptance_says_what_happened_and_what_is_spent(
     opened: Path, run: Run, capsys: Captured
 ) -> None:
-    anchor = opened / "askew-ledger.sqlite.anchor"
-    old = anchor.read_bytes()
+    mark = opened / "askew-ledger.sqlite.mark"
+    old = mark.read_bytes()
     assert run(*KNOWN) == 0
-    anchor.write_bytes(old)
-    unfreeze = ("ledger", "unfreeze", "--reason", "the anchor's disk died")
-    assert run(*unfreeze) == FAILED
-    said = capsys.readouterr().err
-    assert "the anchor is behind" in said
-    assert "--nothing-lost" in said
-    assert run(*unfreeze, "--nothing-lost") == 0
+    mark.write_bytes(old)
+    assert run("ledger", "accept") == 0
     shown = capsys.readouterr().out
-    assert "the anchor is behind" in shown
-    assert "films: epsilon 20, delta 0" in shown
-    assert ledger_shown(run, capsys)["frozen"] is None
+    assert "accepted: the ledger and its mark name different last entries" in shown
+    assert "films has spent epsilon 20, delta 0" in shown
+    assert ledger_shown(run, capsys)["refused"] is None
 
 
 def released(folder: Path) -> int:
@@ -734,7 +727,7 @@ def test_a_dry_run_of_what_was_released_says_that_it_costs_nothing(
     assert "A dry run: it was released before and costs nothing;" in capsys.readouterr().out
 
 
-def test_a_dry_run_on_a_frozen_ledger_says_that_it_is_frozen(
+def test_a_dry_run_on_a_ledger_that_is_refused_says_so(
     opened: Path, run: Run, capsys: Captured
 ) -> None:
     backup = (opened / "askew-ledger.sqlite").read_bytes()

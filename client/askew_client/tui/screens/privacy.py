@@ -156,10 +156,10 @@ def noise_caption(connection: Connection) -> str:
 def ledger_text(budget: Budget) -> Text:
     """The ledger, newest line first, then what it means."""
     text = Text()
-    frozen = budget.account.frozen
-    if frozen is not None:
-        text.append("❄ Spending is frozen. ", "bold")
-        text.append(f"{frozen} Look at the lines below; Settings (F7) can accept them.\n\n")
+    refused = budget.account.refused
+    if refused is not None:
+        text.append("Nothing is spent. ", "bold")
+        text.append(f"{refused}. Settings (F7) can continue here, too.\n\n")
     if budget.mode is not None:
         text.append(f"{budget.mode.name}: ", "bold")
         text.append(f"{budget.mode.reason}.\n\n")
@@ -167,7 +167,7 @@ def ledger_text(budget: Budget) -> Text:
         text.append(f"{entry.month}  ", "bold")
         space = f" (space {entry.space_version[:8]})" if entry.space_version else ""
         text.append(f"{words}{space}\n\n")
-    if not budget.lines and frozen is None:
+    if not budget.lines and refused is None:
         text.append("No signal has ever left this device.\n\n", "bold")
     for words in budget.words:
         text.append(f"{words}\n")

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 
 CAPS: Final = tuple(map(Fraction, (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)))
-FROZEN: Final = (
-    "Spending is frozen: the ledger lost something, or the clock jumped. Privacy (F5) shows its "
-    "lines. Accepting it books what may have been lost, and spending goes on."
+REFUSED: Final = (
+    "Nothing is spent: the ledger differs from its mark, or the clock jumped. Privacy (F5) says "
+    "why. Who continues here books what the mark knows; what was drawn elsewhere is not counted."
 )
 
 
@@ -79,7 +79,7 @@ class SettingsScreen(FrameScreen):
                 ),
                 Horizontal(
                     Button("Forget my profile", id="wipe", variant="error"),
-                    Button("Accept the ledger", id="unfreeze"),
+                    Button("Continue here", id="accept"),
                     classes="buttons",
                 ),
             )
@@ -107,10 +107,10 @@ class SettingsScreen(FrameScreen):
         self.query(".heading").first(Static).update(Text(asks))
 
     def _show_budget(self, budget: Budget | Problem | None) -> None:
-        frozen = isinstance(budget, Budget) and budget.account.frozen is not None
-        self.query_one("#unfreeze", Button).display = frozen
-        if frozen:
-            self.query_one("#ledger-state", Static).update(FROZEN)
+        refused = isinstance(budget, Budget) and budget.account.refused is not None
+        self.query_one("#accept", Button).display = refused
+        if refused:
+            self.query_one("#ledger-state", Static).update(REFUSED)
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         act: dict[str, Callable[[], object]] = {
@@ -118,7 +118,7 @@ class SettingsScreen(FrameScreen):
             "dark": partial(self.desk.use_theme, dark=True),
             "light": partial(self.desk.use_theme, dark=False),
             "wipe": self.wipe,
-            "unfreeze": self._unfreeze,
+            "accept": self._accept,
         }
         act[str(event.button.id)]()
 
@@ -148,8 +148,8 @@ class SettingsScreen(FrameScreen):
         if await self.app.push_screen_wait(ConfirmScreen(question, "Forget")):
             self.desk.edit(lambda device: device.profile.wipe(), "Your profile is forgotten.")
 
-    def _unfreeze(self) -> None:
-        self.desk.edit(lambda device: device.unfreeze(), "The ledger is accepted as it is.")
+    def _accept(self) -> None:
+        self.desk.edit(lambda device: device.accept(), "You continue here.")
         self.desk.read_budget()
 
     def commands(self) -> Iterable[SystemCommand]:

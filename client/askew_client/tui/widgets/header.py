@@ -98,7 +98,7 @@ class BentHeader(Widget):
 _MARKS = {
     Trouble.UNREACHABLE: "○",
     Trouble.BUDGET: "▪",
-    Trouble.FROZEN: "❄",
+    Trouble.REFUSED: "‖",
     Trouble.STALE_SPACE: "↻",
     Trouble.HOSTILE: "✕",
 }
