@@ -211,7 +211,7 @@ def test_ratings_come_from_a_file_and_never_from_the_command_line() -> None:
     assert command is not None
     parameters = {parameter.name: parameter for parameter in command.params}
     public = {"server", "k", "epsilon", "data", "as_json"}
-    assert set(parameters) == public | {"mode", "ratings", "second_space", "unmatched", "payload"}
+    assert set(parameters) == public | {"mode", "ratings", "second_space", "unmatched"}
     assert isinstance(parameters["ratings"].type, click.File)
     assert not any(isinstance(each, click.Argument) for each in parameters.values())
 
