@@ -53,7 +53,6 @@ PARTS = {
     "search": Part("device_search", "a key press in a search; titles", usual=True),
     "private_model": Part("private_model", "what privacy costs a model, 10 min; ratings, items"),
     "proposals": Part("proposals", "the proposed mechanism, 10 min; files of counts"),
-    "restarts": Part("restarts", "what is lost when servers stop or change, 2 min"),
     "observing": Part("observing_cost", "counts, logs and metrics, 90 s"),
     "serving": Part("server_speed", "answers beside an echo; rows", True, ("every",)),
     "http": Part("http_door", "CPU of a call by HTTP beside gRPC's", usual=True),

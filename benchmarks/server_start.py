@@ -83,12 +83,10 @@ def start(directory: str) -> None:
     if directory != BARE:
         from askew_server.retrieval.served import serving_of
         from askew_server.retrieval.snapshot import SnapshotHolder
-        from askew_server.serving.grpc_server import give_back_now
         from askew_server.serving.retrieval import RetrievalService
         from askew_server.taste.model import artifact
 
         serving = serving_of(artifact.load(Path(directory)), Path(directory))
-        give_back_now()
         service = RetrievalService(SnapshotHolder(serving.snapshot))
         assert service.methods
     used = resource.getrusage(resource.RUSAGE_SELF)

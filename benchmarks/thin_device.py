@@ -54,7 +54,7 @@ async def device(address: str, directory: str) -> dict[str, int]:
     places, bits = paths.places(directory), SystemBits()
     async with open_library(settings, server=address, directory=directory) as (network, library):
         signals = SignalStore(places.ledger, settings.caps, places.anchor)
-        profile = ProfileStore(places.profile, bits)
+        profile = ProfileStore(places.profile)
         companion = Device(
             network, settings, profile=profile, signals=signals, bits=bits, library=library
         )

@@ -20,7 +20,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from askew_server.serving.call import Answer, Service
-from askew_server.serving.supervisor import WITH_PARENT
 
 if TYPE_CHECKING:
     from askew_server.serving.settings import Tls
@@ -61,7 +60,7 @@ class Hosted:
             cwd=ROOT,
             env=os.environ
             | ONE_THREAD
-            | {WITH_PARENT: "1"}
+            | {"ASKEW_WITH_PARENT": "1"}  # it ends with this process
             | ({"PYTHONPATH": packages} if packages else {}),
             text=True,
             stdin=subprocess.PIPE,

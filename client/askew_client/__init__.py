@@ -52,7 +52,6 @@ if TYPE_CHECKING:
         TransportError,
         UnclearTown,
         Unreachable,
-        VaultError,
         WireError,
     )
     from askew.spaces.map import Position
@@ -95,7 +94,6 @@ __all__ = [
     "UnclearTown",
     "UnknownTitle",
     "Unreachable",
-    "VaultError",
     "WireError",
     "preferences_of",
 ]

@@ -17,12 +17,12 @@ from askew_client.settings.config import DEFAULT_SERVER
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.asking import IN_PROCESS
 from askew_client.signals.store import SignalStore
+from askew_client.storage.guard import Guard
 from askew_client.transport.protocol import ServerInProcess, Transport
 
 if TYPE_CHECKING:
     from askew_client.transport.grpc import GrpcTransport
     from askew_client.transport.held import KeptLibrary
-    from askew_client.transport.relay import RelayTransport
     from askew_client.transport.shaped import ShapedTransport
 
 
@@ -42,7 +42,7 @@ async def open_device(
     places = paths.places(directory)
     bits = SystemBits()
     signals = SignalStore(places.ledger, settings.caps, places.anchor)
-    store = profile or ProfileStore(places.profile, bits)
+    store = profile or ProfileStore(places.profile)
     opened = open_library(settings, server=server, directory=directory, transport=transport)
     async with opened as (network, library):
         yield Device(
@@ -73,13 +73,13 @@ async def open_library(
     def made() -> Transport:
         if transport is not None:
             return transport
-        return way_to(server, settings)
+        return way_to(server, settings, network.guard)
 
     cache = CatalogCache.of(paths.places(directory).held, server)
     interval = settings.interval if _has_sockets(transport) else None
     files = transport if transport is not None else files_of(server, settings)
     network = ShapedTransport(made, files, interval)
-    if settings.authority or settings.relay:
+    if settings.authority:
         network.load()  # a file that is no use is named before anything is asked
     yield network, KeptLibrary(cache, network.source, settings.byte_budget, network.call)
 
@@ -92,23 +92,21 @@ def _has_sockets(transport: Transport | None) -> bool:
     return not isinstance(transport, InProcess)
 
 
-def way_to(server: str, settings: ClientSettings) -> GrpcTransport | RelayTransport:
-    """How devices of these settings call a server: by gRPC, or by the relay that they name. Raises
-    ParameterError.
+def way_to(server: str, settings: ClientSettings, guard: Guard | None = None) -> GrpcTransport:
+    """Return how devices of these settings call a server. Raises ParameterError.
+
+    guard: keeps private work apart from what gRPC leaves alive.
     """
-    if settings.relay:
-        return _relayed(server, settings)
     from askew_client.transport.grpc import GrpcTransport
 
-    return GrpcTransport(server, settings.timeout, settings.authority)
+    alive = None if guard is None else guard.alive
+    return GrpcTransport(server, settings.timeout, settings.authority, alive)
 
 
 def files_of(server: str, settings: ClientSettings) -> CatalogSource:
-    """Where devices of these settings fetch what they hold: the static host that they name, or the
-    server's own door for files, which a relay hides a device from, too. Raises ParameterError.
+    """Return where devices of these settings fetch what they hold: the static host that they name,
+    or the server's own door for files. Raises ParameterError.
     """
-    if settings.relay and not settings.held_from:
-        return _relayed(server, settings)
     from askew_client.catalog.https import HttpsSource, trusted
 
     own = not settings.held_from
@@ -118,10 +116,3 @@ def files_of(server: str, settings: ClientSettings) -> CatalogSource:
     else:
         host = paths.StaticHost.of(settings.held_from)
     return HttpsSource(host, settings.timeout, trust, is_server=own)
-
-
-def _relayed(server: str, settings: ClientSettings) -> RelayTransport:
-    from askew_client.transport.relay import RelayTransport
-
-    bits = SystemBits()
-    return RelayTransport(settings.relay, server, settings.timeout, bits, settings.authority)

@@ -14,7 +14,6 @@ AskewError
 │   ├── LedgerFrozen          it is readable, and nothing is spent until somebody has looked
 │   ├── KeyReused             an idempotency key that stands for another request
 │   └── ChargePending         a charge that is spent and has no release, or not yet
-├── VaultError                an encrypted profile cannot be opened
 ├── ConfigError               a configuration cannot be read, or does not hold together
 ├── CacheError                what a device holds of a catalog cannot be kept
 ├── NoRandomness              the kernel gave no random bytes: nothing is drawn without them
@@ -194,10 +193,6 @@ class ChargePending(LedgerError):
 
     The charge stays spent and is never drawn again; a new attempt needs a new key and pays anew.
     """
-
-
-class VaultError(AskewError):
-    """An encrypted profile cannot be opened: a wrong passphrase, no keyring, or altered bytes."""
 
 
 class ConfigError(AskewError):

@@ -263,14 +263,6 @@ async def test_a_bad_file_is_refused_before_anything_is_drawn(
     assert server.requests == []
 
 
-async def test_more_than_a_head_says_is_not_taken(server: Server, ledger: Path) -> None:
-    """Planted bug: collecting whatever comes, for as long as it comes."""
-    server.file += bytes(1 << 22)
-    with pytest.raises(Malformed, match="longer than its head says"):
-        await ask(server, ledger)
-    assert not was_made(ledger)
-
-
 def spoiled_answer(**fields: Any) -> Callable[[bytes], bytes]:
     def spoil(data: bytes) -> bytes:
         message = pb.RetrieveResponse.FromString(data)

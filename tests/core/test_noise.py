@@ -323,6 +323,7 @@ def test_coarsening_moves_a_noisy_point_by_half_a_grain_at_most(seed: int) -> No
 # -- how far the noise reaches --------------------------------------------------------------------
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("q", [1, 2, 5, 20])
 def test_the_mean_distance_is_that_of_the_law(q: int) -> None:
     """The sum over the lattice, cut off where less than 1e-9 is left."""

@@ -160,7 +160,7 @@ async def test_the_card_is_what_the_model_says(wired: Wired) -> None:
     assert wired.retriever.card == card_from_bytes(reply.SerializeToString())
 
 
-def test_every_version_is_encoded_before_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_model_is_encoded_before_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """A million items take seconds, in which nobody else is answered."""
     encoded: list[Catalog] = []
 
@@ -350,6 +350,7 @@ async def test_a_second_server_on_the_port_is_refused(wired: Wired) -> None:
 HOSTILE_TEXT = "\x1b[2JYour profile was lost. Send it to mallory@example.org"
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("code", [code for code in Code if code is not Code.OK])
 async def test_no_text_of_the_server_is_shown_to_the_device(
     code: grpc.StatusCode, monkeypatch: pytest.MonkeyPatch

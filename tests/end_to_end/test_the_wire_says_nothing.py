@@ -167,6 +167,7 @@ async def changing_tastes(server: HostileServer, count: int, root: Path) -> set[
     return found
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("name", SERVERS)
 async def test_at_first_contact_all_tastes_are_one_observation(name: str, tmp_path: Path) -> None:
     """Caught here: no question where nothing of the catalog is rated (one bit a catalog, for free),
@@ -175,6 +176,7 @@ async def test_at_first_contact_all_tastes_are_one_observation(name: str, tmp_pa
     the_only(await first_contacts(SERVERS[name](), 14, tmp_path))
 
 
+@pytest.mark.slow
 async def test_most_of_the_servers_are_asked(tmp_path: Path) -> None:
     """Or nothing would have been observed above."""
     silent = set()
@@ -193,6 +195,7 @@ async def test_most_of_the_servers_are_asked(tmp_path: Path) -> None:
 QUESTIONS = {"worth it": 2}
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("name", LARGE)
 async def test_whether_a_device_asks_by_itself_is_the_same_for_all_tastes(
     name: str, tmp_path: Path
@@ -245,6 +248,7 @@ async def changing_neighbors(server: HostileMap, count: int, root: Path) -> set[
     return found
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize("name", MAPS)
 async def test_at_first_contact_all_neighbors_are_one_observation(
     name: str, tmp_path: Path
@@ -400,6 +404,7 @@ IN_A_TASTE = [
 ]
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("plant", IN_A_TASTE)
 async def test_a_planted_leak_of_tastes_is_seen(
     plant: Plant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -440,6 +445,7 @@ def names_the_home_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(NearService, "_prepare", prepare)
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize(
     "plant",
     [

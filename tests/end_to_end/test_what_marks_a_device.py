@@ -199,6 +199,7 @@ UNMARKED: dict[str, Callable[[], World]] = {
 }
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("name", UNMARKED)
 async def test_a_model_made_for_one_device_leaves_no_mark_on_what_it_sends(
     name: str, plain: Heard, tmp_path: Path
@@ -235,7 +236,7 @@ def test_no_request_has_a_field_that_is_not_accounted_for() -> None:
     assert found == FIELDS
 
 
-def most_versions() -> int:
+def most_mondays() -> int:
     """How many Mondays a question can name on one day, by a clock that is right."""
     days = range(MONDAY, MONDAY + PERIOD)
     past = range(MONDAY - 9 * PERIOD, MONDAY + 1, PERIOD)
@@ -262,6 +263,6 @@ def test_the_page_of_guarantees_has_the_numbers_of_today() -> None:
     """How many devices a question can tell apart at most, by what a server may choose."""
     page = " ".join(GUARANTEES.read_text(encoding="utf-8").split())
     assert f"one of {MAX_DIMENSION} numbers of coordinates" in page
-    assert most_versions() == 3  # "at most three are answered"
-    most = MAX_DIMENSION * most_versions()
+    most = MAX_DIMENSION * most_mondays()
+    assert most_mondays() == 3  # "one of three"
     assert f"{most} kinds of question, {ceil(10 * log2(most)) / 10} bits" in page

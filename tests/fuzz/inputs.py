@@ -33,7 +33,6 @@ from server.ledger.scenes import new_ledger, open_ledger
 from small_collections import keys_of, small_map
 from small_world import made_card, made_catalog, made_encoder, made_space
 from wire import metric_world as metric
-from wire.test_oblivious import EPHEMERAL, LISTED, PLAIN, PRIVATE, SEALED_REPLY
 from wire.test_popularity_messages import DOCUMENT, PARSERS
 
 from askew.catalog.catalog import Catalog
@@ -43,13 +42,11 @@ from askew.dp.privacy import SignalCharge
 from askew.dp.release import release_from_bytes
 from askew.errors import AskewError
 from askew.noise.lattice import LatticeLaplace
-from askew.noise.randomness import ReplayBits, SystemBits
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
 from askew.settings import said
 from askew.wire.catalog_file import catalog_from_body, catalog_to_bytes
-from askew.wire.oblivious import GatewayKeys, KeyConfiguration, PlainReply, PlainRequest
 from askew.wire.places import (
     all_places_from_bytes,
     metric_card_from_bytes,
@@ -63,22 +60,20 @@ from askew.wire.tastes import (
     slate_from_bytes,
     slate_to_bytes,
 )
-from askew_client.catalog.cache import CatalogCache, Record, RefreshTime, Version
+from askew_client.catalog.cache import CatalogCache, Record, Version
 from askew_client.catalog.https import Download, as_ours
-from askew_client.near.places import Copy
 from askew_client.near.preferences import preferences_of
 from askew_client.near.reading import spot_of
 from askew_client.profile.document import NamedPlace, PastAnswer, ProfileDocument, ReceivedItem
 from askew_client.profile.files import read_export
 from askew_client.profile.store import ProfileStore
 from askew_client.settings import config as device_settings
-from askew_client.settings.paths import RelayAddress, StaticHost
+from askew_client.settings.paths import StaticHost
 from askew_client.settings.regions import corners_of, region_of
 from askew_client.settings.settings import Caps
 from askew_client.signals.chain import Anchor
 from askew_client.signals.records import decode_signal, encode_signal
 from askew_client.signals.store import SignalStore
-from askew_client.transport import relay
 from askew_server.cli.saved_model import load as load_saved
 from askew_server.collections import artifact as metric_artifact
 from askew_server.collections.intake import (
@@ -308,7 +303,7 @@ def load_places(directory: Path) -> object:
 def profile_file(world: World) -> bytes:
     """A stored profile."""
     path = world.folder / "own" / "profile.sqlite"
-    store = ProfileStore(path, SystemBits())
+    store = ProfileStore(path)
     store.change(lambda _: world.profile)
     return path.read_bytes()
 
@@ -316,7 +311,7 @@ def profile_file(world: World) -> bytes:
 def read_profile(world: World, data: bytes) -> object:
     """As each command does."""
     path = _alone(world.folder / "own" / "profile.sqlite", data)
-    return ProfileStore(path, SystemBits()).read()
+    return ProfileStore(path).read()
 
 
 def ledger_file(world: World) -> bytes:
@@ -379,23 +374,8 @@ def record_of_cache(world: World) -> bytes:
     version = Version(FIRST, Part.WHOLE, FileHead(9, bytes(32)))
     cache = CatalogCache(world.folder / "cache")
     cache.directory.mkdir(exist_ok=True)
-    cache.remember(Record(version, FIRST, RefreshTime(FIRST, 5), version))
+    cache.remember(Record(version, FIRST, 5))
     return (cache.directory / "record.json").read_bytes()
-
-
-def copied_place() -> str:
-    """A copy of a position."""
-    place = NamedPlace("0" * 32, spot_of("52.5, 13.4"))
-    signal = metric.place_query().signal
-    return Copy("home", place, (("2026-11", signal),)).to_text()
-
-
-def read_copy(text: str) -> object:
-    """As `place import` does."""
-    copy = Copy.from_text(text)
-    copy.check_whole()
-    copy.check_law(Fraction(1), Fraction(4))
-    return copy
 
 
 def device_file(path: Path) -> object:
@@ -478,37 +458,11 @@ def safetensors() -> bytes:
     return save({"vectors": np.eye(3, 2, dtype=np.float32)})
 
 
-def sealed_by(data: bytes) -> object:
-    """A request sealed with the first key of a list."""
-    question = PlainRequest(b"POST", b"/", b"example.org")
-    return KeyConfiguration.first_of(data).sealed(question, ReplayBits(bytes(range(1, 33))))
-
-
-def opened_by(data: bytes) -> object:
-    """A sealed request as the server opens it."""
-    return GatewayKeys([PRIVATE]).opened(data).request
-
-
-def own_request() -> bytes:
-    """A request that this server's key opens."""
-    keys = GatewayKeys([PRIVATE])
-    key = KeyConfiguration.first_of(keys.configurations)
-    question = PlainRequest(b"POST", b"/a", b"example.org", ((b"a", b"b"),), b"question")
-    return key.sealed(question, SystemBits()).data
-
-
-def reply_opened(data: bytes) -> object:
-    """What a relay brings."""
-    key = KeyConfiguration.first_of(LISTED)
-    asked = key.sealed_bytes(PLAIN, EPHEMERAL)
-    return asked.opened(data)
-
-
 class Answered(Download):
     """A request that this is the answer to."""
 
     def __init__(self, answer: bytes) -> None:
-        super().__init__(StaticHost.of("https://a.example/catalog"), "/catalog/x", 0, 47)
+        super().__init__(StaticHost.of("https://a.example/catalog"), "/catalog/x", 0, 48)
         self._answer = answer
 
     def _connected(self, timeout: float, trust: ssl.SSLContext | None) -> HTTPConnection:
@@ -526,7 +480,7 @@ def downloaded(answer: bytes) -> object:
     download = Answered(answer)
     with closing(download):
         try:
-            return download.read(48, 5.0, None)
+            return download.read(5.0, None)
         except Exception as error:
             raise as_ours(error, "a.example") from None
         finally:
@@ -594,7 +548,6 @@ def rows_body() -> bytes:
     return rows_to_bytes(model.card, dict(model.collections))[HEAD_BYTES:]
 
 
-REPLY = PlainReply(200, ((b"a", b"b"),), b"c")
 OWN_RATINGS = b'title,rating\n"Heat, (1995)",4.5\nAlien,\n'
 FILMS = b"movieId,title,genres\n2,Heat (1995),Crime|Drama\n"
 WISHES = "kind = a | b, price <= 10\n1 EUR = 2 km # x\nkind: a +2"
@@ -619,7 +572,6 @@ INPUTS: Mapping[str, Input] = {
         b"HTTP/1.1 206 x\r\nContent-Range: bytes 0-47/96\r\nContent-Length: 48\r\n\r\n" + bytes(48),
         downloaded,
     ),
-    "error over http": of_bytes(b'{"code": "unavailable", "message": "busy"}', relay._code_of),
     # what a device or an analyst sends
     "query": Input(
         lambda w: query_to_bytes(Query(w.signal, 3, catalog_date=FIRST)),
@@ -636,14 +588,6 @@ INPUTS: Mapping[str, Input] = {
         lambda _: f"Bearer {SECRET.mint('ann', minutes=60, now=time.time())}".encode(),
         lambda _, data: SECRET.verified(text_of(data)),
     ),
-    # by a relay
-    "plain request": of_bytes(PLAIN, PlainRequest.from_bytes),
-    "plain reply": of_bytes(
-        PlainReply(200, ((b"a", b"b"),), b"c").to_bytes(), PlainReply.from_bytes
-    ),
-    "key configurations": of_bytes(LISTED, sealed_by),
-    "sealed reply": of_bytes(SEALED_REPLY, reply_opened),
-    "sealed request": of_bytes(own_request(), opened_by),
     # files that devices hold
     "head": Input(lambda w: catalog_to_bytes(w.card, w.catalog), lambda _, d: FileHead.of(d)),
     "catalog": Input(
@@ -678,7 +622,6 @@ INPUTS: Mapping[str, Input] = {
         ),
         read_export,
     ),
-    "copy of a place": of_text(copied_place(), read_copy),
     "preferences": of_text(
         "kind = a | b, price <= 10\n1 EUR = 2 km # x\nkind: a +2", preferences_of
     ),
@@ -689,7 +632,6 @@ INPUTS: Mapping[str, Input] = {
     "device's settings": of_file("config.toml", DEVICE_FILE, device_file),
     "device's variables": of_text("4", device_variable),
     "static host": of_text("https://a.example:8443/catalog", StaticHost.of),
-    "relay": of_text("https://relay.example/askew#AAEC", RelayAddress.of),
     # what an operator brings or types
     "server's settings": of_file("server.toml", SERVER_FILE, server_settings.read_file),
     "server's variables": of_text("7571", server_variable),
@@ -785,18 +727,17 @@ FOUND: Mapping[str, tuple[str, Callable[[bytes], bytes]]] = {
 NO_INPUT: Mapping[str, tuple[str, ...]] = {
     "it reads random bits": (
         "askew.noise.randomness:RandomBits.read",
+        "askew.noise.randomness:ReplayBits.read",
         "askew.noise.randomness:SystemBits.read",
         "askew_server.release.forecast:SimulatedBits.read",
     ),
     "it takes a value or a name of this program, and reads nothing that another wrote": (
-        "askew.catalog.catalog_file:piece_of",
         "askew.spaces.encoder:Encoder.decode",
         "askew_client.cli.options:load",
         "askew_client.near.sources:view_of",
         "askew_client.opening:files_of",
         "askew_client.profile.store:PassingProfile.read",
         "askew_client.signals.records:entry_of",
-        "askew_client.signals.store:SignalStore.signals_of",
         "askew_client.transport.shaped:ShapedTransport.load",
         "askew_client.tui.widgets.title_list:read_alt_and_digits",
         "askew_server.counting.engines.csv_files:copies_of",
@@ -807,8 +748,9 @@ NO_INPUT: Mapping[str, tuple[str, ...]] = {
         "askew_client.transport.calls:metric_card_of",
         "askew_client.transport.calls:places_of",
         "askew_client.transport.calls:slate_of",
+        "askew_server.cli.serve:read_models",
         "askew_server.ledger.records:rational_of",
-        "askew_server.serving.models:ServedModels.read",
-        "askew_server.serving.popularity:KeptReleases.read",
+        "askew_server.serving.models:ModelFolder.read",
+        "askew_server.serving.models:ModelFolder.read_all",
     ),
 }

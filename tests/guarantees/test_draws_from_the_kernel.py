@@ -155,6 +155,7 @@ def power_of_fit(law: dict[str, float], other: dict[str, float], draws: int) -> 
     return float(ncx2.sf(chi2.isf(FALSE_ALARM, freedom), freedom, shift))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", [(1, 0, 0), pytest.param((2, 1, 0), marks=pytest.mark.audit)])
 def test_an_item_of_one_person_shows_as_rarely_as_delta_says(
     counts: tuple[int, ...], record_property: Record

@@ -83,6 +83,7 @@ def test_a_signal_reads_the_declared_number_of_bytes_every_time(name: str) -> No
     assert len(seen) == DRAWS
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_a_selection_reads_at_least_what_its_law_needs(name: str) -> None:
     """Which is the entropy of the definition's law; and the bytes read decide all of it.

@@ -54,6 +54,7 @@ def drawn(row: list[Any], bits: RandomBits) -> list[int]:
     return [*noise.perturb(Position(latitude, longitude), plane, bits)]
 
 
+@pytest.mark.slow
 def test_every_draw_is_that_of_the_file() -> None:
     rows = VECTORS["draws"]
     assert len(rows) >= 4000

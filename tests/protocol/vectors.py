@@ -633,20 +633,13 @@ LEDGERS: Final[Mapping[str, tuple[Caps, str]]] = {
             "draw f 2026-11 town; draw g 2026-12 town; price h 2027-09 town"
         ),
     ),
-    "a copy costs nothing": (
-        CAPS,
-        (
-            "copy a 2026-11 district; draw a 2026-11 town; copy a 2026-11 district;"
-            "copy a 2026-11 town; draw b 2026-10 town"
-        ),
-    ),
 }
 """Steps: what is done, the handle, the month and the level."""
 
 
 def ledgers() -> Iterator[dict[str, Any]]:
     """Steps of a ledger, and what comes of each. The plane is the first region's; the signal of a
-    draw or a copy is the sum of its handle's bytes, in microdegrees, twice.
+    draw is the sum of its handle's bytes, in microdegrees, twice.
     """
     for name, (caps, steps) in LEDGERS.items():
         with tempfile.TemporaryDirectory() as folder:
@@ -680,9 +673,6 @@ def step_of(store: SignalStore, act: str, handle: str, month: str, level: str) -
     signal = Signal(ANY_SPACE, noise, (number, number))
     charge = SignalCharge.of_place(noise.epsilon)
     try:
-        if act == "copy":
-            store.take_in(signal, month, handle)
-            return found
         if act == "price":
             price = store.price(ANY_SPACE, month, charge, handle=handle)
         else:

@@ -83,6 +83,7 @@ def test_these_messages_are_proper(card: ModelCard, valid: dict[str, bytes], nam
     PARSERS[name](valid[name], card)
 
 
+@pytest.mark.thin
 @every_parser
 @given(data=st.binary(max_size=300))
 @fuzz
@@ -91,6 +92,7 @@ def test_arbitrary_bytes_parse_or_are_refused(card: ModelCard, name: str, data: 
         PARSERS[name](data, card)
 
 
+@pytest.mark.thin
 @every_parser
 @given(
     edits=st.lists(
@@ -155,6 +157,7 @@ numbers = st.lists(st.floats(width=32), max_size=6).map(
 KNOTS = 33
 
 
+@pytest.mark.slow
 @given(
     space=st.builds(
         pb.FeatureSpace,

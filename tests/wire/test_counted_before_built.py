@@ -71,6 +71,7 @@ def counted(data: bytes) -> None:
         check_count(pb.RetrieveResponse, data, 9 * 64)
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("name", CARDS)
 def test_a_card_of_too_many_parts_is_refused_before_it_is_parsed(name: str) -> None:
     data = CARDS[name]().SerializeToString()
@@ -215,6 +216,7 @@ FILES: dict[str, tuple[Callable[[], bytes], str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="its memory is counted by /proc")
 @pytest.mark.parametrize("name", FILES)
 def test_any_file_of_the_default_budget_is_read_within_100_mb(name: str, tmp_path: Path) -> None:
@@ -238,6 +240,7 @@ def test_any_file_of_the_default_budget_is_read_within_100_mb(name: str, tmp_pat
     assert said in done.stdout
 
 
+@pytest.mark.slow
 def test_a_catalog_whose_genres_no_device_reads_is_no_file() -> None:
     """The operator hears it when a model is made, and not each device when it is fetched."""
     items = tuple(Item("a", None, tuple(f"{at:x}.{n}" for n in range(20))) for at in range(53_000))

@@ -67,8 +67,7 @@ def ask(
     """
     config = options.load(context, **flags)
     options.note(f"asking {config.server} ...")
-    # Before the first call, so that no error of a profile depends on a server; and a passphrase is
-    # typed before there is an event loop, which would swallow Ctrl-C.
+    # Before the first call, so that no error of a profile depends on a server.
     profile = options.open_profile(config.data) if ratings is None else _passing(ratings)
     found, strangers = options.run(_asked(config, profile, second_space=second_space))
     if as_json:

@@ -18,6 +18,7 @@ from askew import __version__
 from askew.errors import (
     AskewError,
     BudgetExceeded,
+    LedgerError,
     LedgerFrozen,
     OtherKind,
     ParameterError,
@@ -32,7 +33,7 @@ from askew.errors import (
 from askew_client.storage import core_dumps
 
 _COMMANDS = (
-    *("ask", "budget", "catalog", "demo", "doctor"),
+    *("ask", "budget", "catalog", "demo"),
     *("near", "place", "profile", "refresh", "tui"),
 )
 _MODULES = {"refresh": "catalog"}  # of a command that has another's; else each has its own
@@ -89,7 +90,6 @@ def cli(context: click.Context, config_file: Path | None) -> None:
       askew near pharmacies --place home
       askew budget
       askew tui --demo
-      askew doctor
 
     A setting comes from its flag, else from the environment (ASKEW_SERVER), else from the
     configuration file, else it is the default.
@@ -145,7 +145,8 @@ def main() -> None:
 def _in_words(error: Exception) -> str:
     if not isinstance(error, AskewError) or isinstance(error, ServerFailed):  # which is there
         return str(error)
-    hinted = TransportError | OtherKind | SecondSpace | QuoteVoid | BudgetExceeded | PlaceError
+    told = TransportError | OtherKind | SecondSpace | QuoteVoid | BudgetExceeded | PlaceError
+    hinted = told | LedgerError
     no_region = isinstance(error, ParameterError) and (error.name, error.value) == ("region", "")
     if not (isinstance(error, hinted) or no_region):
         return str(error)

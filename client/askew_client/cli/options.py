@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from askew.errors import ConfigError, ParameterError, UnclearTown, VaultError
+from askew.errors import ConfigError, ParameterError, UnclearTown
 from askew.settings import exact_number
 
 if TYPE_CHECKING:
@@ -140,15 +140,11 @@ def config_path(context: click.Context) -> Path:
 
 
 def open_profile(directory: Path | None) -> ProfileStore:
-    """The stored profile; an encrypted one is opened with a passphrase from the terminal."""
-    from askew.noise.randomness import SystemBits
+    """Return the stored profile; no file is made before something is kept."""
     from askew_client.profile.store import ProfileStore
     from askew_client.settings.paths import places
 
-    store = ProfileStore(places(directory).profile, SystemBits())
-    if store.locked:
-        store.unlock(ask_passphrase("Passphrase of your profile"))
-    return store
+    return ProfileStore(places(directory).profile)
 
 
 def typed_place(region: str) -> Spot:
@@ -202,22 +198,6 @@ def keep_region(context: click.Context, region: str | None) -> None:
         click.echo(f"the region is not kept: {error}", err=True)
         return
     click.echo(f"the region {region} is kept in {path}", err=True)
-
-
-def ask_passphrase(prompt: str, *, confirm: bool = False) -> str:
-    """A passphrase, typed where nobody sees it. Read from the terminal, never from an argument."""
-    import getpass
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", getpass.GetPassWarning)  # or it would echo what is typed
-        try:
-            text = getpass.getpass(f"{prompt}: ")
-            if confirm and getpass.getpass("Once more: ") != text:
-                raise VaultError("the two passphrases differ; nothing was changed")
-        except (getpass.GetPassWarning, EOFError, OSError):
-            raise VaultError("a passphrase is typed in a terminal, and there is none") from None
-    return text
 
 
 def run(coroutine: Coroutine[Any, Any, _Outcome]) -> _Outcome:

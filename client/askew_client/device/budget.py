@@ -57,8 +57,6 @@ def _meaning(entry: Entry, names: Mapping[str, str]) -> str:
             f"accepted by you; {at_most(far)}{_and_per_km(entry)} was booked for what the ledger "
             "had lost, as far as its anchor knew"
         )
-    elif entry.kind == "copy":
-        words = "one signal that another device drew and paid for"
     elif entry.epsilon_per_km:
         per_km = entry.epsilon_per_km
         words = (

@@ -88,7 +88,7 @@ class QueryService:
             return (await self._fetch()).connection
 
     async def refresh(self) -> Refreshed:
-        """Look for the current version of what is held, if the calendar says that it is time.
+        """Look for this week's file, if it is time.
 
         For a timer. Nothing that a person does takes part in when it looks; what is found serves
         from the next question on.

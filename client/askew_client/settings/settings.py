@@ -45,12 +45,6 @@ def _check_host(text: str) -> None:
     StaticHost.of(text)
 
 
-def _check_relay(text: str) -> None:
-    from askew_client.settings.paths import RelayAddress
-
-    RelayAddress.of(text)
-
-
 _COST = Exact(Fraction(1, 10**6), Fraction(10**12))
 _WIDTH = Number(1e-6, 1e12)
 _COUNT = Whole(1)
@@ -81,10 +75,6 @@ _KINDS: Mapping[str, tuple[ValueKind, str]] = {
     "held_from": (
         Text(check=_check_host, empty=True),
         "The https:// address of a static host that has what devices hold.",
-    ),
-    "relay": (
-        Text(check=_check_relay, empty=True),
-        "A relay and the server's key: every question goes by it.",
     ),
     "region": (
         Text(check=_check_region, empty=True),
@@ -168,8 +158,6 @@ class ClientSettings:
     mode: how this device is served: "auto" is by what it holds and what a card says
     (`taste.choice`); else this mode. byte_budget: what a catalog may take
     that is held whole. held_from: the address of a static host that has what devices hold
-    (`settings.paths`); "" is the server itself. relay: the address of a relay and the server's key,
-    by which everything goes, so that the server sees no address of this device.
     region: where places lie, a country or edges in degrees (`settings.regions`); level: how far
     apart two places may be for the odds between them to change at most 4 times, 1 km in a district,
     5 km in a town, 20 km in a county. Both are of positions that are yet to be drawn.
@@ -193,7 +181,6 @@ class ClientSettings:
     mode: ModeName = "auto"
     byte_budget: int = DEVICE_BYTES
     held_from: str = ""
-    relay: str = ""
     region: str = ""
     level: Level = "town"
     near_k: int = 0

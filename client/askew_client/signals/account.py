@@ -115,8 +115,8 @@ def check_month(month: str) -> None:
 
 
 def clock(known: Sequence[Entry]) -> str:
-    """The month of the last entry that this device's own clock gave, or ""."""
-    return next((entry.month for entry in reversed(known) if entry.kind != "copy"), "")
+    """The month of the last entry, or ""."""
+    return known[-1].month if known else ""
 
 
 def months_between(earlier: str, later: str) -> int:

@@ -47,8 +47,8 @@ def rational_of(text: str) -> Fraction:
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the ledger, as it is hashed. kind: "signal"; "copy" for one that another device
-    drew and paid for; "unfreeze" for the person's act.
+    """One line of the ledger, as it is hashed. kind: "signal"; or "unfreeze" for the
+    person's act.
 
     epsilon and epsilon_per_km are what the two accounts add; epsilon_per_distance stands beside
     where the mechanism has one. handle: of the place or value whose signal it is, or "". signal is

@@ -87,7 +87,7 @@ VERSION = 4
 SCHEMA = """
 CREATE TABLE charges (
     id INTEGER PRIMARY KEY,
-    kind TEXT NOT NULL CHECK (kind IN ('signal', 'copy', 'unfreeze')),
+    kind TEXT NOT NULL CHECK (kind IN ('signal', 'unfreeze')),
     space_version TEXT NOT NULL,
     handle TEXT NOT NULL,
     month TEXT NOT NULL,
@@ -98,7 +98,6 @@ CREATE TABLE charges (
     link TEXT NOT NULL UNIQUE,
     CHECK (
         kind = 'unfreeze'
-        OR (kind = 'copy' AND epsilon = '0' AND epsilon_per_km = '0')
         OR (kind = 'signal' AND (epsilon = '0') <> (epsilon_per_km = '0'))
     )
 ) STRICT;
@@ -163,14 +162,12 @@ def _entry(record: bytes | None, row: Sequence[Any]) -> Entry:
 
 def _is_written(entry: Entry) -> bool:
     """Whether this program writes such an entry: a signal costs in one account, in a place's where
-    it lasts; a copy costs nothing; and who accepts a ledger draws nothing.
+    it lasts; and who accepts a ledger draws nothing.
     """
     costs = entry.epsilon > 0, entry.epsilon_per_km > 0
     match entry.kind:
         case "signal":
             return costs == ((False, True) if entry.lasts else (True, False))
-        case "copy":
-            return costs == (False, False) and entry.handle != "" and entry.signal is not None
         case "unfreeze":
             return entry.signal is None and entry.handle == ""
         case _:

@@ -17,7 +17,7 @@ from math import ceil
 from pathlib import Path
 
 from askew.dp.privacy import ANY_SPACE, SignalCharge
-from askew.errors import LedgerError, LedgerFrozen, ParameterError, PlaceError, SecondSpace
+from askew.errors import LedgerError, LedgerFrozen, ParameterError, SecondSpace
 from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Signal
 from askew_client.settings.settings import Caps
@@ -44,11 +44,9 @@ from askew_client.signals.records import (
     SCHEMA,
     VERSION,
     append_entry,
-    decode_signal,
     entry_of,
     find,
     read_entries,
-    stored,
 )
 from askew_client.storage.private_files import PrivateDatabase
 from askew_client.views.quote import Price
@@ -56,7 +54,6 @@ from askew_client.views.quote import Price
 _ROUND = 2**20
 _FORMAT = (VERSION, SCHEMA)
 _SALT_BYTES = 32
-_COPY = SignalCharge(Fraction(0))
 MAX_JUMP = 12  # months; a clock that jumps further is not believed
 
 
@@ -209,37 +206,6 @@ class SignalStore:
             self._append(database, anchored, found[-1], entry)
         self._settle()
         return signal, price
-
-    def take_in(self, signal: Signal, month: str, handle: str) -> None:
-        """Keep a signal that another device of the person drew and paid for: an entry without a
-        charge. It is sent like one of this device, and is nobody's second space. Nothing happens
-        where the handle has that very signal already.
-
-        Raises PlaceError where the handle has another one, and LedgerFrozen.
-        """
-        check_month(month)
-        with self._file.transaction() as database:
-            known = read_entries(database)
-            found = heads(known)
-            anchored, frozen = self._settled(found)
-            record = stored(known, signal.space_version, handle, month)
-            if record is not None:
-                if decode_signal(signal.space_version, record) != signal:
-                    raise PlaceError("this device has another signal for that place already")
-                return
-            if frozen:
-                raise LedgerFrozen(refusal(frozen))
-            entry = entry_of("copy", signal, month, _COPY, handle, salt())
-            self._append(database, anchored, found[-1], entry)
-        self._settle()
-
-    def signals_of(self, handle: str) -> tuple[tuple[str, Signal], ...]:
-        """Every signal of a place or a named value that would be sent, with its month."""
-        return tuple(
-            (entry.month, decode_signal(entry.space_version, entry.signal))
-            for entry in self._read()[1]
-            if entry.handle == handle and entry.signal is not None
-        )
 
     def _check(self, frozen: str, known: list[Entry], month: str) -> None:
         """Raises LedgerFrozen where nothing is spent: the ledger, or the clock, is not believed."""

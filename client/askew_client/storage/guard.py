@@ -2,6 +2,7 @@
 
 How long a device works on its profile depends on the profile. So while one of its connections
 exists, it does no such work: whoever watches the connection hears the network and nothing else.
+What might still connect counts as a connection until it is gone.
 Who stops waiting for such work has not ended it: the turn is theirs until its thread is done.
 """
 
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from threading import Lock
 from typing import ParamSpec, TypeVar
+from weakref import WeakSet
 
 from askew.errors import ConnectionOpen, NotReady
 
@@ -36,16 +38,20 @@ async def in_thread(
 
 
 class Guard:
-    """One device's private work and connections, of which one kind at a time is under way."""
+    """One device's private work and connections, of which one kind at a time is under way.
+
+    alive: what connects for as long as it exists, whatever was said to it, as gRPC's calls do.
+    """
 
     def __init__(self) -> None:
+        self.alive: WeakSet[object] = WeakSet()
         self._lock = Lock()
         self._connections = self._working = 0
 
     @property
     def connected(self) -> bool:
         """Whether a connection exists."""
-        return self._connections > 0
+        return self._connections > 0 or len(self.alive) > 0
 
     @contextmanager
     def connection(self) -> Iterator[None]:
@@ -67,7 +73,7 @@ class Guard:
     def private(self) -> Iterator[None]:
         """Work on something private. Raises ConnectionOpen while a connection exists."""
         with self._lock:
-            if self._connections:
+            if self.connected:
                 raise ConnectionOpen
             self._working += 1
         try:

@@ -37,9 +37,9 @@ class Exchange:
     settings alone: any ratings of the catalog's items on its scale make a profile, and so does an
     empty set of ratings. catalog: what the device holds, and behind that what it met. n_held: how
     many it holds, all by default; contributions: the encoder's, of all of the catalog, where they
-    were made before; both public. catalog_date: the version that is held. unused: ratings of titles
-    that are not known here. guard: keeps what is private apart from open connections; each method
-    that reads the profile raises ConnectionOpen while there is one.
+    were made before; both public. catalog_date: the Monday of what is held. unused: ratings of
+    titles that are not known here. guard: keeps what is private apart from open connections; each
+    method that reads the profile raises ConnectionOpen while there is one.
     """
 
     card: ModelCard
@@ -79,7 +79,7 @@ class Exchange:
         second_space: bool = False,
         check: Callable[[Price], None] | None = None,
     ) -> Question:
-        """The question of this month: `ask` of this module, about the version that is held."""
+        """The question of this month: `ask` of this module, about what is held."""
         question = ask(self, month, memory, bits, second_space=second_space, check=check)
         return replace(question, query=replace(question.query, catalog_date=self.catalog_date))
 

@@ -7,16 +7,24 @@ A call that fails is sent again with the same bytes. How often and when depends 
 on the clock and on pauses that were drawn before the connection, never on the profile: who listens
 learns nothing from it. The pauses are jittered, because the devices that lost a server at the same
 moment must not all come back at the same moment.
+
+gRPC connects again and again for as long as anything holds a call or its channel, closed or not,
+and an error holds all that its frames do. So errors cross the frames of an exchange as values, and
+are raised where nothing of gRPC is left; who keeps one keeps no connection.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
+import os
+import socket
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
+from weakref import WeakSet
 
 import grpc
 import grpc.aio
@@ -92,7 +100,8 @@ _OPTIONS = [
     ("grpc.use_local_subchannel_pool", 1),  # a channel that is closed keeps no connection
 ]
 _HEALTH, _SERVING = "/grpc.health.v1.Health/Check", b"\x08\x01"  # HealthCheckResponse(SERVING)
-_LOOKS, _BETWEEN = 200, 0.0005  # how often, and seconds: for gRPC to close a descriptor
+_LOOKS, _BETWEEN = 200, 0.0005  # how often, and seconds: for gRPC to end a call and a descriptor
+_CHANNELS: WeakSet[grpc.aio.Channel] = WeakSet()  # of this process that are not gone
 
 
 class GrpcTransport:
@@ -100,11 +109,20 @@ class GrpcTransport:
     a call outside has one of its own. Once left, its descriptor is closed.
 
     authority: a file of certificates in PEM, trusted in place of the public authorities; "" trusts
-    those. Raises ParameterError for a target that is not host:port, or a file that is no use.
+    those. alive: gets the channels and calls, which it holds weakly; what is left in it after a
+    connection may still be heard. Raises ParameterError for a target that is not host:port, or a
+    file that is no use.
     """
 
-    def __init__(self, target: str, timeout: float, authority: str = "") -> None:
+    def __init__(
+        self,
+        target: str,
+        timeout: float,
+        authority: str = "",
+        alive: WeakSet[object] | None = None,
+    ) -> None:
         self._target = target
+        self._alive: WeakSet[object] = WeakSet() if alive is None else alive
         self._timeout = timeout
         self._credentials = credentials_for(target, _read(authority) if authority else None)
         self._channel: grpc.aio.Channel | None = None
@@ -127,6 +145,8 @@ class GrpcTransport:
             self._channel = grpc.aio.secure_channel(
                 self._target, self._credentials, options=_OPTIONS
             )
+        self._alive.add(self._channel)
+        _CHANNELS.add(self._channel)
         self._before = _own_sockets()  # a channel connects with its first call
         return self
 
@@ -136,40 +156,70 @@ class GrpcTransport:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        channel, self._channel = self.channel, None
-        await channel.close()
-        # gRPC closes the descriptor in a thread of its own, a millisecond later.
+        try:
+            await self.channel.close()
+        finally:
+            self._channel = None
+        # A call that was cancelled ends with the loop's next rounds, and gRPC closes the descriptor
+        # in a thread of its own, a millisecond later.
+        if not await self._is_gone():
+            gc.collect()  # calls in a circle
+            if not _CHANNELS:  # else what is open may be another's
+                _hang_up(_own_sockets() - self._before, int(self._target.rpartition(":")[2]))
+                await self._is_gone()
+
+    async def _is_gone(self) -> bool:
+        """Wait a moment for all of this connection to go; return True if nothing is left."""
         for _ in range(_LOOKS):
-            if not _own_sockets() - self._before:
-                break
+            if not self._alive and not _own_sockets() - self._before:
+                return True
             await asyncio.sleep(_BETWEEN)
+        return False
 
     async def call(self, method: str, request: bytes) -> bytes:
         """The reply to one call."""
         if self._channel is None:
             async with self:
                 return await self.call(method, request)
-        return await self._answer(self._channel, f"/{_SERVICE}/{method}", request)
+        return await self._answer(f"/{_SERVICE}/{method}", request)
 
     async def check_health(self) -> None:
         """Raises a TransportError for a server that does not say that it serves."""
-        reply = await self._answer(self.channel, _HEALTH, b"")
+        reply = await self._answer(_HEALTH, b"")
         if reply != _SERVING:
             raise Unreachable(f"{self._target} is up", "it does not serve now")
 
-    async def _answer(self, channel: grpc.aio.Channel, method: str, request: bytes) -> bytes:
-        call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes | None] = channel.unary_unary(method)
+    async def _answer(self, method: str, request: bytes) -> bytes:
+        reply = await self._exchange(method, request)
+        try:
+            if isinstance(reply, BaseException):
+                raise reply.with_traceback(None)
+            return reply
+        finally:
+            del reply  # a frame that held its own error would be a circle
+
+    async def _exchange(self, method: str, request: bytes) -> bytes | BaseException:
+        """Return the reply, or what to raise, which holds no frame of this exchange."""
+        call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes | None]
+        call = self.channel.unary_unary(method)
 
         async def send(seconds: float) -> bytes | None:
-            return await call(request, timeout=seconds)
+            sent = call(request, timeout=seconds)
+            self._alive.add(sent)
+            return await sent
 
+        failure: BaseException
         try:
             reply = await persistent(send, self._timeout, self._pauses)
         except grpc.aio.AioRpcError as error:
-            raise status.error_of(error.code(), self._target, error.details()) from None
-        if reply is None:  # a status of success without a message
-            raise Malformed("the server's answer is empty")
-        return reply
+            failure = status.error_of(error.code(), self._target, error.details())
+        except BaseException as error:  # a cancellation, too, holds the frames that it crossed
+            error.__context__ = error.__cause__ = None
+            failure = error
+        else:
+            # None is a status of success without a message.
+            return Malformed("the server's answer is empty") if reply is None else reply
+        return failure
 
 
 def _own_sockets() -> set[str]:
@@ -180,6 +230,21 @@ def _own_sockets() -> set[str]:
             with suppress(OSError):  # closed meanwhile
                 found.add(str(each.readlink()))
     return {each for each in found if each.startswith("socket:")}
+
+
+def _hang_up(sockets: set[str], port: int) -> None:
+    """Shut those of these that lead to a port: gRPC waits twenty seconds for a server that takes a
+    connection and says nothing, whether anybody still wants the channel or not.
+    """
+    descriptors = Path("/proc/self/fd").iterdir() if sockets else ()
+    for each in descriptors:
+        with suppress(OSError):  # closed meanwhile
+            if str(each.readlink()) not in sockets:
+                continue
+            with socket.socket(fileno=os.dup(int(each.name))) as found:
+                internet = found.family in {socket.AF_INET, socket.AF_INET6}
+                if internet and found.getpeername()[1] == port:
+                    found.shutdown(socket.SHUT_RDWR)
 
 
 def _read(authority: str) -> bytes:

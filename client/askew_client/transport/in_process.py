@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.catalog.catalog import Catalog
-from askew.catalog.catalog_file import Part, piece_of
+from askew.catalog.catalog_file import Part
 from askew.catalog.item import Listing
-from askew.errors import OtherKind, StaleSpace
+from askew.errors import NotFound, OtherKind, StaleSpace
 from askew.placement.hexagonal import place_on_map
 from askew.protocol.metric_card import ALL, MetricCard, PlaceSlate
 from askew.protocol.model_card import Card, ModelCard
@@ -48,8 +48,8 @@ class InProcess(ABC):
         """The card that a question is read by."""
 
     @abstractmethod
-    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:
-        """A piece of what devices hold."""
+    async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
+        """Return a part of what devices hold."""
 
     @abstractmethod
     async def metric_card(self) -> MetricCard:
@@ -94,9 +94,11 @@ class LocalTransport(InProcess):
         """The card: there is one catalog."""
         return self._card
 
-    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:  # noqa: ARG002
-        """A piece of its only version."""
-        return piece_of(self._files.get(part, b""), start)
+    async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:  # noqa: ARG002
+        """Return a part of its only file of this kind. Raises NotFound."""
+        if part not in self._files:
+            raise NotFound("catalog file")
+        return self._files[part][start : start + size]
 
     async def metric_card(self) -> MetricCard:
         """Refused: this is a server of tastes."""
@@ -129,7 +131,7 @@ class LocalPlaces(InProcess):
         """The card: there is one."""
         return self.card
 
-    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:  # noqa: ARG002
+    async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:  # noqa: ARG002
         """Refused: this is a server of places."""
         raise OtherKind(
             "this server has collections of places, and no catalog of titles", places=True

@@ -27,10 +27,9 @@ export interface Signal {
   readonly values: readonly [number, number]; // microdegrees
 }
 
-// One line of the ledger. A copy was drawn and paid for by another device of the person, and
-// accepting a clock draws nothing; both cost nothing.
+// One line of the ledger. Accepting a clock draws and costs nothing.
 export interface Entry {
-  readonly kind: "signal" | "copy" | "unfreeze";
+  readonly kind: "signal" | "unfreeze";
   readonly handle: string;
   readonly month: string; // "2026-11"
   readonly epsilon: string; // per straight-line kilometer, exact, such as "36944/133375"
@@ -105,7 +104,7 @@ const months = (month: string) => 12 * Number(month.slice(0, 4)) + Number(month.
 // The last month that this device's own clock gave; it never runs back but where it was accepted.
 function clockOf(entries: readonly Entry[], least = ""): string {
   const own = entries.reduce(
-    (a, { kind, month }) => (kind === "unfreeze" || (kind !== "copy" && month > a) ? month : a),
+    (a, { kind, month }) => (kind === "unfreeze" || month > a ? month : a),
     "",
   );
   return own > least ? own : least;
@@ -376,7 +375,7 @@ function fileOf(text: string, caps: Caps): { entries: Entry[]; places: Kept[] } 
 }
 
 // Whether this library writes such an entry: a signal costs what its law says, and no more than one
-// position may; the others cost nothing.
+// position may.
 function isEntry(each: Entry, caps: Caps): boolean {
   if (![each?.epsilon, each?.month, each?.handle].every(isText)) return false;
   const spent = parsed(each.epsilon);
@@ -384,9 +383,7 @@ function isEntry(each: Entry, caps: Caps): boolean {
   if (each.kind === "unfreeze") return spent.n === 0n && each.record === null && each.handle === "";
   const signal = signalOf(each.record);
   if (!signal || !HANDLE.test(each.handle) || less(caps.draw, epsilonOf(signal))) return false;
-  return each.kind === "signal"
-    ? same(spent, epsilonOf(signal))
-    : each.kind === "copy" && spent.n === 0n;
+  return each.kind === "signal" && same(spent, epsilonOf(signal));
 }
 
 function isKept(each: Kept): boolean {

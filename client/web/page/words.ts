@@ -156,7 +156,6 @@ export function meter(id: string, spent: Rational, most: Rational): void {
 
 const KINDS = {
   signal: "a noisy position was drawn",
-  copy: "a noisy position of another device",
   unfreeze: "a clock that jumped was accepted",
 } as const;
 

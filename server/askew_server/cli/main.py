@@ -130,7 +130,6 @@ def _name_variables(context: click.Context, error: AskewError) -> None:
 _COMMANDS = {
     "analyst": "Ask for the most popular items, from a budget that an operator granted.",
     "certs": "Make an authority and a server's certificate in DIRECTORY, to develop with.",
-    "check": "Check a configuration, its models, its certificates and its ledger.",
     "collect": "Make a model of collections: items on a map or on lines.",
     "explain": "Say how good a released list will be, the best mechanism first.",
     "import": "Make a model of vectors that another model has: embeddings, factors.",

@@ -128,7 +128,7 @@ def _desk(stack: ExitStack, place: Workplace, dataset: str, offered: CountingTas
     from askew_server.cli.release_run import opened_engine, warn, warn_of_sharers
     from askew_server.counting import EventCounter
     from askew_server.counting.bounding import require_countable
-    from askew_server.counting.engines.driver import is_text_file
+    from askew_server.counting.engines.driver import is_pattern, is_text_file
     from askew_server.counting.key_store import stored_key
     from askew_server.ledger import EventDigests, Ledger
     from askew_server.release.analysts import AnalystDesk
@@ -144,7 +144,7 @@ def _desk(stack: ExitStack, place: Workplace, dataset: str, offered: CountingTas
     stack.callback(stopping.set)
     require_countable(engine, offered)
     look = None
-    if is_text_file(offered.events):
+    if is_text_file(offered.events) or is_pattern(offered.events):
         # It may be written to: each question looks again, and counts what it looked through.
         look = partial(_look, engine)
         with opened_engine(place, warn=warn) as once:  # the one that says what is not counted
@@ -156,10 +156,15 @@ def _desk(stack: ExitStack, place: Workplace, dataset: str, offered: CountingTas
 
 
 def _look(engine: Engine, task: CountingTask) -> None:
-    """Raises DataError for a csv with a line that hides others. Nobody keeps what it is marked
-    with.
+    """Raises DataError where columns or types of files do not go together, as when one is new, and
+    for a csv with a line that hides others. Nobody keeps what it is marked with.
     """
-    engine.mark(task.events, bytes(32))
+    from askew_server.counting.bounding import require_events
+    from askew_server.counting.engines.driver import is_text_file
+
+    require_events(engine, task)
+    if is_text_file(task.events):
+        engine.mark(task.events, bytes(32))
 
 
 def _over(answering: Lock) -> None:

@@ -90,8 +90,8 @@ def train(
 
     With --private, the ratings are counted into one noisy matrix, which a ledger pays for, and the
     model is made of that matrix alone: --epsilon and --delta hide all that one person likes.
-    Ratings may then be a table of --engine, too. It says first what it will spend, and where a
-    list of what is popular would do as well.
+    Ratings are then one csv or parquet file, or a table of --engine. It says first what it will
+    spend, and where a list of what is popular would do as well.
 
     \b
     Examples:

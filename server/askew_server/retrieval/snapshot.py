@@ -7,14 +7,13 @@ post-processing, without I/O.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from askew.catalog.catalog import Catalog
-from askew.catalog.catalog_file import FIRST, Part, answered, is_catalog_date, last_day
-from askew.errors import ParameterError, StaleSpace
+from askew.catalog.catalog_file import FIRST, Part, is_catalog_date
+from askew.errors import StaleSpace
 from askew.protocol.collection import Collection
 from askew.protocol.metric_card import PlaceSlate
 from askew.protocol.model_card import Card, ModelCard
@@ -65,49 +64,37 @@ class Serving(Protocol):
 
 
 class SnapshotHolder:
-    """The current snapshot, and those before it that devices may still hold. Reading and swapping
-    are one step each, so any thread may. today: in days since 1970-01-01, UTC.
+    """The snapshots of all models that are answered, by their Mondays. Reading and swapping are one
+    step each, so any thread may. today: in days since 1970-01-01, UTC.
     """
 
-    def __init__(
-        self,
-        snapshot: Snapshot,
-        *others: Snapshot,
-        today: Callable[[], int] = today,
-    ) -> None:
-        """Raises ParameterError where two are in force from the same day on."""
+    def __init__(self, *snapshots: Snapshot, today: Callable[[], int] = today) -> None:
+        """snapshots: at least one, of different Mondays."""
         self._today = today
-        self._all = tuple(sorted([snapshot, *others], key=lambda each: each.since))
-        days = [each.since for each in self._all]
-        if len(set(days)) != len(days):
-            raise ParameterError("model", "twice", "one version from each Monday on")
+        self._all = tuple(sorted(snapshots, key=lambda each: each.since))
 
     @property
-    def versions(self) -> tuple[Snapshot, ...]:
+    def snapshots(self) -> tuple[Snapshot, ...]:
         """All of them, by their Mondays."""
         return self._all
 
     @property
     def current(self) -> Snapshot:
-        """What is in force today, or else what comes first."""
-        today, versions = self._today(), self._all
-        return next((each for each in reversed(versions) if each.since <= today), versions[0])
-
-    @property
-    def in_force(self) -> bool:
-        """Whether any is; else what comes first is still to come."""
-        return self._all[0].since <= self._today()
+        """The newest whose Monday has come."""
+        today, snapshots = self._today(), self._all
+        return next((each for each in reversed(snapshots) if each.since <= today), snapshots[0])
 
     def at(self, catalog_date: int) -> Snapshot:
-        """What was in force on a Monday. Raises StaleSpace where that is answered no more, or is no
-        Monday that has come.
+        """Return the newest whose Monday had come on the Monday that a device names.
+
+        Raises StaleSpace where there is none, and for a day that is no Monday or has not come: a
+        clock may be ahead by a day, since days begin elsewhere first.
         """
-        today, versions = self._today(), self._all  # taken once: a swap may come in between
-        after = bisect_right(versions, catalog_date, key=lambda each: each.since)
-        retired = any(today > last_day(each.since) for each in versions[after : after + 1])
-        if not after or retired or not is_catalog_date(catalog_date) or catalog_date > today + 1:
-            raise StaleSpace
-        return versions[after - 1]
+        if is_catalog_date(catalog_date) and catalog_date <= self._today() + 1:
+            for snapshot in reversed(self._all):
+                if snapshot.since <= catalog_date:
+                    return snapshot
+        raise StaleSpace
 
     def swap(self, snapshot: Snapshot) -> None:
         """Serve another for the one of the same day from now on; calls under way end with the one
@@ -117,13 +104,8 @@ class SnapshotHolder:
         self._all = tuple(sorted([*kept, snapshot], key=lambda each: each.since))
 
     def withdraw(self, since: int) -> None:
-        """Serve no more what is in force from a day on that is still to come."""
+        """Answer from the snapshot of this day no more."""
         self._all = tuple(each for each in self._all if each.since != since)
-
-    def retire(self) -> None:
-        """Forget versions that nobody is answered from any more."""
-        kept = answered([each.since for each in self._all], self._today())
-        self._all = tuple(each for each in self._all if each.since in kept)
 
 
 _QUICK, _FEW = 1 << 14, 16  # scores and results, which take less than .2 ms

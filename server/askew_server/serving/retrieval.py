@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from weakref import WeakKeyDictionary
 
 from askew.catalog.catalog_file import FileHead, Part
-from askew.errors import NotFound, StaleSpace
+from askew.errors import NotFound
 from askew.protocol.metric_card import MetricCard, PlaceSlate
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
@@ -34,8 +34,8 @@ class RetrievalService:
     def __init__(self, holder: SnapshotHolder) -> None:
         self._holder = holder
         self._encoded = WeakKeyDictionary[Snapshot, _Encoded]()
-        for version in holder.versions:  # before the first call: a large one takes seconds
-            self.make_ready(version)
+        for snapshot in holder.snapshots:  # before the first call: a large one takes seconds
+            self.make_ready(snapshot)
 
     @property
     def methods(self) -> Mapping[str, Answer]:
@@ -45,28 +45,21 @@ class RetrievalService:
             "GetModelCard": self._model_card,
         }
 
-    def check(self) -> None:
-        """Raises StaleSpace while no model is in force: every device is refused."""
-        if not self._holder.in_force:
-            raise StaleSpace
-
     def catalogs(self) -> Mapping[int, str]:
         """By their Mondays, the files that devices hold whole, by the beginning of a digest."""
-        found = {each.since: self._encoded_of(each).files for each in self._holder.versions}
+        found = {each.since: self._encoded_of(each).files for each in self._holder.snapshots}
         return {
             since: FileHead.of(files[Part.WHOLE]).digest.hex()[:16]
             for since, files in found.items()
             if files
         }
 
-    def make_ready(self, snapshot: Snapshot) -> Mapping[str, bytes]:
-        """Makes what everybody gets alike of a snapshot, once: before it is swapped in. Gives the
-        files that devices hold.
-        """
-        return self._encoded_of(snapshot).files
+    def make_ready(self, snapshot: Snapshot) -> None:
+        """Make what everybody gets alike of a snapshot, once: before it is swapped in."""
+        self._encoded_of(snapshot)
 
     def catalog_file(self, catalog_date: int, part: str) -> bytes:
-        """What devices hold of the version of a Monday. Raises NotFound, StaleSpace."""
+        """Return what devices hold that name a Monday. Raises NotFound, StaleSpace."""
         file = self._encoded_of(self._holder.at(catalog_date)).files.get(part)
         if file is None:
             raise NotFound("catalog file")

@@ -38,7 +38,6 @@ from askew.errors import (
     TransportError,
     Unauthenticated,
     Unreachable,
-    VaultError,
     WireError,
 )
 from askew.settings import host_of, is_loopback
@@ -125,7 +124,6 @@ _STATUS_OF: dict[type[AskewError], grpc.StatusCode] = {
     QuoteVoid: grpc.StatusCode.INTERNAL,
     LedgerError: grpc.StatusCode.INTERNAL,
     LedgerFrozen: grpc.StatusCode.INTERNAL,
-    VaultError: grpc.StatusCode.INTERNAL,
     ConfigError: grpc.StatusCode.INTERNAL,
     DataError: grpc.StatusCode.INTERNAL,
     ArtifactError: grpc.StatusCode.INTERNAL,

@@ -63,7 +63,6 @@ OUT_OF_RANGE: dict[str, str] = {
     "completion tcsh": "'tcsh' is not one of",
     "demo -k -1": "'-k': it must be a whole number",
     "demo --draws 199": "'--draws': 199 is not in the range",
-    "doctor --server :1": "'--server': it must be host:port",
     "tui --demo -k 0": "'-k': it must be a whole number",
     "tui --demo --epsilon 1025": "'--epsilon': it must be a number",
     "--config no-such-file ask": r"'--config' .*: File 'no-such-file' does not exist",
@@ -300,7 +299,7 @@ def test_a_flag_out_of_range_is_wrong_usage_of_every_command(
     assert list(home.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["profile", "ask", "budget", "doctor"])
+@pytest.mark.parametrize("name", ["profile", "ask", "budget"])
 def test_a_file_is_no_data_directory_for_any_command(
     askew: Askew, tmp_path: Path, name: str
 ) -> None:
@@ -310,7 +309,7 @@ def test_a_file_is_no_data_directory_for_any_command(
     assert (tmp_path / "data").read_text() == "mine"
 
 
-@pytest.mark.parametrize("name", ["profile", "ask", "budget", "doctor"])
+@pytest.mark.parametrize("name", ["profile", "ask", "budget"])
 def test_no_text_is_no_data_directory(
     askew: Askew, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

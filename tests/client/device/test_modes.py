@@ -18,7 +18,7 @@ from raised import raised
 from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import Part
 from askew.catalog.item import Item
-from askew.noise.randomness import RandomBits, SystemBits
+from askew.noise.randomness import RandomBits
 from askew.protocol.metric_card import MetricCard
 from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
@@ -53,7 +53,7 @@ class Network(LocalTransport):
         self.requests: list[bytes] = []
         self.answers: tuple[int, ...] = (8, 10)
 
-    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:
+    async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
         pytest.fail("the library has what is held")
 
     async def retrieve(self, query: Query, card: Card) -> Slate:
@@ -107,7 +107,7 @@ class DeviceWorld:
         self.network = Network(self.card, self.catalog)
         self.cache = CatalogCache(self.card, self.catalog, n_held)
         self.ledger = directory / "signals.sqlite"
-        self.profile = ProfileStore(directory / "profile.sqlite", SystemBits())
+        self.profile = ProfileStore(directory / "profile.sqlite")
         self.companion = made_device(
             self.network,
             directory,

@@ -103,6 +103,7 @@ async def test_every_part_of_a_quote_binds_a_question_about_titles(
     assert isinstance(await device.companion.titles.ask(quoted=await shown(device)), Answer)
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize(
     ("part", "place"),
     [(each, "home") for each in PARTS]

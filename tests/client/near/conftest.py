@@ -40,7 +40,7 @@ class DeviceWorld:
     bits: RandomBits = field(default_factory=SystemBits)
 
     def __post_init__(self) -> None:
-        self.profile = ProfileStore(self.root / "profile.sqlite", SystemBits())
+        self.profile = ProfileStore(self.root / "profile.sqlite")
         self.signals = SignalStore(self.root / "signals.sqlite", self.settings.caps)
 
     @property

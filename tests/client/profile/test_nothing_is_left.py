@@ -1,4 +1,4 @@
-"""What is forgotten or encrypted is gone from the file, and nobody says so while it is not."""
+"""What is forgotten is gone from the file, and nobody says so while it is not."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ import pytest
 from askew.dp.privacy import SignalCharge
 from askew.errors import ProfileError
 from askew.noise.lattice import LatticeLaplace
-from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Signal
-from askew_client.profile import encryption as vault
 from askew_client.profile.document import PastAnswer
 from askew_client.profile.editor import Forgotten, ProfileService
 from askew_client.profile.store import ProfileStore
@@ -35,13 +33,11 @@ if TYPE_CHECKING:
 
 CANARY = "Xanadu Canary (1980)"
 OTHER = "Moon (2009)"
-PASSPHRASE = "correct horse battery"
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keys at once, and little patience with other programs."""
-    monkeypatch.setattr(vault, "SCRYPT_N", 2**4)
+    """Little patience with other programs."""
     monkeypatch.setattr(private_files, "_PATIENCE", 0.05)
 
 
@@ -53,7 +49,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def store(path: Path) -> ProfileStore:
     """The canary and another title."""
-    store = ProfileStore(path, SystemBits())
+    store = ProfileStore(path)
     desk = ProfileService(store)
     desk.edit({CANARY: (4.5,), OTHER: (None,)})
     return store
@@ -89,7 +85,7 @@ def test_an_edit_overwrites_what_it_removes(
     assert b"Title 7" not in on_disk(path)
 
 
-@pytest.mark.parametrize("act", ["encrypt", "wipe", "forget"])
+@pytest.mark.parametrize("act", ["wipe", "forget"])
 def test_pages_are_overwritten_before_the_file_shrinks(
     path: Path, store: ProfileStore, monkeypatch: pytest.MonkeyPatch, act: str
 ) -> None:
@@ -108,7 +104,6 @@ def test_pages_are_overwritten_before_the_file_shrinks(
             return super().execute(sql, *rest)  # type: ignore[arg-type]
 
     acts: dict[str, Callable[[], object]] = {
-        "encrypt": lambda: store.encrypt(PASSPHRASE),
         "wipe": store.wipe,
         "forget": lambda: desk.forget([CANARY, *(f"Title {n}" for n in range(2000))]),
     }
@@ -146,7 +141,6 @@ def another_program(path: Path) -> Iterator[None]:
 
 
 ACTS: dict[str, Callable[[ProfileStore], object]] = {
-    "encrypt": lambda store: store.encrypt(PASSPHRASE),
     "wipe": lambda store: store.wipe(),
     "forget": lambda store: ProfileService(store).forget([CANARY]),
 }
@@ -158,7 +152,7 @@ def test_nothing_changes_while_another_program_reads(
     path: Path, store: ProfileStore, act: str, log: str
 ) -> None:
     """A reader of the file, and one of its log. Planted bug: the answer of the checkpoint is not
-    looked at, and "the profile is encrypted" is said of a file that holds the plain text.
+    looked at, and "the profile is gone" is said of a file that holds the plain text.
     """
     with closing(sqlite3.connect(path)) as idle:
         if log == "a log":
@@ -168,7 +162,6 @@ def test_nothing_changes_while_another_program_reads(
             with pytest.raises(ProfileError, match="another program is reading the profile"):
                 ACTS[act](store)
             assert CANARY in store.read().ratings
-            assert store.lock == "none"
     ACTS[act](store)
     assert CANARY.encode() not in on_disk(path)
 
@@ -253,18 +246,6 @@ def test_past_answers_that_name_a_forgotten_title_are_forgotten_too(
     assert [each.month for each in desk.history()] == ["2026-09"]
     assert [each.label for each in desk.ratings()] == [OTHER]
     assert CANARY.encode() not in on_disk(path)
-
-
-def test_forgetting_in_an_encrypted_profile_leaves_the_old_text_nowhere(
-    path: Path, store: ProfileStore
-) -> None:
-    store.encrypt(PASSPHRASE)
-    with store._file.transaction() as database:
-        (body,) = database.execute("SELECT body FROM profile").fetchone()
-    assert body[:64] in on_disk(path)
-    ProfileService(store).forget([CANARY])
-    assert body[:64] not in on_disk(path)
-    assert set(store.read().ratings) == {OTHER}
 
 
 # What stays

@@ -15,7 +15,6 @@ from askew.errors import (
     BudgetExceeded,
     LedgerFrozen,
     ParameterError,
-    PlaceError,
     SecondSpace,
 )
 from askew.noise.hexagonal import HexagonalLattice
@@ -157,36 +156,6 @@ def test_a_charge_is_positive_in_the_account_that_it_is_of(
         store.remember(space, "2026-11", charge, never, handle=HOME)
 
 
-def test_a_copied_signal_is_kept_without_a_charge_and_sent_again(store: SignalStore) -> None:
-    store.take_in(position(), "2026-03", HOME)
-    account = store.account()
-    assert [each.kind for each in account.entries] == ["copy"]
-    assert account.spent == account.spent_per_km == 0
-    assert remember(store, draw=never) == position()
-    assert store.signals_of(HOME) == (("2026-03", position()),)
-    store.take_in(position(), "2026-03", HOME)
-    assert len(store.entries()) == 1
-
-
-def test_a_copy_overwrites_no_signal(store: SignalStore) -> None:
-    remember(store)
-    with pytest.raises(PlaceError, match="another signal"):
-        store.take_in(position(1), "2026-11", HOME)
-    assert remember(store, draw=never) == position()
-
-
-@pytest.mark.parametrize("month", ["2020-01", "2090-01"])
-def test_a_copy_moves_no_clock(store: SignalStore, month: str) -> None:
-    """Planted bug: a copy of last year that lets this month be drawn for again, or of the next
-    century that freezes the ledger.
-    """
-    store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), point)
-    store.take_in(position(), month, HOME)
-    found = store.remember(SPACE, "2026-10", SignalCharge(Fraction(1)), never)
-    assert not found[1].fresh
-    assert store.remember(SPACE, "2026-12", SignalCharge(Fraction(1)), point)[1].fresh
-
-
 def test_an_older_ledger_books_what_it_lost_in_both_accounts(
     path: Path, store: SignalStore, tmp_path: Path
 ) -> None:
@@ -204,13 +173,6 @@ def test_an_older_ledger_books_what_it_lost_in_both_accounts(
     account = store.account()
     assert account.spent == 3
     assert TOWN.epsilon_per_km <= account.spent_per_km < TOWN.epsilon_per_km + Fraction(1, 10**5)
-
-
-def test_a_frozen_ledger_takes_no_copy_in(path: Path, store: SignalStore) -> None:
-    remember(store)
-    (path.parent / "anchor" / "signals.json").unlink()
-    with pytest.raises(LedgerFrozen):
-        store.take_in(position(), "2026-11", WORK)
 
 
 def test_the_anchor_knows_the_sums_of_both_accounts(path: Path, store: SignalStore) -> None:

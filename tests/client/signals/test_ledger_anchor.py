@@ -180,6 +180,7 @@ def acts(path: Path, month: str, until: str, patch: pytest.MonkeyPatch) -> bool:
     return False
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("history", [*product(STEPS, repeat=3)], ids="-".join)
 def test_every_history_with_crashes_and_changed_ledgers_is_judged_as_proved(
     path: Path, history: tuple[str, ...], monkeypatch: pytest.MonkeyPatch

@@ -346,7 +346,7 @@ def test_a_price_that_was_not_shown_is_not_charged_and_not_sent(store: SignalSto
 
 ENTRY = Entry("signal", SPACE, "2026-11", Fraction(1), None, "salt", b"signal", "home")
 CHANGES: dict[str, object] = {
-    "kind": "copy",
+    "kind": "unfreeze",
     "space_version": OTHER_SPACE,
     "month": "2026-12",
     "epsilon": Fraction(2),

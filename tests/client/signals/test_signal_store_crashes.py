@@ -119,6 +119,7 @@ def die_at(path: Path, when: str, what: str, *, since: str = "the start", act: s
     assert run.returncode == -signal.SIGKILL, run.stderr
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize(
     ("when", "what"),
     [
@@ -169,6 +170,7 @@ def test_a_signal_and_its_charge_outlive_a_crash_after_the_commit(tmp_path: Path
     assert [charge.epsilon for charge in store.entries()] == [2]
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize(
     ("when", "what"),
     [
@@ -192,6 +194,7 @@ def test_a_crash_while_the_store_is_made_leaves_one_that_works(
 REPLACED = [("before", "fsync"), ("after", "fsync"), ("before", "replace"), ("after", "replace")]
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize(("when", "what"), [*REPLACED, ("before", "COMMIT")])
 def test_a_crash_around_the_announcement_costs_nothing_and_freezes_nothing(
     tmp_path: Path, when: str, what: str
@@ -210,6 +213,7 @@ def test_a_crash_around_the_announcement_costs_nothing_and_freezes_nothing(
     assert store.account().spent == 4
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize(("when", "what"), [("after", "COMMIT"), *REPLACED])
 def test_a_crash_between_commit_and_anchor_neither_freezes_nor_draws_again(
     tmp_path: Path, when: str, what: str
@@ -246,6 +250,7 @@ def test_a_crash_at_the_first_anchor_of_all_leaves_a_store_that_works(
     assert store.account().spent == 2
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize(
     ("when", "what", "since"),
     [
@@ -303,6 +308,7 @@ else:
 """
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("limit", [0, 50, 512, 4096, 8192, 16384, 24576])
 def test_a_disk_that_is_full_sends_nothing_and_forgets_nothing(tmp_path: Path, limit: int) -> None:
     """Whatever part of the write still fits: the database, its log, or the anchor."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import stat
 import struct
@@ -12,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from mounts import unwritable
 
 from askew.dp.privacy import SignalCharge
 from askew.errors import LedgerError
@@ -156,11 +156,11 @@ def test_the_file_itself_refuses_a_charge_that_is_not_above_zero(path: Path, cha
         run(path, f"UPDATE charges SET {change}")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write to a read-only directory")
+@pytest.mark.slow
 def test_a_read_only_directory_is_refused(tmp_path: Path) -> None:
     closed = tmp_path / "closed"
-    closed.mkdir(mode=0o500)
-    with pytest.raises(LedgerError):
+    closed.mkdir()
+    with unwritable(closed), pytest.raises(LedgerError):
         SignalStore(closed / "signals.sqlite", Caps(Fraction(10))).remember(
             SPACE, MONTH, SignalCharge(Fraction(1)), never
         )

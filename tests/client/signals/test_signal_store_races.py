@@ -84,6 +84,7 @@ def race(path: Path, cap: int, spaces: list[str]) -> list[tuple[object, list[int
     return [(found, draws) for found, draws in answers]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("new", [False, True], ids=["in a store", "in a new store"])
 def test_six_processes_that_ask_at_once_share_one_draw_and_one_charge(
     tmp_path: Path, new: bool

@@ -101,6 +101,7 @@ def person(tmp_path: Path) -> Person:
     return person
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "second"), [*product(STEPS, [*STEPS, None])])
 def test_two_crashes_in_a_row_freeze_nothing_and_send_nothing_that_was_not_charged(
     person: Person, first: Step, second: Step | None

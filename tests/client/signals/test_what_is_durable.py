@@ -13,7 +13,6 @@ import pytest
 
 from askew.dp.privacy import SignalCharge
 from askew.noise.lattice import LatticeLaplace
-from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Signal
 from askew_client.profile.editor import ProfileService
 from askew_client.profile.store import ProfileStore
@@ -59,7 +58,7 @@ def test_a_charge_is_on_the_disk_before_its_signal_is_sent(
 def test_an_edit_of_the_profile_is_on_the_disk(
     tmp_path: Path, commits: list[tuple[int, bool]]
 ) -> None:
-    store = ProfileStore(tmp_path / "profile.sqlite", SystemBits())
+    store = ProfileStore(tmp_path / "profile.sqlite")
     ProfileService(store).rate("Alien (1979)", 4.5)
     store.wipe()
     assert [level for level, changed in commits if changed] == [FULL, FULL]

@@ -308,7 +308,7 @@ async def test_a_servers_own_words_are_never_shown(
     assert fits(refusal.value)
     assert "Alice" not in str(refusal.value)
     assert str(refusal.value).isprintable()
-    assert refusal.value.__suppress_context__
+    assert refusal.value.__context__ is None
 
 
 async def test_a_server_of_something_else_is_an_error() -> None:

@@ -65,11 +65,11 @@ class Network(LocalTransport):
         """Serve another model from now on."""
         super().__init__(card, catalog)
 
-    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:
+    async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
         """What is held, unless nobody is there."""
         if self.unreachable is not None:
             raise self.unreachable
-        return await super().piece(catalog_date, part, start)
+        return await super().read(catalog_date, part, start, size)
 
     async def retrieve(self, query: Query, card: Card) -> Slate:
         """The answer, a failure, or silence for ever."""
@@ -113,7 +113,7 @@ class DeviceWorld:
         self.keys: dict[str, str] = {}
         self.signals = SignalStore(directory / "signals.sqlite", SETTINGS.caps)
         self.file = ConfigFile(directory / "config.toml")
-        self.profile = ProfileStore(directory / "profile.sqlite", SystemBits())
+        self.profile = ProfileStore(directory / "profile.sqlite")
 
     def companion(self) -> Device:
         """A companion of this device, as the app or a test opens one."""

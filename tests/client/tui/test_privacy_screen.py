@@ -38,6 +38,7 @@ async def test_before_the_first_question_nothing_is_spent_and_it_says_so(
         person.reads("spent 0", "next 8", "of 48", "No signal has ever left this device.")
 
 
+@pytest.mark.slow
 async def test_what_a_question_cost_is_read_in_words_and_in_both_units(rated: DeviceWorld) -> None:
     async with rated.opened(size=(120, 40)) as person:
         await person.press("f4", "a")
@@ -148,6 +149,7 @@ async def test_settings_that_no_signal_may_have_say_why(rated: DeviceWorld) -> N
         person.reads("No signal: k must be at most what this server answers")
 
 
+@pytest.mark.slow
 async def test_a_frozen_ledger_says_why_and_goes_on_when_the_person_accepts_it(
     rated: DeviceWorld,
 ) -> None:
@@ -180,6 +182,7 @@ async def test_a_long_ledger_scrolls_by_keyboard(rated: DeviceWorld) -> None:
         person.reads("The next month begins on 1 December 2026.")
 
 
+@pytest.mark.slow
 async def test_a_map_says_which_two_of_more_directions_it_shows(tmp_path: Path) -> None:
     """Films differ along directions 1 and 3. Planted bugs: the first two whatever there is; the
     two in which this person stands out, here 2 and 4.

@@ -85,6 +85,7 @@ def published(
     return trained
 
 
+@pytest.mark.slow
 def test_the_model_is_the_same_whoever_was_counted(
     published: Callable[[Rows], dict[str, bytes]], capsys: pytest.CaptureFixture[str]
 ) -> None:

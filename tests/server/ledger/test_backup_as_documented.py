@@ -16,6 +16,9 @@ from click.testing import CliRunner, Result
 
 from askew_server.cli.main import cli
 
+pytestmark = pytest.mark.slow
+
+
 ROOT = Path(__file__).parents[3]
 SECTION = (
     (ROOT / "docs/operations.md")

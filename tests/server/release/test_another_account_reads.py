@@ -158,6 +158,7 @@ with Ledger(*map(Path, sys.argv[1:])) as book:
 """
 
 
+@pytest.mark.slow
 def test_a_group_of_readers_reads_beside_an_open_ledger(place: Path, publish: Publish) -> None:
     """As docs/ledger.md sets it up: a journal is of the folder's group, in a folder that says so.
 

@@ -134,6 +134,7 @@ def test_every_point_of_a_release_is_in_the_list(template: Path) -> None:
     assert script(folder, "points") == POINTS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point", each_of(UNCHARGED))
 def test_a_crash_before_the_charge_costs_nothing_and_the_request_runs_again(
     wrecks: Path, point: str
@@ -144,6 +145,7 @@ def test_a_crash_before_the_charge_costs_nothing_and_the_request_runs_again(
     assert assert_sound(folder) == (2, 2)
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("point", each_of(CHARGED))
 def test_a_crash_after_the_charge_loses_it_and_nothing_is_drawn_for_it_again(
     wrecks: Path, point: str

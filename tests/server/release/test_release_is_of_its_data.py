@@ -145,6 +145,7 @@ def test_what_is_kept_of_the_events_tells_nothing_without_the_key(
 # -- two budgets over one log ---------------------------------------------------------------------
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("log", ["log.csv", "./log.csv", "link.csv", "copy.csv"])
 def test_another_data_set_over_the_same_events_is_told_before_it_is_paid(
     opened: Path, run: Run, capsys: Captured, log: str
@@ -260,6 +261,7 @@ def parquet(folder: Path, rows: list[Row]) -> str:
     return str(path)
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("hole", HOLES)
 def test_the_same_coins_give_the_same_answer_with_a_hole_and_without(
@@ -287,6 +289,7 @@ def test_a_line_of_a_csv_that_is_no_row_changes_no_answer(tmp_path: Path, line: 
     assert answer(tmp_path / "holed", str(log), 1) == whole
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("rows", [[], [("p", "a")], [(None, None)], NULS, LONG])
 def test_no_events_of_few_people_end_in_an_error(tmp_path: Path, rows: list[Row]) -> None:
     """Fewer rows than k, none at all, and names that no reader would take as they are."""

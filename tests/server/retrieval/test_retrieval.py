@@ -111,6 +111,7 @@ def test_all_that_answers_need_is_made_before_the_first(monkeypatch: pytest.Monk
         assert len(retriever.answer(query_at(retriever, (3, 5), k)).items) == k
 
 
+@pytest.mark.slow
 def test_an_answer_takes_the_places_that_it_is_worth() -> None:
     """Planted bugs: a place, whatever is asked; none, however many items are looked at."""
     few, many = retriever_of(MANY), retriever_of(ALIKE)  # none is left out

@@ -1,4 +1,4 @@
-"""Settings: how the app looks, how the device asks, how the profile is kept, and forgetting."""
+"""Settings: how the app looks, how the device asks, and forgetting."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from textual import work
 from textual.app import ComposeResult, SystemCommand
 from textual.containers import Grid, Horizontal, VerticalGroup
 from textual.widget import Widget
-from textual.widgets import Button, Input, Label, Static
+from textual.widgets import Button, Static
 
 from askew_client.device.budget import Budget
 from askew_client.settings.settings import ModeName
-from askew_client.tui.desk import ProfileView
 from askew_client.tui.keeping import raised_cap, use_settings
 from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
@@ -38,7 +37,7 @@ FROZEN: Final = (
 
 
 class SettingsScreen(FrameScreen):
-    """A form of four parts."""
+    """A form of three parts."""
 
     MODE = "settings"
     TITLE = "Settings"
@@ -72,17 +71,6 @@ class SettingsScreen(FrameScreen):
                 ),
             )
             yield from _part(
-                "Your profile at rest",
-                Static("", id="rest", markup=False),
-                _field("passphrase", "passphrase", secret=True),
-                _field("once more", "again", secret=True),
-                Horizontal(
-                    Button("Encrypt", id="encrypt"),
-                    Button("Keep in the clear", id="decrypt"),
-                    classes="buttons",
-                ),
-            )
-            yield from _part(
                 "Forgetting, and the ledger",
                 Static(
                     "Forgetting is for good. The ledger stays: it counts what has left.",
@@ -99,7 +87,6 @@ class SettingsScreen(FrameScreen):
     def on_mount(self) -> None:
         self.watch(self.app, "device", self._show_settings)
         self.watch(self.app, "budget", self._show_budget)
-        self.watch(self.app, "profile", self._show_lock)
 
     def on_screen_resume(self) -> None:
         self._show_settings(self.desk.device)
@@ -125,24 +112,15 @@ class SettingsScreen(FrameScreen):
         if frozen:
             self.query_one("#ledger-state", Static).update(FROZEN)
 
-    def _show_lock(self, profile: ProfileView) -> None:
-        self.query_one("#rest", Static).update(at_rest(profile.lock))
-
     def on_button_pressed(self, event: Button.Pressed) -> None:
         act: dict[str, Callable[[], object]] = {
             "use": self.use,
             "dark": partial(self.desk.use_theme, dark=True),
             "light": partial(self.desk.use_theme, dark=False),
-            "encrypt": self._encrypt,
-            "decrypt": self._decrypt,
             "wipe": self.wipe,
             "unfreeze": self._unfreeze,
         }
         act[str(event.button.id)]()
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Enter in a passphrase is the button of its part."""
-        self._encrypt()
 
     @work(group="question")
     async def use(self) -> None:
@@ -163,21 +141,6 @@ class SettingsScreen(FrameScreen):
         self.desk.edit(partial(use_settings, file, typed=typed))
         self.desk.read_budget()
 
-    def _encrypt(self) -> None:
-        fields = [self.query_one(f"#{name}", Input) for name in ("passphrase", "again")]
-        first, second = (field.value for field in fields)
-        for field in fields:
-            field.clear()
-        if not first or first != second:
-            self.notify("Type the same passphrase twice.", severity="warning", markup=False)
-            return
-        self.desk.edit(lambda device: device.profile.encrypt(first), "Your profile is encrypted.")
-
-    def _decrypt(self) -> None:
-        self.desk.edit(
-            lambda device: device.profile.decrypt(), "Your profile is kept in the clear."
-        )
-
     @work(group="question")
     async def wipe(self) -> None:
         """Forget the profile, after a second look."""
@@ -197,10 +160,6 @@ def _part(title: str, *rows: Widget) -> Iterable[VerticalGroup]:
     yield VerticalGroup(Static(title, classes="heading"), *rows, classes="part")
 
 
-def _field(label: str, name: str, *, secret: bool = False) -> Horizontal:
-    return Horizontal(Label(label), Input(id=name, password=secret), classes="field")
-
-
 def raise_cap(old: Fraction, new: Fraction, *, kept: bool) -> str:
     """What a raised cap means, as a question."""
     return (
@@ -208,13 +167,3 @@ def raise_cap(old: Fraction, new: Fraction, *, kept: bool) -> str:
         f"{', for good' if kept else ''}? All signals together could then tell more about you, "
         "and what has left cannot be called back."
     )
-
-
-def at_rest(lock: str | None) -> str:
-    """How the profile is kept."""
-    if lock is None:
-        return "Encrypted, and locked."
-    return {
-        "passphrase": "Encrypted with your passphrase.",
-        "keyring": "Encrypted with a key in the system's keyring.",
-    }.get(lock, "Kept in the clear, in a file that only you can read.")

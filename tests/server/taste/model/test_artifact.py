@@ -252,11 +252,13 @@ def variants(directory: Path, name: str, change: Callable[[bytes, int], bytes]) 
             yield place
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_cut_short_anywhere_is_refused(directory: Path, name: str) -> None:
     assert not list(variants(directory, name, lambda data, place: data[:place]))
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("name", FILES)
 def test_a_flipped_bit_anywhere_is_refused(directory: Path, name: str) -> None:
     """One bit of each byte, now this and now that."""

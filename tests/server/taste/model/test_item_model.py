@@ -351,6 +351,7 @@ TITLES = {
 }
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize(("title", "expected"), TITLES.values(), ids=TITLES)
 def test_a_title_that_the_loader_accepts_is_one_that_the_device_accepts(
     tmp_path: Path, table: RatingTable, title: str, expected: Item

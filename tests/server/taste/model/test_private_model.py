@@ -46,6 +46,7 @@ def test_another_draw_of_the_noise_makes_other_people() -> None:
     assert not np.array_equal(one.item, two.item)
 
 
+@pytest.mark.slow
 def test_items_are_known_by_the_keys_of_their_places() -> None:
     """Also where the matrix is in another order. Planted bug: keys of places after dropping."""
     assert {item.title for item in made().catalog.items} <= {row.title for row in ROWS.values()}

@@ -180,6 +180,7 @@ def test_no_exact_number_of_people_ratings_or_likes_is_in_a_model(
 # -- what the operator is told ---------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_training_and_updating_say_what_a_model_tells(
     tmp_path: Path, files: list[str | Path]
 ) -> None:
@@ -311,6 +312,7 @@ SAME = 0.012
 """By how much a figure may differ where another BLAS rounds otherwise: a like of four people."""
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize(
     ("attack", "share", "error"),
     [
@@ -340,6 +342,7 @@ def test_whoever_names_the_most_liked_items_knows_a_ninth_of_somebodys_likes() -
     assert error_of(parts) == pytest.approx(0.02, abs=SAME)
 
 
+@pytest.mark.slow
 def test_two_trainings_give_no_more_likes_back_than_those_of_the_old_model() -> None:
     """Of 20 people, by every attack on all that is served together. Planted bugs: vectors that are
     not rounded; neighbors where one person moves them by more than a step; a pruned EASE.

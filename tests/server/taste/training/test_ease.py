@@ -51,6 +51,7 @@ def scores_of(factors: ease.Factors) -> NDArray[np.float64]:
     return factors.vectors @ (factors.vectors * factors.boosts[:, None]).T
 
 
+@pytest.mark.slow
 def test_of_all_that_is_positive_nothing_is_lost() -> None:
     """S is the sum over its eigenvectors; those of negative eigenvalues are no square. Planted
     bugs: d for its root; boosts of 1; eigenvalues for their roots.

@@ -13,6 +13,7 @@ import pytest
 WORK = Path(__file__).with_name("many_people.py")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "mebibytes"),
     [

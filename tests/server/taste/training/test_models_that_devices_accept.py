@@ -58,6 +58,7 @@ def model_of(least: int, dimension: int) -> ItemModel:
     return train(heavy_tailed(least), {}, options, source="people of heavy tails")
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize(("least", "dimension"), TAILS)
 def test_a_device_enters_the_space_of_people_with_heavy_tails(least: int, dimension: int) -> None:
     """Before, each of these was refused by every device, without a word from the training."""
@@ -69,6 +70,7 @@ def test_a_device_enters_the_space_of_people_with_heavy_tails(least: int, dimens
     noise_for(model.card, ClientSettings())
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize(("least", "dimension"), TAILS)
 def test_these_people_would_have_made_a_space_that_devices_refuse(
     least: int, dimension: int, monkeypatch: pytest.MonkeyPatch
@@ -81,6 +83,7 @@ def test_these_people_would_have_made_a_space_that_devices_refuse(
         noise_for(model.card, ClientSettings())
 
 
+@pytest.mark.slow
 def test_the_model_says_how_far_apart_two_people_are(monkeypatch: pytest.MonkeyPatch) -> None:
     """The unit shrinks by what the median shrinks by."""
     limited = model_of(2, 2)

@@ -101,12 +101,11 @@ def kept_by_codes(model: ItemModel, vectors: NDArray[np.float64]) -> float:
     return float(np.maximum(got, 0).sum() / np.maximum(exact.max(axis=1), 0).sum())
 
 
-@pytest.mark.parametrize("name", ["truncated_svd", "two_tower", "implicit_als"])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["truncated_svd", "two_tower"])
 def test_vectors_of_other_models_become_a_model_that_devices_rank_by(
     name: str, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if name == "implicit_als":
-        pytest.importorskip("implicit", reason="implicit is an example, not a dependency")
     vectors, items = write(tmp_path, name)
     given = ["--item-vectors", vectors, "--items", items]
     assert run("import", *given, "--out", tmp_path / "m") == 0

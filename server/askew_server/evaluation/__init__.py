@@ -1,1 +1,0 @@
-"""What the modes of a collection take and give."""

@@ -1,0 +1,247 @@
+"""Who keeps the error of a failed call keeps no connection: gRPC would connect again and again for
+as long as a call or its channel is alive, and a traceback holds the frames that hold these.
+
+A server closes whatever connects, and counts. gRPC's pause between two connections is .1 s here, so
+that an error which holds a call is heard some ten times in a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from askew.errors import AskewError, ConnectionOpen, TooSlow, Unreachable
+from askew.spaces.map import Position
+from askew_client import AskewClient, BlockingClient
+from askew_client.cli.main import cli
+from askew_client.device.device import Device
+from askew_client.opening import open_device
+from askew_client.settings.settings import ClientSettings
+from askew_client.storage.guard import Guard
+from askew_client.transport import grpc as grpc_transport
+from askew_client.transport.grpc import GrpcTransport
+from askew_client.tui.app import AskewApp
+from askew_client.views.problems import Problem
+
+BERLIN = Position(52.52, 13.405)
+SETTINGS = ClientSettings(region="DE", timeout=5.0)
+WATCHED = 1.0  # seconds
+PAUSE = 100  # milliseconds between two connections of gRPC
+
+
+class NoFiles(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_error(HTTPStatus.NOT_FOUND)
+
+    def log_message(self, *_: object) -> None:
+        """Silent."""
+
+
+def two_ports() -> tuple[socket.socket, HTTPServer]:
+    """A port that listens, and the one after it."""
+    while True:
+        listener = socket.create_server(("127.0.0.1", 0))
+        try:
+            return listener, HTTPServer(("127.0.0.1", listener.getsockname()[1] + 1), NoFiles)
+        except (OSError, OverflowError):  # taken, or there is none
+            listener.close()
+
+
+class HostileServer:
+    """A port that closes every connection, at once or never, and counts them. The port after it,
+    where a server has its files, says that there are none.
+    """
+
+    def __init__(self, *, closes: bool) -> None:
+        self.connections = 0
+        self._listener, self._files = two_ports()
+        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
+        self._closes, self._open = closes, list[socket.socket]()
+        self._threads = [
+            threading.Thread(target=each) for each in (self._accept, self._files.serve_forever)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                taken, _ = self._listener.accept()
+            except OSError:  # the test is over
+                return
+            self.connections += 1
+            if self._closes:
+                taken.close()
+            else:
+                self._open.append(taken)
+
+    def was_left(self) -> None:
+        """Fails unless there was one connection, and the client has closed it."""
+        (taken,) = self._open
+        taken.settimeout(WATCHED)
+        while taken.recv(1 << 16):  # what HTTP/2 begins with
+            pass
+
+    def stop(self) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._files.shutdown()
+        for thread in self._threads:
+            thread.join()
+        for each in (self._listener, *self._open):
+            each.close()
+        self._files.server_close()
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[HostileServer]:
+    """One that closes, and a client that gRPC lets connect often and that gives up soon."""
+    yield from _started(monkeypatch, closes=True)
+
+
+@pytest.fixture
+def silent_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[HostileServer]:
+    """One that holds every connection open and says nothing."""
+    yield from _started(monkeypatch, closes=False)
+
+
+def _started(monkeypatch: pytest.MonkeyPatch, *, closes: bool) -> Iterator[HostileServer]:
+    often = [
+        (name, PAUSE if name.endswith("_reconnect_backoff_ms") else value)
+        for name, value in grpc_transport._OPTIONS
+    ]
+    monkeypatch.setattr(grpc_transport, "_OPTIONS", often)
+    monkeypatch.setattr(grpc_transport, "PATIENCE", 0.0)
+    monkeypatch.setattr(grpc_transport, "NOBODY", 0.0)
+    server = HostileServer(closes=closes)
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+async def kept(asked: Awaitable[object]) -> BaseException:
+    """The error of what was asked, with all that it holds."""
+    try:
+        await asked
+    except (AskewError, TimeoutError) as error:
+        return error
+    pytest.fail("it was answered")
+
+
+async def nothing_more_is_heard(server: HostileServer, least: int = 1) -> None:
+    """No connection is made from now on. Planted bug: an error with the frames of its exchange."""
+    before = server.connections
+    assert before >= least
+    await asyncio.sleep(WATCHED)
+    assert server.connections == before
+
+
+async def by_transport(address: str, _: Path) -> object:
+    return await GrpcTransport(address, 5.0).call("Retrieve", b"")
+
+
+async def by_health(address: str, _: Path) -> object:
+    async with GrpcTransport(address, 5.0) as transport:
+        await transport.check_health()
+    return None
+
+
+async def by_place(address: str, directory: Path) -> object:
+    async with AskewClient(SETTINGS, server=address, directory=directory) as client:
+        return await client.near("clinics", BERLIN)
+
+
+async def by_quote(address: str, directory: Path) -> object:
+    async with AskewClient(SETTINGS, server=address, directory=directory) as client:
+        return await client.near_quote("clinics", BERLIN)
+
+
+async def by_blocking_client(address: str, directory: Path) -> object:
+    def ask() -> object:
+        with BlockingClient(SETTINGS, server=address, directory=directory) as client:
+            return client.near("clinics", BERLIN)
+
+    return await asyncio.to_thread(ask)
+
+
+WAYS = [by_transport, by_health, by_place, by_quote, by_blocking_client]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+async def test_an_error_that_is_kept_keeps_no_connection(
+    server: HostileServer, tmp_path: Path, way: Callable[[str, Path], Awaitable[object]]
+) -> None:
+    error = await kept(way(server.address, tmp_path))
+    assert isinstance(error, Unreachable)
+    await nothing_more_is_heard(server)
+    assert error.__traceback__ is not None
+
+
+async def test_a_cancellation_that_is_kept_keeps_no_connection(
+    silent_server: HostileServer,
+) -> None:
+    """A TimeoutError of the caller's holds the cancellation, and this the frames that it crossed.
+    Planted bug: errors of gRPC alone lose their frames.
+    """
+    error = await kept(asyncio.wait_for(by_transport(silent_server.address, Path()), 0.3))
+    silent_server.was_left()
+    assert isinstance(error.__cause__, asyncio.CancelledError)
+
+
+async def test_a_deadline_that_passed_keeps_no_connection(silent_server: HostileServer) -> None:
+    error = await kept(GrpcTransport(silent_server.address, 0.3).call("Retrieve", b""))
+    silent_server.was_left()
+    assert isinstance(error, TooSlow)
+
+
+async def test_a_command_whose_error_is_kept_keeps_no_connection(
+    server: HostileServer, tmp_path: Path
+) -> None:
+    """In a program that calls the command."""
+    words = ["near", "--server", server.address, "--data", str(tmp_path)]
+    error = await kept(asyncio.to_thread(cli.main, words, standalone_mode=False))
+    assert isinstance(error, Unreachable)
+    await nothing_more_is_heard(server)
+
+
+def _is_at_work(app: AskewApp) -> bool:
+    return any(not each.is_finished and each.group != "live" for each in app.workers)
+
+
+async def test_the_app_says_that_nobody_answers_and_connects_no_more(
+    server: HostileServer, tmp_path: Path
+) -> None:
+    """No key is pressed. The app shows the error for as long as it runs."""
+
+    @asynccontextmanager
+    async def opening() -> AsyncIterator[Device]:
+        async with open_device(SETTINGS, server=server.address, directory=tmp_path) as device:
+            yield device
+
+    app = AskewApp(opening)
+    async with app.run_test() as pilot:
+        while not isinstance(app.connection, Problem) or _is_at_work(app):
+            await pilot.pause(0.01)
+        await nothing_more_is_heard(server)
+
+
+async def test_private_work_waits_until_what_may_connect_is_gone(server: HostileServer) -> None:
+    """Planted bug: a channel counts as closed when it was told to close."""
+    guard = Guard()
+    transport = GrpcTransport(server.address, 5.0, alive=guard.alive)
+    async with transport:
+        channel = transport.channel
+        error = await kept(transport.call("Retrieve", b""))
+    with pytest.raises(ConnectionOpen), guard.private():
+        pass
+    del channel
+    with guard.private():
+        assert isinstance(error, Unreachable)
