@@ -62,6 +62,7 @@ PARTS = {
     "abuse": Part("abuse", "callers beside hostile ones, 2 min"),
     "http_abuse": Part("http_abuse", "the same by HTTP: slow, many and oversized, 30 s"),
     "start": Part("server_start", "what a server takes to start; numbers of items"),
+    "tastes": Part("tastes", "what a signal of tastes is worth, 3 min; ratings"),
     "places": Part("places.report", "rules of maps and lines; --quick"),
 }
 

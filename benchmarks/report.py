@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks import private_model, reference
+from benchmarks import private_model, reference, tastes
 from benchmarks.claims import claims_as_rows, deployments_as_rows
 from benchmarks.places import wants
 from benchmarks.places.grounds import Country
@@ -26,16 +26,44 @@ from benchmarks.places.study import SERVED, PlaceCell, PlacesProtocol, studied
 from threadpoolctl import threadpool_limits
 
 from askew_server.demo.places import german_towns
+from askew_server.demo.simulation import simulated_table
 from askew_server.ratings import RatingTable, read_ratings
 from askew_server.taste.measures import Estimate
 
 DOCS: Final = Path("docs")
 REPORT: Final = DOCS / "report.json"
-PARTS: Final = ("places", "wants", "private", "render")
+PARTS: Final = ("utility", "places", "wants", "private", "render")
 _BLOCK = re.compile(r"(<!-- report: ([\w-]+) -->\n).*?(<!-- end of report -->)", re.DOTALL)
+SIMULATED: Final = "simulated films"
 _PEOPLE = {"all": "in towns", "rural": "in the country"}
 Report = dict[str, Any]
 Rows = Iterable[Sequence[str]]
+
+
+def utility_of(table: RatingTable, seeds: Sequence[int]) -> Report:
+    """What every mode and rule is worth on these ratings."""
+    cells = tastes.measured(table, seeds=seeds, progress=lambda told: print(told, flush=True))
+    return {
+        "people": table.n_people,
+        "ratings": len(table),
+        "seeds": list(seeds),
+        "clients": cells[0].n_clients,
+        "cells": [_cell(cell) for cell in cells],
+    }
+
+
+def _cell(cell: tastes.Cell) -> Report:
+    rule, k, epsilon = cell.label
+    estimates = {name: _pair(getattr(cell, name)) for name in ("ndcg", "recall", "gain")}
+    return {
+        "rule": rule,
+        "k": k,
+        "epsilon": epsilon,
+        "a_rating": cell.per_rating,
+        "worse": cell.worse,
+        "better": cell.better,
+        **estimates,
+    }
 
 
 def places_of(protocol: PlacesProtocol) -> Report:
@@ -267,10 +295,19 @@ def main() -> None:
     parser.add_argument("--only", choices=PARTS, action="append")
     parser.add_argument("--ratings", action="append", default=[], metavar="NAME=PATH")
     parser.add_argument("--people", type=int, default=1000, help="of each crowd of a country")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     options = parser.parse_args()
     parts = options.only or PARTS
     found: Report = {}
     with threadpool_limits(1):
+        if "utility" in parts:
+            tables = {SIMULATED: simulated_table()}
+            for given in options.ratings:
+                name, _, path = given.partition("=")
+                tables[name], _ = read_ratings(Path(path))
+            found["utility"] = {
+                name: utility_of(table, options.seeds) for name, table in tables.items()
+            }
         if "places" in parts:
             rules = ("nearest", "codebook", "items", SERVED)
             found["places"] = places_of(
@@ -291,7 +328,8 @@ def main() -> None:
         if "wants" in parts:
             found["wants"] = wants_of(options.people, 100_000, (20, 64))
     report: Report = json.loads(REPORT.read_text("utf-8")) if REPORT.exists() else {}
-    report |= found
+    logs = report.get("utility", {}) | found.get("utility", {})
+    report |= found | ({"utility": logs} if logs else {})
     REPORT.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     for path in documents():
         text = rendered(path.read_text("utf-8"), blocks_of(report))

@@ -172,7 +172,6 @@ CARDS: dict[str, Callable[[bytes], bytes]] = {
     "no least likes": spoiled_card(least_likes=0),
     "no unit": spoiled_card(unit=0.0),
     "an endless unit": spoiled_card(unit=INFINITY),
-    "half the buckets": spoiled_card(bucket_biases=b""),
     "a flat scale": spoiled_card(lowest_rating=5.0),
     "a scale of no number": spoiled_card(highest_rating=NAN),
     "likes of no number": spoiled_card(like_from=NAN),

@@ -236,6 +236,7 @@ _MAKERS: dict[str, Callable[[], HostileServer]] = {
     "boosts at both ends": lambda: _world(boosts=[1e-6, 1024.0] * 6),
     "a profile divided by ten thousand likes": lambda: _world(least_likes=10_000),
     "the smallest clip": lambda: _world(clip=1e-6),
+    "a signal that is worth it": lambda: _world(worth_asking=True),
     "a space too wide": lambda: _world(unit=4.0),
     "one rating worth all": lambda: _world(d=1, unit=4.0, least_likes=1, clip=1.0, width=0.05),
     "fewer results than asked for": lambda: _world(most=3),

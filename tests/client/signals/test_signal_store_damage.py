@@ -124,10 +124,6 @@ def lattice(step_exponent: int = 11, inverse_rate: int = 1024, values: bytes = b
     return struct.pack("<BII", 1, step_exponent, inverse_rate) + values
 
 
-def response(buckets: int = 4, odds: int = 2**33, values: bytes = bytes(4)) -> bytes:
-    return struct.pack("<BIQ", 2, buckets, odds) + values
-
-
 ROWS = {
     "nothing": b"",
     "an unknown kind": b"\x03" + lattice()[1:],
@@ -139,13 +135,6 @@ ROWS = {
     "a step beyond the limit": lattice(step_exponent=21),
     "no noise": lattice(inverse_rate=0),
     "too much noise": lattice(inverse_rate=4097),
-    "half a response": response()[:9],
-    "no bucket": response(values=b""),
-    "two buckets": response(values=bytes(8)),
-    "a bucket beyond the last": response(values=struct.pack("<i", 4)),
-    "one bucket to name": response(buckets=1),
-    "even odds": response(odds=2**32),
-    "endless odds": response(odds=2**64 - 1),
 }
 
 

@@ -44,8 +44,8 @@ class RetrieveRequest(google.protobuf.message.Message):
     collection: builtins.str
     """The collection that is asked, where a server has several; "*" asks all of them."""
     catalog_date: builtins.int
-    """For tastes: the version that the device holds, by the Monday that it was looked for, in days
-    since 1970-01-01 of the device's own clock.
+    """For tastes: the Monday of the file that the device holds, in days since 1970-01-01 of the
+    device's own clock.
     """
     @property
     def lattice(self) -> Global___LatticeNoise:
