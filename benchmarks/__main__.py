@@ -57,13 +57,11 @@ PARTS = {
     "serving": Part("server_speed", "answers beside an echo; rows", True, ("every",)),
     "http": Part("http_door", "CPU of a call by HTTP beside gRPC's", usual=True),
     "cryptographic": Part("cryptographic", "a question's cost beside published ones", usual=True),
-    "tables": Part("table_loss", "answers made beforehand, 3 min; a model, ratings"),
     "thin": Part("thin_device", "bytes and memory of a device, 2 min; items"),
     "overload": Part("overload", "ten times what a server can answer", usual=True),
     "abuse": Part("abuse", "callers beside hostile ones, 2 min"),
     "http_abuse": Part("http_abuse", "the same by HTTP: slow, many and oversized, 30 s"),
-    "start": Part("server_start", "what a server takes to start; RULE:ITEMS"),
-    "step": Part("server_step", "one answer by a rule with a prior"),
+    "start": Part("server_start", "what a server takes to start; numbers of items"),
     "places": Part("places.report", "rules of maps and lines; --quick"),
 }
 

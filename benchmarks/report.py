@@ -26,50 +26,16 @@ from benchmarks.places.study import SERVED, PlaceCell, PlacesProtocol, studied
 from threadpoolctl import threadpool_limits
 
 from askew_server.demo.places import german_towns
-from askew_server.demo.simulation import simulated_table
-from askew_server.evaluation.report import either_way, short, signed
-from askew_server.evaluation.study import Protocol, Study, StudyCell
 from askew_server.ratings import RatingTable, read_ratings
 from askew_server.taste.measures import Estimate
 
 DOCS: Final = Path("docs")
 REPORT: Final = DOCS / "report.json"
-SIMULATED: Final = "simulated films"
-PARTS: Final = ("utility", "places", "wants", "private", "render")
+PARTS: Final = ("places", "wants", "private", "render")
 _BLOCK = re.compile(r"(<!-- report: ([\w-]+) -->\n).*?(<!-- end of report -->)", re.DOTALL)
 _PEOPLE = {"all": "in towns", "rural": "in the country"}
 Report = dict[str, Any]
 Rows = Iterable[Sequence[str]]
-
-
-def utility_of(table: RatingTable, protocol: Protocol) -> Report:
-    """What every mode and rule is worth on these ratings."""
-    study = Study(table, protocol, "ratings")
-    study.play(lambda doing, done: print(f"{done:4.0%}  {doing}", flush=True))
-    return {
-        "people": study.n_people,
-        "ratings": study.n_ratings,
-        "seeds": list(protocol.seeds),
-        "clients": study.cells[0].n_clients,
-        "cells": [_cell(cell) for cell in study.cells],
-        "leaks": [
-            [each.epsilon, each.present.mean, each.removed.mean, each.difference.error]
-            for each in study.leaks
-        ],
-    }
-
-
-def _cell(cell: StudyCell) -> Report:
-    estimates = {name: _pair(getattr(cell, name)) for name in ("ndcg", "recall", "gain")}
-    return {
-        "rule": str(cell.label.rule),
-        "k": cell.label.k,
-        "epsilon": cell.label.epsilon,
-        "a_rating": cell.guarantee.per_rating,
-        "worse": cell.worse,
-        "better": cell.better,
-        **estimates,
-    }
 
 
 def places_of(protocol: PlacesProtocol) -> Report:
@@ -265,6 +231,21 @@ def _estimate(pair: Sequence[float] | None) -> str:
     return "" if pair is None else either_way(Estimate(*pair))
 
 
+def signed(estimate: Estimate) -> str:
+    """A difference with its standard error."""
+    return f"{'-' if estimate.mean < 0 else '+'}{either_way(estimate)}"
+
+
+def either_way(estimate: Estimate) -> str:
+    """A mean without its sign, and its standard error."""
+    return f"{short(abs(estimate.mean))} ± {short(estimate.error)}"
+
+
+def short(value: float) -> str:
+    """Three digits, as shares are written."""
+    return f"{value:.3f}".removeprefix("0") if value < 0.9995 else f"{value:.2f}"
+
+
 def _as_table(rows: Rows) -> str:
     lines = [f"| {' | '.join(row)} |" for row in rows]
     columns = lines[0].count("|") - 1
@@ -286,19 +267,10 @@ def main() -> None:
     parser.add_argument("--only", choices=PARTS, action="append")
     parser.add_argument("--ratings", action="append", default=[], metavar="NAME=PATH")
     parser.add_argument("--people", type=int, default=1000, help="of each crowd of a country")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     options = parser.parse_args()
     parts = options.only or PARTS
     found: Report = {}
     with threadpool_limits(1):
-        if "utility" in parts:
-            tables = {SIMULATED: simulated_table()}
-            for given in options.ratings:
-                name, _, path = given.partition("=")
-                tables[name], _ = read_ratings(Path(path))
-            for name, table in tables.items():
-                protocol = Protocol(epsilons=(1.0, 4.0), ks=(5, 20), seeds=tuple(options.seeds))
-                found.setdefault("utility", {})[name] = utility_of(table, protocol)
         if "places" in parts:
             rules = ("nearest", "codebook", "items", SERVED)
             found["places"] = places_of(
@@ -319,8 +291,7 @@ def main() -> None:
         if "wants" in parts:
             found["wants"] = wants_of(options.people, 100_000, (20, 64))
     report: Report = json.loads(REPORT.read_text("utf-8")) if REPORT.exists() else {}
-    logs = report.get("utility", {}) | found.get("utility", {})
-    report |= found | ({"utility": logs} if logs else {})
+    report |= found
     REPORT.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     for path in documents():
         text = rendered(path.read_text("utf-8"), blocks_of(report))

@@ -3,8 +3,7 @@
     python deploy/capacity.py [MICROSECONDS]
 
 MICROSECONDS: CPU of one question, as `make bench NAME=serving` measures it; 568 by default, what
-the demo's films by `codebook` took before their answers were tabulated, on one core of a 2026
-server.
+the demo's films by `codebook` took on one core of a 2026 server.
 """
 
 from __future__ import annotations

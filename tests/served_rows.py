@@ -13,7 +13,7 @@ from askew.catalog.catalog_file import Part
 from askew.errors import NotFound, OtherKind
 from askew.protocol.collection import Collection, curve_order
 from askew.protocol.metric_card import MetricRuleKind
-from askew.protocol.utility_table import ServingMode
+from askew.protocol.modes import ServingMode
 from askew_server.collections.artifact import files_of
 from askew_server.collections.model import MetricModel, model_of
 from askew_server.retrieval.served import snapshot_of

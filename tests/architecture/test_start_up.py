@@ -42,7 +42,7 @@ OTHERS = {
     *(f"askew-server analyst {word}" for word in ("budget", "renew", "top-k")),
     *(f"askew-server ledger {word}" for word in ("accept", "grant", "open", "revoke")),
     *(f"askew-server token {word}" for word in ("key", "mint", "revoke")),
-    *("askew-server certs", "askew-server collect", "askew-server evaluate"),
+    *("askew-server certs", "askew-server collect"),
     *("askew-server explain", "askew-server import", "askew-server publish"),
     *("askew-server rehearse", "askew-server release", "askew-server serve"),
     *("askew-server serve-releases", "askew-server train", "askew-server update"),

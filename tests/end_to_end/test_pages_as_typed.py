@@ -179,6 +179,43 @@ def test_dots_stand_for_anything(written: str, printed: str) -> None:
     assert differs(written.splitlines(), printed) == ""
 
 
+SENT = "(sent: 52.5, 13.4; as before)"
+
+
+@pytest.mark.parametrize(
+    "left",
+    [
+        SENT,
+        "(local: this device holds every item)",
+        "(all 3 items are held and ranked here: nothing is sent, epsilon 0)",
+        "(this month's signal: epsilon 4)",
+        "(a fresh signal was drawn and charged for this month)",
+    ],
+)
+@pytest.mark.parametrize("by_chance", [True, False])
+@pytest.mark.parametrize("page", ["a\n...", "a\n...\nz", ""])
+def test_dots_do_not_hide_what_left_the_device(page: str, left: str, by_chance: bool) -> None:
+    """Nor does silence. Planted bug: the first page of operators said that nothing was sent."""
+    printed = f"a\n(three items)\n{left}\nz"
+    assert differs(page.splitlines(), printed, by_chance) != ""
+    assert differs(["a", "...", left, "..."], printed, by_chance) == ""
+    assert differs(["a", "...", "z"], "a\n(three items)\nz", by_chance) == ""
+
+
+@pytest.mark.parametrize(
+    ("printed", "same"),
+    [
+        ("(sent: 47.125, 9; as before)", True),
+        ("(sent: 47.125, 9; drawn and charged now)", False),
+        ("", False),
+    ],
+)
+def test_of_what_left_by_chance_the_numbers_alone_are_not_compared(
+    printed: str, same: bool
+) -> None:
+    assert (differs([SENT], printed, by_chance=True) == "") == same
+
+
 def test_ports_are_free_ones_in_all_that_runs_and_those_of_the_page_in_what_is_shown(
     tmp_path: Path,
 ) -> None:

@@ -31,10 +31,9 @@ from cryptography.utils import CryptographyDeprecationWarning
 from served_rows import rows_model
 from server.ledger.scenes import new_ledger, open_ledger
 from small_collections import keys_of, small_map
-from small_world import made_buckets, made_card, made_catalog, made_encoder, made_space
+from small_world import made_card, made_catalog, made_encoder, made_space
 from wire import metric_world as metric
 from wire.test_popularity_messages import DOCUMENT, PARSERS
-from wire.test_utility_table_on_the_wire import BYTES as TABLE_BYTES
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import FIRST, HEAD_BYTES, FileHead, Part
@@ -45,13 +44,11 @@ from askew.dp.privacy import SignalCharge
 from askew.dp.release import release_from_bytes
 from askew.errors import AskewError
 from askew.noise.lattice import LatticeLaplace
-from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
 from askew.settings import said
 from askew.wire.catalog_file import catalog_from_body, catalog_to_bytes
-from askew.wire.messages import parse
 from askew.wire.places import (
     all_places_from_bytes,
     metric_card_from_bytes,
@@ -64,9 +61,7 @@ from askew.wire.tastes import (
     card_to_bytes,
     slate_from_bytes,
     slate_to_bytes,
-    utility_table_from_message,
 )
-from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.catalog.cache import CatalogCache, Record, Version
 from askew_client.catalog.https import Download, as_ours
 from askew_client.near.preferences import preferences_of
@@ -98,14 +93,6 @@ from askew_server.serving import settings as server_settings
 from askew_server.serving.bearer import Bearer, BearerKey, read_key, revocations_of
 from askew_server.serving.certificates import Issuer, read_identity
 from askew_server.taste.model import artifact as taste_artifact
-from askew_server.taste.model.answer_tables import (
-    AnswerTable,
-    AnswerTables,
-    Cells,
-    TableFields,
-    decode_tables,
-    encode_tables,
-)
 from askew_server.taste.model.item_model import ItemModel, train
 from askew_server.taste.training import paid_matrix
 from askew_server.taste.training.options import TrainingOptions
@@ -152,24 +139,14 @@ class World:
 
     @cached_property
     def card(self) -> ModelCard:
-        """Theirs, with buckets."""
-        space = made_space(made_encoder(width=np.e), made_buckets())
+        """Theirs."""
+        space = made_space(made_encoder(width=np.e))
         return made_card(space, self.catalog, 5)
 
     @cached_property
     def signal(self) -> Signal:
         """Of that card."""
         return Signal(self.card.space.version, LatticeLaplace(10, 1024), (1500, -300))
-
-    @cached_property
-    def tables(self) -> AnswerTables:
-        """Two answers to the signals of that card's space."""
-        lattice = self.signal.lattice
-        cells = Cells.of(lattice, self.card.space.encoder, 2)
-        numbers = np.arange(len(cells), dtype=np.int32) % 2
-        slates = np.array([[0, 1, 2], [2, 3, 4]], dtype=np.int32)
-        table = AnswerTable(lattice, 3, cells, numbers, slates)
-        return AnswerTables(self.card.space.version, self.card.catalog_version, (table,))
 
     @cached_property
     def identity(self) -> tuple[bytes, bytes]:
@@ -529,11 +506,6 @@ def identity(world: World, certificate: bytes, key: bytes) -> object:
         return read_identity(server_settings.Tls(certificate=chain, key=secret))
 
 
-def tables(world: World, data: bytes) -> object:
-    """Of which the manifest tells the truth."""
-    return decode_tables(data, [*map(TableFields.of, world.tables.tables)], world.card)
-
-
 def items_of(data: bytes) -> object:
     """The items of a model's file."""
     return taste_artifact.decode_items([data[:7], data[7:]])
@@ -576,12 +548,6 @@ def slate_bytes(world: World) -> bytes:
     return slate_to_bytes(Slate.of_catalog(world.catalog, (0, 2, 4)), world.card)
 
 
-def bucket_query(world: World) -> bytes:
-    """A question by bucket."""
-    signal = Signal(world.card.space.version, RandomizedResponse(4, Fraction(9)), (0,))
-    return query_to_bytes(Query(signal, 3, catalog_date=FIRST))
-
-
 def rows_body() -> bytes:
     """Places as devices hold them."""
     model = rows_model(12)
@@ -608,9 +574,6 @@ INPUTS: Mapping[str, Input] = {
         metric.REPLY_BYTES,
         lambda data: all_places_from_bytes(data, metric.MAP_CARD, metric.place_query()),
     ),
-    "utility table": of_bytes(
-        TABLE_BYTES, lambda data: utility_table_from_message(parse(pb.UtilityTable(), data))
-    ),
     "answer of a host of files": of_bytes(
         b"HTTP/1.1 206 x\r\nContent-Range: bytes 0-47/96\r\nContent-Length: 48\r\n\r\n" + bytes(48),
         downloaded,
@@ -620,7 +583,6 @@ INPUTS: Mapping[str, Input] = {
         lambda w: query_to_bytes(Query(w.signal, 3, catalog_date=FIRST)),
         lambda w, data: query_from_bytes(data, w.card),
     ),
-    "query by bucket": Input(bucket_query, lambda w, data: query_from_bytes(data, w.card)),
     "query of a map": of_bytes(
         metric.REQUEST_BYTES, lambda data: query_from_bytes(data, metric.MAP_CARD)
     ),
@@ -715,7 +677,6 @@ INPUTS: Mapping[str, Input] = {
         f"tastes, {name}": model_file(lambda w: w.tastes, name, load_saved)
         for name in ("manifest.json", "card.binpb", "arrays.safetensors", "items.json")
     },
-    "tabulated answers": Input(lambda w: encode_tables(w.tables), tables),
     **{
         f"places, {name}": model_file(lambda w: w.places, name, load_places)
         for name in (

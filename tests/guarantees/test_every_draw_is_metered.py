@@ -29,7 +29,6 @@ from askew.mechanisms import LimitedDomain
 from askew.mechanisms.covariance import NoisyCovariance
 from askew.noise.hexagonal import HexagonalLattice
 from askew.noise.lattice import LatticeLaplace
-from askew.noise.randomized_response import RandomizedResponse
 from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Signal
 from askew_client.settings.settings import LEVELS, Caps, ClientSettings
@@ -69,11 +68,6 @@ FIXED: dict[str, tuple[Draw, int]] = {
         lambda: PLACE.perturb((Fraction(10), Fraction(7, 3)), SystemBits()),
         COIN * (2 + 4 + 2 * coins_of(PLACE)),
     ),
-    # one coin for the truth, and one of 64 others by 6 bits
-    "a bucket of 65": (
-        lambda: RandomizedResponse.for_epsilon(65, DEFAULT.epsilon).perturb(3, SystemBits()),
-        COIN + 1,
-    ),
 }
 
 
@@ -88,16 +82,6 @@ def test_a_signal_reads_the_declared_number_of_bytes_every_time(name: str) -> No
         assert played(draw, read) == made
         seen.add(b"".join(read))
     assert len(seen) == DRAWS
-
-
-def test_a_bucket_of_64_reads_one_byte_a_try() -> None:
-    """63 others by 6 bits: the 64th number is drawn again, once in 64 times."""
-    response = RandomizedResponse.for_epsilon(64, DEFAULT.epsilon)
-    for _ in range(DRAWS * 10):
-        made, (coin, *tries) = metered(lambda: response.perturb(3, SystemBits()))
-        assert (len(coin), {*map(len, tries)}) == (COIN, {1})
-        assert [each[0] >> 2 == 63 for each in tries] == [True] * (len(tries) - 1) + [False]
-        assert played(lambda: response.perturb(3, SystemBits()), [coin, *tries]) == made
 
 
 @pytest.mark.thin
@@ -229,16 +213,14 @@ import numpy as np
 from askew.mechanisms.covariance import NoisyCovariance
 from askew.noise.hexagonal import HexagonalLattice
 from askew.noise.lattice import LatticeLaplace
-from askew.noise.randomized_response import RandomizedResponse
 from askew.noise.randomness import SystemBits
-bits, buckets = SystemBits(), RandomizedResponse.for_epsilon(4096, Fraction(1, 1024))
+bits = SystemBits()
 taste, place = LatticeLaplace.for_epsilon(Fraction(1)), HexagonalLattice.for_epsilon(Fraction(1))
 matrix, zeros = NoisyCovariance(Fraction(1), Fraction(1, 10**6)), np.zeros((6, 6), np.int64)
 
 def draws():
     made = [
         [place.perturb((Fraction(0), Fraction(0)), bits) for _ in range(64)],
-        [buckets.perturb(0, bits) for _ in range(32)],
         [taste.perturb((0.0,) * 8, bits) for _ in range(8)],
         matrix.perturb(zeros, bits=bits).tolist(),
     ]
@@ -268,4 +250,4 @@ def test_a_parent_and_its_forks_draw_different_signals() -> None:
     run = subprocess.run(
         [sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=120, check=True
     )
-    assert run.stdout == "[3, 3, 3, 3]\n"
+    assert run.stdout == "[3, 3, 3]\n"

@@ -32,7 +32,6 @@ from askew.mechanisms.tally import (
     k_relative_error,
     l1_error,
     linf_error,
-    precision_at_k,
     tally,
 )
 from askew.noise.randomness import ReplayBits, SystemBits
@@ -156,7 +155,6 @@ def test_errors_of_a_selection() -> None:
     assert linf_error([0, 3], counts) == 4
     assert l1_error([0, 3], counts) == 4
     assert k_relative_error([0, 3], counts) == 4
-    assert precision_at_k([0, 3], counts) == 0.5
     assert k_relative_error([1, 0], counts) == 0
 
 

@@ -14,8 +14,9 @@ from scipy.spatial import cKDTree
 
 from askew.errors import InfiniteCost, ParameterError
 from askew.noise.hexagonal import GAUGE, NEIGHBORS, RISE, HexagonalLattice, steps
-from askew.placement import Expm1, Identity, Laplace, Placement, Power, Threshold, place
+from askew.placement import Identity, Laplace, Placement, Power, place
 from askew.placement.hexagonal import LARGEST, mean_distance, place_on_map, sample
+from askew.placement.problem import Increasing
 
 Array = NDArray[np.float64]
 
@@ -184,9 +185,9 @@ def test_more_results_than_are_shipped_get_the_largest_codebook() -> None:
 
 
 def test_a_disutility_may_jump_but_not_outgrow_the_noise() -> None:
-    assert 0 < place_on_map(1.0, 3, Threshold(1.0)).cost < 1
+    assert 0 < place_on_map(1.0, 3, Increasing(lambda t: 1.0 * (t > 1))).cost < 1
     with pytest.raises(InfiniteCost):
-        place_on_map(1.0, 3, Expm1(0.9))
+        place_on_map(1.0, 3, Increasing(lambda t: np.expm1(0.9 * t)))
 
 
 @pytest.mark.parametrize(("epsilon", "k"), [(0.0, 3), (float("nan"), 3), (1.0, 0), (1.0, 2.5)])

@@ -36,7 +36,6 @@ from askew.errors import (  # noqa: E402
     StaleSpace,
 )
 from askew.noise.lattice import LatticeLaplace  # noqa: E402
-from askew.noise.randomized_response import ODDS_BITS, RandomizedResponse  # noqa: E402
 from askew.noise.randomness import WORD_BITS  # noqa: E402
 from askew.protocol.metric_card import (  # noqa: E402
     ALL,
@@ -257,18 +256,6 @@ def lattices() -> Iterator[Row]:
         yield [seed, *numbers, [*map(str, point)], [*signal]]
 
 
-def responses() -> Iterator[Row]:
-    """Randomized response: the epsilon, buckets, the odds times 2**32, the bucket, and the one
-    that is named.
-    """
-    for seed in range(3_000_000, 3_000_120):
-        epsilon, buckets = Fraction(seed % 7 + 1, 2), (2, 3, 64, 1000, 4096)[seed % 5]
-        response = RandomizedResponse.for_epsilon(buckets, epsilon)
-        (signal,) = response.perturb(seed % buckets, TapeBits(seed))
-        odds = str(int(response.odds * 2**ODDS_BITS))
-        yield [seed, str(epsilon), buckets, odds, seed % buckets, signal]
-
-
 def requests(drawn: Sequence[Row]) -> Iterator[Row]:
     """The row of a draw, a collection, k, the catalog date, and the question's bytes; then those of
     other mechanisms, by their rows.
@@ -283,7 +270,7 @@ def requests(drawn: Sequence[Row]) -> Iterator[Row]:
         yield [n, collection, query.k, query.catalog_date, query_to_bytes(query).hex()]
 
 
-def other_requests(on_lattices: Sequence[Row], in_buckets: Sequence[Row]) -> Iterator[Row]:
+def other_requests(on_lattices: Sequence[Row]) -> Iterator[Row]:
     """Which section, the row of it, k, the catalog date, and the bytes of a question of tastes; of
     axes there is a collection and, in place of the date, the space.
     """
@@ -295,11 +282,6 @@ def other_requests(on_lattices: Sequence[Row], in_buckets: Sequence[Row]) -> Ite
         yield ["lattices", n, "", 8, 20_780, "", query_to_bytes(tastes).hex()]
         near = Query(Signal(axes.version, lattice, tuple(values)), 9, "trains", 0)
         yield ["lattices", n, "trains", 9, 0, axes.version, query_to_bytes(near).hex()]
-    for n in range(0, len(in_buckets), 20):
-        _, _, buckets, odds, _, value = in_buckets[n]
-        response = RandomizedResponse(buckets, Fraction(int(odds), 2**ODDS_BITS))
-        query = Query(Signal("ab" * 16, response, (value,)), 8, "", 20_780)
-        yield ["responses", n, "", 8, 20_780, "", query_to_bytes(query).hex()]
 
 
 CUISINES: Final = ("italian", "Thai", "GREEK", "Straße", "café")
@@ -708,7 +690,7 @@ def step_of(store: SignalStore, act: str, handle: str, month: str, level: str) -
 
 def vectors() -> dict[str, Any]:
     """All of it."""
-    drawn, on_lattices, in_buckets = [*draws()], [*lattices()], [*responses()]
+    drawn, on_lattices = [*draws()], [*lattices()]
     return {
         "format": 1,
         "word_bits": WORD_BITS,
@@ -719,9 +701,8 @@ def vectors() -> dict[str, Any]:
         "edges": [*edges()],
         "roundings": [*roundings()],
         "lattices": on_lattices,
-        "responses": in_buckets,
         "requests": [*requests(drawn)],
-        "other_requests": [*other_requests(on_lattices, in_buckets)],
+        "other_requests": [*other_requests(on_lattices)],
         "cards": [{"bytes": metric_card_to_bytes(each).hex(), **said(each)} for each in cards()],
         "opening_hours": [*opening_hours()],
         "no_preferences": [*NO_PREFERENCES],

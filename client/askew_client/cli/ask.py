@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     options.server,
     options.k,
     options.epsilon,
-    options.mechanism,
     options.mode,
     options.data,
     options.as_json,
@@ -39,12 +38,6 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write the ratings of titles that this device does not know to this file.",
 )
-@click.option(
-    "--save-payload",
-    "payload",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write what the answer brought with the pick, such as an article, to this file.",
-)
 @click.pass_context
 def ask(
     context: click.Context,
@@ -53,14 +46,12 @@ def ask(
     as_json: bool,
     second_space: bool,
     unmatched: Path | None,
-    payload: Path | None,
     **flags: object,
 ) -> None:
     """Find what is best for you, ranked in private; a signal is sent only where that pays.
 
-    Where this device holds the whole catalog, it ranks that and sends nothing. Else it goes by what
-    the server says a signal is worth, and sends none that costs more than your settings say.
-    --mode takes another mode.
+    Where this device holds the whole catalog, it ranks that and sends nothing. Else it asks if the
+    server says that a signal is worth it, by your settings. --mode takes another mode.
 
     The stored profile is used (`askew profile`), or a file of ratings, which stays on this device.
     One noisy signal is drawn and charged each month; asking again sends the same one. The command
@@ -86,8 +77,6 @@ def ask(
             click.echo(line)
     if unmatched is not None:
         _write(strangers, unmatched)
-    if payload is not None:
-        _save(found, payload)
 
 
 async def _asked(
@@ -117,15 +106,6 @@ def _write(unmatched: tuple[Rated, ...], path: Path) -> None:
     from askew_client.storage.private_files import replace_file
 
     replace_file(path, as_csv(unmatched))
-
-
-def _save(found: Answer, path: Path) -> None:
-    """What came with the pick, for the person alone. It is here: no second question."""
-    from askew_client.storage.private_files import replace_file
-
-    if not found.pick.payload:
-        raise click.ClickException("no answer brought anything with the pick; --mode query asks")
-    replace_file(path, found.pick.payload)
 
 
 def _passing(ratings: TextIO) -> ProfileStore:
@@ -196,11 +176,9 @@ def _cost_lines(cost: Cost) -> Iterator[str]:
 def _in_three_units(cost: Cost) -> str:
     from askew_client.views.quote import at_most
 
-    rate = cost.charge.epsilon_per_distance
-    metric = "" if rate is None else f"epsilon {float(rate):.3g} per unit distance, "
     return (
-        f"{metric}{at_most(cost.one_rating, 3)} for one rating, at most "
-        f"{at_most(cost.charge.epsilon, 3)} between any two people"
+        f"epsilon {float(cost.epsilon):.3g} per unit distance, {at_most(cost.one_rating, 3)} for "
+        f"one rating, at most {at_most(cost.charge.epsilon, 3)} between any two people"
     )
 
 

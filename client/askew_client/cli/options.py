@@ -78,13 +78,7 @@ level = click.option(
 epsilon = click.option(
     "--epsilon",
     type=RationalNumber(),
-    help="Privacy loss of one signal, per unit distance or by bucket; smaller is more private."
-    "  [default: 4]",
-)
-mechanism = click.option(
-    "--mechanism",
-    type=click.Choice(["geo_laplace", "bucket_rr"]),
-    help="Noise on a point, or a bucket named truthfully or not.  [default: geo_laplace]",
+    help="Privacy loss of one signal, per unit distance; smaller is more private.  [default: 4]",
 )
 mode = click.option(
     "--mode",

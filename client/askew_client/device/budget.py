@@ -51,7 +51,7 @@ def budget_of(
 
 
 def _meaning(entry: Entry, names: Mapping[str, str]) -> str:
-    epsilon_per_distance, far = entry.epsilon_per_distance, float(entry.epsilon)
+    far = float(entry.epsilon)
     if entry.kind == "accept":
         words = (
             f"you continued here; {at_most(far)}{_and_per_km(entry)} was booked for what the "
@@ -63,11 +63,10 @@ def _meaning(entry: Entry, names: Mapping[str, str]) -> str:
             f"one noisy position, epsilon {at_most(per_km)} per km: the odds between two places "
             f"10 km apart change at most {times(10 * per_km)}"
         )
-    elif epsilon_per_distance is None:
-        words = f"one signal, epsilon {at_most(far)} between any two people"
     else:
+        rate = float(entry.epsilon_per_distance or 0)
         words = (
-            f"one signal, epsilon {float(epsilon_per_distance):g} per unit distance, times the "
+            f"one signal, epsilon {rate:g} per unit distance, times the "
             f"diameter: at most {at_most(far)} between any two people"
         )
     if entry.handle:
@@ -118,13 +117,12 @@ def _and_per_km(entry: Entry) -> str:
 def _words_of_space(space: str, entries: list[Entry]) -> Iterator[str]:
     """What the signals of one space say together about near people."""
     per_distance = sum((c.epsilon_per_distance or Fraction(0) for c in entries), Fraction(0))
-    flat = sum((c.epsilon for c in entries if c.epsilon_per_distance is None), Fraction(0))
     if per_distance:
-        exponent = f"{at_most(per_distance, 6)} r" + (f" + {at_most(flat)}" if flat else "")
         yield (
             f"On space {space[:8]}, from all signals together: someone who knows everything but "
-            f"this could tell you from a neighbor at distance r at most e^({exponent}) better than "
-            f"by guessing, {_odds(float(per_distance + flat))} at distance 1. For tastes the "
+            "this could tell you from a neighbor at distance r at most "
+            f"e^({at_most(per_distance, 6)} r) better than by guessing, "
+            f"{_odds(float(per_distance))} at distance 1. For tastes the "
             "server says that this is the median distance between two people, and a device cannot "
             "check that; on axes it is one unit."
         )

@@ -22,7 +22,7 @@ from askew_client.settings.settings import ClientSettings, month_of
 from askew_client.signals.asking import Question, Quotes, covered
 from askew_client.signals.store import SignalStore
 from askew_client.storage.guard import in_thread
-from askew_client.taste.choice import Taken, choose, mechanism_for
+from askew_client.taste.choice import Taken, choose, noise_for
 from askew_client.taste.exchange import Exchange
 from askew_client.taste.words import in_words
 from askew_client.transport.protocol import Library, Network
@@ -182,8 +182,6 @@ class QueryService:
     def _open(self, prepared: _Prepared, reply: bytes) -> Answer:
         """All that is private after it: read the reply, rank, remember. Raises a WireError for a
         hostile reply, of which nothing is kept, and which is not asked for again.
-
-        Where payloads came, what has none cannot be read, so the ranking is of what came alone.
         """
         exchange, model, question = prepared.exchange, prepared.model, prepared.question
         slate = self._network.decoded(reply, question.query, exchange.card)
@@ -193,12 +191,11 @@ class QueryService:
         same = document.ratings == prepared.document.ratings
         if exchange.catalog is not whole.catalog or not same:
             exchange = self._exchange_of(model, document, exchange.settings)
-        places = whole.places_of(slate)
         answer = present.answer_of(
             exchange,
-            exchange.rank_only(places) if slate.payloads else exchange.rank_all(self._settings.k),
+            exchange.rank_all(self._settings.k),
             mode=in_words(prepared.taken, model.card),
-            came=present.payloads_of(places, slate),
+            came=frozenset(whole.places_of(slate)),
             departure=present.departure_of(exchange, question),
             cost=present.cost_after(prepared.exchange, question),
         )
@@ -313,7 +310,7 @@ class QueryService:
         return choose(self._settings, model.card, model.held)
 
     def _terms(self, model: Model, taken: Taken) -> Terms:
-        """A question, without what the ledger says of it. Raises as `mechanism_for`."""
+        """A question, without what the ledger says of it. Raises as `noise_for`."""
         card, settings = model.card, taken.settings
         terms = Terms(
             server=self._quotes.server,
@@ -327,9 +324,9 @@ class QueryService:
         )
         if not taken.asks:
             return terms
-        mechanism = mechanism_for(card, settings)
-        loss = mechanism.privacy_loss(card.space.encoder.reach())
-        return replace(terms, mechanism=mechanism, one_rating=loss.epsilon_per_rating)
+        noise = noise_for(card, settings)
+        loss = noise.privacy_loss(card.space.encoder.reach())
+        return replace(terms, mechanism=noise, one_rating=loss.epsilon_per_rating)
 
     def _quote(self, model: Model) -> Quote:
         taken = self._taken(model)

@@ -241,7 +241,7 @@ class AxisSource:
 
     def check(self, signal: Signal) -> None:
         """Raises a WireError unless the signal fits the axes."""
-        signal.check(self.space.dimension, 0)
+        signal.check(self.space.dimension)
         self.space.check_lattice(signal.lattice)
 
     def sent(self, signal: Signal) -> tuple[float, ...]:

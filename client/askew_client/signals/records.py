@@ -2,11 +2,10 @@
 
 A signal is kept as
 
-kind (1 byte: 1 lattice, 2 randomized response, 3 map), parameters, then the values; little-endian
-lattice               step_exponent, inverse_rate (4 bytes each)
-randomized response   buckets (4 bytes), odds * 2**32 (8 bytes)
-map                   step_exponent, inverse_rate, cosine (4 bytes each)
-values                4 bytes each, signed
+kind (1 byte: 1 lattice, 2 map), parameters, then the values; little-endian
+lattice   step_exponent, inverse_rate (4 bytes each)
+map       step_exponent, inverse_rate, cosine (4 bytes each)
+values    4 bytes each, signed
 
 A signal of tastes or axes is found by its space, the handle of a named value or "", and its month.
 A place's is of no space and of every month: its random handle alone finds it, so no server, space,
@@ -18,7 +17,6 @@ from __future__ import annotations
 import sqlite3
 import struct
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any
 
 from askew.dp.mark import START, Position
@@ -26,13 +24,12 @@ from askew.dp.privacy import SignalCharge
 from askew.errors import AskewError, LedgerError, ParameterError
 from askew.noise.hexagonal import HexagonalLattice
 from askew.noise.lattice import LatticeLaplace
-from askew.noise.randomized_response import ODDS_BITS, RandomizedResponse
 from askew.protocol.signal import Mechanism, Signal
 from askew.spaces.map import MapNoise
 from askew_client.signals.account import check_month, clock
 from askew_client.signals.entries import Entry, rational_of
 
-_LATTICE, _RESPONSE, _MAP = struct.Struct("<BII"), struct.Struct("<BIQ"), struct.Struct("<BIII")
+_LATTICE, _MAP = struct.Struct("<BII"), struct.Struct("<BIII")
 
 
 def encode_signal(signal: Signal) -> bytes:
@@ -41,11 +38,9 @@ def encode_signal(signal: Signal) -> bytes:
     match mechanism:
         case LatticeLaplace():
             head = _LATTICE.pack(1, mechanism.step_exponent, mechanism.inverse_rate)
-        case RandomizedResponse():
-            head = _RESPONSE.pack(2, mechanism.buckets, int(mechanism.odds * 2**ODDS_BITS))
         case MapNoise():
             lattice = mechanism.lattice
-            head = _MAP.pack(3, lattice.step_exponent, lattice.inverse_rate, mechanism.cosine)
+            head = _MAP.pack(2, lattice.step_exponent, lattice.inverse_rate, mechanism.cosine)
     return head + struct.pack(f"<{len(signal.values)}i", *signal.values)
 
 
@@ -80,10 +75,6 @@ def _parts(record: bytes) -> tuple[Mechanism, bytes]:
             _, step_exponent, inverse_rate = _LATTICE.unpack_from(record)
             return LatticeLaplace(step_exponent, inverse_rate), record[_LATTICE.size :]
         case b"\x02":
-            _, buckets, odds = _RESPONSE.unpack_from(record)
-            response = RandomizedResponse(buckets, Fraction(odds, 2**ODDS_BITS))
-            return response, record[_RESPONSE.size :]
-        case b"\x03":
             _, step_exponent, inverse_rate, cosine = _MAP.unpack_from(record)
             lattice = HexagonalLattice(step_exponent, inverse_rate)
             return MapNoise(lattice, cosine), record[_MAP.size :]

@@ -19,7 +19,7 @@ from askew.protocol.metric_card import ALL, MetricCard, PlaceSlate
 from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
-from askew.retrieval.rules import rule_of
+from askew.retrieval.offset_rule import OffsetRule
 from askew.spaces.map import COSINE_PARTS, KM_OF_LATITUDE, KM_OF_LONGITUDE
 from askew.wire.catalog_file import catalog_files
 from askew.wire.messages import parse
@@ -83,14 +83,11 @@ class InProcess(ABC):
 
 
 class LocalTransport(InProcess):
-    """Answers as a server without a prior does. Implements Transport.
-
-    Raises ParameterError for a card whose rule needs a prior or slates of its own.
-    """
+    """Answers as a server does. Implements Transport."""
 
     def __init__(self, card: ModelCard, catalog: Catalog) -> None:
         self._card, self._catalog = card, catalog.decoded()
-        self._rule = rule_of(card.rule.kind, card.space.encoder, self._catalog)
+        self._rule = OffsetRule(card.space.encoder, self._catalog.scoring)
         self._files = catalog_files(card, catalog)
 
     def card_for(self, collection: str) -> Card:  # noqa: ARG002

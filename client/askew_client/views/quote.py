@@ -43,8 +43,7 @@ def times(epsilon: Fraction | float) -> str:
 class ModeView:
     """The mode taken: local, cached or query. Public: by settings, the card and the bytes held.
 
-    reason: what is done, and why. notes: what the server proposes instead, and what that
-    would cost.
+    reason: what is done, and why. notes: what else could be done.
     """
 
     name: str
@@ -217,7 +216,7 @@ class Cost:
 
     @property
     def epsilon(self) -> Fraction:
-        """In the mechanism's own unit: a kilometer, a unit of distance, or any two people."""
+        """In its own unit: a kilometer, or a unit of distance."""
         charge = self.charge
         return charge.epsilon_per_km or charge.epsilon_per_distance or charge.epsilon
 

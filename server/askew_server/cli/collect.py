@@ -204,7 +204,7 @@ def _proposing(model: MetricModel) -> tuple[MetricModel, list[str]]:
     """Return the model whose card proposes, from sizes, how devices get each collection, and what
     it proposes in words.
     """
-    from askew.protocol.utility_table import DEVICE_BYTES, ServingMode
+    from askew.protocol.modes import DEVICE_BYTES, ServingMode
     from askew.wire.rows_file import rows_to_bytes
     from askew_server.collections.artifact import MOST_HELD
 

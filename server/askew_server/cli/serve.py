@@ -219,5 +219,4 @@ def _popular_first(model: ItemModel, reader: ReleaseReader, charge: int) -> Item
         f"release {charge}, {len(release.items) - missed} items; {missed} are not in the catalog"
     )
     write_line(sys.stderr, f"cold start: {words}")
-    # Slates of buckets were never worth less than the shared slate that there was: choose again.
-    return replace(model, card=card, catalog=catalog, slates=None)
+    return replace(model, card=card, catalog=catalog)

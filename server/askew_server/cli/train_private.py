@@ -363,7 +363,7 @@ def train_private(
     """A model of a noisy matrix that is paid for now, or was for this very request."""
     from threadpoolctl import threadpool_limits
 
-    from askew_server.cli.training_data import bytes_held, check_new, report, save
+    from askew_server.cli.training_data import check_new, report, save
     from askew_server.taste.model.private_model import popularity_list, private_model
     from askew_server.taste.training.paid_matrix import NOISY
     from askew_server.taste.training.private import PrivateParameters
@@ -382,10 +382,9 @@ def train_private(
             keys,
             rows,
             parameters,
-            file_size=bytes_held,
             step=lambda name: steps.step(f"training: {name}"),
         )
-        model = save(model, out, steps, beside={NOISY: file})
+        save(model, out, steps, beside={NOISY: file})
     file.unlink()
     report(model, None, out, what_a_private_one_tells(noise))
     best = [rows[key].title for key in popularity_list(noisy, keys, _POPULAR)]
@@ -402,7 +401,7 @@ def update_private(spending: Spending, old: ItemModel, items: Path, out: Path) -
     """
     from threadpoolctl import threadpool_limits
 
-    from askew_server.cli.training_data import bytes_held, check_new, report, save
+    from askew_server.cli.training_data import check_new, report, save
     from askew_server.taste.model.item_model import update
     from askew_server.taste.model.private_model import simulated_table, source_of
     from askew_server.taste.training.paid_matrix import NOISY
@@ -420,8 +419,8 @@ def update_private(spending: Spending, old: ItemModel, items: Path, out: Path) -
         steps.step("the catalog")
         table = simulated_table(noisy, keys, parameters)
         source = source_of(kept_items(noisy, parameters), parameters, updated=True)
-        model = update(old, table, rows, source=source, file_size=bytes_held)
-        model = save(model, out, steps, beside={NOISY: file})
+        model = update(old, table, rows, source=source)
+        save(model, out, steps, beside={NOISY: file})
     file.unlink()
     report(model, None, out, what_a_private_one_tells(noise, updated=True))
 

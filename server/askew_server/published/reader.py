@@ -30,11 +30,9 @@ _STORED = (
 
 
 def part_of_model(payload: bytes) -> str | None:
-    """What of a model a charge paid for, a prior or a noisy matrix of likes; None of a list."""
-    kinds = ("prior", "noisy matrix of likes")
-    return next(
-        (kind for kind in kinds if payload.startswith(b'{"kind": "%b"' % kind.encode())), None
-    )
+    """What of a model a charge paid for, a noisy matrix of likes; None of a list."""
+    kind = "noisy matrix of likes"
+    return kind if payload.startswith(b'{"kind": "%b"' % kind.encode()) else None
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,7 @@ import pytest
 
 from askew.dp.privacy import SignalCharge
 from askew.noise.lattice import LatticeLaplace
-from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.signal import Signal
-from askew_client.device.budget import budget_of
 from askew_client.settings.paths import places
 from askew_client.settings.settings import Caps, month_of
 from askew_client.signals.store import SignalStore
@@ -135,18 +133,6 @@ def test_a_bound_is_never_written_smaller_than_it_is() -> None:
     assert at_most(11.8804931640625) == "11.89"
     assert at_most(Fraction(1, 3), 6) == "0.333334"
     assert (at_most(0), at_most(9), at_most(Fraction(12001, 1000), 3)) == ("0", "9", "12.1")
-
-
-def test_who_names_buckets_hides_among_everybody_alike(data: Path) -> None:
-    """Planted bug: the words of noise on a point for a mechanism without distance."""
-    where = places(data)
-    store = SignalStore(where.ledger, Caps(Fraction(192)), where.mark)
-    drawn = Signal(SPACE, RandomizedResponse.for_epsilon(4, Fraction(2)), (1,))
-    store.remember(SPACE, NOW, SignalCharge(Fraction(2), None), lambda: drawn)
-    words = " ".join(budget_of(store, datetime.date.today()).words)
-    assert "From anybody at all, however far away, at most e^2" in words
-    assert "people like you" not in words
-    assert "distance" not in words
 
 
 def test_who_continues_is_asked_first_and_pays_for_what_was_lost(askew: Askew, data: Path) -> None:

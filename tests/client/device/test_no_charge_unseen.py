@@ -20,7 +20,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from client.device.test_modes import BUCKETS, SETTINGS, SHARED, DeviceWorld
+from client.device.test_modes import ASK, REST, SETTINGS, DeviceWorld
 from client.device.test_quotes import Changes
 from client.near.conftest import BERLIN, MUNICH
 from client.near.conftest import DeviceWorld as PlaceDevice
@@ -90,7 +90,7 @@ class Crashes(Changes):
 
     def __init__(self) -> None:
         super().__init__()
-        self.device.offers(BUCKETS)  # a signal is proposed
+        self.device.says(ASK)
 
     @rule(days=integers(1, 70))
     def the_clock_is_put_back(self, days: int) -> None:
@@ -134,7 +134,7 @@ class Crashes(Changes):
         assert requests - before[1] <= (quote.cost is not None)
         self.check_caps(quote, charges - before[0])
         old, self.quote, self.free = self.device, None, None
-        self.device = DeviceWorld(Path(self.directory.name), SHARED, BUCKETS)
+        self.device = DeviceWorld(Path(self.directory.name), REST)
         self.device.cache.holds = old.cache.holds
         self.device.network.requests = old.network.requests
         self.device.companion.titles._today = lambda: self.day

@@ -24,7 +24,7 @@ from askew.catalog.catalog_file import catalog_date_of
 from askew.catalog.item import Listing
 from askew.errors import OtherKind, ParameterError, QuoteVoid
 from askew.protocol.metric_card import ALL
-from askew.protocol.utility_table import ServingMode
+from askew.protocol.modes import ServingMode
 from askew.spaces.map import Position
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.catalog.https import HttpsSource

@@ -127,7 +127,7 @@ def test_the_command_reads_all_three(
     monkeypatch.setenv("ASKEW_CONFIG", str(home / "other.toml"))
     monkeypatch.delenv("ASKEW_K")
     counts.append(results())
-    assert counts == [3, 4, 5, 8]
+    assert counts == [3, 4, 5, 20]
 
 
 def test_a_configuration_that_is_named_and_not_there_is_refused(

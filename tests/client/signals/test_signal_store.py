@@ -14,7 +14,6 @@ import pytest
 from askew.dp.privacy import SignalCharge
 from askew.errors import AskewError, BudgetExceeded, SecondSpace
 from askew.noise.lattice import LatticeLaplace
-from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.signal import Signal
 from askew_client.settings.settings import Caps
 from askew_client.signals.store import SignalStore
@@ -60,18 +59,6 @@ def test_a_stored_signal_comes_back_as_it_was_drawn(
     assert (first[0], again[0]) == (drawn, drawn)
     assert (first[1].fresh, again[1].fresh) == (True, False)
     assert first[1].spent_after == again[1].spent_after == 1
-
-
-@pytest.mark.parametrize("bucket", [0, 1, 4095])
-@pytest.mark.parametrize("epsilon", [Fraction(1, 1024), Fraction(4), Fraction(20)])
-def test_a_stored_bucket_comes_back_as_it_was_drawn(
-    path: Path, bucket: int, epsilon: Fraction
-) -> None:
-    drawn = Signal(SPACE, RandomizedResponse.for_epsilon(4096, epsilon), (bucket,))
-    charge = SignalCharge(epsilon)
-    first = SignalStore(path, Caps(Fraction(20))).remember(SPACE, "2026-11", charge, lambda: drawn)
-    again = SignalStore(path, Caps(Fraction(20))).remember(SPACE, "2026-11", charge, never)
-    assert (first[0], again[0]) == (drawn, drawn)
 
 
 def test_there_is_one_signal_for_each_space_and_month(store: SignalStore) -> None:

@@ -7,7 +7,7 @@ import datetime
 import io
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from tempfile import mkdtemp
@@ -24,11 +24,9 @@ from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import Part
 from askew.errors import AskewError
 from askew.noise.randomness import RandomBits, SystemBits
-from askew.protocol.model_card import Card, ModelCard, ServingRule
+from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
-from askew.protocol.utility_table import UtilityTable
-from askew.wire.catalog_file import catalog_files
 from askew_client.device.device import Device
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.config import ConfigFile
@@ -66,15 +64,6 @@ class Network(LocalTransport):
     def become(self, card: ModelCard, catalog: Catalog) -> None:
         """Serve another model from now on."""
         super().__init__(card, catalog)
-
-    def serve(self, rule: ServingRule) -> None:
-        """Name another rule in the card; answers stay those of the rule of before."""
-        self._card = replace(self._card, rule=rule)
-        self._files = catalog_files(self._card, self._catalog)
-
-    def propose(self, table: UtilityTable) -> None:
-        """Have another table in the card."""
-        self.become(replace(self._card, utility_table=table), self._catalog)
 
     async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
         """What is held, unless nobody is there."""

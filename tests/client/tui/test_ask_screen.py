@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from client.tui.person import SETTINGS, DeviceWorld, Person
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
-from askew.catalog.catalog_file import Part
 from askew.errors import (
     AskewError,
     Malformed,
@@ -23,8 +22,6 @@ from askew.errors import (
     TooSlow,
     Unreachable,
 )
-from askew.protocol.utility_table import ModeUtility, ServingMode, UtilityTable
-from askew.wire.catalog_file import catalog_files
 from askew_client.settings.config import read_file
 from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.widgets.bars import NumberLines
@@ -360,25 +357,10 @@ async def test_on_a_cold_start_the_person_reads_which_release_the_list_is_from(
         person.reads(source, "You have rated nothing")
 
 
-DEAR = ModeUtility(ServingMode.QUERY, 4, 900, 0.9, 0.2, 0.01, "bucket_rr", Fraction(16), 2)
-
-
 @pytest.fixture
 def whole(device: DeviceWorld) -> DeviceWorld:
     """It goes by itself, and holds everything."""
     device.settings = replace(SETTINGS, mode="auto")
-    return device
-
-
-@pytest.fixture
-def thin(pair: Pair, tmp_path: Path) -> DeviceWorld:
-    """It goes by itself, holds four of twelve films, and its server proposes payloads."""
-    catalog = replace(pair.catalog, shared_slate=tuple(range(6)))
-    table = UtilityTable((DEAR,), 0)
-    card = replace(pair.card, catalog_version=catalog.version, n_default=4, utility_table=table)
-    device = DeviceWorld(card, catalog, tmp_path)
-    room = len(catalog_files(card, catalog)[Part.DEFAULT])
-    device.settings = replace(SETTINGS, mode="auto", byte_budget=room)
     return device
 
 
@@ -402,8 +384,6 @@ async def test_the_way_is_chosen_in_the_settings_and_kept(whole: DeviceWorld) ->
         await person.press("f7")
         mode = person.app.screen.query_one("#mode", NameChoice)
         assert mode.name_chosen == "auto"
-        for each in person.app.screen.query(".field"):  # a style of another screen moved one away
-            assert each.region.contains_region(each.query_one(Input).region)
         mode.focus()
         await person.press("left")
         assert mode.name_chosen == "query"
@@ -412,13 +392,3 @@ async def test_the_way_is_chosen_in_the_settings_and_kept(whole: DeviceWorld) ->
         person.reads("Spent 8 of 48")
     assert read_file(whole.file.path)["mode"] == "query"
     assert len(whole.network.asked) == 1
-
-
-async def test_a_dear_proposal_is_told_with_the_settings_that_take_it(thin: DeviceWorld) -> None:
-    async with thin.opened(size=(120, 40)) as person:
-        await person.press("f4")
-        person.reads("cached: the 4 items", "It would cost 16 between any two people")
-        person.reads("These settings take it: mechanism bucket_rr, epsilon 16, k 2.")
-        await person.press("a")
-        person.reads("Nothing has left")
-    assert thin.signals.entries() == ()

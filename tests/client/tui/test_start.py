@@ -100,7 +100,7 @@ def test_the_simulated_model_is_what_the_demo_server_serves() -> None:
     assert catalog.items == served.catalog.items
     assert catalog.shared_slate == served.catalog.shared_slate
     assert np.abs(catalog.vectors - served.catalog.vectors).max() < 1e-3
-    assert (card.source, card.rule) == (served.card.source, served.card.rule)
+    assert card.source == served.card.source
     assert card.space.dimension == served.card.space.dimension
 
 
@@ -314,7 +314,7 @@ async def test_somebody_rates_and_asks_a_real_server_or_is_told_that_there_is_no
         await person.press("enter", "5")
         await person.press("f4")
         await person.press("a")
-        assert len(app.screen.query_one(ResultList).results) == 8
+        assert len(app.screen.query_one(ResultList).results) == 20
         person.reads("◀ your pick", "well-known films with SIMULATED ratings", "Drawn just now")
         await person.press("a")
         person.reads("Sent again, free")

@@ -17,7 +17,7 @@ import pytest
 from askew.catalog.catalog_file import HEAD_BYTES
 from askew.dp.privacy import ANY_SPACE
 from askew.noise.hexagonal import HexagonalLattice
-from askew.protocol import utility_table
+from askew.protocol import modes as protocol_modes
 from askew.protocol.metric_card import Want
 from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MapNoise, MapSpace
@@ -103,7 +103,7 @@ def test_rows_that_devices_hold_are_proposed_and_can_be_published(
 @pytest.mark.parametrize(
     ("module", "name", "value", "asked"),
     [
-        (utility_table, "DEVICE_BYTES", 100, "devices ask for bars: all rows take "),
+        (protocol_modes, "DEVICE_BYTES", 100, "devices ask for bars: all rows take "),
         (artifact, "MOST_HELD", 39, "devices ask: they hold no more than 39 items"),
         (collect_command, "_QUESTIONS", 0, "devices ask for cafes: its rows, "),
     ],

@@ -18,7 +18,7 @@ from askew_server.ledger import Ledger
 from askew_server.taste.model import artifact
 from askew_server.taste.training.paid_matrix import NOISY, read
 
-pytestmark = pytest.mark.usefixtures("few_trials", "few_buckets")
+pytestmark = pytest.mark.usefixtures("few_trials")
 
 PEOPLE, ITEMS = 400, 30
 ITEMS_FILE = ("--items", "items.csv")
@@ -58,7 +58,7 @@ def test_a_model_is_paid_once_and_an_update_is_paid_again(
     folder: Path, run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Planted bug: `update` without --private, which would tell people as they are."""
-    assert asked(run, "train", "--rule", "none", "--least-likes", "3", "--out", "m") == 0
+    assert asked(run, "train", "--least-likes", "3", "--out", "m") == 0
     out = capsys.readouterr().out
     assert "2 such matrices, with this one" in out
     assert "epsilon 8, delta 1e-06 for all that one person likes" in out
@@ -123,7 +123,7 @@ def test_after_a_crash_a_request_is_paid_again_by_a_key_of_its_own(
     def dies(*_: object, **__: object) -> None:
         raise MemoryError
 
-    small = ("--rule", "none", "--least-likes", "3", "--out", "m")
+    small = ("--least-likes", "3", "--out", "m")
     with monkeypatch.context() as broken:
         broken.setattr(NoisyCovariance, "perturb", dies)
         assert asked(run, "train", *small) != 0
@@ -142,7 +142,7 @@ def test_nobodys_rating_decides_between_a_model_and_an_error(folder: Path, run: 
     """Planted bug: a rating beyond every scale, which ends a training that is paid for."""
     with Path("ratings.csv").open("a") as log:
         log.write("loud,1,5000\n")
-    assert asked(run, "train", "--rule", "none", "--least-likes", "3", "--out", "m") == 0
+    assert asked(run, "train", "--least-likes", "3", "--out", "m") == 0
 
 
 def test_a_model_that_is_worth_nothing_is_said_to_be(
@@ -150,13 +150,13 @@ def test_a_model_that_is_worth_nothing_is_said_to_be(
 ) -> None:
     """Planted bug: a model of noise alone, whose figures are as good as any."""
     Path("ratings.csv").write_text("user,item,rating\n1,1,5\n")
-    asked(run, "train", "--rule", "none", "--least-likes", "3", "--out", "m")
+    asked(run, "train", "--least-likes", "3", "--out", "m")
     assert "people, no better than a list of what is popular" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("more", "code"),
-    [(("--expect", "20"), 1), (("--dry-run",), 0), (("--prior-cohort", "us"), 2)],
+    [(("--expect", "20"), 1), (("--dry-run",), 0)],
 )
 def test_what_is_not_worth_it_or_only_tried_spends_nothing(
     folder: Path, run: Run, more: tuple[str, ...], code: int

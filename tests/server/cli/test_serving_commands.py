@@ -14,8 +14,6 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from askew.protocol.model_card import ServingRule
-from askew.protocol.utility_table import RuleKind
 from askew_server.cli import serve, serve_releases
 from askew_server.demo import simulation as demo
 from askew_server.serving import process as serving
@@ -71,7 +69,7 @@ def test_the_options_reach_the_model(tmp_path: Path, run: Run) -> None:
     out = tmp_path / "model"
     files = ("--ratings", ratings, "--items", items, "--out", out)
     given = "--device-epsilon 4 -k 5 --ranking-dimension 5 --min-ratings 4"
-    more = "--least-likes 7 --like-from 3.5 --rule offsets"
+    more = "--least-likes 7 --like-from 3.5"
     assert not run("train", *files, *given.split(), *more.split())
     loaded = artifact.load(out)
     assert loaded.training == TrainingOptions(
@@ -83,11 +81,9 @@ def test_the_options_reach_the_model(tmp_path: Path, run: Run) -> None:
         min_ratings=4,
         least_likes=7,
         like_from=3.5,
-        rule="offsets",
         learned=True,
     )
-    assert (loaded.card.space.dimension, loaded.card.space.ranking_dimension) == (2, 5)
-    assert loaded.card.rule == ServingRule(RuleKind.OFFSETS, 4.0, 5)
+    assert (loaded.card.space.dimension, loaded.card.space.ranking_dimension) == (4, 5)
 
 
 @pytest.mark.slow
@@ -214,9 +210,6 @@ def test_a_log_of_a_training_has_a_line_for_each_part(
         "training: signal directions and the space",
         "training: the shared slate",
         "training: what it gives people held out",
-        "training: the prior",
-        "training: the utility table",
-        "answers made beforehand",
         "writing the model",
     ]
 
@@ -230,7 +223,7 @@ def test_what_cannot_be_trained_on_leaves_no_model(
     last = capsys.readouterr().err.splitlines()[-1]
     expected = (
         1,
-        "askew-server: 12 people and 0 items with at least 20 ratings do not make 2 dimensions",
+        "askew-server: 12 people and 0 items with at least 20 ratings do not make 4 dimensions",
         False,
     )
     assert expected == (code, last, out.exists())

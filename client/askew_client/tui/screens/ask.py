@@ -215,7 +215,7 @@ class AskScreen(FrameScreen):
         self.desk.learn_connection()  # a new space has axes of its own
         heat_map, caption = self.query_one(HeatMap), self.query_one("#caption", Static)
         connection = self.desk.connection
-        if noise and departure and departure.point and isinstance(connection, Connection):
+        if noise and departure and isinstance(connection, Connection):
             heat_map.show(noise, _marks(departure.true_point, departure.point, connection.map_axes))
             caption.update(heat_map_caption(connection))
         else:
@@ -343,9 +343,7 @@ def departure_text(left: Departure, cost: Cost) -> Text:
 
 def _append_loss(text: Text, cost: Cost) -> None:
     """A loss in its three units."""
-    metric = cost.charge.epsilon_per_distance is not None
-    unit = "per unit of distance" if metric else "between any two people"
-    text.append(f"ε {short_number(cost.epsilon)} {unit}, at most ")
+    text.append(f"ε {short_number(cost.epsilon)} per unit of distance, at most ")
     text.append(f"{at_most(cost.one_rating)} for one rating and ")
     text.append(f"{at_most(cost.charge.epsilon)} between any two people.\n")
 

@@ -65,7 +65,7 @@ class PrivacyScreen(FrameScreen):
             with Vertical(id="what-if"):
                 yield Static("What if (nothing is sent)", classes="heading")
                 yield Slider("ε ", EPSILONS, Fraction(4), id="epsilon")
-                yield Slider("k ", SIZES, Fraction(8), id="size")
+                yield Slider("k ", SIZES, Fraction(20), id="size")
                 yield Static("", id="preview", markup=False)
                 yield HeatMap()
                 yield Static("", id="caption", markup=False)
@@ -101,7 +101,7 @@ class PrivacyScreen(FrameScreen):
             return
         shown = [tuple(at[axis] for axis in connection.map_axes) for at in noise.offsets]
         heat_map.show(noise, [Mark(at, "◆", "public") for at in shown])
-        caption.update(noise_caption(noise, connection))
+        caption.update(noise_caption(connection))
 
     def _show_connection(self, connection: Connection | Problem | None) -> None:
         super()._show_connection(connection)
@@ -148,13 +148,8 @@ class PrivacyScreen(FrameScreen):
         yield SystemCommand("Back to your settings", "Move the sliders back", self.action_back)
 
 
-NO_FIGURES: Final = "This server has no figures for these settings."
-
-
-def noise_caption(noise: NoisePicture, connection: Connection) -> str:
+def noise_caption(connection: Connection) -> str:
     """What the map of the noise shows."""
-    if not noise.offsets:
-        return "the noise on each direction; this server's rule has no offsets"
     return f"noise, and ◆ where the server looks{axes_words(connection)}"
 
 
@@ -181,10 +176,8 @@ def ledger_text(budget: Budget) -> Text:
 
 
 def preview_text(found: SignalPreview) -> str:
-    """The worst that one such signal may tell, and what the server says that it gives."""
-    told = (
+    """The worst that one such signal may tell."""
+    return (
         f"at most ε {at_most(found.between_any_two)} between any two people, "
         f"{at_most(found.one_rating)} for one rating"
     )
-    gives = f"This server's figures: {found.figures}" if found.figures else NO_FIGURES
-    return f"{told}\n{gives}"

@@ -14,23 +14,17 @@ Sources: Sarwar, Karypis, Konstan, Riedl 2001 (item-kNN); Steck 2019 (EASE).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from askew.protocol.utility_table import BaselineName
-from askew_server.taste.measures import RECALL_DEPTH, Items, Met, best_first, mean_of
+from askew_server.taste.measures import Items, Met, Profiles, Scorer, mean_of
 from askew_server.taste.training.ease import DENSE_ITEMS, Matrix, gram_of, inverse_of
 
 _NEIGHBORS = (10, 20, 40, 80, 160)
 _FIRST_LAMBDA, _LEAST_LAMBDA, _MOST_LAMBDA = 100.0, 0.4, 1e5
-_AT_ONCE = 1 << 22  # scores: 32 MiB
-Scorer = Callable[[csr_array], NDArray[np.floating]]
-"""Scores of all items (n, n_items) for people of these likes, sparse (n, n_items)."""
 
 
 def popularity(likes: csr_array) -> Scorer:
@@ -69,41 +63,6 @@ def _by_weights(weights: Matrix | csr_array) -> Scorer:
     return scores
 
 
-@dataclass(frozen=True, eq=False)
-class Profiles:
-    """People whom nothing was trained on: what their devices know, and what was held out; sparse
-    (n, n_items) of ones each.
-    """
-
-    likes: csr_array = field(repr=False)
-    seen: csr_array = field(repr=False)
-    liked: csr_array = field(repr=False)
-
-    def __len__(self) -> int:
-        """The number n of people."""
-        return self.seen.shape[0]
-
-    def only(self, rows: NDArray[np.int64]) -> Profiles:
-        """Some of them."""
-        return Profiles(*(csr_array(part[rows]) for part in (self.likes, self.seen, self.liked)))
-
-    def ranked(self, scorer: Scorer, items: Items | None = None) -> Items:
-        """The best unseen of all items, or of these (m,), for each person, (n, r)."""
-        n_items = self.seen.shape[1]
-        wanted = np.arange(n_items) if items is None else np.asarray(items, dtype=np.int64)
-        size, parts = max(_AT_ONCE // n_items, 1), [np.empty((0, RECALL_DEPTH), np.int64)]
-        for start in range(0, len(self), size):
-            rows = slice(start, start + size)
-            scores = np.array(scorer(csr_array(self.likes[rows]))[:, wanted], dtype=np.float64)
-            scores[self.seen[rows][:, wanted].toarray() > 0] = -np.inf
-            parts.append(best_first(scores, wanted))
-        return np.concatenate(parts[1:] or parts)
-
-    def met(self, scorer: Scorer, items: Items | None = None) -> Met:
-        """What they get by these scores, of all items or of these (m,)."""
-        return Met.by(self.ranked(scorer, items), self.liked)
-
-
 def tuned_ease(gram: Matrix, choosing: Profiles) -> tuple[Scorer, float]:
     """EASE with the lambda that is best for these people, and that lambda.
 
@@ -134,13 +93,11 @@ def tuned_knn(gram: Matrix, choosing: Profiles) -> tuple[Scorer, int]:
     return made[best], best
 
 
-def met_by_baselines(
-    likes: csr_array, choosing: Profiles, told: Profiles
-) -> dict[BaselineName, Met]:
+def met_by_baselines(likes: csr_array, choosing: Profiles, told: Profiles) -> dict[str, Met]:
     """What plain recommenders of these likes give some people. choosing: whom their parameters are
     chosen by.
     """
-    met: dict[BaselineName, Met] = {"popularity": told.met(popularity(likes))}
+    met: dict[str, Met] = {"popularity": told.met(popularity(likes))}
     if likes.shape[1] <= DENSE_ITEMS:
         gram = gram_of(likes)
         met["item-kNN"] = told.met(tuned_knn(gram, choosing)[0])

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
+from benchmarks.places.theory import log_likelihood
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from askew.noise.lattice import LatticeLaplace
-from askew.noise.randomized_response import RandomizedResponse
-from askew.retrieval.posterior import lattice_log_likelihood, response_log_likelihood
-from askew_server.taste.model.held_out import lattice_signals, response_signals
+from askew_server.taste.model.held_out import lattice_signals
 
 DRAWS = 200_000
 FALSE_ALARM = 1e-12  # of each comparison; seeds are fixed, so none is ever seen
@@ -35,7 +32,7 @@ def test_points_get_the_noise_of_the_lattice(u: float) -> None:
     law = {
         rate: np.exp(
             [
-                lattice_log_likelihood(LatticeLaplace(1, rate), [z], np.array([[u]]))[0]
+                log_likelihood(LatticeLaplace(1, rate), [z], np.array([[u]]))[0]
                 for z in values.tolist()
             ]
         )
@@ -44,15 +41,3 @@ def test_points_get_the_noise_of_the_lattice(u: float) -> None:
     assert fits(found, law[4])
     assert not fits(found, law[3])
     assert not fits(found, law[5])
-
-
-def test_buckets_get_randomized_response() -> None:
-    response = RandomizedResponse(5, Fraction(6))
-    sent = response_signals(response, np.full(DRAWS, 3), np.random.default_rng(2))
-    found = np.bincount(sent, minlength=5)
-    own = np.array([3])
-    law = np.exp([response_log_likelihood(response, b, own)[0] for b in range(5)])
-    assert fits(found[:4], law[:4])
-    # Planted bug: the lie may be the truth, so the truth has probability 0.68 instead of 0.6.
-    planted = np.array([0.08, 0.08, 0.08, 0.68])
-    assert not fits(found[:4], planted)

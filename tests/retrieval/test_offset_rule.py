@@ -1,4 +1,4 @@
-"""The rules from a signal to k items: what they promise, and where they look."""
+"""The rule from a signal to k items: what it promises, and where it looks."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from small_world import made_encoder
 
-from askew.errors import OutOfRange, ParameterError
+from askew.errors import ParameterError
 from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
-from askew.noise.randomized_response import RandomizedResponse
 from askew.placement import Laplace, place
 from askew.protocol.signal import Signal
-from askew.protocol.utility_table import RuleKind
-from askew.retrieval import rules
-from askew.retrieval.rules import OffsetRule, SharedSlate
+from askew.retrieval import offset_rule
+from askew.retrieval.offset_rule import OffsetRule
 
 Array = NDArray[np.float64]
 RNG = np.random.default_rng(6)
@@ -38,12 +36,11 @@ COORDINATES = st.integers(-COORDINATE_LIMIT, COORDINATE_LIMIT)
 
 
 @given(st.tuples(COORDINATES, COORDINATES), st.sampled_from([1, 2, 7, 30]))
-@pytest.mark.parametrize("name", [RuleKind.OFFSETS, RuleKind.CODEBOOK])
 def test_any_signal_gets_k_distinct_items_in_ascending_order(
-    name: RuleKind, values: tuple[int, int], k: int
+    values: tuple[int, int], k: int
 ) -> None:
     signal = Signal("00" * 16, LatticeLaplace.for_epsilon(EPSILON), values)
-    answer = OffsetRule(ENCODER, SCORING, name).answer(signal, k)
+    answer = OffsetRule(ENCODER, SCORING).answer(signal, k)
     assert len(answer) == k
     assert list(answer) == sorted(set(answer))
     assert all(0 <= item < 30 for item in answer)
@@ -67,10 +64,9 @@ def test_each_probe_takes_the_best_item_that_is_left(k: int) -> None:
     assert rule.answer(signal, k) == tuple(sorted(chosen))
 
 
-@pytest.mark.parametrize("name", [RuleKind.OFFSETS, RuleKind.CODEBOOK])
-def test_what_every_device_holds_is_left_out(name: RuleKind) -> None:
+def test_what_every_device_holds_is_left_out() -> None:
     """Each probe takes the best item that is left of the others. Planted bug: of all items."""
-    rule = OffsetRule(ENCODER, SCORING, name, held=12)
+    rule = OffsetRule(ENCODER, SCORING, held=12)
     signal = signal_at(0.5, 1.75)
     answer = rule.answer(signal, 6)
     chosen: list[int] = []
@@ -134,19 +130,6 @@ def test_a_k_out_of_range_is_refused(k: int) -> None:
         OffsetRule(ENCODER, SCORING).answer(signal_at(1.0, 1.0), k)
 
 
-def test_a_bucket_is_refused_by_a_rule_that_reads_points() -> None:
-    signal = Signal("00" * 16, RandomizedResponse(4, Fraction(2)), (0,))
-    with pytest.raises(OutOfRange):
-        OffsetRule(ENCODER, SCORING).answer(signal, 2)
-
-
-def test_the_shared_slate_is_the_same_for_everybody() -> None:
-    rule = SharedSlate((5, 2, 9, 4))
-    assert rule.answer(signal_at(0.0, 0.0), 3) == rule.answer(signal_at(2.0, 2.0), 3) == (2, 5, 9)
-    with pytest.raises(ParameterError, match="the shared slate's size, 4"):
-        rule.answer(signal_at(0.0, 0.0), 5)
-
-
 def quantile_as_written(levels: Array, point: Array, epsilon: float, unit: float) -> Array:
     """Q(G(offset)) by both halves of the law of Laplace at each end, without a shortcut."""
 
@@ -168,4 +151,6 @@ def test_a_probe_is_to_the_bit_where_the_formula_puts_it(epsilon: float) -> None
         levels = np.vstack([rng.random((200, 3)), np.tile([[0.0], [0.5], [1.0]], 3)])
         for point in [*rng.normal(unit / 2, unit, (40, 3)), unit * np.array([0, 0.5, 1])]:
             expected = quantile_as_written(levels, point, epsilon, unit)
-            np.testing.assert_array_equal(rules._inside(levels, point, epsilon, unit), expected)
+            np.testing.assert_array_equal(
+                offset_rule._inside(levels, point, epsilon, unit), expected
+            )
