@@ -74,11 +74,11 @@ export interface Account {
 const MAX_JUMP = 12; // months; a clock that jumps further is not believed
 const MONTH = /^(?:19|2\d)\d{2}-(?:0[1-9]|1[0-2])$/;
 
-// As bytes: 3, the step exponent, the rate and the cosine, then both values; 4 bytes each,
+// As bytes: 2, the step exponent, the rate and the cosine, then both values; 4 bytes each,
 // little-endian.
 export function recordOf(signal: Signal): string {
   const view = new DataView(new ArrayBuffer(21));
-  view.setUint8(0, 3);
+  view.setUint8(0, 2);
   const numbers = [signal.stepExponent, signal.inverseRate, signal.cosine, ...signal.values];
   numbers.forEach((each, n) => view.setInt32(1 + 4 * n, each, true));
   return hexOf(new Uint8Array(view.buffer));
@@ -86,7 +86,7 @@ export function recordOf(signal: Signal): string {
 
 // Undefined for what is no record of a position.
 export function signalOf(record: unknown): Signal | undefined {
-  if (typeof record !== "string" || !/^03[0-9a-f]{40}$/.test(record)) return undefined;
+  if (typeof record !== "string" || !/^02[0-9a-f]{40}$/.test(record)) return undefined;
   const bytes = Uint8Array.from(record.match(/../g)!, (each) => parseInt(each, 16));
   const view = new DataView(bytes.buffer);
   const [stepExponent, inverseRate, cosine, north, east] = [0, 1, 2, 3, 4].map((n) =>

@@ -246,7 +246,7 @@ test("what is no file of a ledger is refused whole", async () => {
     spoiled((f) => (f.entries[0].kind = "gift")),
     spoiled((f) => (f.entries[0].month = "2026-13")),
     spoiled((f) => (f.entries[0].handle = "home")),
-    spoiled((f) => (f.entries[0].record = "03")),
+    spoiled((f) => (f.entries[0].record = "02")),
     spoiled((f) => (f.entries[0] = null)),
     spoiled((f) => f.entries.push(f.entries[0])),
     spoiled((f) => (f.places[0].position.latitude = 91)),
@@ -299,7 +299,7 @@ test("a stored signal that is damaged is not sent and not drawn anew", async () 
   const ledger = await fresh();
   await ledger.remember("home", "2026-11", TOWN, CAPS, draw);
   const [entry] = await ledger.entries();
-  assert.throws(() => priceOf([{ ...entry, record: "03ff" }], "home", "2026-11", TOWN, CAPS), {
+  assert.throws(() => priceOf([{ ...entry, record: "02ff" }], "home", "2026-11", TOWN, CAPS), {
     code: "storage",
   });
 });
