@@ -64,8 +64,6 @@ TURN = 0.002
 """Seconds until a job that holds the interpreter gives it to a thread that waits for it. A call
 waits for it several times until it is answered, and so does a health check.
 """
-_NEVER_STARTED: list[grpc.aio.Server] = []
-"""Kept as long as the process: gRPC 1.85 corrupts memory where a server ends that never started."""
 _CANCELLED: int = grpc.StatusCode.CANCELLED.value[0]
 Handler = Callable[[object, Context], Awaitable[bytes]]
 
@@ -117,7 +115,9 @@ class RunningServer:
             self.port, bound = self._bound(credentials)
             self.http = None if door is None or bound is None else door(bound)
         except BaseException:
-            _NEVER_STARTED.append(self._server)
+            # gRPC 1.85 corrupts memory where a server ends that never started, at the end of the
+            # interpreter, too: nothing may take this one to pieces, and the process keeps it.
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._server))
             raise
 
     async def start(self) -> None:
