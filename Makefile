@@ -1,5 +1,6 @@
 # make demo      one private exchange, end to end
-# make test      every check that a change must pass; TESTS="tests/core ..." for some
+# make test      checks and quick tests, five minutes; ALL=1 every test that a change must pass, as CI;
+#                TESTS="tests/core ..." for some
 # make test-web  the browser's device, where node and npm are, and its page in Chromium and Firefox
 # make audit     all evidence of docs/guarantees.md, and a report of it; NIGHTLY=1, what takes hours
 # make mutants   plants bugs, one at a time, and runs the tests that claim to see each
@@ -41,9 +42,11 @@ MEMORY = $(shell $(PYTHON) -c 'import os; path = "/dev/shm"; of = os.statvfs(pat
 # tests are not those that take long.
 WORKERS = -n 3 --dist loadfile --no-loadscope-reorder
 
+# ALL=1 adds the slow ones, and the types of the tests.
+TIER = $(if $(ALL),-m "not audit and not nightly")
+
 test: check
-	$(QUICK) $(MEMORY) $(BIN)/python -m pytest $(WORKERS) -rs $(TESTS)
-	@echo "Left out: make test-web, which needs node, npm, Chromium and Firefox"
+	$(QUICK) $(MEMORY) $(BIN)/python -m pytest -q $(WORKERS) $(TIER) $(TESTS)
 
 WEB := client/web
 
@@ -54,7 +57,7 @@ $(WEB)/node_modules/.installed: $(WEB)/package-lock.json
 	cd $(WEB) && npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
-# With them, java and PostgreSQL, `make test` counts on real engines; see .ci/run.
+# With them, java and PostgreSQL, `make test ALL=1` counts on real engines; see .ci/run.
 engines: $(VENV)/.engines
 
 $(VENV)/.engines: requirements-engines.lock $(STAMP)
@@ -114,7 +117,7 @@ count: $(STAMP)
 check: $(STAMP) proto-check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy shared client server tests benchmarks deploy
+	$(BIN)/mypy shared client server benchmarks deploy $(if $(ALL),tests)
 	$(BIN)/lint-imports --no-logo
 
 # What an installer says goes to a file of the environment $(1), and is shown where it fails.

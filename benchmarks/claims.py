@@ -68,14 +68,14 @@ def deployments() -> dict[str, dict[str, str]]:
             "Model of trust": "local: the device adds the noise",
             "Privacy unit": "one profile",
             "Neighbors": "any two profiles, at their distance; one rating",
-            "Definition": "geographic privacy (`geo_laplace`); pure local DP (`bucket_rr`)",
+            "Definition": "geographic privacy",
             "ε of one signal": f"{float(device.epsilon):g} a unit; "
             f"{float(device.epsilon) * device.max_one_rating:g} a rating; "
             f"{float(device.epsilon) * device.max_diameter:g} any two people, at most",
             "δ": "0",
             "ε of a month; of a life": f"{float(device.monthly_cap):g}; "
             f"{float(device.lifetime_cap):g}, between any two people",
-            "Mechanism": "two-sided geometric noise; randomized response",
+            "Mechanism": "two-sided geometric noise",
             "Composition": "exact sums",
             "Randomness": "the kernel's, unbuffered",
             "Outputs": "one signal a space and month, to the server that is asked",
@@ -107,7 +107,7 @@ def deployments() -> dict[str, dict[str, str]]:
             "Mechanism": "exact top-k selection; discrete Gaussian noise on a matrix",
             "Composition": "exact sums, or bounded-range rounds by zCDP",
             "Randomness": "the kernel's, unbuffered",
-            "Outputs": "lists, analysts' answers, private models, priors",
+            "Outputs": "lists, analysts' answers, private models",
             "Not covered": "time, groups, other data sets of the same people",
         },
     }

@@ -31,7 +31,7 @@ PUBLISHED = (
 
 
 def main() -> None:
-    with Hosted("films", 0, "codebook") as host:
+    with Hosted("films") as host:
         [card] = ask_once(host.port, CARD, [b""])
         asked = questions(card_from_bytes(card), K)
         replies = ask_once(host.port, RETRIEVE, asked)

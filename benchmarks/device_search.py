@@ -64,12 +64,10 @@ class OneFile:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    async def piece(self, catalog_date: int, part: object, start: int) -> bytes:  # noqa: ARG002
-        from askew.catalog.catalog_file import HEAD_BYTES
-
+    async def read(self, catalog_date: int, part: object, start: int, size: int) -> bytes:  # noqa: ARG002
         with self._path.open("rb") as file:
             file.seek(start)
-            return file.read(1 << 20 if start else HEAD_BYTES)
+            return file.read(size)
 
     async def __aenter__(self) -> OneFile:
         return self

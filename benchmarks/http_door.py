@@ -1,9 +1,7 @@
-"""CPU of a server for a card and a question, by gRPC, by the HTTP door, and sealed for a relay.
+"""CPU of a server for a card and a question, by gRPC and by the HTTP door.
 
 One caller, one call at a time, in turns: medians of nine. A card by HTTP has half of gRPC's CPU at
-most, a question not more than gRPC's. A sealed question takes a fifth more than a plain one at
-most, of 30,000 places, and 200 bytes more on its way up. The seal takes the same time for every
-call, so a cheap one misses that fifth: 1.5 times the CPU for films, 4 to 5.5 times for a card.
+most, a question not more than gRPC's.
 """
 
 from __future__ import annotations
@@ -14,39 +12,24 @@ import re
 import statistics
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import grpc
 from benchmarks.results import Result, record
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from askew.noise.randomness import SystemBits
-from askew.wire.oblivious import KeyConfiguration, PlainRequest, request_size
 from askew.wire.v1 import retrieval_pb2 as pb
 
 _ROUNDS, _CARDS, _QUESTIONS = 9, 500, 200  # a turn ends before an idle connection is closed
-_GOALS = {"card": 0.5, "question": 1.0, "sealed": 1.2}
-_MORE_BYTES = 200  # of a sealed question
+_GOALS = {"card": 0.5, "question": 1.0}
 _SERVICE = "/askew.wire.v1.Retrieval"
-_GATEWAY = "/.well-known/ohttp-gateway"
 
 
 def question() -> bytes:
     """One that the demo answers."""
     message = pb.RetrieveRequest(k=20, values=[3, 3], catalog_date=20_780)
     message.lattice.step_exponent, message.lattice.inverse_rate = 6, 64
-    return message.SerializeToString()
-
-
-def place_question() -> bytes:
-    """One near Berlin, for 20 of 30,000 places."""
-    message = pb.RetrieveRequest(k=20, values=[52_500_000, 13_400_000], collection="food")
-    noise = message.map
-    noise.step_exponent, noise.inverse_rate, noise.cosine = 8, 1067, 40_000
     return message.SerializeToString()
 
 
@@ -75,43 +58,6 @@ def posted(connection: http.client.HTTPConnection, path: str, body: bytes, kind:
         connection.close()
         connection.request("POST", path, body, {"content-type": kind})
         return connection.getresponse().read()
-
-
-def sealed(port: int, method: str, message: bytes) -> Callable[[], bytes]:
-    """The same as a relay brings it."""
-    connection = http.client.HTTPConnection("127.0.0.1", port)
-    connection.request("GET", _GATEWAY)
-    key = KeyConfiguration.first_of(connection.getresponse().read())
-    bits, fields = SystemBits(), ((b"content-type", b"application/proto"),)
-    asked = PlainRequest(
-        b"POST", f"{_SERVICE}/{method}".encode(), b"films.example", fields, message
-    )
-
-    def call() -> bytes:
-        request = key.sealed(asked, bits)
-        reply = posted(connection, _GATEWAY, request.data, "message/ohttp-req")
-        return request.opened(reply).body
-
-    return call
-
-
-def bytes_more(message: bytes) -> int:
-    """What sealing adds to a question."""
-    fields = ((b"content-type", b"application/proto"),)
-    asked = PlainRequest(
-        b"POST", f"{_SERVICE}/Retrieve".encode(), b"films.example", fields, message
-    )
-    return request_size(len(asked.to_bytes())) - len(message)
-
-
-def key_file(folder: str) -> str:
-    """A new key of a gateway."""
-    key = X25519PrivateKey.generate()
-    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    path = Path(folder) / "keys.pem"
-    path.touch(0o600)
-    path.write_bytes(pem)
-    return str(path)
 
 
 def cpu_seconds(process: int) -> float:
@@ -154,21 +100,11 @@ def main() -> int:
         ):
             plain = by_http(http_port, method, message)
             shares[name] = share(process, (by_grpc(channel, method, message), plain), count)
-    asked = place_question()
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        serving("--demo", "places", "--ohttp-key", key_file(folder)) as (process, _, http_port),
-    ):
-        ways = by_http(http_port, "Retrieve", asked), sealed(http_port, "Retrieve", asked)
-        shares["sealed"] = share(process, ways, _QUESTIONS)
     for name, found in shares.items():
         print(f"{name}: {found:.2f} of the CPU; goal {_GOALS[name]}")
         goal, met = f"{_GOALS[name]} of the other way", found <= _GOALS[name]
         record(Result("by HTTP", name, "of the other way's CPU", found, goal=goal, met=met))
-    more = bytes_more(asked)
-    print(f"sealed: {more} bytes more up; goal {_MORE_BYTES}")
-    missed = more > _MORE_BYTES or any(found > _GOALS[name] for name, found in shares.items())
-    return int(missed)
+    return int(any(found > _GOALS[name] for name, found in shares.items()))
 
 
 def share(process: int, calls: tuple[Callable[[], bytes], ...], count: int) -> float:

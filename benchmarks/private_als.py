@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from askew_server.taste.baselines import Scorer
+from askew_server.taste.measures import Scorer
 
 COUNTED = 50
 _AT_ONCE = 2000  # people whose matrices are in memory at once

@@ -27,6 +27,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+from benchmarks.baselines.recommenders import popularity
 from benchmarks.private_als import PrivateALS, Settings
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
@@ -37,8 +38,7 @@ from askew.mechanisms.covariance import Matrix, NoisyCovariance, covariance
 from askew.noise.randomness import SystemBits
 from askew_server.demo.simulation import simulated_table
 from askew_server.ratings import RatingTable, read_ratings
-from askew_server.taste.baselines import Profiles, Scorer, popularity
-from askew_server.taste.measures import Estimate, Gains, mean_of, ratio_of
+from askew_server.taste.measures import Estimate, Gains, Profiles, Scorer, mean_of, ratio_of
 from askew_server.taste.model.private_model import simulated_table as people_of_matrix
 from askew_server.taste.training.factors import people_of
 from askew_server.taste.training.item_vectors import ImportedVectors

@@ -110,8 +110,7 @@ def _settings() -> Iterator[str]:
         "A name before the dot is a table of the file, such as `[server]`. `--config FILE` and "
         "`ASKEW_SERVER_CONFIG` name the file. A variable is `ASKEW_SERVER_`, the table and the "
         "name, without the table for `[server]`: `ASKEW_SERVER_PORT`, `ASKEW_SERVER_TLS_KEY`. "
-        "Spaces separate a list. A variable beside a flag means the same to `serve-releases` and "
-        "`check`."
+        "Spaces separate a list. A variable beside a flag means the same to `serve-releases`."
     )
     yield ""
     yield from _table(
@@ -192,7 +191,7 @@ def _metrics() -> Iterator[str]:
         ),
     )
     yield "\n## Events of the log\n"
-    yield "No line has another field, but for its time, its level and the number of its process."
+    yield "No line has another field, but for its time and its level."
     yield ""
     yield from _table(
         ("Event", "Level", "Fields"),

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks import private_model, reference
+from benchmarks import private_model, reference, tastes
 from benchmarks.claims import claims_as_rows, deployments_as_rows
 from benchmarks.places import wants
 from benchmarks.places.grounds import Country
@@ -27,45 +27,39 @@ from threadpoolctl import threadpool_limits
 
 from askew_server.demo.places import german_towns
 from askew_server.demo.simulation import simulated_table
-from askew_server.evaluation.report import either_way, short, signed
-from askew_server.evaluation.study import Protocol, Study, StudyCell
 from askew_server.ratings import RatingTable, read_ratings
 from askew_server.taste.measures import Estimate
 
 DOCS: Final = Path("docs")
 REPORT: Final = DOCS / "report.json"
-SIMULATED: Final = "simulated films"
 PARTS: Final = ("utility", "places", "wants", "private", "render")
 _BLOCK = re.compile(r"(<!-- report: ([\w-]+) -->\n).*?(<!-- end of report -->)", re.DOTALL)
+SIMULATED: Final = "simulated films"
 _PEOPLE = {"all": "in towns", "rural": "in the country"}
 Report = dict[str, Any]
 Rows = Iterable[Sequence[str]]
 
 
-def utility_of(table: RatingTable, protocol: Protocol) -> Report:
+def utility_of(table: RatingTable, seeds: Sequence[int]) -> Report:
     """What every mode and rule is worth on these ratings."""
-    study = Study(table, protocol, "ratings")
-    study.play(lambda doing, done: print(f"{done:4.0%}  {doing}", flush=True))
+    cells = tastes.measured(table, seeds=seeds, progress=lambda told: print(told, flush=True))
     return {
-        "people": study.n_people,
-        "ratings": study.n_ratings,
-        "seeds": list(protocol.seeds),
-        "clients": study.cells[0].n_clients,
-        "cells": [_cell(cell) for cell in study.cells],
-        "leaks": [
-            [each.epsilon, each.present.mean, each.removed.mean, each.difference.error]
-            for each in study.leaks
-        ],
+        "people": table.n_people,
+        "ratings": len(table),
+        "seeds": list(seeds),
+        "clients": cells[0].n_clients,
+        "cells": [_cell(cell) for cell in cells],
     }
 
 
-def _cell(cell: StudyCell) -> Report:
+def _cell(cell: tastes.Cell) -> Report:
+    rule, k, epsilon = cell.label
     estimates = {name: _pair(getattr(cell, name)) for name in ("ndcg", "recall", "gain")}
     return {
-        "rule": str(cell.label.rule),
-        "k": cell.label.k,
-        "epsilon": cell.label.epsilon,
-        "a_rating": cell.guarantee.per_rating,
+        "rule": rule,
+        "k": k,
+        "epsilon": epsilon,
+        "a_rating": cell.per_rating,
         "worse": cell.worse,
         "better": cell.better,
         **estimates,
@@ -265,6 +259,21 @@ def _estimate(pair: Sequence[float] | None) -> str:
     return "" if pair is None else either_way(Estimate(*pair))
 
 
+def signed(estimate: Estimate) -> str:
+    """A difference with its standard error."""
+    return f"{'-' if estimate.mean < 0 else '+'}{either_way(estimate)}"
+
+
+def either_way(estimate: Estimate) -> str:
+    """A mean without its sign, and its standard error."""
+    return f"{short(abs(estimate.mean))} ± {short(estimate.error)}"
+
+
+def short(value: float) -> str:
+    """Three digits, as shares are written."""
+    return f"{value:.3f}".removeprefix("0") if value < 0.9995 else f"{value:.2f}"
+
+
 def _as_table(rows: Rows) -> str:
     lines = [f"| {' | '.join(row)} |" for row in rows]
     columns = lines[0].count("|") - 1
@@ -296,9 +305,9 @@ def main() -> None:
             for given in options.ratings:
                 name, _, path = given.partition("=")
                 tables[name], _ = read_ratings(Path(path))
-            for name, table in tables.items():
-                protocol = Protocol(epsilons=(1.0, 4.0), ks=(5, 20), seeds=tuple(options.seeds))
-                found.setdefault("utility", {})[name] = utility_of(table, protocol)
+            found["utility"] = {
+                name: utility_of(table, options.seeds) for name, table in tables.items()
+            }
         if "places" in parts:
             rules = ("nearest", "codebook", "items", SERVED)
             found["places"] = places_of(

@@ -57,7 +57,7 @@ from askew.wire.places import metric_card_from_bytes, places_from_bytes
 from askew.wire.tastes import card_from_bytes, slate_from_bytes
 
 WIDTH = 16  # calls at once
-TLS, USUAL = "tls", ("films", "films-buckets", "films-posterior", "places", "tls")
+TLS, USUAL = "tls", ("films", "places", "tls")
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,6 @@ class Ask:
     name: str
     k: int = K
     epsilon: Fraction = EPSILON
-    bucket: bool = False
     rate: Goal | None = None
     bare: Goal | None = None
     kernel: Goal | None = None
@@ -94,7 +93,7 @@ def contenders(scene: Scene) -> Iterator[Mapping[str, tuple[Contender, ...]]]:
         card = _card(host.port, maps=scene.words[0] == "places")
         loads, sizes = {}, {}
         for ask in scene.asks:
-            asked = questions(card, ask.k, ask.epsilon, bucket=ask.bucket)
+            asked = questions(card, ask.k, ask.epsilon)
             replies = ask_once(host.port, RETRIEVE, asked)
             _check(replies, card, ask.k)
             sizes[ask.name] = sum(map(len, replies)) // len(replies)
@@ -134,45 +133,25 @@ def _check(replies: Sequence[bytes], card: ModelCard | MetricCard, k: int) -> No
 
 
 ROUNDS, SECONDS = 9, 0.25
-FAST, LIGHT = Goal(least=0.8), Goal(most=1.25)
-POSTERIOR, QUARTER = Goal(least=0.7), Goal(least=0.25)
-
-
-def published(name: str = "published", *, bucket: bool = False) -> Ask:
-    """What the card names: a list that is made beforehand."""
-    return Ask(name, bucket=bucket, rate=FAST, bare=LIGHT)
-
-
+QUARTER = Goal(least=0.25)
 OTHERS = (
     Ask("another k", k=OTHER_K, rate=QUARTER),
     Ask("another epsilon", epsilon=OTHER_EPSILON, rate=QUARTER),
     Ask("k = 64, admitted as five", k=64, beside="another k"),
 )
-WEIGHED = Ask("published", rate=POSTERIOR, bare=LIGHT)  # from a table
-QUICK = Ask("published", rate=QUARTER)  # a codebook has no table: it takes a tenth of a millisecond
+QUICK = Ask("usual", rate=QUARTER)
 SCENES = {
-    "films": Scene("417 films, codebook", ("films", 0, "codebook"), (QUICK, *OTHERS)),
-    "films-buckets": Scene(
-        "417 films, buckets", ("films", 0, "buckets"), (published(bucket=True),)
-    ),
-    "films-posterior": Scene("417 films, posterior", ("films", 0, "posterior"), (WEIGHED,)),
-    "1e5": Scene("10^5 items, codebook", ("tastes", 10**5, "codebook"), (QUICK, *OTHERS)),
+    "films": Scene("417 films", ("films",), (QUICK, *OTHERS)),
+    "1e5": Scene("10^5 items", ("tastes", 10**5), (QUICK, *OTHERS)),
     "1e5-4": Scene(
-        "10^5 items, codebook, d = 4",
-        ("tastes", 10**5, "codebook", 4),
+        "10^5 items, d = 4",
+        ("tastes", 10**5, 4),
         (QUICK, Ask("another k", k=OTHER_K, rate=QUARTER)),
     ),
-    "1e5-buckets": Scene(
-        "10^5 items, buckets", ("tastes", 10**5, "buckets"), (published(bucket=True),)
-    ),
-    "1e5-posterior": Scene("10^5 items, posterior", ("tastes", 10**5, "posterior"), (WEIGHED,)),
     "1e6": Scene(
-        "10^6 items, codebook",
-        ("tastes", 10**6, "codebook"),
+        "10^6 items",
+        ("tastes", 10**6),
         (QUICK, Ask("another k", k=OTHER_K)),
-    ),
-    "1e6-buckets": Scene(
-        "10^6 items, buckets", ("tastes", 10**6, "buckets"), (published(bucket=True),)
     ),
     "places": Scene(
         "10^6 places, codebook",
@@ -284,7 +263,7 @@ def by_tls() -> None:
     record(
         Result(
             "TLS, one connection a question",
-            "published",
+            "usual",
             "us of CPU",
             ours,
             floor=("bare grpc.aio echo by TLS", floor),

@@ -1,11 +1,11 @@
 """How long a server takes to start, and what it holds in memory.
 
-    .venv/bin/python benchmarks/server_start.py [RULE:ITEMS ...]
+    .venv/bin/python benchmarks/server_start.py [ITEMS ...]
 
-The models are SIMULATED: made-up titles, 32 factors, and for rules with a prior 4,000 made-up
-people. Each is saved and then loaded by a process of its own, up to the point where it could answer
-its first call: CPU time, with one thread of BLAS, and the largest resident memory beyond that of an
-interpreter with numpy. Exits with 1 where a goal is missed.
+The models are SIMULATED: made-up titles and 32 factors. Each is saved and then loaded by a process
+of its own, up to the point where it could answer its first call: CPU time, with one thread of BLAS,
+and the largest resident memory beyond that of an interpreter with numpy. Exits with 1 where a goal
+is missed.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-USUAL = ("posterior:1e5", "codebook:1e6", "buckets:1e6")  # the last weighs a prior, too
-FACTORS, DIMENSION, PEOPLE, SEEN, POOL, BUCKETS = 32, 2, 4_000, 50, 500, 64
+USUAL = ("1e5", "1e6")
+FACTORS, DIMENSION, PEOPLE = 32, 4, 4_000
 GOALS = {100_000: (3.0, 400), 1_000_000: (10.0, 400)}  # seconds of CPU, MB; by the items
 BARE = "bare"
 
@@ -31,12 +31,10 @@ BARE = "bare"
 # -- what is loaded --------------------------------------------------------------------------------
 
 
-def save_model(directory: Path, rule: str, count: int) -> None:
+def save_model(directory: Path, count: int) -> None:
     """A model of so many items, as training would save it."""
     from askew.catalog.catalog import Catalog
     from askew.catalog.item import Item
-    from askew.protocol.model_card import ServingRule
-    from askew.protocol.utility_table import RuleKind
     from askew.spaces.item_codes import rounded, scales_of
     from askew_server.taste.model import artifact
     from askew_server.taste.model.item_model import ItemModel, card_of
@@ -58,45 +56,23 @@ def save_model(directory: Path, rule: str, count: int) -> None:
     catalog = Catalog(
         items, rounded(vectors, scales), np.ones(count, "f4"), tuple(range(held, held + 64))
     )
-    prior = None if rule == "codebook" else made_people(catalog, held, rng)
-    origin = "none" if prior is None else prior.origin
-    served = ServingRule(RuleKind(rule), 2.0, 8, origin)
-    space = made_space(scales, catalog, rng, buckets=rule == "buckets")
-    card = card_of(space, catalog, served, "SIMULATED items", n_default, simulated=True)
+    space = made_space(scales, catalog, rng)
+    card = card_of(space, catalog, "SIMULATED items", n_default, True, True)
     keys = tuple(map(str, range(count)))
     counts = {"people": PEOPLE, "ratings": 1_000_000, "likes": 500_000}
-    options = TrainingOptions(epsilon=2.0, rule=rule, dimension=DIMENSION)
-    artifact.save(ItemModel(card, catalog, keys, options, counts, prior), directory)
+    options = TrainingOptions(dimension=DIMENSION)
+    artifact.save(ItemModel(card, catalog, keys, options, counts), directory)
 
 
-def made_space(scales: Any, catalog: Any, rng: np.random.Generator, *, buckets: bool) -> Any:
-    from askew.spaces.buckets import Buckets
+def made_space(scales: Any, catalog: Any, rng: np.random.Generator) -> Any:
+
     from askew.spaces.encoder import KNOTS, Encoder
     from askew.spaces.vectors import FeatureSpace, RatingScale
 
     directions = np.linalg.qr(rng.normal(size=(FACTORS, DIMENSION)))[0].astype(np.float32)
     knots = np.tile(np.linspace(-0.02, 0.02, KNOTS), (DIMENSION, 1))
     encoder = Encoder(directions, catalog.vectors.mean(axis=0), knots, 0.005, 20, 1.5)
-    linear = rng.normal(size=(BUCKETS, FACTORS)).astype(np.float32)
-    known = Buckets(linear, np.zeros(BUCKETS, np.float32)) if buckets else None
-    return FeatureSpace(RatingScale(1, 5, 4), encoder, scales, known)
-
-
-def made_people(catalog: Any, held: int, rng: np.random.Generator) -> Any:
-    """People who know some items. Their pool is drawn: finding it is the work of training."""
-    from scipy.sparse import csr_array
-
-    from askew_server.taste.prior.people import PriorPeople
-
-    count = len(catalog)
-    tastes = rng.normal(0, 0.02, size=(PEOPLE, FACTORS)).astype(np.float32)
-    rows, columns = np.repeat(np.arange(PEOPLE), SEEN), rng.integers(0, count, PEOPLE * SEEN)
-    seen = csr_array((np.ones(len(rows)), (rows, columns)), shape=(PEOPLE, count))
-    seen.data[:] = 1
-    pool = held + rng.choice(count - held, min(POOL, count - held) - 64, replace=False)
-    pool = np.union1d(pool, catalog.shared_slate)
-    points = 1.5 * rng.random((PEOPLE, DIMENSION))
-    return PriorPeople(tastes, points, seen, np.ones(PEOPLE), "made-up people", pool=pool)
+    return FeatureSpace(RatingScale(1, 5, 4), encoder, scales)
 
 
 # -- the process that is measured ------------------------------------------------------------------
@@ -107,12 +83,10 @@ def start(directory: str) -> None:
     if directory != BARE:
         from askew_server.retrieval.served import serving_of
         from askew_server.retrieval.snapshot import SnapshotHolder
-        from askew_server.serving.grpc_server import give_back_now
         from askew_server.serving.retrieval import RetrievalService
         from askew_server.taste.model import artifact
 
         serving = serving_of(artifact.load(Path(directory)), Path(directory))
-        give_back_now()
         service = RetrievalService(SnapshotHolder(serving.snapshot))
         assert service.methods
     used = resource.getrusage(resource.RUSAGE_SELF)
@@ -136,14 +110,13 @@ def measured(directory: str) -> dict[str, float]:
 def main(wanted: list[str]) -> int:
     bare, missed = measured(BARE), 0
     print(f"an interpreter with numpy: {bare['peak']:.0f} MB")
-    print(f"{'rule':>10} {'items':>9} {'CPU s':>7} {'peak MB':>8} {'then MB':>8}  goal")
+    print(f"{'items':>9} {'CPU s':>7} {'peak MB':>8} {'then MB':>8}  goal")
     for each in wanted or USUAL:
-        rule, _, size = each.partition(":")
-        count = int(float(size))
+        count = int(float(each))
         with tempfile.TemporaryDirectory() as room:
             directory, began = Path(room) / "model", time.monotonic()
             subprocess.run(
-                [sys.executable, __file__, "--save", str(directory), rule, str(count)], check=True
+                [sys.executable, __file__, "--save", str(directory), str(count)], check=True
             )
             made = time.monotonic() - began
             found = measured(str(directory))
@@ -152,7 +125,7 @@ def main(wanted: list[str]) -> int:
         reached = found["cpu"] <= seconds and peak <= most
         missed += not reached
         verdict = "" if reached else "  MISSED"
-        row = f"{rule:>10} {count:>9,} {found['cpu']:>7.2f} {peak:>8.0f} {now:>8.0f}"
+        row = f"{count:>9,} {found['cpu']:>7.2f} {peak:>8.0f} {now:>8.0f}"
         print(f"{row}  {seconds:g} s, {most:g} MB{verdict} (made in {made:.0f} s)", flush=True)
     return 1 if missed else 0
 
@@ -161,6 +134,6 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--start"]:
         start(sys.argv[2])
     elif sys.argv[1:2] == ["--save"]:
-        save_model(Path(sys.argv[2]), sys.argv[3], int(sys.argv[4]))
+        save_model(Path(sys.argv[2]), int(sys.argv[3]))
     else:
         sys.exit(main(sys.argv[1:]))

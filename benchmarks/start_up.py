@@ -67,7 +67,7 @@ def store(folder: Path) -> tuple[Path, Path]:
     program("-m", "askew_client", "profile", "import", ratings, "--data", data)()
     place = ("place", "add", "home", "--region", "DE", "--data", data)
     program("-m", "askew_client", *place, stdin=PLACE)()
-    with Ledger(path, path.with_name("ledger.anchor")) as book:
+    with Ledger(path, path.with_name("ledger.mark")) as book:
         cap, loss = PrivacyFilter(epsilon=Fraction(9)), PureDP(Fraction(1, 999), ADD_OR_REMOVE_ONE)
         book.open_dataset("films", "1", cap, "one person", ADD_OR_REMOVE_ONE)
         request = ChargeRequest(
@@ -106,7 +106,7 @@ def main(folder: Path) -> None:
     ]
     rows += [
         shown(f"askew-server {name}", "askew_server", *operator)
-        for name in ("ledger show", "ledger verify", "releases list")
+        for name in ("ledger show", "releases list")
     ]
     rows += [
         shown(f"{name} --help", module)

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from askew.protocol.utility_table import DEFAULT_BYTES
+from askew.protocol.modes import DEFAULT_BYTES
 
 USUAL, FACTORS, DIMENSION, K, RATED = 1_000_000, 32, 2, 32, 100
 WORDS, GENRES = 30_000, 18
@@ -53,8 +53,8 @@ async def device(address: str, directory: str) -> dict[str, int]:
     )
     places, bits = paths.places(directory), SystemBits()
     async with open_library(settings, server=address, directory=directory) as (network, library):
-        signals = SignalStore(places.ledger, settings.caps, places.anchor)
-        profile = ProfileStore(places.profile, bits)
+        signals = SignalStore(places.ledger, settings.caps, places.mark)
+        profile = ProfileStore(places.profile)
         companion = Device(
             network, settings, profile=profile, signals=signals, bits=bits, library=library
         )
@@ -105,8 +105,7 @@ def made_model(count: int):  # type: ignore[no-untyped-def]  # its types are hea
     """A card and a catalog of so many items."""
     from askew.catalog.catalog import Catalog
     from askew.catalog.item import Item
-    from askew.protocol.model_card import ModelCard, ServingRule
-    from askew.protocol.utility_table import RuleKind
+    from askew.protocol.model_card import ModelCard
     from askew.spaces.encoder import KNOTS, Encoder
     from askew.spaces.item_codes import rounded, scales_of
     from askew.spaces.vectors import FeatureSpace, RatingScale
@@ -128,8 +127,7 @@ def made_model(count: int):  # type: ignore[no-untyped-def]  # its types are hea
     )
     boosts = np.ones(count, np.float32)
     catalog = Catalog(items, rounded(vectors, scales), boosts, tuple(range(64)))
-    rule = ServingRule(RuleKind.CODEBOOK, 1.0, K)
-    card = ModelCard(space, catalog.version, count, 64, "SIMULATED", True, rule, count)
+    card = ModelCard(space, catalog.version, count, 64, "SIMULATED", True, count)
     some = min(MEASURED, count)
     each = len(catalog_to_bytes(card, catalog.first(some))) / some
     return replace(card, n_default=min(count, int(DEFAULT_BYTES / each))), catalog

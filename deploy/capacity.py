@@ -3,8 +3,7 @@
     python deploy/capacity.py [MICROSECONDS]
 
 MICROSECONDS: CPU of one question, as `make bench NAME=serving` measures it; 568 by default, what
-the demo's films by `codebook` took before their answers were tabulated, on one core of a 2026
-server.
+the demo's films by `codebook` took on one core of a 2026 server.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from askew.catalog.catalog_file import HEAD_BYTES, LONGEST_DELAY, PERIOD, PIECE_BYTES
+from askew.catalog.catalog_file import HEAD_BYTES, LONGEST_DELAY, PERIOD
 
 DAY = 86_400
 DEVICES = (10**6, 10**7, 10**8, 10**9)
@@ -65,10 +64,6 @@ class Load:
         """A second over the whole week."""
         return self.devices * 8 * size / (PERIOD * DAY)
 
-    def pieces(self, size: int) -> float:
-        """Calls a second in those days, if servers gave the file away themselves."""
-        return self.looks * (1 + math.ceil((size - HEAD_BYTES) / PIECE_BYTES))
-
 
 def rounded(number: float) -> str:
     """Two significant digits, as people read them."""
@@ -82,9 +77,9 @@ def table(habits: Habits) -> Iterator[str]:
     """The lines of docs/operations.md."""
     yield (
         "| Devices | questions/s | cores for them | looks/s | unchanged, Gbit/s "
-        "| default items, Gbit/s | whole, Gbit/s | whole, pieces/s |"
+        "| default items, Gbit/s | whole, Gbit/s |"
     )
-    yield "|---|---|---|---|---|---|---|---|"
+    yield "|---|---|---|---|---|---|---|"
     for devices in DEVICES:
         load = Load(devices, habits)
         figures = (
@@ -94,7 +89,6 @@ def table(habits: Habits) -> Iterator[str]:
             load.file_bits(HEAD_BYTES) / 1e9,
             load.file_bits(DEFAULT) / 1e9,
             load.file_bits(WHOLE) / 1e9,
-            load.pieces(WHOLE),
         )
         power = f"10{str(round(math.log10(devices))).translate(str.maketrans('6789', '⁶⁷⁸⁹'))}"
         yield f"| {power} | {' | '.join(map(rounded, figures))} |"

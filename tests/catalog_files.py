@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Self
 
-from askew.catalog.catalog_file import HEAD_BYTES, PIECE_BYTES, Part, file_of, piece_of
+from askew.catalog.catalog_file import HEAD_BYTES, Part, file_of
 from askew.errors import AskewError, NotFound
 
 MONDAY = 20_780  # 2026-11-23
@@ -14,8 +14,8 @@ DAY = 86_400
 Asked = tuple[int, Part, int]
 
 
-def body_of(word: str, size: int = 3 * PIECE_BYTES + 5) -> bytes:
-    """A body that no other word has: by default the smallest that takes four pieces."""
+def body_of(word: str, size: int = 3 * 2**18 + 5) -> bytes:
+    """A body that no other word has."""
     return (word.encode() * (size // len(word) + 1))[:size]
 
 
@@ -24,13 +24,14 @@ class FakeSource:
     """Files by catalog date and part; those of any catalog date under None. Implements
     CatalogSource.
 
-    heard: what was asked. troubles: raised in turn, None being none. spoil: of every piece.
+    heard: what was asked. troubles: raised in turn, None being none. spoil: of what is read, with
+    where it begins.
     """
 
     files: dict[tuple[int | None, Part], bytes]
     heard: list[Asked] = field(default_factory=list)
     troubles: list[AskewError | None] = field(default_factory=list)
-    spoil: Callable[[bytes, int], bytes] = lambda piece, start: piece
+    spoil: Callable[[bytes, int], bytes] = lambda part, start: part
 
     @classmethod
     def of(cls, whole: bytes, default_items: bytes | None = None) -> FakeSource:
@@ -47,8 +48,8 @@ class FakeSource:
     async def __aexit__(self, *_: object) -> None:
         return
 
-    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:
-        """A piece, or the next trouble."""
+    async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
+        """A part of a file, or the next trouble."""
         self.heard.append((catalog_date, part, start))
         trouble = self.troubles.pop(0) if self.troubles else None
         if trouble is not None:
@@ -56,7 +57,7 @@ class FakeSource:
         file = self.files.get((catalog_date, part)) or self.files.get((None, part))
         if file is None:
             raise NotFound("catalog date")
-        return self.spoil(piece_of(file, start), start)
+        return self.spoil(file[start : start + size], start)
 
     @property
     def looks(self) -> int:

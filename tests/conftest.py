@@ -5,10 +5,12 @@ from __future__ import annotations
 import gc
 import os
 import signal
+from collections import defaultdict
 from unittest.mock import patch
 
 import pytest
 from hypothesis import settings
+from rooms import Rooms
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
@@ -29,6 +31,40 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # An example that takes long on a busy machine is no fault.
 settings.register_profile("askew", deadline=None)
 settings.load_profile("askew")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Rooms(config))
+
+
+@pytest.hookimpl(tryfirst=True)  # before slow ones are left out by their mark
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the cases of a thin function that stay out of `make test` as slow."""
+    cases: dict[str, list[pytest.Function]] = defaultdict(list)
+    for item in items:
+        if isinstance(item, pytest.Function) and item.get_closest_marker("thin"):
+            cases[item.nodeid.partition("[")[0]].append(item)
+    for of_one in cases.values():
+        kept = {case.name for case in thinned(of_one)}
+        for item in of_one:
+            if item.name not in kept:
+                item.add_marker(pytest.mark.slow)
+
+
+def thinned(cases: list[pytest.Function]) -> list[pytest.Function]:
+    """Return n cases, evenly spread, for thin(n); else some that have every parameter's values."""
+    mark = cases[0].get_closest_marker("thin")
+    assert mark is not None
+    if mark.args:
+        n, last = mark.args[0], len(cases) - 1
+        return [cases[round(at * last / max(1, n - 1))] for at in range(n)]
+    values = {case.name: {(a, id(v)) for a, v in case.callspec.params.items()} for case in cases}
+    missing, kept = set().union(*values.values()), []
+    while missing:
+        best = max(cases, key=lambda case: len(missing & values[case.name]))
+        kept.append(best)
+        missing -= values[best.name]
+    return kept
 
 
 def pytest_collection_finish() -> None:

@@ -41,7 +41,7 @@ def made_device(  # one parameter a collaborator
     return Device(
         network,
         settings,
-        profile=profile or ProfileStore(directory / "profile.sqlite", SystemBits()),
+        profile=profile or ProfileStore(directory / "profile.sqlite"),
         signals=signals or SignalStore(directory / "signals.sqlite", settings.caps),
         bits=bits or SystemBits(),
         library=library or KeptLibrary(cache, network.source, settings.byte_budget, network.call),

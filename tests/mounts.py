@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -21,6 +22,20 @@ def mounted(place: Path, *options: str) -> Iterator[Path]:
         yield place
     finally:
         subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+@contextmanager
+def unwritable(folder: Path) -> Iterator[Path]:
+    """The same folder, into which nobody may write, root neither."""
+    if os.geteuid() == 0:
+        with read_only(folder):
+            yield folder
+        return
+    folder.chmod(0o500)
+    try:
+        yield folder
+    finally:
+        folder.chmod(0o700)
 
 
 @contextmanager

@@ -9,11 +9,11 @@ from typing import Self
 import numpy as np
 from small_collections import GERMANY, cafes, posts
 
-from askew.catalog.catalog_file import Part, piece_of
+from askew.catalog.catalog_file import Part
 from askew.errors import NotFound, OtherKind
 from askew.protocol.collection import Collection, curve_order
 from askew.protocol.metric_card import MetricRuleKind
-from askew.protocol.utility_table import ServingMode
+from askew.protocol.modes import ServingMode
 from askew_server.collections.artifact import files_of
 from askew_server.collections.model import MetricModel, model_of
 from askew_server.retrieval.served import snapshot_of
@@ -61,11 +61,11 @@ class ServedModel:
         """What was called."""
         return [method for method, _ in self.calls]
 
-    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:
-        """A piece of what it lets devices hold."""
+    async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
+        """A part of what it lets devices hold."""
         self.calls.append(("file", f"{part} {start}".encode()))
         try:
-            return piece_of(self._service.catalog_file(catalog_date, part), start)
+            return self._service.catalog_file(catalog_date, part)[start : start + size]
         except NotFound:
             raise OtherKind("this server has no items for devices to hold", places=True) from None
 

@@ -90,7 +90,7 @@ class NearServer(InProcess):
     def __post_init__(self) -> None:
         self.items = self.items or made_items(self.card.space)
 
-    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:
+    async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
         """Never of use here."""
         raise NotImplementedError
 

@@ -12,14 +12,11 @@ import numpy as np
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
-from askew.protocol.model_card import ModelCard, ServingRule
-from askew.protocol.utility_table import RuleKind
-from askew.spaces.buckets import Buckets, SlateCodebook
+from askew.protocol.model_card import ModelCard
 from askew.spaces.encoder import KNOTS, Encoder
 from askew.spaces.vectors import FeatureSpace, RatingScale
 
 SOURCE = "made-up films with SIMULATED ratings"
-RULE = ServingRule(RuleKind.CODEBOOK, 2.0, 4)
 
 
 def made_encoder(  # noqa: PLR0917
@@ -41,24 +38,8 @@ def made_encoder(  # noqa: PLR0917
     )
 
 
-def made_buckets(n_buckets: int = 4, ranking: int = 3) -> Buckets:
-    """Buckets 0 and 1 along the first axis, both ways, then along the next ones; no biases."""
-    rows = [(-1) ** b * np.eye(ranking)[b // 2 % ranking] + 0.0 for b in range(n_buckets)]
-    return Buckets(np.array(rows, dtype=np.float32), np.zeros(n_buckets, dtype=np.float32))
-
-
-def made_codebook(
-    slates: Sequence[Sequence[tuple[float, ...]]], boosts: Sequence[Sequence[float]] | None = None
-) -> SlateCodebook:
-    """Slates of these item vectors."""
-    vectors = np.array(slates, dtype=np.float32)
-    ones = np.ones(vectors.shape[:2])
-    return SlateCodebook(vectors, np.array(boosts or ones.tolist(), dtype=np.float32))
-
-
 def made_space(
     encoder: Encoder | None = None,
-    buckets: Buckets | SlateCodebook | None = None,
     step: float = 0.25,
 ) -> FeatureSpace:
     """A space with ratings from 1 to 5, of which 4 and 5 are likes. Item codes say multiples of the
@@ -66,7 +47,7 @@ def made_space(
     """
     encoder = encoder or made_encoder()
     scales = np.full(encoder.ranking_dimension, step, dtype=np.float32)
-    return FeatureSpace(RatingScale(1.0, 5.0, 4.0), encoder, scales, buckets)
+    return FeatureSpace(RatingScale(1.0, 5.0, 4.0), encoder, scales)
 
 
 def made_catalog(
@@ -89,6 +70,5 @@ def made_card(space: FeatureSpace, catalog: Catalog, max_slate_size: int) -> Mod
         max_slate_size=min(max_slate_size, len(catalog)),
         source=SOURCE,
         simulated=True,
-        rule=RULE,
         n_default=len(catalog),
     )

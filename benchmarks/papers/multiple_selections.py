@@ -11,10 +11,11 @@ from math import log, pi
 
 import numpy as np
 from benchmarks.papers.frame import Data, Floats, Line, Panel, Reproduction, short
+from benchmarks.papers.ring_program import on_ring
 from benchmarks.places.theory import on_line
 
 from askew.placement import Identity, Laplace, Power, Saturating, place
-from askew.placement.theory import laplace_on_ring, on_ring, place_on_ring
+from askew.placement.ring import laplace_on_ring, place_on_ring
 
 EPSILONS = (0.3, 0.5, 1.0)
 RING = 3 / 8
@@ -69,10 +70,10 @@ def on_the_ring(nodes: int) -> list[Panel]:
     panels = []
     for epsilon in (RING, 1.0):
         best, plain = place_on_ring(epsilon), laplace_on_ring(epsilon)
-        solved = on_ring(epsilon, 2, nodes)
+        solved = on_ring(epsilon, nodes)
         t = np.linspace(-pi, pi, 121)
         step = 2 * pi / nodes
-        middle = solved.gaps[0] * step / 2
+        middle = solved.gap * step / 2
         around = (solved.nodes - middle + pi) % (2 * pi) - pi
         order = np.argsort(around)
         lines = [
@@ -105,9 +106,7 @@ def ring_table(grids: tuple[int, ...]) -> list[list[str]]:
     rows.append(["the paper prints", "0.72", "0.75"])
     rows.append(["closed form", f"{best.cost:.6f}", f"{plain.cost:.6f}"])
     for nodes in grids:
-        rows.append(
-            [f"program, people on {nodes} places", f"{on_ring(RING, 2, nodes).cost:.5f}", "-"]
-        )
+        rows.append([f"program, people on {nodes} places", f"{on_ring(RING, nodes).cost:.5f}", "-"])
     cells = cell_centers(10, RING)
     rows.append(["program, people between 10 results", *(f"{each:.4f}" for each in cells)])
     one = place_on_ring(1.0).cost, laplace_on_ring(1.0).cost

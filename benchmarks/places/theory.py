@@ -8,18 +8,19 @@ result must be the closed form of the optimal offsets.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from askew.noise.lattice import LatticeLaplace
+from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
 from askew.placement import Disutility, Identity, Laplace, Power, place
 from askew.protocol.metric_card import MetricRuleKind
 from askew.protocol.signal import Signal
-from askew.retrieval.posterior import lattice_log_likelihood
 from askew.spaces.axes import Axis, AxisSpace
 from askew_server.retrieval.near.answers import near_rule_of
 from askew_server.retrieval.near.index import MetricIndex
@@ -75,10 +76,37 @@ def mean_disutility(axis: Axis, h: Disutility, k: int, person: float) -> float:
     moves = np.arange(-int(_FAR / lattice.step), int(_FAR / lattice.step), _EVERY)
     # The law is the same everywhere: the signal moves one way, or the person the other.
     people = (person - moves * lattice.step).astype(np.float64)[:, None]
-    weights = np.exp(lattice_log_likelihood(lattice, [around], people))
+    weights = np.exp(log_likelihood(lattice, [around], people))
     sent = around + moves
     best = np.empty(len(sent))
     for row, z in enumerate(sent.tolist()):
         away = np.abs(items[rule.choose(Signal(space.version, lattice, (z,)), k)] - person)
         best[row] = away.min()
     return float(weights @ h(best) / weights.sum())
+
+
+def log_likelihood(
+    lattice: LatticeLaplace, coordinates: Sequence[int], points: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return ln P(coordinates | point) for points (m, d), shape (m,), by the exact law.
+
+    With q = inverse_rate, r = q / (q + 1) and a coordinate at u / step = j + t:
+
+        P(Z = z) = ((1 - t) r**|z - j| + t r**|z - j - 1|) / (2 q + 1)
+
+    where nothing cancels and nothing underflows. Coordinates are independent, so logarithms add; at
+    the end of the wire's width a coordinate stands for the whole tail, 1 / (1 - r) = q + 1 times as
+    likely.
+    """
+    q = lattice.inverse_rate
+    z = np.array(coordinates, dtype=np.float64)  # (d,); 32-bit integers are exact
+    place = points / lattice.step  # exact: the step is a power of two
+    below = np.floor(place)
+    fraction = place - below
+    above = z > below
+    steps = np.where(above, z - below - 1.0, below - z)
+    # (1 - t) + t r = 1 - t / (q + 1), and (1 - t) r + t = 1 - (1 - t) / (q + 1)
+    blend = np.log1p(-np.where(above, 1.0 - fraction, fraction) / (q + 1))
+    logs: NDArray[np.float64] = (blend - steps * math.log1p(1 / q)).sum(axis=1)
+    ends = sum(abs(each) == COORDINATE_LIMIT for each in coordinates)
+    return logs - len(coordinates) * math.log(2 * q + 1) + ends * math.log(q + 1)

@@ -5,7 +5,7 @@ TLS=FOLDER before the words is TLS with the files certificate.pem and key.pem of
 python -m benchmarks.serving.host echo 824 2015           # Echo/824 answers 824 bytes at once
 python -m benchmarks.serving.host bare 824 2015           # the same by grpc.aio, and nothing else
 python -m benchmarks.serving.host places 1000000 codebook
-python -m benchmarks.serving.host tastes 100000 posterior 4
+python -m benchmarks.serving.host tastes 100000 4
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from askew_server.serving.call import Answer, Service
-from askew_server.serving.supervisor import WITH_PARENT
 
 if TYPE_CHECKING:
     from askew_server.serving.settings import Tls
@@ -61,7 +60,7 @@ class Hosted:
             cwd=ROOT,
             env=os.environ
             | ONE_THREAD
-            | {WITH_PARENT: "1"}
+            | {"ASKEW_WITH_PARENT": "1"}  # it ends with this process
             | ({"PYTHONPATH": packages} if packages else {}),
             text=True,
             stdin=subprocess.PIPE,
@@ -139,9 +138,8 @@ def _answers(words: Sequence[str]) -> Service:
     from askew_server.retrieval.snapshot import SnapshotHolder
     from askew_server.serving.retrieval import RetrievalService
 
-    kind, size, rule = words[:3]
-    dimension = int(words[3]) if len(words) > 3 else 2
-    return RetrievalService(SnapshotHolder(snapshot(kind, int(size), rule, dimension)))
+    kind, size, more = (*words, *("0", "2")[len(words) - 1 :])
+    return RetrievalService(SnapshotHolder(snapshot(kind, int(size), more)))
 
 
 if __name__ == "__main__":

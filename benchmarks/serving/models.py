@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import catalog_date_of
 from askew.catalog.item import Item
 from askew.dp.privacy import ANY_SPACE
 from askew.noise.lattice import LatticeLaplace
-from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.metric_card import MetricCard, MetricRuleKind
-from askew.protocol.model_card import ModelCard, ServingRule
+from askew.protocol.model_card import ModelCard
 from askew.protocol.signal import Query, Signal
-from askew.protocol.utility_table import RuleKind
-from askew.retrieval.buckets import BucketRule
-from askew.spaces.buckets import Buckets
 from askew.spaces.encoder import KNOTS, Encoder
 from askew.spaces.item_codes import rounded, scales_of
 from askew.spaces.map import MapNoise, MapSpace
@@ -32,17 +27,14 @@ from askew_server.demo.places import GERMANY, LARGE, german_towns, places_to_eat
 from askew_server.demo.simulation import demo_model
 from askew_server.retrieval.served import snapshot_of
 from askew_server.retrieval.snapshot import Snapshot
-from askew_server.retrieval.tabulated import tables_for
-from askew_server.taste.model.answer_tables import AnswerTables
-from askew_server.taste.prior.people import PriorPeople
 
 EPSILON, K = Fraction(1), 8
-"""What a card publishes: answers to such signals may be tables."""
+"""What most devices ask with."""
 OTHER_EPSILON, OTHER_K = Fraction(27, 32), 9
-"""What nobody published."""
+"""What others do."""
 TOWN = Fraction(277, 1000)  # epsilon a kilometer: 4 times the odds within 5 km
 QUESTIONS = 256
-_FACTORS, _PEOPLE, _BUCKETS, _GENRES = 32, 128, 64, 18
+_FACTORS, _GENRES = 32, 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,41 +43,23 @@ class Tastes:
 
     card: ModelCard
     catalog: Catalog
-    prior: PriorPeople | None = None
-    payloads: None = None
-    tables: AnswerTables | None = None
-    slates: BucketRule | None = None
 
 
-def snapshot(kind: str, size: int, rule: str, dimension: int = 2) -> Snapshot:
-    """What a server answers from: `films` of the demo, `tastes`, or `places`."""
+def snapshot(kind: str, size: int = 0, more: str = "2") -> Snapshot:
+    """What a server answers from: `films` of the demo, `tastes` of so many items and signal
+    dimensions, or so many `places` by a rule.
+    """
     match kind:
         case "films":
-            return _ready(made_films(RuleKind(rule)))
+            return snapshot_of(demo_model())
         case "tastes":
-            return _ready(made_tastes(size, RuleKind(rule), dimension))
+            return snapshot_of(made_tastes(size, int(more)))
         case _:
-            return snapshot_of(made_places(size, MetricRuleKind(rule)))
+            return snapshot_of(made_places(size, MetricRuleKind(more)))
 
 
-def _ready(model: Tastes) -> Snapshot:
-    """With the tables of what its card publishes."""
-    return snapshot_of(replace(model, tables=tables_for(model)))
-
-
-def made_films(rule: RuleKind) -> Tastes:
-    """The demo's films, by another rule than the one that did best."""
-    trained = demo_model()
-    space, catalog = trained.card.space, trained.catalog
-    if rule.needs_prior:
-        space = replace(space, buckets=made_buckets(space.ranking_dimension))
-    card = replace(trained.card, space=space, rule=_rule(rule))
-    people = made_people(space, len(catalog)) if rule.needs_prior else None
-    return Tastes(card, catalog, people)
-
-
-def made_tastes(count: int, rule: RuleKind, dimension: int) -> Tastes:
-    """So many items of 32 factors, and 128 people where the rule weighs any."""
+def made_tastes(count: int, dimension: int) -> Tastes:
+    """So many items of 32 factors."""
     rng = np.random.default_rng(0)
     vectors = (rng.normal(size=(count, _FACTORS)) / np.sqrt(count)).astype(np.float32)
     directions = np.linalg.qr(rng.normal(size=(_FACTORS, dimension)))[0].astype(np.float32)
@@ -93,8 +67,8 @@ def made_tastes(count: int, rule: RuleKind, dimension: int) -> Tastes:
     # The mean taste, half as far from none as tastes are from it: so it is in the demo's films.
     origin = (0.01 / np.sqrt(_FACTORS) * rng.choice([-1, 1], _FACTORS)).astype(np.float32)
     encoder = Encoder(directions, origin, knots, 0.005, 20, 1.5)
-    scales, buckets = scales_of(vectors), made_buckets(_FACTORS) if rule.needs_prior else None
-    space = FeatureSpace(RatingScale(1, 5, 4), encoder, scales, buckets)
+    scales = scales_of(vectors)
+    space = FeatureSpace(RatingScale(1, 5, 4), encoder, scales)
     genres, years = rng.integers(0, _GENRES, count), rng.integers(1930, 2026, count)
     items = tuple(
         Item(f"Simulated title {i}", year, (f"Kind {genre}",))
@@ -102,27 +76,8 @@ def made_tastes(count: int, rule: RuleKind, dimension: int) -> Tastes:
     )
     boosts = np.ones(count, np.float32)
     catalog = Catalog(items, rounded(vectors, scales), boosts, tuple(range(64)))
-    card = ModelCard(space, catalog.version, count, 64, "SIMULATED", True, _rule(rule), count)
-    people = made_people(space, count) if rule.needs_prior else None
-    return Tastes(card, catalog, people)
-
-
-def made_buckets(ranking_dimension: int) -> Buckets:
-    """Directions at random."""
-    ways = np.random.default_rng(2).normal(size=(_BUCKETS, ranking_dimension)).astype(np.float32)
-    return Buckets(ways, np.zeros(_BUCKETS, np.float32))
-
-
-def made_people(space: FeatureSpace, n_items: int) -> PriorPeople:
-    """128 people anywhere in the box, who have seen nothing."""
-    rng = np.random.default_rng(1)
-    encoder = space.encoder
-    points = encoder.unit * rng.random((_PEOPLE, encoder.dimension))
-    tastes = (0.02 * rng.normal(size=(_PEOPLE, encoder.ranking_dimension))).astype(np.float32)
-    tastes += ((points / encoder.unit - 0.5) @ encoder.directions.T.astype(np.float64)).astype("f4")
-    nobody = np.zeros(0, np.int64)
-    seen = csr_array((nobody.astype(np.float32), (nobody, nobody)), shape=(_PEOPLE, n_items))
-    return PriorPeople(tastes, points, seen, np.ones(_PEOPLE), "SIMULATED")
+    card = ModelCard(space, catalog.version, count, 64, "SIMULATED", True, count)
+    return Tastes(card, catalog)
 
 
 def made_places(count: int, rule: MetricRuleKind) -> MetricModel:
@@ -132,14 +87,9 @@ def made_places(count: int, rule: MetricRuleKind) -> MetricModel:
     return model_of(MapSpace(GERMANY), [food], towns.of_at_least(LARGE).towns, rule)
 
 
-def questions(
-    card: ModelCard | MetricCard, k: int, epsilon: Fraction = EPSILON, *, bucket: bool = False
-) -> list[bytes]:
+def questions(card: ModelCard | MetricCard, k: int, epsilon: Fraction = EPSILON) -> list[bytes]:
     """What 256 people would send."""
-    if isinstance(card, MetricCard):
-        signals = _on_the_map(epsilon)
-    else:
-        signals = _named(card, epsilon) if bucket else _in_the_box(card, epsilon)
+    signals = _on_the_map(epsilon) if isinstance(card, MetricCard) else _in_the_box(card, epsilon)
     name = card.collections[0].name if isinstance(card, MetricCard) else ""
     catalog_date = catalog_date_of(int(time.time() // 86_400)) if isinstance(card, ModelCard) else 0
     return [query_to_bytes(Query(each, k, name, catalog_date)) for each in signals]
@@ -150,12 +100,6 @@ def _in_the_box(card: ModelCard, epsilon: Fraction) -> list[Signal]:
     size = (QUESTIONS, card.space.dimension)
     points = card.space.encoder.unit * rng.random(size) + rng.laplace(0.0, 1 / float(epsilon), size)
     return [Signal(card.space.version, lattice, each) for each in _steps(points / lattice.step)]
-
-
-def _named(card: ModelCard, epsilon: Fraction) -> list[Signal]:
-    response = RandomizedResponse.for_epsilon(card.space.n_buckets, epsilon)
-    said = np.random.default_rng(3).integers(response.buckets, size=(QUESTIONS, 1))
-    return [Signal(card.space.version, response, each) for each in _steps(said)]
 
 
 def _on_the_map(epsilon: Fraction) -> list[Signal]:
@@ -169,7 +113,3 @@ def _on_the_map(epsilon: Fraction) -> list[Signal]:
 
 def _steps(places: np.ndarray) -> Sequence[tuple[int, ...]]:
     return [tuple(each) for each in np.rint(places).astype(np.int64).tolist()]
-
-
-def _rule(kind: RuleKind) -> ServingRule:
-    return ServingRule(kind, float(EPSILON), K, "SIMULATED" if kind.needs_prior else "none")

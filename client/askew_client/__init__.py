@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         ConnectionOpen,
         DimensionMismatch,
         LedgerError,
-        LedgerFrozen,
+        LedgerRefused,
         Malformed,
         NoRandomness,
         NotFound,
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
         TransportError,
         UnclearTown,
         Unreachable,
-        VaultError,
         WireError,
     )
     from askew.spaces.map import Position
@@ -72,7 +71,7 @@ __all__ = [
     "ConnectionOpen",
     "DimensionMismatch",
     "LedgerError",
-    "LedgerFrozen",
+    "LedgerRefused",
     "Malformed",
     "NoRandomness",
     "NotFound",
@@ -95,7 +94,6 @@ __all__ = [
     "UnclearTown",
     "UnknownTitle",
     "Unreachable",
-    "VaultError",
     "WireError",
     "preferences_of",
 ]

@@ -172,7 +172,7 @@ class AskewClient(_Client):
         second_space: the person's yes to another space's signal within one month; without it,
         SecondSpace is raised where there would be one. quoted: what `quote` said; it is used once,
         and QuoteVoid is raised, before anything is drawn, charged or sent, where anything of it has
-        changed since. Without it the settings and consents decide, and QuoteVoid is raised where a
+        changed since. Without it the settings decide, and QuoteVoid is raised where a
         signal would be sent and nothing left this device before.
         """
         return await self._device.titles.ask(second_space=second_space, quoted=quoted)

@@ -23,7 +23,6 @@ from askew_client.transport.protocol import ServerInProcess, Transport
 if TYPE_CHECKING:
     from askew_client.transport.grpc import GrpcTransport
     from askew_client.transport.held import KeptLibrary
-    from askew_client.transport.relay import RelayTransport
     from askew_client.transport.shaped import ShapedTransport
 
 
@@ -42,8 +41,8 @@ async def open_device(
     """
     places = paths.places(directory)
     bits = SystemBits()
-    signals = SignalStore(places.ledger, settings.caps, places.anchor)
-    store = profile or ProfileStore(places.profile, bits)
+    signals = SignalStore(places.ledger, settings.caps, places.mark)
+    store = profile or ProfileStore(places.profile)
     opened = open_library(settings, server=server, directory=directory, transport=transport)
     async with opened as (network, library):
         yield Device(
@@ -80,7 +79,7 @@ async def open_library(
     interval = settings.interval if _has_sockets(transport) else None
     files = transport if transport is not None else files_of(server, settings)
     network = ShapedTransport(made, files, interval)
-    if settings.authority or settings.relay:
+    if settings.authority:
         network.load()  # a file that is no use is named before anything is asked
     yield network, KeptLibrary(cache, network.source, settings.byte_budget, network.call)
 
@@ -93,16 +92,11 @@ def _has_sockets(transport: Transport | None) -> bool:
     return not isinstance(transport, InProcess)
 
 
-def way_to(
-    server: str, settings: ClientSettings, guard: Guard | None = None
-) -> GrpcTransport | RelayTransport:
-    """How devices of these settings call a server: by gRPC, or by the relay that they name. Raises
-    ParameterError.
+def way_to(server: str, settings: ClientSettings, guard: Guard | None = None) -> GrpcTransport:
+    """Return how devices of these settings call a server. Raises ParameterError.
 
     guard: keeps private work apart from what gRPC leaves alive.
     """
-    if settings.relay:
-        return _relayed(server, settings)
     from askew_client.transport.grpc import GrpcTransport
 
     alive = None if guard is None else guard.alive
@@ -110,11 +104,9 @@ def way_to(
 
 
 def files_of(server: str, settings: ClientSettings) -> CatalogSource:
-    """Where devices of these settings fetch what they hold: the static host that they name, or the
-    server's own door for files, which a relay hides a device from, too. Raises ParameterError.
+    """Return where devices of these settings fetch what they hold: the static host that they name,
+    or the server's own door for files. Raises ParameterError.
     """
-    if settings.relay and not settings.held_from:
-        return _relayed(server, settings)
     from askew_client.catalog.https import HttpsSource, trusted
 
     own = not settings.held_from
@@ -124,10 +116,3 @@ def files_of(server: str, settings: ClientSettings) -> CatalogSource:
     else:
         host = paths.StaticHost.of(settings.held_from)
     return HttpsSource(host, settings.timeout, trust, is_server=own)
-
-
-def _relayed(server: str, settings: ClientSettings) -> RelayTransport:
-    from askew_client.transport.relay import RelayTransport
-
-    bits = SystemBits()
-    return RelayTransport(settings.relay, server, settings.timeout, bits, settings.authority)

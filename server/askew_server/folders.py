@@ -1,4 +1,5 @@
-"""Folders of one process: a lock that ends with it, and a private place for copies of events.
+"""Folders and files: a lock that ends with its process, a private place for copies of events, and
+a small file that is replaced whole.
 
 A private folder is removed when it is let go of, and by the next one that is made in the same place
 where a process died. Who holds the lock of a folder may remove it.
@@ -33,6 +34,27 @@ def locked(path: Path) -> int | None:
         pass
     os.close(held)
     return None
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file of mode 0600 in place of another, durably. Raises OSError, in which case the old
+    file is still there, or the new one.
+    """
+    # One name: who calls this for a path holds its lock, and a crash leaves one draft at most.
+    draft = path.with_name(f"{path.name}.new")
+    file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        while content:
+            content = content[os.write(file, content) :]
+        os.fsync(file)
+    finally:
+        os.close(file)
+    draft.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 _PREFIX = "askew-count-"

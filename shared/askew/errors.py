@@ -11,10 +11,9 @@ AskewError
 ├── SecondSpace               a fresh signal for a second space in a month, without the person's yes
 ├── QuoteVoid                 what the person was shown of a question no longer holds
 ├── LedgerError               the store of signals and charges cannot be trusted or written
-│   ├── LedgerFrozen          it is readable, and nothing is spent until somebody has looked
+│   ├── LedgerRefused         it differs from its mark: nothing is spent until somebody accepts
 │   ├── KeyReused             an idempotency key that stands for another request
 │   └── ChargePending         a charge that is spent and has no release, or not yet
-├── VaultError                an encrypted profile cannot be opened
 ├── ConfigError               a configuration cannot be read, or does not hold together
 ├── CacheError                what a device holds of a catalog cannot be kept
 ├── NoRandomness              the kernel gave no random bytes: nothing is drawn without them
@@ -181,8 +180,8 @@ class LedgerError(AskewError):
     """The local store of signals and charges cannot be read, trusted or written."""
 
 
-class LedgerFrozen(LedgerError):
-    """The ledger lost something, or the clock jumped: nothing is spent until a person says so."""
+class LedgerRefused(LedgerError):
+    """The ledger differs from its mark, or the clock jumped: nothing is spent until accepted."""
 
 
 class KeyReused(LedgerError):
@@ -194,10 +193,6 @@ class ChargePending(LedgerError):
 
     The charge stays spent and is never drawn again; a new attempt needs a new key and pays anew.
     """
-
-
-class VaultError(AskewError):
-    """An encrypted profile cannot be opened: a wrong passphrase, no keyring, or altered bytes."""
 
 
 class ConfigError(AskewError):

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 _EXTRA_OF = {
     "clickhouse_connect": "clickhouse",
-    "cryptography": "vault",
-    "keyring": "vault",
     "matplotlib": "plots",
     "psycopg": "postgres",
-    "pyhpke": "relay",
     "pyspark": "spark",
     "textual": "tui",
 }

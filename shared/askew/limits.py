@@ -15,10 +15,8 @@ from askew.errors import OutOfRange
 MAX_RANKING_DIMENSION = 256
 MAX_DIMENSION = 16  # of a signal
 MAX_AXES = 3  # of a metric space
-MAX_BUCKETS = 4096
 MAX_RATING = 1000.0
 VERSION_BYTES = 16
-MAX_PAYLOAD = 1 << 18  # bytes of an item
 
 MAX_TEXT = 500
 MAX_NAME = 40

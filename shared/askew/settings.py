@@ -160,8 +160,8 @@ class Setting:
     """One setting. name: as a file has it, with its table if it has one: "server.port".
 
     variable: of the environment. shared: one of other commands that means the same. flags: none
-    for what only a file and the environment say. several: a list in a file, a flag that may be
-    repeated. bare: what its flag alone means. secret: it may hold a password, and is never shown.
+    for what only a file and the environment say. several: a list in a file. bare: what its flag
+    alone means. secret: it may hold a password, and is never shown.
     """
 
     name: str

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from hurried import hurry
-from small_world import made_buckets, made_card, made_catalog, made_encoder, made_space
+from small_world import made_card, made_catalog, made_encoder, made_space
 
 from askew.catalog.catalog_file import HEAD_BYTES
 from askew.dp.privacy import SignalCharge
@@ -151,9 +151,9 @@ class SilentBits(RandomBits):
 
 
 def space_of_width(width: float = 2.0) -> FeatureSpace:
-    """A square of this width, four buckets, ratings from 1 to 5."""
+    """A square of this width, ratings from 1 to 5."""
     encoder = made_encoder(ranking=2, least_likes=1, unit=width)
-    return made_space(encoder, made_buckets(ranking=2))
+    return made_space(encoder)
 
 
 def made_retriever(
@@ -200,12 +200,6 @@ def pair(retriever: Retriever) -> Pair:
 def pair_in_a_space() -> Callable[..., Pair]:
     """Makes both sides of the same films in a space of another width."""
     return lambda width: Pair(made_retriever(space_of_width(width), VECTORS))
-
-
-@pytest.fixture
-def pair_without_buckets() -> Pair:
-    """Both sides of the same films in a space without buckets."""
-    return Pair(made_retriever(made_space(made_encoder(ranking=2)), VECTORS))
 
 
 @pytest.fixture

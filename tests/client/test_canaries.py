@@ -46,9 +46,6 @@ SETTINGS = ClientSettings(
     max_one_rating=32.0,
 )
 
-# Looking for the system's keyring starts a compiler to find a library of macOS.
-QUIET = {"PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring", "PYTHONWARNINGS": "default"}
-
 # The command with every log turned on, and every file that it opens for writing, every process
 # that it starts and every variable that it sets written down.
 WATCHED = """
@@ -85,7 +82,7 @@ def watched(*arguments: str, stdin: bytes = b"") -> tuple[str, str, list[list[st
         [sys.executable, "-B", "-X", "dev", "-c", WATCHED, *arguments],  # our code is not compiled
         input=stdin,
         capture_output=True,
-        env=os.environ | QUIET,
+        env=os.environ | {"PYTHONWARNINGS": "default"},
         timeout=120,
         check=False,
     )
@@ -101,7 +98,7 @@ def leaks(text: str) -> list[str]:
 def test_a_whole_life_leaves_the_person_in_the_profile_store_alone(
     demo_address: str, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Import, ask, look, doctor, with every log on. What is held is held alike by all. Planted
+    """Import, ask, look, with every log on. What is held is held alike by all. Planted
     bugs: a debug log of the ranking, a cache of the answer, a rating as an argument of a process.
     """
     monkeypatch.setenv("TMPDIR", str(home))
@@ -111,7 +108,6 @@ def test_a_whole_life_leaves_the_person_in_the_profile_store_alone(
         watched("ask", *server, "--mode", "query"),
         watched("ask", *server, "--mode", "query", "--json"),
         watched("budget"),
-        watched("doctor", *server),
         watched("ask", "--server", "127.0.0.1:1"),
         watched("ask", *server, "--mode", "query", "-k", "65"),
         watched("ask", *server, "--max-nothing"),
@@ -126,7 +122,7 @@ def test_a_whole_life_leaves_the_person_in_the_profile_store_alone(
         names -= {name for name in names if len(name) == 8 and "." not in name}  # tempfile's probe
         written = {re.sub(r"^signals\.json\.\w+\.new$", "signals.json.new", n) for n in names}
         written.discard(":memory:")  # no file: where the tables are made that a store must have
-        assert written <= STORES | {"signals.sqlite", "signals.json.new", "anchor", "null"}
+        assert written <= STORES | {"signals.sqlite", "signals.json.new", "mark", "null"}
         assert {kind for kind, _ in seen} <= {"write", "argv", "os.putenv"}
     left = {path.name: path.read_bytes() for path in home.rglob("*") if path.is_file()}
     held = {path.name for path in home.rglob("held/*/*")}

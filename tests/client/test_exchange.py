@@ -22,7 +22,6 @@ from askew.errors import (
     ProfileError,
 )
 from askew.noise.lattice import LatticeLaplace
-from askew.noise.randomized_response import RandomizedResponse
 from askew.noise.randomness import ReplayBits
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
@@ -49,7 +48,6 @@ K4 = ClientSettings(
     max_diameter=32.0,
     max_one_rating=32.0,
 )
-BY_BUCKET = replace(K4, mechanism="bucket_rr")
 
 
 def test_asking_gives_a_query_whose_signal_is_in_the_memory(
@@ -63,25 +61,6 @@ def test_asking_gives_a_query_whose_signal_is_in_the_memory(
     assert query.signal.values == drawn
 
 
-def test_asking_by_bucket_gives_a_noisy_bucket_of_the_taste(
-    pair: Pair, memory: Memory, replay: Replay
-) -> None:
-    exchange = pair.exchange(FAN, BY_BUCKET)
-    query = exchange.ask(MONTH, memory, replay("first")).query
-    response = RandomizedResponse.for_epsilon(4, Fraction(2))
-    assert query.signal.mechanism == response
-    assert exchange.profile.bucket == 1  # likes to the left
-    assert query.signal.values == response.perturb(1, replay("first"))
-    assert memory.charges == [SignalCharge(response.epsilon, None)]
-
-
-def test_a_space_without_buckets_is_asked_by_point_only(
-    pair_without_buckets: Pair, untouchable_memory: UntouchableMemory, silent_bits: SilentBits
-) -> None:
-    with pytest.raises(ParameterError, match="this server's space has no buckets"):
-        pair_without_buckets.exchange(FAN, BY_BUCKET).ask(MONTH, untouchable_memory, silent_bits)
-
-
 @pytest.mark.parametrize(
     ("ratings", "settings"),
     [
@@ -90,7 +69,6 @@ def test_a_space_without_buckets_is_asked_by_point_only(
         pytest.param(STRANGER, K4, id="the profile"),
         pytest.param(FAN, replace(K4, epsilon=Fraction(7)), id="epsilon, less private"),
         pytest.param(FAN, replace(K4, epsilon=Fraction(1, 7)), id="epsilon, more private"),
-        pytest.param(FAN, replace(K4, mechanism="bucket_rr"), id="the mechanism"),
     ],
 )
 def test_asking_again_sends_the_stored_signal_whatever_has_changed(
@@ -141,9 +119,6 @@ def test_the_loss_is_told_in_three_units_by_the_devices_own_reckoning(pair: Pair
     reach = pair.card.space.encoder.reach()
     assert loss.charge == SignalCharge(Fraction(8), Fraction(2))
     assert loss.epsilon_per_rating == 2 * reach.one_rating < 8
-    by_bucket = pair.exchange(FAN, BY_BUCKET).loss
-    assert by_bucket.epsilon == by_bucket.epsilon_per_rating <= 2
-    assert by_bucket.epsilon_per_distance is None
 
 
 REFUSALS: dict[str, tuple[type[AskewError], dict[int, float], ClientSettings, float]] = {
@@ -214,15 +189,6 @@ def test_the_widest_space_and_the_largest_k_are_allowed(
     widest = pair_in_a_space(width=16.0)  # two axes of 16 make a diameter of 32, the limit
     query = widest.exchange(FAN, replace(K4, k=6)).ask(MONTH, memory, replay("first")).query
     assert query.k == 6
-
-
-def test_no_width_concerns_buckets(
-    pair_in_a_space: Callable[..., Pair], memory: Memory, replay: Replay
-) -> None:
-    """Their epsilon holds for every pair. Planted bug: a limit on what makes no difference."""
-    narrow = replace(BY_BUCKET, max_diameter=1.0, max_one_rating=0.5)
-    exchange = pair_in_a_space(width=16.0).exchange(FAN, narrow)
-    assert exchange.ask(MONTH, memory, replay("first")).query.k == 4
 
 
 def test_no_ratings_are_asked_about_and_charged_like_any_other(
@@ -307,11 +273,10 @@ def test_who_likes_nothing_gets_the_order_for_anybody(
     assert unrated.best == 2
 
 
-@pytest.mark.parametrize("settings", [K4, BY_BUCKET], ids=["by point", "by bucket"])
 def test_a_round_trip_ranks_exactly_what_was_asked_for(
-    pair: Pair, memory: Memory, replay: Replay, settings: ClientSettings
+    pair: Pair, memory: Memory, replay: Replay
 ) -> None:
-    exchange = pair.exchange(FAN, settings)
+    exchange = pair.exchange(FAN, K4)
     slate = pair.retrieve(exchange.ask(MONTH, memory, replay("first")).query)
     assert sorted(exchange.rank(slate).order) == list(slate.item_ids)
     assert len(slate.item_ids) == 4

@@ -55,7 +55,7 @@ from askew_client.opening import open_device
 from askew_client.profile.document import Liking, ProfileDocument
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.settings import Caps, ClientSettings
-from askew_client.signals.chain import Entry
+from askew_client.signals.entries import Entry
 from askew_client.signals.store import SignalStore
 from askew_client.transport import grpc as grpc_transport
 from askew_client.views.answers import Answer
@@ -456,6 +456,7 @@ def each_of(attacks: Iterable[str]) -> list[Any]:
     return [pytest.param(each, marks=slow) if each in ALIKE else each for each in attacks]
 
 
+@pytest.mark.thin(20)
 @pytest.mark.parametrize("attack", each_of(CALLS))
 async def test_no_answer_changes_what_is_sent_or_spent(
     world: World, tmp_path: Path, attack: str
@@ -477,6 +478,7 @@ async def test_no_answer_changes_what_is_sent_or_spent(
         await honest_after(world, tmp_path)
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("attack", each_of(FILES))
 async def test_no_host_of_files_makes_a_device_send_or_spend(
     world: World, tmp_path: Path, attack: str

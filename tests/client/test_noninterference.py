@@ -172,9 +172,9 @@ class Recorder(LocalTransport):
         super().__init__(pair.card, pair.catalog)
         self.calls: list[bytes | str] = []
 
-    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:
+    async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
         self.calls.append(f"{part} of {catalog_date} from {start}")
-        return await super().piece(catalog_date, part, start)
+        return await super().read(catalog_date, part, start, size)
 
     async def retrieve(self, query: Query, card: Card) -> Slate:
         self.calls.append(query_to_bytes(query))

@@ -57,7 +57,7 @@ async def test_everybody_reads_as_much_and_again_reads_no_signal(
     assert max(again[0]) < 16 < max(fresh[0])
 
 
-DRAW = 3  # reads of a signal and of its salt; what follows are the pauses of retries
+DRAW = 3  # reads of a signal and of its entry's id; what follows are the pauses of retries
 ALL = DRAW + grpc_transport._PAUSES  # that a question makes: none after it has left
 
 

@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_world import made_buckets, made_encoder
+from small_world import made_encoder
 
 from askew.dp.privacy import DEVICE_REACH
 from askew.errors import OutOfRange
 from askew.limits import MAX_DIMENSION
-from askew.spaces.buckets import Buckets
 from askew.spaces.encoder import KNOTS, UNIT_STEP, Encoder, one_like
 
 VECTORS = np.array([[0.5, 0.0, 9.0], [0.0, 1.0, 0.0], [-8.0, 8.0, 0.0]], dtype=np.float32)
@@ -174,31 +173,6 @@ def test_an_encoder_cannot_be_changed_through_its_arrays() -> None:
     assert encoder.directions[0, 0] == 1.0
     with pytest.raises(ValueError, match="read-only"):
         encoder.directions[0, 0] = 5.0
-
-
-@pytest.mark.parametrize(
-    ("taste", "bucket"),
-    [([1.0, 0, 0], 0), ([-1.0, 0, 0], 1), ([0, 2.0, 0], 2), ([0, -1, 0], 3), ([0, 0, 0], 0)],
-)
-def test_a_taste_has_the_bucket_of_the_largest_score_ties_to_the_lower(
-    taste: list[float], bucket: int
-) -> None:
-    assert made_buckets().of(np.array(taste)) == bucket
-
-
-@pytest.mark.parametrize(
-    ("rows", "biases"),
-    [
-        (np.zeros((1, 3)), np.zeros(1)),
-        (np.zeros((2, 3)), np.zeros(3)),
-        (np.full((2, 3), np.nan), np.zeros(2)),
-        (np.zeros((2, 3)), np.array([0, np.inf])),
-        (np.zeros((4097, 3)), np.zeros(4097)),
-    ],
-)
-def test_buckets_that_no_device_should_use_are_refused(rows: Any, biases: Any) -> None:
-    with pytest.raises(OutOfRange):
-        Buckets(rows, biases)
 
 
 def test_an_encoder_prints_nothing_large() -> None:

@@ -73,6 +73,7 @@ PARTS = st.tuples(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(st.lists(PARTS, min_size=1, max_size=3))
 def test_a_title_that_is_taken_takes_steps_in_proportion_to_its_length(

@@ -540,8 +540,6 @@ def test_a_places_signal_is_no_point_and_a_point_no_position() -> None:
     with pytest.raises(OutOfRange, match="a lattice"):
         place.point()
     with pytest.raises(OutOfRange, match="it is a map's"):
-        place.check(2, 0)
-    with pytest.raises(OutOfRange, match="one of tastes"):
-        _ = place.of_tastes
+        place.check(2)
     with pytest.raises(OutOfRange, match="a map's"):
         point.position()

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from typing import Any
 
 import numpy as np
 import pytest
-from small_world import RULE, made_space
+from small_world import made_space
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
 from askew.errors import DimensionMismatch, OutOfRange
-from askew.protocol.model_card import ModelCard, ServingRule
-from askew.protocol.utility_table import RuleKind
+from askew.protocol.model_card import ModelCard
 
 ITEMS = (Item("Alien", 1979, ("Horror",)), Item("Heat", 1995), Item("Untitled"))
 VECTORS = np.array([[0.0], [0.5], [1.0]], dtype=np.float32)
@@ -91,8 +89,6 @@ def test_texts_are_short_and_printable(text: str) -> None:
         Item(text)
     with pytest.raises(OutOfRange, match="printable text of 1 to 500 characters"):
         Item("Alien", genres=("Horror", text))
-    with pytest.raises(OutOfRange, match="printable text of 1 to 500 characters"):
-        dataclasses.replace(RULE, prior=text)
 
 
 @pytest.mark.parametrize("year", [0, -1, 10_000])
@@ -111,15 +107,5 @@ def test_a_card_promises_no_more_results_than_there_are_items(largest: int) -> N
             largest,
             "a test",
             simulated=True,
-            rule=RULE,
             n_default=3,
         )
-
-
-@pytest.mark.parametrize(
-    "change",
-    [{"kind": "guess"}, {"epsilon": 0.0}, {"epsilon": float("nan")}, {"k": 0}, {"k": 1025}],
-)
-def test_a_rule_that_does_not_exist_is_refused(change: dict[str, Any]) -> None:
-    with pytest.raises(OutOfRange):
-        dataclasses.replace(ServingRule(RuleKind.NONE, 4.0, 8), **change)

@@ -25,7 +25,6 @@ from askew.dp.privacy import Reach, SignalCharge
 from askew.errors import DimensionMismatch, OutOfRange, ParameterError
 from askew.noise.hexagonal import GAUGE, RISE, HexagonalLattice, steps
 from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace, TwoSidedGeometric
-from askew.noise.randomized_response import RandomizedResponse
 from askew.noise.randomness import Coins, RationalOdds, ReplayBits, SystemBits
 from askew.protocol.signal import Signal
 from askew.spaces.map import Position, Region
@@ -163,10 +162,7 @@ def test_a_lattice_out_of_range_is_refused(exponent: int, q: int) -> None:
 INEXACT: dict[str, Callable[[], object]] = {
     "epsilon of a lattice": lambda: LatticeLaplace.for_epsilon(0.5),  # type: ignore[arg-type]
     "epsilon of a map": lambda: HexagonalLattice.for_epsilon(0.5),  # type: ignore[arg-type]
-    "epsilon of buckets": lambda: RandomizedResponse.for_epsilon(4, 0.5),  # type: ignore[arg-type]
     "epsilon as text": lambda: LatticeLaplace.for_epsilon("1/2"),  # type: ignore[arg-type]
-    "odds": lambda: RandomizedResponse(4, 3.0),  # type: ignore[arg-type]
-    "buckets": lambda: RandomizedResponse(4.0, Fraction(3)),  # type: ignore[arg-type]
     "step_exponent": lambda: LatticeLaplace(9.0, 1024),  # type: ignore[arg-type]
     "inverse_rate": lambda: TwoSidedGeometric.with_constant_work(2.5),  # type: ignore[arg-type]
     "levels": lambda: TwoSidedGeometric(2, 3.0),  # type: ignore[arg-type]
@@ -223,24 +219,9 @@ def test_a_signal_that_does_not_fit_the_wire_cannot_be_made(coordinates: tuple[i
 def test_a_signal_is_a_point_of_its_space() -> None:
     signal = Signal("00" * 16, LatticeLaplace(2, 1), (3, -8))
     assert signal.point().tolist() == [0.75, -2.0]
-    signal.check(dimension=2, n_buckets=0)
+    signal.check(dimension=2)
     with pytest.raises(DimensionMismatch, match="dimension 2, the feature space has 3"):
-        signal.check(dimension=3, n_buckets=2)
-
-
-@pytest.mark.parametrize("values", [(), (4,), (-1,), (0, 0)])
-def test_a_bucket_that_the_response_does_not_have_cannot_be_sent(values: tuple[int, ...]) -> None:
-    with pytest.raises(OutOfRange, match="one number below 4"):
-        Signal("00" * 16, RandomizedResponse(4, Fraction(2)), values)
-
-
-def test_a_bucket_is_no_point_and_fits_a_space_of_as_many_buckets() -> None:
-    signal = Signal("00" * 16, RandomizedResponse(4, Fraction(2)), (3,))
-    signal.check(dimension=1, n_buckets=4)
-    with pytest.raises(OutOfRange, match="the number of buckets"):
-        signal.check(dimension=1, n_buckets=0)
-    with pytest.raises(OutOfRange, match="the mechanism of this signal"):
-        signal.point()
+        signal.check(dimension=3)
 
 
 TOWN = Fraction("0.277")
@@ -342,6 +323,7 @@ def test_coarsening_moves_a_noisy_point_by_half_a_grain_at_most(seed: int) -> No
 # -- how far the noise reaches --------------------------------------------------------------------
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("q", [1, 2, 5, 20])
 def test_the_mean_distance_is_that_of_the_law(q: int) -> None:
     """The sum over the lattice, cut off where less than 1e-9 is left."""

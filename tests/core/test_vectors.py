@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_world import made_buckets, made_encoder, made_space
+from small_world import made_encoder, made_space
 
 from askew.errors import DimensionMismatch, OutOfRange, ProfileError
 from askew.spaces.vectors import FeatureSpace, Profile, RatingScale, fold_in
 
-SPACE = made_space(buckets=made_buckets())
+SPACE = made_space()
 VECTORS = np.array([[0.5, 0.0, 9.0], [0.0, 1.0, 0.0], [-0.5, -0.5, 1.0]], dtype=np.float32)
 
 
@@ -125,8 +125,6 @@ CHANGED = {
     "unit": with_encoder(unit=1.5),
     "scale": dataclasses.replace(SPACE, scale=RatingScale(1, 5, 3)),
     "lowest rating": dataclasses.replace(SPACE, scale=RatingScale(0, 5, 4)),
-    "fewer buckets": dataclasses.replace(SPACE, buckets=made_buckets(3)),
-    "no buckets": dataclasses.replace(SPACE, buckets=None),
 }
 
 
@@ -138,26 +136,20 @@ def test_every_field_of_a_space_is_part_of_its_version(change: str) -> None:
 
 def test_the_version_of_a_space_is_a_digest_of_these_bytes() -> None:
     """Devices and servers compute it apart; another spelling makes every device draw anew."""
-    shapes = [[3, 2], [3], [2, 33], [3], [4, 3], [4]]
+    shapes = [[3, 2], [3], [2, 33], [3]]
     head = json.dumps(["l1", [1.0, 4.0, 2.0, 1.0, 5.0, 4.0], shapes])
     knots = np.tile(np.linspace(-2, 2, 33), 2).astype("<f8").tobytes()
-    rows = np.array([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0]], "<f4").tobytes()
     scales = np.full(3, 0.25, "<f4").tobytes()
-    arrays = np.eye(3, 2).astype("<f4").tobytes() + bytes(12) + knots + scales + rows + bytes(16)
+    arrays = np.eye(3, 2).astype("<f4").tobytes() + bytes(12) + knots + scales
     assert hashlib.sha256(head.encode() + arrays).hexdigest()[:32] == SPACE.version
 
 
 def test_equal_spaces_are_equal_and_hash_alike() -> None:
-    again = made_space(made_encoder(), made_buckets())
+    again = made_space(made_encoder())
     assert (again, hash(again), again.version) == (SPACE, hash(SPACE), SPACE.version)
     assert SPACE != "a space"
 
 
-def test_buckets_of_other_tastes_do_not_fit_a_space() -> None:
-    with pytest.raises(OutOfRange, match="the directions of buckets"):
-        made_space(buckets=made_buckets(ranking=2))
-
-
 def test_the_diameter_is_the_l1_width_of_the_box() -> None:
     assert SPACE.diameter == Fraction(4)
-    assert (SPACE.dimension, SPACE.ranking_dimension, SPACE.n_buckets) == (2, 3, 4)
+    assert (SPACE.dimension, SPACE.ranking_dimension) == (2, 3)

@@ -30,7 +30,6 @@ def test_a_figure_that_was_reckoned_by_hand() -> None:
     assert load.questions == pytest.approx(385.8, abs=0.1)
     assert load.mean_bits(4_000_000) == pytest.approx(52.9e9, rel=1e-3)
     assert load.file_bits(4_000_000) == pytest.approx(3.5 * load.mean_bits(4_000_000))
-    assert load.pieces(4_000_000) == pytest.approx(load.looks * 17)  # a head, and 16 pieces
 
 
 def test_cores_grow_with_all_that_a_question_takes() -> None:

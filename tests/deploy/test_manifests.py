@@ -236,10 +236,12 @@ def analyze(folder: Path, words: str, *command: str) -> subprocess.CompletedProc
     return subprocess.run(program, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_systemd_reads_it_without_a_complaint(tmp_path: Path) -> None:
     assert analyze(tmp_path, WORDS, "verify").stderr == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shipped", "planted"),
     [("ProtectSystem=strict", "ProtectSystems=strict"), ("RestartSec=2", "RestartSec=soon")],
@@ -254,10 +256,12 @@ def test_a_word_that_systemd_does_not_know_is_seen(
 SAFE = ("security", "--offline=true", "--threshold=14")  # of 100, at which there is no sandbox
 
 
+@pytest.mark.slow
 def test_it_leaves_little_to_do_harm_with(tmp_path: Path) -> None:
     assert analyze(tmp_path, WORDS, *SAFE).returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("planted", ["DynamicUser", "CapabilityBoundingSet", "SystemCallFilter"])
 def test_a_wall_that_is_missing_is_seen(tmp_path: Path, planted: str) -> None:
     """Without an account of its own it runs as root."""

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from functools import partial
 from typing import Any, Protocol
 
 import grpc
 import numpy as np
 import static_host
-from small_world import made_buckets, made_card, made_catalog, made_encoder
+from small_world import made_card, made_catalog, made_encoder
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import Part
 from askew.catalog.item import Item
 from askew.errors import AskewError, StaleSpace
 from askew.protocol.model_card import ModelCard
-from askew.protocol.utility_table import ModeUtility, ServingMode, UtilityTable
 from askew.spaces.item_codes import rounded, rounded_boosts, scales_of
 from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew.wire import status
@@ -157,10 +155,9 @@ def _world(
     boosts: list[float] | None = None,
     titles: Callable[[int], Item] | None = None,
     n_items: int = FILMS,
-    n_buckets: int = 4,
     most: int = 6,
     spoil: Reply = lambda data: data,
-    offers: Sequence[ModeUtility] = (),
+    worth_asking: bool | None = None,
     **encoder: Any,
 ) -> HostileServer:
     rows = vectors(np.random.default_rng(1).normal(size=(n_items, 2))).astype(np.float32)
@@ -172,39 +169,22 @@ def _world(
     if titles is not None:
         catalog = replace(catalog, items=tuple(titles(i) for i in range(n_items)))
     encoding = made_encoder(ranking=2, **{"unit": 1.5, "least_likes": 20, "clip": 0.5} | encoder)
-    buckets = made_buckets(n_buckets, ranking=2) if n_buckets else None
-    space = FeatureSpace(RatingScale(*scale), encoding, scales, buckets)
+    space = FeatureSpace(RatingScale(*scale), encoding, scales)
     card = made_card(space, catalog, most)
-    if offers:
-        card = replace(card, n_default=FILMS, utility_table=UtilityTable(tuple(offers), 0))
+    if worth_asking is not None:
+        card = replace(card, n_default=FILMS, worth_asking=worth_asking)
     return HostileServer(card, catalog, spoil)
 
 
-def servers_with_tables() -> dict[str, Callable[[], HostileServer]]:
-    """Cards that propose, of catalogs of which a device with `default_budget` holds the films."""
-    shared = ModeUtility(ServingMode.CACHED, FILMS, 1000, 0.5)
-    cheap = ModeUtility(
-        ServingMode.QUERY,
-        FILMS,
-        1000,
-        0.9,
-        0.4,
-        0.01,
-        mechanism="bucket_rr",
-        epsilon=Fraction(1, 2),
-        k=2,
-    )
-    dear, point = replace(cheap, epsilon=Fraction(16)), replace(cheap, mechanism="geo_laplace")
-    tables = {
-        "no signal": (shared, cheap),
-        "a bucket": (cheap, shared),
-        "a point": (point, shared),
-        "a dear bucket": (dear, shared),
-        "a dear bucket, and a cheap one": (dear, cheap),
-    }
+def large_servers() -> dict[str, Callable[[], HostileServer]]:
+    """Cards of catalogs of which a device with `default_budget` holds the films, and what they say
+    of a signal.
+    """
     return {
-        name: partial(_world, n_items=FILMS + STRANGERS, titles=_film_or_stranger, offers=offers)
-        for name, offers in tables.items()
+        name: partial(
+            _world, n_items=FILMS + STRANGERS, titles=_film_or_stranger, worth_asking=worth_asking
+        )
+        for name, worth_asking in (("not worth it", False), ("worth it", True))
     }
 
 
@@ -256,7 +236,7 @@ _MAKERS: dict[str, Callable[[], HostileServer]] = {
     "boosts at both ends": lambda: _world(boosts=[1e-6, 1024.0] * 6),
     "a profile divided by ten thousand likes": lambda: _world(least_likes=10_000),
     "the smallest clip": lambda: _world(clip=1e-6),
-    "no buckets": lambda: _world(n_buckets=0),
+    "a signal that is worth it": lambda: _world(worth_asking=True),
     "a space too wide": lambda: _world(unit=4.0),
     "one rating worth all": lambda: _world(d=1, unit=4.0, least_likes=1, clip=1.0, width=0.05),
     "fewer results than asked for": lambda: _world(most=3),

@@ -24,7 +24,7 @@ from askew.protocol.ranking import Slate
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # as the command does
 
 import numpy as np
-from small_world import RULE, made_buckets, made_encoder, made_space
+from small_world import made_encoder, made_space
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
@@ -114,11 +114,11 @@ def stray(text: str, loop: asyncio.AbstractEventLoop) -> None:
 def retriever() -> Moody:
     rng = np.random.default_rng(20261122)
     items = tuple(Item(f"{TITLE} {i}", 1950 + i, ("Drama",)) for i in range(40))
-    space = made_space(made_encoder(ranking=2), made_buckets(ranking=2), step=1 / 32)
+    space = made_space(made_encoder(ranking=2), step=1 / 32)
     vectors = rounded(rng.uniform(-0.2, 0.2, (40, 2)).astype(np.float32), space.scales)
     catalog = Catalog(items, vectors, np.ones(40, dtype=np.float32), tuple(range(8)))
     source = "made-up films"
-    card = ModelCard(space, catalog.version, 40, 8, source, simulated=True, rule=RULE, n_default=40)
+    card = ModelCard(space, catalog.version, 40, 8, source, simulated=True, n_default=40)
     return Moody(card, catalog)
 
 
@@ -200,7 +200,7 @@ async def main(folder: Path, *, leaky: bool) -> None:
     answers.loop = asyncio.get_running_loop()
     holder = SnapshotHolder(answers.snapshot)
     observer.serves(lambda: holder.current.since, time.time())
-    with Ledger(folder / "ledger.sqlite", folder / "anchor") as ledger:
+    with Ledger(folder / "ledger.sqlite", folder / "mark") as ledger:
         cap = PrivacyFilter(epsilon=Fraction(100), delta=Fraction(1, 1000))
         ledger.open_dataset(DATASET, "1", cap, PRIVACY_UNIT, ADD_OR_REMOVE_ONE)
         services: list[Service] = [

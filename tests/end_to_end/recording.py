@@ -23,7 +23,6 @@ from unittest.mock import patch
 
 from askew.noise.hexagonal import HexagonalLattice
 from askew.noise.lattice import LatticeLaplace
-from askew.noise.randomized_response import RandomizedResponse
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.serving.settings import second_ports
 
@@ -209,7 +208,6 @@ def frozen() -> Iterator[None]:
     with (
         patch.object(LatticeLaplace, "perturb", of_a_point),
         patch.object(HexagonalLattice, "perturb", lambda *_: (640, -1280)),
-        patch.object(RandomizedResponse, "perturb", lambda *_: (1,)),
     ):
         yield
 

@@ -1,4 +1,4 @@
-"""A server as a person runs it, in processes of its own."""
+"""A server as a person runs it, in a process of its own."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 PATIENCE = 60.0  # seconds; only ever waited for by what does not do what it should
 
 
 class Server:
-    """A server, or what keeps several, as a process."""
+    """A server as a process."""
 
     def __init__(self, process: Process, port: int, http: int | None) -> None:
         self.process, self.port, self.http = process, port, http
@@ -30,12 +29,6 @@ class Server:
         found = re.match(r"listening on 127\.0\.0\.1:(\d+),(?: http://127\.0\.0\.1:(\d+),)?", line)
         assert found, line
         return cls(process, int(found[1]), int(found[2]) if found[2] else None)
-
-    @property
-    def children(self) -> list[int]:
-        """The processes that answer."""
-        pid = self.process.pid
-        return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
     async def says(self, wanted: str) -> None:
         """Waits for a line with these words."""

@@ -78,6 +78,7 @@ async def test_a_question_is_answered_over_tls_and_a_stranger_gets_none(
     assert charges_of(tmp_path / "device", settings) == 1
 
 
+@pytest.mark.slow
 def test_a_program_that_is_refused_hears_one_error_and_nothing_of_grpc(
     server: str, tmp_path: Path
 ) -> None:
@@ -107,6 +108,6 @@ def charges_of(folder: Path, settings: ClientSettings) -> int:
     if not where.ledger.exists():
         return 0
     try:
-        return len(SignalStore(where.ledger, settings.caps, where.anchor).entries())
+        return len(SignalStore(where.ledger, settings.caps, where.mark).entries())
     except AskewError:
         return -1

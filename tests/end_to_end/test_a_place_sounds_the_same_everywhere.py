@@ -136,6 +136,7 @@ def exit_codes(
     return codes
 
 
+@pytest.mark.thin(4)
 def test_at_the_command_line_all_people_are_one_observation(
     server: HostileMap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

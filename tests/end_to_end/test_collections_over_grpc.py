@@ -33,7 +33,7 @@ from askew_server.collections.model import MetricModel, model_of
 from askew_server.retrieval.served import LiveValues, snapshot_of
 from askew_server.retrieval.snapshot import Retriever, Snapshot, SnapshotHolder
 from askew_server.serving.grpc_server import RunningServer
-from askew_server.serving.models import ModelWatch, ServedModels
+from askew_server.serving.models import ModelWatch
 from askew_server.serving.observer import Observer
 from askew_server.serving.retrieval import RetrievalService
 from askew_server.serving.settings import ServerConfig
@@ -81,6 +81,7 @@ def nearest(model: MetricModel, query: Query) -> list[int]:
     return sorted(np.argsort(away)[: query.k].tolist())
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("collection", ["cafes", "posts"])
 @pytest.mark.parametrize("place", [(52.5, 13.4), (47.0, 5.0), (51.25, 15.5)])
 async def test_one_position_asks_every_collection_and_gets_items_whole(
@@ -183,15 +184,16 @@ async def test_each_kind_of_card_is_told_from_the_other() -> None:
 # -- live values ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_questions_while_live_values_change_are_all_answered_whole(tmp_path: Path) -> None:
     """Planted bug: columns are swapped one after the other, so a reply can mix two states."""
     directory = tmp_path / "model"
     artifact.save(small_map(), directory, {"cafes": keys_of(30)})
     live = LiveValues(directory, artifact.load(directory))
     holder, said = SnapshotHolder(live.snapshot), [0]
-    models = ServedModels(dict, lambda *_: live, lambda: FIRST, {FIRST: live})
     observer = Observer()
-    watch = ModelWatch(models, holder, lambda _: {}, observer, lambda: FIRST)
+    servings = {FIRST: live}
+    watch = ModelWatch(servings, None, holder, lambda _: None, told=observer, today=lambda: FIRST)
     done = asyncio.Event()
 
     def write(value: int) -> None:

@@ -58,6 +58,7 @@ def of_every_run(transcript: str) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_the_page_of_the_demo_shows_what_it_prints_today(finished: Finished) -> None:
     """Planted bug: a line of the demo said otherwise, and no page written anew. Rows and the map,
     and every number, are left to chance; `python -m benchmarks.reference demo` writes the page.
@@ -183,6 +184,7 @@ def test_no_file_is_left(finished: Finished) -> None:
     assert list(finished.demo.temporary.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_as_many_results_come_back_as_were_asked_for_at_the_level_that_was_asked_for(
     start: Start,
 ) -> None:
@@ -193,6 +195,7 @@ def test_as_many_results_come_back_as_were_asked_for_at_the_level_that_was_asked
     assert "epsilon 0.06925 per km" in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("moment", "number"),
     [

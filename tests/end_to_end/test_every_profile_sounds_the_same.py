@@ -99,6 +99,7 @@ def at_the_command_line(
     return found
 
 
+@pytest.mark.thin(4)
 def test_at_the_command_line_all_profiles_are_one_observation(
     server: HostileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,6 +153,7 @@ async def in_the_app(
     return found
 
 
+@pytest.mark.slow
 async def test_in_the_app_all_profiles_are_one_observation(tmp_path: Path) -> None:
     assert len(await in_the_app(SERVERS["decoys alone"](), people(4), tmp_path)) == 1
 

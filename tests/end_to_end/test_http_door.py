@@ -1,4 +1,4 @@
-"""The HTTP door of a server that is started by its command, with several processes."""
+"""The HTTP door of a server that is started by its command."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import json
 import shutil
 from asyncio.subprocess import PIPE
 from collections.abc import Mapping
-from pathlib import Path
 
 import grpc.aio
 import pytest
@@ -19,7 +18,6 @@ HERE = "127.0.0.1"
 CARD = "/askew.wire.v1.Retrieval/GetModelCard"
 QUESTION = "/askew.wire.v1.Retrieval/Retrieve"
 DEMO = ("--demo", "--port", 0)
-LISTENS = "0A"
 
 
 async def by_grpc(port: int) -> bytes:
@@ -43,21 +41,6 @@ async def by_curl(server: Server, path: str, message: bytes) -> tuple[int, bytes
     return int(found[-3:]), found[:-3]
 
 
-def listeners(port: int | None) -> set[str]:
-    """The sockets that listen on a port, as files of processes are named."""
-    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-    return {
-        f"socket:[{row[9]}]"
-        for row in rows
-        if row[3] == LISTENS and int(row[1].rpartition(":")[2], 16) == port
-    }
-
-
-def files_of(process: int) -> set[str]:
-    """What a process has open."""
-    return {str(each.readlink()) for each in Path(f"/proc/{process}/fd").iterdir()}
-
-
 async def begun(server: Server, size: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """A call whose message is waited for."""
     reader, writer = await asyncio.open_connection(HERE, server.http)
@@ -74,19 +57,16 @@ async def begun(server: Server, size: int) -> tuple[asyncio.StreamReader, asynci
     return reader, writer
 
 
-async def test_every_process_answers_at_both_doors_and_a_stop_finishes_calls() -> None:
-    """Planted bugs: the HTTP door of one process alone; a stop that cuts off who is half heard."""
-    async with running(*DEMO, "--processes", 2) as server:
-        shared = listeners(server.http)
-        assert len(shared) == 2
-        assert [len(shared & files_of(each)) for each in server.children] == [1, 1]
+@pytest.mark.slow
+async def test_both_doors_answer_and_a_stop_finishes_calls() -> None:
+    """Planted bug: a stop that cuts off who is half heard."""
+    async with running(*DEMO) as server:
         card = await by_grpc(server.port)
         assert pb.GetModelCardResponse.FromString(card).n_items > 0
 
         unknown = b"\xfa\x06\x01x"  # a field that no card's question has
         calls = [await begun(server, len(unknown)) for _ in range(8)]
         server.process.terminate()
-        await server.says("stopping")
         await server.says("stopping")
         async with asyncio.timeout(PATIENCE):
             for reader, writer in calls:
@@ -100,6 +80,7 @@ async def test_every_process_answers_at_both_doors_and_a_stop_finishes_calls() -
             await asyncio.open_connection(HERE, server.http)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
 async def test_curl_reads_a_card_and_the_code_of_an_error() -> None:
     async with running(*DEMO) as server:

@@ -57,6 +57,7 @@ main()
 """
 
 
+@pytest.mark.slow
 async def test_a_place_is_added_and_asked_from_without_numpy(tmp_path: Path) -> None:
     """The first question fetches the card. Planted bug: numpy at the top of the typed calls."""
     async with served(small_map()) as address:

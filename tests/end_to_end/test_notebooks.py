@@ -17,6 +17,7 @@ def test_there_is_one_for_each_group_of_users() -> None:
     assert [path.stem for path in notebooks()] == ["places", "release", "tastes"]
 
 
+@pytest.mark.slow
 @NOTEBOOKS
 def test_a_notebook_runs_and_shows_what_is_stored(path: Path, tmp_path: Path) -> None:
     """In a home of its own. Of what chance has a part in, only the kinds of outputs are compared;

@@ -419,6 +419,7 @@ def test_every_trouble_is_told_by_its_kind_and_its_line_of_code(quiet: Life) -> 
     }
 
 
+@pytest.mark.slow
 def test_the_search_finds_every_leak_that_is_planted(tmp_path: Path) -> None:
     leaky = life(tmp_path, "leaky")
     assert leaky.told.found >= {

@@ -34,6 +34,7 @@ def parameters() -> Sequence[object]:
         all_of = fences(text_of(page))
         if all(each.language for each in all_of) and any(each.runs for each in all_of):
             marks = [pytest.mark.nightly] if "<!-- nightly -->" in text_of(page) else []
+            marks += [pytest.mark.slow] if page.name != "README.md" else []
             found.append(pytest.param(page, id=page.name, marks=marks))
     return found
 
@@ -143,6 +144,7 @@ if Path("letters").exists():
     assert (session.code, complaints(session), len(session.printed)) == (0, [], 3)
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize(
     "planted",
     [

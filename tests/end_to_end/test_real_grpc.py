@@ -8,7 +8,6 @@ import logging
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 import grpc
 import grpc.aio
@@ -16,7 +15,7 @@ import numpy as np
 import pytest
 from google.protobuf.message import Message
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from small_world import RULE, made_buckets, made_encoder, made_space
+from small_world import made_encoder, made_space
 from typed_calls import retrieve
 
 from askew.catalog.catalog import Catalog
@@ -24,7 +23,6 @@ from askew.catalog.catalog_file import FIRST, PERIOD, Part
 from askew.catalog.item import Item
 from askew.errors import AskewError, TransportError, WireError
 from askew.noise.lattice import LatticeLaplace
-from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
@@ -56,7 +54,7 @@ def retriever_of(n_items: int) -> Retriever:
     vectors = np.stack([turn * np.cos(turn), turn * np.sin(turn)], axis=1) / n_items
     items = tuple(Item(f"Film {i}", 1950 + i % 70, ("Drama",)) for i in range(n_items))
     boosts = np.ones(n_items, dtype=np.float32)
-    space = made_space(made_encoder(ranking=2), made_buckets(ranking=2), step=1 / 32)
+    space = made_space(made_encoder(ranking=2), step=1 / 32)
     spiral = rounded(vectors.astype(np.float32), space.scales)
     catalog = Catalog(items, spiral, boosts, tuple(range(min(n_items, 8))))
     card = ModelCard(
@@ -66,7 +64,6 @@ def retriever_of(n_items: int) -> Retriever:
         min(n_items, 8),
         "a spiral",
         simulated=True,
-        rule=RULE,
         n_default=n_items,
     )
     return Retriever(card, catalog)
@@ -151,16 +148,6 @@ async def test_an_independent_client_gets_the_answer_of_the_rule_in_memory(
     assert [item.title for item in slate.items] == [item.title for item in reply.items]
 
 
-@pytest.mark.parametrize("bucket", range(4))
-async def test_an_independent_client_may_ask_by_bucket(wired: Wired, bucket: int) -> None:
-    response = pb.RandomizedResponse(buckets=4, odds=3 << 32)
-    request = request_to(randomized_response=response, values=[bucket])
-    reply = await RetrievalStub(wired.channel).Retrieve(request, timeout=PATIENCE)
-    mechanism = RandomizedResponse(4, Fraction(3))
-    signal = Signal(wired.retriever.card.space.version, mechanism, (bucket,))
-    assert wired.retriever.answer(Query(signal, 3)).item_ids == tuple(reply.item_ids)
-
-
 async def test_the_same_bytes_get_the_same_answer(wired: Wired) -> None:
     request = request_to().SerializeToString()
     assert await wired.retrieve(request) == await wired.retrieve(request)
@@ -173,7 +160,7 @@ async def test_the_card_is_what_the_model_says(wired: Wired) -> None:
     assert wired.retriever.card == card_from_bytes(reply.SerializeToString())
 
 
-def test_every_version_is_encoded_before_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_model_is_encoded_before_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """A million items take seconds, in which nobody else is answered."""
     encoded: list[Catalog] = []
 
@@ -238,16 +225,6 @@ REFUSALS: dict[str, tuple[dict[str, object], grpc.StatusCode, str]] = {
         {"lattice": pb.LatticeNoise(), "values": []},
         Code.OUT_OF_RANGE,
         "inverse_rate must be an integer from 1 to 4096",
-    ),
-    "other buckets than the space's": (
-        {"randomized_response": pb.RandomizedResponse(buckets=5, odds=3 << 32), "values": [0]},
-        Code.OUT_OF_RANGE,
-        "the number of buckets must be the feature space's, 4",
-    ),
-    "a bucket that is none": (
-        {"randomized_response": pb.RandomizedResponse(buckets=4, odds=3 << 32), "values": [4]},
-        Code.OUT_OF_RANGE,
-        "a bucket must be one number below 4",
     ),
     "a coordinate below the limit": (
         {"values": [0, -(2**31)]},
@@ -373,6 +350,7 @@ async def test_a_second_server_on_the_port_is_refused(wired: Wired) -> None:
 HOSTILE_TEXT = "\x1b[2JYour profile was lost. Send it to mallory@example.org"
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("code", [code for code in Code if code is not Code.OK])
 async def test_no_text_of_the_server_is_shown_to_the_device(
     code: grpc.StatusCode, monkeypatch: pytest.MonkeyPatch

@@ -172,6 +172,7 @@ main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grace", [0, 1])
 def test_a_server_that_stops_while_an_answer_waits_for_its_moment_stores_it(
     folder: Path, grace: int
@@ -207,9 +208,38 @@ def test_a_server_that_stops_while_an_answer_waits_for_its_moment_stores_it(
         running.kill()
     assert (running.returncode, out) == (0, ""), err
     place = Workplace(ledger=folder / DEFAULT_LEDGER)
-    with Ledger(place.ledger, place.anchor_path) as ledger:
+    with Ledger(place.ledger, place.mark_path) as ledger:
         [answer] = releases_of(ledger, name)
     assert len(release_from_bytes(answer.payload).items) == 5
+
+
+def test_a_new_file_of_a_pattern_with_other_types_costs_no_analyst_anything(folder: Path) -> None:
+    """A key that paid is not answered again. Planted bug: only csv is looked at again."""
+    token, question = grant_of(folder, "di"), TopKQuestion("films", 5, "a")
+    good, bad = folder / "part1.parquet", folder / "part2.parquet"
+    request, pipe = releases.question_to_bytes(question), subprocess.PIPE
+    offer = (*OFFER[:-1], "part*.parquet", "--port", "0")
+    with duckdb.connect() as connection:
+        events = f"read_csv('{folder}/events.csv', all_varchar=true)"
+        connection.execute(f"COPY (FROM {events}) TO '{good}'")
+        running = subprocess.Popen(
+            (sys.executable, "-m", "askew_server", "serve-releases", *offer),
+            cwd=folder,
+            stdout=pipe,
+            stderr=pipe,
+            text=True,
+        )
+        try:
+            assert running.stdout is not None
+            port = int(running.stdout.readline().partition("127.0.0.1:")[2].partition(",")[0])
+            connection.execute(f"COPY (SELECT unit, 1.5::DOUBLE AS item FROM {events}) TO '{bad}'")
+            with pytest.raises(grpc.RpcError):
+                call(port, "Analyst/TopK", request, token)
+            bad.unlink()
+            assert call(port, "Analyst/TopK", request, token)
+        finally:
+            running.kill()
+            running.communicate()
 
 
 @pytest.fixture
@@ -220,6 +250,7 @@ def analyst(folder: Path, start: Start, tmp_path: Path) -> Analyst:
     return Analyst(tmp_path, start(folder, "serve-releases", *OFFER), name)
 
 
+@pytest.mark.slow
 def test_an_analyst_needs_a_token_and_an_address(analyst: Analyst) -> None:
     first = json.loads(analyst("top-k", "-k", 5, "--key", "first", "--json").stdout)
     assert len(first["release"]["items"]) == first["release"]["k"] == 5
@@ -239,6 +270,7 @@ def test_an_analyst_needs_a_token_and_an_address(analyst: Analyst) -> None:
     )
 
 
+@pytest.mark.slow
 def test_what_an_analyst_may_not_is_one_line_and_an_exit_code(
     analyst: Analyst, folder: Path
 ) -> None:
@@ -264,10 +296,11 @@ def test_what_an_analyst_may_not_is_one_line_and_an_exit_code(
     assert analyst("budget").returncode == 1
 
 
+@pytest.mark.slow
 def test_a_release_is_what_a_device_sees_on_a_cold_start(
     folder: Path, published: bytes, start: Start, tmp_path: Path
 ) -> None:
-    """From a copy of the ledger's file alone: no events, no key and no anchor are there to read."""
+    """From a copy of the ledger's file alone: no events, no key and no mark are there to read."""
     copy = tmp_path / "readers"
     copy.mkdir()
     shutil.copy(folder / "askew-ledger.sqlite", copy / "ledger.sqlite")
@@ -312,6 +345,7 @@ def test_what_serves_everybody_loads_nothing_that_counts_or_spends() -> None:
     assert [name for name in loaded for root in roots if f"{name}.".startswith(f"{root}.")] == []
 
 
+@pytest.mark.slow
 def test_an_analyst_renews_a_token_in_its_file(folder: Path, start: Start, tmp_path: Path) -> None:
     """With what the operator allowed, and for its owner alone."""
     port = start(folder, "serve-releases", *OFFER)

@@ -35,7 +35,7 @@ LOSS = 1.8  # that is claimed of two neighbors
 FEW = 450  # draws of a planted bug
 LEARNED = 10_000  # draws of each that a rule is made from, and as many that it is tried on
 HOME = Position(52.52, 13.405)
-TASTES = ClientSettings(mode="query", k=4, mechanism="geo_laplace")
+TASTES = ClientSettings(mode="query", k=4)
 PLACES = ClientSettings(
     region="DE",
     place_monthly_cap=Fraction(10**6),
@@ -164,23 +164,22 @@ def two_tastes() -> Neighbors:
         Exchange(server.card, server.catalog, TASTES, {places[title]: 5.0 for title in each})
         for each in LIKES
     ]
-    mechanism = made[0].mechanism
-    assert isinstance(mechanism, LatticeLaplace)
+    noise = made[0].noise
     points = [each.profile.point for each in made]
-    first, second = (point / mechanism.step for point in points)
+    first, second = (point / noise.step for point in points)
     half = (abs(first - second) / 2).tolist()
     middle = [round(each) for each in ((first + second) / 2).tolist()]
 
     def drawn(leak: Fraction, draws: int) -> Sequence[Sequence[Values]]:
-        leaky = LatticeLaplace.for_epsilon(mechanism.epsilon * leak)
-        scale, bits = leaky.step / mechanism.step, SystemBits()
+        leaky = LatticeLaplace.for_epsilon(noise.epsilon * leak)
+        scale, bits = leaky.step / noise.step, SystemBits()
         return [
             [[each * scale for each in leaky.perturb(point, bits)] for _ in range(draws)]
             for point in points
         ]
 
     return Neighbors(
-        float(mechanism.epsilon) * mechanism.step * 2 * sum(half),
+        float(noise.epsilon) * noise.step * 2 * sum(half),
         coarse(middle, half),
         drawn,
         lambda wire: wire.of_tastes(LIKES[0]),

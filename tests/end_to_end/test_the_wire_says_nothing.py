@@ -28,8 +28,8 @@ from end_to_end.eavesdropping import (
     Ratings,
     default_budget,
     hostile_servers,
+    large_servers,
     people,
-    servers_with_tables,
     serving,
 )
 from end_to_end.eavesdropping_near import HonestRows, HostileMap, Neighbor, hostile_maps, neighbors
@@ -59,7 +59,7 @@ from askew_client.views.answers import Answer, NearAnswer
 
 TASTES = ClientSettings(mode="query", k=4)
 PLACES = ClientSettings(region="DE")
-SERVERS, TABLES, MAPS = hostile_servers(), servers_with_tables(), hostile_maps()
+SERVERS, LARGE, MAPS = hostile_servers(), large_servers(), hostile_maps()
 HONEST = "an honest one"
 PAIRS = {"tastes": 300, "places": 180}  # of a night, at each of 25 and of 14 servers
 FEW_PAIRS, A_PART = 40, 8  # and of an audit, an eighth
@@ -167,6 +167,7 @@ async def changing_tastes(server: HostileServer, count: int, root: Path) -> set[
     return found
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("name", SERVERS)
 async def test_at_first_contact_all_tastes_are_one_observation(name: str, tmp_path: Path) -> None:
     """Caught here: no question where nothing of the catalog is rated (one bit a catalog, for free),
@@ -175,6 +176,7 @@ async def test_at_first_contact_all_tastes_are_one_observation(name: str, tmp_pa
     the_only(await first_contacts(SERVERS[name](), 14, tmp_path))
 
 
+@pytest.mark.slow
 async def test_most_of_the_servers_are_asked(tmp_path: Path) -> None:
     """Or nothing would have been observed above."""
     silent = set()
@@ -190,15 +192,16 @@ async def test_most_of_the_servers_are_asked(tmp_path: Path) -> None:
     }
 
 
-QUESTIONS = {"a bucket": 2, "a point": 2, "a dear bucket, and a cheap one": 2}
+QUESTIONS = {"worth it": 2}
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.thin
+@pytest.mark.parametrize("name", LARGE)
 async def test_whether_a_device_asks_by_itself_is_the_same_for_all_tastes(
     name: str, tmp_path: Path
 ) -> None:
     """Caught here: no question where the best item is held, or was met; one because it is not."""
-    server = TABLES[name]()
+    server = LARGE[name]()
     settings = replace(TASTES, mode="auto", byte_budget=default_budget(server))
     seen = the_only(await first_contacts(server, 6, tmp_path, settings))
     assert seen.n_questions == QUESTIONS.get(name, 0)
@@ -245,6 +248,7 @@ async def changing_neighbors(server: HostileMap, count: int, root: Path) -> set[
     return found
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize("name", MAPS)
 async def test_at_first_contact_all_neighbors_are_one_observation(
     name: str, tmp_path: Path
@@ -400,6 +404,7 @@ IN_A_TASTE = [
 ]
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("plant", IN_A_TASTE)
 async def test_a_planted_leak_of_tastes_is_seen(
     plant: Plant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -440,6 +445,7 @@ def names_the_home_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(NearService, "_prepare", prepare)
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize(
     "plant",
     [

@@ -7,30 +7,29 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil, log2
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import grpc
 import numpy as np
 import pytest
 from catalog_files import MONDAY, FakeSource, body_of
 from end_to_end.eavesdropping import serving
-from small_world import made_buckets, made_card, made_catalog, made_encoder
+from small_world import made_card, made_catalog, made_encoder
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import LONGEST_DELAY, PERIOD, Part
 from askew.catalog.item import Item
-from askew.errors import AskewError, OutOfRange, ServerFailed
+from askew.errors import AskewError, ServerFailed
 from askew.limits import MAX_DIMENSION
 from askew.noise.randomness import SystemBits
-from askew.protocol.model_card import ModelCard, ServingRule
-from askew.protocol.utility_table import RuleKind
-from askew.spaces.vectors import BUCKET_COUNTS, FeatureSpace, RatingScale
+from askew.protocol.model_card import ModelCard
+from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew.wire.catalog_file import catalog_files
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.catalog.cache import DAY, CatalogCache, usable
@@ -38,9 +37,7 @@ from askew_client.catalog.sync import CatalogSync
 from askew_client.opening import open_device
 from askew_client.profile.document import Liking, ProfileDocument
 from askew_client.profile.store import PassingProfile
-from askew_client.settings.settings import ClientSettings, MechanismName
-from askew_client.taste import choice
-from askew_server.taste.training.buckets import SIZES
+from askew_client.settings.settings import ClientSettings
 
 Heard = list[dict[str, object]]
 FILMS = 12
@@ -52,7 +49,6 @@ FIELDS = {
         "space_version",
         "k",
         "lattice",
-        "randomized_response",
         "map",
         "values",
         "collection",
@@ -75,7 +71,6 @@ def world(
     scale: tuple[float, float, float] = (1.0, 5.0, 4.0),
     n_items: int = FILMS,
     dimension: int = 2,
-    n_buckets: int = 4,
     seed: int = 1,
     step: float = 0.25,
     titles: Callable[[int], Item] | None = None,
@@ -96,8 +91,7 @@ def world(
     if directions is not None:
         made = replace(made, directions=made.directions * np.float32(directions))
     scales = np.full(2, step, dtype=np.float32)
-    buckets = made_buckets(n_buckets, ranking=2) if n_buckets else None
-    space = FeatureSpace(RatingScale(*scale), made, scales, buckets)
+    space = FeatureSpace(RatingScale(*scale), made, scales)
     return World(made_card(space, catalog, 6), catalog)
 
 
@@ -137,21 +131,15 @@ class PersonalServer:
         message = pb.RetrieveRequest.FromString(request)
         said: dict[str, object] = {"number of values": len(message.values)}
         message.ClearField("values")
-        if message.HasField("randomized_response"):
-            said["buckets"] = message.randomized_response.buckets
-            message.randomized_response.buckets = 0
         self._note("retrieve", {**said, "else": message.SerializeToString()}, context)
         context.abort(grpc.StatusCode.INTERNAL, "")
         raise AssertionError
 
 
-async def heard_of(
-    device: World, directory: Path, mechanism: MechanismName = "geo_laplace", budget: int = 10**6
-) -> Heard:
+async def heard_of(device: World, directory: Path, budget: int = 10**6) -> Heard:
     """What the server of a device hears of its first contact and its question."""
     server = PersonalServer(device)
     settings = ClientSettings(
-        mechanism=mechanism,
         epsilon=Fraction(1),
         k=4,
         mode="query",
@@ -183,12 +171,9 @@ def differences(one: Heard, other: Heard) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Heard]:
-    """What is heard of a device that gets what everybody gets, by its mechanism."""
-    return {
-        mechanism: asyncio.run(heard_of(world(), tmp_path_factory.mktemp("plain"), mechanism))
-        for mechanism in get_args(MechanismName)
-    }
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Heard:
+    """What is heard of a device that gets what everybody gets."""
+    return asyncio.run(heard_of(world(), tmp_path_factory.mktemp("plain")))
 
 
 # What a server makes for one device, and what it can tell of it afterwards.
@@ -208,35 +193,25 @@ UNMARKED: dict[str, Callable[[], World]] = {
     "another least of likes": lambda: world(least_likes=1),
     "other directions": lambda: world(directions=-1.0),
     "directions of nothing": lambda: world(directions=0.0),
-    "no buckets": lambda: world(n_buckets=0),
     "another source": lambda: with_card(source="for device 7"),
-    "another rule": lambda: with_card(rule=ServingRule(RuleKind.OFFSETS, 2.0, 5)),
+    "a signal that is worth it": lambda: with_card(worth_asking=True),
     "another largest slate": lambda: with_card(max_slate_size=5),
 }
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("name", UNMARKED)
 async def test_a_model_made_for_one_device_leaves_no_mark_on_what_it_sends(
-    name: str, plain: Mapping[str, Heard], tmp_path: Path
+    name: str, plain: Heard, tmp_path: Path
 ) -> None:
     """Planted bugs: the space's version in the question, a digest in a later fetch."""
-    usual = plain["geo_laplace"]
-    assert [each["method"] for each in usual] == ["held", "held", "retrieve"]
-    assert differences(usual, await heard_of(UNMARKED[name](), tmp_path)) == set()
+    assert [each["method"] for each in plain] == ["held", "held", "retrieve"]
+    assert differences(plain, await heard_of(UNMARKED[name](), tmp_path)) == set()
 
 
-MARKED: dict[str, tuple[Callable[[], World], MechanismName, set[str]]] = {
-    "dimension": (lambda: world(dimension=3), "geo_laplace", {"number of values"}),
-    "buckets": (lambda: world(n_buckets=8), "bucket_rr", {"buckets"}),
-}
-
-
-@pytest.mark.parametrize("name", MARKED)
-async def test_what_marks_a_device_is_the_number_of_values_or_buckets(
-    name: str, plain: Mapping[str, Heard], tmp_path: Path
-) -> None:
-    other, mechanism, marks = MARKED[name]
-    assert differences(plain[mechanism], await heard_of(other(), tmp_path, mechanism)) == marks
+async def test_what_marks_a_device_is_the_number_of_values(plain: Heard, tmp_path: Path) -> None:
+    marks = {"number of values"}
+    assert differences(plain, await heard_of(world(dimension=3), tmp_path)) == marks
 
 
 async def test_a_file_that_is_too_long_for_a_device_is_seen_to_be(tmp_path: Path) -> None:
@@ -256,23 +231,12 @@ async def test_a_file_that_is_too_long_for_a_device_is_seen_to_be(tmp_path: Path
     ]
 
 
-@pytest.mark.parametrize("count", [5, 7, 9, 100, 4095])
-def test_a_number_of_buckets_that_would_be_a_name_is_refused(count: int) -> None:
-    """Of the numbers up to 4,096 a space may have 23."""
-    with pytest.raises(OutOfRange, match="the number of buckets"):
-        world(n_buckets=count)
-
-
-def test_every_number_of_buckets_that_training_tries_is_allowed() -> None:
-    assert set(SIZES) <= set(BUCKET_COUNTS)
-
-
 def test_no_request_has_a_field_that_is_not_accounted_for() -> None:
     found = {name: set(pb.DESCRIPTOR.message_types_by_name[name].fields_by_name) for name in FIELDS}
     assert found == FIELDS
 
 
-def most_versions() -> int:
+def most_mondays() -> int:
     """How many Mondays a question can name on one day, by a clock that is right."""
     days = range(MONDAY, MONDAY + PERIOD)
     past = range(MONDAY - 9 * PERIOD, MONDAY + 1, PERIOD)
@@ -298,10 +262,7 @@ async def test_a_server_that_withholds_a_file_hears_an_older_monday(tmp_path: Pa
 def test_the_page_of_guarantees_has_the_numbers_of_today() -> None:
     """How many devices a question can tell apart at most, by what a server may choose."""
     page = " ".join(GUARANTEES.read_text(encoding="utf-8").split())
-    terms = len(choice.EPSILONS) * len(choice.SIZES)
-    assert f"one of {len(BUCKET_COUNTS)} numbers of buckets" in page
     assert f"one of {MAX_DIMENSION} numbers of coordinates" in page
-    assert f"{len(choice.EPSILONS)} epsilons and {len(choice.SIZES)} numbers of results" in page
-    most = terms * (len(BUCKET_COUNTS) + MAX_DIMENSION) * most_versions()
-    assert most_versions() == 3  # "at most three are answered"
-    assert f"{most:,} kinds of question, {ceil(10 * log2(most)) / 10} bits" in page
+    most = MAX_DIMENSION * most_mondays()
+    assert most_mondays() == 3  # "one of three"
+    assert f"{most} kinds of question, {ceil(10 * log2(most)) / 10} bits" in page

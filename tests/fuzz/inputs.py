@@ -31,28 +31,24 @@ from cryptography.utils import CryptographyDeprecationWarning
 from served_rows import rows_model
 from server.ledger.scenes import new_ledger, open_ledger
 from small_collections import keys_of, small_map
-from small_world import made_buckets, made_card, made_catalog, made_encoder, made_space
+from small_world import made_card, made_catalog, made_encoder, made_space
 from wire import metric_world as metric
-from wire.test_oblivious import EPHEMERAL, LISTED, PLAIN, PRIVATE, SEALED_REPLY
 from wire.test_popularity_messages import DOCUMENT, PARSERS
-from wire.test_utility_table_on_the_wire import BYTES as TABLE_BYTES
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import FIRST, HEAD_BYTES, FileHead, Part
 from askew.catalog.item import Item
+from askew.dp.mark import START, Mark, compare
+from askew.dp.mark import encode as encode_mark
 from askew.dp.privacy import SignalCharge
 from askew.dp.release import release_from_bytes
 from askew.errors import AskewError
 from askew.noise.lattice import LatticeLaplace
-from askew.noise.randomized_response import RandomizedResponse
-from askew.noise.randomness import ReplayBits, SystemBits
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
 from askew.settings import said
 from askew.wire.catalog_file import catalog_from_body, catalog_to_bytes
-from askew.wire.messages import parse
-from askew.wire.oblivious import GatewayKeys, KeyConfiguration, PlainReply, PlainRequest
 from askew.wire.places import (
     all_places_from_bytes,
     metric_card_from_bytes,
@@ -65,26 +61,20 @@ from askew.wire.tastes import (
     card_to_bytes,
     slate_from_bytes,
     slate_to_bytes,
-    utility_table_from_message,
 )
-from askew.wire.v1 import retrieval_pb2 as pb
-from askew_client.catalog.cache import CatalogCache, Record, RefreshTime, Version
+from askew_client.catalog.cache import CatalogCache, Record, Version
 from askew_client.catalog.https import Download, as_ours
-from askew_client.near.places import Copy
 from askew_client.near.preferences import preferences_of
 from askew_client.near.reading import spot_of
 from askew_client.profile.document import NamedPlace, PastAnswer, ProfileDocument, ReceivedItem
 from askew_client.profile.files import read_export
 from askew_client.profile.store import ProfileStore
 from askew_client.settings import config as device_settings
-from askew_client.settings.consent import consents_of
-from askew_client.settings.paths import RelayAddress, StaticHost
+from askew_client.settings.paths import StaticHost
 from askew_client.settings.regions import corners_of, region_of
 from askew_client.settings.settings import Caps
-from askew_client.signals.chain import Anchor
 from askew_client.signals.records import decode_signal, encode_signal
 from askew_client.signals.store import SignalStore
-from askew_client.transport import relay
 from askew_server.cli.saved_model import load as load_saved
 from askew_server.collections import artifact as metric_artifact
 from askew_server.collections.intake import (
@@ -103,14 +93,6 @@ from askew_server.serving import settings as server_settings
 from askew_server.serving.bearer import Bearer, BearerKey, read_key, revocations_of
 from askew_server.serving.certificates import Issuer, read_identity
 from askew_server.taste.model import artifact as taste_artifact
-from askew_server.taste.model.answer_tables import (
-    AnswerTable,
-    AnswerTables,
-    Cells,
-    TableFields,
-    decode_tables,
-    encode_tables,
-)
 from askew_server.taste.model.item_model import ItemModel, train
 from askew_server.taste.training import paid_matrix
 from askew_server.taste.training.options import TrainingOptions
@@ -157,24 +139,14 @@ class World:
 
     @cached_property
     def card(self) -> ModelCard:
-        """Theirs, with buckets."""
-        space = made_space(made_encoder(width=np.e), made_buckets())
+        """Theirs."""
+        space = made_space(made_encoder(width=np.e))
         return made_card(space, self.catalog, 5)
 
     @cached_property
     def signal(self) -> Signal:
         """Of that card."""
         return Signal(self.card.space.version, LatticeLaplace(10, 1024), (1500, -300))
-
-    @cached_property
-    def tables(self) -> AnswerTables:
-        """Two answers to the signals of that card's space."""
-        lattice = self.signal.lattice
-        cells = Cells.of(lattice, self.card.space.encoder, 2)
-        numbers = np.arange(len(cells), dtype=np.int32) % 2
-        slates = np.array([[0, 1, 2], [2, 3, 4]], dtype=np.int32)
-        table = AnswerTable(lattice, 3, cells, numbers, slates)
-        return AnswerTables(self.card.space.version, self.card.catalog_version, (table,))
 
     @cached_property
     def identity(self) -> tuple[bytes, bytes]:
@@ -227,12 +199,12 @@ class World:
 
     @cached_property
     def operators(self) -> tuple[bytes, bytes]:
-        """An operator's ledger with a data set, and its anchor."""
+        """An operator's ledger with a data set, and its mark."""
         place = self.folder / "operator"
         place.mkdir()
         with new_ledger(place):
             pass
-        return (place / "ledger.sqlite").read_bytes(), (place / "anchor").read_bytes()
+        return (place / "ledger.sqlite").read_bytes(), (place / "mark").read_bytes()
 
     def valid(self, name: str) -> bytes:
         """The proper input of this name, made once."""
@@ -332,7 +304,7 @@ def load_places(directory: Path) -> object:
 def profile_file(world: World) -> bytes:
     """A stored profile."""
     path = world.folder / "own" / "profile.sqlite"
-    store = ProfileStore(path, SystemBits())
+    store = ProfileStore(path)
     store.change(lambda _: world.profile)
     return path.read_bytes()
 
@@ -340,7 +312,7 @@ def profile_file(world: World) -> bytes:
 def read_profile(world: World, data: bytes) -> object:
     """As each command does."""
     path = _alone(world.folder / "own" / "profile.sqlite", data)
-    return ProfileStore(path, SystemBits()).read()
+    return ProfileStore(path).read()
 
 
 def ledger_file(world: World) -> bytes:
@@ -359,24 +331,25 @@ def read_ledger(world: World, data: bytes) -> object:
 
 
 def read_operators(world: World, data: bytes) -> object:
-    """Opened and verified; and what a service of releases reads of it."""
+    """Opened and read; and what a service of releases reads of it."""
     place = world.folder / "operator"
-    _, anchor = world.operators
+    _, mark = world.operators
     path = _alone(place / "ledger.sqlite", data)
-    (place / "anchor").write_bytes(anchor)
+    (place / "mark").write_bytes(mark)
     ReleaseReader(path).page("", 0, 5)
     with open_ledger(place) as ledger:
-        ledger.verify()
-        return ledger.datasets()
+        return ledger.datasets(), ledger.charges(), ledger.refused
 
 
-def read_operators_anchor(world: World, data: bytes) -> object:
-    """As a ledger is opened."""
+def read_operators_mark(world: World, data: bytes) -> object:
+    """As a ledger is opened and, where they differ, accepted."""
     place = world.folder / "operator"
     ledger_file, _ = world.operators
     _alone(place / "ledger.sqlite", ledger_file)
-    (place / "anchor").write_bytes(data)
+    (place / "mark").write_bytes(data)
     with open_ledger(place) as ledger:
+        if ledger.refused is not None:
+            ledger.accept()
         return ledger.datasets()
 
 
@@ -392,10 +365,14 @@ def _alone(path: Path, data: bytes) -> Path:
 # -- smaller ones ----------------------------------------------------------------------------------
 
 
-def anchor_of_device(world: World) -> bytes:
-    """With a link."""
-    said_by_it = {"links": ["ab" * 32], "spent": "2", "spent_per_km": "1/3", "announced": None}
-    return json.dumps(said_by_it).encode()
+def mark_of_device(world: World) -> bytes:
+    """Of both sums."""
+    return encode_mark(Mark((7, "ab" * 16), {"device": (Fraction(2), Fraction(1, 3))}))
+
+
+def read_mark_of_device(world: World, data: bytes) -> object:
+    """As a question reads it."""
+    return compare(data, 2, (7, "ab" * 16), START)
 
 
 def record_of_cache(world: World) -> bytes:
@@ -403,23 +380,8 @@ def record_of_cache(world: World) -> bytes:
     version = Version(FIRST, Part.WHOLE, FileHead(9, bytes(32)))
     cache = CatalogCache(world.folder / "cache")
     cache.directory.mkdir(exist_ok=True)
-    cache.remember(Record(version, FIRST, RefreshTime(FIRST, 5), version))
+    cache.remember(Record(version, FIRST, 5))
     return (cache.directory / "record.json").read_bytes()
-
-
-def copied_place() -> str:
-    """A copy of a position."""
-    place = NamedPlace("0" * 32, spot_of("52.5, 13.4"))
-    signal = metric.place_query().signal
-    return Copy("home", place, (("2026-11", signal),)).to_text()
-
-
-def read_copy(text: str) -> object:
-    """As `place import` does."""
-    copy = Copy.from_text(text)
-    copy.check_whole()
-    copy.check_law(Fraction(1), Fraction(4))
-    return copy
 
 
 def device_file(path: Path) -> object:
@@ -502,37 +464,11 @@ def safetensors() -> bytes:
     return save({"vectors": np.eye(3, 2, dtype=np.float32)})
 
 
-def sealed_by(data: bytes) -> object:
-    """A request sealed with the first key of a list."""
-    question = PlainRequest(b"POST", b"/", b"example.org")
-    return KeyConfiguration.first_of(data).sealed(question, ReplayBits(bytes(range(1, 33))))
-
-
-def opened_by(data: bytes) -> object:
-    """A sealed request as the server opens it."""
-    return GatewayKeys([PRIVATE]).opened(data).request
-
-
-def own_request() -> bytes:
-    """A request that this server's key opens."""
-    keys = GatewayKeys([PRIVATE])
-    key = KeyConfiguration.first_of(keys.configurations)
-    question = PlainRequest(b"POST", b"/a", b"example.org", ((b"a", b"b"),), b"question")
-    return key.sealed(question, SystemBits()).data
-
-
-def reply_opened(data: bytes) -> object:
-    """What a relay brings."""
-    key = KeyConfiguration.first_of(LISTED)
-    asked = key.sealed_bytes(PLAIN, EPHEMERAL)
-    return asked.opened(data)
-
-
 class Answered(Download):
     """A request that this is the answer to."""
 
     def __init__(self, answer: bytes) -> None:
-        super().__init__(StaticHost.of("https://a.example/catalog"), "/catalog/x", 0, 47)
+        super().__init__(StaticHost.of("https://a.example/catalog"), "/catalog/x", 0, 48)
         self._answer = answer
 
     def _connected(self, timeout: float, trust: ssl.SSLContext | None) -> HTTPConnection:
@@ -550,7 +486,7 @@ def downloaded(answer: bytes) -> object:
     download = Answered(answer)
     with closing(download):
         try:
-            return download.read(48, 5.0, None)
+            return download.read(5.0, None)
         except Exception as error:
             raise as_ours(error, "a.example") from None
         finally:
@@ -568,11 +504,6 @@ def identity(world: World, certificate: bytes, key: bytes) -> object:
     with warnings.catch_warnings():  # the library's, of serial numbers that it will refuse one day
         warnings.simplefilter("ignore", CryptographyDeprecationWarning)
         return read_identity(server_settings.Tls(certificate=chain, key=secret))
-
-
-def tables(world: World, data: bytes) -> object:
-    """Of which the manifest tells the truth."""
-    return decode_tables(data, [*map(TableFields.of, world.tables.tables)], world.card)
 
 
 def items_of(data: bytes) -> object:
@@ -617,26 +548,18 @@ def slate_bytes(world: World) -> bytes:
     return slate_to_bytes(Slate.of_catalog(world.catalog, (0, 2, 4)), world.card)
 
 
-def bucket_query(world: World) -> bytes:
-    """A question by bucket."""
-    signal = Signal(world.card.space.version, RandomizedResponse(4, Fraction(9)), (0,))
-    return query_to_bytes(Query(signal, 3, catalog_date=FIRST))
-
-
 def rows_body() -> bytes:
     """Places as devices hold them."""
     model = rows_model(12)
     return rows_to_bytes(model.card, dict(model.collections))[HEAD_BYTES:]
 
 
-REPLY = PlainReply(200, ((b"a", b"b"),), b"c")
 OWN_RATINGS = b'title,rating\n"Heat, (1995)",4.5\nAlien,\n'
 FILMS = b"movieId,title,genres\n2,Heat (1995),Crime|Drama\n"
 WISHES = "kind = a | b, price <= 10\n1 EUR = 2 km # x\nkind: a +2"
 SERVER_FILE = b"[server]\nport = 7571\n[limits]\nstreams = 9\nidle = 2.5\n[answers]\nthreads = 1\n"
 DEVICE_FILE = b'server = "a.example:443"\nepsilon = 4\nregion = "DE"\n[keys]\n"near.ask" = "x"\n'
 RATINGS = b"userId,movieId,rating,timestamp\n1,2,3.5,964982703\n1,3,x,9\n"
-CONSENT = f"bucket_rr:4:20@2027-10@{'ab' * 16}@a.example:443"
 
 INPUTS: Mapping[str, Input] = {
     # what a server sends
@@ -651,20 +574,15 @@ INPUTS: Mapping[str, Input] = {
         metric.REPLY_BYTES,
         lambda data: all_places_from_bytes(data, metric.MAP_CARD, metric.place_query()),
     ),
-    "utility table": of_bytes(
-        TABLE_BYTES, lambda data: utility_table_from_message(parse(pb.UtilityTable(), data))
-    ),
     "answer of a host of files": of_bytes(
         b"HTTP/1.1 206 x\r\nContent-Range: bytes 0-47/96\r\nContent-Length: 48\r\n\r\n" + bytes(48),
         downloaded,
     ),
-    "error over http": of_bytes(b'{"code": "unavailable", "message": "busy"}', relay._code_of),
     # what a device or an analyst sends
     "query": Input(
         lambda w: query_to_bytes(Query(w.signal, 3, catalog_date=FIRST)),
         lambda w, data: query_from_bytes(data, w.card),
     ),
-    "query by bucket": Input(bucket_query, lambda w, data: query_from_bytes(data, w.card)),
     "query of a map": of_bytes(
         metric.REQUEST_BYTES, lambda data: query_from_bytes(data, metric.MAP_CARD)
     ),
@@ -676,14 +594,6 @@ INPUTS: Mapping[str, Input] = {
         lambda _: f"Bearer {SECRET.mint('ann', minutes=60, now=time.time())}".encode(),
         lambda _, data: SECRET.verified(text_of(data)),
     ),
-    # by a relay
-    "plain request": of_bytes(PLAIN, PlainRequest.from_bytes),
-    "plain reply": of_bytes(
-        PlainReply(200, ((b"a", b"b"),), b"c").to_bytes(), PlainReply.from_bytes
-    ),
-    "key configurations": of_bytes(LISTED, sealed_by),
-    "sealed reply": of_bytes(SEALED_REPLY, reply_opened),
-    "sealed request": of_bytes(own_request(), opened_by),
     # files that devices hold
     "head": Input(lambda w: catalog_to_bytes(w.card, w.catalog), lambda _, d: FileHead.of(d)),
     "catalog": Input(
@@ -699,9 +609,7 @@ INPUTS: Mapping[str, Input] = {
     "profile": Input(lambda w: w.profile.to_bytes(), lambda _, d: ProfileDocument.from_bytes(d)),
     "profile's file": Input(profile_file, read_profile),
     "ledger's file": Input(ledger_file, read_ledger),
-    "ledger's anchor": Input(
-        anchor_of_device, lambda w, data: Anchor(w.written("signals.json", data)).read()
-    ),
+    "ledger's mark": Input(mark_of_device, read_mark_of_device),
     "stored signal": Input(
         lambda w: encode_signal(w.signal),
         lambda w, data: decode_signal(w.card.space.version, data),
@@ -718,7 +626,6 @@ INPUTS: Mapping[str, Input] = {
         ),
         read_export,
     ),
-    "copy of a place": of_text(copied_place(), read_copy),
     "preferences": of_text(
         "kind = a | b, price <= 10\n1 EUR = 2 km # x\nkind: a +2", preferences_of
     ),
@@ -728,9 +635,7 @@ INPUTS: Mapping[str, Input] = {
     "region": of_text("47.1/5.5/55.4/15.4", lambda text: (region_of(text), corners_of(text))),
     "device's settings": of_file("config.toml", DEVICE_FILE, device_file),
     "device's variables": of_text("4", device_variable),
-    "consents": of_text(CONSENT, consents_of),
     "static host": of_text("https://a.example:8443/catalog", StaticHost.of),
-    "relay": of_text("https://relay.example/askew#AAEC", RelayAddress.of),
     # what an operator brings or types
     "server's settings": of_file("server.toml", SERVER_FILE, server_settings.read_file),
     "server's variables": of_text("7571", server_variable),
@@ -772,7 +677,6 @@ INPUTS: Mapping[str, Input] = {
         f"tastes, {name}": model_file(lambda w: w.tastes, name, load_saved)
         for name in ("manifest.json", "card.binpb", "arrays.safetensors", "items.json")
     },
-    "tabulated answers": Input(lambda w: encode_tables(w.tables), tables),
     **{
         f"places, {name}": model_file(lambda w: w.places, name, load_places)
         for name in (
@@ -789,7 +693,7 @@ INPUTS: Mapping[str, Input] = {
     ),
     "stored release": of_bytes(DOCUMENT, release_from_bytes),
     "operator's ledger": Input(lambda w: w.operators[0], read_operators),
-    "operator's anchor": Input(lambda w: w.operators[1], read_operators_anchor),
+    "operator's mark": Input(lambda w: w.operators[1], read_operators_mark),
 }
 
 # What was found once: the input, and how it was altered.
@@ -827,19 +731,17 @@ FOUND: Mapping[str, tuple[str, Callable[[bytes], bytes]]] = {
 NO_INPUT: Mapping[str, tuple[str, ...]] = {
     "it reads random bits": (
         "askew.noise.randomness:RandomBits.read",
+        "askew.noise.randomness:ReplayBits.read",
         "askew.noise.randomness:SystemBits.read",
         "askew_server.release.forecast:SimulatedBits.read",
     ),
     "it takes a value or a name of this program, and reads nothing that another wrote": (
-        "askew.catalog.catalog_file:piece_of",
         "askew.spaces.encoder:Encoder.decode",
         "askew_client.cli.options:load",
         "askew_client.near.sources:view_of",
         "askew_client.opening:files_of",
         "askew_client.profile.store:PassingProfile.read",
-        "askew_client.settings.consent:end_of",
         "askew_client.signals.records:entry_of",
-        "askew_client.signals.store:SignalStore.signals_of",
         "askew_client.transport.shaped:ShapedTransport.load",
         "askew_client.tui.widgets.title_list:read_alt_and_digits",
         "askew_server.counting.engines.csv_files:copies_of",
@@ -850,8 +752,9 @@ NO_INPUT: Mapping[str, tuple[str, ...]] = {
         "askew_client.transport.calls:metric_card_of",
         "askew_client.transport.calls:places_of",
         "askew_client.transport.calls:slate_of",
+        "askew_server.cli.serve:read_models",
         "askew_server.ledger.records:rational_of",
-        "askew_server.serving.models:ServedModels.read",
-        "askew_server.serving.popularity:KeptReleases.read",
+        "askew_server.serving.models:ModelFolder.read",
+        "askew_server.serving.models:ModelFolder.read_all",
     ),
 }

@@ -152,6 +152,7 @@ def refused_or_read(world: World, name: str, data: bytes) -> None:
 every_input = pytest.mark.parametrize("name", INPUTS)
 
 
+@pytest.mark.thin
 @every_input
 def test_any_input_is_accepted_or_refused(world: World, name: str) -> None:
     check(world, name, 20, same=True)
@@ -165,6 +166,7 @@ def test_what_was_found_once_is_refused(world: World, case: str) -> None:
         INPUTS[name].read(world, data)
 
 
+@pytest.mark.thin
 @every_input
 def test_what_parsers_stumble_over_is_accepted_or_refused(world: World, name: str) -> None:
     INPUTS[name].read(world, world.valid(name))

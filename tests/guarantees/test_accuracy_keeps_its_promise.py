@@ -116,6 +116,7 @@ def check(name: str, k: int, d: int, epsilon: Fraction) -> None:
         assert most <= chance_of_miss(mechanism, gap, d) <= most + slack
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
 @pytest.mark.parametrize("k", [1, 2])
@@ -150,6 +151,7 @@ def test_no_longer_count_vector_does_either(name: str, k: int, d: int, epsilon: 
     check(name, k, d, epsilon)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gap", [1, 2, 3])
 def test_limited_domains_reach_their_bound_where_counts_are_high(gap: int) -> None:
     """Two of the top and two others at -gap, far above the threshold; and never pass it below."""

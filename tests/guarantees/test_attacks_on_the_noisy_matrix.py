@@ -175,6 +175,7 @@ PLANTED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("made", "length"), PLANTED, ids=[made.__name__ for made, _ in PLANTED])
 def test_an_audit_sees_noise_that_is_too_small(made: Made, length: int) -> None:
     """Each of these planted bugs shows at the history that it hurts, by six standard errors."""

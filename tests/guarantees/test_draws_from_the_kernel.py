@@ -29,7 +29,6 @@ from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.mechanisms import LimitedDomain
 from askew.noise.hexagonal import HexagonalLattice
 from askew.noise.lattice import LatticeLaplace
-from askew.noise.randomized_response import RandomizedResponse
 from askew.noise.randomness import SystemBits
 from askew_client.settings.settings import LEVELS, ClientSettings
 
@@ -119,28 +118,6 @@ def test_a_place_at_a_half_more_than_the_default_level_is_seen() -> None:
     assert audit_pure(*of_a_place(level * Fraction(3, 2), level), 2.0, DRAWS // 3).guilty
 
 
-def of_a_bucket(epsilon: Fraction, buckets: int) -> tuple[Draw, Draw]:
-    response = RandomizedResponse.for_epsilon(buckets, epsilon)
-
-    def draw(bucket: int) -> Draw:
-        return lambda n: [response.perturb(bucket, BITS) for _ in range(n)]
-
-    return draw(0), draw(1)
-
-
-def test_a_bucket_at_the_default_epsilon_loses_what_it_claims(record_property: Record) -> None:
-    claimed, buckets = float(DEFAULT.epsilon), 64
-    odds = exp(LEAK * claimed)
-    share = (odds + 1) / (odds + buckets - 1)
-    pair = of_a_bucket(DEFAULT.epsilon, buckets)
-    assert not refutes(RandomizedResponse, pair, claimed, share, record_property)
-
-
-def test_a_bucket_at_a_half_more_than_the_default_epsilon_is_seen() -> None:
-    pair = of_a_bucket(DEFAULT.epsilon * Fraction(3, 2), 64)
-    assert audit_pure(*pair, float(DEFAULT.epsilon), DRAWS).guilty
-
-
 COUNTS = (2, 2, 1, 0, 0)
 SELECTIONS = range(2_000, 9_000, 200)  # as many of them as have the power
 
@@ -178,6 +155,7 @@ def power_of_fit(law: dict[str, float], other: dict[str, float], draws: int) -> 
     return float(ncx2.sf(chi2.isf(FALSE_ALARM, freedom), freedom, shift))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", [(1, 0, 0), pytest.param((2, 1, 0), marks=pytest.mark.audit)])
 def test_an_item_of_one_person_shows_as_rarely_as_delta_says(
     counts: tuple[int, ...], record_property: Record

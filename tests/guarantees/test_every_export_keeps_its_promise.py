@@ -122,6 +122,7 @@ def lost(mechanism: Exported, loss: PrivacyLoss) -> tuple[float, float]:
     return epsilon, max(log(max(mass / q[o] for o, mass in p.items())) for p, q in pairs)
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("relation", BOTH, ids=lambda relation: relation.name)
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize("name", EXPORTED)

@@ -93,6 +93,7 @@ def test_the_draw_has_the_law(q: int) -> None:
     assert all(law[z] > noise(q, z) / 2 for z in NEIGHBORS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("q", "i", "j"), [(1, "0", "0"), (1, "1/4", "3/4"), (2, "-5/8", "-1/8"), (2, "3", "-1/3")]
 )
@@ -169,6 +170,7 @@ def slopes(kind: Make, q: int) -> Iterator[Fraction]:
                 yield abs(p - other) / (SIXTEENTH * min(p, other))
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("q", [1, 2, 5, 1067])
 def test_no_segment_loses_more_than_the_promise_a_step_and_some_lose_all_of_it(
     q: int, record_property: Callable[[str, object], None]
@@ -222,6 +224,7 @@ class OppositeUniforms(HexagonalLattice):
         return below_i + up_i, below_j + up_j
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("broken", [TwoUniforms, OppositeUniforms])
 @pytest.mark.parametrize("q", [2, 100])
 def test_another_rounding_is_caught(broken: Make, q: int) -> None:

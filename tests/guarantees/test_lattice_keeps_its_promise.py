@@ -86,6 +86,7 @@ def test_the_enumerated_law_is_the_formula(q: int) -> None:
             assert abs(p - closed_form(lattice, u, z)) <= residual + Fraction(1, 2**150)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("q", [1, 2, 3])
 def test_no_pair_of_inputs_and_no_output_breaks_the_promise(q: int) -> None:
     lattice = SmallLattice(0, q)
@@ -113,6 +114,7 @@ def test_the_formula_keeps_the_promise_with_no_slack_at_all(exponent: int, q: in
     assert list(violations(laws, lattice.epsilon)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("q", [1, 2])
 def test_some_pair_comes_within_a_thousandth_of_the_promise(
     q: int, record_property: Callable[[str, object], None]
@@ -161,6 +163,7 @@ def test_two_coordinates_keep_the_promise_in_the_l1_metric() -> None:
     assert list(violations(laws, Fraction(1))) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("u", "v"), [(0, 0), (Fraction(7, 8), Fraction(7, 8))])
 def test_two_coordinates_have_independent_noise(u: Fraction, v: Fraction) -> None:
     """Planted bug: one coin rounds both, which is seen off the lattice alone."""
@@ -271,6 +274,7 @@ class OneRoundingCoin(LatticeLaplace):
         return [int(moves[0]), int(moves[1])]
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize(
     "broken", [RoundsToNearest, RoundsDown, HalfScale, OneSidedNoise, NeverGoesBeyond]
 )
@@ -467,18 +471,21 @@ def goodness_of_fit(sample: list[int], q: int) -> float:
     return float(stats.chisquare(observed, expected * observed.sum() / expected.sum()).pvalue)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("q", [4, 1024])
 def test_draws_from_the_kernel_follow_the_law(q: int) -> None:
     sample = TwoSidedGeometric.with_constant_work(q).draw(DRAWS, SystemBits())
     assert goodness_of_fit(sample, q) > ALPHA
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", [0.9, 1.1])
 def test_that_check_rejects_a_scale_that_is_off_by_a_tenth(wrong: float) -> None:
     sample = TwoSidedGeometric.with_constant_work(round(1024 * wrong)).draw(DRAWS, SystemBits())
     assert goodness_of_fit(sample, 1024) < ALPHA
 
 
+@pytest.mark.slow
 def test_the_two_draws_of_a_coordinate_pair_are_uncorrelated() -> None:
     """Catches one draw used twice. |correlation| of 60,000 pairs passes 0.025 once in 10**9."""
     sample = TwoSidedGeometric.with_constant_work(1024).draw(2 * DRAWS, SystemBits())

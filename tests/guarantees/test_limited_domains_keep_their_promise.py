@@ -81,6 +81,7 @@ def audit(
     return needed
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize("most", [1, 2, None])
 @pytest.mark.parametrize("kbar", [2, 3])
@@ -106,6 +107,7 @@ def test_limited_domains_keep_delta(
     record_property("exact", needed)
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("most", [1, 2, 4])
 @pytest.mark.parametrize("kbar", [2, 3])
 @pytest.mark.parametrize("k", [1, 2])
@@ -122,6 +124,7 @@ def test_the_laplace_domain_keeps_delta_both_ways(
     record_property("exact", max(audit(mechanism, definition, d, 1.0, most) for d in (2, 3, 4)))
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("most", [1, 2, None])
 @pytest.mark.parametrize("k", [1, 2])
 def test_the_optimal_threshold_keeps_delta(most: int | None, k: int) -> None:
@@ -266,6 +269,7 @@ def broken_steps(
     return broken
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize(("kbar", "most"), [(1, 1), (2, 1), (2, 2), (3, 2), (3, 4)])
 def test_every_step_of_the_proof_holds_on_all_neighbors(
@@ -284,6 +288,7 @@ def test_a_strict_domain_with_the_restricted_threshold_breaks_them() -> None:
     assert {"weight", "law"} <= broken_steps(3, 1, "strict", spread=1)
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize(("kbar", "most"), [(1, 1), (2, 1), (3, 2)])
 def test_the_codes_own_law_is_above_that_of_the_proof(kbar: int, most: int, domain: Domain) -> None:
@@ -374,6 +379,7 @@ def test_the_audit_rejects_a_threshold_without_the_plus_one() -> None:
     assert excess(law((0, 0, 0, 1)), law((0, 0, 0, 0)), K) > 1.5 * float(DELTA)
 
 
+@pytest.mark.slow
 def test_the_audit_rejects_ln_of_one_over_delta_where_a_unit_changes_all_counts() -> None:
     law = variant(3, HALF, stop=1 / DELTA)
     assert worst_excess(law, 6, K * 0.5, 6, highest=1) > 1.2 * float(DELTA)

@@ -170,6 +170,7 @@ def test_a_planted_bug_is_caught(
     assert moved(wrong, *people) > wrong.reach().one_rating
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", [ClipsAfterTheSum, NoFloor, MeanSlope])
 def test_random_people_find_each_planted_bug_too(broken: type[Encoder]) -> None:
     """The property test itself has power: 2,000 random neighbors are enough."""

@@ -87,6 +87,7 @@ def differences(name: str, d: int, k: int, neighbors: NeighboringRelation) -> Fr
     return worst
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("name", MECHANISMS)
 @pytest.mark.parametrize("neighbors", BOTH, ids=lambda n: n.name)
 @pytest.mark.parametrize("k", [1, 2])
@@ -137,6 +138,7 @@ RANGED = sorted(name for name in MECHANISMS if name.startswith(("peeling", "join
 WIDER = ("exponential", "laplace", "logistic")  # noise whose rounds have no range of epsilon
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("name", RANGED)
 @pytest.mark.parametrize("neighbors", BOTH, ids=lambda n: n.name)
 @pytest.mark.parametrize("k", [1, 2])
@@ -165,6 +167,7 @@ def test_permute_and_flip_has_a_wider_range_than_its_epsilon() -> None:
     assert worst_range(law, 3, with_one_more) > Decimal("1.1") * EPSILON
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("name", TIGHT)
 @pytest.mark.parametrize("neighbors", BOTH, ids=lambda n: n.name)
 def test_the_bound_is_reached_where_the_mechanism_is_tight(
@@ -388,6 +391,7 @@ def test_the_exact_integrals_add_to_one(noise: NoiseFamily) -> None:
     assert abs(1 - sum(law.values(), Fraction(0))) <= RESIDUAL
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("noise", NOISE)
 @pytest.mark.parametrize("counts", [(3, 1, 0), (2, 2, 1, 0)])
 def test_the_mechanism_has_the_law_of_its_definition(noise: NoiseFamily, counts: Counts) -> None:
@@ -401,6 +405,7 @@ def test_the_mechanism_has_the_law_of_its_definition(noise: NoiseFamily, counts:
     assert p_value(lambda: str(wrong.select(drawn, bits=wrong_bits)), expected, 1500) < 1e-9
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("noise", NOISE)
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize("neighbors", [ADD_OR_REMOVE_ONE, REPLACE_ONE], ids=lambda n: n.name)
@@ -507,6 +512,7 @@ def test_the_audit_rejects_peeling_without_the_factor_two(noise: NoiseFamily) ->
     assert worst_log_ratio(exact_law(wrong), 3, with_one_replaced, highest=2) > 1.4 * EPSILON
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", [JointAtTheMonotoneRate, PNFJointAtTheMonotoneRate])
 def test_the_audit_rejects_joint_at_the_monotone_rate(made: type[Joint | PNFJoint]) -> None:
     """The joint loss moves both ways even when all counts move one way."""

@@ -76,6 +76,7 @@ def law_off_the_code(law: DiscreteGaussian, highest: int) -> dict[int, float]:
     return {n: each / total for n, each in weight.items()}
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize(("variance", "low_bits"), [(1, 0), (1, 1), (3, 0), (3, 1), (20, 2)])
 def test_the_law_read_off_the_code_is_the_formula(variance: int, low_bits: int) -> None:
     """Planted bugs: minus zero stays; l (h 2**s + l) for l (2 h 2**s + l)."""

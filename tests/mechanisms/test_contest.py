@@ -113,6 +113,7 @@ def test_scores_2_to_the_minus_150_apart_are_told_apart(
     assert compare(a, b, ReplayBits(b"")) == side
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_winner_is_the_argmax_of_the_written_noise(family: NoiseFamily) -> None:
     """200 contests of three classes against 200-digit arithmetic on the same words."""
@@ -157,6 +158,7 @@ def test_what_was_looked_at_exactly_keeps_its_bits() -> None:
     assert contest._order().tolist()[0] == first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_law_does_not_depend_on_which_classes_are_drawn_as_one(
     family: NoiseFamily, monkeypatch: pytest.MonkeyPatch

@@ -61,6 +61,7 @@ def entered(
     return [contest._noisy(place) for place in range(len(WORDS))]
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("size", [1, 7, 10**6, 10**300])
 @pytest.mark.parametrize("score", [Fraction(0), Fraction(-1, 3), Fraction(-(2**41) - 1, 3)])
@@ -113,6 +114,7 @@ def hard_arguments() -> Floats:
     return -found[found < 708]
 
 
+@pytest.mark.slow
 def test_exp_is_within_the_error_that_exact_draws_assume() -> None:
     """`askew.mechanisms.weights` says 2**-45; the libraries in use are within 2**-51. Numpy has
     other code for one argument and for arguments that lie apart; Python has its own.

@@ -54,7 +54,7 @@ ALL_LIMITED = pytest.mark.parametrize("mechanism", limited(), ids=lambda m: type
 def test_an_engines_rows_select_what_the_whole_vector_selects(mechanism: Limited) -> None:
     """In any order of the rows, ties by id; the same bits, so the same draw."""
     counts = [0, 9, 4, 9, 4, 7, 4]
-    rows = [5, 1, 4, 3, 2]  # the top five, 6 being the last of the three fours
+    rows = [5, 3, 4, 1, 2]  # the top five, 6 being the last of the three fours
     for trial in range(20):
         whole = mechanism.select(counts, bits=ShakeBits(str(trial)))
         some = mechanism.select_from_top(

@@ -98,6 +98,7 @@ def test_the_steps_are_those_of_a_plain_count_however_the_losses_are_cut(
     assert found[ALL] == pytest.approx(log(expected[last]) - rate * last, abs=1e-9)
 
 
+@pytest.mark.thin
 @KINDS
 @pytest.mark.parametrize("depth", [0.5, 4.0, 20.0])
 def test_what_is_left_out_weighs_no_more_than_is_said(
@@ -128,6 +129,7 @@ def test_much_is_left_out() -> None:
     assert not whole.far
 
 
+@pytest.mark.thin
 @KINDS
 @pytest.mark.parametrize("cut", CUTS)
 @pytest.mark.parametrize("depth", [1.0, 48.0])

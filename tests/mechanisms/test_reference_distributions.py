@@ -130,6 +130,7 @@ def name_of(setting: Setting) -> str:
     return f"{setting.mechanism} {setting.counts}"
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("setting", settings(ENUMERATED), ids=name_of)
 def test_the_enumerated_law_is_the_reference(setting: Setting) -> None:
     mechanism = ENUMERATED[setting.mechanism](setting.k, setting.epsilon)
@@ -167,6 +168,7 @@ def limited(setting: Setting) -> LimitedDomain:
     )
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("setting", settings(SAMPLED), ids=name_of)
 def test_sampled_frequencies_fit_the_reference(setting: Setting) -> None:
     mechanism = SAMPLED[setting.mechanism](setting.k, setting.epsilon)
@@ -178,6 +180,7 @@ def test_sampled_frequencies_fit_the_reference(setting: Setting) -> None:
 IN_ONE_PASS = [s for s in settings(ENUMERATED) if s.mechanism.startswith("em_peel")]
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("setting", IN_ONE_PASS, ids=name_of)
 def test_one_pass_of_gumbel_noise_has_the_law_of_k_choices(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
@@ -190,6 +193,7 @@ def test_one_pass_of_gumbel_noise_has_the_law_of_k_choices(
     assert p > 1e-4
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("setting", settings(DOMAINS), ids=name_of)
 def test_one_pass_of_a_limited_domain_has_the_law_of_k_choices(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
@@ -204,6 +208,7 @@ def test_one_pass_of_a_limited_domain_has_the_law_of_k_choices(
 SETS = [setting for setting in settings(SAMPLED) if setting.mechanism.endswith("_set")]
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("setting", SETS, ids=name_of)
 def test_a_set_does_not_depend_on_which_items_are_drawn_as_one(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
@@ -219,6 +224,7 @@ def test_a_set_does_not_depend_on_which_items_are_drawn_as_one(
     assert p > 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", settings(ENUMERATED)[::6], ids=name_of)
 def test_select_on_real_bits_has_the_enumerated_law(setting: Setting) -> None:
     mechanism = ENUMERATED[setting.mechanism](setting.k, setting.epsilon)
@@ -227,6 +233,7 @@ def test_select_on_real_bits_has_the_enumerated_law(setting: Setting) -> None:
     assert p > 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLED)
 def test_the_test_of_frequencies_rejects_a_wrong_rate(name: str) -> None:
     setting = next(s for s in settings(SAMPLED) if s.mechanism == name and s.counts[0] == 10)

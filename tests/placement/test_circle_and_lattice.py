@@ -7,11 +7,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from benchmarks.papers.ring_program import on_ring
 from numpy.typing import NDArray
 
 from askew.noise.lattice import LatticeLaplace
-from askew.placement import Disutility, Identity, Laplace, Power, place, theory
-from askew.placement.theory import laplace_on_ring, place_on_ring
+from askew.placement import Disutility, Identity, Laplace, Power, place
+from askew.placement.ring import laplace_on_ring, place_on_ring
 
 ROWS = [  # epsilon, optimum, peak, result, Laplace
     (0.1, 0.7648449382476757, math.pi / 2, math.pi / 2, 0.7821841976482563),
@@ -43,19 +44,9 @@ def test_laplace_noise_is_not_optimal_on_a_circle() -> None:
 
 @pytest.mark.parametrize("epsilon", [0.375, 1.0, 1.5])
 def test_the_linear_program_converges_to_the_exact_family(epsilon: float) -> None:
-    errors = [
-        abs(theory.on_ring(epsilon, 2, nodes).cost - place_on_ring(epsilon).cost)
-        for nodes in (24, 72)
-    ]
+    errors = [abs(on_ring(epsilon, nodes).cost - place_on_ring(epsilon).cost) for nodes in (24, 72)]
     assert errors[1] < errors[0] / 4
     assert errors[1] < 1.5e-3
-
-
-@pytest.mark.parametrize(("k", "nodes"), [(1, 8), (2, 8), (2, 10)])
-def test_averaging_over_rotations_loses_nothing(k: int, nodes: int) -> None:
-    """The program over all people and all k-sets equals the one over a single noise law."""
-    whole = theory.whole_ring(1.0, k, nodes)
-    assert whole == pytest.approx(theory.on_ring(1.0, k, nodes).cost, rel=1e-8)
 
 
 @pytest.mark.parametrize("circumference", [0.01, 1.0, 700.0])

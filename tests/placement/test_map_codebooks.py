@@ -14,8 +14,9 @@ from scipy.spatial import cKDTree
 
 from askew.errors import InfiniteCost, ParameterError
 from askew.noise.hexagonal import GAUGE, NEIGHBORS, RISE, HexagonalLattice, steps
-from askew.placement import Expm1, Identity, Laplace, Placement, Power, Threshold, place
+from askew.placement import Identity, Laplace, Placement, Power, place
 from askew.placement.hexagonal import LARGEST, mean_distance, place_on_map, sample
+from askew.placement.problem import Increasing
 
 Array = NDArray[np.float64]
 
@@ -67,6 +68,13 @@ def test_one_result_stands_at_the_signal_and_costs_the_mean_distance() -> None:
     assert found.cost == mean_distance()
     assert found.cost == pytest.approx(enumerated_cost(np.zeros((1, 2))), rel=7e-4)
     assert found.standard_error == 0
+
+
+@pytest.mark.parametrize("k", [1, 20, 64])
+def test_the_bound_is_that_of_balls_as_large_as_a_hexagon(k: int) -> None:
+    """2 exp(-s) with exp(2 s) = k pi / (2.6 g^2): 2.6 is the area of the hexagon of one step."""
+    expected = 2 * float(GAUGE) * np.sqrt(2.6 / (k * np.pi))
+    assert place_on_map(1.0, k).certificate.lower_bound == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("k", [1, 5, 20, 64])
@@ -177,9 +185,9 @@ def test_more_results_than_are_shipped_get_the_largest_codebook() -> None:
 
 
 def test_a_disutility_may_jump_but_not_outgrow_the_noise() -> None:
-    assert 0 < place_on_map(1.0, 3, Threshold(1.0)).cost < 1
+    assert 0 < place_on_map(1.0, 3, Increasing(lambda t: 1.0 * (t > 1))).cost < 1
     with pytest.raises(InfiniteCost):
-        place_on_map(1.0, 3, Expm1(0.9))
+        place_on_map(1.0, 3, Increasing(lambda t: np.expm1(0.9 * t)))
 
 
 @pytest.mark.parametrize(("epsilon", "k"), [(0.0, 3), (float("nan"), 3), (1.0, 0), (1.0, 2.5)])

@@ -10,18 +10,13 @@ import pytest
 
 from askew.errors import InfiniteCost, ParameterError
 from askew.placement import (
-    Cap,
     Disutility,
-    Expm1,
     Identity,
     Laplace,
-    Log1p,
     Power,
     Saturating,
-    Threshold,
     place,
 )
-from askew.placement.theory import line_shape, noise_for, noise_on_lattice, on_line
 
 COSTS = [  # h, optimal costs for k = 1..5 at epsilon 1
     (Power(0.5), [0.8862269255, 0.7316971535, 0.6196733372, 0.5564776681, 0.5040020474]),
@@ -29,23 +24,23 @@ COSTS = [  # h, optimal costs for k = 1..5 at epsilon 1
     (Power(2.0), [2, 1, 0.5284822353, 0.3523897621, 0.2396128584]),
     (Power(3.0), [6, 2.1973815021, 0.8574290330, 0.4728378855, 0.2667550177]),
     (Saturating(1.0), [0.5, 0.3934693403, 0.3160602794, 0.2709844958, 0.2342681973]),
-    (Log1p(1.0), [0.5963473623, 0.4517394438, 0.3515664015, 0.2968301489, 0.2531164699]),
-    (Cap(1.0), [0.6321205588, 0.4898801256, 0.3873001632, 0.3273595298, 0.2791754614]),
-    (Expm1(0.5), [1, 0.5874010520, 0.3700394751, 0.2826326077, 0.2203535182]),
-    (Expm1(0.9), [9, 3.1331138302, 1.3128165298, 0.8753646147, 0.6073395661]),
+    (np.log1p, [0.5963473623, 0.4517394438, 0.3515664015, 0.2968301489, 0.2531164699]),
+    (
+        lambda t: np.minimum(t, 1.0),
+        [0.6321205588, 0.4898801256, 0.3873001632, 0.3273595298, 0.2791754614],
+    ),
+    (lambda t: np.expm1(0.5 * t), [1, 0.5874010520, 0.3700394751, 0.2826326077, 0.2203535182]),
+    (lambda t: np.expm1(0.9 * t), [9, 3.1331138302, 1.3128165298, 0.8753646147, 0.6073395661]),
 ]
 # Full double precision: (h, k, cost).
 FULL_PRECISION = [
     (Power(2.0), 4, 0.35238976210808515),
     (Saturating(1.0), 4, 0.2709844957844753),
     (Power(0.5), 5, 0.5040020474136299),
-    (Log1p(1.0), 3, 0.3515664015102791),
-    (Expm1(0.9), 5, 0.6073395660665573),
 ]
 NAMED: list[Disutility] = [
     Identity(), Power(0.1), Power(0.7), Power(2.0), Power(5.0), Saturating(1.0), Saturating(0.2),
-    Saturating(40.0), Log1p(1.0), Log1p(0.001), Log1p(50.0), Cap(0.3), Cap(2.0), Expm1(0.5),
-    Expm1(0.99),
+    Saturating(40.0),
 ]  # fmt: skip
 
 
@@ -64,11 +59,8 @@ FORTY_DIGITS = [  # epsilon, h, cost of k = 81, cost of k = 80, outermost offset
     (1.0, Power(0.1), 0.6499274418269348, 0.6507299874910094, 4.184469997961112),
     (1.0, Power(0.37), 0.22015382426360966, 0.22116077165502265, 5.164921268242762),
     (1.0, Power(4.2), 9.175990839466521e-06, 9.662052771798131e-06, 18.68492713019243),
-    (1.0, Log1p(200.0), 0.00012191811889522314, 0.00012342919800573717, 7.419334449154525),
-    (0.5, Log1p(0.0001), 5.513911581124978, 5.526104758847795, 7.661824328527375),
     (1.0, Saturating(0.001), 0.9311052520336786, 0.9318535549950369, 0.28389277794278994),
     (0.5, Saturating(7.0), 0.0068649360360581, 0.006948951846422534, 14.060992443505548),
-    (2.0, Expm1(1.9), 0.024814362438207005, 0.025141426941128017, 5.94042468765497),
 ]
 
 
@@ -76,7 +68,7 @@ FORTY_DIGITS = [  # epsilon, h, cost of k = 81, cost of k = 80, outermost offset
 def test_eighty_results_agree_with_forty_digit_arithmetic(
     epsilon: float, h: Disutility, odd: float, even: float, outermost: float
 ) -> None:
-    """The same recurrence with hypergeometric and exponential-integral functions in mpmath."""
+    """The same recurrence with hypergeometric functions in mpmath."""
     assert place(Laplace(epsilon), h, 81).cost == pytest.approx(odd, rel=1e-13)
     assert place(Laplace(epsilon), h, 80).cost == pytest.approx(even, rel=1e-13)
     assert place(Laplace(epsilon), h, 81).offsets[-1] == pytest.approx(outermost, rel=1e-13)
@@ -87,9 +79,6 @@ def test_eighty_results_agree_with_forty_digit_arithmetic(
     [
         (Laplace(0.375), Identity(), [1.0812402882884384, 4.778025251274813]),
         (Laplace(1.0), Power(2.0), [0.5936242600400401, 2.59362426004004]),
-        (Laplace(0.5), Log1p(2.0), [0.6911734613044708, 2.9753436629649985]),
-        (Laplace(1.0), Expm1(0.5), [0.49782938105342706, 2.3462218625466145]),
-        (Laplace(1.0), Threshold(0.5), [0.5, 1.5]),
         (Laplace(1.0), Saturating(1.0), [0.31606027941427883, 1.3160602794142788]),
     ],
 )
@@ -109,6 +98,7 @@ def test_a_callable_gives_what_its_named_twin_gives(h: Disutility, k: int) -> No
     np.testing.assert_allclose(called.offsets, named.offsets, rtol=0, atol=1e-11)
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("h", NAMED)
 @pytest.mark.parametrize("k", [9_999, 10_000])
 def test_ten_thousand_results_take_less_than_a_second(h: Disutility, k: int) -> None:
@@ -142,10 +132,10 @@ def test_a_constant_part_of_h_is_paid_and_moves_nothing() -> None:
 
 def test_a_scalar_callable_will_do() -> None:
     scalar = place(Laplace(1.0), math.log1p, 3)
-    assert scalar.cost == pytest.approx(place(Laplace(1.0), Log1p(1.0), 3).cost, rel=1e-12)
+    assert scalar.cost == pytest.approx(place(Laplace(1.0), np.log1p, 3).cost, rel=1e-12)
 
 
-@pytest.mark.parametrize("h", [Expm1(1.0), Expm1(3.0), lambda t: np.expm1(1.01 * t)])
+@pytest.mark.parametrize("h", [np.expm1, lambda t: np.expm1(3 * t), lambda t: np.expm1(1.01 * t)])
 def test_an_infinite_cost_is_refused_with_its_reason(h: Disutility) -> None:
     with pytest.raises(InfiniteCost):
         place(Laplace(1.0), h, 3)
@@ -167,53 +157,3 @@ def test_a_placement_cannot_be_changed() -> None:
     placement = place(Laplace(1.0), Identity(), 3)
     with pytest.raises(ValueError, match="read-only"):
         placement.offsets[0] = 0.0
-
-
-@pytest.mark.parametrize("k", [1, 2, 3])
-@pytest.mark.parametrize("epsilon", [0.5, 2.0])
-def test_the_program_finds_the_cost_of_laplace_noise(k: int, epsilon: float) -> None:
-    """Catches wrong offsets: +-1 instead of +-ln 2 for k = 2 costs 6 % more than the optimum."""
-    cost = place(Laplace(epsilon), Identity(), k).cost
-    found = on_line(epsilon, k, step=0.1 / epsilon, reach=100)
-    assert found.cost <= cost * (1 + 1e-9)
-    assert found.cost == pytest.approx(cost, rel=3e-3)
-
-
-def test_halving_the_spacing_quarters_the_difference() -> None:
-    """k = 1: the lattice optimum is spacing / sinh(epsilon spacing)."""
-    for step in (0.2, 0.1):
-        assert on_line(1.0, 1, step, reach=100).cost == pytest.approx(
-            step / math.sinh(step), rel=3e-5
-        )
-
-
-def test_the_optimal_lattice_noise_is_laplace() -> None:
-    found = on_line(1.0, 2, step=0.1, reach=80)
-    center = int(np.argmax(found.noise))
-    steps = np.abs(np.arange(len(found.noise)) - center)
-    inner = steps < 60
-    expected = found.noise[center] * np.exp(-0.1 * steps[inner])
-    np.testing.assert_allclose(found.noise[inner], expected, rtol=1e-6)
-
-
-def test_descent_over_gaps_meets_full_enumeration() -> None:
-    whole = min(line_shape(1.0, (a, b), 0.25, 40).cost for a in range(1, 10) for b in range(1, 10))
-    assert on_line(1.0, 3, 0.25, 40).cost == pytest.approx(whole, rel=1e-9)
-
-
-def test_a_convex_bound_counts_by_its_slope_at_0() -> None:
-    assert noise_for(lambda t: 0.5 * t + t * t).epsilon == pytest.approx(0.5, rel=1e-6)
-    assert noise_for(math.expm1).epsilon == pytest.approx(1.0, rel=1e-6)
-    assert noise_for(lambda t: math.inf if t > 3 else 2 * t).epsilon == pytest.approx(2.0)
-
-
-def test_a_flat_start_is_refused_on_a_continuum_and_usable_on_a_lattice() -> None:
-    with pytest.raises(InfiniteCost):
-        noise_for(lambda t: t * t)
-    assert noise_on_lattice(lambda t: t * t, 0.5).epsilon == pytest.approx(0.5)
-
-
-def test_a_concave_bound_is_refused_unless_a_valid_rate_will_do() -> None:
-    with pytest.raises(ParameterError):
-        noise_for(lambda t: min(2 * t, 1.0))
-    assert noise_for(lambda t: min(2 * t, 1.0), diameter=4.0).epsilon == pytest.approx(0.25)

@@ -17,7 +17,6 @@ from protocol.tape import TapeBits, tape
 from small_map import NearServer
 
 from askew.noise.lattice import LatticeLaplace
-from askew.noise.randomized_response import ODDS_BITS, RandomizedResponse
 from askew.noise.randomness import RandomBits
 from askew.protocol.metric_card import MetricCard
 from askew.spaces.map import MapNoise, Position, Region
@@ -55,6 +54,7 @@ def drawn(row: list[Any], bits: RandomBits) -> list[int]:
     return [*noise.perturb(Position(latitude, longitude), plane, bits)]
 
 
+@pytest.mark.slow
 def test_every_draw_is_that_of_the_file() -> None:
     rows = VECTORS["draws"]
     assert len(rows) >= 4000
@@ -109,10 +109,6 @@ def test_noise_on_axes_and_of_tastes_is_that_of_the_file() -> None:
         assert lattice == LatticeLaplace(exponent, rate)
         assert lattice.noise.levels == digits
         assert [*lattice.perturb(map(Fraction, point), TapeBits(seed))] == values
-    for seed, epsilon, buckets, odds, bucket, named in VECTORS["responses"]:
-        response = RandomizedResponse.for_epsilon(buckets, Fraction(epsilon))
-        assert response.odds == Fraction(int(odds), 2**ODDS_BITS)
-        assert response.perturb(bucket, TapeBits(seed)) == (named,)
 
 
 def test_opening_hours_are_read_as_in_the_file() -> None:

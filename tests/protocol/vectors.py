@@ -30,13 +30,12 @@ from askew.dp.privacy import ANY_SPACE, SignalCharge  # noqa: E402
 from askew.errors import (  # noqa: E402
     AskewError,
     BudgetExceeded,
-    LedgerFrozen,
+    LedgerRefused,
     Malformed,
     PlaceError,
     StaleSpace,
 )
 from askew.noise.lattice import LatticeLaplace  # noqa: E402
-from askew.noise.randomized_response import ODDS_BITS, RandomizedResponse  # noqa: E402
 from askew.noise.randomness import WORD_BITS  # noqa: E402
 from askew.protocol.metric_card import (  # noqa: E402
     ALL,
@@ -257,18 +256,6 @@ def lattices() -> Iterator[Row]:
         yield [seed, *numbers, [*map(str, point)], [*signal]]
 
 
-def responses() -> Iterator[Row]:
-    """Randomized response: the epsilon, buckets, the odds times 2**32, the bucket, and the one
-    that is named.
-    """
-    for seed in range(3_000_000, 3_000_120):
-        epsilon, buckets = Fraction(seed % 7 + 1, 2), (2, 3, 64, 1000, 4096)[seed % 5]
-        response = RandomizedResponse.for_epsilon(buckets, epsilon)
-        (signal,) = response.perturb(seed % buckets, TapeBits(seed))
-        odds = str(int(response.odds * 2**ODDS_BITS))
-        yield [seed, str(epsilon), buckets, odds, seed % buckets, signal]
-
-
 def requests(drawn: Sequence[Row]) -> Iterator[Row]:
     """The row of a draw, a collection, k, the catalog date, and the question's bytes; then those of
     other mechanisms, by their rows.
@@ -283,7 +270,7 @@ def requests(drawn: Sequence[Row]) -> Iterator[Row]:
         yield [n, collection, query.k, query.catalog_date, query_to_bytes(query).hex()]
 
 
-def other_requests(on_lattices: Sequence[Row], in_buckets: Sequence[Row]) -> Iterator[Row]:
+def other_requests(on_lattices: Sequence[Row]) -> Iterator[Row]:
     """Which section, the row of it, k, the catalog date, and the bytes of a question of tastes; of
     axes there is a collection and, in place of the date, the space.
     """
@@ -295,11 +282,6 @@ def other_requests(on_lattices: Sequence[Row], in_buckets: Sequence[Row]) -> Ite
         yield ["lattices", n, "", 8, 20_780, "", query_to_bytes(tastes).hex()]
         near = Query(Signal(axes.version, lattice, tuple(values)), 9, "trains", 0)
         yield ["lattices", n, "trains", 9, 0, axes.version, query_to_bytes(near).hex()]
-    for n in range(0, len(in_buckets), 20):
-        _, _, buckets, odds, _, value = in_buckets[n]
-        response = RandomizedResponse(buckets, Fraction(int(odds), 2**ODDS_BITS))
-        query = Query(Signal("ab" * 16, response, (value,)), 8, "", 20_780)
-        yield ["responses", n, "", 8, 20_780, "", query_to_bytes(query).hex()]
 
 
 CUISINES: Final = ("italian", "Thai", "GREEK", "Straße", "café")
@@ -595,7 +577,7 @@ def code_of(error: AskewError) -> str:
             return "stale"
         case BudgetExceeded():
             return "budget"
-        case LedgerFrozen():
+        case LedgerRefused():
             return "clock"
         case PlaceError():
             return "place"
@@ -636,26 +618,19 @@ LEDGERS: Final[Mapping[str, tuple[Caps, str]]] = {
         CAPS,
         (
             "draw a 2026-11 town; draw b 2027-11 town; draw c 2028-12 town; draw a 2028-12 town;"
-            "unfreeze - 2028-12 -; draw c 2028-12 town"
+            "accept - 2028-12 -; draw c 2028-12 town"
         ),
     ),
     "a clock that was accepted": (
         CAPS,
-        "draw a 2026-11 town; unfreeze - 2026-01 -; draw b 2026-02 town; draw c 2026-01 town",
+        "draw a 2026-11 town; accept - 2026-01 -; draw b 2026-02 town; draw c 2026-01 town",
     ),
     "a date from the future, and the clock that is accepted after it": (
         CAPS,
         (
             "draw a 2026-11 town; draw b 2027-09 town; draw c 2026-11 town; price d 2026-11 town;"
-            "unfreeze - 2026-11 -; price d 2026-11 town; draw d 2026-11 town; draw e 2026-11 town;"
+            "accept - 2026-11 -; price d 2026-11 town; draw d 2026-11 town; draw e 2026-11 town;"
             "draw f 2026-11 town; draw g 2026-12 town; price h 2027-09 town"
-        ),
-    ),
-    "a copy costs nothing": (
-        CAPS,
-        (
-            "copy a 2026-11 district; draw a 2026-11 town; copy a 2026-11 district;"
-            "copy a 2026-11 town; draw b 2026-10 town"
         ),
     ),
 }
@@ -664,7 +639,7 @@ LEDGERS: Final[Mapping[str, tuple[Caps, str]]] = {
 
 def ledgers() -> Iterator[dict[str, Any]]:
     """Steps of a ledger, and what comes of each. The plane is the first region's; the signal of a
-    draw or a copy is the sum of its handle's bytes, in microdegrees, twice.
+    draw is the sum of its handle's bytes, in microdegrees, twice.
     """
     for name, (caps, steps) in LEDGERS.items():
         with tempfile.TemporaryDirectory() as folder:
@@ -691,16 +666,13 @@ def ledgers() -> Iterator[dict[str, Any]]:
 def step_of(store: SignalStore, act: str, handle: str, month: str, level: str) -> dict[str, Any]:
     """One step: what was found and charged, or why not."""
     found: dict[str, Any] = {"act": act, "handle": handle, "month": month, "level": level}
-    if act == "unfreeze":
-        store.unfreeze(month)
+    if act == "accept":
+        store.accept(month)
         return found
     noise, number = noise_of(level, 0), sum(handle.encode())
     signal = Signal(ANY_SPACE, noise, (number, number))
     charge = SignalCharge.of_place(noise.epsilon)
     try:
-        if act == "copy":
-            store.take_in(signal, month, handle)
-            return found
         if act == "price":
             price = store.price(ANY_SPACE, month, charge, handle=handle)
         else:
@@ -718,7 +690,7 @@ def step_of(store: SignalStore, act: str, handle: str, month: str, level: str) -
 
 def vectors() -> dict[str, Any]:
     """All of it."""
-    drawn, on_lattices, in_buckets = [*draws()], [*lattices()], [*responses()]
+    drawn, on_lattices = [*draws()], [*lattices()]
     return {
         "format": 1,
         "word_bits": WORD_BITS,
@@ -729,9 +701,8 @@ def vectors() -> dict[str, Any]:
         "edges": [*edges()],
         "roundings": [*roundings()],
         "lattices": on_lattices,
-        "responses": in_buckets,
         "requests": [*requests(drawn)],
-        "other_requests": [*other_requests(on_lattices, in_buckets)],
+        "other_requests": [*other_requests(on_lattices)],
         "cards": [{"bytes": metric_card_to_bytes(each).hex(), **said(each)} for each in cards()],
         "opening_hours": [*opening_hours()],
         "no_preferences": [*NO_PREFERENCES],

@@ -133,6 +133,7 @@ def test_what_is_found_is_what_a_plain_loop_finds(  # noqa: PLR0917
     assert found.tolist() == plain(encoder, vectors, points, k)
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("d", [1, 2, 4, 5])
 def test_many_points_of_one_catalog_find_what_a_plain_loop_finds(kind: str, d: int) -> None:
@@ -212,6 +213,7 @@ def test_no_alarm_of_a_product_is_passed_on() -> None:
     assert np.isnan(scores.at(np.ones((1, 1)), slice(None)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [1, 2, 4])
 @pytest.mark.parametrize("k", [1, 8])
 def test_most_items_are_left_out_and_none_that_could_be_an_answer(k: int, d: int) -> None:
@@ -298,6 +300,7 @@ def test_what_long_answers_need_is_made_before_the_first(monkeypatch: pytest.Mon
     assert search.best(points, 20).tolist() == plain(encoder, vectors, points, 20)
 
 
+@pytest.mark.slow
 def test_items_whose_order_float32_can_not_tell_are_left_out_nowhere() -> None:
     """Planted bug: lists without a margin; an item that is the best by its exact score is dropped
     where rounding puts others before it at every corner.
@@ -347,6 +350,7 @@ def test_no_list_is_longer_than_eight_usual_ones() -> None:
     assert 8 * layers.usual[2] >= 1025
 
 
+@pytest.mark.slow
 def test_each_cell_ends_at_knots() -> None:
     """So that cells hold about as many people."""
     rng = np.random.default_rng(13)

@@ -22,9 +22,9 @@ from askew.errors import ArtifactError
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.cli import main as cli
 from askew_server.ratings import ItemRow, RatingTable
-from askew_server.taste.model import artifact, rule_choice
+from askew_server.taste.model import artifact
 from askew_server.taste.model.item_model import ItemModel, train
-from askew_server.taste.training import buckets, space_fit
+from askew_server.taste.training import space_fit
 from askew_server.taste.training.options import TrainingOptions
 
 NAN = float("nan")
@@ -65,15 +65,6 @@ def few_trials(monkeypatch: pytest.MonkeyPatch) -> None:
     """Signal directions are learned by a few trials, for tests that ask for something else."""
     monkeypatch.setattr(space_fit, "_ROUNDS", 1)
     monkeypatch.setattr(space_fit, "_TRIALS", 3)
-
-
-@pytest.fixture
-def few_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Buckets of two numbers are designed, in two rounds, for tests that ask for something else:
-    half of what it takes to make a model is to design those of eight.
-    """
-    monkeypatch.setattr(buckets, "_ROUNDS", 2)
-    monkeypatch.setattr(rule_choice.designs, "__defaults__", ((2, 4),))
 
 
 @pytest.fixture(scope="session")
@@ -122,7 +113,7 @@ def rows() -> dict[str, ItemRow]:
 @pytest.fixture(scope="session")
 def model(table: RatingTable, rows: dict[str, ItemRow]) -> ItemModel:
     """The model of `table`, in the plane."""
-    options = TrainingOptions(min_ratings=5, least_likes=4)
+    options = TrainingOptions(dimension=2, min_ratings=5, least_likes=4)
     return train(table, rows, options, source="ratings of 60 people")
 
 

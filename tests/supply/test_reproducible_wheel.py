@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 SOURCES = ("LICENSE", "README.md", "hatch_build.py", "pyproject.toml")
 TREES = ("client", "proto", "server", "shared")
@@ -36,6 +38,7 @@ def wheel_of(folder: Path, zone: str) -> str:
     return hashlib.sha256(wheel.read_bytes()).hexdigest()
 
 
+@pytest.mark.slow
 def test_two_builds_are_the_same_bytes(tmp_path: Path) -> None:
     """Planted bugs: `reproducible = false`, and a hook that writes down the time."""
     one = copied(tmp_path / "one", when=1_000_000_000, mask=0o022)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 
 import numpy as np
 import pytest
-from small_world import RULE, made_buckets, made_encoder, made_space
+from small_world import made_encoder, made_space
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import FIRST
 from askew.catalog.item import Item
 from askew.noise.lattice import LatticeLaplace
-from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
@@ -24,7 +22,7 @@ from askew.wire.tastes import card_to_bytes, slate_to_bytes
 
 @pytest.fixture(scope="session")
 def world() -> Callable[[int, int], tuple[ModelCard, Catalog]]:
-    """Makes the card and the catalog of n_items in d dimensions, d + 1 of ranking, 4 buckets."""
+    """Makes the card and the catalog of n_items in d dimensions, d + 1 of ranking."""
 
     def make(dimension: int, n_items: int) -> tuple[ModelCard, Catalog]:
         ranking = dimension + 1
@@ -42,7 +40,7 @@ def world() -> Callable[[int, int], tuple[ModelCard, Catalog]]:
             tuple(range(min(n_items, 64)))[::-1],
         )
         encoder = made_encoder(d=dimension, ranking=ranking, width=np.e)
-        space = made_space(encoder, made_buckets(ranking=ranking))
+        space = made_space(encoder)
         card = ModelCard(
             space=space,
             catalog_version=catalog.version,
@@ -50,7 +48,6 @@ def world() -> Callable[[int, int], tuple[ModelCard, Catalog]]:
             max_slate_size=min(n_items, 64),
             source="ratings of 1,234 people",
             simulated=True,
-            rule=RULE,
             n_default=n_items,
         )
         return card, catalog
@@ -74,13 +71,6 @@ def catalog(world: Callable[[int, int], tuple[ModelCard, Catalog]]) -> Catalog:
 def request_bytes(card: ModelCard) -> bytes:
     """A proper request for three items."""
     signal = Signal(card.space.version, LatticeLaplace(10, 1024), (1500, -300))
-    return query_to_bytes(Query(signal, 3, catalog_date=FIRST))
-
-
-@pytest.fixture(scope="session")
-def bucket_request_bytes(card: ModelCard) -> bytes:
-    """A proper request for three items, by bucket."""
-    signal = Signal(card.space.version, RandomizedResponse(4, Fraction(9)), (0,))
     return query_to_bytes(Query(signal, 3, catalog_date=FIRST))
 
 

@@ -16,14 +16,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from counted_steps import steps_of
-from small_world import RULE, made_encoder, made_space
+from small_world import made_encoder, made_space
 from wire.metric_world import CARD_BYTES, MAP_CARD
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
 from askew.errors import Malformed, WireError
 from askew.protocol.model_card import ModelCard
-from askew.protocol.utility_table import DEVICE_BYTES
+from askew.protocol.modes import DEVICE_BYTES
 from askew.wire.catalog_file import catalog_from_body, catalog_to_bytes
 from askew.wire.messages import check_count, varint
 from askew.wire.places import metric_card_from_bytes, places_from_bytes
@@ -32,7 +32,7 @@ from askew.wire.v1 import retrieval_pb2 as pb
 
 MANY = 100_000
 MOST = 300 * 64 * 9  # steps: so many a field, for so many fields of each of 8 items and the rest
-LISTING, VALUE, EMPTY = pb.Listing, pb.AttributeValue, b""
+LISTING, VALUE = pb.Listing, pb.AttributeValue
 BY_NUMBER = pb.RetrieveResponse.DESCRIPTOR.fields_by_number
 
 REPLIES: dict[str, Callable[[], pb.RetrieveResponse]] = {
@@ -40,7 +40,6 @@ REPLIES: dict[str, Callable[[], pb.RetrieveResponse]] = {
     "values": lambda: pb.RetrieveResponse(listings=[LISTING(values=[VALUE()] * MANY)]),
     "items": lambda: pb.RetrieveResponse(items=[pb.Item()] * MANY),
     "genres": lambda: pb.RetrieveResponse(items=[pb.Item(genres=[""] * MANY)]),
-    "payloads": lambda: pb.RetrieveResponse(payloads=[EMPTY] * MANY),
 }
 CARDS: dict[str, Callable[[], pb.GetModelCardResponse]] = {
     "collections": lambda: pb.GetModelCardResponse(collections=[pb.Collection()] * MANY),
@@ -49,12 +48,6 @@ CARDS: dict[str, Callable[[], pb.GetModelCardResponse]] = {
     ),
     "axes": lambda: pb.GetModelCardResponse(
         metric_space=pb.MetricSpace(axes=pb.Axes(axes=[pb.Axis()] * MANY))
-    ),
-    "offers": lambda: pb.GetModelCardResponse(
-        utility_table=pb.UtilityTable(rows=[pb.ModeUtility()] * MANY)
-    ),
-    "baselines": lambda: pb.GetModelCardResponse(
-        utility_table=pb.UtilityTable(baselines=[pb.Baseline()] * MANY)
     ),
 }
 UNPACKED = b"".join([b"\x21" + bytes(8)] * MANY)  # knots one by one; coordinates have another tag
@@ -78,6 +71,7 @@ def counted(data: bytes) -> None:
         check_count(pb.RetrieveResponse, data, 9 * 64)
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("name", CARDS)
 def test_a_card_of_too_many_parts_is_refused_before_it_is_parsed(name: str) -> None:
     data = CARDS[name]().SerializeToString()
@@ -146,7 +140,7 @@ def columns(n: int, genres: Callable[[int], int] = lambda _: 0) -> bytes:
 def file(n: int, titles: str, rest: bytes, dimension: int = 2) -> bytes:
     """The largest that a device takes by default has such words, of n items."""
     space = made_space(made_encoder(d=1, ranking=dimension, width=np.e))
-    card = ModelCard(space, "00" * 16, n, min(n, 64), "anybody", True, RULE, n)
+    card = ModelCard(space, "00" * 16, n, min(n, 64), "anybody", True, n)
     words = zlib.compress(pb.ItemWords(titles=titles).SerializeToString() + rest, 6)
     return pb.CatalogFile(
         card=card_to_message(card),
@@ -222,6 +216,7 @@ FILES: dict[str, tuple[Callable[[], bytes], str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="its memory is counted by /proc")
 @pytest.mark.parametrize("name", FILES)
 def test_any_file_of_the_default_budget_is_read_within_100_mb(name: str, tmp_path: Path) -> None:
@@ -245,12 +240,13 @@ def test_any_file_of_the_default_budget_is_read_within_100_mb(name: str, tmp_pat
     assert said in done.stdout
 
 
+@pytest.mark.slow
 def test_a_catalog_whose_genres_no_device_reads_is_no_file() -> None:
     """The operator hears it when a model is made, and not each device when it is fetched."""
     items = tuple(Item("a", None, tuple(f"{at:x}.{n}" for n in range(20))) for at in range(53_000))
     vectors = np.zeros((len(items), 2), np.float32)
     catalog = Catalog(items, vectors, np.ones(len(items), np.float32), (0,))
     space = made_space(made_encoder(d=1, ranking=2, width=np.e))
-    card = ModelCard(space, "00" * 16, len(items), 1, "anybody", True, RULE, len(items))
+    card = ModelCard(space, "00" * 16, len(items), 1, "anybody", True, len(items))
     with pytest.raises(WireError, match="the genres of a catalog must be at most 131072"):
         catalog_to_bytes(card, catalog)

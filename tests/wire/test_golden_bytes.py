@@ -7,19 +7,16 @@ A tag byte is 8 * field number + wire type: 1 for eight fixed bytes, 2 for bytes
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 import pytest
-from small_world import made_buckets, made_encoder, made_space
+from small_world import made_encoder, made_space
 
 from askew.catalog.item import Item
 from askew.noise.lattice import LatticeLaplace
-from askew.noise.randomized_response import RandomizedResponse
-from askew.protocol.model_card import ModelCard, ServingRule
+from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
-from askew.protocol.utility_table import RuleKind
 from askew.wire.queries import query_to_bytes
 from askew.wire.tastes import card_from_bytes, card_to_bytes, slate_from_bytes, slate_to_bytes
 
@@ -37,15 +34,6 @@ REQUEST = bytes.fromhex(
     "45 0b000000"  # field 8, fixed32: the catalog date, the second Monday of 1970
 )
 
-BUCKET_REQUEST = bytes.fromhex(
-    "15 07000000"  # k = 7
-    "22 0e"  # field 4, the randomized response: 14 bytes
-    "0d 10000000"  # 16 buckets
-    "11 0000008002000000"  # odds of 2.5, times 2**32
-    "2a 04"  # field 5, packed: one sfixed32
-    "00000000"  # bucket 0 takes its four bytes too
-    "45 0b000000"  # the catalog date
-)
 
 REPLY = bytes.fromhex(
     "0a 10"  # field 1, bytes: 16 of them follow
@@ -62,7 +50,6 @@ REPLY = bytes.fromhex(
     "10 bb0f"  # its year, 1979
     "1a 03 536369"  # a genre, "Sci"
     "32 03 0a 01 58"  # an item without year and genre, "X"
-    "3a 01 70 3a 00"  # field 7: a payload of one byte, and an empty one
 )
 ITEMS = (Item("Alien", 1979, ("Sci",)), Item("X"))
 NUMBERS = [[1.75, 0.0, -2.0], [-2.0, 0.0, -0.25]]
@@ -71,7 +58,7 @@ NUMBERS = [[1.75, 0.0, -2.0], [-2.0, 0.0, -0.25]]
 KNOTS = np.linspace(-1, 1, 33).astype("<f8").tobytes().hex()
 
 CARD = bytes.fromhex(
-    "0a f702"  # field 1, FeatureSpace: 375 bytes
+    "0a db02"  # field 1, FeatureSpace: 347 bytes
     "09 000000000000f03f"  # lowest_rating 1.0
     "11 0000000000001440"  # highest_rating 5.0
     "19 0000000000001040"  # like_from 4.0
@@ -81,26 +68,19 @@ CARD = bytes.fromhex(
     "39 000000000000e03f"  # clip 1/2
     "45 14000000"  # least_likes 20
     "49 000000000000f83f"  # unit 1.5
-    "52 10 0000803f 00000000 000080bf 00000000"  # two buckets' directions
-    "5a 08 00000000 00000000"  # two buckets' biases
     "62 08 0000803e 0000803e"  # scales of item codes, 1/4 each
     "12 10 000102030405060708090a0b0c0d0e0f"  # field 2: catalog_version
     "1d 2c010000"  # field 3, fixed32: 300 items
     "25 40000000"  # field 4, fixed32: slates of at most 64
     "2a 05 6e6f747465"  # field 5: the source, "notte"
     "30 01"  # field 6: simulated
-    "3a 1a"  # field 7, ServingRule: 26 bytes
-    "0a 04 6e6f6e65"  # "none"
-    "11 0000000000001040"  # for epsilon 4.0
-    "1d 08000000"  # for k = 8
-    "22 04 6e6f6e65"  # prior "none"
     "55 0c000000"  # field 10, fixed32: 12 default items
+    "60 01"  # field 12: a signal was worth it
 )
 
 ENCODER = made_encoder(d=1, ranking=2, width=1.0, clip=0.5, least_likes=20, unit=1.5)
-SPACE = made_space(ENCODER, made_buckets(2, ranking=2))
-RULE = ServingRule(RuleKind.NONE, 4.0, 8)
-THE_CARD = ModelCard(SPACE, VERSION, 300, 64, "notte", simulated=True, rule=RULE, n_default=12)
+SPACE = made_space(ENCODER)
+THE_CARD = ModelCard(SPACE, VERSION, 300, 64, "notte", True, 12, worth_asking=True)
 REPLYING = replace(THE_CARD, space=made_space(made_encoder(d=1, ranking=3)))
 
 
@@ -110,22 +90,16 @@ def test_a_request_is_these_bytes() -> None:
     assert expected == query_to_bytes(query)
 
 
-def test_a_request_by_bucket_is_these_bytes() -> None:
-    query = Query(Signal(VERSION, RandomizedResponse(16, Fraction(5, 2)), (0,)), 7, catalog_date=11)
-    expected = BUCKET_REQUEST
-    assert expected == query_to_bytes(query)
-
-
 def test_a_reply_is_these_bytes() -> None:
     numbers, boosts = np.array(NUMBERS, np.float32), np.array([1, 0.5], np.float32)
-    slate = Slate(VERSION, (0, 259), numbers, boosts, ITEMS, (b"p", b""))
+    slate = Slate(VERSION, (0, 259), numbers, boosts, ITEMS)
     expected = REPLY
     assert expected == slate_to_bytes(slate, REPLYING)
 
 
 def test_these_bytes_are_a_reply() -> None:
     slate = slate_from_bytes(REPLY, REPLYING, 2)
-    assert (slate.item_ids, slate.items, slate.payloads) == ((0, 259), ITEMS, (b"p", b""))
+    assert (slate.item_ids, slate.items) == ((0, 259), ITEMS)
     assert (slate.vectors.tolist(), slate.boosts.tolist()) == (NUMBERS, [1, 0.5])
 
 
@@ -138,12 +112,11 @@ def test_these_bytes_are_a_card() -> None:
     assert card_from_bytes(CARD) == THE_CARD
 
 
-GOLDEN = {"request": REQUEST, "bucket": BUCKET_REQUEST, "reply": REPLY, "card": CARD}
+GOLDEN = {"request": REQUEST, "reply": REPLY, "card": CARD}
 SIZES = {
     "request": 5 + 12 + 2 + 12 + 5,
-    "bucket": 5 + 16 + 2 + 4 + 5,
-    "reply": 18 + 10 + 4 + 6 + 17 + 5 + 5,
-    "card": 3 + 375 + 18 + 5 + 5 + 7 + 2 + 28 + 5,
+    "reply": 18 + 10 + 4 + 6 + 17 + 5,
+    "card": 3 + 347 + 18 + 5 + 5 + 7 + 2 + 5 + 2,
 }
 
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_world import RULE, made_encoder, made_space
+from small_world import made_encoder, made_space
 from wire.hostility import HOSTILE_TEXTS, Case, accepted_parts, altered
 from wire.metric_world import (
     AXES_CARD,
@@ -362,7 +362,7 @@ def test_a_bad_question_to_axes_is_refused(path: str, value: object, kind: type[
 
 def tastes() -> ModelCard:
     space = made_space(made_encoder(d=2, ranking=3))
-    return ModelCard(space, VERSION, 5, 5, "x", simulated=True, rule=RULE, n_default=5)
+    return ModelCard(space, VERSION, 5, 5, "x", simulated=True, n_default=5)
 
 
 def test_a_question_to_a_space_of_another_kind_is_refused() -> None:
@@ -565,7 +565,7 @@ CARDS: dict[str, tuple[Callable[[pb.GetModelCardResponse], object], type[WireErr
     "a collection of nothing": (lambda m: setattr(m.collections[0], "n_items", 0), OutOfRange),
     "10^9 items": (lambda m: setattr(m.collections[0], "n_items", 10**9), OutOfRange),
     "a version cut short": (lambda m: setattr(m.collections[0], "version", b"0"), Malformed),
-    "a rule of tastes": (lambda m: setattr(m.rule, "name", "buckets"), OutOfRange),
+    "a rule of tastes": (lambda m: setattr(m.rule, "name", "offsets"), OutOfRange),
     "a rule of another name": (lambda m: setattr(m.rule, "name", "area"), OutOfRange),
     "no rule": (lambda m: m.ClearField("rule"), OutOfRange),
     "an attribute of no kind": (

@@ -39,10 +39,9 @@ CODES = {
     "NotReady": Code.INTERNAL,
     "ConnectionOpen": Code.INTERNAL,
     "LedgerError": Code.INTERNAL,
-    "LedgerFrozen": Code.INTERNAL,
+    "LedgerRefused": Code.INTERNAL,
     "KeyReused": Code.INTERNAL,
     "ChargePending": Code.INTERNAL,
-    "VaultError": Code.INTERNAL,
     "ConfigError": Code.INTERNAL,
     "DataError": Code.INTERNAL,
     "ArtifactError": Code.INTERNAL,
@@ -234,6 +233,7 @@ def test_an_authority_is_certificates(authority: bytes) -> None:
         checked_authority(authority, "ca.pem")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("server", ["", "localhost", "localhost:0"])
 @pytest.mark.parametrize("authority", [None, b""])
 def test_a_server_is_host_and_port_with_any_trust(server: str, authority: bytes | None) -> None:

@@ -1,14 +1,14 @@
 """Where a device keeps what it fetched of one server: a catalog in a file named by its digest, or
 the card of a server of places.
 
-Beside it lies a small record: which version it is, and when the device looks next. A record that
-cannot be read counts as none, and the device removes a file that is not what its name says: it
-fetches again what is missing. All of it is public, except for which server this device uses.
+Beside it lies a small record: which file it is, and when the device looks next. A record that
+cannot be read counts as none, and so does a file that is not what its name says: it is fetched
+again. All of it is public, except for which server this device uses.
 
-A device looks once for each version, a random delay after its Monday began, in UTC, so that not
-everybody asks a server at once. Nothing that a person does takes part: no question makes a device
-look while the server still answers about what it has. The device draws the delay once for a version
-and keeps it: if it drew one whenever it came by, it would look the earlier the more often it comes.
+A device looks once a week, a random delay after Monday began, in UTC, so that not everybody asks a
+server at once. Nothing that a person does takes part: no question makes a device look while what it
+holds is at most sixteen days old. The device draws the delay once a week and keeps it: if it drew
+one whenever it came by, it would look the earlier the more often it comes.
 """
 
 from __future__ import annotations
@@ -18,45 +18,32 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from askew.catalog.catalog_file import LONGEST_DELAY, PERIOD, FileHead, Part, last_day
+from askew.catalog.catalog_file import LONGEST_DELAY, LONGEST_USE, FileHead, Part
 from askew.errors import CacheError, Malformed
 from askew.noise.randomness import RandomBits
-from askew_client.catalog.source import Draft
 from askew_client.storage.private_files import check_own, make_directory, replace_file
 
 DAY = 86_400  # seconds
 
 
-@dataclass(frozen=True)
-class RefreshTime:
-    """When a device looks for one version: so many seconds after it came into force."""
-
-    catalog_date: int
-    delay: int
-
-    @property
-    def time(self) -> int:
-        """Seconds since 1970-01-01."""
-        return self.catalog_date * DAY + self.delay
-
-
-def draw_refresh_time(catalog_date: int, bits: RandomBits) -> RefreshTime:
-    """A uniform delay of whole seconds, shorter than the longest."""
-    return RefreshTime(catalog_date, bits.below(LONGEST_DELAY * DAY))
+def draw_look(catalog_date: int, bits: RandomBits) -> int:
+    """Return when a device looks in the week of a Monday, in seconds since 1970-01-01: after a
+    uniform delay of whole seconds, shorter than the longest.
+    """
+    return catalog_date * DAY + bits.below(LONGEST_DELAY * DAY)
 
 
 def usable(catalog_date: int, day: int) -> bool:
-    """Whether questions that name a catalog date are still answered: the next version comes into
-    force a period later at the earliest. A version of a Monday to come was fetched by a clock that
-    ran ahead; by a day it may, since days begin elsewhere first.
+    """Return True for a file that is not too old. One of a Monday to come was fetched by a clock
+    that ran ahead; by a day it may, since days begin elsewhere first.
     """
-    return catalog_date - 1 <= day <= last_day(catalog_date + PERIOD)
+    return catalog_date - 1 <= day <= catalog_date + LONGEST_USE
 
 
 _RECORD, _LOCK, _CARD = "record.json", "lock", "card"
@@ -78,15 +65,13 @@ class Version:
 class Record:
     """What a device remembers.
 
-    held: what lies in the cache. looked: the date of the last version that was looked for to the
-    end, well or not. refresh_time: when the next one is looked for. announced: a head that was
-    seen, and whose body has not come whole.
+    held: what lies in the cache. looked: the last Monday for which it saw a head. next_look: in
+    seconds since 1970-01-01.
     """
 
     held: Version | None = None
-    looked: int | None = None
-    refresh_time: RefreshTime | None = None
-    announced: Version | None = None
+    looked: int = 0
+    next_look: int = 0
 
 
 @dataclass(frozen=True)
@@ -118,17 +103,11 @@ class CatalogCache:
             raise self._unusable(error) from None
 
     def body(self, version: Version) -> bytes | None:
-        """What lies there of a version, checked; None where it is not there or damaged."""
-        path = self._path(version.head)
+        """Return what lies there of a file, checked; None where it is not there or damaged."""
         try:
-            body = path.read_bytes()
-        except OSError:
-            return None
-        try:
+            body = self._path(version.head).read_bytes()
             version.head.check(body)
-        except Malformed:
-            with suppress(OSError):  # it is checked again before it is used
-                path.unlink()
+        except (OSError, Malformed):
             return None
         return body
 
@@ -156,25 +135,19 @@ class CatalogCache:
         except OSError as error:
             raise self._unusable(error) from None
 
-    def draft(self, head: FileHead) -> Draft:
-        """The draft of a body, new or begun before."""
-        return Draft(self.directory / f"{head.digest.hex()}.part")
-
-    def finish(self, head: FileHead, check: Callable[[bytes], object]) -> bytes:
-        """A whole draft in its place, after both checks. Raises Malformed, CacheError."""
+    def keep(self, version: Version, body: bytes) -> None:
+        """Keep a body that was checked. Raises CacheError."""
         try:
-            return self.draft(head).finish(head, check, self._path(head))
+            replace_file(self._path(version.head), body)
         except OSError as error:
             raise self._unusable(error) from None
 
-    def tidy(self, *kept: Version) -> None:
-        """Remove every body and draft but those of these holdings. Raises CacheError."""
-        names = {each.head.digest.hex() for each in kept}
+    def tidy(self, kept: Version | None) -> None:
+        """Remove every body but this one, and what a kill left of one. Raises CacheError."""
+        name = "" if kept is None else kept.head.digest.hex()
         try:
             for path in self.directory.iterdir():
-                digest, _, ending = path.name.partition(".")
-                ours = re.fullmatch("[0-9a-f]{64}", digest) and ending in {"", "part"}
-                if ours and digest not in names:
+                if re.match("[0-9a-f]{64}", path.name) and path.name != name:
                     path.unlink(missing_ok=True)
         except OSError as error:
             raise self._unusable(error) from None
@@ -211,7 +184,7 @@ class CatalogCache:
 
 
 def _try_to_lock(handle: int) -> bool:
-    """Where there are no such locks, drafts are still checked before they are used."""
+    """Where there are no such locks, bodies are still checked before they are used."""
     if os.name != "posix":
         return True
     import fcntl
@@ -226,15 +199,7 @@ def _try_to_lock(handle: int) -> bool:
 def _decode(text: bytes) -> Record:
     """Raises ValueError, KeyError, TypeError and RecursionError for anything else."""
     value = json.loads(text)
-    looked, refresh_time = value["looked"], value["refresh_time"]
-    return Record(
-        held=_holding(value["held"]),
-        looked=None if looked is None else _number(looked),
-        refresh_time=None
-        if refresh_time is None
-        else RefreshTime(_number(refresh_time["catalog_date"]), _number(refresh_time["delay"])),
-        announced=_holding(value["announced"]),
-    )
+    return Record(_holding(value["held"]), _number(value["looked"]), _number(value["next_look"]))
 
 
 def _holding(value: Any) -> Version | None:

@@ -4,7 +4,7 @@
 A request says Host, Accept-Encoding: identity, Range, and a User-Agent that is the same for all.
 The device sends nothing again that the host said before: no cookie, ETag, Last-Modified or TLS
 session. It sends no referer, asks no proxy, and takes a redirect for an error: it could name the
-device. A `Download` is one request and its answer, read piece by piece; it blocks, in a thread.
+device. A `Download` is one request and its answer; it blocks, in a thread.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from askew.catalog.catalog_file import HEAD_BYTES, PIECE_BYTES, Part
+from askew.catalog.catalog_file import Part
 from askew.errors import (
     AskewError,
     Malformed,
@@ -40,35 +40,31 @@ _BUFFER = 1 << 16
 
 
 class Download:
-    """A file from byte `start` to byte `last` or its end. Nothing happens before it is read.
+    """`size` bytes of a file from byte `start` on. Nothing happens before they are read.
 
     `close` may be called from another thread, and ends a read that is under way.
     """
 
-    def __init__(self, host: StaticHost, path: str, start: int, last: int | None) -> None:
-        self._host, self._path, self._at, self._last = host, path, start, last
+    def __init__(self, host: StaticHost, path: str, start: int, size: int) -> None:
+        self._host, self._path, self._start, self._size = host, path, start, size
         self._socket: socket.socket | None = None
         self._response: http.client.HTTPResponse | None = None
-        self._closed = self._ended = False
+        self._closed = False
 
-    def goes_on(self, path: str, start: int) -> bool:
-        """Whether the next piece is the one from here on."""
-        return not self._ended and (path, start) == (self._path, self._at)
-
-    def read(self, size: int, timeout: float, trust: ssl.SSLContext | None) -> bytes:
-        """The next `size` bytes, fewer at the end.
+    def read(self, timeout: float, trust: ssl.SSLContext | None) -> bytes:
+        """Return them, fewer at the end of the file, and read no more.
 
         Raises WireError, TransportError, OSError, HTTPException.
         """
-        if self._response is None:
-            self._response = self._opened(timeout, trust)
-            if self._response.status == http.client.REQUESTED_RANGE_NOT_SATISFIABLE:
-                self._ended = True
-                return b""
-            self._start(self._response)
-        found = _exactly(self._response, size)
-        self._at += len(found)
-        return found
+        self._response = response = self._opened(timeout, trust)
+        _check(response)
+        if response.status == http.client.OK:  # all of it, from a host that knows no ranges
+            _exactly(response, self._start)
+        else:
+            first = re.match(r"bytes (\d{1,19})-", response.headers.get("Content-Range", ""))
+            if first is None or int(first[1]) != self._start:
+                raise Malformed("the host sends another part of the file than was asked for")
+        return _exactly(response, self._size)
 
     def close(self) -> None:
         """End the connection."""
@@ -86,8 +82,9 @@ class Download:
         if self._closed:  # nobody waits any more
             raise Unreachable(f"the connection to {self._host.host} was given up")
         connection.sock = self._socket
-        last = "" if self._last is None else self._last
-        headers = {"Range": f"bytes={self._at}-{last}", "User-Agent": _AGENT}
+        # The head alone, or all that follows it: the length that a host says is not said to it.
+        last = "" if self._start else self._size - 1
+        headers = {"Range": f"bytes={self._start}-{last}", "User-Agent": _AGENT}
         connection.request("GET", self._path, headers=headers)
         return connection.getresponse()
 
@@ -106,17 +103,6 @@ class Download:
         secret.do_handshake()
         return http.client.HTTPSConnection(name, port, context=context)
 
-    def _start(self, response: http.client.HTTPResponse) -> None:
-        """Check that the answer is the file, and come to its first byte that was asked for."""
-        _check(response)
-        if response.status == http.client.OK:  # all of it, from a host that knows no ranges
-            _exactly(response, self._at)
-            return
-        first = re.match(r"bytes (\d{1,19})-", response.headers.get("Content-Range", ""))
-        if first is None or int(first[1]) != self._at:
-            raise Malformed("the host sends another part of the file than was asked for")
-        self._ended = self._last is not None
-
 
 def _check(response: http.client.HTTPResponse) -> None:
     """Raises a WireError or a TransportError for anything but a file, whole or in part."""
@@ -125,6 +111,8 @@ def _check(response: http.client.HTTPResponse) -> None:
         raise NotFound("catalog file on this host")
     if status == http.client.CONFLICT:
         raise StaleSpace
+    if status == http.client.REQUESTED_RANGE_NOT_SATISFIABLE:
+        raise Malformed("the host's file ends before its head says so")
     if 300 <= status < 400:
         raise Malformed("the host sends devices elsewhere, which is not followed")
     if status not in {http.client.OK, http.client.PARTIAL_CONTENT}:
@@ -172,7 +160,6 @@ class HttpsSource:
     ) -> None:
         self._host, self._timeout, self._trust = host, timeout, trust
         self._is_server = is_server
-        self._download: Download | None = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -183,49 +170,32 @@ class HttpsSource:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._close()
+        """Each read has a connection of its own."""
 
-    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:
-        """A piece of a file. Raises TransportError or WireError."""
-        for pause in _AGAIN:
-            with suppress(ConnectionRefusedError):
-                return await self._piece(catalog_date, part, start)
-            await asyncio.sleep(pause)
-        try:
-            return await self._piece(catalog_date, part, start)
-        except ConnectionRefusedError as error:
-            raise self._as_ours(error) from None
-
-    async def _piece(self, catalog_date: int, part: Part, start: int) -> bytes:
-        """The same, once. Raises ConnectionRefusedError, too."""
+    async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
+        """Return a part of a file. Raises TransportError or WireError."""
         path = f"{self._host.path}/{name_of(catalog_date, part)}"
-        size = HEAD_BYTES - start if start < HEAD_BYTES else PIECE_BYTES
-        # The header alone, or all the rest: one request, however many pieces a body has.
-        last = HEAD_BYTES - 1 if start < HEAD_BYTES else None
-        if self._download is None or not self._download.goes_on(path, start):
-            self._close()
-            self._download = Download(self._host, path, start, last)
         try:
-            reading = asyncio.to_thread(self._download.read, size, self._timeout, self._trust)
-            return await asyncio.wait_for(reading, self._timeout + size / _SLOWEST)
-        except asyncio.CancelledError:
-            self._close()
+            for pause in _AGAIN:
+                with suppress(ConnectionRefusedError):
+                    return await self._once(path, start, size)
+                await asyncio.sleep(pause)
+            return await self._once(path, start, size)
+        except NotFound:
+            if self._is_server:
+                none = "this server has no items for devices to hold"
+                raise OtherKind(none, places=True) from None
             raise
         except Exception as error:
-            self._close()  # which ends the thread too, where it still reads
-            if self._is_server and isinstance(error, NotFound):
-                error = OtherKind("this server has no items for devices to hold", places=True)
-            if isinstance(error, ConnectionRefusedError):
-                raise
-            raise self._as_ours(error) from None
+            raise as_ours(error, f"{self._host.host}:{self._host.port}") from None
 
-    def _as_ours(self, error: Exception) -> Exception:
-        return as_ours(error, f"{self._host.host}:{self._host.port}")
-
-    def _close(self) -> None:
-        download, self._download = self._download, None
-        if download is not None:
-            download.close()
+    async def _once(self, path: str, start: int, size: int) -> bytes:
+        download = Download(self._host, path, start, size)
+        try:
+            reading = asyncio.to_thread(download.read, self._timeout, self._trust)
+            return await asyncio.wait_for(reading, self._timeout + size / _SLOWEST)
+        finally:
+            download.close()  # which ends the thread too, where it still reads
 
 
 def trusted(authority: str, *, others: bool = False) -> ssl.SSLContext:

@@ -1,14 +1,14 @@
 """What a device holds of a server's catalog, kept by the calendar.
 
-    cached    what a question works with: what lies in the cache while that is still answered
-    refresh   looks for the current version, if it is time
+    cached    what a question works with: what lies in the cache while that is not too old
+    refresh   looks for this week's file, if it is time
 
 Neither is told anything of a person. A look is a head of 48 bytes; the body is fetched where its
 digest is another than that of what is held. So a server that gives every device a file of its own
-learns from a look whether its guess of the device was right. Hence one look a version: a head
-that was seen is not asked for again where the body broke off, and a file that was refused is not
-asked for again before the next version, as long as something is held. Where nothing is, there
-is nothing to guess.
+learns from a look whether its guess of the device was right. Hence one look a week, whatever comes
+of it: where the body breaks off or is refused, the device stays with what it holds until the next
+Monday. Where it holds nothing that it may use, it forgets what it held before it fetches: then
+there is nothing to guess, and the next question fetches all of the file again.
 """
 
 from __future__ import annotations
@@ -19,18 +19,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from askew.catalog.catalog_file import HEAD_BYTES, PERIOD, FileHead, Part, catalog_date_of
-from askew.errors import CacheError, Malformed, NotFound, OtherKind, ParameterError
+from askew.errors import NotFound, OtherKind, ParameterError
 from askew.noise.randomness import RandomBits
 from askew_client.catalog.cache import (
     DAY,
     CatalogCache,
     Record,
-    RefreshTime,
     Version,
-    draw_refresh_time,
+    draw_look,
     usable,
 )
-from askew_client.catalog.source import CatalogSource, date_of, fetch, look
+from askew_client.catalog.source import CatalogSource, date_of
 from askew_client.views.answers import Refreshed
 
 _PATIENCE = 60.0
@@ -74,81 +73,75 @@ class CatalogSync:
             return await asyncio.to_thread(self.usable, day) or await self._renewed(day)
 
     async def refresh(self, now: int) -> Refreshed:
-        """Look for the current version if it is time, at once where nothing usable is held.
+        """Look for this week's file if it is time, at once where nothing usable is held.
 
         now: in seconds since 1970-01-01 UTC. Raises AskewError, in which case what is held stays.
         """
         day = now // DAY
         async with self._cache.locked(self._patience):
             found = await asyncio.to_thread(self.usable, day)
-            if found is None or (await asyncio.to_thread(self._refresh_time, day)).time <= now:
+            if found is None or await asyncio.to_thread(self._next_look, day) <= now:
                 found = await self._renewed(day)
-            return _told(found, await asyncio.to_thread(self._refresh_time, day))
+            return _told(found, await asyncio.to_thread(self._next_look, day))
 
     async def forget(self, catalog_date: int) -> None:
-        """Drop the version of this date: the server answers about other items. Neither a record
-        nor a file of it stays, so that the next look is a first one and tells nothing of what was
-        held.
+        """Drop the file of this Monday: the server answers about other items. Neither a record nor
+        a body of it stays, so that the next look is a first one and tells nothing of what was held.
         """
         async with self._cache.locked(self._patience):
             held = await asyncio.to_thread(lambda: self._cache.record().held)
-            # Another date means that another program has fetched a new version.
+            # Another date means that another program has fetched a new file.
             if held is None or held.catalog_date == catalog_date:
                 await asyncio.to_thread(self._settle, Record())
 
     def usable(self, day: int) -> CachedFile | None:
-        """What lies in the cache, if questions that name its catalog date are still answered."""
+        """What lies in the cache, if it is not too old."""
         version = self._cache.record().held
         if version is None or not usable(version.catalog_date, day):
             return None
         body = self._cache.body(version)
         return None if body is None else CachedFile(version, body)
 
-    def _refresh_time(self, day: int) -> RefreshTime:
-        """When the next version is looked for; drawn once for each, and kept before it is used."""
-        record, catalog_date = self._cache.record(), catalog_date_of(day)
-        if record.looked is not None and catalog_date <= record.looked:
-            catalog_date = record.looked + PERIOD
-        refresh_time = record.refresh_time
-        if refresh_time is None or refresh_time.catalog_date != catalog_date:
-            refresh_time = draw_refresh_time(catalog_date, self._bits)
-            self._cache.remember(replace(record, refresh_time=refresh_time))
-        return refresh_time
+    def _next_look(self, day: int) -> int:
+        """When the next look is; drawn once a week, and kept before it is used."""
+        record = self._cache.record()
+        monday = max(catalog_date_of(day), record.looked + PERIOD)
+        if catalog_date_of(record.next_look // DAY) != monday:
+            record = replace(record, next_look=draw_look(monday, self._bits))
+            self._cache.remember(record)
+        return record.next_look
 
     async def _renewed(self, day: int) -> CachedFile:
-        """The current version, looked for now."""
-        record, catalog_date = await asyncio.to_thread(self._cache.record), catalog_date_of(day)
-        try:
-            async with self._source:
-                version, looks = await self._announced(record.announced, catalog_date)
-                body, fetched = await self._body(record, version)
-            if body is None:  # what came is read when the connection is closed
-                body = await self._finished(version)
-        except Malformed:
-            held = record.held
-            if held is not None and not usable(held.catalog_date, day):
-                held = None
-            await asyncio.to_thread(self._settle, Record(held=held, looked=catalog_date))
-            raise
-        await asyncio.to_thread(self._settle, Record(held=version, looked=catalog_date))
-        return CachedFile(version, body, looks + fetched)
+        """Look for this week's file now, and fetch it where it is another than what is held."""
+        catalog_date = catalog_date_of(day)
+        async with self._source:
+            version, fetched = await self._look(catalog_date)
+            body = await asyncio.to_thread(self._cache.body, version)
+            if body is None:
+                held = await asyncio.to_thread(lambda: self._cache.record().held)
+                if held is not None and not usable(held.catalog_date, day):
+                    held = None
+                # Before it comes: broken off or refused, it is not looked for again in this week.
+                await asyncio.to_thread(self._settle, Record(held, catalog_date))
+                place = (version.catalog_date, version.part, HEAD_BYTES)
+                received = await self._source.read(*place, version.head.length)
+        if body is None:  # what came is read when the connection is closed
+            body, fetched = received, fetched + len(received)
+            await asyncio.to_thread(self._keep, version, body)
+        await asyncio.to_thread(self._settle, Record(version, catalog_date))
+        return CachedFile(version, body, fetched)
 
-    async def _announced(self, before: Version | None, catalog_date: int) -> tuple[Version, int]:
-        """What the source offers this device for a date, and the bytes that it took to see."""
-        if (
-            before is not None
-            and before.catalog_date == catalog_date
-            and before.head.size <= self._budget
-        ):
-            return before, 0
+    async def _look(self, catalog_date: int) -> tuple[Version, int]:
+        """What the source offers this device for a Monday, and the bytes that it took to see."""
         seen: list[FileHead] = []
         missing: NotFound | OtherKind = NotFound("catalog file")
         for part in Part:
             try:
-                head = await look(self._source, catalog_date, part)
+                beginning = await self._source.read(catalog_date, part, 0, HEAD_BYTES)
             except (NotFound, OtherKind) as error:
                 missing = error
                 continue
+            head = FileHead.of(beginning)
             seen.append(head)
             if head.size <= self._budget:
                 return Version(catalog_date, part, head), HEAD_BYTES * len(seen)
@@ -157,40 +150,20 @@ class CatalogSync:
         limit = f"at least {seen[-1].size}, the bytes that a device of this server must hold"
         raise ParameterError("byte_budget", self._budget, limit)
 
-    async def _body(self, record: Record, version: Version) -> tuple[bytes | None, int]:
-        """The body that is held already, or None, and how many bytes of a new one came."""
-        kept = await asyncio.to_thread(self._cache.body, version)
-        if kept is not None:
-            return kept, 0
-        head, draft = version.head, self._cache.draft(version.head)
-        try:
-            if record.announced != version:  # where it broke off would mark the device for good
-                draft.discard()
-            await asyncio.to_thread(self._settle, replace(record, announced=version))
-            return None, await fetch(self._source, version.catalog_date, version.part, head, draft)
-        except Malformed:
-            draft.discard()
-            raise
-        except OSError as error:
-            raise CacheError(f"what was fetched cannot be kept: {error.strerror}") from None
-
-    async def _finished(self, version: Version) -> bytes:
-        """A body that came whole, checked and in its place."""
-        try:
-            return await asyncio.to_thread(self._cache.finish, version.head, self._check)
-        except Malformed:
-            self._cache.draft(version.head).discard()
-            raise
+    def _keep(self, version: Version, body: bytes) -> None:
+        """Raises Malformed for a body of no use, which is not kept."""
+        version.head.check(body)
+        self._check(body)
+        self._cache.keep(version, body)
 
     def _settle(self, record: Record) -> None:
         """Remember, and remove what nobody needs any more."""
         self._cache.remember(record)
-        self._cache.tidy(*(each for each in (record.held, record.announced) if each is not None))
+        self._cache.tidy(record.held)
 
 
-def _told(file: CachedFile, refresh_time: RefreshTime) -> Refreshed:
-    """What a person is shown of a file, and of when its successor is looked for."""
-    version = file.version
-    next_look = datetime.datetime.fromtimestamp(refresh_time.time, datetime.UTC)
+def _told(file: CachedFile, next_look: int) -> Refreshed:
+    """What a person is shown of a file, and of when the device looks next."""
+    version, when = file.version, datetime.datetime.fromtimestamp(next_look, datetime.UTC)
     day = date_of(version.catalog_date)
-    return Refreshed(day, str(version.part), version.head.size, file.fetched, next_look)
+    return Refreshed(day, str(version.part), version.head.size, file.fetched, when)

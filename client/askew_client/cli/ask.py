@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     options.server,
     options.k,
     options.epsilon,
-    options.mechanism,
     options.mode,
-    options.consent,
     options.data,
     options.as_json,
     options.second_space,
@@ -40,12 +38,6 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write the ratings of titles that this device does not know to this file.",
 )
-@click.option(
-    "--save-payload",
-    "payload",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write what the answer brought with the pick, such as an article, to this file.",
-)
 @click.pass_context
 def ask(
     context: click.Context,
@@ -54,14 +46,12 @@ def ask(
     as_json: bool,
     second_space: bool,
     unmatched: Path | None,
-    payload: Path | None,
     **flags: object,
 ) -> None:
     """Find what is best for you, ranked in private; a signal is sent only where that pays.
 
-    Where this device holds the whole catalog, it ranks that and sends nothing. Else it goes by what
-    the server says a signal is worth, and sends none that costs more than your settings say.
-    --mode takes another mode.
+    Where this device holds the whole catalog, it ranks that and sends nothing. Else it asks if the
+    server says that a signal is worth it, by your settings. --mode takes another mode.
 
     The stored profile is used (`askew profile`), or a file of ratings, which stays on this device.
     One noisy signal is drawn and charged each month; asking again sends the same one. The command
@@ -76,11 +66,8 @@ def ask(
       askew ask --ratings - --unmatched unknown.csv < my-ratings.csv
     """
     config = options.load(context, **flags)
-    if flags["consent"] and config.settings.mode != "auto":
-        raise click.UsageError("--consent takes what a server proposes, which needs --mode auto")
     options.note(f"asking {config.server} ...")
-    # Before the first call, so that no error of a profile depends on a server; and a passphrase is
-    # typed before there is an event loop, which would swallow Ctrl-C.
+    # Before the first call, so that no error of a profile depends on a server.
     profile = options.open_profile(config.data) if ratings is None else _passing(ratings)
     found, strangers = options.run(_asked(config, profile, second_space=second_space))
     if as_json:
@@ -90,8 +77,6 @@ def ask(
             click.echo(line)
     if unmatched is not None:
         _write(strangers, unmatched)
-    if payload is not None:
-        _save(found, payload)
 
 
 async def _asked(
@@ -121,15 +106,6 @@ def _write(unmatched: tuple[Rated, ...], path: Path) -> None:
     from askew_client.storage.private_files import replace_file
 
     replace_file(path, as_csv(unmatched))
-
-
-def _save(found: Answer, path: Path) -> None:
-    """What came with the pick, for the person alone. It is here: no second question."""
-    from askew_client.storage.private_files import replace_file
-
-    if not found.pick.payload:
-        raise click.ClickException("no answer brought anything with the pick; --mode query asks")
-    replace_file(path, found.pick.payload)
 
 
 def _passing(ratings: TextIO) -> ProfileStore:
@@ -200,11 +176,9 @@ def _cost_lines(cost: Cost) -> Iterator[str]:
 def _in_three_units(cost: Cost) -> str:
     from askew_client.views.quote import at_most
 
-    rate = cost.charge.epsilon_per_distance
-    metric = "" if rate is None else f"epsilon {float(rate):.3g} per unit distance, "
     return (
-        f"{metric}{at_most(cost.one_rating, 3)} for one rating, at most "
-        f"{at_most(cost.charge.epsilon, 3)} between any two people"
+        f"epsilon {float(cost.epsilon):.3g} per unit distance, {at_most(cost.one_rating, 3)} for "
+        f"one rating, at most {at_most(cost.charge.epsilon, 3)} between any two people"
     )
 
 
@@ -223,7 +197,6 @@ def answer_as_json(found: Answer) -> dict[str, object]:
             "why": found.mode.reason,
             "notes": list(found.mode.notes),
         },
-        "consent": found.mode.consent or None,
         "fresh": found.departure is not None and found.departure.fresh,
         "cost": None if found.cost is None else _cost_as_json(found.cost),
     }

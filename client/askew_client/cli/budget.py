@@ -16,35 +16,34 @@ if TYPE_CHECKING:
     from askew_client.profile.document import NamedPlace
 
 _ACCEPT = (
-    "Nothing more is spent until you accept the ledger as it is and the date as it is. What the "
-    "ledger lost is booked as spent, as far as its anchor remembers it, and that you accepted it "
-    "is written down. Accept?"
+    "Continue here, with the ledger as it is and the date as it is? What its mark knows beyond it "
+    "is booked as spent; what was drawn elsewhere is not counted. It is written down."
 )
 
 
 @click.command()
 @options.all_of(options.data, options.as_json)
-@click.option("--unfreeze", is_flag=True, help="Accept a frozen ledger, after a question.")
-@click.option("--yes", is_flag=True, help="With --unfreeze: do not ask.")
+@click.option("--accept", is_flag=True, help="Continue with this ledger, after a question.")
+@click.option("--yes", is_flag=True, help="With --accept: do not ask.")
 @click.pass_context
 def budget(
     context: click.Context,
     data: Path | None,
     as_json: bool,
-    unfreeze: bool,
+    accept: bool,
     yes: bool,
 ) -> None:
     """Show what was spent: when, on which space, and what that means.
 
-    Spending freezes when an older copy of the ledger was put back, when somebody else wrote in it,
-    or when the clock jumped more than a year ahead. `--unfreeze` accepts the ledger as it is. What
-    it lost and its anchor remembers is booked as spent; only a lost anchor gives budget back.
+    Nothing more is spent where the ledger differs from its mark: an older copy was put back, or one
+    that another device went on with. Nor where the clock jumped more than a year ahead. `--accept`
+    continues here: what the mark knows is booked; what was drawn elsewhere is not counted.
 
     \b
     Examples:
       askew budget
       askew budget --json
-      askew budget --unfreeze
+      askew budget --accept
     """
     import datetime
 
@@ -55,31 +54,27 @@ def budget(
 
     config = options.load(context, data=data)
     where = places(config.data)
-    store = SignalStore(where.ledger, config.settings.caps, where.anchor)
+    store = SignalStore(where.ledger, config.settings.caps, where.mark)
     today = datetime.date.today()
-    if unfreeze:
+    if accept:
         if not yes:
             click.confirm(_ACCEPT, abort=True, err=True)
-        store.unfreeze(month_of(today))
+        store.accept(month_of(today))
     found, mode = budget_of(store, today, _places(where.profile)), config.settings.mode
     if as_json:
         options.print_json({**_as_json(found, month_of(today)), "mode": mode})
     else:
         _print(found)
-        click.echo(
-            f"The mode is {mode}; `askew doctor` says what that comes to at a server, and why."
-        )
+        click.echo(f"The mode is {mode}; `askew ask` says what that comes to at a server, and why.")
 
 
 def _places(profile: Path) -> Mapping[str, NamedPlace]:
-    """The named places, or none: sums want no passphrase, and no profile that can be read."""
+    """The named places, or none: sums want no profile that can be read."""
     from askew.errors import AskewError
-    from askew.noise.randomness import SystemBits
     from askew_client.profile.store import ProfileStore
 
-    store = ProfileStore(profile, SystemBits())
     with suppress(AskewError):
-        return {} if store.locked else store.read().places
+        return ProfileStore(profile).read().places
     return {}
 
 
@@ -92,8 +87,8 @@ def _print(found: Budget) -> None:
     for words in found.words:
         click.echo(words)
     click.echo(f"The next month begins on {found.next_month}.")
-    if found.account.frozen:
-        click.echo(f"SPENDING IS FROZEN: {found.account.frozen}. See `askew budget --help`.")
+    if found.account.refused:
+        click.echo(f"NOTHING IS SPENT: {found.account.refused} (`askew budget --accept`).")
 
 
 def _as_json(found: Budget, month: str) -> dict[str, object]:
@@ -102,7 +97,7 @@ def _as_json(found: Budget, month: str) -> dict[str, object]:
         "spent": account.spent,
         "lifetime_cap": account.caps.lifetime,
         "next_month": found.next_month,
-        "frozen": account.frozen,
+        "refused": account.refused,
         "places": {
             "spent_per_km": account.spent_per_km,
             "lifetime_cap_per_km": account.caps.places_lifetime,

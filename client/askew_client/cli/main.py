@@ -18,7 +18,8 @@ from askew import __version__
 from askew.errors import (
     AskewError,
     BudgetExceeded,
-    LedgerFrozen,
+    LedgerError,
+    LedgerRefused,
     OtherKind,
     ParameterError,
     PlaceError,
@@ -32,7 +33,7 @@ from askew.errors import (
 from askew_client.storage import core_dumps
 
 _COMMANDS = (
-    *("ask", "budget", "catalog", "demo", "doctor"),
+    *("ask", "budget", "catalog", "demo"),
     *("near", "place", "profile", "refresh", "tui"),
 )
 _MODULES = {"refresh": "catalog"}  # of a command that has another's; else each has its own
@@ -89,12 +90,11 @@ def cli(context: click.Context, config_file: Path | None) -> None:
       askew near pharmacies --place home
       askew budget
       askew tui --demo
-      askew doctor
 
     A setting comes from its flag, else from the environment (ASKEW_SERVER), else from the
     configuration file, else it is the default.
 
-    Exit codes: 0 done, 1 an error, 2 wrong usage, 3 the budget is spent or frozen or wants a yes,
+    Exit codes: 0 done, 1 an error, 2 wrong usage, 3 the budget is spent or wants a yes,
     4 no usable answer from a server, 130 stopped.
     """
     context.obj = config_file
@@ -145,7 +145,8 @@ def main() -> None:
 def _in_words(error: Exception) -> str:
     if not isinstance(error, AskewError) or isinstance(error, ServerFailed):  # which is there
         return str(error)
-    hinted = TransportError | OtherKind | SecondSpace | QuoteVoid | BudgetExceeded | PlaceError
+    told = TransportError | OtherKind | SecondSpace | QuoteVoid | BudgetExceeded | PlaceError
+    hinted = told | LedgerError
     no_region = isinstance(error, ParameterError) and (error.name, error.value) == ("region", "")
     if not (isinstance(error, hinted) or no_region):
         return str(error)
@@ -156,6 +157,6 @@ def _in_words(error: Exception) -> str:
 
 def exit_code(error: Exception) -> int:
     """How the command ends that raised it."""
-    if isinstance(error, BudgetExceeded | LedgerFrozen | QuoteVoid | SecondSpace):
+    if isinstance(error, BudgetExceeded | LedgerRefused | QuoteVoid | SecondSpace):
         return 3
     return 4 if isinstance(error, TransportError | WireError) else 1

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from askew.errors import ConfigError, ParameterError, UnclearTown, VaultError
+from askew.errors import ConfigError, ParameterError, UnclearTown
 from askew.settings import exact_number
 
 if TYPE_CHECKING:
@@ -42,24 +42,6 @@ class RationalNumber(click.ParamType[Fraction]):
             return value if isinstance(value, Fraction) else exact_number(str(value))
         except ValueError:
             return self.fail(f"{value!r} is not a number such as 2, 0.5 or 1/3", param, ctx)
-
-
-class Consents(click.ParamType["str"]):
-    """A consent to one proposal, and no other text."""
-
-    name = "consent"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> str:
-        """The text, or a usage error."""
-        from askew_client.settings.consent import consents_of
-
-        try:
-            consents_of(value)
-        except ParameterError as error:
-            return self.fail(f"it must be {error.limit}", param, ctx)
-        return str(value)
 
 
 class DirectoryPath(click.Path):
@@ -96,25 +78,13 @@ level = click.option(
 epsilon = click.option(
     "--epsilon",
     type=RationalNumber(),
-    help="Privacy loss of one signal, per unit distance or by bucket; smaller is more private."
-    "  [default: 4]",
-)
-mechanism = click.option(
-    "--mechanism",
-    type=click.Choice(["geo_laplace", "bucket_rr"]),
-    help="Noise on a point, or a bucket named truthfully or not.  [default: geo_laplace]",
+    help="Privacy loss of one signal, per unit distance; smaller is more private.  [default: 4]",
 )
 mode = click.option(
     "--mode",
     type=click.Choice(["auto", "local", "cached", "query"]),
     help="local ranks the whole catalog here, cached the items held here; query sends a "
     "signal too.  [default: auto]",
-)
-consent = click.option(
-    "--consent",
-    type=Consents(),
-    help="Your consent to a signal that this server proposes and that costs more, as `askew ask` "
-    "wrote it.",
 )
 data = click.option(
     "--data",
@@ -170,15 +140,11 @@ def config_path(context: click.Context) -> Path:
 
 
 def open_profile(directory: Path | None) -> ProfileStore:
-    """The stored profile; an encrypted one is opened with a passphrase from the terminal."""
-    from askew.noise.randomness import SystemBits
+    """Return the stored profile; no file is made before something is kept."""
     from askew_client.profile.store import ProfileStore
     from askew_client.settings.paths import places
 
-    store = ProfileStore(places(directory).profile, SystemBits())
-    if store.locked:
-        store.unlock(ask_passphrase("Passphrase of your profile"))
-    return store
+    return ProfileStore(places(directory).profile)
 
 
 def typed_place(region: str) -> Spot:
@@ -232,22 +198,6 @@ def keep_region(context: click.Context, region: str | None) -> None:
         click.echo(f"the region is not kept: {error}", err=True)
         return
     click.echo(f"the region {region} is kept in {path}", err=True)
-
-
-def ask_passphrase(prompt: str, *, confirm: bool = False) -> str:
-    """A passphrase, typed where nobody sees it. Read from the terminal, never from an argument."""
-    import getpass
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", getpass.GetPassWarning)  # or it would echo what is typed
-        try:
-            text = getpass.getpass(f"{prompt}: ")
-            if confirm and getpass.getpass("Once more: ") != text:
-                raise VaultError("the two passphrases differ; nothing was changed")
-        except (getpass.GetPassWarning, EOFError, OSError):
-            raise VaultError("a passphrase is typed in a terminal, and there is none") from None
-    return text
 
 
 def run(coroutine: Coroutine[Any, Any, _Outcome]) -> _Outcome:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from askew_client.views.answers import PlaceView
     from askew_client.views.quote import Cost
 
-_LONGEST_COPY = 1 << 16  # characters; what is longer is no copy of a place
-
 
 @click.group()
 def place() -> None:
@@ -122,37 +120,6 @@ def forget(context: click.Context, name: str, yes: bool, data: Path | None) -> N
     tell("forgotten here; servers keep the noisy position that they got, and its cost stays spent")
 
 
-@place.command("export")
-@click.argument("name")
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@options.data
-@click.pass_context
-def export(context: click.Context, name: str, file: Path, data: Path | None) -> None:
-    """Write a place to a file of mode 0600, for another device of yours or of your household.
-
-    Two draws about one home tell more than one, and no ledger sees both: copy it instead.
-    """
-    from askew_client.storage.private_files import replace_file
-
-    text = _desk(context, data=data).export(name)
-    if file.exists():
-        raise click.UsageError(f"{file} is there already; nothing was overwritten")
-    replace_file(file, text)
-    tell(f"written to {file}: it says where the place is, so delete it once it is imported")
-
-
-@place.command("import")
-@click.argument("file", type=click.Path(path_type=Path, exists=True, allow_dash=True))
-@options.data
-@click.pass_context
-def import_place(context: click.Context, file: Path, data: Path | None) -> None:
-    """Take in a place that another device exported: no draw, and no charge."""
-    desk = _desk(context, data=data)
-    with click.open_file(str(file), encoding="utf-8", errors="replace") as opened:
-        text = opened.read(_LONGEST_COPY)
-    tell(f"{desk.take_in(text).name} is here, with the noisy position that it had there")
-
-
 def _desk(context: click.Context, **flags: object) -> PlaceService:
     from askew.noise.randomness import SystemBits
     from askew_client.near.places import PlaceService
@@ -164,7 +131,7 @@ def _desk(context: click.Context, **flags: object) -> PlaceService:
     return PlaceService(
         config.settings,
         profile=options.open_profile(config.data),
-        signals=SignalStore(where.ledger, config.settings.caps, where.anchor),
+        signals=SignalStore(where.ledger, config.settings.caps, where.mark),
         bits=SystemBits(),
     )
 

@@ -27,7 +27,7 @@ _USUAL = 5  # where most scales end
 
 @click.group()
 def profile() -> None:
-    """Rate titles, take that back, import, export, encrypt, wipe.
+    """Rate titles, take that back, import, export, wipe.
 
     Titles never go on the command line, which other programs can read.
 
@@ -168,43 +168,12 @@ def wipe(context: click.Context, data: Path | None, yes: bool) -> None:
     """Forget ratings, past answers and named places. The ledger stays: it counts what has left.
 
     The file is overwritten and removed. Copies that the disk, the file system or a backup made
-    are out of reach; a profile that was always encrypted leaves nothing readable in those either.
+    are out of reach.
     """
-    from askew.noise.randomness import SystemBits
-    from askew_client.profile.store import ProfileStore
-    from askew_client.settings.paths import places
-
     if not yes:
         click.confirm("Forget every rating, place and past answer?", abort=True, err=True)
-    where = places(options.load(context, data=data).data)
-    ProfileStore(where.profile, SystemBits()).wipe()
+    _desk(context, data).wipe()
     tell("the profile is gone; copies made by backups or by the disk itself are out of reach")
-
-
-@profile.command("encrypt")
-@click.option("--keyring", is_flag=True, help="Keep the key in the system's keyring.")
-@_data
-@click.pass_context
-def encrypt(context: click.Context, data: Path | None, keyring: bool) -> None:
-    """Encrypt the profile and the history, with a passphrase or a key in the keyring.
-
-    \b
-    Examples:
-      askew profile encrypt
-      askew profile encrypt --keyring
-    """
-    desk = _desk(context, data)
-    desk.encrypt(None if keyring else options.ask_passphrase("New passphrase", confirm=True))
-    tell("the profile is encrypted" + (", its key is in the keyring" if keyring else ""))
-
-
-@profile.command("decrypt")
-@_data
-@click.pass_context
-def decrypt(context: click.Context, data: Path | None) -> None:
-    """Keep the profile in the clear again."""
-    _desk(context, data).decrypt()
-    tell("the profile is kept in the clear, mode 0600")
 
 
 def _desk(context: click.Context, data: Path | None) -> ProfileService:

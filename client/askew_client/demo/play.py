@@ -70,8 +70,8 @@ def _device(
 ) -> Device:
     """A device with a profile and a ledger of its own."""
     files, bits = places(directory), SystemBits()
-    signals = SignalStore(files.ledger, settings.caps, files.anchor)
-    profile = ProfileStore(files.profile, bits)
+    signals = SignalStore(files.ledger, settings.caps, files.mark)
+    profile = ProfileStore(files.profile)
     shaped = ShapedTransport(lambda: network, files_of(address, settings), settings.interval)
     library = KeptLibrary(
         CatalogCache(files.held), shaped.source, settings.byte_budget, shaped.call

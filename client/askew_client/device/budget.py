@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from askew_client.profile.document import NamedPlace
 from askew_client.settings.settings import month_of
 from askew_client.signals.account import Account, clock, day_after
-from askew_client.signals.chain import Entry
+from askew_client.signals.entries import Entry
 from askew_client.views.quote import ModeView, at_most, times
 
 if TYPE_CHECKING:
@@ -51,25 +51,22 @@ def budget_of(
 
 
 def _meaning(entry: Entry, names: Mapping[str, str]) -> str:
-    epsilon_per_distance, far = entry.epsilon_per_distance, float(entry.epsilon)
-    if entry.kind == "unfreeze":
+    far = float(entry.epsilon)
+    if entry.kind == "accept":
         words = (
-            f"accepted by you; {at_most(far)}{_and_per_km(entry)} was booked for what the ledger "
-            "had lost, as far as its anchor knew"
+            f"you continued here; {at_most(far)}{_and_per_km(entry)} was booked for what the "
+            "ledger had lost, as far as its mark knew"
         )
-    elif entry.kind == "copy":
-        words = "one signal that another device drew and paid for"
     elif entry.epsilon_per_km:
         per_km = entry.epsilon_per_km
         words = (
             f"one noisy position, epsilon {at_most(per_km)} per km: the odds between two places "
             f"10 km apart change at most {times(10 * per_km)}"
         )
-    elif epsilon_per_distance is None:
-        words = f"one signal, epsilon {at_most(far)} between any two people"
     else:
+        rate = float(entry.epsilon_per_distance or 0)
         words = (
-            f"one signal, epsilon {float(epsilon_per_distance):g} per unit distance, times the "
+            f"one signal, epsilon {rate:g} per unit distance, times the "
             f"diameter: at most {at_most(far)} between any two people"
         )
     if entry.handle:
@@ -85,7 +82,7 @@ def _words(account: Account, month: str) -> Iterator[str]:
         f"Tastes and axes: spent {spent:.4g} of a lifetime cap of {cap:g}; "
         f"{max(cap - spent, 0):.4g} is left.{now}"
     )
-    if account.frozen:
+    if account.refused:
         yield "More may have left this device, and been spent, than this ledger knows."
     elif not account.entries:
         yield "Nothing that depends on you has left this device."
@@ -120,13 +117,12 @@ def _and_per_km(entry: Entry) -> str:
 def _words_of_space(space: str, entries: list[Entry]) -> Iterator[str]:
     """What the signals of one space say together about near people."""
     per_distance = sum((c.epsilon_per_distance or Fraction(0) for c in entries), Fraction(0))
-    flat = sum((c.epsilon for c in entries if c.epsilon_per_distance is None), Fraction(0))
     if per_distance:
-        exponent = f"{at_most(per_distance, 6)} r" + (f" + {at_most(flat)}" if flat else "")
         yield (
             f"On space {space[:8]}, from all signals together: someone who knows everything but "
-            f"this could tell you from a neighbor at distance r at most e^({exponent}) better than "
-            f"by guessing, {_odds(float(per_distance + flat))} at distance 1. For tastes the "
+            "this could tell you from a neighbor at distance r at most "
+            f"e^({at_most(per_distance, 6)} r) better than by guessing, "
+            f"{_odds(float(per_distance))} at distance 1. For tastes the "
             "server says that this is the median distance between two people, and a device cannot "
             "check that; on axes it is one unit."
         )

@@ -9,13 +9,13 @@ method, quick enough for a key press unless it says otherwise, which may be call
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from threading import RLock
 from typing import TYPE_CHECKING
 
 from askew.noise.randomness import RandomBits
-from askew_client.profile.document import NamedPlace, ProfileDocument
+from askew_client.profile.document import ProfileDocument
 from askew_client.profile.editor import KnownTitles, ProfileService
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings, month_of
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 class Device:
     """One person's device, and one server.
 
-    profile: ratings, past answers and their lock. titles: questions to a catalog. places: named
+    profile: ratings and past answers. titles: questions to a catalog. places: named
     places. nearby: questions near them.
     """
 
@@ -138,12 +138,10 @@ class Device:
         """The meter, every line of the ledger and what they mean in words."""
         from askew_client.device.budget import budget_of
 
-        store = self._store
-        places: Mapping[str, NamedPlace] = {} if store.locked else store.read().places
-        mode = None if self._titles is None else self._titles.mode()
-        return replace(budget_of(self._signals, self._today(), places), mode=mode)
+        found = budget_of(self._signals, self._today(), self._store.read().places)
+        return replace(found, mode=None if self._titles is None else self._titles.mode())
 
-    def unfreeze(self) -> Budget:
-        """Accept the ledger as it is after a freeze, and book what was lost. The person's act."""
-        self._signals.unfreeze(month_of(self._today()))
+    def accept(self) -> Budget:
+        """Continue with the ledger and date as they are; book what was lost. The person's act."""
+        self._signals.accept(month_of(self._today()))
         return self.budget()

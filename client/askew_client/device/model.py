@@ -30,7 +30,7 @@ from askew_client.views.answers import Connection
 class Model:
     """A card and what the device knows of its catalog, and each item's part of a point.
 
-    catalog_date: the version that is held. held: how many items those are, the first ones, and
+    catalog_date: the Monday of what is held. held: how many items those are, the first ones, and
     their bytes; behind them stand items that were met in answers, and `alone` is the model without
     those. An item with the label of one that is held is taken for it. Public.
     """

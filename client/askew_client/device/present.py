@@ -6,10 +6,9 @@ For the person's own eyes; nothing here is sent.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from fractions import Fraction
-from types import MappingProxyType
 
 import numpy as np
 
@@ -17,10 +16,8 @@ from askew.catalog.catalog import Catalog
 from askew.catalog.titles import TitleIndex
 from askew.dp.privacy import SignalLoss
 from askew.noise.lattice import LatticeLaplace
-from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.model_card import ModelCard
-from askew.protocol.ranking import Ranking, Slate
-from askew.protocol.signal import TasteMechanism
+from askew.protocol.ranking import Ranking
 from askew.spaces.vectors import RatingScale
 from askew_client.profile.document import Liking
 from askew_client.signals.asking import Question
@@ -99,11 +96,11 @@ def answer_of(  # noqa: PLR0913
     ranking: Ranking,
     *,
     mode: ModeView,
-    came: Mapping[int, bytes | None] = MappingProxyType({}),
+    came: Set[int] = frozenset(),
     departure: Departure | None = None,
     cost: Cost | None = None,
 ) -> Answer:
-    """A private ranking, ready to show. came: what an answer brought, with the payloads."""
+    """A private ranking, ready to show. came: what an answer brought."""
     return Answer(
         mode=mode,
         departure=departure,
@@ -116,36 +113,29 @@ def answer_of(  # noqa: PLR0913
     )
 
 
-def payloads_of(places: Sequence[int], slate: Slate) -> dict[int, bytes | None]:
-    """The items of an answer by their places in the catalog, with what it brought of each."""
-    payloads: Sequence[bytes | None] = slate.payloads or [None] * len(places)
-    return dict(zip(places, payloads, strict=True))
-
-
 def departure_of(exchange: Exchange, question: Question) -> Departure:
     """What leaves, beside what is true."""
     signal = question.query.signal
-    is_point = isinstance(signal.of_tastes, LatticeLaplace)
     return Departure(
         values=signal.values,
-        mechanism=_mechanism_in_words(signal.of_tastes),
+        mechanism=f"lattice noise in steps of 2^-{signal.lattice.step_exponent}",
         month=question.price.month,
         fresh=question.price.fresh,
-        point=tuple(signal.point().tolist()) if is_point else None,
+        point=tuple(signal.point().tolist()),
         true_point=tuple(exchange.profile.point.tolist()),
     )
 
 
 def cost_after(asked: Exchange, question: Question) -> Cost:
     """What a question cost, beside what its settings would draw now."""
-    loss = question.query.signal.of_tastes.privacy_loss(asked.card.space.encoder.reach())
+    loss = question.query.signal.lattice.privacy_loss(asked.card.space.encoder.reach())
     price = question.price
     return _cost(loss, asked.loss, price.spent_after, price.lifetime_cap, fresh=price.fresh)
 
 
 def loss_of(card: ModelCard, terms: Terms) -> SignalLoss:
     """What a fresh signal of these terms costs in this server's space."""
-    if not isinstance(terms.mechanism, LatticeLaplace | RandomizedResponse):
+    if not isinstance(terms.mechanism, LatticeLaplace):
         raise TypeError  # these are terms of tastes, which send a signal
     return terms.mechanism.privacy_loss(card.space.encoder.reach())
 
@@ -165,14 +155,14 @@ def _cost(
     loss: SignalLoss, wanted: SignalLoss, spent: Fraction, cap: Fraction, *, fresh: bool
 ) -> Cost:
     """What a signal costs, beside what the settings would draw now."""
-    epsilon = wanted.epsilon_per_distance or wanted.epsilon
-    return Cost(loss.charge, spent, cap, fresh, loss.epsilon_per_rating, epsilon)
+    charge, rate = loss.charge, wanted.epsilon_per_distance
+    return Cost(charge, spent, cap, fresh, loss.epsilon_per_rating, rate)
 
 
 def results_of(
     exchange: Exchange,
     ranking: Ranking,
-    came: Mapping[int, bytes | None],
+    came: Set[int],
 ) -> tuple[Result, ...]:
     """The private ranking as lines, best first, the pick marked."""
     pick, reasons = ranking.best, _reasons(exchange, ranking)
@@ -186,7 +176,6 @@ def results_of(
                 score=ranking.scores[item],
                 why=f"number {place} of these for you{reason}",
                 came=item in came,
-                payload=came.get(item),
             )
             for place, (item, reason) in enumerate(zip(ranking.order, reasons, strict=True), 1)
         ]
@@ -207,9 +196,3 @@ def _reasons(exchange: Exchange, ranking: Ranking) -> list[str]:
         f", most of all because you like {catalog.items[liked[at]].label}" if most > 0 else ""
         for at, most in best
     ]
-
-
-def _mechanism_in_words(mechanism: TasteMechanism) -> str:
-    if isinstance(mechanism, LatticeLaplace):
-        return f"lattice noise in steps of 2^-{mechanism.step_exponent}"
-    return f"randomized response over {mechanism.buckets} buckets"

@@ -5,36 +5,32 @@ from __future__ import annotations
 import numpy as np
 
 from askew.noise.lattice import LatticeLaplace
-from askew.protocol.utility_table import ServingMode
-from askew.retrieval.rules import offsets_of
+from askew.retrieval.offset_rule import offsets_of
 from askew_client.device.model import Model
 from askew_client.settings.settings import ClientSettings
-from askew_client.taste.choice import loss_of, row_of
-from askew_client.taste.words import figures_of
+from askew_client.taste.choice import loss_of
 from askew_client.views.answers import NoisePicture, SignalPreview
 
 _PICTURE = 121  # points of a density, so that a wide terminal has one for each column
 
 
 def preview_of(model: Model, settings: ClientSettings) -> SignalPreview:
-    """A fresh signal of these settings at this server. Raises ParameterError as `mechanism_for`."""
+    """A fresh signal of these settings at this server. Raises ParameterError as `noise_for`."""
     loss = loss_of(model.card, settings)
-    row = row_of(ServingMode.QUERY, settings, model.card, model.held)
     return SignalPreview(
         epsilon=settings.epsilon,
         k=settings.k,
         between_any_two=loss.epsilon,
         one_rating=loss.epsilon_per_rating,
-        figures="" if row is None else figures_of(row),
-        noise=_noise(model, settings) if settings.mechanism == "geo_laplace" else None,
+        noise=_noise(model, settings),
     )
 
 
 def _noise(model: Model, settings: ClientSettings) -> NoisePicture:
     """The density of the noise on one coordinate, and the offsets that suit it."""
-    rate, card = float(LatticeLaplace.for_epsilon(settings.epsilon).epsilon), model.card
+    rate = float(LatticeLaplace.for_epsilon(settings.epsilon).epsilon)
     reach = np.linspace(-4 / rate, 4 / rate, _PICTURE)
     density = rate / 2 * np.exp(-rate * np.abs(reach))
-    offsets = offsets_of(card.rule.kind, rate, card.space.dimension, settings.k)
+    offsets = offsets_of(rate, model.card.space.dimension, settings.k)
     points = tuple(tuple(each) for each in offsets.tolist())
     return NoisePicture(tuple(reach.tolist()), tuple(density.tolist()), points)

@@ -22,7 +22,7 @@ from askew_client.settings.settings import ClientSettings, month_of
 from askew_client.signals.asking import Question, Quotes, covered
 from askew_client.signals.store import SignalStore
 from askew_client.storage.guard import in_thread
-from askew_client.taste.choice import Taken, choose, mechanism_for
+from askew_client.taste.choice import Taken, choose, noise_for
 from askew_client.taste.exchange import Exchange
 from askew_client.taste.words import in_words
 from askew_client.transport.protocol import Library, Network
@@ -88,7 +88,7 @@ class QueryService:
             return (await self._fetch()).connection
 
     async def refresh(self) -> Refreshed:
-        """Look for the current version of what is held, if the calendar says that it is time.
+        """Look for this week's file, if it is time.
 
         For a timer. Nothing that a person does takes part in when it looks; what is found serves
         from the next question on.
@@ -124,7 +124,7 @@ class QueryService:
         the person's yes to a fresh signal for a second space within the month.
         quoted: what the person was shown; this uses it, once. Where anything of it has changed
         since, QuoteVoid is raised: nothing is drawn, charged, fetched or sent. Without it, what the
-        settings and the person's consents say is asked, unless nothing left this device before.
+        settings say is asked, unless nothing left this device before.
         """
         shown = self._quotes.use(quoted)
         try:
@@ -182,8 +182,6 @@ class QueryService:
     def _open(self, prepared: _Prepared, reply: bytes) -> Answer:
         """All that is private after it: read the reply, rank, remember. Raises a WireError for a
         hostile reply, of which nothing is kept, and which is not asked for again.
-
-        Where payloads came, what has none cannot be read, so the ranking is of what came alone.
         """
         exchange, model, question = prepared.exchange, prepared.model, prepared.question
         slate = self._network.decoded(reply, question.query, exchange.card)
@@ -193,12 +191,11 @@ class QueryService:
         same = document.ratings == prepared.document.ratings
         if exchange.catalog is not whole.catalog or not same:
             exchange = self._exchange_of(model, document, exchange.settings)
-        places = whole.places_of(slate)
         answer = present.answer_of(
             exchange,
-            exchange.rank_only(places) if slate.payloads else exchange.rank_all(self._settings.k),
+            exchange.rank_all(self._settings.k),
             mode=in_words(prepared.taken, model.card),
-            came=present.payloads_of(places, slate),
+            came=frozenset(whole.places_of(slate)),
             departure=present.departure_of(exchange, question),
             cost=present.cost_after(prepared.exchange, question),
         )
@@ -310,11 +307,10 @@ class QueryService:
     # What a question is
 
     def _taken(self, model: Model) -> Taken:
-        server, month = self._quotes.server, month_of(self._today())
-        return choose(self._settings, model.card, model.held, server=server, month=month)
+        return choose(self._settings, model.card, model.held)
 
     def _terms(self, model: Model, taken: Taken) -> Terms:
-        """A question, without what the ledger says of it. Raises as `mechanism_for`."""
+        """A question, without what the ledger says of it. Raises as `noise_for`."""
         card, settings = model.card, taken.settings
         terms = Terms(
             server=self._quotes.server,
@@ -328,9 +324,9 @@ class QueryService:
         )
         if not taken.asks:
             return terms
-        mechanism = mechanism_for(card, settings)
-        loss = mechanism.privacy_loss(card.space.encoder.reach())
-        return replace(terms, mechanism=mechanism, one_rating=loss.epsilon_per_rating)
+        noise = noise_for(card, settings)
+        loss = noise.privacy_loss(card.space.encoder.reach())
+        return replace(terms, mechanism=noise, one_rating=loss.epsilon_per_rating)
 
     def _quote(self, model: Model) -> Quote:
         taken = self._taken(model)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from askew.errors import ParameterError
 from askew.protocol.metric_card import MetricCard
-from askew.protocol.utility_table import ServingMode
+from askew.protocol.modes import ServingMode
 from askew_client.settings.settings import ClientSettings
 from askew_client.transport.protocol import CachedRows
 from askew_client.views.quote import ModeView

@@ -1,25 +1,17 @@
-"""A person's named places: add, list, move, forget, and copies for other devices. No network.
+"""A person's named places: add, list, move, forget. No network.
 
 A position gets one noisy position, when it is added: charged to the ledger, drawn and stored there
 in one transaction, and only then kept in the profile. So a crash between the two loses budget and
 never privacy. After that nothing draws it again: no server, month, level, epsilon or region. Values
 on axes are drawn when they are asked from, since their space is a server's.
-
-A copy for another device has the true place and its signals. It is written to a file of mode 0600.
 """
 
 from __future__ import annotations
 
 import datetime
-import json
-import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from fractions import Fraction
 
 from askew.dp.privacy import ANY_SPACE
-from askew.errors import AskewError, PlaceError
-from askew.limits import VERSION_BYTES
 from askew.noise.randomness import RandomBits
 from askew.protocol.signal import Signal
 from askew_client.near.sources import (
@@ -29,11 +21,9 @@ from askew_client.near.sources import (
     stored_request,
     view_of,
 )
-from askew_client.profile.document import NamedPlace, ProfileDocument, Spot, check_name, new_handle
+from askew_client.profile.document import NamedPlace, ProfileDocument, Spot, new_handle
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import LEVELS, ClientSettings, month_of
-from askew_client.signals.account import check_month
-from askew_client.signals.records import decode_signal, encode_signal
 from askew_client.signals.store import SignalStore
 from askew_client.views.answers import PlaceView
 from askew_client.views.quote import Cost
@@ -128,32 +118,6 @@ class PlaceService:
         """Erase the place from the profile. Refunds nothing: its signal is known to who got it."""
         self._profile.change_for_good(lambda document: document.without_place(name))
 
-    def export(self, name: str) -> str:
-        """The place as text for another device of the household, with its noisy position. Private:
-        it has the true one too.
-        """
-        place = self._profile.read().place(name)
-        copy = Copy(name, place, self._signals.signals_of(place.handle))
-        copy.check_whole()
-        return copy.to_text()
-
-    def take_in(self, text: str) -> PlaceView:
-        """A place that another device exported: its signals come along, without a draw and without
-        a charge, since separate draws about one place add up and no ledger sees them together.
-
-        Raises PlaceError for what is no such text, where it would overwrite a place, and for a
-        signal whose law this device does not draw by.
-        """
-        copy = Copy.from_text(text)
-        if copy.name in self._profile.read().places:
-            raise PlaceError("there is a place of this name already; nothing was overwritten")
-        copy.check_whole()
-        copy.check_law(self._settings.place_draw_cap, self._settings.epsilon)
-        for month, signal in copy.signals:
-            self._signals.take_in(signal, month, copy.place.handle)
-        self._profile.change(lambda document: document.with_place(copy.name, copy.place))
-        return self._view(copy.name, copy.place)
-
     def request(self, place: str | Spot, handle: str = "") -> PendingRequest:
         """A question from a named place, or from a spot without a name: a fresh signal and a charge
         each time, under the handle that a quote gave it. Raises AskewError before any call.
@@ -161,7 +125,7 @@ class PlaceService:
         if not isinstance(place, str):
             return fresh_request(place, handle or new_handle(self._bits), self._settings)
         known = self._profile.read().place(place)
-        return stored_request(known, self._stored(known), self._signals.account().frozen)
+        return stored_request(known, self._stored(known), self._signals.account().refused)
 
     def _paid(
         self, place: NamedPlace, document: ProfileDocument, shown: Cost | None
@@ -180,71 +144,6 @@ class PlaceService:
 
     def _view(self, name: str, place: NamedPlace) -> PlaceView:
         return view_of(name, place, self._stored(place), self._signals.account())
-
-
-FORMAT = 1
-MAX_BYTES = 1 << 16
-_MAX_SIGNALS = 1000
-_SPACE = re.compile(f"([0-9a-f]{{{2 * VERSION_BYTES}}})?")  # a server's axes, or ANY_SPACE
-
-
-@dataclass(frozen=True)
-class Copy:
-    """A place, and its signals with the months in which they were drawn."""
-
-    name: str
-    place: NamedPlace = field(repr=False)
-    signals: tuple[tuple[str, Signal], ...] = field(repr=False)
-
-    def check_whole(self) -> None:
-        """Raises PlaceError unless a position has its noisy one, and values on axes have none."""
-        of_no_space = [s for _, s in self.signals if s.space_version == ANY_SPACE]
-        if len(of_no_space) != self.place.is_position:
-            raise PlaceError("a copy of a position has one noisy position, and here it has not")
-
-    def check_law(self, draw_cap: Fraction, epsilon: Fraction) -> None:
-        """Raises PlaceError for a signal that shows more than this device lets one show: a position
-        by the cap of a draw, a value by the epsilon that this device draws with.
-        """
-        for _, signal in self.signals:
-            if signal.space_version == ANY_SPACE:
-                drawn, most, measure = signal.map_noise.epsilon, draw_cap, "per kilometer"
-            else:
-                drawn, most, measure = signal.lattice.epsilon, epsilon, "per unit distance"
-            if drawn > most:
-                limit = f"this device's limit, {float(most):g} {measure}"
-                raise PlaceError(f"the copied signal has a larger epsilon than {limit}")
-
-    def to_text(self) -> str:
-        """One line of JSON."""
-        signals = [
-            [signal.space_version, month, encode_signal(signal).hex()]
-            for month, signal in self.signals
-        ]
-        said = {"askew place": FORMAT, "name": self.name, "signals": signals}
-        return json.dumps(said | self.place.to_json(), ensure_ascii=False) + "\n"
-
-    @classmethod
-    def from_text(cls, text: str) -> Copy:
-        """The inverse. Raises PlaceError for anything else, without repeating it."""
-        try:
-            value = json.loads(text[:MAX_BYTES])
-            if value["askew place"] != FORMAT or len(value["signals"]) > _MAX_SIGNALS:
-                raise ValueError
-            check_name(value["name"])
-            signals = tuple(
-                [
-                    (month, decode_signal(space, bytes.fromhex(record)))
-                    for space, month, record in value["signals"]
-                ]
-            )
-            for month, signal in signals:
-                check_month(month)
-                if _SPACE.fullmatch(signal.space_version) is None:
-                    raise ValueError
-            return cls(value["name"], NamedPlace.from_json(value), signals)
-        except (AskewError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
-            raise PlaceError("this is no copy of a place") from None
 
 
 def allowance(settings: ClientSettings) -> str:

@@ -14,7 +14,7 @@ from math import asin, cos, log, radians, sin, sqrt
 from typing import TYPE_CHECKING, Final
 
 from askew.dp.privacy import ANY_SPACE, SignalCharge
-from askew.errors import LedgerFrozen, OutOfRange, ParameterError, PlaceError, QuoteVoid
+from askew.errors import LedgerRefused, OutOfRange, ParameterError, PlaceError, QuoteVoid
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import RandomBits
 from askew.protocol.signal import Mechanism, Signal
@@ -241,7 +241,7 @@ class AxisSource:
 
     def check(self, signal: Signal) -> None:
         """Raises a WireError unless the signal fits the axes."""
-        signal.check(self.space.dimension, 0)
+        signal.check(self.space.dimension)
         self.space.check_lattice(signal.lattice)
 
     def sent(self, signal: Signal) -> tuple[float, ...]:
@@ -301,16 +301,16 @@ def fresh_request(spot: Spot, handle: str, settings: ClientSettings) -> PendingR
     return PendingPosition(spot, handle, settings.map_noise, settings.plane)
 
 
-def stored_request(place: NamedPlace, stored: Signal | None, frozen: str | None) -> PendingRequest:
+def stored_request(place: NamedPlace, stored: Signal | None, refused: str | None) -> PendingRequest:
     """A named place. stored: its noisy position, which is never drawn again.
 
-    Raises PlaceError for a position whose signal the ledger has lost, and LedgerFrozen where it may
-    have it and (frozen) is not trusted.
+    Raises PlaceError for a position whose signal the ledger has lost, and LedgerRefused where a
+    newer copy may have it (refused).
     """
     if isinstance(place.spot, AxisValues):
         return PendingValues(place.spot, place.handle)
-    if stored is None and frozen:
-        raise LedgerFrozen(f"this place's signal is not trusted: {frozen}")
+    if stored is None and refused:
+        raise LedgerRefused(f"this ledger has no signal of the place, and {refused}")
     if stored is None:
         raise PlaceError(LOST)
     return PendingPosition(place.spot, place.handle, stored.map_noise, None)

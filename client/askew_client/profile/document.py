@@ -82,13 +82,8 @@ class NamedPlace:
         if re.fullmatch(f"[0-9a-f]{{{2 * _HANDLE_BYTES}}}", self.handle) is None:
             raise PlaceError("the handle of a place is damaged")
 
-    @property
-    def is_position(self) -> bool:
-        """Whether its signal belongs to the person alone, and not to a server's space."""
-        return isinstance(self.spot, Position)
-
     def to_json(self) -> dict[str, Any]:
-        """As the profile and a copied place hold it."""
+        """Return it as the profile holds it."""
         if isinstance(self.spot, Position):
             return {"handle": self.handle, "position": [self.spot.latitude, self.spot.longitude]}
         return {"handle": self.handle, "values": dict(self.spot.values)}

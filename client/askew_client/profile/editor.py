@@ -1,4 +1,4 @@
-"""What a person does with their own profile: rate, undo, look back, lock, wipe. No network."""
+"""What a person does with their own profile: rate, undo, look back, wipe. No network."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class KnownTitles(Protocol):
 
 
 class ProfileService:
-    """One person's profile. Methods raise ProfileError and VaultError, which name no title.
+    """One person's profile. Methods raise ProfileError, which names no title.
 
     Each edit is one transaction, a few milliseconds; methods may be called from any thread.
     """
@@ -141,31 +141,6 @@ class ProfileService:
     def forget_history(self) -> None:
         """Forget every earlier answer."""
         self._profile.change(ProfileDocument.without_answers)
-
-    @property
-    def locked(self) -> bool:
-        """Whether the profile is encrypted and its passphrase was not given yet."""
-        return self._profile.locked
-
-    @property
-    def lock(self) -> str:
-        """How the profile is kept: "none", "passphrase" or "keyring"."""
-        return self._profile.lock
-
-    def unlock(self, passphrase: str) -> None:
-        """Open an encrypted profile. Takes about half a second. Raises VaultError."""
-        self._profile.unlock(passphrase)
-
-    def encrypt(self, passphrase: str | None) -> None:
-        """Encrypt the profile and the history, with a passphrase or (None) the system's keyring.
-
-        Raises VaultError for a short passphrase, or where there is no keyring.
-        """
-        self._profile.encrypt(passphrase)
-
-    def decrypt(self) -> None:
-        """Keep the profile in the clear again; it must be open."""
-        self._profile.decrypt()
 
     def wipe(self) -> None:
         """Forget the profile and the history for good. The ledger stays: it counts what left."""

@@ -72,7 +72,7 @@ SETTINGS: Final = (
         "data",
         _AbsolutePath(),
         "ASKEW_DATA",
-        help="The directory of the profile, the ledger and its anchor.",
+        help="The directory of the profile, the ledger and its mark.",
     ),
     Setting(
         "theme",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,13 +14,13 @@ from askew.settings import host_of, is_loopback
 
 @dataclass(frozen=True)
 class DeviceFiles:
-    """The files of one person: profile, ledger, the ledger's anchor in another directory, and the
+    """The files of one person: profile, ledger, the ledger's mark in another directory, and the
     directory of what is held of each server's catalog.
     """
 
     profile: Path
     ledger: Path
-    anchor: Path
+    mark: Path
     held: Path
 
 
@@ -34,8 +32,8 @@ def places(directory: str | Path | None) -> DeviceFiles:
     named = None if directory is None else _path(directory)
     data = named or data_directory()
     state = named or Path(platformdirs.user_state_dir("askew", appauthor=False))
-    anchor = state / "anchor" / "signals.json"
-    return DeviceFiles(data / "profile.sqlite", ledger_file(data), anchor, data / "held")
+    mark = state / "mark" / "signals.json"
+    return DeviceFiles(data / "profile.sqlite", ledger_file(data), mark, data / "held")
 
 
 def _path(directory: str | Path) -> Path:
@@ -77,10 +75,9 @@ class StaticHost:
     path: str
 
     @classmethod
-    def of(cls, base: str, name: str = "held_from") -> StaticHost:
+    def of(cls, base: str) -> StaticHost:
         """The directory that an address names: https://host[:port][/path], or http:// on this
-        machine alone. name: of the setting. Raises ParameterError for more, such as a user's name,
-        a query or a fragment.
+        machine alone. Raises ParameterError for more, such as a user's name, a query or a fragment.
         """
         found = _BASE.fullmatch(base) if isinstance(base, str) else None
         scheme, host, port, path = found.groups() if found else ("", "", "", "")
@@ -88,7 +85,7 @@ class StaticHost:
         secret = scheme == "https" or is_loopback(host)
         if not (found and secret and 0 < number < 65536):
             limit = "https://host/path (http:// on this machine alone), with nothing else in it"
-            raise ParameterError(name, base, limit)
+            raise ParameterError("held_from", base, limit)
         return cls(scheme, host.strip("[]"), number, path)
 
     @classmethod
@@ -101,27 +98,3 @@ class StaticHost:
             raise ParameterError("server", server, "on a port below 65535: files have the next one")
         scheme = "https" if tls or not is_loopback(host) else "http"
         return cls(scheme, host.strip("[]"), port if port == 443 else port + 1, "/catalog")
-
-
-@dataclass(frozen=True)
-class RelayAddress:
-    """Where a relay takes requests, and the key configurations of the server behind it, as in
-    https://relay.example/askew#KEYS. key: application/ohttp-keys, which the address has in base64.
-    """
-
-    host: StaticHost
-    key: bytes
-
-    @classmethod
-    def of(cls, text: str) -> RelayAddress:
-        """Raises ParameterError."""
-        address, _, words = text.partition("#") if isinstance(text, str) else ("", "", "")
-        limit = "https://relay/path#KEYS, KEYS being the server's key configurations in base64"
-        try:
-            plain = words.replace("-", "+").replace("_", "/").rstrip("=")
-            key = base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
-        except (binascii.Error, ValueError):
-            raise ParameterError("relay", text, limit) from None
-        if not key:
-            raise ParameterError("relay", text, limit)
-        return cls(StaticHost.of(address, "relay"), key)

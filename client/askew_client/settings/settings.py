@@ -15,22 +15,15 @@ from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from askew.dp.privacy import DEVICE_REACH
 from askew.errors import ParameterError
-from askew.protocol.utility_table import DEVICE_BYTES
+from askew.protocol.modes import DEVICE_BYTES
 from askew.settings import Exact, Number, OneOf, Setting, Text, ValueKind, Whole
 
 if TYPE_CHECKING:
-    from askew.protocol.signal import TasteMechanism
     from askew.spaces.map import MapNoise, Region
 
 Level = Literal["district", "town", "county"]
-MechanismName = Literal["geo_laplace", "bucket_rr"]
 ModeName = Literal["auto", "local", "cached", "query"]
 
-# What the mechanisms themselves accept, which is not asked here because it takes numpy.
-EPSILONS: Final[Mapping[MechanismName, tuple[Fraction, Fraction]]] = {
-    "geo_laplace": (Fraction(1, 1024), Fraction(1024)),
-    "bucket_rr": (Fraction(1, 1024), Fraction(20)),
-}
 # Epsilon per straight-line kilometer, rounded down: odds change at most 4 times within 1, 5 and 20
 # km. A public setting, and never derived from where a place is: the public epsilon would tell it.
 LEVELS: Final = {
@@ -46,41 +39,25 @@ def _check_region(text: str) -> None:
     region_of(text)
 
 
-def _check_consent(text: str) -> None:
-    from askew_client.settings.consent import consents_of
-
-    consents_of(text)
-
-
 def _check_host(text: str) -> None:
     from askew_client.settings.paths import StaticHost
 
     StaticHost.of(text)
 
 
-def _check_relay(text: str) -> None:
-    from askew_client.settings.paths import RelayAddress
-
-    RelayAddress.of(text)
-
-
 _COST = Exact(Fraction(1, 10**6), Fraction(10**12))
 _WIDTH = Number(1e-6, 1e12)
 _COUNT = Whole(1)
 _KINDS: Mapping[str, tuple[ValueKind, str]] = {
-    "mechanism": (
-        OneOf(get_args(MechanismName)),
-        "Noise on a point (geo_laplace), or a bucket named truthfully or not (bucket_rr).",
-    ),
     "epsilon": (
         Exact(Fraction(1, 1024), Fraction(1024)),
-        "Privacy loss of one signal: per unit distance, or between any two people for bucket_rr.",
+        "Privacy loss of one signal, per unit distance.",
     ),
     "k": (_COUNT, "Results of a question about tastes."),
     "lifetime_cap": (_COST, "What all signals may ever cost, as epsilon between any two people."),
     "monthly_cap": (_COST, "What the signals of one month may cost."),
-    "max_diameter": (_WIDTH, "The widest feature space that geo_laplace enters."),
-    "max_one_rating": (_WIDTH, "The farthest that one rating may move a point of geo_laplace."),
+    "max_diameter": (_WIDTH, "The widest feature space that is asked."),
+    "max_one_rating": (_WIDTH, "The farthest that one rating may move a point."),
     "interval": (
         Number(0.1, 3600, " seconds"),
         "Seconds from the end of one connection to the start of the next.",
@@ -92,20 +69,12 @@ _KINDS: Mapping[str, tuple[ValueKind, str]] = {
     ),
     "mode": (
         OneOf(get_args(ModeName)),
-        "How this device is served; auto chooses by the server's table of utility.",
+        "How this device is served; auto asks if not all is held and the server says that it pays.",
     ),
     "byte_budget": (_COUNT, "The most bytes that a held catalog may take."),
     "held_from": (
         Text(check=_check_host, empty=True),
         "The https:// address of a static host that has what devices hold.",
-    ),
-    "relay": (
-        Text(check=_check_relay, empty=True),
-        "A relay and the server's key: every question goes by it.",
-    ),
-    "consent": (
-        Text("what `askew ask` wrote", _check_consent, empty=True),
-        "Your consents to servers' proposals that cost more.",
     ),
     "region": (
         Text(check=_check_region, empty=True),
@@ -168,11 +137,10 @@ class ClientSettings:
     """How a device asks.
 
     Exact numbers are Fractions, ints or text such as "1.5" and "1/3", and never floats.
-    mechanism: geo_laplace hides a person among people like them, epsilon being per unit distance;
-    bucket_rr hides them among everybody alike, epsilon being between any two people.
-    epsilon: for one fresh signal. k: results per question.
+    epsilon: for one fresh signal, per unit distance: it hides a person among people like them.
+    k: results per question.
     lifetime_cap: the sum, over all fresh signals that this device will ever send, of their epsilon
-    between any two people, which is epsilon * diameter for geo_laplace. The default pays for twelve
+    between any two people, which is epsilon * diameter. The default pays for twelve
     months at the other defaults in the widest space that the device enters: 12 * 4 * 4.
     monthly_cap: the same for the fresh signals of one month; by default, two such signals.
     max_diameter: the widest feature space that this device enters. That distance 1 is the median
@@ -181,20 +149,15 @@ class ClientSettings:
     max_one_rating: the farthest that one rating may move a point in a space that this device
     enters; epsilon * max_one_rating bounds what one signal says of one rating. How far it does
     follows from numbers that a server chooses; training keeps both limits, and made .3 to .52 of
-    the ratings tried. Neither limit concerns bucket_rr, whose epsilon holds for every pair of
-    people.
+    the ratings tried.
     interval: seconds from the end of one connection to the start of the next, whatever the device
     does in between, so that this time does not tell how much work a profile made.
     timeout: seconds for one call, with all its retries. authority: a file of certificates in PEM,
     which are trusted in place of the public authorities, and then on this machine too; "" trusts
     those.
-    mode: how this device is served: "auto" is by itself, as its own reckoning and what a
-    card proposes come to; else this mode, at these settings. byte_budget: what a catalog may take
+    mode: how this device is served: "auto" is by what it holds and what a card says
+    (`taste.choice`); else this mode. byte_budget: what a catalog may take
     that is held whole. held_from: the address of a static host that has what devices hold
-    (`settings.paths`); "" is the server itself. relay: the address of a relay and the server's key,
-    by which everything goes, so that the server sees no address of this device. consent: the
-    person's consents, each to one server's proposal in one space that costs more
-    (`settings.consent`).
     region: where places lie, a country or edges in degrees (`settings.regions`); level: how far
     apart two places may be for the odds between them to change at most 4 times, 1 km in a district,
     5 km in a town, 20 km in a county. Both are of positions that are yet to be drawn.
@@ -206,9 +169,8 @@ class ClientSettings:
     Raises ParameterError for a setting out of range.
     """
 
-    mechanism: MechanismName = "geo_laplace"
     epsilon: ExactNumber = ExactNumber(4)
-    k: int = 8
+    k: int = 20
     lifetime_cap: ExactNumber = ExactNumber(192)
     monthly_cap: ExactNumber = ExactNumber(32)
     max_diameter: float = float(DEVICE_REACH.diameter)
@@ -219,8 +181,6 @@ class ClientSettings:
     mode: ModeName = "auto"
     byte_budget: int = DEVICE_BYTES
     held_from: str = ""
-    relay: str = ""
-    consent: str = ""
     region: str = ""
     level: Level = "town"
     near_k: int = 0
@@ -232,10 +192,6 @@ class ClientSettings:
     def __post_init__(self) -> None:
         for setting in ASKED:
             vars(self)[setting.name] = setting.of(getattr(self, setting.name))
-        low, high = EPSILONS[self.mechanism]
-        if not low <= self.epsilon <= high:
-            limit = f"between {low} and {high} for {self.mechanism}"
-            raise ParameterError("epsilon", self.epsilon, limit)
 
     @property
     def caps(self) -> Caps:
@@ -264,18 +220,6 @@ class ClientSettings:
         from askew.spaces.map import MapNoise
 
         return MapNoise.in_region(LEVELS[self.level], self.plane)
-
-    def mechanism_in(self, n_buckets: int) -> TasteMechanism:
-        """The mechanism, in a space of so many buckets. Raises ParameterError where it has none."""
-        from askew.noise.lattice import LatticeLaplace
-        from askew.noise.randomized_response import RandomizedResponse
-
-        if self.mechanism == "geo_laplace":
-            return LatticeLaplace.for_epsilon(self.epsilon)
-        if n_buckets == 0:
-            limit = "geo_laplace: this server's space has no buckets"
-            raise ParameterError("mechanism", self.mechanism, limit)
-        return RandomizedResponse.for_epsilon(n_buckets, self.epsilon)
 
 
 def month_of(day: datetime.date) -> str:

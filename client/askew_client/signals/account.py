@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from askew.dp.privacy import ANY_SPACE, SignalCharge
 from askew.errors import BudgetExceeded, ParameterError
 from askew_client.settings.settings import Caps
-from askew_client.signals.chain import Entry
+from askew_client.signals.entries import Entry
 from askew_client.views.quote import Price
 
 if TYPE_CHECKING:
@@ -32,13 +32,13 @@ _NOTHING = Fraction(0)
 @dataclass(frozen=True)
 class Account:
     """All that the ledger says at one moment. spent, spent_per_km: the sums of the two accounts.
-    frozen: why nothing is spent, or None.
+    refused: why nothing is spent, or None.
     """
 
     entries: tuple[Entry, ...]
     spent: Fraction
     caps: Caps
-    frozen: str | None
+    refused: str | None
     spent_per_km: Fraction = _NOTHING
 
     def spent_in(self, month: str) -> Fraction:
@@ -58,7 +58,7 @@ def drawn_in(known: Sequence[Entry], month: str) -> list[Entry]:
     """
     found, latest = [], "9999-12"
     for entry in reversed(known):
-        if entry.kind == "unfreeze":
+        if entry.kind == "accept":
             latest = min(latest, entry.month)
         elif entry.kind == "signal" and month in (entry.month, min(latest, entry.month)):
             found.append(entry)
@@ -115,8 +115,8 @@ def check_month(month: str) -> None:
 
 
 def clock(known: Sequence[Entry]) -> str:
-    """The month of the last entry that this device's own clock gave, or ""."""
-    return next((entry.month for entry in reversed(known) if entry.kind != "copy"), "")
+    """The month of the last entry, or ""."""
+    return known[-1].month if known else ""
 
 
 def months_between(earlier: str, later: str) -> int:

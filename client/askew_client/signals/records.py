@@ -2,11 +2,10 @@
 
 A signal is kept as
 
-kind (1 byte: 1 lattice, 2 randomized response, 3 map), parameters, then the values; little-endian
-lattice               step_exponent, inverse_rate (4 bytes each)
-randomized response   buckets (4 bytes), odds * 2**32 (8 bytes)
-map                   step_exponent, inverse_rate, cosine (4 bytes each)
-values                4 bytes each, signed
+kind (1 byte: 1 lattice, 2 map), parameters, then the values; little-endian
+lattice   step_exponent, inverse_rate (4 bytes each)
+map       step_exponent, inverse_rate, cosine (4 bytes each)
+values    4 bytes each, signed
 
 A signal of tastes or axes is found by its space, the handle of a named value or "", and its month.
 A place's is of no space and of every month: its random handle alone finds it, so no server, space,
@@ -18,20 +17,19 @@ from __future__ import annotations
 import sqlite3
 import struct
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any
 
+from askew.dp.mark import START, Position
 from askew.dp.privacy import SignalCharge
 from askew.errors import AskewError, LedgerError, ParameterError
 from askew.noise.hexagonal import HexagonalLattice
 from askew.noise.lattice import LatticeLaplace
-from askew.noise.randomized_response import ODDS_BITS, RandomizedResponse
 from askew.protocol.signal import Mechanism, Signal
 from askew.spaces.map import MapNoise
 from askew_client.signals.account import check_month, clock
-from askew_client.signals.chain import Entry, Head, heads, rational_of
+from askew_client.signals.entries import Entry, rational_of
 
-_LATTICE, _RESPONSE, _MAP = struct.Struct("<BII"), struct.Struct("<BIQ"), struct.Struct("<BIII")
+_LATTICE, _MAP = struct.Struct("<BII"), struct.Struct("<BIII")
 
 
 def encode_signal(signal: Signal) -> bytes:
@@ -40,11 +38,9 @@ def encode_signal(signal: Signal) -> bytes:
     match mechanism:
         case LatticeLaplace():
             head = _LATTICE.pack(1, mechanism.step_exponent, mechanism.inverse_rate)
-        case RandomizedResponse():
-            head = _RESPONSE.pack(2, mechanism.buckets, int(mechanism.odds * 2**ODDS_BITS))
         case MapNoise():
             lattice = mechanism.lattice
-            head = _MAP.pack(3, lattice.step_exponent, lattice.inverse_rate, mechanism.cosine)
+            head = _MAP.pack(2, lattice.step_exponent, lattice.inverse_rate, mechanism.cosine)
     return head + struct.pack(f"<{len(signal.values)}i", *signal.values)
 
 
@@ -57,8 +53,8 @@ def decode_signal(space_version: str, record: bytes) -> Signal:
         raise LedgerError("a stored signal is damaged; it is not sent and not redrawn") from None
 
 
-def entry_of(  # noqa: PLR0913, PLR0917  # one argument a column
-    kind: str, signal: Signal, month: str, charge: SignalCharge, handle: str, salt: str
+def entry_of(  # one argument a column
+    kind: str, signal: Signal, month: str, charge: SignalCharge, handle: str
 ) -> Entry:
     """The entry of a signal and its charge."""
     return Entry(
@@ -67,7 +63,6 @@ def entry_of(  # noqa: PLR0913, PLR0917  # one argument a column
         month,
         charge.epsilon,
         charge.epsilon_per_distance,
-        salt,
         encode_signal(signal),
         handle,
         charge.epsilon_per_km,
@@ -80,10 +75,6 @@ def _parts(record: bytes) -> tuple[Mechanism, bytes]:
             _, step_exponent, inverse_rate = _LATTICE.unpack_from(record)
             return LatticeLaplace(step_exponent, inverse_rate), record[_LATTICE.size :]
         case b"\x02":
-            _, buckets, odds = _RESPONSE.unpack_from(record)
-            response = RandomizedResponse(buckets, Fraction(odds, 2**ODDS_BITS))
-            return response, record[_RESPONSE.size :]
-        case b"\x03":
             _, step_exponent, inverse_rate, cosine = _MAP.unpack_from(record)
             lattice = HexagonalLattice(step_exponent, inverse_rate)
             return MapNoise(lattice, cosine), record[_MAP.size :]
@@ -91,99 +82,83 @@ def _parts(record: bytes) -> tuple[Mechanism, bytes]:
             raise LedgerError("unknown kind of signal")
 
 
-VERSION = 4
-# A signal's space, handle and month are its entry's alone: what no link covers could be changed.
+VERSION = 5
+# Each statement ends its line.
 SCHEMA = """
 CREATE TABLE charges (
-    id INTEGER PRIMARY KEY,
-    kind TEXT NOT NULL CHECK (kind IN ('signal', 'copy', 'unfreeze')),
+    sequence INTEGER PRIMARY KEY CHECK (sequence > 0),
+    id TEXT NOT NULL CHECK (length(id) = 32),
+    kind TEXT NOT NULL CHECK (kind IN ('signal', 'accept')),
     space_version TEXT NOT NULL,
     handle TEXT NOT NULL,
     month TEXT NOT NULL,
     epsilon TEXT NOT NULL CHECK (epsilon GLOB '[1-9]*' OR epsilon = '0'),
     epsilon_per_distance TEXT CHECK (epsilon_per_distance GLOB '[1-9]*'),
     epsilon_per_km TEXT NOT NULL CHECK (epsilon_per_km GLOB '[1-9]*' OR epsilon_per_km = '0'),
-    salt TEXT NOT NULL,
-    link TEXT NOT NULL UNIQUE,
     CHECK (
-        kind = 'unfreeze'
-        OR (kind = 'copy' AND epsilon = '0' AND epsilon_per_km = '0')
+        kind = 'accept'
         OR (kind = 'signal' AND (epsilon = '0') <> (epsilon_per_km = '0'))
     )
 ) STRICT;
-CREATE UNIQUE INDEX one_signal ON charges (space_version, handle, month) WHERE kind <> 'unfreeze';
+CREATE UNIQUE INDEX one_signal ON charges (space_version, handle, month) WHERE kind <> 'accept';
 CREATE UNIQUE INDEX one_place ON charges (handle)
-    WHERE kind <> 'unfreeze' AND space_version = '';
+    WHERE kind <> 'accept' AND space_version = '';
 CREATE TABLE signals (
-    charge INTEGER PRIMARY KEY REFERENCES charges (id),
+    charge INTEGER PRIMARY KEY REFERENCES charges (sequence),
     record BLOB NOT NULL
-) STRICT
-"""
-_COLUMNS = "kind, space_version, month, epsilon, epsilon_per_distance, salt, handle, epsilon_per_km"
+) STRICT;
+""" + ";\n".join(
+    f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
+    "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END"
+    for table in ("charges", "signals")
+    for verb in ("UPDATE", "DELETE")
+)
+_COLUMNS = "kind, space_version, month, epsilon, epsilon_per_distance, handle, epsilon_per_km"
 
 
 def read_entries(database: sqlite3.Connection) -> list[Entry]:
-    """Every entry, oldest first. Raises LedgerError when the chain does not hold, and for what this
-    program never writes: an entry that gives budget back, a signal for nothing, other text.
-    """
+    """Return every entry, oldest first. Raises LedgerError for what this program never writes."""
     rows = database.execute(
-        f"SELECT link, record, {_COLUMNS} FROM charges"  # noqa: S608  # a constant
-        " LEFT JOIN signals ON charge = id ORDER BY id"
-    ).fetchall()
+        f"SELECT record, {_COLUMNS} FROM charges"  # noqa: S608  # a constant
+        " LEFT JOIN signals ON charge = sequence ORDER BY sequence"
+    )
     try:
-        found = [_entry(row[1], row[2:]) for row in rows]
+        return [_entry(row[0], row[1:]) for row in rows]
     except (ValueError, TypeError, ParameterError):
         raise LedgerError("the ledger is damaged; it is not used") from None
-    if [head.link for head in heads(found)[1:]] != [row[0] for row in rows]:
-        raise LedgerError("the ledger was altered: its chain does not hold; it is not used")
-    return found
 
 
-def append_entry(database: sqlite3.Connection, head: Head, entry: Entry) -> Head:
-    """Write one entry behind `head`, with its signal if it has one. Where the chain then ends."""
+def last_entries(database: sqlite3.Connection) -> tuple[Position, Position | None]:
+    """Return the last entry and the one before it, as `askew.dp.mark.compare` takes them."""
+    newest = "SELECT sequence, id FROM charges ORDER BY sequence DESC LIMIT 2"
+    end, before, *_ = (*database.execute(newest), START, None)
+    return end, before
+
+
+def append_entry(database: sqlite3.Connection, position: Position, entry: Entry) -> None:
+    """Write one entry, with its signal if it has one."""
     near = entry.epsilon_per_distance
-    following = head.extended(entry)
-    cursor = database.execute(
-        f"INSERT INTO charges ({_COLUMNS}, link)"  # noqa: S608  # a constant
+    database.execute(
+        f"INSERT INTO charges (sequence, id, {_COLUMNS})"  # noqa: S608  # a constant
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
+            *position,
             *(entry.kind, entry.space_version, entry.month),
-            *(str(entry.epsilon), None if near is None else str(near), entry.salt),
-            *(entry.handle, str(entry.epsilon_per_km), following.link),
+            *(str(entry.epsilon), None if near is None else str(near)),
+            *(entry.handle, str(entry.epsilon_per_km)),
         ),
     )
     if entry.signal is not None:
-        row = (cursor.lastrowid, entry.signal)
-        database.execute("INSERT INTO signals VALUES (?, ?)", row)
-    return following
+        database.execute("INSERT INTO signals VALUES (?, ?)", (position[0], entry.signal))
 
 
 def _entry(record: bytes | None, row: Sequence[Any]) -> Entry:
     """Raises ValueError, TypeError and ParameterError for what this program never writes."""
-    kind, space_version, month, epsilon, epsilon_per_distance, salt, handle, per_km = row
+    kind, space_version, month, epsilon, epsilon_per_distance, handle, per_km = row
     check_month(month)
     near = None if epsilon_per_distance is None else rational_of(epsilon_per_distance)
     numbers = rational_of(epsilon), near
-    entry = Entry(kind, space_version, month, *numbers, salt, record, handle, rational_of(per_km))
-    if near == 0 or not _is_written(entry):
-        raise ValueError
-    return entry
-
-
-def _is_written(entry: Entry) -> bool:
-    """Whether this program writes such an entry: a signal costs in one account, in a place's where
-    it lasts; a copy costs nothing; and who accepts a ledger draws nothing.
-    """
-    costs = entry.epsilon > 0, entry.epsilon_per_km > 0
-    match entry.kind:
-        case "signal":
-            return costs == ((False, True) if entry.lasts else (True, False))
-        case "copy":
-            return costs == (False, False) and entry.handle != "" and entry.signal is not None
-        case "unfreeze":
-            return entry.signal is None and entry.handle == ""
-        case _:
-            return False
+    return Entry(kind, space_version, month, *numbers, record, handle, rational_of(per_km))
 
 
 def find(

@@ -1,23 +1,22 @@
-"""The device's ledger: what it sent and what that cost, in one SQLite file with an anchor.
+"""The device's ledger: what it sent and what that cost, in one SQLite file with a mark beside it.
 
 A signal and its charge are written in one transaction, before anything is sent. So a crash loses
 budget, never privacy, and a retry, a restart or a changed setting finds the stored signal. The
-charges form a chain that the anchor knows too (see `chain`): the order is announce in the anchor,
-commit, keep in the anchor, return. Who puts back an older copy of the file, and with it a budget
-that was spent, or writes an entry that gives some back, finds that nothing more is spent.
+order is commit, mark, return (see `askew.dp.mark`): where an older copy of the file was put back,
+and with it a budget that was spent, nothing more is drawn until the person continues here.
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from math import ceil
 from pathlib import Path
 
+from askew.dp.mark import ID_BYTES, MESSAGES, Mark, Standing, compare, encode, larger
 from askew.dp.privacy import ANY_SPACE, SignalCharge
-from askew.errors import LedgerError, LedgerFrozen, ParameterError, PlaceError, SecondSpace
+from askew.errors import LedgerError, LedgerRefused, ParameterError, SecondSpace
 from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Signal
 from askew_client.settings.settings import Caps
@@ -29,136 +28,128 @@ from askew_client.signals.account import (
     months_between,
     price_of,
 )
-from askew_client.signals.chain import (
-    Anchor,
-    Anchored,
-    Entry,
-    Head,
-    Standing,
-    heads,
-    kept,
-    standing,
-    trusted,
-)
+from askew_client.signals.entries import Entry
 from askew_client.signals.records import (
     SCHEMA,
     VERSION,
     append_entry,
-    decode_signal,
     entry_of,
     find,
+    last_entries,
     read_entries,
-    stored,
 )
-from askew_client.storage.private_files import PrivateDatabase
+from askew_client.storage.private_files import PrivateDatabase, check_own, replace_file
 from askew_client.views.quote import Price
 
-_ROUND = 2**20
 _FORMAT = (VERSION, SCHEMA)
-_SALT_BYTES = 32
-_COPY = SignalCharge(Fraction(0))
+_ACCOUNT = "device"  # the one account of its mark, with two sums: epsilon, epsilon per kilometer
 MAX_JUMP = 12  # months; a clock that jumps further is not believed
 
 
 class SignalStore:
-    """Signals and charges of one device, and their anchor. Safe for several processes at once.
+    """Signals and charges of one device, and their mark. Safe for several processes at once:
+    SQLite's write lock is the lock of both files.
 
     Every method raises LedgerError when the file cannot be read, trusted or written.
     """
 
-    def __init__(self, path: Path, caps: Caps, anchor: Path | None = None) -> None:
-        """anchor: by default in a directory of its own beside the file."""
-        self._anchor = Anchor(anchor or path.parent / "anchor" / f"{path.stem}.json")
+    def __init__(self, path: Path, caps: Caps, mark: Path | None = None) -> None:
+        """mark: by default in a directory of its own beside the file."""
+        # A link may lead to another disk: what it names is replaced, not the link.
+        self._mark = Path(os.path.realpath(mark or path.parent / "mark" / f"{path.stem}.json"))
         self._caps = caps
         self._file = PrivateDatabase(path, "ledger", 0x41736B77, *_FORMAT, LedgerError)
 
     def account(self) -> Account:
-        """Every charge, oldest first, their sum, and whether spending is frozen."""
+        """Return every charge, oldest first, their sums, and why nothing more is spent."""
         with self._file.transaction() as database:
             known = read_entries(database)
-            found = heads(known)
-            _, frozen = self._compare(found)
-        last = found[-1]
-        return Account(tuple(known), last.spent, self._caps, frozen or None, last.spent_per_km)
+            standing, _ = self._compare(database)
+        spent, per_km = _sums(known)
+        return Account(tuple(known), spent, self._caps, _refusal(standing), per_km)
 
     def entries(self) -> tuple[Entry, ...]:
-        """Every entry, oldest first."""
-        return self.account().entries
-
-    def _read(self) -> tuple[list[Entry], list[Entry]]:
-        """Every entry, and of these the ones that the anchor knows: no others are sent."""
+        """Return every entry, oldest first."""
         with self._file.transaction() as database:
-            known = read_entries(database)
-            found = heads(known)
-            anchored, _ = self._compare(found)
-        return known, known[: trusted(found, anchored)]
+            return tuple(read_entries(database))
 
-    def unfreeze(self, month: str) -> Fraction:
-        """Accept the ledger and the clock as they are, which is an entry of its own.
+    def accept(self, month: str) -> Fraction:
+        """Continue here, with the ledger and the clock as they are, which is an entry of its own.
 
-        What the anchor remembers and the ledger lost is booked in both accounts, rounded up: an
-        older copy does not give budget back. What was booked in plain epsilon is returned. The
-        month becomes the ledger's clock.
+        What the mark knows beyond the ledger is booked in both accounts; what was drawn elsewhere
+        is not counted. What was booked in plain epsilon is returned. The month becomes the ledger's
+        clock.
         """
         check_month(month)
         with self._file.transaction() as database:
-            found = heads(read_entries(database))
-            anchored, _ = self._settled(found)  # what is damaged remembers nothing
-            known = anchored or kept(found)
-            lost = _rounded_up(known.spent - found[-1].spent)
-            per_km = _rounded_up(known.spent_per_km - found[-1].spent_per_km)
-            entry = Entry("unfreeze", "", month, lost, None, salt(), epsilon_per_km=per_km)
-            self._append(database, anchored, found[-1], entry)
-        self._settle()
+            known = read_entries(database)
+            _, mark = self._compare(database)
+            here = _sums(known)
+            all_of_it = larger({_ACCOUNT: here}, mark.spent)[_ACCOUNT]
+            lost, per_km = (most - had for most, had in zip(all_of_it, here, strict=True))
+            entry = Entry("accept", "", month, lost, None, epsilon_per_km=per_km)
+            # After the last that either knows: the mark's sequence only rises.
+            last = max(last_entries(database)[0][0], mark.position[0])
+            made = self._append(database, known, last, entry)
+        self._write_mark(made)
         return lost
 
     def _append(
-        self, database: sqlite3.Connection, anchored: Anchored | None, head: Head, entry: Entry
-    ) -> Head:
-        """Write an entry and announce its link: the last step before the commit."""
-        following = append_entry(database, head, entry)
-        self._anchor.write(replace(anchored or Anchored(), announced=following.link))
-        return following
+        self, database: sqlite3.Connection, known: Sequence[Entry], last: int, entry: Entry
+    ) -> Mark:
+        """Write an entry behind `known`. Return the mark that is written once it is committed."""
+        position = last + 1, SystemBits().read(ID_BYTES).hex()
+        append_entry(database, position, entry)
+        return Mark(position, {_ACCOUNT: _sums([*known, entry])})
 
-    def _compare(self, found: list[Head]) -> tuple[Anchored | None, str]:
-        """What the anchor remembers, and why the ledger is frozen or ""."""
+    def _compare(self, database: sqlite3.Connection) -> tuple[Standing, Mark]:
+        check_own(self._mark, "ledger's mark", LedgerError)
         try:
-            anchored = self._anchor.read()
-        except LedgerFrozen as error:
-            return None, str(error)
-        return anchored, standing(found, anchored).value.strip()
+            content = self._mark.read_bytes()
+        except FileNotFoundError:
+            content = None
+        except OSError:
+            content = b""  # what cannot be read is damaged
+        return compare(content, 2, *last_entries(database))
 
-    def _settled(self, found: list[Head]) -> tuple[Anchored | None, str]:
-        """The same, after closing the window that a crash left open: a link that was announced and
-        committed is kept before anything else is written.
-        """
-        anchored, frozen = self._compare(found)
-        if standing(found, anchored) is Standing.BEHIND:
-            anchored = kept(found)
-            self._anchor.write(anchored)
-        return anchored, frozen
+    def _catch_up(self, database: sqlite3.Connection, known: Sequence[Entry]) -> str | None:
+        """Write the mark where it is one entry behind. Return why nothing is spent, or None."""
+        standing, _ = self._compare(database)
+        if standing in {Standing.NEW, Standing.BEHIND}:
+            self._replace(Mark(last_entries(database)[0], {_ACCOUNT: _sums(known)}))
+        return _refusal(standing)
 
-    def _settle(self) -> None:
-        """Bring the anchor up to date, under the lock, so that it never runs back."""
+    def _write_mark(self, mark: Mark) -> None:
+        """Write the mark of an entry that is committed, before anything comes of it."""
         with self._file.transaction() as database:
-            _, frozen = self._settled(heads(read_entries(database)))
-        if frozen:
-            raise LedgerFrozen(refusal(frozen))
+            if last_entries(database)[0] == mark.position:
+                self._replace(mark)
+                return
+            refused = self._catch_up(database, read_entries(database))  # a rival came first
+        if refused is not None:
+            raise LedgerRefused(_nothing(refused))
+
+    def _replace(self, mark: Mark) -> None:
+        try:
+            replace_file(self._mark, encode(mark))
+        except OSError as error:
+            reason = f"the ledger's mark {self._mark} cannot be written: {error.strerror}"
+            raise LedgerError(reason) from None
 
     def with_caps(self, caps: Caps) -> SignalStore:
         """The same store under other caps."""
-        return SignalStore(self._file.path, caps, self._anchor.path)
+        return SignalStore(self._file.path, caps, self._mark)
 
     def find(self, space_version: str, month: str, handle: str = "") -> tuple[str, Signal | None]:
-        """The month by the ledger's clock, and the signal that would be sent again, if any."""
-        return find(self._read()[1], space_version, month, handle)
+        """Return the month by the ledger's clock, and the signal that is sent again, if any."""
+        return find(self.entries(), space_version, month, handle)
 
     def price(
         self, space_version: str, month: str, charge: SignalCharge, *, handle: str = ""
     ) -> Price:
         """What `remember` would find and charge now. Nothing is drawn, charged or written."""
-        known, own = self._read()
-        month, signal = find(own, space_version, month, handle)
+        known = self.entries()
+        month, signal = find(known, space_version, month, handle)
         return price_of(known, space_version, month, charge, self._caps, signal)
 
     def remember(  # noqa: PLR0913  # what is drawn, what it costs, and what finds it again
@@ -178,10 +169,10 @@ class SignalStore:
         and no month draws another.
 
         The ledger's clock never runs back: a month before the last entry's counts as that one. It
-        returns after the anchor names the charge. Raises, before drawing, BudgetExceeded if the
+        returns after the mark names the charge. Raises, before drawing, BudgetExceeded if the
         charge would pass a cap, SecondSpace if the month has a signal of another space and
-        `second_space`, the person's yes, is not given, LedgerFrozen if the ledger lost something or
-        the clock jumped far ahead, and ParameterError for no month, or a charge that is not
+        `second_space`, the person's yes, is not given, LedgerRefused if the ledger differs from its
+        mark or the clock jumped far ahead, and ParameterError for no month, or a charge that is not
         positive in one account: a place's, where it is of no space.
 
         check: raises for a price that is not the one that the person was shown. It is asked within
@@ -192,74 +183,46 @@ class SignalStore:
         check_month(month)
         with self._file.transaction() as database:
             known = read_entries(database)
-            found = heads(known)
-            anchored, frozen = self._settled(found)
-            month, signal = find(known[: trusted(found, anchored)], space_version, month, handle)
+            refused = self._catch_up(database, known)
+            month, signal = find(known, space_version, month, handle)
             price = price_of(known, space_version, month, charge, self._caps, signal)
             if check is not None:
                 check(price)
             if signal is not None:
                 return signal, price
-            self._check(frozen, known, month)
+            self._check(refused, known, month)
             check_caps(price)
             if price.second_space and not second_space:
                 raise SecondSpace(month)
             signal = draw()
-            entry = entry_of("signal", signal, month, charge, handle, salt())
-            self._append(database, anchored, found[-1], entry)
-        self._settle()
+            entry = entry_of("signal", signal, month, charge, handle)
+            mark = self._append(database, known, last_entries(database)[0][0], entry)
+        self._write_mark(mark)
         return signal, price
 
-    def take_in(self, signal: Signal, month: str, handle: str) -> None:
-        """Keep a signal that another device of the person drew and paid for: an entry without a
-        charge. It is sent like one of this device, and is nobody's second space. Nothing happens
-        where the handle has that very signal already.
-
-        Raises PlaceError where the handle has another one, and LedgerFrozen.
-        """
-        check_month(month)
-        with self._file.transaction() as database:
-            known = read_entries(database)
-            found = heads(known)
-            anchored, frozen = self._settled(found)
-            record = stored(known, signal.space_version, handle, month)
-            if record is not None:
-                if decode_signal(signal.space_version, record) != signal:
-                    raise PlaceError("this device has another signal for that place already")
-                return
-            if frozen:
-                raise LedgerFrozen(refusal(frozen))
-            entry = entry_of("copy", signal, month, _COPY, handle, salt())
-            self._append(database, anchored, found[-1], entry)
-        self._settle()
-
-    def signals_of(self, handle: str) -> tuple[tuple[str, Signal], ...]:
-        """Every signal of a place or a named value that would be sent, with its month."""
-        return tuple(
-            (entry.month, decode_signal(entry.space_version, entry.signal))
-            for entry in self._read()[1]
-            if entry.handle == handle and entry.signal is not None
-        )
-
-    def _check(self, frozen: str, known: list[Entry], month: str) -> None:
-        """Raises LedgerFrozen where nothing is spent: the ledger, or the clock, is not believed."""
+    def _check(self, refused: str | None, known: Sequence[Entry], month: str) -> None:
+        """Raise LedgerRefused where the ledger, or the clock, is not believed."""
         last = clock(known)
-        if not frozen and last and months_between(last, month) > MAX_JUMP:
+        if refused is None and last and months_between(last, month) > MAX_JUMP:
             jump = f"the clock says {month}, and the last entry is of {last}"
-            frozen = f"{jump}: more than {MAX_JUMP} months later"
-        if frozen:
-            raise LedgerFrozen(refusal(frozen))
+            refused = f"{jump}: more than {MAX_JUMP} months later. Set it right, or continue here"
+        if refused is not None:
+            raise LedgerRefused(_nothing(refused))
 
 
-def _rounded_up(lost: Fraction) -> Fraction:
-    return max(Fraction(0), Fraction(ceil(lost * _ROUND), _ROUND))
+def _refusal(standing: Standing) -> str | None:
+    """Return why nothing is spent and what to do, or None."""
+    if standing.may_spend:
+        return None
+    advice = "Put the newest copy back, or continue here: what was drawn elsewhere is not counted"
+    return f"{MESSAGES[standing]}. {advice}"
 
 
-def salt() -> str:
-    """What goes into an entry beside what it says, so that its link tells nothing of it."""
-    return SystemBits().read(_SALT_BYTES).hex()
+def _nothing(reason: str) -> str:
+    return f"{reason}. Nothing was drawn and nothing was sent"
 
 
-def refusal(reason: str) -> str:
-    """Why nothing is spent, in words."""
-    return f"spending is frozen: {reason}. Nothing was drawn and nothing was sent"
+def _sums(known: Sequence[Entry]) -> tuple[Fraction, Fraction]:
+    """Return what these entries spent, in both accounts."""
+    plain = sum((each.epsilon for each in known), Fraction(0))
+    return plain, sum((each.epsilon_per_km for each in known), Fraction(0))

@@ -86,7 +86,8 @@ _TRIES = 100
 
 @dataclass(frozen=True)
 class PrivateDatabase:
-    """What a file must be: its name in messages, its mark, its version and its tables.
+    """What a file must be: its name in messages, its mark, its version and its tables, by
+    statements of which each ends its line.
 
     error is what every failure is raised as; the message names the file, never what is in it.
     """
@@ -155,6 +156,7 @@ class PrivateDatabase:
         database = sqlite3.connect(self.path, isolation_level=None, timeout=_PATIENCE)
         try:
             database.execute("PRAGMA trusted_schema = OFF")
+            database.execute("PRAGMA recursive_triggers = ON")  # REPLACE is a deletion, too
             self._create_if_new(database)
             self.path.chmod(0o600)
             write_ahead(database)
@@ -178,7 +180,7 @@ class PrivateDatabase:
         version = _pragma(database, "user_version")
         if version == 0 and not database.execute("SELECT 1 FROM sqlite_master").fetchone():
             database.execute(f"PRAGMA application_id = {self.application}")
-            for statement in self.schema.split(";"):
+            for statement in self.schema.split(";\n"):
                 database.execute(statement)
             database.execute(f"PRAGMA user_version = {self.version}")
             version = self.version
@@ -216,7 +218,7 @@ def _objects(database: sqlite3.Connection) -> frozenset[tuple[str, str, str, str
 def _made(schema: str) -> frozenset[tuple[str, str, str, str | None]]:
     """What these statements make."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
-        for statement in schema.split(";"):
+        for statement in schema.split(";\n"):
             database.execute(statement)
         return _objects(database)
 

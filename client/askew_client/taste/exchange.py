@@ -20,12 +20,12 @@ from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import RandomBits
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Ranking, Slate, rank, rank_all
-from askew.protocol.signal import Signal, TasteMechanism
+from askew.protocol.signal import Signal
 from askew.spaces.vectors import Profile, fold_in
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.asking import Question, SignalMemory, ask
 from askew_client.storage.guard import Guard
-from askew_client.taste.choice import mechanism_for
+from askew_client.taste.choice import noise_for
 from askew_client.views.quote import Price
 
 
@@ -37,9 +37,9 @@ class Exchange:
     settings alone: any ratings of the catalog's items on its scale make a profile, and so does an
     empty set of ratings. catalog: what the device holds, and behind that what it met. n_held: how
     many it holds, all by default; contributions: the encoder's, of all of the catalog, where they
-    were made before; both public. catalog_date: the version that is held. unused: ratings of titles
-    that are not known here. guard: keeps what is private apart from open connections; each method
-    that reads the profile raises ConnectionOpen while there is one.
+    were made before; both public. catalog_date: the Monday of what is held. unused: ratings of
+    titles that are not known here. guard: keeps what is private apart from open connections; each
+    method that reads the profile raises ConnectionOpen while there is one.
     """
 
     card: ModelCard
@@ -61,14 +61,14 @@ class Exchange:
         object.__setattr__(self, "profile", profile)
 
     @cached_property
-    def mechanism(self) -> TasteMechanism:
-        """By which it asks. Raises ParameterError as `mechanism_for` does, before anything else."""
-        return mechanism_for(self.card, self.settings)
+    def noise(self) -> LatticeLaplace:
+        """By which it asks. Raises ParameterError as `noise_for` does, before anything else."""
+        return noise_for(self.card, self.settings)
 
     @property
     def loss(self) -> SignalLoss:
         """What a fresh signal costs, by this device's own reckoning."""
-        return self.mechanism.privacy_loss(self.card.space.encoder.reach())
+        return self.noise.privacy_loss(self.card.space.encoder.reach())
 
     def ask(
         self,
@@ -79,7 +79,7 @@ class Exchange:
         second_space: bool = False,
         check: Callable[[Price], None] | None = None,
     ) -> Question:
-        """The question of this month: `ask` of this module, about the version that is held."""
+        """The question of this month: `ask` of this module, about what is held."""
         question = ask(self, month, memory, bits, second_space=second_space, check=check)
         return replace(question, query=replace(question.query, catalog_date=self.catalog_date))
 
@@ -110,17 +110,14 @@ class Exchange:
 
     def check(self, signal: Signal) -> None:
         """Raises WireError unless the signal fits the space."""
-        signal.check(self.card.space.dimension, self.card.space.n_buckets)
+        signal.check(self.card.space.dimension)
 
     def perturb(self, bits: RandomBits) -> Signal:
         """A fresh signal, neither charged nor stored: for `ask` and for play on the device."""
-        mechanism, profile = self.mechanism, self.profile
+        noise, profile = self.noise, self.profile
         with self.guard.private():
-            if isinstance(mechanism, LatticeLaplace):
-                values = mechanism.perturb(profile.point, bits)
-            else:
-                values = mechanism.perturb(profile.bucket, bits)
-        return Signal(self.card.space.version, mechanism, values)
+            values = noise.perturb(profile.point, bits)
+        return Signal(self.card.space.version, noise, values)
 
     def rank(self, slate: Slate) -> Ranking:
         """The slate, ranked by the true profile; the ranking names the pick. Never sent.

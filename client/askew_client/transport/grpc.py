@@ -30,7 +30,6 @@ import grpc
 import grpc.aio
 
 from askew.errors import Malformed, ParameterError, Unreachable
-from askew.limits import MAX_PAYLOAD
 from askew.noise.randomness import RandomBits, SystemBits
 from askew.wire import status
 from askew.wire.status import cannot_pass, checked_authority, credentials_for, nobody_there
@@ -91,7 +90,7 @@ def _is_over(error: grpc.aio.AioRpcError, passed: float, pause: float) -> bool:
 
 
 _SERVICE = pb.DESCRIPTOR.services_by_name["Retrieval"].full_name
-_MOST_BYTES = 64 * MAX_PAYLOAD + (1 << 20)  # a reply of 64 items whole, and their words
+_MOST_BYTES = 1 << 24  # a reply of all collections
 _OPTIONS = [
     # A server that starts again is found within a second, and not after a pause that doubles.
     ("grpc.initial_reconnect_backoff_ms", 100),

@@ -47,14 +47,9 @@ class KeptLibrary:
         self._checked: tuple[bytes, _Read] | None = None  # just now
 
     async def cached(self, day: datetime.date) -> CachedCatalog:
-        """What is held; fetched where nothing is whose questions are still answered."""
+        """What is held; fetched where nothing is, or it is too old."""
         file = await self.sync.cached((day - _EPOCH).days)
         return await asyncio.to_thread(self._catalog, file)
-
-    async def kept(self, day: datetime.date) -> CachedCatalog | None:
-        """What is held, where its questions are still answered; nothing is fetched."""
-        file = await asyncio.to_thread(self.sync.usable, (day - _EPOCH).days)
-        return None if file is None else await asyncio.to_thread(self._catalog, file)
 
     async def rows(self, day: datetime.date) -> CachedRows:
         """The same of a server of places."""
@@ -62,11 +57,11 @@ class KeptLibrary:
         return await asyncio.to_thread(self._rows, file)
 
     async def forget(self, catalog_date: int) -> None:
-        """Drop the version of this date."""
+        """Drop the file of this Monday."""
         await self.sync.forget(catalog_date)
 
     async def refresh(self) -> Refreshed:
-        """Look for the current version if it is time."""
+        """Look for this week's file if it is time."""
         return await self.sync.refresh(int(time.time()))
 
     async def metric_card(self, day: datetime.date) -> MetricCard:

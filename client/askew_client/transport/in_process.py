@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.catalog.catalog import Catalog
-from askew.catalog.catalog_file import Part, piece_of
+from askew.catalog.catalog_file import Part
 from askew.catalog.item import Listing
-from askew.errors import OtherKind, StaleSpace
+from askew.errors import NotFound, OtherKind, StaleSpace
 from askew.placement.hexagonal import place_on_map
 from askew.protocol.metric_card import ALL, MetricCard, PlaceSlate
 from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
-from askew.retrieval.rules import rule_of
+from askew.retrieval.offset_rule import OffsetRule
 from askew.spaces.map import COSINE_PARTS, KM_OF_LATITUDE, KM_OF_LONGITUDE
 from askew.wire.catalog_file import catalog_files
 from askew.wire.messages import parse
@@ -48,8 +48,8 @@ class InProcess(ABC):
         """The card that a question is read by."""
 
     @abstractmethod
-    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:
-        """A piece of what devices hold."""
+    async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
+        """Return a part of what devices hold."""
 
     @abstractmethod
     async def metric_card(self) -> MetricCard:
@@ -83,23 +83,22 @@ class InProcess(ABC):
 
 
 class LocalTransport(InProcess):
-    """Answers as a server without a prior does. Implements Transport.
-
-    Raises ParameterError for a card whose rule needs a prior or slates of its own.
-    """
+    """Answers as a server does. Implements Transport."""
 
     def __init__(self, card: ModelCard, catalog: Catalog) -> None:
         self._card, self._catalog = card, catalog.decoded()
-        self._rule = rule_of(card.rule.kind, card.space.encoder, self._catalog)
+        self._rule = OffsetRule(card.space.encoder, self._catalog.scoring)
         self._files = catalog_files(card, catalog)
 
     def card_for(self, collection: str) -> Card:  # noqa: ARG002
         """The card: there is one catalog."""
         return self._card
 
-    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:  # noqa: ARG002
-        """A piece of its only version."""
-        return piece_of(self._files.get(part, b""), start)
+    async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:  # noqa: ARG002
+        """Return a part of its only file of this kind. Raises NotFound."""
+        if part not in self._files:
+            raise NotFound("catalog file")
+        return self._files[part][start : start + size]
 
     async def metric_card(self) -> MetricCard:
         """Refused: this is a server of tastes."""
@@ -132,7 +131,7 @@ class LocalPlaces(InProcess):
         """The card: there is one."""
         return self.card
 
-    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:  # noqa: ARG002
+    async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:  # noqa: ARG002
         """Refused: this is a server of places."""
         raise OtherKind(
             "this server has collections of places, and no catalog of titles", places=True

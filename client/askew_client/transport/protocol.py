@@ -60,10 +60,10 @@ class Library(Protocol):
         """The same of a server of places."""
 
     async def forget(self, catalog_date: int) -> None:
-        """Drop the version of this date: the server answers about other items."""
+        """Drop the file of this Monday: the server answers about other items."""
 
     async def refresh(self) -> Refreshed:
-        """Look for the current version if it is time. No question does."""
+        """Look for this week's file if it is time. No question does."""
 
     async def metric_card(self, day: datetime.date) -> MetricCard:
         """The public card of a server of places, as it is kept; fetched, where it has to be."""

@@ -164,6 +164,6 @@ class _ShapedSource:
     ) -> None:
         await self._left.aclose()
 
-    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:
-        """A piece of a file, by the connection that is open."""
-        return await self._shaped.files.piece(catalog_date, part, start)
+    async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
+        """Return a part of a file, by the connection that is open."""
+        return await self._shaped.files.read(catalog_date, part, start, size)

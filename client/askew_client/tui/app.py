@@ -19,7 +19,6 @@ from textual.screen import Screen
 from askew.errors import AskewError, ConfigError
 from askew_client.tui.desk import Desk
 from askew_client.tui.screens.ask import AskScreen
-from askew_client.tui.screens.dialogs import UnlockScreen
 from askew_client.tui.screens.frame import TABS, FrameScreen, typed
 from askew_client.tui.screens.history import HistoryScreen
 from askew_client.tui.screens.near import NearScreen
@@ -97,15 +96,12 @@ class AskewApp(Desk):
         try:
             opened = await asyncio.to_thread(self.opening)
             async with opened as device:
-                locked = await asyncio.to_thread(_loaded, device)
+                await asyncio.to_thread(_load, device)
                 self.device = device
                 self.connect()
                 self.set_interval(REFRESH_EVERY, self.refresh_held)
                 self.read_budget()
-                if locked:
-                    self.push_screen(UnlockScreen())
-                else:
-                    self.read_profile()
+                self.read_profile()
                 await asyncio.Event().wait()
         except (AskewError, OSError) as error:  # without its files there is nothing to show
             self.exit(error)
@@ -154,20 +150,17 @@ class AskewApp(Desk):
         yield SystemCommand("Quit", "Leave; nothing is lost", self.action_quit)
 
     def _fatal_error(self) -> None:
-        """Textual's own report prints local variables: titles, ratings, a typed passphrase."""
+        """Textual's own report prints local variables: titles and ratings."""
         self.bell()
         report = Traceback(show_locals=False, width=None)
         self._exit_renderables.append(Segments(self.console.render(report)))
         self._close_messages_no_wait()
 
 
-def _loaded(device: Device) -> bool:
-    """Whether the profile is locked. In its thread, what questions need is loaded and made: on the
-    loop, keys would wait for it.
-    """
+def _load(device: Device) -> None:
+    """Load and make what questions need, in a thread: on the loop, keys would wait for it."""
     device.titles  # noqa: B018  # made by being asked for
     device.nearby  # noqa: B018
-    return device.profile.locked
 
 
 def check_terminal() -> None:

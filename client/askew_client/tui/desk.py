@@ -44,19 +44,16 @@ async def outcome_of(asked: Awaitable[_Value]) -> _Value | Problem:
 
 @dataclass(frozen=True, repr=False)
 class ProfileView:
-    """The profile as the screens show it. lock says how it is kept, None if it is not open."""
+    """The profile as the screens show it."""
 
     ratings: tuple[Rated, ...] = ()
     bars: tuple[Bar, ...] = ()
-    lock: str | None = "none"
 
     @classmethod
     def of(cls, device: Device) -> ProfileView:
-        """What can be shown: nothing of a locked profile, and no bars without a catalog."""
-        if device.profile.locked:
-            return cls(lock=None)
+        """What can be shown: no bars without a catalog."""
         bars = () if device.titles.connection is None else device.titles.bars()
-        return cls(device.profile.ratings(), bars, device.profile.lock)
+        return cls(device.profile.ratings(), bars)
 
 
 class Desk(App[AskewError | OSError]):
@@ -172,7 +169,7 @@ class Desk(App[AskewError | OSError]):
 
     def refuse(self, problem: Problem) -> None:
         """Say, calmly, why something on the device was refused."""
-        text = f"{problem.text}. {problem.hint}"
+        text = f"{problem.text}. {problem.hint}".strip()
         self.notify(text, title=problem.trouble.value, severity="warning", markup=False)
 
     def use_theme(self, *, dark: bool) -> None:

@@ -19,7 +19,6 @@ from askew_client.tui.widgets.bars import short_number
 if TYPE_CHECKING:
     from askew_client.device.device import Device
     from askew_client.settings.config import ConfigFile
-    from askew_client.settings.consent import Consent
     from askew_client.settings.settings import ClientSettings
 
 
@@ -37,23 +36,6 @@ def use_settings(file: ConfigFile | None, device: Device, *, typed: Mapping[str,
         f"From now on: ε {short_number(after.epsilon)}, k {after.k}. A signal already drawn stays "
         "for its month."
     )
-
-
-def give_consent(file: ConfigFile | None, device: Device, *, given: str) -> str:
-    """One more consent, beside those to other servers and spaces, kept like any setting."""
-    from askew_client.settings.consent import with_consent
-
-    text = with_consent(device.settings.consent, given)
-    return use_settings(file, device, typed={"consent": text})
-
-
-def withdraw_consent(file: ConfigFile | None, device: Device, *, consent: Consent) -> str:
-    """The same without one of them."""
-    from askew_client.settings.consent import without_consent
-
-    text = without_consent(device.settings.consent, consent)
-    use_settings(file, device, typed={"consent": text})
-    return "Withdrawn: this server gets no signal that costs more than your settings."
 
 
 def raised_cap(

@@ -57,9 +57,9 @@ class SimulatedServers(InProcess):
         """Only places have collections."""
         return (self._places if collection else self._tastes).card_for(collection)
 
-    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:
+    async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
         """Of the tastes; places have nothing to hold."""
-        return await self._tastes.piece(catalog_date, part, start)
+        return await self._tastes.read(catalog_date, part, start, size)
 
     async def metric_card(self) -> MetricCard:
         """That of the places."""

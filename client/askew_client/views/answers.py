@@ -7,7 +7,6 @@ when an object is printed.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -92,7 +91,7 @@ class Departure:
     """What left the device, beside what is true.
 
     values are the integers on the wire; point is where they lie and true_point where the person
-    is, in the space's coordinates (point is None for a signal that is no point).
+    is, in the space's coordinates.
     month: of the signal, by the ledger's clock, which never runs back. fresh: drawn and charged by
     this question, rather than sent again.
     """
@@ -101,7 +100,7 @@ class Departure:
     mechanism: str
     month: str
     fresh: bool
-    point: tuple[float, ...] | None
+    point: tuple[float, ...]
     true_point: tuple[float, ...] = field(repr=False)
 
 
@@ -110,8 +109,7 @@ class Result:
     """One result, as the device ranks it: place 1 is best. title: "Alien (1979)", text from outside
     and never markup. why: words for the person. Nothing of it shows in print: the order is private.
 
-    came: the answer brought it; else this device held it, or met it before. payload: what the
-    answer brought with it, such as an article, or None.
+    came: the answer brought it; else this device held it, or met it before.
     """
 
     place: int
@@ -121,16 +119,14 @@ class Result:
     score: float = field(repr=False)
     why: str = field(repr=False)
     came: bool = field(repr=False, default=False)
-    payload: bytes | None = field(repr=False, default=None)
 
 
 @dataclass(frozen=True)
 class Answer:
     """One question and its private ranking, best first.
 
-    mode: how it was answered; departure and cost are None where nothing was sent. Where the answer
-    brought payloads, the results are what it brought, since nothing else can be read. used and
-    unused count the ratings of titles that are known here, and are not.
+    mode: how it was answered; departure and cost are None where nothing was sent. used and unused
+    count the ratings of titles that are known here, and are not.
     """
 
     mode: ModeView
@@ -147,21 +143,12 @@ class Answer:
         """The best result that this person has not rated, or the best if they rated all."""
         return next(result for result in self.results if result.picked)
 
-    @property
-    def payloads(self) -> Mapping[str, bytes]:
-        """What the answer brought, by label. It is here already: reading it is no second question,
-        and following a link in it is.
-        """
-        found = self.results
-        return {each.title: each.payload for each in found if each.payload is not None}
-
 
 @dataclass(frozen=True)
 class NoisePicture:
     """The law of the noise on one coordinate, and the k offsets of the server's rule. Public.
 
-    density[i] is the density at reach[i], in units of distance. offsets are points (k, d), empty
-    where the rule has none.
+    density[i] is the density at reach[i], in units of distance. offsets are points (k, d).
     """
 
     reach: tuple[float, ...]
@@ -173,16 +160,14 @@ class NoisePicture:
 class SignalPreview:
     """What a fresh signal of some settings would tell and give. Public: nothing is drawn for it.
 
-    between_any_two, one_rating: privacy losses. figures: what the server's table says of these very
-    settings, or "". noise: None for buckets, which are no noise on a point.
+    between_any_two, one_rating: privacy losses.
     """
 
     epsilon: Fraction
     k: int
     between_any_two: Fraction
     one_rating: Fraction
-    figures: str
-    noise: NoisePicture | None
+    noise: NoisePicture
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from askew.errors import (
     ConfigError,
     ConnectionOpen,
     LedgerError,
-    LedgerFrozen,
+    LedgerRefused,
     NotReady,
     OtherKind,
     ParameterError,
@@ -26,7 +26,6 @@ from askew.errors import (
     StaleSpace,
     TransportError,
     Unreachable,
-    VaultError,
     WireError,
 )
 
@@ -36,12 +35,11 @@ class Trouble(Enum):
 
     UNREACHABLE = "the server cannot be reached"
     BUDGET = "the budget does not allow it"
-    FROZEN = "spending is frozen"
+    REFUSED = "the ledger waits for you"
     SECOND_SPACE = "this is a second space in one month"
     QUOTE = "the price that was shown is void"
     STALE_SPACE = "the server has another feature space"
     HOSTILE = "the server's answer was refused"
-    LOCKED = "the profile is locked"
     PROFILE = "the profile does not allow it"
     PLACE = "the place cannot be used"
     PREFERENCES = "the preferences cannot be read"
@@ -70,13 +68,12 @@ _TROUBLE: tuple[tuple[type[AskewError], Trouble, str], ...] = (
     (BudgetExceeded, Trouble.BUDGET, "Ask with a smaller epsilon, or raise that cap."),
     (SecondSpace, Trouble.SECOND_SPACE, "`--second-space` says yes."),
     (QuoteVoid, Trouble.QUOTE, "Look at what a question would cost now, and ask again."),
-    (LedgerFrozen, Trouble.FROZEN, "`askew budget` shows the ledger, `--unfreeze` accepts it."),
-    (LedgerError, Trouble.STORE, "`askew doctor` looks at every file."),
+    (LedgerRefused, Trouble.REFUSED, "`askew budget` shows the ledger, `--accept` continues here."),
+    (LedgerError, Trouble.STORE, "Leave it where it is. Is its disk full, or the file not yours?"),
     (NotReady, Trouble.BUSY, "Ask again; what was charged is sent then."),
     (ConnectionOpen, Trouble.BUSY, "Try again when the answer is there."),
     (CacheError, Trouble.STORE, "What is held stays as it is; try again."),
     (ConfigError, Trouble.STORE, "What you chose holds until the app ends; it is not kept."),
-    (VaultError, Trouble.LOCKED, "Type the passphrase again; nothing was changed."),
     (PlaceError, Trouble.PLACE, "`askew place list` shows your places."),
     (PreferenceError, Trouble.PREFERENCES, "The order stays as it is, and nothing was sent."),
     (ProfileError, Trouble.PROFILE, "Look at the ratings in `askew profile list`."),
@@ -85,7 +82,7 @@ _TROUBLE: tuple[tuple[type[AskewError], Trouble, str], ...] = (
     (WireError, Trouble.HOSTILE, "Nothing of the answer was used. Ask another server."),
     (TransportError, Trouble.UNREACHABLE, "Is the server running at this address?"),
     (ParameterError, Trouble.SETTINGS, "Change the setting that the message names."),
-    (AskewError, Trouble.OTHER, "`askew doctor` looks at everything."),
+    (AskewError, Trouble.OTHER, ""),
 )
 
 
@@ -114,8 +111,7 @@ def problem_of(error: AskewError) -> Problem:
 
 def hint_of(kind: type[AskewError]) -> str:
     """What a person can do about an error of this kind; "" where only its message says."""
-    hint = _row(kind)[1]
-    return "" if hint == _row(AskewError)[1] else hint
+    return _row(kind)[1]
 
 
 def _row(kind: type[AskewError]) -> tuple[Trouble, str]:

@@ -43,14 +43,12 @@ def times(epsilon: Fraction | float) -> str:
 class ModeView:
     """The mode taken: local, cached or query. Public: by settings, the card and the bytes held.
 
-    reason: what is done, and why. notes: what the server proposes instead, and what that
-    would cost. consent: the setting that would be the person's consent to it, or "".
+    reason: what is done, and why. notes: what else could be done.
     """
 
     name: str
     reason: str
     notes: tuple[str, ...] = ()
-    consent: str = ""
 
     @property
     def asks(self) -> bool:
@@ -218,7 +216,7 @@ class Cost:
 
     @property
     def epsilon(self) -> Fraction:
-        """In the mechanism's own unit: a kilometer, a unit of distance, or any two people."""
+        """In its own unit: a kilometer, or a unit of distance."""
         charge = self.charge
         return charge.epsilon_per_km or charge.epsilon_per_distance or charge.epsilon
 

@@ -27,10 +27,9 @@ export interface Signal {
   readonly values: readonly [number, number]; // microdegrees
 }
 
-// One line of the ledger. A copy was drawn and paid for by another device of the person, and
-// accepting a clock draws nothing; both cost nothing.
+// One line of the ledger. Accepting a clock draws and costs nothing.
 export interface Entry {
-  readonly kind: "signal" | "copy" | "unfreeze";
+  readonly kind: "signal" | "accept";
   readonly handle: string;
   readonly month: string; // "2026-11"
   readonly epsilon: string; // per straight-line kilometer, exact, such as "36944/133375"
@@ -75,11 +74,11 @@ export interface Account {
 const MAX_JUMP = 12; // months; a clock that jumps further is not believed
 const MONTH = /^(?:19|2\d)\d{2}-(?:0[1-9]|1[0-2])$/;
 
-// As bytes: 3, the step exponent, the rate and the cosine, then both values; 4 bytes each,
+// As bytes: 2, the step exponent, the rate and the cosine, then both values; 4 bytes each,
 // little-endian.
 export function recordOf(signal: Signal): string {
   const view = new DataView(new ArrayBuffer(21));
-  view.setUint8(0, 3);
+  view.setUint8(0, 2);
   const numbers = [signal.stepExponent, signal.inverseRate, signal.cosine, ...signal.values];
   numbers.forEach((each, n) => view.setInt32(1 + 4 * n, each, true));
   return hexOf(new Uint8Array(view.buffer));
@@ -87,7 +86,7 @@ export function recordOf(signal: Signal): string {
 
 // Undefined for what is no record of a position.
 export function signalOf(record: unknown): Signal | undefined {
-  if (typeof record !== "string" || !/^03[0-9a-f]{40}$/.test(record)) return undefined;
+  if (typeof record !== "string" || !/^02[0-9a-f]{40}$/.test(record)) return undefined;
   const bytes = Uint8Array.from(record.match(/../g)!, (each) => parseInt(each, 16));
   const view = new DataView(bytes.buffer);
   const [stepExponent, inverseRate, cosine, north, east] = [0, 1, 2, 3, 4].map((n) =>
@@ -105,7 +104,7 @@ const months = (month: string) => 12 * Number(month.slice(0, 4)) + Number(month.
 // The last month that this device's own clock gave; it never runs back but where it was accepted.
 function clockOf(entries: readonly Entry[], least = ""): string {
   const own = entries.reduce(
-    (a, { kind, month }) => (kind === "unfreeze" || (kind !== "copy" && month > a) ? month : a),
+    (a, { kind, month }) => (kind === "accept" || month > a ? month : a),
     "",
   );
   return own > least ? own : least;
@@ -125,7 +124,7 @@ function totals(entries: readonly Entry[], month: string, caps: Caps) {
   for (const { kind, month: dated, epsilon } of [...entries].reverse()) {
     const counted = dated < latest ? dated : latest;
     const cost = parsed(epsilon) ?? ZERO;
-    if (kind === "unfreeze") latest = counted;
+    if (kind === "accept") latest = counted;
     spent = add(spent, cost);
     if ([dated, counted].includes(month)) spentThisMonth = add(spentThisMonth, cost);
   }
@@ -285,7 +284,7 @@ export class Ledger {
 
   // Accept the clock as it is.
   async acceptClock(month: string): Promise<void> {
-    await this._transaction("readwrite", (open) => open.add(this._entry("unfreeze", "", month)));
+    await this._transaction("readwrite", (open) => open.add(this._entry("accept", "", month)));
   }
 
   forget(name: string, handle?: string): Promise<void> {
@@ -314,7 +313,7 @@ export class Ledger {
       const entries = file.entries.filter(({ kind, handle, record }) => {
         if ((records.get(handle) ?? record) !== record)
           throw new AskewError("place", "the place has another signal");
-        return !records.has(handle) && kind !== "unfreeze";
+        return !records.has(handle) && kind !== "accept";
       });
       const places = file.places.filter((each) => !names.has(each.name));
       for (const each of entries) await open.add(each);
@@ -376,17 +375,15 @@ function fileOf(text: string, caps: Caps): { entries: Entry[]; places: Kept[] } 
 }
 
 // Whether this library writes such an entry: a signal costs what its law says, and no more than one
-// position may; the others cost nothing.
+// position may.
 function isEntry(each: Entry, caps: Caps): boolean {
   if (![each?.epsilon, each?.month, each?.handle].every(isText)) return false;
   const spent = parsed(each.epsilon);
   if (!spent || !MONTH.test(each.month)) return false;
-  if (each.kind === "unfreeze") return spent.n === 0n && each.record === null && each.handle === "";
+  if (each.kind === "accept") return spent.n === 0n && each.record === null && each.handle === "";
   const signal = signalOf(each.record);
   if (!signal || !HANDLE.test(each.handle) || less(caps.draw, epsilonOf(signal))) return false;
-  return each.kind === "signal"
-    ? same(spent, epsilonOf(signal))
-    : each.kind === "copy" && spent.n === 0n;
+  return each.kind === "signal" && same(spent, epsilonOf(signal));
 }
 
 function isKept(each: Kept): boolean {

@@ -156,8 +156,7 @@ export function meter(id: string, spent: Rational, most: Rational): void {
 
 const KINDS = {
   signal: "a noisy position was drawn",
-  copy: "a noisy position of another device",
-  unfreeze: "a clock that jumped was accepted",
+  accept: "a clock that jumped was accepted",
 } as const;
 
 export function entryRows({ entries }: Account): HTMLElement[] {

@@ -31,17 +31,9 @@ function signalFor(handle, level) {
 // A handle of the vectors, as long as one is.
 const long = (handle) => hexOf(new TextEncoder().encode(handle)).padStart(32, "0");
 
-// Another device's signal comes by a file.
-function copied(ledger, signal, month, handle, caps) {
-  const entry = { kind: "copy", handle: long(handle), month, epsilon: "0" };
-  const entries = [{ ...entry, record: recordOf(signal) }];
-  return ledger.importText(JSON.stringify({ "askew browser": 1, entries, places: [] }), caps);
-}
-
 async function step(ledger, caps, { act, handle, month, level }) {
-  if (act === "unfreeze") return ledger.acceptClock(month);
+  if (act === "accept") return ledger.acceptClock(month);
   const epsilon = epsilonOf(LEVELS[level]);
-  if (act === "copy") return copied(ledger, signalFor(handle, level), month, handle, caps);
   const price = priceOf(await ledger.entries(), long(handle), month, epsilon, caps);
   const said = () => ({
     fresh: price.fresh,
@@ -102,7 +94,7 @@ for (const { name, caps, steps, entries, spent } of vectors.ledgers)
         e.epsilon,
         e.record,
       ]),
-      entries.map(([kind, handle, ...rest]) => [kind, kind === "unfreeze" ? "" : long(handle), ...rest]),
+      entries.map(([kind, handle, ...rest]) => [kind, kind === "accept" ? "" : long(handle), ...rest]),
     );
     assert.equal(written(accountOf(kept, "2026-11", own).spent), spent);
   });
@@ -252,10 +244,9 @@ test("what is no file of a ledger is refused whole", async () => {
     spoiled((f) => (f.entries[0].epsilon = "-1")),
     spoiled((f) => (f.entries[0].epsilon = "1e9")),
     spoiled((f) => (f.entries[0].kind = "gift")),
-    spoiled((f) => (f.entries[0].kind = "copy")),
     spoiled((f) => (f.entries[0].month = "2026-13")),
     spoiled((f) => (f.entries[0].handle = "home")),
-    spoiled((f) => (f.entries[0].record = "03")),
+    spoiled((f) => (f.entries[0].record = "02")),
     spoiled((f) => (f.entries[0] = null)),
     spoiled((f) => f.entries.push(f.entries[0])),
     spoiled((f) => (f.places[0].position.latitude = 91)),
@@ -266,7 +257,7 @@ test("what is no file of a ledger is refused whole", async () => {
     ...["handle", "month", "epsilon"].map((each) =>
       spoiled((f) => (f.entries[0][each] = [f.entries[0][each]])),
     ),
-    spoiled((f) => Object.assign(f.entries[0], { kind: "copy", epsilon: 0 })),
+    spoiled((f) => Object.assign(f.entries[0], { epsilon: 0 })),
     spoiled((f) => (f.places[0].name = 7)),
   ];
   const empty = await fresh();
@@ -308,7 +299,7 @@ test("a stored signal that is damaged is not sent and not drawn anew", async () 
   const ledger = await fresh();
   await ledger.remember("home", "2026-11", TOWN, CAPS, draw);
   const [entry] = await ledger.entries();
-  assert.throws(() => priceOf([{ ...entry, record: "03ff" }], "home", "2026-11", TOWN, CAPS), {
+  assert.throws(() => priceOf([{ ...entry, record: "02ff" }], "home", "2026-11", TOWN, CAPS), {
     code: "storage",
   });
 });

@@ -183,7 +183,7 @@ for (const options of BROWSERS) {
       await page.evaluate(async () => {
         const done = (request) => new Promise((found) => (request.onsuccess = () => found(request.result)));
         const database = await done(indexedDB.open("askew"));
-        const entry = { kind: "unfreeze", handle: "", month: "2099-01", epsilon: "0", record: null };
+        const entry = { kind: "accept", handle: "", month: "2099-01", epsilon: "0", record: null };
         await done(database.transaction("entries", "readwrite").objectStore("entries").add(entry));
         database.close();
       });

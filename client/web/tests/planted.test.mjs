@@ -53,7 +53,7 @@ const BUGS = [
   ["the caps are not checked", "ledger", "if (price.refused) throw price.refused;", "", "device", "a cap refuses before anything is drawn"],
   ["the monthly cap is never reached", "ledger", "if ([dated, counted].includes(month))", "if (false)", "ledger", "a ledger is the core's: a month's cap, and the next month"],
   ["the ledger's clock runs back", "ledger", "sent ? month : clockOf(entries, month)", "month", "ledger", "a ledger is the core's: the clock never runs back"],
-  ["what a wrong clock drew counts in no month", "ledger", 'if (kind === "unfreeze") latest = counted;', "", "ledger", "one date from the future locks nobody out, and gives no month for nothing"],
+  ["what a wrong clock drew counts in no month", "ledger", 'if (kind === "accept") latest = counted;', "", "ledger", "one date from the future locks nobody out, and gives no month for nothing"],
   ["it is sent before its charge is stored", "ledger", "await ended;", "", "ledger", "a signal is returned when it is stored, and not where the last step of that fails"],
   ["a file's entries are not checked", "ledger", "!entries.every((each) => isEntry(each, caps)) || ", "", "ledger", "what is no file of a ledger is refused whole"],
   ["a file is added twice", "ledger", "return !records.has(handle) && ", "return ", "ledger", "an older file gives no budget back, and the same file adds nothing"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from askew_server.collections.intake import AttributeOption, CollectionFile, ReadCollection
     from askew_server.collections.model import MetricModel, Towns
     from askew_server.collections.tables import Omissions
-    from askew_server.evaluation.near_modes import ModeCost
 
 _PATH = click.Path(path_type=Path)
 _KINDS = ", ".join(AttributeKind)
+_QUESTIONS = 14  # of a device in a week
+_REPLY_BYTES = 4_000  # about what a device asks for
 
 
 @click.command()
@@ -65,13 +66,6 @@ _KINDS = ", ".join(AttributeKind)
     type=click.Choice([kind.value for kind in MetricRuleKind]),
     help="How to answer.  [default: posterior with --towns, else items]",
 )
-@click.option(
-    "--weeks",
-    type=click.FloatRange(0.1, 520),
-    default=1,
-    show_default=True,
-    help="How long rows stay as they are, on average: what holding them takes follows from it.",
-)
 @click.option("--strict", is_flag=True, help="Refuse files of which any row is left out.")
 def collect(
     out: Path,
@@ -85,7 +79,6 @@ def collect(
     source: str | None,
     simulated: bool,
     rule: str | None,
-    weeks: float,
     strict: bool,
 ) -> None:
     """Make a model of collections: items on a map or on lines.
@@ -125,14 +118,13 @@ def collect(
         known = None if towns is None else _towns(towns, space, steps)
         kind = MetricRuleKind(rule) if rule else None
         model = model_of(space, [each.collection for each in readings], known, kind)
-        steps.step("what its modes take and give")
-        costs = _mode_costs(model, weeks)
-        model = _proposing(model, costs)
+        model, proposals = _proposing(model)
         steps.step("writing the model")
         keys = {each.collection.card.name: each.keys for each in readings if each.keys}
         artifact.save(model, out, keys)
     _report(model, readings, out)
-    _report_modes(model, costs, weeks)
+    for words in proposals:
+        click.echo(words)
 
 
 @click.command("update-live")
@@ -208,56 +200,45 @@ def _towns(path: Path, space: MetricSpace, steps: Steps) -> Towns:
     return towns
 
 
-def _mode_costs(model: MetricModel, weeks: float) -> Mapping[str, tuple[ModeCost, ...]]:
-    """By collection. Nothing of one that is larger than what devices hold."""
-    from askew.protocol.utility_table import DEFAULT_BYTES, DEVICE_BYTES
+def _proposing(model: MetricModel) -> tuple[MetricModel, list[str]]:
+    """Return the model whose card proposes, from sizes, how devices get each collection, and what
+    it proposes in words.
+    """
+    from askew.protocol.modes import DEVICE_BYTES, ServingMode
     from askew.wire.rows_file import rows_to_bytes
     from askew_server.collections.artifact import MOST_HELD
-    from askew_server.evaluation.near_modes import FileSizes, mode_costs
-    from askew_server.retrieval.near.answers import MetricAnswers
 
     if sum(map(len, model.collections.values())) > MOST_HELD:
-        return {}
+        return model, [f"devices ask: they hold no more than {MOST_HELD:,} items"]
     whole = len(rows_to_bytes(model.card, model.collections))
-    answers, found = MetricAnswers(model), {}
-    for name, collection in model.collections.items():
-        rows = len(rows_to_bytes(model.card, {name: collection}))
-        default = rows if whole <= DEVICE_BYTES else min(rows, DEFAULT_BYTES)
-        found[name] = mode_costs(model, answers, collection, FileSizes(rows, default, whole), weeks)
-    return found
-
-
-def _proposing(model: MetricModel, costs: Mapping[str, tuple[ModeCost, ...]]) -> MetricModel:
-    """The model whose card proposes what they come to."""
-    from askew.wire.rows_file import rows_to_bytes
-    from askew_server.evaluation.near_modes import proposed
-
-    if not costs:
-        return model
-    whole = len(rows_to_bytes(model.card, model.collections))
-    modes = {name: proposed(each, whole) for name, each in costs.items()}
-    collections = {
-        name: replace(each, card=replace(each.card, mode=modes[name]))
-        for name, each in model.collections.items()
-    }
-    cards = tuple([collections[each.name].card for each in model.card.collections])
-    return replace(model, card=replace(model.card, collections=cards), collections=collections)
-
-
-def _report_modes(
-    model: MetricModel, costs: Mapping[str, tuple[ModeCost, ...]], weeks: float
-) -> None:
-    """What each mode takes and gives, on standard output."""
-    from askew_server.evaluation.near_modes import QUESTIONS
-
-    for name, rows in costs.items():
-        click.echo(f"modes of {name}: {QUESTIONS} questions a week, rows that stay {weeks:g} weeks")
-        click.echo("               k  bytes a week  km beyond the nearest: town, country")
-        for each in rows:
-            crowds = [who for who in (each.town, each.country) if who is not None]
-            km = ", ".join(f"{who.mean:.2f} ± {who.error:.2f}" for who in crowds) or "-"
-            click.echo(f"  {each.name:<12} {each.k or '':>3}  {each.weekly:>12,}  {km}")
-        click.echo(f"  proposed: {model.card.collection(name).mode}")
+    proposed, words = {}, []
+    for name, each in model.collections.items():
+        card, rows = each.card, len(rows_to_bytes(model.card, {name: each}))
+        items, values = (
+            size * max(1, min(_REPLY_BYTES // size, model.card.max_slate_size, card.n_items))
+            for size in (card.item_bytes, card.value_bytes)
+        )
+        if whole > DEVICE_BYTES:
+            mode = ServingMode.QUERY
+            why = f"all rows take {whole:,} bytes, and devices hold {DEVICE_BYTES:,}"
+            words.append(f"devices ask for {name}: {why}")
+        elif not card.is_live:
+            mode = ServingMode.LOCAL
+            words.append(f"devices hold {name}, {rows:,} bytes, and send nothing")
+        elif rows <= _QUESTIONS * (items - values):
+            mode = ServingMode.CACHED
+            words.append(
+                f"devices hold the rows of {name}, {rows:,} bytes, and ask for live values"
+            )
+        else:
+            mode = ServingMode.QUERY
+            why = (
+                f"its rows, {rows:,} bytes a week, are more than a week's answers without them save"
+            )
+            words.append(f"devices ask for {name}: {why}")
+        proposed[name] = replace(each, card=replace(card, mode=mode))
+    cards = tuple([proposed[each.name].card for each in model.card.collections])
+    return replace(model, card=replace(model.card, collections=cards), collections=proposed), words
 
 
 def _named_file(text: str) -> tuple[str, Path]:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from askew.errors import ConfigError, ParameterError
-from askew.settings import FileValues, Number, OneOf, Said, Setting, Switch, Whole, said
+from askew.settings import FileValues, Number, OneOf, Setting, Switch, Whole, said
 from askew_server.cli.main import VARIABLES
 from askew_server.serving.settings import (
     KEYS,
@@ -19,12 +19,13 @@ from askew_server.serving.settings import (
     File,
     configuration_of,
     read_file,
+    unknown_variables,
 )
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _METAVARS: Mapping[type, str] = {Whole: "INTEGER", Number: "NUMBER", File: "PATH"}
 
-config_option = click.option(
+_config_option = click.option(
     "--config",
     type=click.Path(path_type=Path),
     envvar="ASKEW_SERVER_CONFIG",
@@ -56,39 +57,27 @@ class CommandSettings:
     def options(self, command: _Command) -> _Command:
         """--config, and an option for each setting that has a flag."""
         options = [_option(key) for key in self.keys if key.flags]
-        for option in [*reversed(options), config_option]:
+        for option in [*reversed(options), _config_option]:
             command = option(command)
         return command
 
     def configuration(self, config: Path | None, flags: Mapping[str, object]) -> Configuration:
         """What all sources say together. Raises ConfigError or ParameterError."""
-        found = self.file(config)
-        if found.problems:
-            raise ConfigError("; ".join(map(str, found.problems)))
-        chosen = self.said(found, flags)
+        file = FileValues() if config is None else read_file(config)
+        problems = [*map(str, file.problems), *unknown_variables(os.environ)]
+        if problems:
+            raise ConfigError("; ".join(problems))
+        try:
+            found = said(self.keys, flags=flags, environment=os.environ, file=file.values)
+        except ParameterError as error:
+            raise ConfigError(str(error)) from None
         context = click.get_current_context(silent=True)
         if context is not None:  # for what an error is told with
             context.meta[VARIABLES] = {
-                key.variable_in(os.environ): chosen[key.name].value
+                key.variable_in(os.environ): found[key.name].value
                 for key in self.keys
-                if chosen[key.name].origin == "environment"
+                if found[key.name].origin == "environment"
             }
-        return self.made(chosen)
-
-    def file(self, config: Path | None) -> FileValues:
-        """What a file says. Raises ConfigError for one that cannot be read."""
-        return FileValues() if config is None else read_file(config)
-
-    def said(self, file: FileValues, flags: Mapping[str, object]) -> Mapping[str, Said]:
-        """Each setting, what it is, and who said so. Raises ConfigError for a wrong variable."""
-        try:
-            return said(self.keys, flags=flags, environment=os.environ, file=file.values)
-        except ParameterError as error:
-            raise ConfigError(str(error)) from None
-
-    @staticmethod
-    def made(found: Mapping[str, Said]) -> Configuration:
-        """Raises ConfigError or ParameterError for settings that do not go together."""
         return configuration_of({name: each.value for name, each in found.items()})
 
 
@@ -129,4 +118,4 @@ def _option(key: Setting) -> Callable[[_Command], _Command]:
         shown |= {"is_flag": True, "type": _TypedSwitch(key), "metavar": None}
     if key.bare is not None:
         shown |= {"is_flag": False, "flag_value": key.bare}
-    return click.option(*flags, key.parameter, multiple=key.several, **shown)
+    return click.option(*flags, key.parameter, **shown)

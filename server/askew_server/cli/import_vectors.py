@@ -10,7 +10,6 @@ import click
 from askew.limits import MAX_RANKING_DIMENSION
 from askew_server.cli.progress import Steps
 from askew_server.cli.training_data import (
-    bytes_held,
     check_new,
     default_items_option,
     report,
@@ -18,7 +17,6 @@ from askew_server.cli.training_data import (
     scale_of,
     show_rejects,
 )
-from askew_server.taste.training.options import RULES
 
 if TYPE_CHECKING:
     from askew_server.taste.training.given_vectors import GivenItems
@@ -54,15 +52,8 @@ if TYPE_CHECKING:
     type=click.FloatRange(0, min_open=True),
     help="The epsilon per unit distance that devices will choose.",
 )
-@click.option("-k", default=8, show_default=True, help="The k that devices will choose.")
+@click.option("-k", default=20, show_default=True, help="The k that devices will choose.")
 @click.option("--least-likes", default=20, show_default=True, help="Hold back shorter profiles.")
-@click.option(
-    "--rule",
-    default="auto",
-    show_default=True,
-    type=click.Choice(RULES),
-    help="How to answer a signal; auto takes what did best for histories held out.",
-)
 @default_items_option
 def import_vectors(
     item_vectors: Path,
@@ -74,7 +65,6 @@ def import_vectors(
     device_epsilon: float,
     k: int,
     least_likes: int,
-    rule: str,
     default_items: int | None,
 ) -> None:
     """Make a model of vectors that another model has: embeddings, factors.
@@ -105,7 +95,6 @@ def import_vectors(
             k=k,
             ranking_dimension=MAX_RANKING_DIMENSION,  # as many as the vectors have
             least_likes=least_likes,
-            rule=rule,
             learned=True,
             default_items=default_items,
         ),
@@ -125,10 +114,9 @@ def import_vectors(
             people,
             rows,
             options,
-            file_size=bytes_held,
             step=lambda name: steps.step(f"import: {name}"),
         )
-        model = save(model, out, steps)
+        save(model, out, steps)
     report(model, table, out, what_it_tells(GIVEN))
 
 

@@ -15,10 +15,10 @@ from askew_server.cli.options import (
     NEIGHBORS,
     POSITIVE,
     RATIONAL,
-    anchor_of,
     as_json,
     existing,
     ledger_options,
+    mark_file,
 )
 from askew_server.ledger import AnalystBudget, Charge, Dataset, Ledger, StoredRelease
 from askew_server.published.reader import part_of_model
@@ -30,8 +30,8 @@ def ledger() -> None:
     """Budgets: open them, look at them, give some to analysts.
 
     A budget is a cap on the privacy loss of everything that is ever released of a data set, also in
-    its later versions. Spends are durable, append-only and chained; an anchor file shows that
-    a backup was restored, and spending is then frozen until `ledger unfreeze`.
+    its later versions. Spends are durable and append-only. A mark, a small file best on
+    another disk, shows that an old copy was put back; nothing is spent then until `ledger accept`.
     """
 
 
@@ -63,7 +63,7 @@ def open_dataset(
     slack: Fraction,
     neighbors: str,
     ledger: Path,
-    anchor: Path | None,
+    mark: Path | None,
 ) -> None:
     """Open a data set's budget, or a new version of the data set.
 
@@ -76,7 +76,7 @@ def open_dataset(
         --epsilon 10 --delta 1e-6
     """
 
-    with _opened(ledger, anchor) as book:
+    with _opened(ledger, mark) as book:
         cap = PrivacyFilter(epsilon=epsilon, delta=delta, slack=slack)
         opened = book.open_dataset(dataset, version, cap, PRIVACY_UNIT, NEIGHBORS[neighbors])
         click.echo(headed(standing(opened)))
@@ -86,7 +86,7 @@ def open_dataset(
 @click.option("--dataset", help="Only this data set.")
 @as_json
 @ledger_options
-def show(dataset: str | None, as_json: bool, ledger: Path, anchor: Path | None) -> None:
+def show(dataset: str | None, as_json: bool, ledger: Path, mark: Path | None) -> None:
     """What is spent, what is left, and every charge.
 
     \b
@@ -95,7 +95,7 @@ def show(dataset: str | None, as_json: bool, ledger: Path, anchor: Path | None) 
       askew-server ledger show --dataset films --json
     """
 
-    with _opened(existing(ledger), anchor) as book:
+    with _opened(existing(ledger), mark) as book:
         click.echo(_shown(book, dataset, as_json=as_json))
 
 
@@ -123,7 +123,7 @@ def grant(
     delta_per_question: Fraction,
     slack: Fraction,
     ledger: Path,
-    anchor: Path | None,
+    mark: Path | None,
 ) -> None:
     """Give an analyst a budget, and charge its whole loss to the data set now.
 
@@ -145,7 +145,7 @@ def grant(
         delta=delta_per_question,
         slack=slack,
     )
-    with _opened(existing(ledger), anchor) as book:
+    with _opened(existing(ledger), mark) as book:
         before = book.dataset(dataset).spent
         book.grant(dataset, principal, terms)
         after = book.dataset(dataset)
@@ -172,7 +172,7 @@ def _why(terms: PayWhatYouGet, cap: PrivacyFilter) -> str:
 @click.option("--dataset", required=True, help="The data set.")
 @click.option("--principal", required=True, help="Who may not ask any more.")
 @ledger_options
-def revoke(dataset: str, principal: str, ledger: Path, anchor: Path | None) -> None:
+def revoke(dataset: str, principal: str, ledger: Path, mark: Path | None) -> None:
     """Close an analyst's budget. A service that runs refuses the next question.
 
     What was charged for the budget stays charged: its answers are known. Granting again is a new
@@ -182,57 +182,35 @@ def revoke(dataset: str, principal: str, ledger: Path, anchor: Path | None) -> N
     Example:
       askew-server ledger revoke --dataset films --principal ada
     """
-    with _opened(existing(ledger), anchor) as book:
+    with _opened(existing(ledger), mark) as book:
         held = book.revoke(dataset, principal)
         had = f"{held.answered.outputs} of {held.terms.k_star} outputs were spent"
         click.echo(f"{principal} may not ask about {dataset} any more; {had}")
 
 
 @ledger.command()
-@click.option("--reason", required=True, help="Why it is right to go on; recorded for good.")
-@click.option(
-    "--nothing-lost",
-    is_flag=True,
-    help="You state that ledger and anchor together hold every charge ever made, and the ledger no"
-    " row that somebody forged. Needed where the anchor cannot tell: it is missing, damaged, old,"
-    " or does not know the ledger's end.",
-)
 @ledger_options
-def unfreeze(reason: str, nothing_lost: bool, ledger: Path, anchor: Path | None) -> None:
-    """Let a frozen ledger spend again, after you have found out why it froze.
+def accept(ledger: Path, mark: Path | None) -> None:
+    """Go on with a ledger that differs from its mark, after you have found out why.
 
-    Whatever the anchor remembers as spent stays spent, and where rows were lost, budgets of
-    analysts are closed.
+    First look for the newest copy of both: only they know all charges. Each data set has then spent
+    the larger of what the two say, and budgets of analysts are closed: grant again. Keys of lost
+    charges are free, and a retry pays again.
 
     \b
     Example:
-      askew-server ledger unfreeze --reason "restored from the backup of 3 May"
+      askew-server ledger accept
     """
-    with _opened(existing(ledger), anchor) as book:
-        happened = book.frozen
-        book.unfreeze(reason, nothing_lost=nothing_lost)
-        click.echo(f"it was frozen: {happened}")
-        click.echo("Spending goes on. Spent of each data set, with what was carried over:")
+    with _opened(existing(ledger), mark) as book:
+        happened = book.refused
+        book.accept()
+        click.echo(f"accepted: {happened}")
         for each in book.datasets():
-            click.echo(f"  {each.name}: {losses(each.spent.epsilon, each.spent.delta)}")
+            click.echo(f"{each.name} has spent {losses(each.spent.epsilon, each.spent.delta)}")
 
 
-@ledger.command()
-@ledger_options
-def verify(ledger: Path, anchor: Path | None) -> None:
-    """Check every row, hash and total from the first one on, and the anchor.
-
-    \b
-    Example:
-      askew-server ledger verify
-    """
-    with _opened(existing(ledger), anchor) as book:
-        book.verify()
-        click.echo("whole: every row, hash and total is as it was written")
-
-
-def _opened(path: Path, anchor: Path | None) -> Ledger:
-    return Ledger(path, anchor_of(path, anchor))
+def _opened(path: Path, mark: Path | None) -> Ledger:
+    return Ledger(path, mark_file(path, mark))
 
 
 _CHARGES = (
@@ -248,9 +226,9 @@ def _shown(book: Ledger, dataset: str | None, *, as_json: bool) -> str:
     charges = [_charge_row(each) for each in book.charges(dataset)]
     if as_json:
         rows = [_dataset_row(each) for each in datasets]
-        parts = {"datasets": rows, "budgets": budgets, "charges": charges, "frozen": book.frozen}
+        parts = {"datasets": rows, "budgets": budgets, "charges": charges, "refused": book.refused}
         return json.dumps(parts, ensure_ascii=False)
-    blocks = [headed([("frozen", book.frozen)])] if book.frozen else []
+    blocks = [headed([("refused", book.refused)])] if book.refused else []
     blocks += [headed(standing(each)) for each in datasets]
     blocks += [aligned(_BUDGETS, budgets)] if budgets else []
     blocks += [aligned(_CHARGES, charges)] if charges else []

@@ -130,9 +130,7 @@ def _name_variables(context: click.Context, error: AskewError) -> None:
 _COMMANDS = {
     "analyst": "Ask for the most popular items, from a budget that an operator granted.",
     "certs": "Make an authority and a server's certificate in DIRECTORY, to develop with.",
-    "check": "Check a configuration, its models, its certificates and its ledger.",
     "collect": "Make a model of collections: items on a map or on lines.",
-    "evaluate": "Compare modes, and ways to answer a signal, on people whom no model has seen.",
     "explain": "Say how good a released list will be, the best mechanism first.",
     "import": "Make a model of vectors that another model has: embeddings, factors.",
     "ledger": "Budgets: open them, look at them, give some to analysts.",

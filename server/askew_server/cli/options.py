@@ -21,7 +21,7 @@ DEFAULT_ENGINE = "duckdb:"
 
 # The options that say where things are.
 PLACES = (
-    *("ledger", "anchor", "bounding_key"),
+    *("ledger", "mark", "bounding_key"),
     *("engine", "memory_limit"),
 )
 
@@ -30,18 +30,18 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 @dataclass(frozen=True, kw_only=True)
 class Workplace:
-    """Where an operator keeps the ledger, its anchor and the bounding key; which engine counts."""
+    """Where an operator keeps the ledger, its mark and the bounding key; which engine counts."""
 
     ledger: Path
-    anchor: Path | None = None
+    mark: Path | None = None
     bounding_key: Path | None = None
     engine: str = field(default=DEFAULT_ENGINE, repr=False)  # may hold a password
     memory_limit: str | None = None
 
     @property
-    def anchor_path(self) -> Path:
+    def mark_path(self) -> Path:
         """As named, or beside the ledger."""
-        return anchor_of(self.ledger, self.anchor)
+        return mark_file(self.ledger, self.mark)
 
     @property
     def bounding_key_path(self) -> Path:
@@ -121,13 +121,13 @@ def ledger_option(command: _Command) -> _Command:
 
 
 def ledger_options(command: _Command) -> _Command:
-    """--ledger and --anchor."""
+    """--ledger and --mark."""
     return ledger_option(
         click.option(
-            "--anchor",
+            "--mark",
             type=click.Path(path_type=Path),
-            envvar="ASKEW_ANCHOR",
-            help="Its anchor, best on another disk.  [default: the ledger's name with .anchor]",
+            envvar="ASKEW_MARK",
+            help="Its mark, best on another disk.  [default: the ledger's name with .mark]",
         )(command)
     )
 
@@ -161,9 +161,9 @@ def engine_options(command: _Command) -> _Command:
     return command
 
 
-def anchor_of(ledger: Path, anchor: Path | None) -> Path:
-    """Where the anchor lies."""
-    return anchor or ledger.with_name(ledger.name + ".anchor")
+def mark_file(ledger: Path, mark: Path | None) -> Path:
+    """Return where the mark is."""
+    return mark or ledger.with_name(ledger.name + ".mark")
 
 
 def existing(ledger: Path) -> Path:

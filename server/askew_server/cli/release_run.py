@@ -90,7 +90,7 @@ def run(
     expected counts that is none.
     """
     with ExitStack() as stack:
-        ledger = stack.enter_context(Ledger(place.ledger, place.anchor_path))
+        ledger = stack.enter_context(Ledger(place.ledger, place.mark_path))
         data = dataset_of(ledger, dataset)
         expectation = None if expect is None else Expectation.of(expect, k)
         if as_of is not None:
@@ -248,7 +248,7 @@ def demo(
         made = write_events(folder)
         place = Workplace(ledger=folder / "ledger.sqlite")
         cap = PrivacyFilter(epsilon=2 * epsilon, delta=2 * delta)
-        with Ledger(place.ledger, place.anchor_path) as ledger:
+        with Ledger(place.ledger, place.mark_path) as ledger:
             ledger.open_dataset("demo", "1", cap, PRIVACY_UNIT, ADD_OR_REMOVE_ONE)
         output.say(f"SIMULATED events: which of {N_PEOPLE:,} made-up people saw which film.\n")
         own = asked | {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,14 +20,14 @@ from askew_server.cli.saved_model import of_one_kind, of_tastes
 from askew_server.serving.event_log import write_line
 from askew_server.serving.settings import Configuration
 from askew_server.serving.settings import Models as Chosen
-from askew_server.taste.model.mondays import dated, text_of_date, today, versions_in
+from askew_server.taste.model.mondays import today
 
 if TYPE_CHECKING:
     from askew_server.cli.saved_model import Model
     from askew_server.published.reader import ReleaseReader
-    from askew_server.retrieval.snapshot import Serving, SnapshotHolder
+    from askew_server.retrieval.snapshot import Serving
     from askew_server.serving.call import Service
-    from askew_server.serving.models import ServedModels
+    from askew_server.serving.models import ModelFolder
     from askew_server.taste.model.item_model import ItemModel
 
 
@@ -48,79 +48,77 @@ _SETTINGS = CommandSettings(
 
 @click.command()
 @_SETTINGS.options
-def serve(*, config: Path | None, **flags: object) -> None:
+@click.option("--check", is_flag=True, help="Read settings and models, say what is wrong, and end.")
+def serve(*, config: Path | None, check: bool, **flags: object) -> None:
     """Answer noisy signals until SIGTERM or Ctrl-C.
 
     With --ledger, the stored releases of a ledger are served beside, read-only; with
     --popularity, one of them orders what a device shows before it knows anything.
 
-    With several models, a device is answered from the one that was in force on the Monday that it
-    last looked. An old one is answered for a week and two days after the next came.
-
-    New models in the folder of --models are read, checked and swapped in within seconds, at once on
-    SIGHUP; so are live values, and changes that no device holds. What cannot be used leaves what is
-    served. With --processes, SIGUSR1 replaces one process after the other.
+    --models names a folder of at most three models, each named by the Monday from which it is in
+    force. Devices get the newest whose Monday has come, and are answered from the one that they
+    hold. A model that is put there for a Monday to come is read, checked and swapped in within
+    seconds, at once on SIGHUP; so are live values. What cannot be used leaves what is served.
 
     The next port speaks HTTP: files that devices hold, and calls without gRPC.
 
     Devices speak TLS to every machine but their own: name --tls-certificate and --tls-key, or put a
-    TLS proxy in front and say --plain-text. `askew-server check` looks before.
+    TLS proxy in front and say --plain-text.
 
     \b
     Examples:
       askew-server serve --model model
       askew-server serve --demo places
-      askew-server serve --model old --model new@2026-11-23
-      askew-server serve --models models --processes 2
+      askew-server serve --models models
       askew-server serve --model model --host 0.0.0.0 \\
         --tls-certificate server.pem --tls-key server.key
-      askew-server serve --config askew-server.toml
+      askew-server serve --config askew-server.toml --check
     """
     chosen = _SETTINGS.configuration(config, flags)
     chosen.models.require()
-    run(chosen)
+    run(chosen, check=check)
 
 
-def run(chosen: Configuration) -> None:
-    """Serve what was chosen, until it is stopped."""
-    for number in (signal.SIGHUP, signal.SIGUSR1):  # until there is something that they are for
-        signal.signal(number, signal.SIG_IGN)
+def run(chosen: Configuration, *, check: bool) -> None:
+    """Serve what was chosen until it is stopped; to check, only read it."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is something to look at again
     import asyncio
 
-    from askew_server.retrieval.snapshot import SnapshotHolder
-    from askew_server.serving.supervisor import Several, process_number
+    if check and chosen.server.tls is not None:
+        from askew_server.serving.certificates import Certificates
 
-    child = process_number()
-    if child is not None:
-        chosen = replace(chosen, server=chosen.server.as_child(child))
-    elif chosen.server.processes > 1:
-        Several.of_config(chosen.server, sys.argv[1:]).become()
-
+        Certificates(chosen.server.tls, lambda _: None)
     reader = _reader(chosen)
     charge = chosen.releases.popularity
     popular = None if reader is None or charge is None else (reader, charge)
-    models, reading = models_of(chosen.models, popular)
-    holder = SnapshotHolder(*(serving.snapshot for serving in models.servings.values()))
-    warn_of_silence(holder)
-    asyncio.run(_serve(chosen, (models, holder, reading), reader))
+    reading = ModelReader(popular)
+    servings, folder = read_models(chosen.models, reading)
+    if check:
+        click.echo(f"in order: {reading.in_words()}")
+        return
+    asyncio.run(_serve(chosen, reading, servings, folder, reader))
 
 
 async def _serve(
     chosen: Configuration,
-    read: tuple[ServedModels, SnapshotHolder, ModelReader],
+    reading: ModelReader,
+    servings: Mapping[int, Serving],
+    folder: ModelFolder | None,
     reader: ReleaseReader | None,
 ) -> None:
+    from askew_server.retrieval.snapshot import SnapshotHolder
     from askew_server.serving.models import ModelWatch
     from askew_server.serving.popularity import PopularityService
     from askew_server.serving.process import observer_of, serve
     from askew_server.serving.retrieval import RetrievalService
 
-    models, holder, reading = read
+    holder = SnapshotHolder(*(each.snapshot for each in servings.values()))
     observer = observer_of(chosen.server)
     retrieval = RetrievalService(holder)
     observer.serves(lambda: holder.current.since, time.time(), retrieval.catalogs)
     services: list[Service] = [] if reader is None else [PopularityService(reader)]
-    watch = ModelWatch(models, holder, retrieval.make_ready, observer, today)
+    ready = retrieval.make_ready
+    watch = ModelWatch(servings, folder, holder, ready, told=observer, today=today)
 
     def announce(bound: int, http: int | None) -> None:
         host, scheme = chosen.server.host, "https" if chosen.server.tls else "http"
@@ -144,42 +142,20 @@ def _reader(chosen: Configuration) -> ReleaseReader | None:
     return ReleaseReader(existing(chosen.releases.ledger))
 
 
-Find = Callable[[], Mapping[int, Path]]
-
-
-def models_of(
-    chosen: Chosen, popular: tuple[ReleaseReader, int] | None
-) -> tuple[ServedModels, ModelReader]:
-    """What was chosen, read, and how. Raises ArtifactError and ParameterError."""
-    from askew_server.serving.models import ServedModels
-
+def read_models(
+    chosen: Chosen, reading: ModelReader
+) -> tuple[Mapping[int, Serving], ModelFolder | None]:
+    """Return what was chosen, read, by its Monday, and the folder that it lies in, if it lies in
+    one. Raises ArtifactError and ParameterError.
+    """
     if chosen.demo is not None:
-        reading = ModelReader(popular)
-        made = reading.model(_demo(chosen.demo))
-        return ServedModels(dict, lambda *_: made, today, {FIRST: made}), reading
-    find = in_folder(chosen.folder) if chosen.folder is not None else named(chosen.directories)
-    reading = ModelReader.of(find, popular)
-    return ServedModels(find, reading.directory, today), reading
+        return {FIRST: reading.model(_demo(chosen.demo))}, None
+    if chosen.folder is not None:
+        from askew_server.serving.models import ModelFolder
 
-
-def named(models: Sequence[str]) -> Find:
-    """Directories with their Mondays. Raises ParameterError and ArtifactError for two of one."""
-    found: dict[int, Path] = {}
-    for directory, day in map(dated, models):
-        if day in found:
-            when = "always" if day == FIRST else f"from {text_of_date(day)} on"
-            raise ArtifactError(
-                f"a server answers from one model at a time, and {found[day]} and {directory} are "
-                f"both in force {when}: name a version by its Monday ({directory}@2026-11-30), and "
-                "serve another model, as places beside tastes, by a server of its own"
-            )
-        found[day] = directory
-    return lambda: found
-
-
-def in_folder(folder: Path) -> Find:
-    """The directories in a folder, named by their Mondays, as they are when they are looked for."""
-    return lambda: versions_in(folder)
+        folder = ModelFolder(chosen.folder, reading.directory)
+        return folder.read_all(today()), folder
+    return {FIRST: reading.directory(chosen.directory or Path(), FIRST)}, None
 
 
 def _demo(name: str) -> Model:
@@ -202,13 +178,6 @@ class ModelReader:
     words: dict[int, str] = field(default_factory=dict)
     kinds: set[type] = field(default_factory=set)
 
-    @classmethod
-    def of(cls, find: Find, popular: tuple[ReleaseReader, int] | None) -> ModelReader:
-        """Raises ArtifactError where no model is found."""
-        if not find():
-            raise ArtifactError("there is no model named by a Monday, such as 2026-11-23")
-        return cls(popular)
-
     def in_words(self) -> str:
         """What is served."""
         return " and ".join(words for _, words in sorted(self.words.items()))
@@ -222,7 +191,6 @@ class ModelReader:
         from threadpoolctl import threadpool_limits
 
         from askew_server.retrieval.served import serving_of
-        from askew_server.serving.grpc_server import give_back_now
 
         # For good: an answer is a small product. More threads of BLAS would wait for each other by
         # spinning, on cores that other calls need: under load 96 ms where one thread takes 2.
@@ -230,18 +198,9 @@ class ModelReader:
         if self.popular is not None:
             model = _popular_first(of_tastes(model), *self.popular)
         serving = serving_of(model, directory, since)
-        give_back_now()
         serving.refresh(lambda line: write_line(sys.stderr, line))
         self.words[since] = model.words
         return serving
-
-
-def warn_of_silence(holder: SnapshotHolder) -> None:
-    """Say so where the first version is still to come."""
-    if not holder.in_force:
-        first = text_of_date(holder.versions[0].since)
-        words = f"no model is in force before {first}; until then every device is refused"
-        write_line(sys.stderr, f"askew-server: {words}")
 
 
 def _popular_first(model: ItemModel, reader: ReleaseReader, charge: int) -> ItemModel:
@@ -260,5 +219,4 @@ def _popular_first(model: ItemModel, reader: ReleaseReader, charge: int) -> Item
         f"release {charge}, {len(release.items) - missed} items; {missed} are not in the catalog"
     )
     write_line(sys.stderr, f"cold start: {words}")
-    # Slates of buckets were never worth less than the shared slate that there was: choose again.
-    return replace(model, card=card, catalog=catalog, slates=None)
+    return replace(model, card=card, catalog=catalog)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _SETTINGS = CommandSettings(
     "analysts",
     "releases.ledger",
-    "releases.anchor",
+    "releases.mark",
     "server.host",
     "server.port",
     "server.grace",
@@ -103,7 +103,7 @@ def _place(chosen: Configuration) -> Workplace:
     analysts = chosen.analysts
     return Workplace(
         ledger=chosen.releases.ledger or Path(DEFAULT_LEDGER),
-        anchor=chosen.releases.anchor,
+        mark=chosen.releases.mark,
         bounding_key=analysts.bounding_key,
         engine=analysts.engine,
         memory_limit=analysts.memory_limit,
@@ -128,7 +128,7 @@ def _desk(stack: ExitStack, place: Workplace, dataset: str, offered: CountingTas
     from askew_server.cli.release_run import opened_engine, warn, warn_of_sharers
     from askew_server.counting import EventCounter
     from askew_server.counting.bounding import require_countable
-    from askew_server.counting.engines.driver import is_text_file
+    from askew_server.counting.engines.driver import is_pattern, is_text_file
     from askew_server.counting.key_store import stored_key
     from askew_server.ledger import EventDigests, Ledger
     from askew_server.release.analysts import AnalystDesk
@@ -136,7 +136,7 @@ def _desk(stack: ExitStack, place: Workplace, dataset: str, offered: CountingTas
     from askew_server.release.plan import place_of
 
     stopping, answering = Event(), Lock()
-    ledger = stack.enter_context(Ledger(place.ledger, place.anchor_path))
+    ledger = stack.enter_context(Ledger(place.ledger, place.mark_path))
     stack.callback(_over, answering)  # whoever is answered stores it before the ledger is closed
     ledger.dataset(dataset)
     warn_of_sharers(ledger, dataset, EventDigests(bytes(32), place_of(offered)))
@@ -144,7 +144,7 @@ def _desk(stack: ExitStack, place: Workplace, dataset: str, offered: CountingTas
     stack.callback(stopping.set)
     require_countable(engine, offered)
     look = None
-    if is_text_file(offered.events):
+    if is_text_file(offered.events) or is_pattern(offered.events):
         # It may be written to: each question looks again, and counts what it looked through.
         look = partial(_look, engine)
         with opened_engine(place, warn=warn) as once:  # the one that says what is not counted
@@ -156,10 +156,15 @@ def _desk(stack: ExitStack, place: Workplace, dataset: str, offered: CountingTas
 
 
 def _look(engine: Engine, task: CountingTask) -> None:
-    """Raises DataError for a csv with a line that hides others. Nobody keeps what it is marked
-    with.
+    """Raises DataError where columns or types of files do not go together, as when one is new, and
+    for a csv with a line that hides others. Nobody keeps what it is marked with.
     """
-    engine.mark(task.events, bytes(32))
+    from askew_server.counting.bounding import require_events
+    from askew_server.counting.engines.driver import is_text_file
+
+    require_events(engine, task)
+    if is_text_file(task.events):
+        engine.mark(task.events, bytes(32))
 
 
 def _over(answering: Lock) -> None:

@@ -7,10 +7,9 @@ refused before anything is spent, where it is known how many people to expect.
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial, wraps
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from askew.errors import AskewError, ParameterError
+from askew.errors import AskewError, DataError
 from askew.noise.randomness import SystemBits
 from askew_server.cli.options import (
     POSITIVE,
@@ -96,10 +95,10 @@ def paid_matrix(
 
     place = spending.place
     with ExitStack() as stack:
-        ledger = stack.enter_context(Ledger(existing(place.ledger), place.anchor_path))
+        ledger = stack.enter_context(Ledger(existing(place.ledger), place.mark_path))
         data = dataset_of(ledger, spending.dataset)
         engine = stack.enter_context(opened_engine(place, steps.share, warn))
-        source = _readable(spending.ratings, engine)
+        source = _Ratings(engine, spending.ratings)
         task = source.task(spending, keys)
         plan = MatrixPlan(data.name, data.version, task, spending.noise)
         steps.pause()
@@ -205,6 +204,14 @@ class _Ratings:
         """What is counted. Raises DataError for what the engine cannot count."""
         from askew_server.counting.likes import columns_of_ratings, require_likes
 
+        path = Path(self.name)
+        if path.is_dir() or (path.is_file() and not is_file(self.name)):
+            # Read by lines, one person's field with a line break is a line of somebody else.
+            raise DataError(
+                f"{self.name}: private training does not read folders or files of this kind, in"
+                " which one person's line could count as lines of many people. Write the ratings"
+                " as one file that ends in .csv, .csv.gz or .parquet, or name a table of --engine"
+            )
         columns = columns_of_ratings(self.engine, self.name)
         task = _task(spending, keys, self.name, columns)
         require_likes(self.engine, task)
@@ -223,66 +230,6 @@ class _Ratings:
         from askew_server.counting.likes import count_likes
 
         return count_likes(self.engine, task, key)
-
-
-class _ConvertedRatings(_Ratings):
-    """Files that only `askew_server.ratings` reads, such as ratings.dat: read once they are paid
-    for, and counted as a parquet file of their ratings, which is gone afterwards.
-    """
-
-    def task(self, spending: Spending, keys: tuple[str, ...]) -> LikesTask:
-        """What is counted."""
-        from askew_server.counting.likes import COLUMNS
-        from askew_server.ratings.formats import parts_of
-
-        if spending.max_items_per_unit is not None:  # who they are would choose among all likes
-            limit = "left out for these files, whose people are numbered, or they one csv"
-            raise ParameterError("max_items_per_unit", spending.max_items_per_unit, limit)
-        parts_of(Path(self.name))  # a format that nobody reads is an error before the charge
-        return _task(spending, keys, self.name, COLUMNS[0])
-
-    def whose(self, spending: Spending, key: bytes) -> tuple[bytes, bytes]:
-        """The files' place, and a keyed digest of their bytes."""
-        from askew_server.counting.engines.files import local_files, mark_of, states_of
-        from askew_server.release.plan import place_of_file
-
-        if spending.as_of is not None:
-            state = hmac.digest(key, b"askew as of" + spending.as_of.encode(), "sha256")
-        else:
-            state = mark_of(states_of(local_files(self.name)), key)
-        return place_of_file(self.name), state
-
-    def count(self, task: LikesTask, key: bytes) -> Matrix:
-        """G."""
-        import pyarrow as pa
-        from pyarrow import parquet
-
-        from askew_server.counting.likes import count_likes
-        from askew_server.folders import PrivateFolder
-        from askew_server.ratings import read_ratings
-
-        table, _ = read_ratings(Path(task.events), lenient=True)
-        folder = PrivateFolder()
-        try:
-            file = folder.path / "ratings.parquet"
-            items = pa.DictionaryArray.from_arrays(table.item, list(table.item_keys))
-            columns = {
-                "user": table.person,
-                "item": items.cast(pa.string()),
-                "rating": table.rating,
-            }
-            parquet.write_table(pa.table(columns), file)
-            return count_likes(self.engine, replace(task, events=str(file)), key)
-        finally:
-            folder.close()
-
-
-def _readable(ratings: str, engine: Engine) -> _Ratings:
-    """The ratings of this name, as something that the engine counts."""
-    path = Path(ratings)
-    if path.is_dir() or (path.is_file() and not is_file(ratings)):
-        return _ConvertedRatings(engine, ratings)
-    return _Ratings(engine, ratings)
 
 
 def _task(
@@ -365,7 +312,7 @@ class PrivateOptions:
         ratings: Path,
         scale: RatingScale,
         ledger: Path | None,
-        anchor: Path | None,
+        mark: Path | None,
         dataset: str | None,
     ) -> Spending:
         """What pays, and for what. Raises click.UsageError where something is missing."""
@@ -375,7 +322,7 @@ class PrivateOptions:
             raise click.UsageError("--private needs --epsilon, --delta and --ledger")
         place = Workplace(
             ledger=ledger,
-            anchor=anchor,
+            mark=mark,
             bounding_key=self.bounding_key,
             engine=self.engine,
             memory_limit=self.memory_limit,
@@ -416,7 +363,7 @@ def train_private(
     """A model of a noisy matrix that is paid for now, or was for this very request."""
     from threadpoolctl import threadpool_limits
 
-    from askew_server.cli.training_data import bytes_held, check_new, report, save
+    from askew_server.cli.training_data import check_new, report, save
     from askew_server.taste.model.private_model import popularity_list, private_model
     from askew_server.taste.training.paid_matrix import NOISY
     from askew_server.taste.training.private import PrivateParameters
@@ -435,10 +382,9 @@ def train_private(
             keys,
             rows,
             parameters,
-            file_size=bytes_held,
             step=lambda name: steps.step(f"training: {name}"),
         )
-        model = save(model, out, steps, beside={NOISY: file})
+        save(model, out, steps, beside={NOISY: file})
     file.unlink()
     report(model, None, out, what_a_private_one_tells(noise))
     best = [rows[key].title for key in popularity_list(noisy, keys, _POPULAR)]
@@ -455,7 +401,7 @@ def update_private(spending: Spending, old: ItemModel, items: Path, out: Path) -
     """
     from threadpoolctl import threadpool_limits
 
-    from askew_server.cli.training_data import bytes_held, check_new, report, save
+    from askew_server.cli.training_data import check_new, report, save
     from askew_server.taste.model.item_model import update
     from askew_server.taste.model.private_model import simulated_table, source_of
     from askew_server.taste.training.paid_matrix import NOISY
@@ -473,8 +419,8 @@ def update_private(spending: Spending, old: ItemModel, items: Path, out: Path) -
         steps.step("the catalog")
         table = simulated_table(noisy, keys, parameters)
         source = source_of(kept_items(noisy, parameters), parameters, updated=True)
-        model = update(old, table, rows, source=source, file_size=bytes_held)
-        model = save(model, out, steps, beside={NOISY: file})
+        model = update(old, table, rows, source=source)
+        save(model, out, steps, beside={NOISY: file})
     file.unlink()
     report(model, None, out, what_a_private_one_tells(noise, updated=True))
 

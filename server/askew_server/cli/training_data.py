@@ -4,25 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from askew.dp.privacy import Reach, SignalLoss
 from askew.errors import OutOfRange, ParameterError
-from askew.noise.lattice import LatticeLaplace
-from askew.noise.randomized_response import RandomizedResponse
-from askew.protocol.utility_table import (
-    DEVICE_BYTES,
-    Baseline,
-    ModeUtility,
-    RuleKind,
-    ServingMode,
-    UtilityTable,
-)
+from askew.protocol.modes import DEVICE_BYTES
 from askew_server.cli.progress import Steps, named_if_too_large, when_stopped
 
 if TYPE_CHECKING:
@@ -30,6 +19,7 @@ if TYPE_CHECKING:
     from askew.protocol.model_card import ModelCard
     from askew.spaces.vectors import RatingScale
     from askew_server.ratings import ItemRow, RatingTable, Rejects
+    from askew_server.taste.measures import Estimate
     from askew_server.taste.model.item_model import ItemModel  # brings scipy
 
 
@@ -120,26 +110,20 @@ def bytes_held(card: ModelCard, catalog: Catalog) -> int:
 
 def save(
     model: ItemModel, out: Path, steps: Steps, beside: Mapping[str, Path] | None = None
-) -> ItemModel:
-    """Write the model with the answers that are made beforehand, and a copy of files beside it."""
-    from askew_server.retrieval.tabulated import tables_for
+) -> None:
+    """Write the model, and a copy of files beside it."""
     from askew_server.taste.model import artifact
 
-    steps.step("answers made beforehand")
-    model = replace(model, tables=tables_for(model, steps.share))
     steps.step("writing the model")
     artifact.save(model, out, beside)
-    return model
 
 
 def report(model: ItemModel, table: RatingTable | None, out: Path, tells: tuple[str, ...]) -> None:
     """What the operator reads. table: whose first line is exact, and no part of the model; None of
     a private one. tells: of the people, what the model does.
     """
-    from askew.spaces.buckets import SlateCodebook
-
-    space, rule = model.card.space, model.card.rule
-    reach, epsilon = space.encoder.reach(), rule.epsilon
+    space, epsilon = model.card.space, model.training.epsilon
+    reach = space.encoder.reach()
     if table is not None:
         size = f"{table.n_people:,} people of {len(table.item_keys):,} items"
         click.echo(f"ratings    {len(table.rating):,} by {size}")
@@ -161,21 +145,8 @@ def report(model: ItemModel, table: RatingTable | None, out: Path, tells: tuple[
         f"epsilons   {epsilon:g}, at most {epsilon * float(reach.one_rating):.3g} and "
         f"{epsilon * float(reach.diameter):.3g} at these distances"
     )
-    click.echo(f"rule       {rule.kind}, for epsilon {epsilon:g} and k = {rule.k}")
-    click.echo(f"prior      {rule.prior}")
-    for name, figure in model.figures.items():
-        gain = f", {_gained(figure.gain.mean, figure.gain.error)}" if name != RuleKind.NONE else ""
-        click.echo(f"  {name:<10} NDCG@10 {_either_way(figure.ndcg.mean, figure.ndcg.error)}{gain}")
-    if isinstance(space.buckets, SlateCodebook):
-        slates, k = space.buckets.boosts.shape
-        click.echo(f"slates     {slates} of {k} items, whose vectors devices hold")
-    if model.payloads is not None:
-        sizes = [len(model.payloads[item]) for item in range(len(model.payloads))]
-        have = f"{sum(map(bool, sizes)):,} of {len(sizes):,} items"
-        click.echo(f"payloads   {have}, {sum(sizes):,} bytes, {max(sizes):,} the largest")
-    if model.card.utility_table is not None:
-        for line in lines_of(model.card.utility_table, reach, simulated=model.card.simulated):
-            click.echo(line)
+    for line in figures_of(model):
+        click.echo(line)
     click.echo("tells      " + "\n           ".join(tells))
     click.echo(f"model      {out}")
 
@@ -201,94 +172,36 @@ def show_rejects(rejects: Rejects) -> None:
             click.echo(f"  {bad.file}, line {bad.line}: {bad.reason}", err=True)
 
 
-_HEAD = ("mode", "holds", "bytes", "mechanism", "k", "any two", "a rating", "a unit")
-_ROW = "  {:<12}{:>7}{:>12}  {:<12}{:>3}{:>9}{:>10}{:>8}"
-_MEASURES = "  {:<13}{:<13}"
+def figures_of(model: ItemModel) -> Iterator[str]:
+    """Say what people held out have by each mode, and what a device does by itself."""
+    card, options = model.card, model.training
+    whom = "SIMULATED people" if card.simulated else "people"
+    yield f"utility    NDCG@10 of {whom} held out, by what they liked and did not tell"
+    n_held = card.n_held or card.n_items
+    held = f"hold {n_held:,} items, and send nothing"
+    beside = f"and {options.k} items for everybody" if card.n_held else f"{options.k} for everybody"
+    asked = f"ask at epsilon {options.epsilon:g} for k = {options.k}"
+    for words, name in ((held, "held"), (beside, "everybody"), (asked, "asked")):
+        figure = model.figures[name]
+        gain = f", gain {_gained(figure.gain)}" if name == "asked" else ""
+        yield f"  {words:<38} {_either_way(figure.ndcg)}{gain}"
+    whole = bytes_held(card, model.catalog)
+    yield f"files      {whole:,} bytes hold all {card.n_items:,} items"
+    if whole <= DEVICE_BYTES:
+        yield "devices    hold all, rank it themselves and send nothing"
+    elif card.worth_asking:
+        yield f"devices    hold {n_held:,} items and ask: the gain is more than chance makes"
+    else:
+        yield f"devices    hold {n_held:,} items and send nothing: no gain beyond what chance makes"
 
 
-def lines_of(table: UtilityTable, reach: Reach, *, simulated: bool = False) -> Iterator[str]:
-    """The table with its header, and a sentence of what it proposes. reach: of the space.
-    simulated: nobody gave the ratings.
-    """
-    whom = "SIMULATED people" if simulated else "people"
-    yield (
-        f"utility    for {whom} whom the model did not see, by what they liked and did not tell;"
-        " epsilon of any two people, of a rating, of a unit"
-    )
-    measures = _MEASURES.format("NDCG@10", "recall@20")
-    yield f"{_ROW.format(*_HEAD)}{measures}gain           equivalent items"
-    for each in table.baselines:
-        named = _ROW.format(each.name, *[""] * (len(_HEAD) - 1))
-        yield (named + _measures(each)).rstrip()
-    for offer in table.rows:
-        yield (_ROW.format(*_cells(offer, reach)) + _measures(offer) + _gain(offer)).rstrip()
-    yield f"proposal   {sentence(table)}"
+def _gained(estimate: Estimate) -> str:
+    return f"{'-' if estimate.mean < 0 else '+'}{_either_way(estimate)}"
 
 
-def sentence(table: UtilityTable) -> str:
-    """What a device that follows the card does, and why."""
-    offer = table.proposal
-    match offer.mode:
-        case ServingMode.LOCAL:
-            size = f"all {offer.held:,} items in {offer.size:,} bytes"
-            fits = "" if offer.size <= DEVICE_BYTES else "; that is more than it takes by default"
-            return f"local: a device holds {size}, ranks them itself and sends nothing{fits}"
-        case ServingMode.CACHED:
-            return (
-                f"cached: a device ranks the {offer.held:,} items that everybody holds and sends "
-                "nothing; no signal at this epsilon gains more than chance makes"
-            )
-        case ServingMode.QUERY:
-            return (
-                f"query: {offer.mechanism} at {_short(float(offer.epsilon))}, k = {offer.k}, "
-                f"brings {_gained(offer.gain, offer.gain_error)} of NDCG@10 beside {offer.held:,} "
-                "items that everybody holds"
-            )
-
-
-def loss_of(offer: ModeUtility, reach: Reach) -> SignalLoss | None:
-    """What the signal of a row costs in a space of this reach, whatever the number of buckets."""
-    match offer.mechanism:
-        case "geo_laplace":
-            return LatticeLaplace.for_epsilon(offer.epsilon).privacy_loss(reach)
-        case "bucket_rr":
-            return RandomizedResponse.for_epsilon(2, offer.epsilon).privacy_loss(reach)
-        case None:
-            return None
-
-
-def _cells(offer: ModeUtility, reach: Reach) -> tuple[str, ...]:
-    loss = loss_of(offer, reach)
-    held = (f"{offer.held:,}", f"{offer.size:,}")
-    if loss is None:
-        return (offer.mode, *held, "", "", "", "", "")
-    near = loss.epsilon_per_distance
-    costs = (float(loss.epsilon), float(loss.epsilon_per_rating), near and float(near))
-    shown = [_short(each) if each else "" for each in costs]
-    return (offer.mode, *held, offer.mechanism or "", str(offer.k), *shown)
-
-
-def _measures(row: ModeUtility | Baseline) -> str:
-    ndcg = _either_way(row.ndcg, row.ndcg_error)
-    return _MEASURES.format(ndcg, _either_way(row.recall, row.recall_error))
-
-
-def _gain(offer: ModeUtility) -> str:
-    if offer.mode is not ServingMode.QUERY:
-        return ""
-    equivalent = str(offer.equivalent_items) if offer.equivalent_items else "-"
-    return f"{_gained(offer.gain, offer.gain_error)} {equivalent:>9}"
-
-
-def _gained(mean: float, error: float) -> str:
-    return f"{'-' if mean < 0 else '+'}{_either_way(mean, error)}"
-
-
-def _either_way(mean: float, error: float) -> str:
+def _either_way(estimate: Estimate) -> str:
     """Without its sign."""
-    size, spread = (f"{each:.3f}".removeprefix("0") for each in (abs(mean), error))
+    size, spread = (
+        f"{each:.3f}".removeprefix("0") for each in (abs(estimate.mean), estimate.error)
+    )
     return f"{size} ± {spread}"
-
-
-def _short(number: float) -> str:
-    return f"{number:.3g}"

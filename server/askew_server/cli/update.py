@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,6 @@ from askew_server.cli.train_private import (
     update_private,
 )
 from askew_server.cli.training_data import (
-    bytes_held,
     report,
     save,
     show_left_out,
@@ -41,24 +39,18 @@ if TYPE_CHECKING:
 @click.option(
     "--items", type=click.Path(path_type=Path), help="Items file; else known titles stay."
 )
-@click.option(
-    "--payloads",
-    type=click.Path(path_type=Path),
-    help="Folder with a file for each new item, named by its key; others keep theirs.",
-)
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="New model directory.")
 @click.option("--ledger", type=click.Path(path_type=Path), help="Of a private model: what pays.")
-@click.option("--anchor", type=click.Path(path_type=Path), help="The ledger's anchor.")
+@click.option("--mark", type=click.Path(path_type=Path), help="The ledger's mark.")
 @click.option("--dataset", help="Whose budget pays.")
 @private_options
 def update(
     model: Path,
     ratings: Path,
     items: Path | None,
-    payloads: Path | None,
     out: Path,
     ledger: Path | None,
-    anchor: Path | None,
+    mark: Path | None,
     dataset: str | None,
     paying: PrivateOptions,
 ) -> None:
@@ -78,7 +70,6 @@ def update(
     from threadpoolctl import threadpool_limits
 
     from askew_server.taste.model.item_model import update as renew
-    from askew_server.taste.model.payloads import FirstOf, PayloadFiles
     from askew_server.taste.training.item_vectors import often_rated
     from askew_server.taste.training.options import UPDATED, what_it_tells
 
@@ -90,10 +81,10 @@ def update(
             else f"{model} is no private model: its people are told as they are, without --private"
         )
     if paying.private:
-        if items is None or payloads is not None:
-            raise click.UsageError("--private needs --items, and takes no payloads")
+        if items is None:
+            raise click.UsageError("--private needs --items")
         scale = old.card.space.scale
-        spending = paying.spending(ratings, scale, ledger, anchor, dataset)
+        spending = paying.spending(ratings, scale, ledger, mark, dataset)
         update_private(spending, old, items, out)
         return
     paying.check_unused()
@@ -106,12 +97,8 @@ def update(
     show_left_out(table, kept, old.card.space.scale.like_from, reason)
     with Steps.shown() as steps, threadpool_limits(1):
         steps.step("the catalog")
-        new = renew(old, table, rows, source=source_of(table), file_size=bytes_held)
-        if payloads is not None:
-            files = PayloadFiles.in_folder(payloads, new.keys)
-            both = files if new.payloads is None else FirstOf(files, new.payloads)
-            new = replace(new, payloads=both)
-        new = save(new, out, steps)
+        new = renew(old, table, rows, source=source_of(table))
+        save(new, out, steps)
     added, dropped = len(set(new.keys) - set(old.keys)), len(set(old.keys) - set(new.keys))
     click.echo(f"items      {added:,} new, {dropped:,} dropped")
     report(new, table, out, what_it_tells(UPDATED))

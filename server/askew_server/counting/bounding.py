@@ -23,7 +23,7 @@ from askew.errors import DataError, ParameterError
 from askew_server.counting import statements
 from askew_server.counting.contract import KEY_BYTES, CountingTask, Engine, EventSource, TopCounts
 from askew_server.counting.engines.csv_files import is_header
-from askew_server.counting.engines.driver import is_file, is_text_file, table_parts
+from askew_server.counting.engines.driver import is_file, is_pattern, is_text_file, table_parts
 from askew_server.counting.statements import Names, carried
 
 _TEXTS = exp.DataType.TEXT_TYPES
@@ -167,7 +167,8 @@ def _no_column(source: str, column: str, columns: tuple[str, ...], wanted: tuple
         there = "its first line must name the columns, and is not shown, as it may be an event"
     else:
         there = "it has " + ", ".join(map(repr, columns))
-    return f"{source}: there is no column {column!r}; {there}"
+    alike = " of one type in all of its files" if is_pattern(source) else ""
+    return f"{source}: there is no column {column!r}{alike}; {there}"
 
 
 def kind_of_column(type_name: str, dialect: str) -> object:

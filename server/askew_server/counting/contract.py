@@ -18,6 +18,12 @@ KEY_BYTES = 32
 MAX_ITEMS_OF_LIKES = 16_384
 """How many items a matrix of likes may have: 2 GB of 64-bit integers."""
 
+# What a name ends in that is no table's, and that no engine reads as it should be read.
+_UNREAD = (
+    *(".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".geojson"),
+    *(".gz", ".zst", ".bz2", ".xz", ".zip"),
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class EventSource:
@@ -31,6 +37,8 @@ class EventSource:
     catalog      a FILE or TABLE with the same item column: every item there is. It is public, and
                  so is the domain: each of its items comes back, with a zero where nobody chose it;
                  events of other items are dropped before bounding.
+
+    Raises ParameterError for a name that ends as a file of another kind does.
     """
 
     events: str
@@ -38,6 +46,12 @@ class EventSource:
     unit_column: str = "unit"
     item_column: str = "item"
     catalog: str | None = None
+
+    def __post_init__(self) -> None:
+        for field_name, name in (("events", self.events), ("catalog", self.catalog or "")):
+            if name.lower().endswith(_UNREAD) and not name.lower().endswith(".csv.gz"):
+                known = "a file that ends in .parquet, .csv or .csv.gz, or a table"
+                raise ParameterError(field_name, name, known)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +73,7 @@ class CountingTask(EventSource):
     limit: int | None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.max_items_per_unit is not None:
             _require_count("max_items_per_unit", self.max_items_per_unit)
         if self.catalog is None:
@@ -89,6 +104,7 @@ class LikesTask(EventSource):
     max_items_per_unit: int | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not 0 < len(self.keys) <= MAX_ITEMS_OF_LIKES:
             limit = f"from 1 to {MAX_ITEMS_OF_LIKES:,}: G has a number for each two"
             raise ParameterError("items of the catalog", len(self.keys), limit)

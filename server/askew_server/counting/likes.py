@@ -40,7 +40,7 @@ def columns_of_ratings(engine: Engine, ratings: str) -> tuple[str, str, str]:
         if set(names) <= set(there):
             return names
     accepted = " or ".join(map(",".join, COLUMNS))
-    raise DataError(f"{ratings}: it must have the columns {accepted}")
+    raise DataError(f"{ratings}: it must have the columns {accepted}, of one type in all its files")
 
 
 def require_likes(engine: Engine, task: LikesTask) -> None:

@@ -220,7 +220,7 @@ def _write(path: Path, header: tuple[str, ...], rows: Iterable[Iterable[str]]) -
 
 
 SOURCE = "well-known films with SIMULATED ratings"
-OPTIONS = TrainingOptions(ranking_dimension=8)  # as many as there are archetypes
+OPTIONS = TrainingOptions(dimension=2, ranking_dimension=8)  # 8 archetypes, and a plane to show
 
 
 def simulated_table() -> RatingTable:

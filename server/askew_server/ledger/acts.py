@@ -1,4 +1,4 @@
-"""What each act of the ledger looks for, and what it checks and writes as an entry."""
+"""Each act of the ledger: what it looks for, what it checks, and the rows that it writes."""
 
 from __future__ import annotations
 
@@ -9,15 +9,38 @@ from askew.dp.composition import RunningLoss
 from askew.dp.privacy import BoundedRange, PureDP
 from askew.errors import ChargePending, KeyReused, LedgerError, ParameterError
 from askew_server.ledger import reading
-from askew_server.ledger.chain import LedgerEntry
 from askew_server.ledger.records import (
     AnalystBudget,
     Charge,
     ChargeRequest,
     Dataset,
     StoredRelease,
+    columns_of,
     text_of,
 )
+
+
+class LedgerEntry:
+    """The rows of one act, under one sequence and one random id, as they are written."""
+
+    def __init__(self, database: sqlite3.Connection, sequence: int, name: str) -> None:
+        """Begin the act. name: its random id."""
+        self.database, self.sequence = database, sequence
+        self.insert("acts", name)
+
+    def insert(self, table: str, *columns: str | bytes | int | None) -> None:
+        """Add a row of this sequence and these columns."""
+        row = (self.sequence, *columns)
+        places = ", ".join("?" * len(row))
+        self.database.execute(f"INSERT INTO {table} VALUES ({places})", row)  # noqa: S608
+
+    def spent_on(self, dataset: str) -> RunningLoss:
+        """Return what was spent on a data set before this act."""
+        return reading.spent_on(self.database, dataset)
+
+    def add_total(self, dataset: str, spent: RunningLoss) -> None:
+        """Add the running total of a data set after this act."""
+        self.insert("totals", dataset, *columns_of(spent))
 
 
 def find_dataset(database: sqlite3.Connection, wanted: Dataset) -> Dataset | None:

@@ -1,7 +1,7 @@
 """The ledger: an append-only list of charges and releases that survives crashes.
 
-`docs/proofs/anchor.md` goes through the crashes; `docs/ledger.md` says what an operator does with a
-frozen ledger.
+`docs/proofs/mark.md` goes through the crashes; `docs/ledger.md` says what an operator does where
+ledger and mark differ.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import Self
 from askew.dp.analyst import AnalystUsage, PayWhatYouGet
 from askew.dp.composition import PrivacyFilter
 from askew.dp.privacy import NeighboringRelation
-from askew.errors import LedgerError, LedgerFrozen, ParameterError
+from askew.errors import LedgerError, LedgerRefused, ParameterError
 from askew_server.folders import locked
 from askew_server.ledger import acts, reading
-from askew_server.ledger.chain import LedgerEntry
+from askew_server.ledger.acts import LedgerEntry
 from askew_server.ledger.records import (
     AnalystBudget,
     Charge,
@@ -39,17 +39,17 @@ _PATIENCE = 10.0  # seconds to wait for another process
 
 
 class Ledger:
-    """One SQLite file for one operator and many data sets, and its anchor on another disk.
+    """One SQLite file for one operator and many data sets, and its mark, best on another disk.
 
     Safe for several processes and threads; not to be carried over a fork. Every method raises
     LedgerError when the file cannot be read, trusted or written; whatever fails, nothing is spent
     or the spend stays.
     """
 
-    def __init__(self, path: Path, anchor_path: Path, *, patience: float = _PATIENCE) -> None:
-        """Open or make it, and verify all of it. A frozen ledger opens, for reading."""
+    def __init__(self, path: Path, mark_path: Path, *, patience: float = _PATIENCE) -> None:
+        """Open or make it. One that differs from its mark opens, for reading."""
         self._path = path
-        self._store = Store(path, anchor_path, patience)
+        self._store = Store(path, mark_path, patience)
 
     def __enter__(self) -> Self:
         return self
@@ -62,9 +62,9 @@ class Ledger:
         self._store.close()
 
     @property
-    def frozen(self) -> str | None:
+    def refused(self) -> str | None:
         """Why nothing can be spent, or None."""
-        return self._store.frozen()
+        return self._store.refused()
 
     def open_dataset(
         self,
@@ -115,7 +115,7 @@ class Ledger:
 
         A Charge is returned once in its life, to the one caller that may now draw. Raises
         KeyReused (the key stands for another request), ChargePending (charged, no release: spent
-        for good), BudgetExceeded, LedgerFrozen, LedgerError (no such data set, old version, other
+        for good), BudgetExceeded, LedgerRefused, LedgerError (no such data set, old version, other
         neighboring relation, storage), ParameterError (a loss that is not the analyst's terms).
         """
 
@@ -161,9 +161,9 @@ class Ledger:
             found = acts.find_release(database, request)
         if found is not None:
             return found
-        frozen = self.frozen
-        if frozen is not None:
-            raise LedgerFrozen(frozen)
+        refused = self.refused
+        if refused is not None:
+            raise LedgerRefused(refused)
         with self._store.transaction() as database:
             acts.total_after(database, request, reading.spent_on(database, request.dataset))
         return None
@@ -207,29 +207,17 @@ class Ledger:
     def budgets(self, dataset: str | None = None) -> tuple[AnalystBudget, ...]:
         """Every grant, oldest first, closed ones among them."""
         with self._store.transaction() as database:
-            return tuple(budget for _, budget in reading.analyst_budgets(database, dataset))
+            return tuple(reading.analyst_budgets(database, dataset))
 
     def charges(self, dataset: str | None = None) -> tuple[Charge | StoredRelease, ...]:
         """Every charge, oldest first, fulfilled or not. Grants are in `budgets`."""
         with self._store.transaction() as database:
             return tuple(reading.all_paid(database, dataset))
 
-    def verify(self) -> None:
-        """Check the file, every hash and every total from the first row. Raises LedgerError."""
-        self._store.check_file()
-        frozen = self.frozen
-        if frozen is not None:
-            raise LedgerFrozen(frozen)
+    def accept(self) -> None:
+        """Let a ledger that differs from its mark spend again: the operator's act, recorded.
 
-    def unfreeze(self, reason: str, *, nothing_lost: bool = False) -> None:
-        """The operator's act that lets a frozen ledger spend again, recorded in the chain.
-
-        What the anchor remembers of lost rows is carried over as spent, and the budgets of analysts
-        are closed. Where rows may be lost that it does not remember, because it is missing,
-        damaged, behind or does not know this file's end, the operator has to state, as
-        `nothing_lost`, that this file and the anchor together hold every charge that was ever made,
-        and this file no row that somebody forged.
-        Raises LedgerError: not frozen, not stated, or the file itself is damaged.
+        Each data set has then spent the larger of what the ledger and the mark say, and the budgets
+        of analysts are closed. Raises LedgerError where ledger and mark agree.
         """
-        check_name("reason", reason)
-        self._store.unfreeze(reason, nothing_lost=nothing_lost)
+        self._store.accept()

@@ -9,6 +9,7 @@ from typing import Any
 
 from askew.dp.analyst import AnalystUsage, PayWhatYouGet
 from askew.dp.composition import Loss, PrivacyFilter, RunningLoss
+from askew.dp.mark import START, Mark, Position
 from askew.dp.privacy import ApproximateDP, BoundedRange, NeighboringRelation, PureDP
 from askew.errors import LedgerError
 from askew_server.ledger.records import (
@@ -20,6 +21,7 @@ from askew_server.ledger.records import (
     StoredRelease,
     rational_of,
     spent_of,
+    sums_of,
 )
 
 _CHARGES = """
@@ -28,12 +30,12 @@ SELECT c.sequence, c.dataset, c.version, c.principal, c.key, c.digest, c.epsilon
 FROM charges c JOIN datasets d ON (d.name, d.version) = (c.dataset, c.version)
 LEFT JOIN fulfilments f ON f.charge = c.sequence
 """
-# Reservations count in full until they are settled. A loss of rows closes what was granted before,
-# and so does the operator's word.
+# Reservations count in full until they are settled. What was granted is closed by the operator's
+# word, and by an acceptance: answers may have been lost.
 _GRANTS = """
-SELECT g.sequence, g.dataset, g.principal, g.k_star, g.l_star, g.epsilon, g.delta, g.slack,
+SELECT g.dataset, g.principal, g.k_star, g.l_star, g.epsilon, g.delta, g.slack,
     coalesce(sum(coalesce(f.outputs, c.rounds)), 0), count(c.sequence),
-    EXISTS (SELECT 1 FROM repairs WHERE lost AND sequence > g.sequence)
+    EXISTS (SELECT 1 FROM acceptances WHERE sequence > g.sequence)
         OR EXISTS (SELECT 1 FROM revocations r
             WHERE (r.dataset, r.principal) = (g.dataset, g.principal) AND r.sequence > g.sequence)
 FROM grants g
@@ -42,7 +44,7 @@ LEFT JOIN charges c ON (c.dataset, c.principal) = (g.dataset, g.principal) AND c
         SELECT 1 FROM grants n WHERE (n.dataset, n.principal) = (g.dataset, g.principal)
         AND n.sequence > g.sequence AND n.sequence < c.sequence)
 LEFT JOIN fulfilments f ON f.charge = c.sequence
-WHERE (?1 IS NULL OR g.dataset = ?1) AND (?2 IS NULL OR g.principal = ?2) AND g.sequence > ?3
+WHERE (?1 IS NULL OR g.dataset = ?1) AND (?2 IS NULL OR g.principal = ?2)
 GROUP BY g.sequence ORDER BY g.sequence
 """
 _VERSIONS = (
@@ -73,11 +75,11 @@ def paid_by_id(database: sqlite3.Connection, charge_id: int) -> Charge | StoredR
 
 
 def all_paid(
-    database: sqlite3.Connection, dataset: str | None = None, *, since: int = 0
+    database: sqlite3.Connection, dataset: str | None = None
 ) -> list[Charge | StoredRelease]:
-    """Every charge after row `since`, oldest first."""
-    where = "WHERE (?1 IS NULL OR c.dataset = ?1) AND c.sequence > ?2 ORDER BY c.sequence"
-    return [_paid(row) for row in database.execute(_CHARGES + where, (dataset, since))]
+    """Return every charge, oldest first."""
+    where = "WHERE (?1 IS NULL OR c.dataset = ?1) ORDER BY c.sequence"
+    return [_paid(row) for row in database.execute(_CHARGES + where, (dataset,))]
 
 
 def events_of(database: sqlite3.Connection, charge_id: int) -> EventDigests | None:
@@ -121,14 +123,29 @@ def made_of_other_events(database: sqlite3.Connection, request: ChargeRequest) -
     return None if charge_id is None else int(charge_id)
 
 
-def spent_on(database: sqlite3.Connection, dataset: str, until: int | None = None) -> RunningLoss:
-    """The running total of all versions of a data set, now or after row `until`."""
-    newest = (
-        "SELECT * FROM totals WHERE dataset = ?1 AND (?2 IS NULL OR sequence <= ?2)"
-        " ORDER BY sequence DESC LIMIT 1"
-    )
-    row = database.execute(newest, (dataset, until)).fetchone()
+def spent_on(database: sqlite3.Connection, dataset: str) -> RunningLoss:
+    """Return the running total of all versions of a data set."""
+    newest = "SELECT * FROM totals WHERE dataset = ? ORDER BY sequence DESC LIMIT 1"
+    row = database.execute(newest, (dataset,)).fetchone()
     return spent_of(row[2:]) if row else RunningLoss()
+
+
+def last_acts(database: sqlite3.Connection) -> tuple[Position, Position | None]:
+    """Return the last act and the one before it, as `askew.dp.mark.compare` takes them."""
+    newest = "SELECT sequence, id FROM acts ORDER BY sequence DESC LIMIT 2"
+    end, before, *_ = (*database.execute(newest), START, None)
+    return end, before
+
+
+def mark_of(database: sqlite3.Connection) -> Mark:
+    """Return the mark of the ledger as it is: its last act, and what is spent of each data set."""
+    # A ledger that lost a data set has accepted what the mark knew of it.
+    names = database.execute(
+        "SELECT name FROM datasets UNION"
+        " SELECT dataset FROM totals JOIN acceptances USING (sequence)"
+    )
+    spent = {name: sums_of(spent_on(database, name)) for (name,) in names.fetchall()}
+    return Mark(last_acts(database)[0], spent)
 
 
 def dataset_names(database: sqlite3.Connection) -> list[str]:
@@ -156,19 +173,14 @@ def newest_version(database: sqlite3.Connection, name: str) -> Dataset:
 
 
 def analyst_budgets(
-    database: sqlite3.Connection,
-    dataset: str | None = None,
-    principal: str | None = None,
-    *,
-    since: int = 0,
-) -> list[tuple[int, AnalystBudget]]:
-    """Every grant after row `since` with its row, oldest first; the newest of a pair counts."""
+    database: sqlite3.Connection, dataset: str | None = None, principal: str | None = None
+) -> list[AnalystBudget]:
+    """Return every grant, oldest first; the newest of a data set and a principal counts."""
     found = []
-    for row in database.execute(_GRANTS, (dataset, principal, since)):
-        sequence, name, who, k_star, l_star, epsilon, delta, slack, outputs, calls, closed = row
+    for row in database.execute(_GRANTS, (dataset, principal)):
+        name, who, k_star, l_star, epsilon, delta, slack, outputs, calls, closed = row
         terms = _granted(k_star, l_star, epsilon, delta, slack)
-        budget = AnalystBudget(name, who, terms, AnalystUsage(outputs, calls), bool(closed))
-        found.append((sequence, budget))
+        found.append(AnalystBudget(name, who, terms, AnalystUsage(outputs, calls), bool(closed)))
     return found
 
 
@@ -177,7 +189,7 @@ def newest_budget(
 ) -> AnalystBudget | None:
     """What one analyst has of one data set."""
     budgets = analyst_budgets(database, dataset, principal)
-    return budgets[-1][1] if budgets else None
+    return budgets[-1] if budgets else None
 
 
 # Rows never change, and what is checked of their numbers takes longer than to read them.

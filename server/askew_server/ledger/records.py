@@ -6,7 +6,7 @@ Public values only, safe to print.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
@@ -127,8 +127,8 @@ class Dataset:
 class AnalystBudget:
     """What one principal may still ask of one data set: `terms` less what was spent.
 
-    answered: what was spent, reservations in full. closed: the operator revoked it, or an unfreeze
-    that lost rows ended it; its loss stays charged to the data set.
+    answered: what was spent, reservations in full. closed: the operator revoked it, or accepted a
+    ledger that may have lost answers; its loss stays charged to the data set.
     """
 
     dataset: str
@@ -161,15 +161,22 @@ def rational_of(text: str) -> Fraction:
     return Fraction(int(found[1], 16), int(found[2], 16))
 
 
+def sums_of(spent: RunningLoss) -> tuple[Fraction, ...]:
+    """Return the five sums of a `RunningLoss`, in the order of its fields."""
+    return (spent.epsilon, spent.delta, spent.range_epsilon, spent.range_delta, spent.rho)
+
+
+NOTIONS = len(sums_of(RunningLoss()))
+
+
 def columns_of(spent: RunningLoss) -> tuple[str, ...]:
-    """The five sums of a `RunningLoss`, in the order of its fields."""
-    sums = (spent.epsilon, spent.delta, spent.range_epsilon, spent.range_delta, spent.rho)
-    return tuple(map(text_of, sums))
+    """Return its five sums as text."""
+    return tuple(map(text_of, sums_of(spent)))
 
 
-def spent_of(columns: Sequence[str]) -> RunningLoss:
-    """The inverse of `columns_of`. Raises LedgerError."""
-    epsilon, delta, range_epsilon, range_delta, rho = map(rational_of, columns)
+def loss_of(sums: Iterable[Fraction]) -> RunningLoss:
+    """Return the inverse of `sums_of`."""
+    epsilon, delta, range_epsilon, range_delta, rho = sums
     return RunningLoss(
         epsilon=epsilon,
         delta=delta,
@@ -177,3 +184,8 @@ def spent_of(columns: Sequence[str]) -> RunningLoss:
         range_delta=range_delta,
         rho=rho,
     )
+
+
+def spent_of(columns: Sequence[str]) -> RunningLoss:
+    """Return the inverse of `columns_of`. Raises LedgerError."""
+    return loss_of(map(rational_of, columns))

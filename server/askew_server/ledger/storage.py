@@ -12,27 +12,24 @@ from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 
-from askew.errors import LedgerError, LedgerFrozen
+from askew.errors import LedgerError
 
 VERSION = 1
 APPLICATION = 0x41736B4C  # marks the file as ours: "AskL"
 
 # Rationals are "numerator/denominator" in hexadecimal: exact, and free of the limit that Python
-# sets to the decimal digits of an int. Every row belongs to one link of the chain, by `sequence`.
+# sets to the decimal digits of an int. Every row belongs to one act, by `sequence`.
 _RATIONAL = "TEXT NOT NULL CHECK ({0} GLOB '[0-9a-f]*/[1-9a-f]*')"
 _SPENT = ("epsilon", "delta", "range_epsilon", "range_delta", "rho")
 _SPENT_COLUMNS = ", ".join(f"{name} {_RATIONAL.format(name)}" for name in _SPENT)
-_SEQUENCE = "sequence INTEGER PRIMARY KEY REFERENCES chain (sequence) DEFERRABLE INITIALLY DEFERRED"
+_SEQUENCE = "sequence INTEGER PRIMARY KEY REFERENCES acts (sequence)"
 _NAME = "TEXT NOT NULL CHECK (length({0}) BETWEEN 1 AND 200)"
 
-_CHAIN = """
-CREATE TABLE chain (
-    sequence INTEGER PRIMARY KEY CHECK (sequence > 0),
-    hash BLOB NOT NULL CHECK (length(hash) = 32)
-) STRICT
-"""
-# What the chain covers, in the order in which it is hashed.
 TABLES = {
+    "acts": """
+        sequence INTEGER PRIMARY KEY CHECK (sequence > 0),
+        id TEXT NOT NULL CHECK (length(id) = 32)
+    """,
     "datasets": f"""
         {_SEQUENCE},
         name {_NAME.format("name")},
@@ -89,21 +86,12 @@ TABLES = {
         payload BLOB NOT NULL,
         outputs INTEGER CHECK (outputs > 0)
     """,
-    "repairs": f"""
+    "acceptances": f"""
         {_SEQUENCE},
-        reason {_NAME.format("reason")},
-        lost INTEGER NOT NULL CHECK (lost IN (0, 1)),
-        anchor_sequence INTEGER NOT NULL,
-        anchor_hash BLOB NOT NULL CHECK (length(anchor_hash) = 32)
-    """,
-    "carried": f"""
-        sequence INTEGER NOT NULL REFERENCES repairs (sequence),
-        dataset TEXT NOT NULL,
-        {_SPENT_COLUMNS},
-        PRIMARY KEY (sequence, dataset)
+        standing TEXT NOT NULL
     """,
     "totals": f"""
-        sequence INTEGER NOT NULL REFERENCES chain (sequence) DEFERRABLE INITIALLY DEFERRED,
+        sequence INTEGER NOT NULL REFERENCES acts (sequence),
         dataset TEXT NOT NULL,
         {_SPENT_COLUMNS},
         PRIMARY KEY (sequence, dataset)
@@ -121,7 +109,7 @@ _REASONS = {
     sqlite3.SQLITE_READONLY: "it or its directory is read-only",
     sqlite3.SQLITE_CANTOPEN: "it cannot be opened: is its directory missing or read-only?",
     sqlite3.SQLITE_IOERR: "the disk failed or is full",
-    sqlite3.SQLITE_CORRUPT: "it is damaged: restore a backup, then unfreeze",
+    sqlite3.SQLITE_CORRUPT: "it is damaged: restore a backup",
     sqlite3.SQLITE_NOTADB: "it is no SQLite file, or a damaged one",
 }
 
@@ -136,9 +124,7 @@ def storage_errors(path: Path) -> Iterator[None]:
         meaning = _REASONS.get(code, "SQLite refused")
         raise LedgerError(f"the ledger {path} cannot be used: {meaning} ({error})") from None
     except UnicodeDecodeError:  # SQLite quotes damaged text in its own message
-        raise LedgerError(
-            f"the ledger {path} is damaged: restore a backup, then unfreeze"
-        ) from None
+        raise LedgerError(f"the ledger {path} is damaged: restore a backup") from None
     except OSError as error:
         raise LedgerError(f"the ledger {path} cannot be used: {error}") from None
 
@@ -163,6 +149,7 @@ def connect(path: Path, patience: float) -> sqlite3.Connection:
         database.execute("PRAGMA recursive_triggers = ON")  # REPLACE is a deletion, too
         database.execute("PRAGMA trusted_schema = OFF")
         _create_if_new(database, path)
+        check_file(database, path)
         write_ahead(database)
         database.execute("PRAGMA synchronous = FULL")
     except BaseException:
@@ -171,16 +158,18 @@ def connect(path: Path, patience: float) -> sqlite3.Connection:
     return database
 
 
-def check_schema(database: sqlite3.Connection) -> None:
-    """Tables, checks, triggers and indexes are those that this program makes, and no others.
-
-    One more trigger would write rows that the program then vouches for; one less check would let
-    any number in. Raises LedgerFrozen.
+def check_file(database: sqlite3.Connection, path: Path) -> None:
+    """Raise LedgerError where pages are damaged, or tables, checks and triggers are not as this
+    program makes them: without a trigger, rows could be rewritten.
     """
+    found = pragma(database, "quick_check")
+    if found != "ok":
+        raise LedgerError(f"the ledger {path} is damaged: {found}. Restore a backup")
     foreign = _objects(database) ^ _made()
     if foreign:
         names = ", ".join(sorted({f"{name}" for _, name, _, _ in foreign}))  # bytes, if damaged
-        raise LedgerFrozen(f"the ledger's schema is not as this program makes it: {names}")
+        text = f"the ledger {path} has a schema that this program does not make: {names}"
+        raise LedgerError(f"{text}. Restore a backup")
 
 
 def _objects(database: sqlite3.Connection) -> frozenset[tuple[object, ...]]:
@@ -231,11 +220,10 @@ def _create_if_new(database: sqlite3.Connection, path: Path) -> None:
 
 def _schema() -> Iterator[str]:
     yield f"PRAGMA application_id = {APPLICATION}"
-    yield _CHAIN
     for table, columns in TABLES.items():
-        options = "STRICT" if _SEQUENCE in columns else "STRICT, WITHOUT ROWID"
+        options = "STRICT, WITHOUT ROWID" if table == "totals" else "STRICT"
         yield f"CREATE TABLE {table} ({columns}) {options}"
-    for table in ("chain", *TABLES):
+    for table in TABLES:
         for verb in ("UPDATE", "DELETE"):
             yield (
                 f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "

@@ -1,52 +1,41 @@
-"""The chained store: an act is a link of the chain, in a transaction and two lines of the anchor.
-
-Acts that wait for their turn share these with those that arrived meanwhile.
-"""
+"""The ledger's file and its mark: an act is committed, then marked, then returned."""
 
 from __future__ import annotations
 
+import os
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Condition, Lock
-from typing import Any, Generic, TypeVar
+from threading import Lock
+from typing import TypeVar
 
-from askew.errors import LedgerError, LedgerFrozen
-from askew_server.ledger import repair
-from askew_server.ledger.anchor import START, AnchorEntry, AnchorFile
-from askew_server.ledger.chain import CheckedLedger, LedgerEntry, check, check_answers, last_link
-from askew_server.ledger.storage import check_own, check_schema, connect, pragma, storage_errors
+from askew.dp.mark import ID_BYTES, MESSAGES, Mark, Standing, compare, encode, larger
+from askew.errors import LedgerError, LedgerRefused
+from askew.noise.randomness import SystemBits
+from askew_server.folders import replace_file
+from askew_server.ledger import reading
+from askew_server.ledger.acts import LedgerEntry
+from askew_server.ledger.records import NOTIONS, loss_of
+from askew_server.ledger.storage import check_own, connect, storage_errors
 
-_STOPPED = "the program was stopped; what was being charged may be spent"
 _Made = TypeVar("_Made")
 
 
 class Store:
-    """The database and its anchor, which names every link before it is there.
-
-    The order is: announce in the anchor, commit, keep in the anchor, return. A crash before the
-    commit leaves an announcement that the next one replaces. A crash after it leaves a link that is
-    announced and not kept; whoever acts next keeps it before anything else, under the write lock.
+    """The database and its mark. SQLite's write lock is the lock of both: whoever has it finds the
+    mark at the last act, or one behind after a crash, and catches it up before anything else.
     """
 
-    def __init__(self, path: Path, anchor_path: Path, patience: float) -> None:
-        self._path, self._anchor, self._lock = path, AnchorFile(anchor_path), Lock()
-        self._waiting: list[Waiting[Any]] = []
-        self._arrivals, self._busy = Condition(), False
-        self._checked = CheckedLedger()
-        self._version: object = None  # of the file, as SQLite counts others' commits, at that time
-        self._fault: str | None = None
+    def __init__(self, path: Path, mark_path: Path, patience: float) -> None:
+        # A link leads to another disk: what it names is replaced, not the link.
+        self._path, self._mark = path, Path(os.path.realpath(mark_path))
+        self._lock, self._bits = Lock(), SystemBits()
         with storage_errors(path):
             self._database = connect(path, patience)
         try:
             with self.transaction("BEGIN IMMEDIATE") as database:
-                if last_link(database) == START.link and not self._anchor.path.exists():
-                    self._anchor.create()
-            with storage_errors(path):
-                check_own(self._anchor.path, "anchor")
-            self.check_file()
+                self._catch_up(database)  # a new one gets its mark before its first act
         except BaseException:
             self.close()
             raise
@@ -58,7 +47,7 @@ class Store:
 
     @contextmanager
     def transaction(self, begin: str = "BEGIN") -> Iterator[sqlite3.Connection]:
-        """One transaction of this process and, if IMMEDIATE, the only writing one of all."""
+        """Open one transaction of this process and, if IMMEDIATE, the only writing one of all."""
         with self._lock, storage_errors(self._path):
             self._database.execute(begin)
             try:
@@ -73,186 +62,78 @@ class Store:
         find: Callable[[sqlite3.Connection], _Made | None],
         act: Callable[[LedgerEntry], _Made],
     ) -> _Made:
-        """What `find` finds, else what `act` makes.
+        """Return what `find` finds, else what `act` makes, once it is committed and marked.
 
-        Checked, written, sealed, announced, committed, kept: in this order, and only then
-        returned. Acts that arrive while others are under way go through this together, one link
-        each, with the last of them announced: three syncs for all of them. One that is refused
-        takes nothing of the others back. Raises what find and act raise, LedgerFrozen and
-        LedgerError.
+        Raises what find and act raise, LedgerRefused where ledger and mark differ, LedgerError.
         """
-        mine = Waiting(find, act)
-        self._take_turn(mine)
-        with storage_errors(self._path):
-            return mine.outcome()
-
-    def _take_turn(self, mine: Waiting[Any]) -> None:
-        """Until it is settled: by this thread for all who have arrived, or by another."""
-        with self._arrivals:
-            self._waiting.append(mine)
-            self._arrivals.wait_for(lambda: mine.settled or not self._busy)
-            if mine.settled:
-                return
-            self._busy = True
-            group, self._waiting = self._waiting, []
-        try:
-            self._settle(group)
-        finally:
-            with self._arrivals:
-                for each in group:  # not before: who woke meanwhile would be told what is not kept
-                    each.settled = True
-                self._busy = False
-                self._arrivals.notify_all()
-
-    def _settle(self, group: Sequence[Waiting[Any]]) -> None:
-        """What fails the transaction fails all that were to act in it, and nobody who was only to
-        be told what is there.
-        """
-        acted = group
-        try:
-            with self.transaction("BEGIN IMMEDIATE") as database:
-                acted = [each for each in group if each.wants_to_act(database)]
-                if not acted:
-                    return
-                before = sealed = self._bring_anchor_up(database)
-                for each in acted:
-                    # Another act of the group may have done the same.
-                    if sealed is before or each.wants_to_act(database):
-                        sealed = each.act_in(database, sealed)
-                if sealed is before:  # all were refused
-                    return
-                self._anchor.announce(AnchorEntry(*sealed.link, {}, kept=False), len(acted))
-            self._checked = sealed
-            with self.transaction("BEGIN IMMEDIATE") as database:
-                self._bring_anchor_up(database)
-        except Exception as error:
-            for each in acted:
-                each.fail(error)
-        except BaseException:
-            for each in acted:
-                each.fail(LedgerError(_STOPPED))
-            raise
-
-    def _bring_anchor_up(self, database: sqlite3.Connection) -> CheckedLedger:
-        """Check what others committed, and keep what is announced and committed; what is known
-        then. Raises LedgerFrozen if chain and anchor differ by more than a crash explains.
-
-        `data_version` changes with every commit of another connection: where it did not, schema,
-        links and totals are those that were checked, or that this process made.
-        """
-        if self._fault is not None:
-            raise LedgerFrozen(self._fault)
-        end, version = last_link(database), pragma(database, "data_version")
-        if (end, version) != (self._checked.link, self._version):
-            check_schema(database)
-            self._checked, self._version = check(database, self._checked), version
-        kept = repair.unkept_since(database, self._anchor, end)
-        if kept is not None:
-            self._anchor.keep(self._checked.anchor_entry(kept))
-        return self._checked
-
-    def check_file(self) -> None:
-        """The whole of the file again: pages, hashes, totals. A fault freezes this ledger."""
-        try:
-            with self.transaction() as database:
-                found = pragma(database, "integrity_check")
-                if found != "ok":
-                    raise LedgerFrozen(f"the ledger {self._path} is damaged: {found}")
-                self._checked = check(database, CheckedLedger())
-                check_answers(database)
-                check_schema(database)
-        except LedgerError as error:
-            self._fault = f"{error}; restore a backup of it, then unfreeze"
-        else:
-            self._fault = None
-
-    def frozen(self) -> str | None:
-        """Why nothing can be spent, or None. Takes the write lock: the two files are one state."""
-        try:
-            with self.transaction("BEGIN IMMEDIATE") as database:
-                repair.unkept_since(database, self._anchor, last_link(database))
-        except LedgerFrozen as frozen:
-            return self._fault or str(frozen)
-        return self._fault
-
-    def unfreeze(self, reason: str, *, nothing_lost: bool) -> None:
-        """Append a repair that starts from the anchor as it is. Raises LedgerError."""
-        self.check_file()
-        if self._fault is not None:
-            raise LedgerFrozen(self._fault)
         with self.transaction("BEGIN IMMEDIATE") as database:
-            before = check(database, self._checked)  # others may have committed since
-            entry, unreadable = repair.record(database, self._anchor, before, reason, nothing_lost)
-            repaired = entry.seal().anchor_entry(entry.sequence - 1)
-            if not unreadable:
-                self._anchor.announce(repaired, len(repaired.spent))
+            found, refused = find(database), self._catch_up(database)
+            if found is not None:
+                return found
+            if refused is not None:
+                raise LedgerRefused(refused)
+            (last, _), _ = reading.last_acts(database)
+            made = act(self._entry(database, last + 1))
+            mark = reading.mark_of(database)
+        with self.transaction("BEGIN IMMEDIATE") as database:  # before anything comes of it
+            if reading.last_acts(database)[0] == mark.position:
+                replace_file(self._mark, encode(mark))
+            else:  # a rival came first, and caught the mark up
+                refused = self._catch_up(database)
+        if refused is not None:
+            raise LedgerRefused(refused)
+        return made
+
+    def refused(self) -> str | None:
+        """Return why nothing can be spent, or None. Takes the write lock: the two are one state."""
         with self.transaction("BEGIN IMMEDIATE") as database:
-            if unreadable:  # only now: what its readable lines know is lost with them
-                self._anchor.renew(repaired)
-            self._bring_anchor_up(database)
+            standing, _ = self._compare(database)
+        return None if standing.may_spend else _refusal(standing)
 
+    def accept(self) -> None:
+        """Append an acceptance, with the larger losses of ledger and mark. Raises LedgerError."""
+        with self.transaction("BEGIN IMMEDIATE") as database:
+            standing, known = self._compare(database)
+            if standing.may_spend:
+                raise LedgerError("the ledger and its mark agree: there is nothing to accept")
+            here = reading.mark_of(database)
+            # After the last that either of the two knows: the number of a lost charge, by which its
+            # release is known, is not given to another.
+            entry = self._entry(database, max(here.position[0], known.position[0]) + 1)
+            entry.insert("acceptances", standing.name)
+            for name, sums in larger(here.spent, known.spent).items():
+                entry.add_total(name, loss_of(sums))
+        with self.transaction("BEGIN IMMEDIATE") as database:
+            self._write_mark(database)
 
-_EVERYBODYS = (OSError, sqlite3.OperationalError, sqlite3.InternalError)
+    def _entry(self, database: sqlite3.Connection, sequence: int) -> LedgerEntry:
+        return LedgerEntry(database, sequence, self._bits.read(ID_BYTES).hex())
 
-
-@dataclass(eq=False)
-class Waiting(Generic[_Made]):
-    """One act: what it would find, what it would do, and what came of it.
-
-    settled: nothing more comes of it, since its group's transaction is kept, or failed. Its outcome
-    is read only then.
-    """
-
-    find: Callable[[sqlite3.Connection], _Made | None]
-    act: Callable[[LedgerEntry], _Made]
-    _made: _Made | None = None
-    _error: BaseException | None = None
-    settled: bool = field(default=False)
-
-    def wants_to_act(self, database: sqlite3.Connection) -> bool:
-        """Whether what it wants is not there yet. A refusal, or another fault, is its own; an error
-        of the disk or the file is everybody's, and raised.
-        """
+    def _compare(self, database: sqlite3.Connection) -> tuple[Standing, Mark]:
+        check_own(self._mark, "mark")
         try:
-            self._made = self.find(database)
-        except Exception as error:
-            if _is_everybodys(error):
-                raise
-            self.fail(error)
-        return self._made is None and self._error is None
+            content = self._mark.read_bytes()
+        except FileNotFoundError:
+            content = None
+        except OSError:
+            content = b""  # what cannot be read is damaged
+        return compare(content, NOTIONS, *reading.last_acts(database))
 
-    def act_in(self, database: sqlite3.Connection, after: CheckedLedger) -> CheckedLedger:
-        """Do it and seal it as the link that follows; where that fails by its own fault, nothing of
-        it is left. What is known then.
-        """
-        entry = LedgerEntry(database, after)
-        database.execute("SAVEPOINT act")
-        try:
-            self._made = self.act(entry)
-            after = entry.seal()
-        except Exception as error:
-            if _is_everybodys(error):
-                raise
-            database.execute("ROLLBACK TO act")
-            self.fail(error)
-        database.execute("RELEASE act")
-        return after
+    def _catch_up(self, database: sqlite3.Connection) -> str | None:
+        """Write the mark where it is one act behind. Return why nothing can be spent, or None."""
+        standing, _ = self._compare(database)
+        if not standing.may_spend:
+            return _refusal(standing)
+        if standing is not Standing.OK:
+            self._write_mark(database)
+        return None
 
-    def fail(self, error: BaseException) -> None:
-        """The act was refused, or the group's transaction failed: then what it was refused for may
-        be taken back.
-        """
-        self._made, self._error = None, error
-
-    def outcome(self) -> _Made:
-        """What was found or made. Raises what kept it from that."""
-        if self._error is not None:
-            raise self._error
-        if self._made is None:  # its turn never came: a fault of this module
-            raise AssertionError
-        return self._made
+    def _write_mark(self, database: sqlite3.Connection) -> None:
+        replace_file(self._mark, encode(reading.mark_of(database)))
 
 
-def _is_everybodys(error: Exception) -> bool:
-    """Whether any other act would have met it: the disk is full, the file is damaged."""
-    return isinstance(error, _EVERYBODYS) or type(error) is sqlite3.DatabaseError
+def _refusal(standing: Standing) -> str:
+    return (
+        f"{MESSAGES[standing]}. Nothing is spent until the newest copies of both are back, or an "
+        "operator runs `askew-server ledger accept`, which books the larger losses"
+    )

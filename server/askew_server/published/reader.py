@@ -1,10 +1,7 @@
 """Stored public releases, read-only: what everybody may have, and nothing that could spend.
 
 This is the only way from a service to the ledger's file that is not the ledger itself. It opens the
-file read-only, reads three tables, and imports neither the ledger nor anything that counts.
-
-A release never changes: its link in the ledger's chain is a hash of it and of all that came before.
-So its summary is made once, and whoever keeps the document asks for the link alone.
+file read-only, reads two tables, and imports neither the ledger nor anything that counts.
 """
 
 from __future__ import annotations
@@ -25,24 +22,17 @@ VERSION = 1
 _PATIENCE = 10  # seconds to wait for another process
 _NAMED = 20  # of the releases that exist, in the error about one that does not
 # An answer to an analyst has a principal, and is no public release. What is a part of a model, its
-# payload says; no payload is read here, because they are large.
-_LINKS = (
-    "SELECT charges.sequence, chain.hash FROM charges"
-    " JOIN fulfilments ON fulfilments.charge = charges.sequence"
-    " JOIN chain ON chain.sequence = fulfilments.sequence WHERE charges.principal = ''"
+# payload says.
+_STORED = (
+    "SELECT charges.sequence, fulfilments.payload FROM charges"
+    " JOIN fulfilments ON fulfilments.charge = charges.sequence WHERE charges.principal = ''"
 )
-_PAYLOAD = "SELECT payload FROM fulfilments WHERE charge = ?"
 
 
 def part_of_model(payload: bytes) -> str | None:
-    """What of a model a charge paid for, a prior or a noisy matrix of likes; None of a list."""
-    kinds = ("prior", "noisy matrix of likes")
-    return next(
-        (kind for kind in kinds if payload.startswith(b'{"kind": "%b"' % kind.encode())), None
-    )
-
-
-Mark = tuple[tuple[int, ...], ...]
+    """What of a model a charge paid for, a noisy matrix of likes; None of a list."""
+    kind = "noisy matrix of likes"
+    return kind if payload.startswith(b'{"kind": "%b"' % kind.encode()) else None
 
 
 @dataclass(frozen=True)
@@ -61,29 +51,18 @@ class ReleaseReader:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._summaries: dict[tuple[int, bytes], ReleaseSummary | None] = {}  # None: of a model
-
-    def mark(self) -> Mark:
-        """What changes whenever the ledger does: of its file and of the log beside it."""
-        files = (self._path, self._path.with_name(self._path.name + "-wal"))
-        return tuple(_mark_of(file) for file in files)
 
     def check(self) -> None:
         """Whether the file is there and a ledger, as far as its first page says."""
         with self._database():
             pass
 
-    def link(self, charge: int) -> bytes:
-        """The hash of a release and of all that came before it. Raises NotFound."""
-        with self._database() as database:
-            return self._link(database, charge)
-
     def document(self, charge: int) -> bytes:
         """A release as it was stored. Raises NotFound."""
         with self._database() as database:
-            self._link(database, charge)
-            payload = _payload(database, charge)
-        if part_of_model(payload):
+            row = database.execute(f"{_STORED} AND charges.sequence = ?", (charge,)).fetchone()
+        payload = b"" if row is None else bytes(row[1])
+        if row is None or part_of_model(payload):
             raise NotFound("release")
         self._parsed(charge, payload)
         return payload
@@ -102,29 +81,17 @@ class ReleaseReader:
         """At most `limit` releases after a charge, of one data set or, if it is empty, of all."""
         with self._database() as database:
             rows = database.execute(
-                f"{_LINKS} AND charges.sequence > ? AND ? IN ('', charges.dataset)"
+                f"{_STORED} AND charges.sequence > ? AND ? IN ('', charges.dataset)"
                 " ORDER BY charges.sequence",
                 (after, dataset),
             )
-            summaries = (self._summary(database, *row) for row in rows)
-            found = tuple(islice((each for each in summaries if each), limit + 1))
+            summaries = (
+                self._parsed(charge, payload).summary
+                for charge, payload in rows
+                if not part_of_model(payload)
+            )
+            found = tuple(islice(summaries, limit + 1))
         return ReleasePage(found[:limit], len(found) > limit)
-
-    def _link(self, database: sqlite3.Connection, charge: int) -> bytes:
-        row = database.execute(f"{_LINKS} AND charges.sequence = ?", (charge,)).fetchone()
-        if row is None:
-            raise NotFound("release")
-        return bytes(row[1])
-
-    def _summary(
-        self, database: sqlite3.Connection, charge: int, link: bytes
-    ) -> ReleaseSummary | None:
-        """Of a list; None of a part of a model. Parsed once in the life of this reader."""
-        if (charge, link) not in self._summaries:
-            payload = _payload(database, charge)
-            made = None if part_of_model(payload) else self._parsed(charge, payload).summary
-            self._summaries[charge, link] = made
-        return self._summaries[charge, link]
 
     @contextmanager
     def _database(self) -> Iterator[sqlite3.Connection]:
@@ -154,30 +121,6 @@ class ReleaseReader:
         if release.charge != charge:
             raise LedgerError(f"release {charge} of {self._path} belongs to another charge")
         return release
-
-
-class GlancingReader(ReleaseReader):
-    """Reads once and leaves no log beside a ledger that nobody has open. Whoever reads again needs
-    the log: SQLite does not see a writer without it.
-    """
-
-    def _immutable(self) -> str:
-        log = self._path.with_name(self._path.name + "-wal")
-        return "" if log.exists() else "&immutable=1"
-
-
-def _payload(database: sqlite3.Connection, charge: int) -> bytes:
-    return bytes(database.execute(_PAYLOAD, (charge,)).fetchone()[0])
-
-
-def _mark_of(file: Path) -> tuple[int, ...]:
-    try:
-        found = file.stat()
-    except OSError:
-        return ()
-    if not found.st_size:  # a reader makes an empty log, and may leave it
-        return ()
-    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
 
 
 _MARKS = {"application_id": APPLICATION, "user_version": VERSION}

@@ -55,7 +55,7 @@ class TextFormat:
 def first_line(path: Path) -> str:
     """The first line, read leniently: good enough to recognize a format by."""
     with unpacked_bytes(path) as (unpacked, _):
-        text = io.TextIOWrapper(unpacked, "utf-8-sig", errors="replace")
+        text = io.TextIOWrapper(unpacked, "utf-8-sig", errors="replace", newline="\n")
         for _, line in _bounded_lines(text, 1):
             return line
     raise DataError(f"{path}: the file is empty")
@@ -185,21 +185,22 @@ def _has_long_line(block: bytes) -> bool:
 def _lines(unpacked: BinaryIO, text: TextFormat, number: int) -> Iterator[Numbered]:
     """What is left of the file, without the header."""
     encoding = text.encoding if number == 1 else text.encoding.removesuffix("-sig")
-    with io.TextIOWrapper(unpacked, encoding, errors="surrogateescape") as rest:
+    # A lone return is a character of somebody's field, and no end of a line.
+    with io.TextIOWrapper(unpacked, encoding, errors="surrogateescape", newline="\n") as rest:
         for at, line in _bounded_lines(rest, number):
             if at > 1 or not text.has_header:
                 yield at, line
 
 
 def _bounded_lines(text: TextIO, first: int) -> Iterator[tuple[int, str]]:
-    """The lines that are left of a text, with their numbers, of which `first` is the next. Of a
-    line that is too long only the beginning.
+    """The lines that are left of a text, with their numbers, of which `first` is the next; they end
+    in a line feed, or in a return and a line feed. Of a line that is too long only the beginning.
     """
     for number in count(first):
         line = text.readline(LINE_LIMIT + 1)
         if not line:
             return
-        yield number, line.removesuffix("\n")
+        yield number, line.removesuffix("\n").removesuffix("\r")
         while len(line) > LINE_LIMIT and not line.endswith("\n"):
             line = text.readline(LINE_LIMIT + 1) or "\n"
 

@@ -37,7 +37,6 @@ def read_ratings(
     *,
     counts: float | None = None,
     times: bool = False,
-    lenient: bool = False,
     progress: Progress | None = None,
 ) -> tuple[RatingTable, Rejects]:
     """The ratings of a file, or of the files of a folder one after the other, and the rows that
@@ -48,15 +47,13 @@ def read_ratings(
     further down. `progress` is told the bytes done and in total.
     counts: where the column of ratings holds counts, such as plays, the least that is a like.
     times: whether to keep when each rating was made.
-    lenient: whether a rating beyond every scale is a bad row, so that nobody's rating decides
-    between a table and an error.
 
     Raises DataError when the format is unknown, the file cannot be read or no row is usable; and
     for a rating beyond -1000 to 1000 or a count below 0, since what remains without the strongest
     rows would be another file.
     """
     parts, size, done = parts_of(path), size_at(path), 0
-    files = _RatingFiles(path, counts=counts is not None, times=times, lenient=lenient)
+    files = _RatingFiles(path, counts=counts is not None, times=times)
     for part in parts:
         files.read(part, progress and _after(done, size, progress))
         done += size_at(part.path)
@@ -97,11 +94,11 @@ def titled(key: str) -> ItemRow:
 class _RatingFiles:
     """Collects the ratings of files of one kind, and the rows that are left out."""
 
-    def __init__(self, path: Path, *, counts: bool, times: bool, lenient: bool) -> None:
+    def __init__(self, path: Path, *, counts: bool, times: bool) -> None:
         from askew_server.ratings.columns import Judge  # pyarrow takes a while
 
         self.rejects, self.builder = RejectLog(path), TableBuilder()
-        self._counts, self._times, self._lenient = counts, times, lenient
+        self._counts, self._times = counts, times
         self._judge = Judge(self.builder.people, self.builder.items, counts=counts, times=times)
 
     def read(self, part: RatingFile, progress: Progress | None) -> None:
@@ -172,9 +169,6 @@ class _RatingFiles:
             self.rejects.add(line, reason)
             return
         if not fields.is_on_scale(value, counts=self._counts):
-            if self._lenient:
-                self.rejects.add(line, "a rating beyond every scale")
-                return
             raise _another_scale(self.rejects.file, line, counts=self._counts)
         self.builder.add(line, *keys, value, at)
 

@@ -19,7 +19,7 @@ from askew.errors import (
     BudgetExceeded,
     ChargePending,
     KeyReused,
-    LedgerFrozen,
+    LedgerRefused,
     NotFound,
     Refused,
 )
@@ -106,7 +106,7 @@ class AnalystPlan:
 _REASONS: dict[type[AskewError], str] = {
     KeyReused: "the key stands for another question",
     ChargePending: "this question is being answered, or its answer was lost; it stays spent",
-    LedgerFrozen: "nothing can be spent until the operator acts",
+    LedgerRefused: "nothing can be spent until the operator acts",
 }
 
 

@@ -16,14 +16,10 @@ from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import FIRST
 from askew.errors import ArtifactError
 from askew.protocol.model_card import ModelCard
-from askew.retrieval.buckets import BucketRule
 from askew_server.collections.artifact import LiveColumns, Mark, live_path, mark_of, read_live
 from askew_server.collections.model import MetricModel
 from askew_server.retrieval.near.answers import MetricAnswers
 from askew_server.retrieval.snapshot import Serving, Snapshot
-from askew_server.taste.model.answer_tables import AnswerTables
-from askew_server.taste.model.payloads import Payloads
-from askew_server.taste.prior.people import PriorPeople
 
 Refusal = Callable[[str], None]
 """Told why a file was not taken, without a value."""
@@ -91,22 +87,6 @@ class TasteModel(Protocol):
     def catalog(self) -> Catalog:
         """Its items."""
 
-    @property
-    def prior(self) -> PriorPeople | None:
-        """People whom it may know."""
-
-    @property
-    def slates(self) -> BucketRule | None:
-        """What its buckets are answered by, where that was chosen before."""
-
-    @property
-    def payloads(self) -> Payloads | None:
-        """What only a reply brings of each item."""
-
-    @property
-    def tables(self) -> AnswerTables | None:
-        """Answers made beforehand."""
-
 
 @dataclass(frozen=True)
 class Fixed:
@@ -134,7 +114,7 @@ def serving_of(
 def snapshot_of(model: TasteModel | MetricModel) -> Snapshot:
     """The model, ready to be served; builds what its rule needs.
 
-    Raises ParameterError for a serving rule that needs a prior or a density where there is none.
+    Raises ParameterError for a serving rule that needs a density where there is none.
     """
     if isinstance(model, MetricModel):
         from askew_server.retrieval.near.answers import MetricAnswers
@@ -142,11 +122,4 @@ def snapshot_of(model: TasteModel | MetricModel) -> Snapshot:
         return MetricAnswers(model).snapshot
     from askew_server.retrieval.snapshot import Retriever
 
-    retriever = Retriever(
-        model.card, model.catalog, model.prior, model.payloads, slates=model.slates
-    )
-    snapshot = retriever.snapshot
-    tables = model.tables
-    if tables is None or model.payloads is not None or not tables.fits(model.card):
-        return snapshot  # the catalog may have changed since, as by a release that orders it
-    return replace(snapshot, tables=tables.tables)
+    return Retriever(model.card, model.catalog).snapshot

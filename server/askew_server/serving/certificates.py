@@ -37,13 +37,12 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class ServerIdentity:
     """A certificate with its chain and the key that fits it, and whose certificates are asked of
-    callers. names: the hosts that it is for. begins, ends: when it is valid.
+    callers. begins, ends: when it is valid.
     """
 
     chain: bytes
     key: bytes = field(repr=False)
     client_authority: bytes | None
-    names: tuple[str, ...]
     begins: datetime
     ends: datetime
 
@@ -55,17 +54,21 @@ def read_identity(tls: Tls) -> ServerIdentity:
     chain, key = _read(tls.certificate), read_private(tls.key)
     with _parsing(f"{tls.certificate} holds no certificate in PEM"):
         leaf = _certificates(chain)[0]
-        public, names = leaf.public_key(), _names(leaf)
+        public, is_of_hosts = leaf.public_key(), _is_of_hosts(leaf)
     with _parsing(f"{tls.key} holds no private key in PEM without a passphrase"):
         fits = _public_key(key) == public
     if not fits:
         raise AccessError(f"the key {tls.key} is not that of the certificate {tls.certificate}")
+    if not is_of_hosts:
+        raise AccessError(
+            f"the certificate {tls.certificate} names no host: callers look at subjectAltName alone"
+        )
     authority = None if tls.client_authority is None else _read(tls.client_authority)
     if authority is not None:
         with _parsing(f"{tls.client_authority} holds no certificate in PEM"):
             _certificates(authority)
     return ServerIdentity(
-        chain, key, authority, names, leaf.not_valid_before_utc, leaf.not_valid_after_utc
+        chain, key, authority, leaf.not_valid_before_utc, leaf.not_valid_after_utc
     )
 
 
@@ -115,16 +118,15 @@ def _public_key(key: bytes) -> PublicKeyTypes:
     return serialization.load_pem_private_key(key, None).public_key()
 
 
-def _names(leaf: Certificate) -> tuple[str, ...]:
-    """Host names and addresses; whoever connects looks at no other field."""
+def _is_of_hosts(leaf: Certificate) -> bool:
+    """Return True if it names a host or an address; whoever connects looks at no other field."""
     from cryptography import x509
 
     try:
         found = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
-        return ()
-    hosts = found.get_values_for_type(x509.DNSName)
-    return (*hosts, *map(str, found.get_values_for_type(x509.IPAddress)))
+        return False
+    return any(found.get_values_for_type(kind) for kind in (x509.DNSName, x509.IPAddress))
 
 
 Mark = tuple[int, int, int] | None

@@ -29,6 +29,7 @@ from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
 from askew import __version__
+from askew_server.serving.limits import why_not
 from askew_server.serving.observer import (
     BOUNDS,
     STATUSES,
@@ -181,13 +182,10 @@ _Page = tuple[HTTPStatus, str, bytes]
 
 
 class Endpoint:
-    """Pages of one observer. There is no TLS and no password: see who can reach the address.
+    """Pages of one observer. There is no TLS and no password: see who can reach the address."""
 
-    reuse_port: while one process replaces another, both are on one port.
-    """
-
-    def __init__(self, config: Metrics, observer: Observer, *, reuse_port: bool = False) -> None:
-        self._config, self._observer, self._reuse_port = config, observer, reuse_port
+    def __init__(self, config: Metrics, observer: Observer) -> None:
+        self._config, self._observer = config, observer
         self._open = 0
         self._server: asyncio.Server | None = None
         self._pages: dict[str, Callable[[], _Page]] = {
@@ -203,13 +201,12 @@ class Endpoint:
 
     async def start(self) -> None:
         """Raises OSError for a port that is taken."""
-        self._server = await asyncio.start_server(
-            self._exchange,
-            self._config.host,
-            self._config.port or 0,
-            limit=_HEAD,
-            reuse_port=self._reuse_port or None,
-        )
+        host, port = self._config.host, self._config.port or 0
+        try:
+            self._server = await asyncio.start_server(self._exchange, host, port, limit=_HEAD)
+        except (OSError, UnicodeError) as error:
+            why = why_not(error, "--metrics-port")
+            raise OSError(f"cannot listen on {host}:{port} for numbers: {why}") from None
 
     def stop(self) -> None:
         """Takes no more connections."""

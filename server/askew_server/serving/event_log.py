@@ -190,7 +190,6 @@ class EventLog:
         config = config or Log()
         self._stream, self._clock = stream, clock
         self._least = Level[config.level.upper()]
-        self._process = {} if config.process is None else {"process": config.process}
         self._line = _json if config.format == "json" else _plain
         self._told: dict[_Key, tuple[float, int]] = {}  # when last, and how often since
         self._lock = Lock()
@@ -210,7 +209,7 @@ class EventLog:
             ):
                 return
             head = {"time": _shown(now), "level": event.level.name.lower(), "event": name}
-            write_line(self._stream, self._line(head | self._process | kept))
+            write_line(self._stream, self._line(head | kept))
 
     def _due(self, key: _Key, kept: dict[str, object], now: float) -> bool:
         """Whether the last line alike is long ago. Then says how many were left out since."""

@@ -13,10 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
-import errno
-import os
 import socket
-import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
@@ -28,42 +25,18 @@ import grpc.aio
 from grpc_health.v1 import health_pb2
 
 from askew.errors import Malformed, TooSlow, TransportError, WireError
-from askew.noise.randomness import SystemBits
 from askew.wire import status
 from askew.wire.messages import parse
 from askew_server.serving.call import Answer, Job, QueueName, Service
 from askew_server.serving.certificates import Certificates, credentials_of
-from askew_server.serving.limits import Admission, Connections, Shares, options_of
+from askew_server.serving.limits import Admission, Connections, Shares, options_of, why_not
 from askew_server.serving.observer import MethodCounts, Observer
 from askew_server.serving.settings import ServerConfig, second_ports
 
 if TYPE_CHECKING:
-    from askew_server.serving.http_server import Application
     from askew_server.serving.http_sockets import HttpDoor
 
-EVERY = 20.0  # seconds; a look takes a few milliseconds, in a thread, without the interpreter
-
-
-async def give_back(every: float = EVERY) -> None:
-    """Again and again, until cancelled; nothing where the allocator has no such call."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    while trim is not None:
-        await asyncio.sleep(every)
-        await asyncio.to_thread(trim, 0)
-
-
-def give_back_now() -> None:
-    """As after a model was read, and before the files of it that devices hold are made."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
-
-
 Context = grpc.aio.ServicerContext[bytes, bytes]
-TURN = 0.002
-"""Seconds until a job that holds the interpreter gives it to a thread that waits for it. A call
-waits for it several times until it is answered, and so does a health check.
-"""
 _CANCELLED: int = grpc.StatusCode.CANCELLED.value[0]
 Handler = Callable[[object, Context], Awaitable[bytes]]
 
@@ -96,19 +69,12 @@ class RunningServer:
             from askew_server.serving.http_server import HttpApp
             from askew_server.serving.http_sockets import HttpDoor
 
-            app: Application
             app = HttpApp(services, config, self._observer, self.admissions, self.connections)
-            if config.http.ohttp_key is not None:
-                from askew_server.serving.oblivious import Gateway, KeyFile
-
-                file = KeyFile(config.http.ohttp_key, self._observer.certificates_refused)
-                app = Gateway(app, file, self.connections, SystemBits())
             door = partial(HttpDoor, app, config, certificates)
         credentials = None if certificates is None else credentials_of(certificates)
         self._server = grpc.aio.server(options=options_of(config))
         self._server.add_generic_rpc_handlers([self._handlers(each) for each in services])
         self._beside: tuple[asyncio.Task[None], ...] = ()
-        self._turn: float | None = None  # of this process's threads, before it served
         self.health = Health(services, self._observer)
         self.health.told.answer_on(self._server)
         try:
@@ -121,20 +87,13 @@ class RunningServer:
             raise
 
     async def start(self) -> None:
-        """Serve, and say so to health checks. Until it stops, threads of this process take shorter
-        turns.
-        """
-        self._turn = sys.getswitchinterval()
-        sys.setswitchinterval(TURN)
+        """Serve, and say so to health checks."""
         await self._server.start()
         ports = [self.port]
         if self.http is not None:
             self.http.start()
             ports.append(self.http.port)
-        self._beside = (
-            asyncio.create_task(give_back()),
-            *(asyncio.create_task(self._shared(port)) for port in ports),
-        )
+        self._beside = tuple(asyncio.create_task(self._shared(port)) for port in ports)
         await self.health.ready()
 
     async def _shared(self, port: int) -> None:
@@ -155,9 +114,6 @@ class RunningServer:
         await asyncio.gather(*doors)
         for admission in self.admissions.values():
             admission.stop()
-        if self._turn is not None:
-            sys.setswitchinterval(self._turn)
-            self._turn = None
 
     def _bound(
         self, credentials: grpc.ServerCredentials | None
@@ -173,7 +129,7 @@ class RunningServer:
         taken: OSError | None = None
         for number in second_ports(config.port):
             try:
-                bound = bound_socket(config.host, number, shared=config.reuse_port)
+                bound = bound_socket(config.host, number)
             except OSError as error:
                 if not number:  # any would have done, so it is the host
                     raise
@@ -299,12 +255,8 @@ def _why_not(address: str) -> str:
             with socket.socket(family, kind, protocol) as trial:
                 trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 trial.bind(place)
-    except (socket.gaierror, UnicodeError):
-        return "this machine knows no such host"
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            return "the port is taken by another program; --port names another"
-        return os.strerror(error.errno or 0).lower()
+    except (OSError, UnicodeError) as error:
+        return why_not(error)
     return "gRPC refuses this address"
 
 

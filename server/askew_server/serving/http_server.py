@@ -82,7 +82,7 @@ _HTTP_STATUS: Mapping[grpc.StatusCode, int] = {  # of the Connect protocol
 _CANCELLED: int = _CODE.CANCELLED.value[0]
 _PIECE = 1 << 16  # bytes of a file that are written at a time
 _NO_STORE = (b"cache-control", b"no-store")
-CLOSE = (b"connection", b"close")
+_CLOSE = (b"connection", b"close")
 _POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     b"connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; "
@@ -167,22 +167,22 @@ class HttpApp:
         # Of a page by plain text, only its calls say that it is one: so its files close, too.
         is_page = b"origin" in headers or b"sec-fetch-mode" in headers
         is_page = is_page or scope["path"] in self._pages
-        own = (*((CLOSE,) if is_page else ()), *self._cross_origin(headers.get(b"origin")))
+        own = (*((_CLOSE,) if is_page else ()), *self._cross_origin(headers.get(b"origin")))
         call = self.calls.get(scope["path"]) if scope["method"] == "POST" else None
         if call is None:
-            await sent(send, self._static(scope, headers), own)
+            await _sent(send, self._static(scope, headers), own)
             return
         peer = scope["state"]["peer"]
         try:
             self._connections.enter(peer)
         except Overloaded as error:
-            await sent(send, _refusal(*status.status_of(error)), (CLOSE, *own))
+            await _sent(send, _refusal(*status.status_of(error)), (_CLOSE, *own))
             return
         held = 0
         try:
             reply, is_read = await self._replied(call, headers, receive)
             held = reply.held
-            await sent(send, reply, own if is_read else (CLOSE, *own))
+            await _sent(send, reply, own if is_read else (_CLOSE, *own))
         except Gone:
             pass
         finally:
@@ -196,7 +196,7 @@ class HttpApp:
         began, ended, is_read = time.monotonic(), _CANCELLED, False
         try:
             seconds = _checked(headers)
-            message = await self.message(headers, receive)
+            message = await self._message(headers, receive)
             is_read = True
             reply = answer(message, _HttpCaller(headers))
             if isinstance(reply, Job):
@@ -217,7 +217,7 @@ class HttpApp:
         finally:
             counts.done(ended, time.monotonic() - began)
 
-    async def message(self, headers: Headers, receive: Receive) -> bytes:
+    async def _message(self, headers: Headers, receive: Receive) -> bytes:
         """A message, whole. Raises TooSlow, Overloaded for one that is too long, and Gone."""
         most = self._limits.request_bytes
         if int(headers.get(b"content-length", b"0")) > most:
@@ -252,7 +252,7 @@ class HttpApp:
         if path in self.calls:
             if method == "OPTIONS" and b"access-control-request-method" in headers:
                 return self._preflight(b"POST")
-            return refused(HTTPStatus.METHOD_NOT_ALLOWED, (b"allow", b"POST"))
+            return _refused(HTTPStatus.METHOD_NOT_ALLOWED, (b"allow", b"POST"))
         if path.startswith("/catalog/"):
             if method == "OPTIONS" and b"access-control-request-method" in headers:
                 return self._preflight(b"GET")
@@ -261,15 +261,15 @@ class HttpApp:
             return reply
         page = self._pages.get(path)
         if page is None:
-            return refused(HTTPStatus.NOT_FOUND)
+            return _refused(HTTPStatus.NOT_FOUND)
         if method not in {"GET", "HEAD"}:
-            return refused(HTTPStatus.METHOD_NOT_ALLOWED, (b"allow", b"GET, HEAD"))
+            return _refused(HTTPStatus.METHOD_NOT_ALLOWED, (b"allow", b"GET, HEAD"))
         return page
 
     def _preflight(self, method: bytes) -> Reply:
         """What a browser asks before a page of another origin calls."""
         if not self._origins:
-            return refused(HTTPStatus.FORBIDDEN)
+            return _refused(HTTPStatus.FORBIDDEN)
         return Reply(
             HTTPStatus.OK,
             headers=(
@@ -282,17 +282,17 @@ class HttpApp:
     def _held(self, name: str, method: str, headers: Headers) -> Reply:
         """A file that devices hold, or the part of it that is asked for."""
         if method not in {"GET", "HEAD"}:
-            return refused(HTTPStatus.METHOD_NOT_ALLOWED, (b"allow", b"GET, HEAD"))
+            return _refused(HTTPStatus.METHOD_NOT_ALLOWED, (b"allow", b"GET, HEAD"))
         found = re.fullmatch(r"(\d{4}-\d{2}-\d{2})\.([a-z]{1,16})", name, re.ASCII)
         if found is None or not self._files:
-            return refused(HTTPStatus.NOT_FOUND)
+            return _refused(HTTPStatus.NOT_FOUND)
         try:
             day = date.fromisoformat(found[1]).toordinal() - _EPOCH
             file = self._files[0].catalog_file(max(0, day), found[2])
-        except StaleSpace:  # a date of which there is no version
-            return refused(HTTPStatus.CONFLICT)
+        except StaleSpace:  # a date for which there is no model
+            return _refused(HTTPStatus.CONFLICT)
         except (ValueError, WireError):
-            return refused(HTTPStatus.NOT_FOUND)
+            return _refused(HTTPStatus.NOT_FOUND)
         return _part_of(file, headers.get(b"range", b""))
 
 
@@ -322,7 +322,7 @@ def _part_of(file: bytes, wanted: bytes) -> Reply:
     start, end = int(found[1]), min(size, int(found[2] or size) + 1)
     if start >= end:
         outside = (b"content-range", b"bytes */%d" % size)
-        return refused(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, outside)
+        return _refused(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, outside)
     inside = (b"content-range", b"bytes %d-%d/%d" % (start, end - 1, size))
     return Reply(HTTPStatus.PARTIAL_CONTENT, kind, file, (inside, *common), start, end)
 
@@ -333,12 +333,12 @@ def _refusal(code: grpc.StatusCode, text: str) -> Reply:
     return Reply(_HTTP_STATUS[code], _JSON, json.dumps({"code": name, "message": text}).encode())
 
 
-def refused(code: HTTPStatus, *headers: tuple[bytes, bytes]) -> Reply:
+def _refused(code: HTTPStatus, *headers: tuple[bytes, bytes]) -> Reply:
     """A status in words."""
     return Reply(code, _TEXT, f"{code.phrase}\n".encode(), (_NO_STORE, *headers))
 
 
-async def sent(send: Send, reply: Reply, own: Iterable[tuple[bytes, bytes]]) -> None:
+async def _sent(send: Send, reply: Reply, own: Iterable[tuple[bytes, bytes]]) -> None:
     """Sends a reply. Returns when whoever asked has taken it, or the connection ended."""
     end = len(reply.body) if reply.end is None else reply.end
     headers = [

@@ -8,7 +8,6 @@ caller keep a connection, and memory, for as long as it likes.
 from __future__ import annotations
 
 import asyncio
-import errno
 import os
 import socket
 import ssl
@@ -22,7 +21,7 @@ from uvicorn.server import ServerState
 
 from askew_server.serving.certificates import Certificates, ServerIdentity
 from askew_server.serving.http_server import Application
-from askew_server.serving.limits import METADATA_BYTES, peer_name
+from askew_server.serving.limits import METADATA_BYTES, peer_name, why_not
 from askew_server.serving.settings import ServerConfig
 
 _KEPT = 15  # seconds that a connection waits for another request
@@ -201,8 +200,8 @@ class HttpDoor:
             await loop.connect_accepted_socket(made, connection, **options)
 
 
-def bound_socket(host: str, port: int, *, shared: bool) -> socket.socket:
-    """A socket that is bound. Raises OSError."""
+def bound_socket(host: str, port: int) -> socket.socket:
+    """Return a socket that is bound. Raises OSError."""
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -211,19 +210,12 @@ def bound_socket(host: str, port: int, *, shared: bool) -> socket.socket:
         try:
             bound.setblocking(False)
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if shared:
-                bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
             bound.bind(place)
         except OSError:
             bound.close()
             raise
-    except socket.gaierror:
-        raise OSError(f"cannot listen on {host}:{port}: this machine knows no such host") from None
-    except OSError as error:
-        why = os.strerror(error.errno or 0).lower()
-        if error.errno == errno.EADDRINUSE:
-            why = "the port is taken by another program; --port names another"
-        raise OSError(f"cannot listen on {host}:{port}: {why}") from None
+    except (OSError, UnicodeError) as error:
+        raise OSError(f"cannot listen on {host}:{port}: {why_not(error)}") from None
     return bound
 
 

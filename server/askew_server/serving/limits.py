@@ -16,6 +16,7 @@ Where connections get scarce, no address keeps more than a share of them.
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import resource
 import socket
@@ -199,7 +200,7 @@ def options_of(config: ServerConfig) -> list[tuple[str, int]]:
     """What a gRPC server is started with."""
     limits = config.limits
     return [
-        ("grpc.so_reuseport", int(config.reuse_port)),
+        ("grpc.so_reuseport", 0),  # a second server must fail
         ("grpc.max_receive_message_length", limits.request_bytes),
         ("grpc.compression_enabled_algorithms_bitset", _NO_COMPRESSION),
         ("grpc.max_metadata_size", METADATA_BYTES),
@@ -362,6 +363,20 @@ def peer_name(connection: socket.socket) -> str:
             return f"ipv4:{mapped}:{port}"
         return f"ipv6:[{host}]:{port}"
     return f"ipv4:{host}:{port}"
+
+
+def why_not(error: OSError | UnicodeError, flag: str = "--port") -> str:
+    """Return why nothing can listen at an address, and what to do."""
+    if isinstance(error, socket.gaierror | UnicodeError):
+        return "this machine knows no such host"
+    match error.errno:
+        case errno.EADDRINUSE:
+            return f"the port is taken by another program; {flag} names another"
+        case errno.EADDRNOTAVAIL:
+            return "this machine has no such address"
+        case errno.EACCES:
+            return f"a low port needs a privilege; {flag} names another"
+    return os.strerror(error.errno or 0).lower()
 
 
 def _silence(connection: socket.socket) -> int:

@@ -130,12 +130,12 @@ class Observer:
         self.fetches[status] += 1
 
     def swapped(self, day: int, now: float) -> None:
-        """Another snapshot serves, of the version of this Monday."""
+        """Another snapshot serves, of the model of this Monday."""
         self.loaded, self.swaps = now, self.swaps + 1
         self.log.log_event("swapped", monday=monday_of(day))
 
     def withdrawn(self, day: int) -> None:
-        """The version of a Monday to come is taken back."""
+        """The model of this Monday is answered from no more."""
         self.log.log_event("withdrawn", monday=monday_of(day))
 
     def swap_refused(self, error: BaseException | None = None, reason: str = "") -> None:

@@ -5,7 +5,7 @@ asked.
 from __future__ import annotations
 
 import asyncio
-import gc
+import os
 import signal
 import sys
 import time
@@ -13,21 +13,16 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
+from askew.errors import ParameterError
 from askew_server.serving.call import Service
 from askew_server.serving.event_log import EventLog, take_over
 from askew_server.serving.grpc_server import RunningServer
 from askew_server.serving.limits import connections_within
 from askew_server.serving.observer import Observer, Overloads
 from askew_server.serving.settings import ServerConfig
-from askew_server.serving.supervisor import (
-    BEAT,
-    process_number,
-    show_life,
-    stops_with_parent,
-    when_input_closes,
-)
 
 _EVERY = 5.0  # seconds between two looks
+_WITH_PARENT = "ASKEW_WITH_PARENT"  # set, the server stops when its standard input closes
 
 
 def observer_of(config: ServerConfig) -> Observer:
@@ -49,7 +44,7 @@ async def watched(
     if config.metrics.port is not None:
         from askew_server.serving.endpoint import Endpoint
 
-        endpoint = Endpoint(config.metrics, observer, reuse_port=config.reuse_port)
+        endpoint = Endpoint(config.metrics, observer)
         await endpoint.start()
         stop_pages, port = endpoint.stop, endpoint.port
     task = asyncio.create_task(_look(server, Overloads(observer, time.monotonic)))
@@ -81,10 +76,10 @@ async def serve(
     observer: Observer | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT, or until standard input closes where the environment has
-    WITH_PARENT; one of several processes shows its parent that it lives.
+    ASKEW_WITH_PARENT: when whoever started the server ends.
 
     announce(port, that of HTTP) is called once, when the server answers. SIGHUP wakes what runs
-    beside, and ends nothing where nothing does; nor does SIGUSR1. Raises OSError for a taken port.
+    beside, and ends nothing where nothing does. Raises OSError for a taken port.
     """
     observer = observer if observer is not None else Observer()
     doors = 1 if config.http is None else 2
@@ -98,34 +93,30 @@ async def serve(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     loop.add_signal_handler(signal.SIGHUP, wake.set)
-    loop.add_signal_handler(signal.SIGUSR1, lambda: None)  # a supervisor's; others may get it too
-    async with watched(server, config, observer) as pages, _settled():
+    async with watched(server, config, observer) as pages:
         await server.start()
         task = None if beside is None else loop.create_task(beside(wake))
         http = None if server.http is None else server.http.port
         announce(server.port, http)
-        alive = loop.create_task(show_life(BEAT)) if process_number() is not None else None
         observer.log.log_event("ready", port=server.port, http_port=http, metrics_port=pages)
-        if stops_with_parent():
-            await when_input_closes(stop)
+        if os.environ.get(_WITH_PARENT):
+            await _stop_when_input_closes(stop)
         await stop.wait()
         observer.log.log_event("stopping")
         if task is not None:
             task.cancel()
         await server.stop()
-        if alive is not None:
-            alive.cancel()
     observer.log.log_event("stopped")
 
 
-@asynccontextmanager
-async def _settled() -> AsyncIterator[None]:
-    """Models stay: no collection looks through their objects again, with all calls waiting. In the
-    end they are collected: nanobind would print pages of what DuckDB never gave back.
-    """
-    gc.collect()
-    gc.freeze()
+async def _stop_when_input_closes(stop: asyncio.Event) -> None:
+    """Set `stop` when a pipe from the parent closes, as it does however the parent ends."""
+
+    class Watch(asyncio.Protocol):
+        def connection_lost(self, _: Exception | None) -> None:
+            stop.set()
+
     try:
-        yield
-    finally:
-        gc.unfreeze()
+        await asyncio.get_running_loop().connect_read_pipe(Watch, sys.stdin)
+    except ValueError:
+        raise ParameterError(_WITH_PARENT, "this standard input", "used with a pipe") from None

@@ -1,20 +1,17 @@
 """The retrieval service: bytes in, checked, answered, bytes out.
 
 The service keeps nothing of a question. It encodes before the first question what everybody gets
-alike: the card, the files that devices fetch, and the replies of answer tables, which it looks up
-by the numbers of a request. What is found there is what the long way would find: a request that
-breaks any rule has no reply there, so that the long way refuses it. Nothing is ever added, because
-a reply that comes sooner for having been asked for before would tell others what was asked.
+alike: the card, and the files that devices fetch. Nothing is ever added, because a reply that comes
+sooner for having been asked for before would tell others what was asked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from collections.abc import Mapping
 from weakref import WeakKeyDictionary
 
 from askew.catalog.catalog_file import FileHead, Part
-from askew.errors import NotFound, StaleSpace
+from askew.errors import NotFound
 from askew.protocol.metric_card import MetricCard, PlaceSlate
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
@@ -27,41 +24,6 @@ from askew.wire.tastes import card_to_bytes, slate_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
 from askew_server.serving.call import Answer, Caller, Job
-from askew_server.taste.model.answer_tables import AnswerTable
-
-_Key = tuple[int, int, int]
-_Find = Callable[[Sequence[int]], int]
-_Reply = Callable[[tuple[int, ...]], bytes]
-
-
-class TabulatedReplies:
-    """The replies of tables; equal slates share one."""
-
-    def __init__(self, tables: Sequence[AnswerTable], reply: _Reply) -> None:
-        """reply: to some items, ascending."""
-        reply_once = cache(reply)
-        self._tables: dict[_Key, tuple[_Find, list[bytes]]] = {}
-        for table in tables:
-            encoded = [reply_once(tuple(slate)) for slate in table.slates.tolist()]
-            replies = [encoded[number] for number in table.numbers.tolist()]
-            key = (table.lattice.step_exponent, table.lattice.inverse_rate, table.k)
-            self._tables[key] = table.cells.find, replies
-
-    @property
-    def size(self) -> int:
-        """The bytes of all replies."""
-        replies = {id(each): each for _, table in self._tables.values() for each in table}
-        return sum(map(len, replies.values()))
-
-    def find(self, message: pb.RetrieveRequest) -> bytes | None:
-        """The reply to a request; None where it has to be made, or refused. O(d)."""
-        lattice = message.lattice
-        table = self._tables.get((lattice.step_exponent, lattice.inverse_rate, message.k))
-        if table is None or message.space_version or message.collection or not message.catalog_date:
-            return None
-        find, replies = table
-        cell = find(message.values)
-        return None if cell < 0 else replies[cell]
 
 
 class RetrievalService:
@@ -72,8 +34,8 @@ class RetrievalService:
     def __init__(self, holder: SnapshotHolder) -> None:
         self._holder = holder
         self._encoded = WeakKeyDictionary[Snapshot, _Encoded]()
-        for version in holder.versions:  # before the first call: a large one takes seconds
-            self.make_ready(version)
+        for snapshot in holder.snapshots:  # before the first call: a large one takes seconds
+            self.make_ready(snapshot)
 
     @property
     def methods(self) -> Mapping[str, Answer]:
@@ -83,28 +45,21 @@ class RetrievalService:
             "GetModelCard": self._model_card,
         }
 
-    def check(self) -> None:
-        """Raises StaleSpace while no model is in force: every device is refused."""
-        if not self._holder.in_force:
-            raise StaleSpace
-
     def catalogs(self) -> Mapping[int, str]:
         """By their Mondays, the files that devices hold whole, by the beginning of a digest."""
-        found = {each.since: self._encoded_of(each).files for each in self._holder.versions}
+        found = {each.since: self._encoded_of(each).files for each in self._holder.snapshots}
         return {
             since: FileHead.of(files[Part.WHOLE]).digest.hex()[:16]
             for since, files in found.items()
             if files
         }
 
-    def make_ready(self, snapshot: Snapshot) -> Mapping[str, bytes]:
-        """Makes what everybody gets alike of a snapshot, once: before it is swapped in. Gives the
-        files that devices hold.
-        """
-        return self._encoded_of(snapshot).files
+    def make_ready(self, snapshot: Snapshot) -> None:
+        """Make what everybody gets alike of a snapshot, once: before it is swapped in."""
+        self._encoded_of(snapshot)
 
     def catalog_file(self, catalog_date: int, part: str) -> bytes:
-        """What devices hold of the version of a Monday. Raises NotFound, StaleSpace."""
+        """Return what devices hold that name a Monday. Raises NotFound, StaleSpace."""
         file = self._encoded_of(self._holder.at(catalog_date)).files.get(part)
         if file is None:
             raise NotFound("catalog file")
@@ -114,9 +69,6 @@ class RetrievalService:
         message = parse(pb.RetrieveRequest(), request)
         catalog_date = message.catalog_date
         snapshot = self._holder.at(catalog_date) if catalog_date else self._holder.current
-        reply = self._encoded_of(snapshot).tabulated.find(message)
-        if reply is not None:
-            return reply
         query = query_from_message(message, snapshot.card)
 
         def made() -> bytes:
@@ -157,7 +109,7 @@ def _questions(snapshot: Snapshot, query: Query) -> tuple[Query, ...]:
 
 
 class _Encoded:
-    """The card, the catalog files and the replies of one snapshot, where made before."""
+    """The card and the catalog files of one snapshot."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._card, catalog = snapshot.card, snapshot.catalog
@@ -170,11 +122,6 @@ class _Encoded:
         if catalog is not None and isinstance(self._card, ModelCard):
             files = catalog_files(self._card, catalog)
             self.files = {str(part): file for part, file in files.items()}
-            self.tabulated = TabulatedReplies(
-                snapshot.tables, lambda items: self.reply(Slate.of_catalog(catalog, items))
-            )
-        else:
-            self.tabulated = TabulatedReplies((), bytes)
 
     def reply(self, slate: Slate) -> bytes:
         """Some items of the catalog. Raises NotFound where there is none."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from itertools import repeat
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from askew.errors import ConfigError, ParameterError, maybe
 from askew.settings import (
@@ -60,23 +60,19 @@ class Metrics:
 class Http:
     """The door for files that devices hold, and for callers without gRPC: on the port after the
     server's. origins: of the pages of others that may read its replies, "*" for all. web: whether
-    the page is there. ohttp_key: the file of the keys by which it opens what relays bring.
+    the page is there.
     """
 
     origins: tuple[str, ...] = ()
     web: bool = False
-    ohttp_key: Path | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Log:
-    """How lines of the log are written, and the least of them that is. process: which of several
-    on a port writes them.
-    """
+    """How lines of the log are written, and the least of them that is."""
 
     format: LogFormat = "text"
     level: LogLevel = "info"
-    process: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +101,7 @@ class Limits:
 class QueueLimits:
     """How many jobs of a queue run at once, how many wait, and the longest that a call may take.
 
-    threads: one leaves a core to the loop, which refuses; more cores are for more processes.
+    threads: one leaves a core to the loop, which refuses; more cores are for more servers.
     max_wait: seconds that a job may be expected to wait; beyond, it is refused at once.
     """
 
@@ -119,15 +115,13 @@ class QueueLimits:
 class ServerConfig:
     """One server. Raises ParameterError, and ConfigError for plain text that nobody asked for.
 
-    processes: how many answer on the port. grace: seconds for calls under way when it stops.
-    tls: None speaks plain text. plain_text: the operator's word that plain text is meant on an
-    address that others reach. proxies: addresses that limits of one connection spare.
+    grace: seconds for calls under way when it stops. tls: None speaks plain text. plain_text: the
+    operator's word that plain text is meant on an address that others reach. proxies: addresses
+    that limits of one connection spare.
     """
 
     host: str = "127.0.0.1"
     port: int = 0
-    processes: int = 1
-    reuse_port: bool = False  # several processes on one port; else a second one must fail
     grace: float = 5.0
     plain_text: bool = False
     tls: Tls | None = None
@@ -145,24 +139,11 @@ class ServerConfig:
     def __post_init__(self) -> None:
         if self.http is not None and self.port == 65535:
             raise ParameterError("server.port", self.port, "at most 65534: HTTP has the next one")
-        if (self.metrics.port or 0) + self.processes > 65536:
-            most = f"at most {65536 - self.processes}, with {self.processes} processes"
-            raise ParameterError("metrics.port", self.metrics.port, most)
         if self.tls is not None and self.plain_text:
             raise ConfigError("--plain-text and a certificate exclude each other: name one")
         if self.tls is None and not (self.plain_text or is_loopback(self.host)):
             way_out = "name --tls-certificate and --tls-key, or, behind a TLS proxy, --plain-text"
             raise ConfigError(f"plain text is not spoken on {self.host}: {way_out}")
-
-    def as_child(self, number: int) -> Self:
-        """One of several processes on the port. Its numbers are read at a port of their own: that
-        of the first, and the next ones. Its lines of the log have its number.
-        """
-        pages = self.metrics
-        if pages.port:
-            pages = replace(pages, port=pages.port + number)
-        log = replace(self.log, process=number)
-        return replace(self, processes=1, reuse_port=True, metrics=pages, log=log)
 
     @property
     def address(self) -> str:
@@ -190,11 +171,11 @@ _ONE = "name one model to serve: --model DIR, --models FOLDER or --demo"
 
 @dataclass(frozen=True, kw_only=True)
 class Models:
-    """Directories of models, each with its Monday if it has one ("new@2026-11-23"); or a folder of
-    directories that are named by their Mondays; or a demo. Raises ConfigError for two of them.
+    """The directory of a model; or a folder of such, which are named by their Mondays; or a demo.
+    Raises ConfigError for two of them.
     """
 
-    directories: tuple[str, ...] = ()
+    directory: Path | None = None
     folder: Path | None = None
     demo: Literal["films", "places"] | None = None
 
@@ -208,17 +189,17 @@ class Models:
             raise ConfigError(_ONE)
 
     def _ways(self) -> int:
-        return [bool(self.directories), self.folder is not None, self.demo is not None].count(True)
+        return 3 - [self.directory, self.folder, self.demo].count(None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Releases:
-    """The ledger whose stored releases are served, and its anchor; popularity: the charge of the
+    """The ledger whose stored releases are served, and its mark; popularity: the charge of the
     one that orders a cold start. Raises ConfigError for a charge without a ledger.
     """
 
     ledger: Path | None = None
-    anchor: Path | None = None
+    mark: Path | None = None
     popularity: int | None = None
 
     def __post_init__(self) -> None:
@@ -365,7 +346,6 @@ def _number(name: str, help: str, least: int = 1) -> Setting:  # noqa: A002
 KEYS: tuple[Setting, ...] = (
     _setting("server.host", Text("an address"), "Address to listen on.", "--host"),
     _setting("server.port", _PORT, "Port; 0 takes a free one.", "--port"),
-    _setting("server.processes", Whole(1, 256), "How many answer on the port.", "--processes"),
     _setting("server.grace", Number(0, 3600), "Seconds for calls under way when it stops."),
     _setting(
         "server.plain_text",
@@ -380,17 +360,16 @@ KEYS: tuple[Setting, ...] = (
         several=True,
     ),
     _setting(
-        "models.directories",
-        Text("a directory, or one with its Monday: model@2026-11-23"),
-        "Model directory; with @2026-11-23, in force from that Monday on. May be repeated.",
+        "models.directory",
+        File(),
+        "Model directory, which is always in force.",
         "--model",
-        metavar="DIR[@MONDAY]",
-        several=True,
+        metavar="DIR",
     ),
     _setting(
         "models.folder",
         File(),
-        "Folder of model directories, each named by its Monday, as 2026-11-23.",
+        "Folder of at most three model directories, each named by its Monday, as 2026-11-23.",
         "--models",
         metavar="FOLDER",
     ),
@@ -409,11 +388,11 @@ KEYS: tuple[Setting, ...] = (
         shared="ASKEW_LEDGER",
     ),
     _setting(
-        "releases.anchor",
+        "releases.mark",
         File(),
-        "The ledger's anchor.  [default: its name with .anchor]",
-        "--anchor",
-        shared="ASKEW_ANCHOR",
+        "The ledger's mark.  [default: its name with .mark]",
+        "--mark",
+        shared="ASKEW_MARK",
     ),
     _setting(
         "releases.popularity",
@@ -469,7 +448,6 @@ KEYS: tuple[Setting, ...] = (
         several=True,
     ),
     _setting("http.web", Switch(), "Serve a page for browsers on the next port.", "--web"),
-    _setting("http.ohttp_key", File(), "Open what relays bring, by these keys.", "--ohttp-key"),
     _setting("metrics.host", Text("an address"), "Where numbers are read."),
     _setting("metrics.port", _PORT, "Serve numbers to Prometheus on this port.", "--metrics-port"),
     _setting("log.format", OneOf(("text", "json")), "How lines are written."),
@@ -494,7 +472,7 @@ KEYS: tuple[Setting, ...] = (
     _seconds(
         "limits.keepalive", "Seconds of silence until a connection is asked whether it lives."
     ),
-    _number("answers.threads", "Answers made at once; more cores are for more processes."),
+    _number("answers.threads", "Answers made at once; more cores are for more servers."),
     _number("answers.waiting", "Answers that may wait.", 0),
     _seconds("answers.max_wait", "A call whose answer would wait longer is refused at once."),
     _seconds("answers.longest", "The longest that an answer may take."),

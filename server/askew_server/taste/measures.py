@@ -14,11 +14,14 @@ Jebara 2018 (recall@20 so).
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from scipy.special import ndtr, stdtrit
 
 NDCG_DEPTH, RECALL_DEPTH = 10, 20
 NOTHING = -1
@@ -26,6 +29,11 @@ NOTHING = -1
 
 Gains = NDArray[np.float64]
 Items = NDArray[np.int64]
+Scorer = Callable[[csr_array], NDArray[np.floating]]
+"""Scores of all items (n, n_items) for people of these likes, sparse (n, n_items)."""
+
+_STANDARD_ERRORS = 2
+_AT_ONCE = 1 << 22  # scores: 32 MiB
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,16 @@ def mean_of(values: Gains) -> Estimate:
     if not len(known):
         return Estimate(float("nan"), float("nan"))
     return Estimate(float(known.mean()), float(known.std() / np.sqrt(len(known))))
+
+
+def is_clear(gain: Estimate, n: int) -> bool:
+    """Return True if the gain of n people is above what chance makes of nothing, by Student's law:
+    twice its standard error of many, 2.1 times of forty; of one person nothing is clear.
+    """
+    if n < 2:
+        return False
+    needed = stdtrit(n - 1, ndtr(_STANDARD_ERRORS)) * math.sqrt(n / (n - 1))
+    return bool(gain.mean > needed * gain.error)
 
 
 def ratio_of(reached: Gains, possible: Gains) -> Estimate:
@@ -108,3 +126,38 @@ def best_first(scores: NDArray[np.floating], items: Items, depth: int = RECALL_D
     ranked, reached = np.take_along_axis(own, order, axis=1), np.take_along_axis(scores, order, 1)
     found: Items = np.where((reached > -np.inf) & (ranked >= 0), ranked, NOTHING)
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class Profiles:
+    """People whom nothing was trained on: what their devices know, and what was held out; sparse
+    (n, n_items) of ones each.
+    """
+
+    likes: csr_array = field(repr=False)
+    seen: csr_array = field(repr=False)
+    liked: csr_array = field(repr=False)
+
+    def __len__(self) -> int:
+        """The number n of people."""
+        return self.seen.shape[0]
+
+    def only(self, rows: NDArray[np.int64]) -> Profiles:
+        """Some of them."""
+        return Profiles(*(csr_array(part[rows]) for part in (self.likes, self.seen, self.liked)))
+
+    def ranked(self, scorer: Scorer, items: Items | None = None) -> Items:
+        """The best unseen of all items, or of these (m,), for each person, (n, r)."""
+        n_items = self.seen.shape[1]
+        wanted = np.arange(n_items) if items is None else np.asarray(items, dtype=np.int64)
+        size, parts = max(_AT_ONCE // n_items, 1), [np.empty((0, RECALL_DEPTH), np.int64)]
+        for start in range(0, len(self), size):
+            rows = slice(start, start + size)
+            scores = np.array(scorer(csr_array(self.likes[rows]))[:, wanted], dtype=np.float64)
+            scores[self.seen[rows][:, wanted].toarray() > 0] = -np.inf
+            parts.append(best_first(scores, wanted))
+        return np.concatenate(parts[1:] or parts)
+
+    def met(self, scorer: Scorer, items: Items | None = None) -> Met:
+        """What they get by these scores, of all items or of these (m,)."""
+        return Met.by(self.ranked(scorer, items), self.liked)

@@ -1,19 +1,18 @@
-"""The catalog files that devices fetch, and the public calendar by which they do.
+"""The catalog files that devices fetch, and the Mondays that name them.
 
     file = b"askewhld" | length of the body, 8 bytes, little-endian | SHA-256 of the body | body
 
-The head is a piece of its own: a device that has the same digest already fetches no more. One that
-was interrupted goes on where it stopped. The length is what a server says: whoever fetches counts.
+A device reads the head first: one that has the same digest already fetches no more. The length is
+what a server says: whoever fetches counts.
 
-A version is named by its catalog date, the Monday on which it comes into force, which a device
-reckons from its own clock: a name of the server's choosing, such as a digest, would mark the device
-that repeats it. Days are counted from 1970-01-01, in UTC.
+A device names a file by the Monday of its own clock: a name of the server's choosing, such as a
+digest, would mark the device that repeats it. The server answers about that Monday from the newest
+model that was in force then. Days are counted from 1970-01-01, in UTC.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -21,7 +20,6 @@ from askew.errors import Malformed
 
 _MAGIC = b"askewhld"
 HEAD_BYTES = 48
-PIECE_BYTES = 1 << 18  # the most that one reply brings
 
 
 class Part(StrEnum):
@@ -67,14 +65,10 @@ def file_of(*parts: bytes | memoryview) -> bytes:
     return b"".join([_MAGIC, length, digest.digest(), *parts])
 
 
-def piece_of(file: bytes, start: int) -> bytes:
-    """What a device gets that asks from a byte on: the head alone from 0, nothing at the end."""
-    return file[start : HEAD_BYTES if start < HEAD_BYTES else start + PIECE_BYTES]
-
-
 PERIOD = 7  # days
-LONGEST_DELAY = 2  # days after a Monday, by which every device has looked for the new version
-FIRST = 4  # 1970-01-05, the first Monday: a version that was always in force
+LONGEST_DELAY = 2  # days after a Monday, by which every device has looked for the new file
+LONGEST_USE = 2 * PERIOD + LONGEST_DELAY  # days after its Monday: one look may fail
+FIRST = 4  # 1970-01-05, the first Monday: a model that was always in force
 LAST = 2**31 - 1
 
 
@@ -84,19 +78,5 @@ def catalog_date_of(day: int) -> int:
 
 
 def is_catalog_date(day: int) -> bool:
-    """Whether a day is a Monday that can name a version."""
+    """Return True for a Monday that can name a file."""
     return FIRST <= day <= LAST and catalog_date_of(day) == day
-
-
-def answered(mondays: Sequence[int], today: int) -> list[int]:
-    """Of versions by their Mondays, those that are answered on a day or will be, in order."""
-    ordered = sorted(mondays)
-    retired = sum(today > last_day(successor) for successor in ordered[1:])
-    return ordered[retired:]
-
-
-def last_day(successor: int) -> int:
-    """The last day on which a version is still answered, once another came into force: devices
-    look for that one within the longest delay, and those that were off have a period more.
-    """
-    return successor + PERIOD + LONGEST_DELAY

@@ -124,10 +124,9 @@ Public, so that both sides hold to it: a device refuses more, and training makes
 class SignalCharge:
     """What one fresh signal costs, in one of two accounts whose sums never mix.
 
-    epsilon: plain local DP, between any two people. epsilon_per_distance: beside it, for a
-    mechanism that protects near people more; None for one that treats every pair alike.
-    epsilon_per_km: of a place, per straight-line kilometer; it claims no plain epsilon, so that is
-    0.
+    epsilon: plain local DP, between any two people. epsilon_per_distance: beside it, per unit of
+    distance in the space; None of a place. epsilon_per_km: of a place, per straight-line kilometer;
+    it claims no plain epsilon, so that is 0.
     """
 
     epsilon: Fraction
@@ -152,14 +151,13 @@ class SignalLoss:
 
     Privacy unit: one profile, which is the whole of what the device knows of its person.
     epsilon: between any two profiles (plain local DP). epsilon_per_rating: between profiles that
-    differ in one rating. epsilon_per_distance: per unit of l1 distance in the feature space, or
-    None where the mechanism is not metric and every pair has the same bound.
+    differ in one rating. epsilon_per_distance: per unit of l1 distance in the feature space.
     Fresh signals compose by addition; a signal that is sent again costs nothing.
     """
 
     epsilon: Fraction
     epsilon_per_rating: Fraction
-    epsilon_per_distance: Fraction | None = None
+    epsilon_per_distance: Fraction
 
     @classmethod
     def metric(cls, epsilon_per_distance: Fraction, reach: Reach) -> SignalLoss:
@@ -169,11 +167,6 @@ class SignalLoss:
             epsilon_per_rating=epsilon_per_distance * reach.one_rating,
             epsilon_per_distance=epsilon_per_distance,
         )
-
-    @classmethod
-    def uniform(cls, epsilon: Fraction) -> SignalLoss:
-        """The loss of a mechanism whose bound is the same for every pair, near or far."""
-        return cls(epsilon=epsilon, epsilon_per_rating=epsilon)
 
     @property
     def charge(self) -> SignalCharge:

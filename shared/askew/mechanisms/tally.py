@@ -269,12 +269,6 @@ def k_relative_error(selected: Sequence[int], counts: Counts) -> int:
     return int(tally(counts, 1).value_at(len(selected) - 1) - _values(selected, counts)[-1])
 
 
-def precision_at_k(selected: Sequence[int], counts: Counts) -> float:
-    """The share of the selected items with at least the k-th highest count."""
-    edge = tally(counts, 1).value_at(len(selected) - 1)
-    return float((_values(selected, counts) >= edge).mean())
-
-
 def _values(selected: Sequence[int], counts: Counts) -> Integers:
     """Selected counts in descending order."""
     return np.sort(tally(counts, 1).counts[np.asarray(selected)])[::-1]

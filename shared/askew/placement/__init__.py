@@ -4,55 +4,28 @@ Multiple Selections, arXiv 2407.14641), and what a server needs beyond it.
     place(Laplace(epsilon=2.0), Power(2.0), k=5).offsets                      # (5,), on the line
     place(Laplace(epsilon=2.0, dimension=3), Identity(), k=16).offsets        # (16, 3)
 
-`hexagonal` places results on maps. `theory` has other privacy metrics, the linear program behind
-the theory, the best noise on a circle, and results that are no positions. numpy alone serves
-Laplace noise on the line and in space; other laws import scipy when they are first used.
-What answers a signal with them is in `askew.retrieval`.
+`hexagonal` places results on maps; `ring` has the best noise on a circle. What answers a signal
+with them is in `askew.retrieval`.
 """
 
-from askew.placement.noise import (
-    Gaussian,
-    Laplace,
-    LaplaceMixture,
-    Logistic,
-    OnGrid,
-    Symmetric,
-    Uniform,
-)
+from askew.placement.noise import Laplace
 from askew.placement.problem import (
-    Cap,
     Certificate,
     Disutility,
-    Expm1,
     Identity,
-    Increasing,
-    Log1p,
     Placement,
     Power,
     Saturating,
-    Threshold,
 )
-from askew.placement.rule import place, snap
+from askew.placement.rule import place
 
 __all__ = [
-    "Cap",
     "Certificate",
     "Disutility",
-    "Expm1",
-    "Gaussian",
     "Identity",
-    "Increasing",
     "Laplace",
-    "LaplaceMixture",
-    "Log1p",
-    "Logistic",
-    "OnGrid",
     "Placement",
     "Power",
     "Saturating",
-    "Symmetric",
-    "Threshold",
-    "Uniform",
     "place",
-    "snap",
 ]

@@ -61,17 +61,13 @@ from numpy.typing import NDArray
 
 from askew.errors import InfiniteCost
 from askew.placement.problem import (
-    Cap,
     Certificate,
     Disutility,
-    Expm1,
     Identity,
     Increasing,
-    Log1p,
     Placement,
     Power,
     Saturating,
-    Threshold,
     check_k,
 )
 
@@ -117,30 +113,6 @@ class SaturatingSteps(Recurrence):
         beyond = -math.expm1(-(1 + 1 / c) * sigma) / (1 + c)
         reached = sigma if c == 1 else math.expm1((1 - 1 / c) * sigma) / (c - 1)
         return Step(sigma, beyond, -math.expm1(-sigma / c), reached - cost)
-
-
-@dataclass(frozen=True)
-class Expm1Steps(Recurrence):
-    """h = exp(a t) - 1, a < 1."""
-
-    rate: float
-
-    def __post_init__(self) -> None:
-        if self.rate >= 1:
-            raise InfiniteCost("rate / epsilon", self.rate, "below 1 for a finite expected cost")
-
-    @property
-    def total(self) -> float:  # type: ignore[override]
-        """A / (1 - a)."""
-        return self.rate / (1 - self.rate)
-
-    def step(self, cost: float) -> Step:
-        """Sigma = log(1 + (1 + a) D / a) / (1 + a)."""
-        a = self.rate
-        sigma = math.log1p((1 + a) * cost / a) / (1 + a)
-        beyond = -a * math.expm1((a - 1) * sigma) / (1 - a)
-        reached = a * math.expm1((1 + a) * sigma) / (1 + a)
-        return Step(sigma, beyond, math.expm1(a * sigma), reached - cost)
 
 
 @dataclass(frozen=True)
@@ -190,55 +162,11 @@ class PowerSteps(Recurrence):
         return total * math.exp(-s)
 
 
-@dataclass(frozen=True)
-class Log1pSteps(Recurrence):
-    """h = log(1 + t / c). With v = h(t), dh is dv and t = c (e^v - 1): Gauss-Legendre in v."""
-
-    scale: float
-
-    @property
-    def total(self) -> float:  # type: ignore[override]
-        """e^c E_1(c)."""
-        return scaled_exponential_integral(self.scale)
-
-    def step(self, cost: float) -> Step:
-        """Newton in h(sigma)."""
-        value, residual = _convex_root(self._growth, cost)
-        sigma = self.scale * math.expm1(value)
-        nodes, weights = legendre(48)
-        decayed = np.exp(-self.scale * np.expm1(value * nodes))
-        beyond = value * float(weights @ decayed) - math.exp(-2 * sigma) * residual
-        return Step(sigma, beyond, value - math.exp(-sigma) * residual, residual)
-
-    def _growth(self, value: float) -> tuple[float, float]:
-        nodes, weights = legendre(48)
-        grown = np.exp(self.scale * np.expm1(value * nodes))
-        return value * float(weights @ grown), math.exp(self.scale * math.expm1(value))
-
-
 @lru_cache(maxsize=8)
 def legendre(count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Nodes and weights of Gauss-Legendre quadrature on [0, 1]."""
     nodes, weights = np.polynomial.legendre.leggauss(count)
     return (nodes + 1) / 2, weights / 2
-
-
-def scaled_exponential_integral(c: float) -> float:
-    """e^c E_1(c) = int_0^inf e^-t / (c + t) dt, c > 0: a series up to 2, then a continued fraction.
-
-    Source: Abramowitz and Stegun 5.1.11 and 5.1.22.
-    """
-    if c <= 2:
-        total, term, n = 0.0, 1.0, 0
-        while abs(term) > 1e-18:
-            n += 1
-            term *= -c / n
-            total -= term / n
-        return math.exp(c) * (total - math.log(c) - 0.5772156649015328606)
-    fraction = 0.0
-    for n in range(200, 0, -1):
-        fraction = n * n / (c + 2 * n + 1 - fraction)
-    return 1 / (c + 1 - fraction)
 
 
 def _convex_root(
@@ -258,19 +186,6 @@ def _convex_root(
         x -= residual / slope
     reached, _ = function(x)
     return x, reached - target
-
-
-def steps_of(h: Power | Saturating | Log1p | Expm1) -> Recurrence:
-    """The recurrence of a named disutility. Raises InfiniteCost where no cost is finite."""
-    match h:
-        case Power():
-            return PowerSteps(h.exponent)
-        case Saturating():
-            return SaturatingSteps(h.scale)
-        case Log1p():
-            return Log1pSteps(h.scale)
-        case Expm1():
-            return Expm1Steps(h.rate)
 
 
 Array = NDArray[np.float64]
@@ -431,23 +346,19 @@ def place_on_laplace_line(epsilon: float, h: Disutility, k: int) -> Placement:
     factor, unit = h.in_units_of(1 / epsilon)
     match unit:
         case Identity() | Power(exponent=1.0):
-            return _closed(line_offsets(epsilon, k), line_cost(epsilon, k), "closed form")
-        case Cap():
-            offsets, cost = _cap(unit.limit, k)
-            return _closed(offsets / epsilon, factor * cost, "closed form")
-        case Threshold():
-            return _closed(_spaced(2 * h.radius, k), math.exp(-k * unit.radius), "closed form")  # type: ignore[attr-defined]
-        case Power() | Saturating() | Log1p() | Expm1():
-            return _by_recurrence(steps_of(unit), epsilon, factor, k, 0.0)
+            cost, method = line_cost(epsilon, k), "closed form, exact"
+            return Placement(
+                line_offsets(epsilon, k), cost, method, Certificate(cost, 0.0, _UNIQUE)
+            )
+        case Power():
+            return _by_recurrence(PowerSteps(unit.exponent), epsilon, factor, k, 0.0)
+        case Saturating():
+            return _by_recurrence(SaturatingSteps(unit.scale), epsilon, factor, k, 0.0)
         case Increasing():
             return _by_recurrence(CallableSteps(unit), epsilon, factor, k, unit.at_zero)
         case _:
             table = CallableSteps(Increasing(unit))
             return _by_recurrence(table, epsilon, factor, k, 0.0)
-
-
-def _closed(offsets: Array, cost: float, method: str) -> Placement:
-    return Placement(offsets, cost, f"{method}, exact", Certificate(cost, 0.0, _UNIQUE))
 
 
 def _by_recurrence(
@@ -485,20 +396,3 @@ def _residual(taken: list[Step], outward: Array) -> float:
     """
     rest = np.array([abs(step.residual) for step in reversed(taken)])
     return float(np.max(rest * np.exp(-outward) / 2, initial=0.0))
-
-
-def _cap(limit: float, k: int) -> tuple[Array, float]:
-    """h = min(t, c): D_m = 1 / (m - 1 + 1 / (1 - e^-c)) and sigma_m = log(1 + D_m) <= c."""
-    m = k // 2
-    inverse = np.arange(m, -1, -1) - 1 / math.expm1(-limit)  # 1 / D_{m+1}, .., 1 / D_1
-    halves = np.log1p(1 / inverse[1:])
-    outward = 2 * np.cumsum(halves)
-    if k % 2:
-        return np.concatenate([-outward[::-1], [0.0], outward]), float(1 / inverse[0])
-    outward -= halves[0]
-    return np.concatenate([-outward[::-1], outward]), float(halves[0])
-
-
-def _spaced(gap: float, k: int) -> Array:
-    """k points around 0, `gap` apart: what 1{t > gap / 2} asks for."""
-    return np.asarray((np.arange(k) - (k - 1) / 2) * gap, np.float64)

@@ -1,7 +1,7 @@
 """`place`: the best placement known here for a noise law, a disutility and k.
 
-On the line it hands over to `laplace_line`, `log_concave` or `search`. In d >= 2 dimensions it
-takes the best of three and says which it was:
+On the line it hands over to `laplace_line`. In d >= 2 dimensions it takes the best of three and
+says which it was:
 
 - a codebook, which costs 10 to 20 % less than a grid from k = 16 on;
 - a product grid, for product noise and l1 disutility. Its cost separates, sum_j C(k_j) / epsilon
@@ -33,7 +33,7 @@ from askew.errors import ParameterError
 from askew.placement import codebook, laplace_line
 from askew.placement.codebook import Law, Progress
 from askew.placement.laplace_line import legendre, place_on_laplace_line
-from askew.placement.noise import Laplace, LaplaceMixture, LineNoise, LogConcave, Norm
+from askew.placement.noise import Laplace, Norm
 from askew.placement.problem import (
     Certificate,
     Disutility,
@@ -229,7 +229,7 @@ def _ball(norm: Norm, d: int) -> float:
 
 
 def place(  # noqa: PLR0913
-    noise: Laplace | LineNoise,
+    noise: Laplace,
     disutility: Disutility | Callable[..., Any] | None = None,
     k: int = 1,
     *,
@@ -242,8 +242,6 @@ def place(  # noqa: PLR0913
     | noise | how |
     |---|---|
     | Laplace on the line | closed forms and a recurrence, exact for any increasing h |
-    | Gaussian, Logistic, Uniform, Symmetric | Newton or shooting, exact; global where h jumps |
-    | LaplaceMixture, OnGrid | global dynamic program and Newton, with a lower bound |
     | Laplace in d >= 2 dimensions | the best of codebook, product grid, cross |
 
     disutility: h, default h(t) = t; any increasing callable will do. disutility_metric: the norm of
@@ -256,58 +254,9 @@ def place(  # noqa: PLR0913
     if disutility_metric not in {None, "l1", "l2"}:
         raise ParameterError("disutility_metric", disutility_metric, '"l1" or "l2"')
     h = Identity() if disutility is None else disutility_of(disutility)
-    if isinstance(noise, Laplace):
-        if noise.dimension == 1:
-            return place_on_laplace_line(noise.epsilon, h, k)
-        norm = disutility_metric or noise.metric
-        return place_in_space(noise, h, k, norm=norm, on_demand=on_demand, progress=progress)
-    return _place_on_line(noise, h, k)
-
-
-def _place_on_line(noise: LineNoise, h: Disutility, k: int) -> Placement:
-    # Imported where needed: these need scipy, which a device does not have.
-    from askew.placement.log_concave import place_log_concave
-    from askew.placement.search import place_anywhere
-
-    if isinstance(noise, LogConcave):
-        return place_log_concave(noise, h, k)
-    if isinstance(noise, LaplaceMixture) and len(set(noise.epsilons)) == 1:
-        return place_on_laplace_line(noise.epsilons[0], h, k)
-    if isinstance(noise, LineNoise):
-        return place_anywhere(noise, h, k)
-    raise ParameterError("noise", noise, "a noise law of askew.placement")
-
-
-def snap(
-    signal: NDArray[np.float64],
-    offsets: NDArray[np.float64],
-    positions: NDArray[np.float32],
-    k: int,
-) -> tuple[int, ...]:
-    """Exactly k distinct items for a signal (d,), offsets (n, d), item positions (n_items, d).
-
-    Each probe signal + offset takes its nearest item; duplicates leave places free, which go to the
-    items nearest the signal. Ascending ids. Depends on the signal alone, so it is post-processing.
-    Raises ParameterError unless 1 <= k <= n_items. O(n * n_items * d).
-    """
-    if not 1 <= k <= len(positions):
-        raise ParameterError("k", k, f"from 1 to the number of items, {len(positions)}")
-    # On the line, offsets come as (n,) and the space has one coordinate.
-    probes = signal + offsets.reshape(-1, len(signal))
-    chosen = {int(distances(probe, positions).argmin()) for probe in probes}
-    if len(chosen) < k:
-        nearby = nearest(distances(signal, positions), k).tolist()
-        free = [item for item in nearby if item not in chosen]
-        chosen.update(free[: k - len(chosen)])
-    return tuple(sorted(chosen))
-
-
-def distances(point: NDArray[np.float64], positions: NDArray[np.float32]) -> NDArray[np.float64]:
-    """The l1 distance from a point (d,) to each position (n, d), shape (n,)."""
-    far: NDArray[np.float64] = np.abs(positions - point).sum(axis=1, dtype=np.float64)
-    return far
-
-
-def nearest(far: NDArray[np.float64], count: int) -> NDArray[np.int64]:
-    """The indices of the `count` smallest distances, nearest first, ties to the lower index."""
-    return np.argsort(far, kind="stable")[:count]
+    if not isinstance(noise, Laplace):
+        raise ParameterError("noise", noise, "Laplace noise of askew.placement")
+    if noise.dimension == 1:
+        return place_on_laplace_line(noise.epsilon, h, k)
+    norm = disutility_metric or noise.metric
+    return place_in_space(noise, h, k, norm=norm, on_demand=on_demand, progress=progress)

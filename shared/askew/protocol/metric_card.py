@@ -10,8 +10,8 @@ from askew.catalog.item import MAX_ATTRIBUTES, Attribute, AttributeKind, Listing
 from askew.dp.privacy import ANY_SPACE
 from askew.errors import NotFound, OutOfRange, StaleSpace
 from askew.limits import MAX_NAME, MAX_TEXT, check_plain
+from askew.protocol.modes import ServingMode
 from askew.protocol.signal import Query
-from askew.protocol.utility_table import ServingMode
 from askew.spaces.axes import AxisSpace
 from askew.spaces.map import MapSpace, MetricSpace
 
@@ -208,7 +208,7 @@ class MetricCard:
         if not 1 <= query.k <= most:
             raise OutOfRange("k", f"from 1 to {most}")
         if isinstance(space, AxisSpace):
-            signal.check(space.dimension, 0)
+            signal.check(space.dimension)
             space.check_lattice(signal.lattice)
         else:
             signal.map_noise  # noqa: B018  # a check

@@ -25,9 +25,8 @@ _AT_ONCE = 4096  # items
 class Slate:
     """The k results: item ids in ascending order, so that their order says nothing.
 
-    Items come whole: items, their vectors (k, D) float32 and boosts (k,), and payloads, one each or
-    none at all. Raises OutOfRange unless the ids are distinct and ascending, the vectors finite,
-    and all parts as many.
+    Items come whole: items, their vectors (k, D) float32 and boosts (k,). Raises OutOfRange unless
+    the ids are distinct and ascending, the vectors finite, and all parts as many.
     """
 
     catalog_version: str
@@ -35,16 +34,13 @@ class Slate:
     vectors: NDArray[np.float32] = field(repr=False)
     boosts: NDArray[np.float32] = field(repr=False)
     items: tuple[Item, ...] = field(default=(), repr=False)
-    payloads: tuple[bytes, ...] = field(default=(), repr=False)
 
     @classmethod
-    def of_catalog(
-        cls, catalog: Catalog, item_ids: Sequence[int], payloads: tuple[bytes, ...] = ()
-    ) -> Slate:
+    def of_catalog(cls, catalog: Catalog, item_ids: Sequence[int]) -> Slate:
         """Items of a catalog, whole."""
         rows, items = list(item_ids), tuple([catalog.items[item] for item in item_ids])
         vectors, boosts = catalog.vectors[rows], catalog.boosts[rows]
-        return cls(catalog.version, tuple(item_ids), vectors, boosts, items, payloads)
+        return cls(catalog.version, tuple(item_ids), vectors, boosts, items)
 
     def __post_init__(self) -> None:
         k = len(self.item_ids)
@@ -52,8 +48,8 @@ class Slate:
             raise OutOfRange("the item ids of a slate", "distinct and ascending")
         if not np.isfinite(self.vectors).all() or (len(self.vectors), len(self.boosts)) != (k, k):
             raise OutOfRange("the vectors of a slate", "finite, one for each item")
-        if len(self.items) not in {0, k} or len(self.payloads) not in {0, k}:
-            raise OutOfRange("the items and payloads of a slate", "one for each id, or none")
+        if len(self.items) not in {0, k}:
+            raise OutOfRange("the items of a slate", "one for each id, or none")
 
     @property
     def scoring(self) -> NDArray[np.float32]:

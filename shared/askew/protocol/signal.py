@@ -8,24 +8,22 @@ from typing import TYPE_CHECKING
 from askew.dp.privacy import ANY_SPACE
 from askew.errors import DimensionMismatch, OutOfRange
 from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
-from askew.noise.randomized_response import RandomizedResponse
 from askew.spaces.map import MICRODEGREES, MapNoise, Position
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-TasteMechanism = LatticeLaplace | RandomizedResponse
-Mechanism = TasteMechanism | MapNoise
+Mechanism = LatticeLaplace | MapNoise
 
 
 @dataclass(frozen=True)
 class Signal:
     """A noisy profile: the only private-derived thing that leaves the device.
 
-    values: the coordinates in lattice steps, or one bucket, or a latitude and a longitude in
-    microdegrees; the latter belong to no space. Raises OutOfRange for coordinates beyond 32-bit
-    signed integers, anything but one bucket of the response, or a position that is not on Earth.
+    values: the coordinates in lattice steps, or a latitude and a longitude in microdegrees; the
+    latter belong to no space. Raises OutOfRange for coordinates beyond 32-bit signed integers, or
+    a position that is not on Earth.
     """
 
     space_version: str
@@ -33,10 +31,7 @@ class Signal:
     values: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        if isinstance(self.mechanism, RandomizedResponse):
-            if len(self.values) != 1 or not 0 <= self.values[0] < self.mechanism.buckets:
-                raise OutOfRange("a bucket", f"one number below {self.mechanism.buckets}")
-        elif isinstance(self.mechanism, MapNoise):
+        if isinstance(self.mechanism, MapNoise):
             if len(self.values) != 2 or not _on_earth(*self.values):
                 raise OutOfRange("a noisy position", "a latitude and a longitude in microdegrees")
             if self.space_version != ANY_SPACE:
@@ -44,22 +39,12 @@ class Signal:
         elif not self.values or any(abs(z) > COORDINATE_LIMIT for z in self.values):
             raise OutOfRange("a signal coordinate", f"at most {COORDINATE_LIMIT} in size")
 
-    def check(self, dimension: int, n_buckets: int) -> None:
-        """Raises DimensionMismatch or OutOfRange unless it fits a space of these public sizes."""
-        if isinstance(self.mechanism, LatticeLaplace):
-            if len(self.values) != dimension:
-                raise DimensionMismatch(len(self.values), dimension)
-        elif isinstance(self.mechanism, MapNoise):
-            raise OutOfRange("the mechanism of this signal", "one of this space: it is a map's")
-        elif self.mechanism.buckets != n_buckets:
-            raise OutOfRange("the number of buckets", f"the feature space's, {n_buckets}")
-
-    @property
-    def of_tastes(self) -> TasteMechanism:
-        """The mechanism of a signal of tastes. Raises OutOfRange for a map's."""
+    def check(self, dimension: int) -> None:
+        """Raises DimensionMismatch or OutOfRange unless it fits a space of this dimension."""
         if isinstance(self.mechanism, MapNoise):
-            raise OutOfRange("the mechanism of this signal", "one of tastes")
-        return self.mechanism
+            raise OutOfRange("the mechanism of this signal", "one of this space: it is a map's")
+        if len(self.values) != dimension:
+            raise DimensionMismatch(len(self.values), dimension)
 
     @property
     def lattice(self) -> LatticeLaplace:

@@ -1,5 +1,5 @@
-"""From a noisy signal to k items: the public rules, and what they weigh.
+"""From a noisy signal to k items.
 
-A server answers by one of them, and a device plays it at home. `posterior` and `buckets` weigh the
-people of a prior; `rules` has the others, and makes the one that a card names.
+`offset_rule` answers a signal: a server answers by it, and a device plays it at home. `cover`
+chooses items that serve weighted people best, which training does.
 """

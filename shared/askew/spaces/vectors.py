@@ -19,16 +19,9 @@ from numpy.typing import NDArray
 
 from askew.dp.privacy import Metric
 from askew.errors import DimensionMismatch, OutOfRange, ProfileError
-from askew.limits import MAX_BUCKETS, MAX_RATING, VERSION_BYTES
-from askew.spaces.buckets import Buckets, SlateCodebook
+from askew.limits import MAX_RATING, VERSION_BYTES
 from askew.spaces.encoder import Encoder
 from askew.spaces.item_codes import check_scales
-
-# Powers of two and thrice those. The number is sent with a bucket, so a space that was made for one
-# device could mark it by any other one.
-BUCKET_COUNTS = tuple(
-    sorted(m for base in (2, 3) for a in range(12) if (m := base << a) <= MAX_BUCKETS)
-)
 
 
 @dataclass(frozen=True)
@@ -63,31 +56,21 @@ class FeatureSpace:
 
     Points lie in the box [0, unit]**d of the encoder. Unit of distance: the median l1 distance
     between two of the people the model was trained on, or more, by the server's word. scales: of
-    the codes that item vectors are kept in (`askew.spaces.item_codes`), (D,) float32. buckets: for
-    randomized response, by a linear encoder or by the vectors of slates, or None where the model
-    offers none. Two spaces are equal when their versions are.
+    the codes that item vectors are kept in (`askew.spaces.item_codes`), (D,) float32. Two spaces
+    are equal when their versions are.
     """
 
     scale: RatingScale
     encoder: Encoder
     scales: NDArray[np.float32] = field(repr=False)
-    buckets: Buckets | SlateCodebook | None = None
     metric: Metric = "l1"
 
     def __post_init__(self) -> None:
-        """Raises OutOfRange when the buckets or scales are of other tastes than the encoder's, or
-        the buckets are not so many as BUCKET_COUNTS says.
-        """
+        """Raises OutOfRange when the scales are of other tastes than the encoder's."""
         D = self.encoder.ranking_dimension  # noqa: N806 - as in the formulas
         if self.scales.shape != (D,) or self.scales.dtype != np.float32:
             raise OutOfRange("the scales of item vectors", f"float32, {D} of them")
         check_scales(self.scales)
-        if self.buckets is not None and self.buckets.ranking_dimension != D:
-            raise OutOfRange("the directions of buckets", f"of dimension {D}")
-        if self.n_buckets and self.n_buckets not in BUCKET_COUNTS:
-            raise OutOfRange(
-                "the number of buckets", f"one of {', '.join(map(str, BUCKET_COUNTS))}"
-            )
 
     @property
     def dimension(self) -> int:
@@ -98,11 +81,6 @@ class FeatureSpace:
     def ranking_dimension(self) -> int:
         """The number D of coordinates of a taste."""
         return self.encoder.ranking_dimension
-
-    @property
-    def n_buckets(self) -> int:
-        """The number M of buckets, 0 where there are none."""
-        return len(self.buckets) if self.buckets is not None else 0
 
     @property
     def diameter(self) -> Fraction:
@@ -121,8 +99,6 @@ class FeatureSpace:
             encoder.knots,
             self.scales,
         ]
-        if self.buckets is not None:
-            arrays += self.buckets.arrays
         # As floats throughout, since 1 and 1.0 are the same space and not the same text.
         head = [self.metric, [*map(float, (*scalars, *limits))], [a.shape for a in arrays]]
         digest = hashlib.sha256(json.dumps(head).encode())
@@ -140,8 +116,7 @@ class FeatureSpace:
 @dataclass(frozen=True, eq=False)
 class Profile:
     """The private vectors of one person: taste (D,), which ranks, point (d,), which is bent by
-    noise, seen (n, D), of the items that they have rated, and liked, the rows of liked ones. None
-    leaves the device.
+    noise, and liked, the rows of liked items. None leaves the device.
 
     Raises DimensionMismatch for other shapes, ProfileError for NaN or an infinity.
     """
@@ -149,7 +124,6 @@ class Profile:
     space: FeatureSpace
     taste: NDArray[np.float64] = field(repr=False)
     point: NDArray[np.float64] = field(repr=False)
-    seen: NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), "f4"), repr=False)
     liked: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, "i8"), repr=False)
 
     def __post_init__(self) -> None:
@@ -169,19 +143,6 @@ class Profile:
     def divisor(self) -> float:
         """By which sums over likes are divided: sqrt(max(n_liked, least_likes))."""
         return math.sqrt(max(len(self.liked), self.space.encoder.least_likes))
-
-    @property
-    def bucket(self) -> int:
-        """The bucket of the taste, or the slate that suits it best of what is not seen: as private
-        as the taste. 0 in a space without buckets.
-        """
-        match self.space.buckets:
-            case SlateCodebook() as codebook:
-                return codebook.of(self.taste, self.seen)
-            case Buckets() as buckets:
-                return buckets.of(self.taste)
-            case None:
-                return 0
 
 
 def fold_in(
@@ -208,5 +169,4 @@ def fold_in(
     taste = total / np.sqrt(max(len(rows), encoder.least_likes))
     if contributions is None:
         contributions = encoder.contributions(vectors)
-    seen = vectors[np.array(list(ratings), dtype=np.int64)]
-    return Profile(space, taste, encoder.encode(contributions[rows]), seen, rows)
+    return Profile(space, taste, encoder.encode(contributions[rows]), rows)

@@ -19,8 +19,8 @@ from askew.protocol.metric_card import (
     PlaceSlate,
     Want,
 )
+from askew.protocol.modes import ServingMode
 from askew.protocol.signal import Query
-from askew.protocol.utility_table import ServingMode
 from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import Area, MapSpace, MetricSpace
 from askew.wire.messages import (
@@ -102,7 +102,7 @@ def places_from_bytes(data: bytes, card: MetricCard, k: int, collection: str) ->
 
 def _but_listings(message: pb.RetrieveResponse) -> tuple[object, ...]:
     """What the reply of a catalog of titles has."""
-    return message.item_ids, message.boosts, message.codes, message.items, message.payloads
+    return message.item_ids, message.boosts, message.codes, message.items
 
 
 def _slate(

@@ -5,14 +5,12 @@ A device that asks for places needs this module and `askew.wire.places`, and no 
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from askew.dp.privacy import ANY_SPACE
 from askew.errors import Malformed, OutOfRange, ParameterError, StaleSpace
 from askew.noise.hexagonal import HexagonalLattice
 from askew.noise.lattice import LatticeLaplace
-from askew.noise.randomized_response import ODDS_BITS, RandomizedResponse
 from askew.protocol.metric_card import MetricCard
 from askew.protocol.signal import Mechanism, Query, Signal
 from askew.spaces.map import MapNoise
@@ -75,9 +73,6 @@ def _write_mechanism(mechanism: Mechanism, message: pb.RetrieveRequest) -> None:
             message.map.step_exponent = mechanism.lattice.step_exponent
             message.map.inverse_rate = mechanism.lattice.inverse_rate
             message.map.cosine = mechanism.cosine
-        case RandomizedResponse():
-            message.randomized_response.buckets = mechanism.buckets
-            message.randomized_response.odds = int(mechanism.odds * 2**ODDS_BITS)
 
 
 def _read_mechanism(message: pb.RetrieveRequest) -> Mechanism:
@@ -90,9 +85,6 @@ def _read_mechanism(message: pb.RetrieveRequest) -> Mechanism:
                 noise = message.map
                 lattice = HexagonalLattice(noise.step_exponent, noise.inverse_rate)
                 return MapNoise(lattice, noise.cosine)
-            case "randomized_response":
-                response = message.randomized_response
-                return RandomizedResponse(response.buckets, Fraction(response.odds, 2**ODDS_BITS))
             case _:
                 raise Malformed("the request names no mechanism")
     except ParameterError as error:

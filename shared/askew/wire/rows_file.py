@@ -24,7 +24,7 @@ from askew.catalog.item import MAX_ATTRIBUTES, Attribute
 from askew.errors import Malformed, OtherKind
 from askew.protocol.collection import Collection
 from askew.protocol.metric_card import CollectionCard, MetricCard
-from askew.protocol.utility_table import DEFAULT_BYTES, DEVICE_BYTES
+from askew.protocol.modes import DEFAULT_BYTES, DEVICE_BYTES
 from askew.spaces.map import MapSpace
 from askew.wire.messages import FIELDS_OF_CARD, parse_few
 from askew.wire.places import metric_card_from_bytes, metric_card_to_bytes

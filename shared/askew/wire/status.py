@@ -20,7 +20,7 @@ from askew.errors import (
     DataError,
     DimensionMismatch,
     LedgerError,
-    LedgerFrozen,
+    LedgerRefused,
     Malformed,
     NotFound,
     OutOfRange,
@@ -38,7 +38,6 @@ from askew.errors import (
     TransportError,
     Unauthenticated,
     Unreachable,
-    VaultError,
     WireError,
 )
 from askew.settings import host_of, is_loopback
@@ -124,8 +123,7 @@ _STATUS_OF: dict[type[AskewError], grpc.StatusCode] = {
     SecondSpace: grpc.StatusCode.INTERNAL,
     QuoteVoid: grpc.StatusCode.INTERNAL,
     LedgerError: grpc.StatusCode.INTERNAL,
-    LedgerFrozen: grpc.StatusCode.INTERNAL,
-    VaultError: grpc.StatusCode.INTERNAL,
+    LedgerRefused: grpc.StatusCode.INTERNAL,
     ConfigError: grpc.StatusCode.INTERNAL,
     DataError: grpc.StatusCode.INTERNAL,
     ArtifactError: grpc.StatusCode.INTERNAL,

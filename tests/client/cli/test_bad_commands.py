@@ -24,7 +24,7 @@ from askew.protocol.signal import Signal
 from askew_client.device.queries import QueryService
 from askew_client.settings.settings import Caps, month_of
 from askew_client.signals.account import day_after
-from askew_client.signals.chain import Entry
+from askew_client.signals.entries import Entry
 from askew_client.signals.store import SignalStore
 
 if TYPE_CHECKING:
@@ -52,12 +52,6 @@ BAD_OPTIONS: dict[str, tuple[list[str], int, str]] = {
     "k above the catalog": (["-k", "418"], 1, "k must be at most"),
     "epsilon that is no number": (["--epsilon", "nan"], 2, "'--epsilon': 'nan' is not a number"),
     "a huge epsilon": (["--epsilon", "1000000000"], 2, "'--epsilon': it must be .* to 1024, "),
-    "an epsilon that no bucket has": (
-        ["--epsilon", "21", "--mechanism", "bucket_rr"],
-        2,
-        "'--epsilon': it must be between 1/1024 and 20 for bucket_rr, got 21",
-    ),
-    "a mechanism that is none": (["--mechanism", "laplace"], 2, "geo_laplace"),
     "a port beyond all": (["--server", "localhost:99999"], 2, "host:port"),
     "a film on the command line": (["Secret"], 2, "unexpected"),
 }
@@ -69,10 +63,8 @@ OUT_OF_RANGE: dict[str, str] = {
     "completion tcsh": "'tcsh' is not one of",
     "demo -k -1": "'-k': it must be a whole number",
     "demo --draws 199": "'--draws': 199 is not in the range",
-    "doctor --server :1": "'--server': it must be host:port",
     "tui --demo -k 0": "'-k': it must be a whole number",
     "tui --demo --epsilon 1025": "'--epsilon': it must be a number",
-    "tui --demo --mechanism bucket_rr --epsilon 21": "and 20 for bucket_rr, got 21",
     "--config no-such-file ask": r"'--config' .*: File 'no-such-file' does not exist",
 }
 
@@ -307,7 +299,7 @@ def test_a_flag_out_of_range_is_wrong_usage_of_every_command(
     assert list(home.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["profile", "ask", "budget", "doctor"])
+@pytest.mark.parametrize("name", ["profile", "ask", "budget"])
 def test_a_file_is_no_data_directory_for_any_command(
     askew: Askew, tmp_path: Path, name: str
 ) -> None:
@@ -317,7 +309,7 @@ def test_a_file_is_no_data_directory_for_any_command(
     assert (tmp_path / "data").read_text() == "mine"
 
 
-@pytest.mark.parametrize("name", ["profile", "ask", "budget", "doctor"])
+@pytest.mark.parametrize("name", ["profile", "ask", "budget"])
 def test_no_text_is_no_data_directory(
     askew: Askew, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

@@ -17,7 +17,7 @@ import pytest
 from askew.noise.lattice import LatticeLaplace
 from askew_client.cli import main as cli
 from askew_client.settings.settings import Caps
-from askew_client.signals.chain import Entry
+from askew_client.signals.entries import Entry
 from askew_client.signals.store import SignalStore
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def test_a_question_is_answered_from_a_file(
     found = askew("ask", "--ratings", ratings, "--server", demo_address, "--data", data, "-k", 5)
     *films, footer, mode, note, cost, fresh = found.out.splitlines()
     assert (found.code, len(films)) == (0, 5)
-    assert mode == "(query: one signal, geo_laplace at epsilon 4, k 5; as you chose)"
+    assert mode == "(query: one signal at epsilon 4, k 5; as you chose)"
     assert "by itself it would rank them all, for nothing" in note
     assert [line[0] for line in films].count("*") == 1
     assert "SIMULATED" in footer
@@ -127,7 +127,7 @@ def test_who_changes_epsilon_is_told_when_it_counts(
     command = ("ask", "--ratings", ratings, "--server", demo_address, "--data", data)
     first, second = askew(*command), askew(*command, "--epsilon", "1/2")
     note = "(it was drawn earlier; the settings asked for now count from next month on)"
-    asked_for = first.out.replace("at epsilon 4, k 8;", "at epsilon 1/2, k 8;")
+    asked_for = first.out.replace("at epsilon 4, k 20;", "at epsilon 1/2, k 20;")
     assert second.out.splitlines() == [*asked_for.splitlines()[:-1], note]
 
 
@@ -135,25 +135,15 @@ def test_the_answer_as_json(askew: Askew, demo_address: str, ratings: Path, data
     command = ("ask", "--ratings", ratings, "--server", demo_address, "--data", data, "--json")
     found = askew(*command)
     answer = json.loads(found.out)
-    public = {"source", "simulated", "fresh", "cost", "mode", "consent"}
+    public = {"source", "simulated", "fresh", "cost", "mode"}
     assert set(answer) - public == {"pick", "results", "used_ratings", "unused_ratings", "came"}
     assert (answer["used_ratings"], answer["unused_ratings"]) == (3, 0)
     cost = answer["cost"]
     assert (cost["epsilon_per_distance"], cost["lifetime_cap"]) == (4.0, 192.0)
     assert 0 < cost["epsilon_per_rating"] < cost["epsilon_between_any_two"] == cost["spent"]
-    assert (len(answer["results"]), answer["simulated"]) == (8, True)
+    assert (len(answer["results"]), answer["simulated"]) == (20, True)
     assert answer["pick"] in answer["results"]
     assert answer["pick"] not in RATINGS
-
-
-def test_a_mechanism_that_the_server_does_not_offer_is_refused(
-    askew: Askew, demo_address: str, ratings: Path, data: Path, charges: Charges
-) -> None:
-    command = ("ask", "--ratings", ratings, "--server", demo_address, "--data", data)
-    found = askew(*command, "--mechanism", "bucket_rr")
-    assert (found.code, found.out) == (1, "")
-    assert "this server's space has no buckets" in found.err
-    assert charges() == ()
 
 
 def test_the_catalog_is_listed_without_a_ledger(
@@ -173,10 +163,10 @@ def test_options_come_from_the_environment_too_and_the_ledger_has_a_home(
     found = askew("ask", "--ratings", ratings)
     assert (found.code, len(found.out.splitlines())) == (0, 8)
     (ledger,) = home.rglob("signals.sqlite")
-    (anchor,) = home.rglob("signals.json")
+    (mark,) = home.rglob("signals.json")
     assert ledger.is_relative_to(home / "data")
-    assert anchor.is_relative_to(home / "state")
-    assert len(SignalStore(ledger, Caps(Fraction(48)), anchor).entries()) == 1
+    assert mark.is_relative_to(home / "state")
+    assert len(SignalStore(ledger, Caps(Fraction(48)), mark).entries()) == 1
 
 
 @pytest.mark.parametrize(
@@ -220,9 +210,8 @@ def test_ratings_come_from_a_file_and_never_from_the_command_line() -> None:
     command = cli.cli.get_command(click.Context(cli.cli), "ask")
     assert command is not None
     parameters = {parameter.name: parameter for parameter in command.params}
-    public = {"server", "k", "epsilon", "mechanism", "data", "as_json"}
-    public |= {"mode", "consent"}
-    assert set(parameters) == public | {"ratings", "second_space", "unmatched", "payload"}
+    public = {"server", "k", "epsilon", "data", "as_json"}
+    assert set(parameters) == public | {"mode", "ratings", "second_space", "unmatched"}
     assert isinstance(parameters["ratings"].type, click.File)
     assert not any(isinstance(each, click.Argument) for each in parameters.values())
 

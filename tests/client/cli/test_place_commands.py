@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import stat
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -334,29 +333,6 @@ def test_values_on_axes_are_asked_from_and_charged_in_plain_epsilon(
     assert "on axes it is one unit" in told
 
 
-def test_a_copy_goes_to_a_file_of_ones_own_and_comes_back_for_nothing(
-    askew: Askew, place: Place, tmp_path: Path
-) -> None:
-    place("add", "home", "--region", "DE", stdin=HOME)
-    file, other = tmp_path / "home.json", tmp_path / "other"
-    assert place("export", "home", file).code == 0
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert place("export", "home", file).code == 2
-    assert askew("place", "import", file, "--data", other).code == 0
-    here, there = place("list", "--json"), askew("place", "list", "--json", "--data", other)
-    assert here.out == there.out
-    assert json.loads(askew("budget", "--json", "--data", other).out)["places"]["spent_per_km"] == 0
-    refused = askew("place", "import", file, "--data", other)
-    assert refused.code == 1
-    assert "nothing was overwritten" in refused.err
-
-
-def test_a_file_without_an_end_is_no_copy(askew: Askew, tmp_path: Path) -> None:
-    """Planted bug: all of it is read first."""
-    refused = askew("place", "import", "/dev/zero", "--data", tmp_path / "other")
-    assert (refused.code, len(refused.err.splitlines())) == (1, 1)
-
-
 BAD: dict[str, tuple[tuple[str, ...], bytes, int]] = {
     "no region": (("add", "home"), HOME, 1),
     "no such region": (("add", "home", "--region", "Atlantis"), HOME, 2),
@@ -454,27 +430,3 @@ def test_no_option_and_no_variable_takes_a_coordinate_or_a_wish() -> None:
     assert {n for n in names - allowed for word in private if n.startswith(word)} == set()
     with_variables = {each.name for each in parameters(cli.cli) if each.envvar}
     assert with_variables == {"config_file"}
-
-
-@pytest.mark.usefixtures("impatient")
-def test_the_doctor_looks_at_places_and_advises_no_second_draw_where_the_ledger_can_be_accepted(
-    askew: Askew, place: Place, data: Path
-) -> None:
-    """Without its anchor no entry is trusted, and accepting it brings the noisy position back."""
-
-    def places_finding() -> dict[str, str]:
-        doctor = askew("doctor", "--json", "--data", data, "--server", "127.0.0.1:1")
-        (found,) = [each for each in json.loads(doctor.out) if each["name"] == "places"]
-        return dict(found)
-
-    place("add", "home", "--region", "DE", stdin=HOME)
-    assert places_finding()["text"] == "1 named"
-    (data / "anchor" / "signals.json").unlink()
-    frozen = places_finding()
-    assert "1 of 1 have no noisy position" in frozen["text"]
-    assert "place move" not in frozen["hint"]
-    assert "budget --unfreeze" in frozen["hint"]
-    for file in data.glob("signals.sqlite*"):
-        file.unlink()
-    lost = places_finding()
-    assert (lost["health"], "1 of 1 have no noisy position" in lost["text"]) == ("fail", True)

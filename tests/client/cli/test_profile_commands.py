@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import getpass
 import json
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,22 +13,12 @@ import pytest
 from every_command import every_command
 
 from askew_client.cli import main as cli
-from askew_client.profile import encryption as vault
 
 if TYPE_CHECKING:
     from client.conftest import Askew
 
 RATINGS = b"title,rating\nAlien (1979),4.5\nCasablanca (1942),1.5\nMoon (2009),\n"
 LISTED = [" like  Moon (2009)", "  1.5  Casablanca (1942)", "  4.5  Alien (1979)"]
-
-
-@pytest.fixture
-def typed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the person types at the next passphrase prompts."""
-    monkeypatch.setattr(vault, "SCRYPT_N", 2**4)
-    words: list[str] = []
-    monkeypatch.setattr(getpass, "getpass", lambda *_: words.pop(0))
-    return words
 
 
 def listed(askew: Askew) -> list[str]:
@@ -113,72 +100,12 @@ def test_wiping_asks_first(askew: Askew, home: Path) -> None:
     assert [*home.rglob("profile*")] == []
 
 
-def test_an_encrypted_profile_asks_for_its_passphrase(askew: Askew, typed: list[str]) -> None:
-    askew("profile", "add", stdin=RATINGS)
-    typed += ["correct horse", "correct horse"]
-    assert askew("profile", "encrypt").code == 0
-    typed.append("correct horse")
-    assert listed(askew) == LISTED
-    typed.append("wrong horse")
-    refused = askew("profile", "list")
-    assert (refused.code, refused.out) == (1, "")
-    assert "the passphrase is wrong" in refused.err
-    typed.append("correct horse")
-    assert askew("profile", "decrypt").code == 0
-    assert listed(askew) == LISTED
-
-
-def test_a_passphrase_is_typed_where_ctrl_c_stops_the_command(
-    askew: Askew, typed: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Planted bug: the prompt inside an event loop, which swallows the first Ctrl-C."""
-    askew("profile", "add", stdin=RATINGS)
-    typed += ["correct horse", "correct horse"]
-    askew("profile", "encrypt")
-
-    def stopped(prompt: str) -> str:
-        with pytest.raises(RuntimeError, match="no running event loop"):
-            asyncio.get_running_loop()
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(getpass, "getpass", stopped)
-    found = askew("ask", "--server", "127.0.0.1:1")
-    assert (found.code, found.out, "stopped" in found.err) == (130, "", True)
-
-
-def test_two_different_new_passphrases_change_nothing(askew: Askew, typed: list[str]) -> None:
-    askew("profile", "add", stdin=RATINGS)
-    typed += ["correct horse", "correct house"]
-    assert "differ" in askew("profile", "encrypt").err
-    assert listed(askew) == LISTED
-
-
-def test_without_a_terminal_a_passphrase_is_not_read_from_a_pipe(
-    askew: Askew, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Or it would be echoed, and stand in a script."""
-    askew("profile", "add", stdin=RATINGS)
-    monkeypatch.setattr(os, "open", no_terminal(os.open))
-    refused = askew("profile", "encrypt", stdin=b"correct horse\ncorrect horse\n")
-    assert (refused.code, refused.out) == (1, "")
-    assert "there is none" in refused.err
-
-
-def no_terminal(opened: object) -> object:
-    def open_other(path: object, *rest: object, **named: object) -> object:
-        if path == "/dev/tty":
-            raise OSError(6, "No such device or address")
-        return opened(path, *rest, **named)  # type: ignore[operator]
-
-    return open_other
-
-
 def parameters(command: click.Command) -> Iterator[click.Parameter]:
     for _, each in every_command(command):
         yield from each.params
 
 
-def test_no_command_takes_a_title_a_rating_or_a_passphrase_as_an_argument() -> None:
+def test_no_command_takes_a_title_or_a_rating_as_an_argument() -> None:
     """Planted bugs: `askew profile add TITLE RATING`, `askew place add NAME LATITUDE LONGITUDE`,
     which every program could read.
     """

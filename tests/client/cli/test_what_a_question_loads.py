@@ -60,6 +60,7 @@ def test_what_is_held_answers_without_a_network(demo_address: str, data: Path) -
     assert "grpc" not in loaded
 
 
+@pytest.mark.slow
 def test_an_authority_that_is_no_use_is_named_also_where_nothing_is_sent(
     demo_address: str, data: Path
 ) -> None:

@@ -121,6 +121,7 @@ async def test_a_process_that_ends_is_told_by_its_last_words(question: Query) ->
             await Rehearsal(process).answers([("nearest", question)] * 3, places_model().card)
 
 
+@pytest.mark.slow
 async def test_answers_come_in_the_order_of_the_questions(question: Query) -> None:
     card = places_model().card
     other = Query(question.signal, 2, "pharmacies")

@@ -20,7 +20,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from client.device.test_modes import BUCKETS, SETTINGS, SHARED, DeviceWorld
+from client.device.test_modes import ASK, REST, SETTINGS, DeviceWorld
 from client.device.test_quotes import Changes
 from client.near.conftest import BERLIN, MUNICH
 from client.near.conftest import DeviceWorld as PlaceDevice
@@ -37,14 +37,16 @@ from hypothesis.strategies import booleans, integers, sampled_from
 from askew.errors import AskewError
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.near.places import PlaceService
-from askew_client.signals.chain import Anchor, Entry
+from askew_client.signals import store as device_store
+from askew_client.signals.entries import Entry
 from askew_client.signals.records import decode_signal
 from askew_client.signals.store import SignalStore
+from askew_client.storage.private_files import replace_file
 from askew_client.views.answers import NearAnswer
 from askew_client.views.problems import Trouble, problem_of
 from askew_client.views.quote import Cost, Quote
 
-STEPS = ("before the announcement", "after it", "before the anchor keeps it", "after that")
+STEPS = ("before the mark", "after it", "before the next mark", "after that")
 LAST_DAY = datetime.date(2027, 2, 1)  # what is held is usable for months
 
 
@@ -55,19 +57,19 @@ class Killed(BaseException):
 @contextmanager
 def dying(step: str) -> Iterator[None]:
     """A program that dies at this step of the next charge, if there is one."""
-    write, writes = Anchor.write, 0
+    write, writes = replace_file, 0
 
-    def doomed(self: Anchor, *state: Any) -> None:
+    def doomed(*given: Any) -> None:
         nonlocal writes
         writes += 1
         place = STEPS.index(step)
         if writes == place // 2 + 1 and place % 2 == 0:
             raise Killed
-        write(self, *state)
+        write(*given)
         if writes == place // 2 + 1:
             raise Killed
 
-    with patch.object(Anchor, "write", doomed), suppress(Killed):
+    with patch.object(device_store, "replace_file", doomed), suppress(Killed):
         yield
 
 
@@ -88,7 +90,7 @@ class Crashes(Changes):
 
     def __init__(self) -> None:
         super().__init__()
-        self.device.offers(BUCKETS)  # a signal is proposed
+        self.device.says(ASK)
 
     @rule(days=integers(1, 70))
     def the_clock_is_put_back(self, days: int) -> None:
@@ -132,7 +134,7 @@ class Crashes(Changes):
         assert requests - before[1] <= (quote.cost is not None)
         self.check_caps(quote, charges - before[0])
         old, self.quote, self.free = self.device, None, None
-        self.device = DeviceWorld(Path(self.directory.name), SHARED, BUCKETS)
+        self.device = DeviceWorld(Path(self.directory.name), REST)
         self.device.cache.holds = old.cache.holds
         self.device.network.requests = old.network.requests
         self.device.companion.titles._today = lambda: self.day
@@ -153,7 +155,7 @@ class Crashes(Changes):
     def what_was_sent_is_stored(self) -> None:
         if self.device.ledger.exists():
             account = SignalStore(self.device.ledger, SETTINGS.caps).account()
-            assert account.frozen is None
+            assert account.refused is None
             check_sent(self.device.network.requests, account.entries)
         else:
             assert self.device.network.requests == []
@@ -365,7 +367,7 @@ class Places(RuleBasedStateMachine):
     @invariant()
     def what_was_sent_is_stored(self) -> None:
         account = self.device.signals.account()
-        assert account.frozen is None
+        assert account.refused is None
         check_sent(self.device.server.requests, account.entries)
 
 

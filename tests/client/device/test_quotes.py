@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from client.device.test_modes import BUCKETS, DATE, DEAR, POINT, SETTINGS, SHARED, DeviceWorld
+from client.device.test_modes import ASK, DATE, REST, SETTINGS, DeviceWorld
 from client.near.conftest import BERLIN, MUNICH
 from client.near.conftest import DeviceWorld as PlaceDevice
 from hypothesis import settings
@@ -26,7 +26,6 @@ from askew.dp.privacy import SignalCharge
 from askew.errors import AskewError, QuoteVoid
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
-from askew.protocol.utility_table import ModeUtility
 from askew.spaces.map import Position
 from askew_client.device.nearby import NearService
 from askew_client.profile.document import Spot
@@ -52,7 +51,7 @@ def another(value: object) -> object:
             return MUNICH
         case None:
             return Fraction(1)
-    return None  # a mechanism: none
+    return None  # noise: none
 
 
 async def shown(device: DeviceWorld) -> Quote:
@@ -97,13 +96,14 @@ async def test_every_part_of_a_quote_binds_a_question_about_titles(
     tmp_path: Path, part: str
 ) -> None:
     """Planted bugs: each part left out of the comparison, one at a time."""
-    device = DeviceWorld(tmp_path, BUCKETS)
+    device = DeviceWorld(tmp_path, ASK)
     quote = await shown(device)
     told_otherwise(quote, part)
     await refused(device, quote)
     assert isinstance(await device.companion.titles.ask(quoted=await shown(device)), Answer)
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize(
     ("part", "place"),
     [(each, "home") for each in PARTS]
@@ -123,14 +123,16 @@ async def test_every_part_of_a_quote_binds_a_question_near_a_place(
     assert (device.signals.entries(), device.server.requests) == (before, [])
 
 
-async def test_a_free_quote_ends_when_a_new_edition_proposes_a_signal(tmp_path: Path) -> None:
+async def test_a_free_quote_ends_when_a_new_edition_says_that_a_signal_is_worth_it(
+    tmp_path: Path,
+) -> None:
     """Planted bug: a quote that binds its month alone. A timer fetches the catalog date, and what
     was shown as "nothing leaves this device" is a signal with a charge.
     """
-    device = DeviceWorld(tmp_path, SHARED, BUCKETS)
+    device = DeviceWorld(tmp_path, REST)
     quote = await shown(device)
     assert (quote.cost, quote.mode.name) == (None, "cached")
-    device.offers(BUCKETS)
+    device.says(ASK)
     await device.companion.titles.connect()
     outcome = await refused(device, quote)
     assert outcome.text.startswith("the mode of asking changed: no price")
@@ -147,9 +149,9 @@ async def test_a_question_without_a_quote_does_not_turn_from_free_to_charged(
     """A library's `ask()` goes by the settings; a signal where nothing left before is shown first.
     Planted bug: a loop of `ask()` that begins to send when a catalog date says so.
     """
-    device = DeviceWorld(tmp_path, SHARED, BUCKETS)
+    device = DeviceWorld(tmp_path, REST)
     assert (await device.answer()).cost is None
-    device.offers(BUCKETS)
+    device.says(ASK)
     await device.companion.titles.connect()
     for _ in range(2):  # and not the next time either
         assert "nothing left this device before" in (await refused(device, None)).text
@@ -159,9 +161,9 @@ async def test_a_question_without_a_quote_does_not_turn_from_free_to_charged(
 
 async def test_a_quote_that_is_refused_is_no_word_that_something_leaves(tmp_path: Path) -> None:
     """Planted bug: a free quote that does not hold any more, after which `ask()` charges unseen."""
-    device = DeviceWorld(tmp_path, SHARED, BUCKETS)
+    device = DeviceWorld(tmp_path, REST)
     quote = await shown(device)
-    device.offers(BUCKETS)
+    device.says(ASK)
     await device.companion.titles.connect()
     for quoted in (quote, None, None):
         await refused(device, quoted)
@@ -171,9 +173,9 @@ async def test_a_quote_that_is_refused_is_no_word_that_something_leaves(tmp_path
 
 
 async def test_a_question_without_a_quote_goes_by_the_settings(tmp_path: Path) -> None:
-    device = DeviceWorld(tmp_path, BUCKETS)
+    device = DeviceWorld(tmp_path, ASK)
     assert (await device.answer()).cost is not None
-    device.offers(POINT)
+    device.companion.configure(replace(SETTINGS, epsilon=2))
     await device.companion.titles.connect()
     assert (await device.answer()).cost is not None
     assert len(device.entries()) == 1
@@ -181,11 +183,11 @@ async def test_a_question_without_a_quote_goes_by_the_settings(tmp_path: Path) -
 
 async def test_a_quote_is_used_once(tmp_path: Path) -> None:
     """Planted bugs: a quote that lasts; one that a question which failed gives back."""
-    device = DeviceWorld(tmp_path, SHARED)
+    device = DeviceWorld(tmp_path, REST)
     quote = await shown(device)
     assert isinstance(await device.companion.titles.ask(quoted=quote), Answer)
     assert "this quote was used already" in (await refused(device, quote)).text
-    sent = DeviceWorld(tmp_path / "other", BUCKETS)
+    sent = DeviceWorld(tmp_path / "other", ASK)
     quote = await shown(sent)
     sent.network.answers = (8, 8)  # not an answer: it names an item twice
     await raised(sent.companion.titles.ask(quoted=quote))
@@ -198,7 +200,7 @@ async def test_a_quote_is_used_once(tmp_path: Path) -> None:
 
 async def test_what_is_no_quote_is_a_wrong_argument(tmp_path: Path) -> None:
     """And nothing is charged. Planted bug: it is told to be a quote that was used."""
-    device = DeviceWorld(tmp_path, BUCKETS)
+    device = DeviceWorld(tmp_path, ASK)
     await shown(device)
     found = await raised(device.companion.titles.ask(quoted=5))  # type: ignore[arg-type]
     assert str(found.error) == "quoted must be a Quote, as `quote` returns it, got 'int'"
@@ -206,7 +208,7 @@ async def test_what_is_no_quote_is_a_wrong_argument(tmp_path: Path) -> None:
 
 
 async def test_two_questions_at_once_do_not_share_a_quote(tmp_path: Path) -> None:
-    device = DeviceWorld(tmp_path, BUCKETS)
+    device = DeviceWorld(tmp_path, ASK)
     quote = await shown(device)
     asked = [device.companion.titles.ask(quoted=quote) for _ in range(2)]
     first, second = await asyncio.gather(*asked, return_exceptions=True)
@@ -215,7 +217,7 @@ async def test_two_questions_at_once_do_not_share_a_quote(tmp_path: Path) -> Non
 
 
 async def test_a_quote_of_another_device_or_server_counts_for_nothing(tmp_path: Path) -> None:
-    mine, other = DeviceWorld(tmp_path / "1", BUCKETS), DeviceWorld(tmp_path / "2", BUCKETS)
+    mine, other = DeviceWorld(tmp_path / "1", ASK), DeviceWorld(tmp_path / "2", ASK)
     await shown(mine)
     await refused(mine, await shown(other))
 
@@ -224,7 +226,7 @@ async def test_quotes_that_say_the_same_are_used_one_by_one(tmp_path: Path) -> N
     """Planted bug: quotes that are kept by what they say, so that the first takes the second with
     it when nobody holds it any more.
     """
-    device = DeviceWorld(tmp_path, SHARED)
+    device = DeviceWorld(tmp_path, REST)
     first, second = await shown(device), await shown(device)
     assert first.terms == second.terms
     del first
@@ -234,7 +236,7 @@ async def test_quotes_that_say_the_same_are_used_one_by_one(tmp_path: Path) -> N
 
 async def test_nothing_is_fetched_between_showing_and_asking(tmp_path: Path) -> None:
     """Planted bug: a quote of a catalog date that is out of date by now fetches the next one."""
-    device = DeviceWorld(tmp_path, BUCKETS)
+    device = DeviceWorld(tmp_path, ASK)
     day = datetime.date(2026, 11, 21)
     device.companion._today = lambda: day
     quote = await shown(device)
@@ -244,7 +246,7 @@ async def test_nothing_is_fetched_between_showing_and_asking(tmp_path: Path) -> 
 
 async def test_another_programs_charge_in_between_voids_a_quote(tmp_path: Path) -> None:
     """Planted bug: what the ledger says is compared before the transaction that charges."""
-    device = DeviceWorld(tmp_path, BUCKETS)
+    device = DeviceWorld(tmp_path, ASK)
     quote = await shown(device)
     other = SignalStore(device.ledger, SETTINGS.caps)
     bent = Signal("ab" * 16, LatticeLaplace.for_epsilon(Fraction(1)), (1, 2))
@@ -253,12 +255,12 @@ async def test_another_programs_charge_in_between_voids_a_quote(tmp_path: Path) 
 
 
 async def test_settings_that_change_in_between_void_a_quote(tmp_path: Path) -> None:
-    device = DeviceWorld(tmp_path, BUCKETS)
+    device = DeviceWorld(tmp_path, ASK)
     changes: tuple[dict[str, Any], ...] = (
         {"lifetime_cap": Fraction(500)},
         {"monthly_cap": Fraction(33)},
         {"authority": "/another.pem"},
-        {"mode": "query"},
+        {"epsilon": Fraction(2)},
         {"mode": "cached"},
     )
     for change in changes:
@@ -334,7 +336,7 @@ class Changes(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.directory = tempfile.TemporaryDirectory()
-        self.device = DeviceWorld(Path(self.directory.name), SHARED, BUCKETS)
+        self.device = DeviceWorld(Path(self.directory.name), REST)
         self.day = datetime.date(2026, 11, 21)
         self.device.companion.titles._today = lambda: self.day
         self.quote: Quote | None = None
@@ -352,9 +354,9 @@ class Changes(RuleBasedStateMachine):
     def made(self) -> tuple[int, int]:
         return len(self.device.entries()), len(self.device.network.requests)
 
-    @rule(offers=sampled_from([(SHARED, BUCKETS), (BUCKETS,), (POINT,), (DEAR, SHARED), (SHARED,)]))
-    def a_version_comes(self, offers: tuple[ModeUtility, ...]) -> None:
-        self.device.offers(*offers)
+    @rule(worth_asking=booleans())
+    def a_version_comes(self, worth_asking: bool) -> None:
+        self.device.says(worth_asking)
         self.run(self.device.companion.titles.connect())
 
     @rule(days=integers(1, 3))

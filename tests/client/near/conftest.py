@@ -12,7 +12,7 @@ import pytest
 from small_map import GERMANY, NearServer, made_card
 
 from askew.noise.randomness import RandomBits, SystemBits
-from askew.protocol.utility_table import DEVICE_BYTES
+from askew.protocol.modes import DEVICE_BYTES
 from askew.spaces.map import MapSpace, Position
 from askew_client.catalog.cache import CatalogCache
 from askew_client.device.nearby import NearService
@@ -40,7 +40,7 @@ class DeviceWorld:
     bits: RandomBits = field(default_factory=SystemBits)
 
     def __post_init__(self) -> None:
-        self.profile = ProfileStore(self.root / "profile.sqlite", SystemBits())
+        self.profile = ProfileStore(self.root / "profile.sqlite")
         self.signals = SignalStore(self.root / "signals.sqlite", self.settings.caps)
 
     @property

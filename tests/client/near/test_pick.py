@@ -20,8 +20,16 @@ from hypothesis import strategies as st
 from askew.catalog.item import MAX_HOURS, Attribute, AttributeKind, Listing, Value
 from askew.catalog.title_key import title_key
 from askew.errors import OutOfRange, PreferenceError
-from askew_client.near.pick import Judged, is_open, judged, missing, stars
+from askew_client.near.pick import (
+    Judged,
+    by_other_preferences,
+    is_open,
+    judged,
+    missing,
+    stars,
+)
 from askew_client.near.preferences import NO_PREFERENCES, Preferences, preferences_of
+from askew_client.views.answers import NearAnswer, NearResult
 
 CUISINE = Attribute("cuisine", AttributeKind.CATEGORY)
 PRICE = Attribute("price", AttributeKind.NUMBER)
@@ -177,6 +185,19 @@ def test_a_live_flag_beats_the_hours() -> None:
     rows: list[tuple[Value, ...]] = [("24/7", False), ("off", True), ("24/7", None)]
     found = chosen(rows, (1.0, 2.0, 3.0), Preferences(open_now=True), columns)
     assert [(each.index, each.passes) for each in found] == [(1, True), (2, True), (0, False)]
+
+
+def test_in_another_order_every_result_keeps_what_is_its_own() -> None:
+    """Planted bug: the title and the price of the result that had the rank before."""
+    near = NearResult(1, "Near", (1.0, 2.0), (("cuisine", "thai"), ("price", 9.0)), 1.0, True, True)
+    far = NearResult(2, "Far", (3.0, 4.0), (("cuisine", "greek"), ("price", 5.0)), 2.0, True, False)
+    answer = NearAnswer("food", "made up", True, 2, (near, far), False, (), (0.0, 0.0), None)
+    greek = Preferences(only={"cuisine": frozenset({"greek"})})
+    again = by_other_preferences(answer, (CUISINE, PRICE), greek, (), MONDAY)
+    assert again.results == (
+        replace(far, rank=1, picked=True),
+        replace(near, rank=2, picked=False, passes=False),
+    )
 
 
 def test_a_wish_for_what_a_collection_lacks_lets_nothing_pass_and_is_named() -> None:
@@ -372,6 +393,7 @@ WISHED = {
 OWN = {"nothing": {}, "every title": {title_key(each): 1.0 for each in DEAR_TITLES}}
 
 
+@pytest.mark.thin(6)
 @pytest.mark.parametrize("own", OWN)
 @pytest.mark.parametrize("name", WISHED)
 def test_judging_takes_the_same_steps_whatever_the_preferences(name: str, own: str) -> None:

@@ -17,18 +17,20 @@ from hypothesis import strategies as st
 from made_device import made_device
 from raised import raised
 from served_rows import ServedModel, proposing, rows_model
-from small_collections import DAY, cafes, posts
+from small_collections import DAY, GERMANY, cafes, posts
 
+from askew.catalog.attributes import Words
 from askew.catalog.catalog_file import catalog_date_of
 from askew.catalog.item import Listing
 from askew.errors import OtherKind, ParameterError, QuoteVoid
 from askew.protocol.metric_card import ALL
-from askew.protocol.utility_table import ServingMode
+from askew.protocol.modes import ServingMode
 from askew.spaces.map import Position
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.catalog.https import HttpsSource
 from askew_client.catalog.source import date_of
 from askew_client.device.device import Device
+from askew_client.near.modes import mode_of
 from askew_client.near.pick import judged
 from askew_client.near.preferences import NO_PREFERENCES, Preferences, preferences_of
 from askew_client.near.rows import best_rows
@@ -36,6 +38,7 @@ from askew_client.near.sources import MapSource, PendingPosition, PendingValues
 from askew_client.profile.document import AxisValues
 from askew_client.settings.paths import StaticHost
 from askew_client.settings.settings import ClientSettings
+from askew_client.transport.protocol import CachedRows
 from askew_client.transport.shaped import ShapedTransport
 from askew_server.collections.model import model_of
 
@@ -144,14 +147,14 @@ async def test_who_chooses_to_hold_rows_after_there_were_none_gets_them(
     server: ServedModel, tmp_path: Path
 ) -> None:
     """Planted bug: a server without rows at the first question has none until the next start."""
-    rows, server.piece = server.piece, no_rows  # type: ignore[method-assign, assignment]
+    rows, server.read = server.read, no_rows  # type: ignore[method-assign, assignment]
     device = device_at(server, tmp_path)
     assert (await device.nearby.ask("posts", BERLIN)).fresh
     device.configure(replace(SETTINGS, mode="local"))
     assert isinstance((await raised(device.nearby.quote("posts", BERLIN))).error, OtherKind)
     device.configure(SETTINGS)
     assert (await device.nearby.quote("posts", BERLIN)).mode.asks
-    server.piece = rows  # type: ignore[method-assign]
+    server.read = rows  # type: ignore[method-assign]
     device.configure(replace(SETTINGS, mode="local"))
     quote = await device.nearby.quote("posts", BERLIN)
     assert (await device.nearby.ask("posts", BERLIN, quoted=quote)).sent == ()
@@ -237,6 +240,7 @@ PREFERENCES = [
 ]
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("text", PREFERENCES)
 @given(latitude=st.floats(47.2, 54.8), longitude=st.floats(6, 15))
 def test_rows_are_judged_as_the_items_of_an_answer_are(
@@ -260,6 +264,32 @@ def worths(
     """What the chosen items cost, the best first."""
     cost = {every[each.index].id: (not each.passes, each.cost) for each in order}  # type: ignore[attr-defined]
     return [found for _, found in sorted(cost[each.id] for each in few)]
+
+
+def test_a_flag_of_a_row_beats_its_hours() -> None:
+    """Of these cafés two flags are unknown, four say open and four closed; all have hours of day
+    and night. Planted bug: open by the hours or by the flag.
+    """
+    rows = cafes(n=10)
+    always = Words(np.zeros(10, np.int32), ("24/7",))
+    rows = replace(rows, columns=(*rows.columns[:2], always, *rows.columns[3:]))
+    request = PendingPosition(BERLIN, "", SETTINGS.map_noise, SETTINGS.plane)
+    source = MapSource(request, GERMANY.area, "cafes", 5)
+    found = best_rows(source, rows, preferences_of("open"), NOON, count=6)
+    assert [each.id for each in found] == [0, 1, 3, 5, 7, 9]
+
+
+def test_a_part_of_the_rows_is_not_called_all_of_them() -> None:
+    """Of one collection all are held, and of the other a part. Planted bug: one that is held whole
+    is enough.
+    """
+    model = rows_model(n=30)
+    rows = {"posts": model.collections["posts"], "cafes": cafes(n=10)}
+    held = CachedRows(model.card, rows, 1, 1)
+    found = mode_of(model.card, ALL, replace(SETTINGS, mode="cached"), held)
+    assert (found.mode, found.words.startswith("40 items")) == (ServingMode.CACHED, True)
+    with pytest.raises(ParameterError, match="not every row is held"):
+        mode_of(model.card, ALL, replace(SETTINGS, mode="local"), held)
 
 
 def test_rows_on_axes_are_judged_by_the_axes() -> None:

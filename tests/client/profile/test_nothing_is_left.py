@@ -1,4 +1,4 @@
-"""What is forgotten or encrypted is gone from the file, and nobody says so while it is not."""
+"""What is forgotten is gone from the file, and nobody says so while it is not."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ import pytest
 from askew.dp.privacy import SignalCharge
 from askew.errors import ProfileError
 from askew.noise.lattice import LatticeLaplace
-from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Signal
-from askew_client.profile import encryption as vault
 from askew_client.profile.document import PastAnswer
 from askew_client.profile.editor import Forgotten, ProfileService
 from askew_client.profile.store import ProfileStore
@@ -35,13 +33,11 @@ if TYPE_CHECKING:
 
 CANARY = "Xanadu Canary (1980)"
 OTHER = "Moon (2009)"
-PASSPHRASE = "correct horse battery"
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keys at once, and little patience with other programs."""
-    monkeypatch.setattr(vault, "SCRYPT_N", 2**4)
+    """Little patience with other programs."""
     monkeypatch.setattr(private_files, "_PATIENCE", 0.05)
 
 
@@ -53,7 +49,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def store(path: Path) -> ProfileStore:
     """The canary and another title."""
-    store = ProfileStore(path, SystemBits())
+    store = ProfileStore(path)
     desk = ProfileService(store)
     desk.edit({CANARY: (4.5,), OTHER: (None,)})
     return store
@@ -89,7 +85,7 @@ def test_an_edit_overwrites_what_it_removes(
     assert b"Title 7" not in on_disk(path)
 
 
-@pytest.mark.parametrize("act", ["encrypt", "wipe", "forget"])
+@pytest.mark.parametrize("act", ["wipe", "forget"])
 def test_pages_are_overwritten_before_the_file_shrinks(
     path: Path, store: ProfileStore, monkeypatch: pytest.MonkeyPatch, act: str
 ) -> None:
@@ -108,7 +104,6 @@ def test_pages_are_overwritten_before_the_file_shrinks(
             return super().execute(sql, *rest)  # type: ignore[arg-type]
 
     acts: dict[str, Callable[[], object]] = {
-        "encrypt": lambda: store.encrypt(PASSPHRASE),
         "wipe": store.wipe,
         "forget": lambda: desk.forget([CANARY, *(f"Title {n}" for n in range(2000))]),
     }
@@ -146,7 +141,6 @@ def another_program(path: Path) -> Iterator[None]:
 
 
 ACTS: dict[str, Callable[[ProfileStore], object]] = {
-    "encrypt": lambda store: store.encrypt(PASSPHRASE),
     "wipe": lambda store: store.wipe(),
     "forget": lambda store: ProfileService(store).forget([CANARY]),
 }
@@ -158,7 +152,7 @@ def test_nothing_changes_while_another_program_reads(
     path: Path, store: ProfileStore, act: str, log: str
 ) -> None:
     """A reader of the file, and one of its log. Planted bug: the answer of the checkpoint is not
-    looked at, and "the profile is encrypted" is said of a file that holds the plain text.
+    looked at, and "the profile is gone" is said of a file that holds the plain text.
     """
     with closing(sqlite3.connect(path)) as idle:
         if log == "a log":
@@ -168,7 +162,6 @@ def test_nothing_changes_while_another_program_reads(
             with pytest.raises(ProfileError, match="another program is reading the profile"):
                 ACTS[act](store)
             assert CANARY in store.read().ratings
-            assert store.lock == "none"
     ACTS[act](store)
     assert CANARY.encode() not in on_disk(path)
 
@@ -255,31 +248,19 @@ def test_past_answers_that_name_a_forgotten_title_are_forgotten_too(
     assert CANARY.encode() not in on_disk(path)
 
 
-def test_forgetting_in_an_encrypted_profile_leaves_the_old_text_nowhere(
-    path: Path, store: ProfileStore
-) -> None:
-    store.encrypt(PASSPHRASE)
-    with store._file.transaction() as database:
-        (body,) = database.execute("SELECT body FROM profile").fetchone()
-    assert body[:64] in on_disk(path)
-    ProfileService(store).forget([CANARY])
-    assert body[:64] not in on_disk(path)
-    assert set(store.read().ratings) == {OTHER}
-
-
 # What stays
 
 
 def spent(where: DeviceFiles) -> None:
-    """A ledger with one charge, and its anchor."""
+    """A ledger with one charge, and its mark."""
     drawn = Signal("0123456789abcdef" * 2, LatticeLaplace(11, 1024), (1, 2))
-    SignalStore(where.ledger, Caps(Fraction(10)), where.anchor).remember(
+    SignalStore(where.ledger, Caps(Fraction(10)), where.mark).remember(
         drawn.space_version, "2026-11", SignalCharge(Fraction(2)), lambda: drawn
     )
 
 
-def test_a_wipe_leaves_the_ledger_and_its_anchor_as_they_are(askew: Askew, tmp_path: Path) -> None:
-    """Planted bugs: a wipe that deletes the ledger, its anchor or both, and so what was spent; with
+def test_a_wipe_leaves_the_ledger_and_its_mark_as_they_are(askew: Askew, tmp_path: Path) -> None:
+    """Planted bugs: a wipe that deletes the ledger, its mark or both, and so what was spent; with
     one directory for all, and with the platform's two.
     """
     for directory in (None, tmp_path / "one"):
@@ -287,10 +268,10 @@ def test_a_wipe_leaves_the_ledger_and_its_anchor_as_they_are(askew: Askew, tmp_p
         where = places(directory)
         askew("profile", "add", *flags, stdin=b"Alien (1979),4.5\n")
         spent(where)
-        before = (where.ledger.read_bytes(), where.anchor.read_bytes())
+        before = (where.ledger.read_bytes(), where.mark.read_bytes())
         assert askew("profile", "wipe", "--yes", *flags).code == 0
         assert not where.profile.exists()
-        assert before == (where.ledger.read_bytes(), where.anchor.read_bytes())
-        account = SignalStore(where.ledger, Caps(Fraction(10)), where.anchor).account()
+        assert before == (where.ledger.read_bytes(), where.mark.read_bytes())
+        account = SignalStore(where.ledger, Caps(Fraction(10)), where.mark).account()
         assert account.spent == 2
-        assert account.frozen is None
+        assert account.refused is None

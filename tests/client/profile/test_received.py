@@ -10,7 +10,6 @@ import pytest
 
 from askew.catalog.item import Item
 from askew.errors import ProfileError
-from askew.noise.randomness import SystemBits
 from askew_client.profile.document import (
     MAX_RECEIVED,
     PastAnswer,
@@ -33,18 +32,9 @@ def labels(document: ProfileDocument) -> list[str]:
 
 
 def test_what_was_met_outlives_the_file(tmp_path: Path) -> None:
-    store = ProfileStore(tmp_path / "profile.sqlite", SystemBits())
+    store = ProfileStore(tmp_path / "profile.sqlite")
     store.change(lambda document: document.receiving(HERE, received("Xanadu", "Brazil")))
     assert store.read().received == ReceivedItems(HERE, tuple(received("Xanadu", "Brazil")))
-
-
-def test_what_was_met_is_encrypted_with_the_profile(tmp_path: Path) -> None:
-    """Planted bug: a cache of its own, in the clear."""
-    store = ProfileStore(tmp_path / "profile.sqlite", SystemBits())
-    store.change(lambda document: document.receiving(HERE, received("Xanadu")))
-    assert any(b"Xanadu" in path.read_bytes() for path in tmp_path.iterdir())
-    store.encrypt("correct horse battery")
-    assert not any(b"Xanadu" in path.read_bytes() for path in tmp_path.iterdir())
 
 
 def test_items_of_another_space_take_the_place_of_all_before() -> None:
@@ -77,7 +67,7 @@ def test_all_of_one_answer_is_kept_however_its_titles_are_written() -> None:
 
 
 def test_a_title_that_is_forgotten_for_good_is_not_met_either(tmp_path: Path) -> None:
-    store = ProfileStore(tmp_path / "profile.sqlite", SystemBits())
+    store = ProfileStore(tmp_path / "profile.sqlite")
     store.change(lambda document: document.receiving(HERE, received("Xanadu", "Brazil")))
     ProfileService(store).forget(["xanadu (1999)"])
     assert labels(store.read()) == ["Brazil (1999)"]

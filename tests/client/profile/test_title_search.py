@@ -172,6 +172,7 @@ TITLES = st.lists(
 ).map("".join)
 
 
+@pytest.mark.slow
 @settings(
     deadline=None, max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

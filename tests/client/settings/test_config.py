@@ -83,7 +83,6 @@ def test_a_decimal_in_the_file_is_exact(tmp_path: Path) -> None:
         ("colour = 3\n", "'colour' is no setting (F)"),
         ("k = = 3\n", "F must be a file in TOML"),
         ('mode = "both"\n', "mode (F) must be one of auto, local, cached, query"),
-        ('consent = "yes"\n', "consent (F) must be what `askew ask` wrote"),
         ('region = "Atlantis"\n', "region (F) must be a country's English name"),
         ("data = 5\n", "data (F) must be an absolute path"),
         ('data = ""\n', "data (F) must be an absolute path"),
@@ -128,7 +127,7 @@ def test_the_command_reads_all_three(
     monkeypatch.setenv("ASKEW_CONFIG", str(home / "other.toml"))
     monkeypatch.delenv("ASKEW_K")
     counts.append(results())
-    assert counts == [3, 4, 5, 8]
+    assert counts == [3, 4, 5, 20]
 
 
 def test_a_configuration_that_is_named_and_not_there_is_refused(
@@ -145,7 +144,3 @@ RATED = b"title,rating\nAlien (1979),4.5\n"
 def test_every_setting_says_what_it_means() -> None:
     """For the page of settings, which is made from the table."""
     assert [each.name for each in SETTINGS if not each.help.endswith(".")] == []
-
-
-def test_a_file_whose_last_consent_was_withdrawn_is_read() -> None:
-    assert configured({}, {}, {"consent": ""}).settings.consent == ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from askew.protocol.utility_table import DEVICE_BYTES
+from askew.protocol.modes import DEVICE_BYTES
 from askew_client.catalog.cache import CatalogCache
 from askew_client.transport import held
 from askew_client.transport.held import KeptLibrary

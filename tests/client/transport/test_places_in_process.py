@@ -83,7 +83,7 @@ async def test_what_the_card_does_not_allow_is_refused(server: LocalPlaces) -> N
     with pytest.raises(NotFound):
         await server.retrieve(question(5, "casinos"), server.card)
     with pytest.raises(OtherKind):
-        await server.piece(FIRST, Part.WHOLE, 0)
+        await server.read(FIRST, Part.WHOLE, 0, 48)
 
 
 def test_the_map_names_large_towns_of_every_continent() -> None:

@@ -39,7 +39,6 @@ from askew_client.device.device import Device
 from askew_client.near.modes import ASKED
 from askew_client.near.preferences import NO_PREFERENCES
 from askew_client.near.sources import bound, fresh_request
-from askew_client.profile import encryption
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.store import PassingProfile, ProfileStore
 from askew_client.profile.title_search import TitleSearch
@@ -57,7 +56,6 @@ if TYPE_CHECKING:
     from client.conftest import Pair
 
 INTERVAL = 0.5
-PASSPHRASE = "correct horse battery staple"
 TODAY = datetime.date(2026, 11, 23)
 SETTINGS = ClientSettings(
     mode="query", k=4, region="DE", near_k=5, max_diameter=32.0, max_one_rating=32.0
@@ -93,9 +91,9 @@ class Line:
         self.meanwhile()
         return self.spoil(await self.server.call(method, request))
 
-    async def piece(self, catalog_date: int, part: Any, start: int) -> bytes:
+    async def read(self, catalog_date: int, part: Any, start: int, size: int) -> bytes:
         self.note("held")
-        return await self.server.piece(catalog_date, part, start)
+        return await self.server.read(catalog_date, part, start, size)
 
     def gaps(self) -> list[float]:
         """From the end of each connection to the start of the next."""
@@ -286,7 +284,7 @@ def test_files_are_fetched_at_the_moment_too_whoever_has_them(pair: Pair, line: 
                 await asyncio.sleep(work)
                 async with network.source as source:
                     began.append(asyncio.get_running_loop().time())
-                    await source.piece(4, "whole", 0)  # type: ignore[arg-type]
+                    await source.read(4, "whole", 0, 48)  # type: ignore[arg-type]
             async with network.turn():
                 await asyncio.sleep(work)
                 async with network.connected(line):
@@ -324,11 +322,6 @@ def private_acts(device: Device) -> dict[str, Callable[[], object]]:
         "read the profile": device.profile.ratings,
         "change it": lambda: device.profile.rate("Film 3 (1963)", 5),
         "look at bars": device.titles.bars,
-        "look whether it is locked": lambda: device.profile.locked,
-        "look how": lambda: device.profile.lock,
-        "unlock it": lambda: device.profile.unlock(PASSPHRASE),
-        "encrypt it": lambda: device.profile.encrypt(PASSPHRASE),
-        "decrypt it": device.profile.decrypt,
         "forget a title": lambda: device.profile.forget(["Film 3 (1963)"]),
         "forget it": device.profile.wipe,
         "search": lambda: device.titles.search("film"),
@@ -343,7 +336,7 @@ def test_nothing_private_is_worked_on_while_a_connection_is_open(
     pair: Pair, line: Line, tmp_path: Path
 ) -> None:
     """Planted bugs, one a row: a guard that is not asked."""
-    device = device_on(line, tmp_path, ProfileStore(tmp_path / "profile", SystemBits()))
+    device = device_on(line, tmp_path, ProfileStore(tmp_path / "profile"))
     refused: list[str] = []
 
     async def play() -> None:
@@ -363,21 +356,20 @@ def test_nothing_private_is_worked_on_while_a_connection_is_open(
             act()
 
     in_virtual_time(play)
-    assert len(refused) == 15
+    assert len(refused) == 10
 
 
 def test_no_connection_begins_beside_private_work(
     pair: Pair, line: Line, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Planted bugs, one a row: a guard that is asked for the profile and left before the work."""
-    device = device_on(line, tmp_path, ProfileStore(tmp_path / "profile", SystemBits()))
+    device = device_on(line, tmp_path, ProfileStore(tmp_path / "profile"))
 
     async def play() -> None:
         await device.titles.ask()
 
     in_virtual_time(play)
     device.profile.rate("Film 3 (1963)", 5)
-    device.profile.encrypt(PASSPHRASE)
     listing = answer_near()
     device.nearby._card = card = made_card(MapSpace(GERMANY))
     kept: list[str] = []
@@ -395,8 +387,6 @@ def test_no_connection_begins_beside_private_work(
             patch.setattr(where, name, watching)
             act()
 
-    watched(encryption, "passphrase_key", lambda: device.profile.unlock(PASSPHRASE))
-    watched(encryption, "new_passphrase_key", lambda: device.profile.encrypt(PASSPHRASE))
     watched(present, "bars_of", device.titles.bars)
     watched(TitleSearch, "places", lambda: device.titles.search("film"))
     again = partial(device.nearby.by_other_preferences, listing, NO_PREFERENCES, ())
@@ -407,7 +397,7 @@ def test_no_connection_begins_beside_private_work(
     watched(near, "ask", prepare)
     watched(PrivateDatabase, "purge", lambda: device.profile.forget(["Film 3 (1963)"]))
     watched(PrivateDatabase, "purge", device.profile.wipe)
-    assert len(kept) == 8
+    assert len(kept) == 6
 
 
 def answer_near() -> NearAnswer:
@@ -544,7 +534,7 @@ def test_what_was_charged_for_an_unnamed_spot_and_not_answered_is_sent_the_next_
     """Planted bugs: a fresh signal and a charge for every try; for the first try of each program;
     a spot without a name that is kept when it is answered.
     """
-    line, profile = Line(places), ProfileStore(tmp_path / "profile", SystemBits())
+    line, profile = Line(places), ProfileStore(tmp_path / "profile")
     files = [tmp_path / f"profile{ending}" for ending in ("", "-wal", "-shm")]
 
     def fails() -> None:
@@ -560,7 +550,7 @@ def test_what_was_charged_for_an_unnamed_spot_and_not_answered_is_sent_the_next_
         assert profile.read().unanswered is not None
         assert told_by(files) != []
         if other_program:
-            device = device_on(line, tmp_path, ProfileStore(profile.path, SystemBits()))
+            device = device_on(line, tmp_path, ProfileStore(profile.path))
         quote = await device.nearby.quote("places", BERLIN)
         assert isinstance(quote, Quote)
         assert not quote.fresh

@@ -7,7 +7,7 @@ import datetime
 import io
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from tempfile import mkdtemp
@@ -24,11 +24,9 @@ from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import Part
 from askew.errors import AskewError
 from askew.noise.randomness import RandomBits, SystemBits
-from askew.protocol.model_card import Card, ModelCard, ServingRule
+from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
-from askew.protocol.utility_table import UtilityTable
-from askew.wire.catalog_file import catalog_files
 from askew_client.device.device import Device
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.config import ConfigFile
@@ -67,20 +65,11 @@ class Network(LocalTransport):
         """Serve another model from now on."""
         super().__init__(card, catalog)
 
-    def serve(self, rule: ServingRule) -> None:
-        """Name another rule in the card; answers stay those of the rule of before."""
-        self._card = replace(self._card, rule=rule)
-        self._files = catalog_files(self._card, self._catalog)
-
-    def propose(self, table: UtilityTable) -> None:
-        """Have another table in the card."""
-        self.become(replace(self._card, utility_table=table), self._catalog)
-
-    async def piece(self, catalog_date: int, part: Part, start: int) -> bytes:
+    async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
         """What is held, unless nobody is there."""
         if self.unreachable is not None:
             raise self.unreachable
-        return await super().piece(catalog_date, part, start)
+        return await super().read(catalog_date, part, start, size)
 
     async def retrieve(self, query: Query, card: Card) -> Slate:
         """The answer, a failure, or silence for ever."""
@@ -124,7 +113,7 @@ class DeviceWorld:
         self.keys: dict[str, str] = {}
         self.signals = SignalStore(directory / "signals.sqlite", SETTINGS.caps)
         self.file = ConfigFile(directory / "config.toml")
-        self.profile = ProfileStore(directory / "profile.sqlite", SystemBits())
+        self.profile = ProfileStore(directory / "profile.sqlite")
 
     def companion(self) -> Device:
         """A companion of this device, as the app or a test opens one."""

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from client.tui.person import SETTINGS, DeviceWorld, Person
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
-from askew.catalog.catalog_file import Part
 from askew.errors import (
     AskewError,
     Malformed,
@@ -23,17 +22,14 @@ from askew.errors import (
     TooSlow,
     Unreachable,
 )
-from askew.protocol.utility_table import ModeUtility, ServingMode, UtilityTable
-from askew.wire.catalog_file import catalog_files
 from askew_client.settings.config import read_file
-from askew_client.settings.consent import consents_of
-from askew_client.signals.asking import IN_PROCESS
-from askew_client.tui.screens.ask import AskScreen
 from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.widgets.bars import NumberLines
 from askew_client.tui.widgets.controls import NameChoice
 from askew_client.tui.widgets.header import Notice
+from askew_client.tui.widgets.heat_map import HeatMap
 from askew_client.tui.widgets.results import ResultList
+from askew_client.views.answers import Connection
 
 if TYPE_CHECKING:
     from client.conftest import Pair
@@ -71,6 +67,11 @@ async def test_the_signal_stands_beside_the_truth_on_every_coordinate(rated: Dev
         assert departure.point is not None
         for true, sent in zip(departure.true_point, departure.point, strict=True):
             person.reads(f"● {true:.2f} → ◆ {sent:.2f}")
+        connection = person.app.connection
+        assert isinstance(connection, Connection)
+        there = [departure.true_point[axis] - departure.point[axis] for axis in connection.map_axes]
+        marks = [mark.at for mark in person.app.screen.query_one(HeatMap).marks]
+        assert marks == [(0.0,) * len(there), tuple(there)]  # around the signal
     signal = rated.network.asked[0].signal
     assert departure.point == tuple(signal.point().tolist())
     assert departure.values == signal.values
@@ -147,6 +148,7 @@ async def asks_first(person: Person) -> None:
         await person.pilot.pause()
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("answered", [False, True], ids=["price on the screen", "answer over it"])
 @pytest.mark.parametrize("yes", [True, False], ids=["yes", "no"])
 async def test_a_month_that_ends_after_the_price_was_shown_is_charged_on_a_yes_alone(
@@ -355,25 +357,10 @@ async def test_on_a_cold_start_the_person_reads_which_release_the_list_is_from(
         person.reads(source, "You have rated nothing")
 
 
-DEAR = ModeUtility(ServingMode.QUERY, 4, 900, 0.9, 0.2, 0.01, "bucket_rr", Fraction(16), 2)
-
-
 @pytest.fixture
 def whole(device: DeviceWorld) -> DeviceWorld:
     """It goes by itself, and holds everything."""
     device.settings = replace(SETTINGS, mode="auto")
-    return device
-
-
-@pytest.fixture
-def thin(pair: Pair, tmp_path: Path) -> DeviceWorld:
-    """It goes by itself, holds four of twelve films, and its server proposes payloads."""
-    catalog = replace(pair.catalog, shared_slate=tuple(range(6)))
-    table = UtilityTable((DEAR,), 0)
-    card = replace(pair.card, catalog_version=catalog.version, n_default=4, utility_table=table)
-    device = DeviceWorld(card, catalog, tmp_path)
-    room = len(catalog_files(card, catalog)[Part.DEFAULT])
-    device.settings = replace(SETTINGS, mode="auto", byte_budget=room)
     return device
 
 
@@ -397,8 +384,6 @@ async def test_the_way_is_chosen_in_the_settings_and_kept(whole: DeviceWorld) ->
         await person.press("f7")
         mode = person.app.screen.query_one("#mode", NameChoice)
         assert mode.name_chosen == "auto"
-        for each in person.app.screen.query(".field"):  # a style of another screen moved one away
-            assert each.region.contains_region(each.query_one(Input).region)
         mode.focus()
         await person.press("left")
         assert mode.name_chosen == "query"
@@ -407,58 +392,3 @@ async def test_the_way_is_chosen_in_the_settings_and_kept(whole: DeviceWorld) ->
         person.reads("Spent 8 of 48")
     assert read_file(whole.file.path)["mode"] == "query"
     assert len(whole.network.asked) == 1
-
-
-async def test_a_dear_proposal_is_told_and_waits_for_a_second_yes(thin: DeviceWorld) -> None:
-    """Planted bug: one key that accepts what a server thinks of."""
-    async with thin.opened(size=(120, 40)) as person:
-        await person.press("f4")
-        person.reads("cached: the 4 items", "--consent bucket_rr:16:2@2027-10@")
-        screen = person.app.screen
-        assert isinstance(screen, AskScreen)
-        screen.action_consent()
-        await person.settled()
-        person.reads("It would cost 16 between any two people", "Consent to it?")
-        await person.press("n")
-        assert not thin.file.path.exists()
-        screen.action_consent()
-        await person.settled()
-        await person.press("y")
-        person.reads("query: one signal, bucket_rr at epsilon 16, k 2")
-    (consent,) = consents_of(read_file(thin.file.path)["consent"])
-    assert (str(consent.epsilon), consent.server) == ("16", IN_PROCESS)
-    assert thin.signals.entries() == ()
-
-
-async def test_the_settings_show_the_server_and_consents_which_are_withdrawn_there(
-    thin: DeviceWorld,
-) -> None:
-    """Planted bugs: a consent that nobody can see, or that stays in the file; one that another
-    server's withdrawal takes along.
-    """
-    elsewhere = f"bucket_rr:8:8@2027-10@{16 * 'ab'}@elsewhere.example:443"
-    async with thin.opened(size=(120, 40)) as person:
-        await person.press("f7")
-        person.reads(f"How the device asks {IN_PROCESS}")
-        assert not person.shows("You consented")
-        await person.press("f4")
-        screen = person.app.screen
-        assert isinstance(screen, AskScreen)
-        screen.action_consent()
-        await person.settled()
-        await person.press("y")
-        given = read_file(thin.file.path)["consent"]
-        device = person.app.device
-        assert device is not None
-        device.configure(replace(device.settings, consent=f"{given} {elsewhere}"))
-        await person.press("f7")
-        person.reads(f"You consented to {IN_PROCESS}", "until 2027-10", "at most 16 between any")
-        person.reads("elsewhere.example:443")
-        await person.click("#withdraw")
-        person.reads(f"Withdraw your consent to {IN_PROCESS}")
-        await person.press("y")
-        assert device.settings.consent == elsewhere
-        assert read_file(thin.file.path)["consent"] == elsewhere
-        await person.press("f4")
-        person.reads("cached: the 4 items")
-    assert thin.signals.entries() == ()

@@ -122,6 +122,7 @@ async def test_r_connects_again_after_a_failure_and_only_then(device: DeviceWorl
 MODES = [tab.mode for tab in TABS]
 
 
+@pytest.mark.slow
 async def test_every_screen_has_a_key_a_help_and_a_place_in_the_header_under_which_a_line_is_bent(
     device: DeviceWorld,
 ) -> None:
@@ -160,6 +161,7 @@ async def test_brackets_step_through_the_screens_and_around(device: DeviceWorld)
         assert person.app.current_mode == MODES[start - 1]
 
 
+@pytest.mark.slow
 async def test_keys_of_ones_own_do_what_the_others_did_and_are_shown(device: DeviceWorld) -> None:
     """Planted bugs: a header and a help that name the old keys."""
     device.keys = {"ask.ask": "g", "settings": "f9", "again": "t"}
@@ -186,6 +188,7 @@ def test_a_key_of_a_name_that_does_not_exist_is_refused_before_the_screen(
     assert "[keys] has no 'ask.sak'; it has help, near, profile, ask," in done.err
 
 
+@pytest.mark.slow
 async def test_tab_alone_reaches_every_part_of_every_screen(rated: DeviceWorld) -> None:
     """Planted bug: a part that takes the mouse but no focus."""
     parts = (Button, Input, OptionList, Slider, TitleList)
@@ -201,6 +204,7 @@ async def test_tab_alone_reaches_every_part_of_every_screen(rated: DeviceWorld) 
             assert wanted <= set(person.app.screen.focus_chain), mode
 
 
+@pytest.mark.slow
 async def test_an_answer_and_its_cost_without_a_mouse(device: DeviceWorld) -> None:
     async with device.opened() as person:
         await person.write("film 4")
@@ -225,6 +229,7 @@ async def test_the_command_palette_goes_to_a_screen(device: DeviceWorld) -> None
             await person.pilot.pause()
 
 
+@pytest.mark.slow
 async def test_every_screen_adds_its_own_commands_to_the_palette(device: DeviceWorld) -> None:
     async with device.opened() as person:
         offered = {}
@@ -237,7 +242,7 @@ async def test_every_screen_adds_its_own_commands_to_the_palette(device: DeviceW
     assert {"Help", "Light or dark", "Quit", "Connect again", "Go to Ask"} <= everywhere
     assert {mode: titles - everywhere for mode, titles in offered.items()} == {
         "profile": {"Search the catalog", "Undo", "Only rated", "Forget for good"},
-        "ask": {"Ask", "Stop asking", "Consent to the proposal"},
+        "ask": {"Ask", "Stop asking"},
         "privacy": {"Use these settings", "Back to your settings"},
         "history": {"Forget all answers"},
         "settings": {"Forget my profile"},

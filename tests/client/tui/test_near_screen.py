@@ -183,6 +183,9 @@ async def test_one_key_asks_and_the_results_stand_in_the_persons_own_order(at_ho
         assert [(each.latitude, each.longitude) for each in scene.results] == [
             result.coordinates for result in answer.results
         ]
+        person.app.screen.query_one("#level", NameChoice).focus()
+        await person.press("right")
+        assert person.app.screen.query_one(NearList).answer is None  # the map is another one
     (query,) = at_home.network.asked
     (place,) = at_home.companion.places.places()
     sent = query.signal.position()
@@ -215,6 +218,7 @@ async def test_other_preferences_rank_anew_and_nothing_is_sent_for_them(at_home:
     assert len(at_home.network.asked) == 1
 
 
+@pytest.mark.slow
 async def test_all_collections_are_asked_at_once_and_looked_at_one_after_the_other(
     at_home: Near,
 ) -> None:
@@ -240,6 +244,7 @@ async def test_all_collections_are_asked_at_once_and_looked_at_one_after_the_oth
     assert at_home.network.requests == 1
 
 
+@pytest.mark.slow
 async def test_results_by_bytes_are_called_that_and_stay_so(at_home: Near) -> None:
     """Planted bug: a slider at 40, which is a number of the person's as soon as it is used."""
     at_home.device.settings = replace(at_home.device.settings, near_k=0)
@@ -286,6 +291,7 @@ async def test_who_stops_a_question_while_its_signal_is_looked_up_can_ask_again(
     assert len(at_home.network.asked) == 1
 
 
+@pytest.mark.slow
 async def test_a_level_and_a_k_are_played_here_before_anything_is_sent(at_home: Near) -> None:
     """Planted bug: a slider that changes the settings, or draws a signal."""
     before = spent(at_home)
@@ -308,6 +314,7 @@ async def test_a_level_and_a_k_are_played_here_before_anything_is_sent(at_home: 
     assert 'level = "county"' in at_home.device.file.path.read_text()
 
 
+@pytest.mark.slow
 async def test_a_place_is_typed_or_picked_on_the_map_and_charged_when_the_person_says_so(
     near: Near,
 ) -> None:
@@ -380,6 +387,7 @@ async def test_a_place_moves_with_a_new_charge_and_is_forgotten_without_a_refund
     assert spent(at_home) == 2 * once
 
 
+@pytest.mark.slow
 async def test_who_is_not_there_is_said_and_a_question_under_way_stops(at_home: Near) -> None:
     at_home.network.unreachable = Unreachable("nobody answers at 127.0.0.1:7571")
     async with at_home.opened() as person:
@@ -406,7 +414,7 @@ async def test_who_is_not_there_is_said_and_a_question_under_way_stops(at_home: 
 async def test_a_server_of_places_alone_is_called_that_and_not_hostile(at_home: Near) -> None:
     """Planted bug: "the server's answer was refused", of a server that Near can ask."""
 
-    at_home.network.piece = at_home.network.places.piece  # type: ignore[method-assign]
+    at_home.network.read = at_home.network.places.read  # type: ignore[method-assign]
     async with at_home.opened() as person:
         assert not person.shows("refused")
         await person.press("a")
@@ -415,6 +423,7 @@ async def test_a_server_of_places_alone_is_called_that_and_not_hostile(at_home: 
         person.reads("It has places, and no catalog", "Near (F2) asks it", "r tries again")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(60, 20), (20, 6)], ids=str)
 async def test_hostile_titles_and_small_terminals_break_nothing(
     at_home: Near, size: tuple[int, int]
@@ -457,6 +466,15 @@ def test_an_outlook_is_a_picture_of_the_stored_signal_unless_it_is_what_if(at_ho
     assert other.heat_map is not None
     assert other.heat_map.signal == HOME
     assert spent(at_home) == place.cost.epsilon  # type: ignore[union-attr]
+
+
+def test_an_outlook_is_of_the_place_that_was_chosen(at_home: Near) -> None:
+    """Planted bug: of the first one."""
+    device, work = at_home.companion, Position(52.5, 13.4)
+    place = device.places.add("work", work)
+    scene, _ = outlook_of(device, "work", "town", 5, what_if=False)
+    assert scene.heat_map is not None
+    assert (scene.you, scene.heat_map.signal) == (work, Position(*place.sent))
 
 
 def test_a_typed_position_is_two_numbers_and_no_message_repeats_it() -> None:
@@ -525,6 +543,7 @@ async def test_a_place_is_added_at_the_price_that_stands_beside_it_and_at_no_oth
         assert person.app.screen.query_one("#place", NameChoice).name_chosen == "second"
 
 
+@pytest.mark.slow
 async def test_what_went_wrong_on_a_screen_is_not_its_headline_for_ever(at_home: Near) -> None:
     """Planted bug: the trouble of a question long ago over all that works."""
     at_home.network.failure = Overloaded("the server is busy")

@@ -46,6 +46,7 @@ def text_of(name: str, size: tuple[int, int]) -> Path:
     return PICTURES / f"{name}-{size[0]}.txt"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=str)
 @pytest.mark.parametrize(
     ("name", "keys"),
@@ -85,6 +86,7 @@ async def demonstrated(size: tuple[int, int], mode: str = "auto") -> AsyncIterat
         yield person
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=str)
 async def test_near_looks_as_it_did_before_and_after_an_answer(
     size: tuple[int, int], monkeypatch: pytest.MonkeyPatch

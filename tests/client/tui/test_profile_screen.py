@@ -15,6 +15,7 @@ from textual.widgets import Input, OptionList
 
 from askew.catalog.item import Item
 from askew.errors import Unreachable
+from askew_client.profile.document import PastAnswer
 from askew_client.profile.editor import ProfileService
 from askew_client.profile.title_search import Matches
 from askew_client.tui.widgets.bars import ProfileBars
@@ -191,6 +192,7 @@ async def test_ratings_are_there_again_tomorrow(device: DeviceWorld) -> None:
         assert len(bars(person)) == 2
 
 
+@pytest.mark.slow
 async def test_rating_and_searching_send_nothing(device: DeviceWorld) -> None:
     async with device.opened() as person:
         await person.write("film")
@@ -253,12 +255,18 @@ async def test_past_answers_are_listed_newest_first_and_can_be_looked_at(
 
 
 async def test_a_new_answer_is_there_when_one_comes_back(rated: DeviceWorld) -> None:
+    """The first and the second. Planted bug: the answers are read until there are some."""
     async with rated.opened() as person:
         await person.press("f6")
         person.reads("No answers yet.")
         await person.press("f4", "a")
         await person.press("f6")
         person.reads("21 November 2026", "◀ your pick")
+        later = PastAnswer(datetime.date(2026, 12, 24), "2026-12", ("Film 3",), "Film 3")
+        await person.press("f3")
+        rated.profile.change(lambda document: document.answered(later))
+        await person.press("f6")
+        person.reads("24 December 2026", "Film 3 ◀ your pick")
 
 
 async def test_forgetting_needs_a_second_look(asked_twice: DeviceWorld) -> None:

@@ -1,4 +1,4 @@
-"""Settings: how it asks, how it looks, how the profile is kept, and forgetting."""
+"""Settings: how it asks, how it looks, and forgetting."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from client.tui.person import DeviceWorld, Person
-from textual.widgets import Input
 
-from askew_client.profile import encryption
 from askew_client.settings.config import ConfigFile
 from askew_client.settings.settings import ClientSettings
 from askew_client.tui.app import AskewApp
@@ -20,11 +18,6 @@ from askew_client.tui.widgets.controls import NameChoice, Slider
 
 if TYPE_CHECKING:
     from client.conftest import Askew
-
-
-async def fill(person: Person, name: str, text: str) -> None:
-    person.app.screen.query_one(f"#{name}", Input).value = text
-    await person.settled()
 
 
 def settings_of(person: Person) -> ClientSettings:
@@ -90,6 +83,7 @@ async def test_a_higher_cap_needs_a_second_yes(rated: DeviceWorld) -> None:
     assert rated.file.lifetime_cap() == 96
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "says"), [("k = = 3\n", "was left alone"), (None, "cannot be written")]
 )
@@ -158,59 +152,6 @@ async def test_the_theme_changes_by_button_and_by_key_and_is_kept(
     monkeypatch.setattr(AskewApp, "run", lambda app: themes.append(app.theme))
     askew("--config", device.file.path, "tui")
     assert themes == ["askew-light"]
-
-
-@pytest.fixture
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A key is made of a passphrase at once, and not in half a second."""
-    monkeypatch.setattr(encryption, "SCRYPT_N", 2**4)
-
-
-@pytest.mark.usefixtures("soon")
-async def test_the_profile_is_encrypted_and_its_passphrase_is_asked_for(rated: DeviceWorld) -> None:
-    passphrase = "open it gently"
-    async with rated.opened() as person:
-        await person.press("f7")
-        person.reads("Kept in the clear")
-        await fill(person, "passphrase", passphrase)
-        await fill(person, "again", passphrase)
-        assert passphrase not in person.sees()
-        await person.click("#encrypt")
-        person.reads("Your profile is encrypted.", "Encrypted with your passphrase.")
-    rated.profile = type(rated.profile)(rated.directory / "profile.sqlite", rated.bits)
-    async with rated.opened() as person:
-        person.reads("Your profile is locked")
-        await fill(person, "passphrase", "wrong one")
-        await person.press("enter")
-        person.reads("Type the passphrase again; nothing was changed.")
-        await fill(person, "passphrase", passphrase)
-        await person.press("enter", "f3")
-        person.reads("3 titles rated")
-        await person.press("f7")
-        await person.click("#decrypt")
-        person.reads("Kept in the clear")
-
-
-async def test_two_passphrases_that_differ_encrypt_nothing(rated: DeviceWorld) -> None:
-    async with rated.opened() as person:
-        await person.press("f7")
-        await fill(person, "passphrase", "open it gently")
-        await fill(person, "again", "open it firmly")
-        await person.click("#encrypt")
-        person.reads("Type the same passphrase twice.")
-    assert rated.profile.lock == "none"
-
-
-@pytest.mark.usefixtures("soon")
-async def test_without_the_passphrase_the_rest_still_works(rated: DeviceWorld) -> None:
-    rated.profile.encrypt("open it gently")
-    rated.profile = type(rated.profile)(rated.directory / "profile.sqlite", rated.bits)
-    async with rated.opened() as person:
-        await person.press("escape", "f3")
-        person.reads("its passphrase was not typed", "Locked.")
-        await person.press("f4", "a")
-        person.reads("The profile is locked.")
-    assert rated.network.asked == []
 
 
 async def test_forgetting_the_profile_keeps_the_ledger(rated: DeviceWorld) -> None:

@@ -213,13 +213,23 @@ def test_the_legend_names_what_is_on_the_map_and_no_more() -> None:
 
 
 def test_the_likeliest_towns_weigh_people_by_the_law() -> None:
-    """Two towns at depth 0 and at ln 3: 1 : 1 by people 1 : 3. Nobody's town is not named."""
+    """Two towns at depth 0 and at ln 3: 1 : 1 by people 1 : 3. Nobody's town is not named, and a
+    share is one of all, named or not.
+    """
     deep = HEAT_MAP.outline(math.log(3))[0]
     towns = (Town("near", SIGNAL, 100), Town("deep", deep, 300), Town("empty", SIGNAL, 0))
     found = likeliest(towns, HEAT_MAP)
     assert {each.town.name: round(each.share, 9) for each in found} == {"near": 0.5, "deep": 0.5}
     assert likeliest(towns[2:], HEAT_MAP) == ()
+    assert [round(each.share, 9) for each in likeliest(towns, HEAT_MAP, 1)] == [0.5]
     assert people_within(towns, HEAT_MAP, 1.0) == 100
+
+
+def test_people_are_counted_where_you_are_5_times_in_10() -> None:
+    """Planted bug: where you are 9 times in 10."""
+    middle, within, beyond = (HEAT_MAP.outline(depth)[0] for depth in (0.0, 0.9 * HALF, 1.1 * HALF))
+    towns = (Town("a", middle, 1), Town("b", within, 20), Town("c", beyond, 300))
+    assert people_within(towns, HEAT_MAP) == 21
 
 
 def test_ranks_have_one_sign_each_and_many_share_a_plus() -> None:

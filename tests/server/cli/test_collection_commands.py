@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 import grpc
 import pytest
@@ -16,12 +17,14 @@ import pytest
 from askew.catalog.catalog_file import HEAD_BYTES
 from askew.dp.privacy import ANY_SPACE
 from askew.noise.hexagonal import HexagonalLattice
+from askew.protocol import modes as protocol_modes
 from askew.protocol.metric_card import Want
 from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MapNoise, MapSpace
 from askew.wire.places import places_from_bytes
 from askew.wire.queries import query_to_bytes
 from askew.wire.rows_file import rows_from_body
+from askew_server.cli import collect as collect_command
 from askew_server.collections import artifact
 
 PATIENCE = 30  # seconds; only ever waited for by a process that does not do what it should
@@ -77,22 +80,50 @@ def test_a_model_is_made_and_what_was_left_out_is_said(
     assert card.collection("cafes").source == "cafes.csv"
 
 
-def test_modes_are_compared_and_rows_that_are_worth_it_can_be_published(
+def test_rows_that_devices_hold_are_proposed_and_can_be_published(
     run: Run, collect: Run, files: Path, capsys: Shown
 ) -> None:
     """The file is one that devices read, with the very card that the server has."""
-    assert collect(*SHOWN, "--weeks", 8) == 0
+    assert collect(*SHOWN) == 0
     shown = capsys.readouterr().out
-    assert "modes of bars: 14 questions a week, rows that stay 8 weeks" in shown
+    assert re.search(
+        "devices hold the rows of cafes, [0-9,]+ bytes, and ask for live values", shown
+    )
+    assert re.search("devices hold bars, [0-9,]+ bytes, and send nothing", shown)
     model = artifact.load(files / "model")
     assert [each.mode for each in model.card.collections] == ["cached", "local"]
-    assert "proposed: local" in shown
     site = files / "site"
     monday = ("--catalog-date", "2026-11-23")
     assert run("publish", "--model", files / "model", *monday, "--out", site) == 0
     card, rows = rows_from_body((site / "2026-11-23.whole").read_bytes()[HEAD_BYTES:])
     assert card == model.card
     assert {name: len(each) for name, each in rows.items()} == {"cafes": 30, "bars": 10}
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "value", "asked"),
+    [
+        (protocol_modes, "DEVICE_BYTES", 100, "devices ask for bars: all rows take "),
+        (artifact, "MOST_HELD", 39, "devices ask: they hold no more than 39 items"),
+        (collect_command, "_QUESTIONS", 0, "devices ask for cafes: its rows, "),
+    ],
+    ids=["more bytes than a device holds", "more items", "live values that come as cheaply whole"],
+)
+def test_devices_ask_for_what_they_do_not_hold(  # one place a patch
+    collect: Run,
+    files: Path,
+    capsys: Shown,
+    monkeypatch: pytest.MonkeyPatch,
+    module: ModuleType,
+    name: str,
+    value: int,
+    asked: str,
+) -> None:
+    monkeypatch.setattr(module, name, value)
+    assert collect(*SHOWN) == 0
+    assert asked in capsys.readouterr().out
+    modes = [each.mode for each in artifact.load(files / "model").card.collections]
+    assert modes == (["query", "local"] if name == "_QUESTIONS" else ["query", "query"])
 
 
 def test_results_hedge_over_what_the_columns_say_unless_wants_are_named(
@@ -116,6 +147,7 @@ def test_results_hedge_over_what_the_columns_say_unless_wants_are_named(
     assert "wants      distance alone: 65%" in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "wants"),
     [
@@ -253,6 +285,7 @@ def served(collect: Run, files: Path) -> Iterator[subprocess.Popen[str]]:
     running.communicate()
 
 
+@pytest.mark.slow
 def test_a_server_takes_new_live_values_and_survives_sighup(
     served: subprocess.Popen[str], run: Run, files: Path
 ) -> None:

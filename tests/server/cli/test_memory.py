@@ -12,7 +12,6 @@ import pytest
 
 from askew_server.ratings.builder import TableBuilder
 from askew_server.taste.model import item_model
-from askew_server.taste.model.item_model import Draft
 from askew_server.taste.training import factors, given_vectors
 
 Run = Callable[..., int]
@@ -76,7 +75,7 @@ def test_an_update_says_so_and_leaves_no_model(
     run: Run, ratings: Path, told: Callable[[], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, out = ratings.parent / "model", ratings.parent / "model-2"
-    assert run("train", "--ratings", ratings, "--rule", "none", "--out", model) == 0
+    assert run("train", "--ratings", ratings, "--out", model) == 0
     monkeypatch.setattr(item_model, "people_of", too_large)
     assert run("update", "--model", model, "--ratings", ratings, "--out", out) == 1
     assert told() == f"askew-server: update, the catalog{END}"
@@ -94,12 +93,3 @@ def test_an_import_says_so_and_leaves_no_model(
     assert run("import", "--item-vectors", vectors, "--items", items, "--out", out) == 1
     assert told() == f"askew-server: import, import: simulated histories{END}"
     assert not out.exists()
-
-
-def test_an_evaluation_says_so_and_leaves_no_figures(
-    run: Run, tmp_path: Path, told: Callable[[], str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Draft, "of", too_large)
-    assert run("evaluate", "--out", tmp_path / "found.csv") == 1
-    assert told() == f"askew-server: evaluate, 0%  seed 0: no signal{END}"
-    assert not (tmp_path / "found.csv").exists()

@@ -46,7 +46,7 @@ def critics() -> Rows:
 
 @pytest.fixture
 def published(
-    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, few_trials: None, few_buckets: None
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, few_trials: None
 ) -> Callable[[Rows], dict[str, bytes]]:
     """The files of a model and of its update, by name, of these ratings, with a new ledger each."""
     always = noisy()
@@ -85,6 +85,7 @@ def published(
     return trained
 
 
+@pytest.mark.slow
 def test_the_model_is_the_same_whoever_was_counted(
     published: Callable[[Rows], dict[str, bytes]], capsys: pytest.CaptureFixture[str]
 ) -> None:

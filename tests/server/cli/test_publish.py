@@ -96,7 +96,7 @@ def test_a_site_that_cannot_be_written_is_named(
     assert "cannot be written" in capsys.readouterr().err
 
 
-def test_a_head_is_the_first_piece_of_every_file(directory: Path) -> None:
+def test_every_file_begins_with_its_head(directory: Path) -> None:
     """Static hosts send it by a range."""
     model = artifact.load(directory)
     for file in catalog_files(model.card, model.catalog).values():

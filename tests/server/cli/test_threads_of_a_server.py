@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
 import json, sys
 import numpy
@@ -23,6 +25,7 @@ print(json.dumps([before, threads()]))
 """
 
 
+@pytest.mark.slow
 def test_a_server_computes_on_one_thread_whatever_the_environment_says() -> None:
     """Planted bug: no limit, which leaves as many as there are cores."""
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}

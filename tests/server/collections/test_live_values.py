@@ -107,6 +107,7 @@ def of_another_catalog(data: bytes) -> bytes:
 DAMAGES = [cut, emptied, changed, altered, of_other_arrays, of_another_catalog]
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_bad_file_leaves_the_values_of_before_and_is_told_without_values(
     live: LiveValues, directory: Path, said: list[str], damage: Callable[[bytes], bytes]

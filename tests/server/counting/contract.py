@@ -311,7 +311,8 @@ class CountingContract(LikesContract):
     ) -> None:
         """A value of another type, a column, a table and a function that are not there: in one line
         of our own, and nowhere else. Planted bug: the engine's own words."""
-        table = bench.engine.table(bench.events([("p", "hidden")]))
+        events = bench.events([("p", "hidden")])  # which may open the engine again
+        table = bench.engine.table(events)
         names = Names({"events_table": table}, {"item_column": "item"}, frozenset())
         of_this_engine = re.sub(r"NUMBER\((.*?)\)", self.number, statement)
         sql = carried(of_this_engine, names, bench.engine.dialect)

@@ -90,6 +90,7 @@ def test_one_unit_changes_few_counts_by_one(
     require_bounded_changes(count, events, max_items)
 
 
+@pytest.mark.slow
 @shared
 @given(events=logs.filter(bool), other=few | ids, max_items=st.integers(1, 4))
 def test_one_changed_event_takes_one_item_out_and_brings_one_in(
@@ -110,6 +111,7 @@ def test_any_events_are_counted_as_the_definition_says(
     assert count(events, max_items) == dict(reference_counts(events, max_items))
 
 
+@pytest.mark.slow
 @shared
 @given(events=logs, again=st.integers(2, 3), max_items=st.integers(1, 4))
 def test_a_repeated_event_counts_once(
@@ -154,6 +156,7 @@ def plant(monkeypatch: pytest.MonkeyPatch, right: str, wrong: str) -> None:
         monkeypatch.setattr(statements, name, text.replace(right, wrong))
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("bug", PLANTED)
 def test_a_planted_bug_breaks_the_promise(
     count: Count, monkeypatch: pytest.MonkeyPatch, bug: str

@@ -28,6 +28,9 @@ from askew.errors import DataError
 from askew_server.counting import count_top
 from askew_server.counting.engines.databases import ClickHouseEngine
 
+pytestmark = pytest.mark.slow
+
+
 require_driver("clickhouse_connect")
 
 

@@ -43,6 +43,7 @@ def write(path: Path, data: bytes) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("before", "size"), [(0, 9), (400_000, 4)])
 def test_a_long_quoted_field_is_no_other_peoples_events(
     engine: DuckDBEngine, tmp_path: Path, before: int, size: int
@@ -56,6 +57,7 @@ def test_a_long_quoted_field_is_no_other_peoples_events(
     assert uncounted_events(engine, asked) == 1
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize(("name", "before"), [("log.csv", 0), ("log.csv.gz", 20_000)])
 @pytest.mark.parametrize("line", LINES)
 def test_a_line_that_is_no_row_fails_nothing_and_takes_no_other_with_it(
@@ -83,6 +85,7 @@ def test_broken_lines_are_those_of_the_columns_that_count(
         assert uncounted_events(engine, asked) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["log.csv", "log.csv.gz"])
 def test_what_is_checked_before_a_charge_is_the_header_alone(
     engine: DuckDBEngine, tmp_path: Path, name: str

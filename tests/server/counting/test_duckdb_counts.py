@@ -94,6 +94,7 @@ class TestDuckDBCountsTables(CountingContract):
         bench.engine = DuckDBEngine(bench.path)
         require_one_look(bench, "half")
 
+    @pytest.mark.thin
     @pytest.mark.parametrize("collation", ["NOCASE", "NOACCENT", "NOCASE.NOACCENT"])
     @pytest.mark.parametrize("columns", [{"unit"}, {"item"}, {"unit", "item"}])
     @pytest.mark.parametrize("max_items", [1, 2, 1000])
@@ -139,6 +140,7 @@ def keep(bench: TableBench, name: str, events: list[Pair], collations: dict[str,
     bench.engine = DuckDBEngine(bench.path)
 
 
+@pytest.mark.slow
 def test_other_coins_make_another_release(tmp_path: Path) -> None:
     """Or the contract of `release_contract` would compare lists that say nothing of the counts."""
     place = Place("duckdb:", *map(str, files(tmp_path)))

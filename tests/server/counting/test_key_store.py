@@ -40,6 +40,7 @@ def test_the_file_is_closed_to_others_and_alone(path: Path) -> None:
     assert list(path.parent.iterdir()) == [path]
 
 
+@pytest.mark.slow
 def test_many_processes_that_start_at_once_get_one_key(path: Path) -> None:
     program = (
         "import sys; from pathlib import Path\n"

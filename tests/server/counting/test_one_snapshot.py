@@ -180,6 +180,7 @@ def test_a_last_line_without_an_end_is_nobodys_event_yet(
 WITHOUT_AN_END = [b"item\na\nb", b"item\r\na\r\nb", b"item\r\na\r\nb\r", b'item\na\n"b"']
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("name", ["items.csv", "items.csv.gz"])
 @pytest.mark.parametrize("items", WITHOUT_AN_END)
 def test_the_last_line_of_a_catalog_needs_no_end(
@@ -249,6 +250,7 @@ BAD_LINES = [b'p,"a', b'"p,a', b'p,"a""', b'x"y,"a', b'p,"a"b"', b'p,"a""b']
 CLOSED_LATER = [b'p,"a\nq,b\nr,c"', b'"p\nq",a']
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("ends", [b"\n", b"\r\n"])
 @pytest.mark.parametrize("before", [1, 70_000])
 @pytest.mark.parametrize("line", BAD_LINES + CLOSED_LATER)

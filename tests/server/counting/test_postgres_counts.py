@@ -24,6 +24,9 @@ from askew.errors import DataError
 from askew_server.counting import count_top
 from askew_server.counting.engines.databases import PostgresEngine
 
+pytestmark = pytest.mark.slow
+
+
 require_driver("psycopg")
 require_postgres()
 

@@ -29,6 +29,9 @@ from askew_server.counting.engines.duckdb import DuckDBEngine
 from askew_server.counting.engines.spark import SparkEngine
 from askew_server.counting.key_store import stored_key
 
+pytestmark = pytest.mark.slow
+
+
 require_driver("pyspark")
 
 
@@ -85,6 +88,34 @@ class TestSparkCounts(CountingContract):
             count_top(spark, task(str(path)), KEY)
         monkeypatch.undo()
         assert count_top(spark, task(str(path)), KEY).items[0] == "a"
+
+    @pytest.mark.parametrize(
+        "later", [{"unit": ["q"]}, {"unit": [1], "item": [1]}], ids=["no column", "other types"]
+    )
+    def test_parquet_files_of_other_types_or_columns_are_refused_before_a_row_is_read(
+        self, spark: SparkEngine, tmp_path: Path, later: Columns
+    ) -> None:
+        """Planted bug: the columns of one file, by which the rows of another fail."""
+        write_parquet(tmp_path / "1.parquet", {"unit": ["p"], "item": ["a"]})
+        write_parquet(tmp_path / "2.parquet", later, "VARCHAR" if len(later) == 1 else "BIGINT")
+        with pytest.raises(DataError, match="one type"):
+            require_countable(spark, task(str(tmp_path / "*.parquet")))
+
+    def test_parquet_files_may_differ_in_other_columns(
+        self, spark: SparkEngine, tmp_path: Path
+    ) -> None:
+        write_parquet(tmp_path / "1.parquet", {"unit": ["p"], "item": ["a"]})
+        write_parquet(tmp_path / "2 %.parquet", {"unit": ["q"], "item": ["a"], "a.b": ["x"]})
+        top = count_top(spark, task(str(tmp_path / "*.parquet")), KEY)
+        assert (top.items, top.counts) == (("a",), (2,))
+
+    def test_a_table_is_never_a_file_whose_types_are_guessed(
+        self, spark: SparkEngine, tmp_path: Path
+    ) -> None:
+        """Planted bug: "csv.log" is the file log."""
+        (tmp_path / "log").write_text("unit,item\np,a\n")
+        with pytest.raises(DataError, match="TABLE_OR_VIEW_NOT_FOUND"):
+            require_countable(spark, task(f"csv.{tmp_path / 'log'}"))
 
     def test_a_log_whose_last_line_has_no_end_is_refused_and_a_catalog_is_not(
         self, spark: SparkEngine, tmp_path: Path

@@ -11,7 +11,7 @@ import pytest
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.ranking import scores
 from askew.protocol.signal import Signal
-from askew.retrieval.rules import rule_of
+from askew.retrieval.offset_rule import OffsetRule
 from askew.spaces.vectors import fold_in
 from askew_server.demo.simulation import demo_model, films, simulate
 from askew_server.taste.model.item_model import ItemModel
@@ -45,10 +45,10 @@ def relative_scores(
     found = scores(profile.taste, demo.catalog.scoring)
     found[list(own)] = 0.0
     lattice = LatticeLaplace.for_epsilon(Fraction(4))
-    rule = rule_of(demo.card.rule.kind, demo.card.space.encoder, demo.catalog)
+    rule = OffsetRule(demo.card.space.encoder, demo.catalog.scoring)
     many, one = [], []
     for _ in range(DRAWS):
-        noisy = profile.point + rng.laplace(scale=1 / 4, size=2)
+        noisy = profile.point + rng.laplace(scale=1 / 4, size=demo.card.space.dimension)
         values = tuple(int(z) for z in np.rint(noisy / lattice.step))
         signal = Signal(demo.card.space.version, lattice, values)
         many.append(found[list(rule.answer(signal, K))].max())

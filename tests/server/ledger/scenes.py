@@ -27,8 +27,8 @@ UNIT = "one person's whole history"
 
 
 def files(folder: Path) -> tuple[Path, Path]:
-    """Where the ledger and its anchor are."""
-    return folder / "ledger.sqlite", folder / "anchor"
+    """Where the ledger and its mark are."""
+    return folder / "ledger.sqlite", folder / "mark"
 
 
 def open_ledger(folder: Path) -> Ledger:

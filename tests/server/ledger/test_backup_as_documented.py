@@ -16,6 +16,9 @@ from click.testing import CliRunner, Result
 
 from askew_server.cli.main import cli
 
+pytestmark = pytest.mark.slow
+
+
 ROOT = Path(__file__).parents[3]
 SECTION = (
     (ROOT / "docs/operations.md")
@@ -24,10 +27,9 @@ SECTION = (
     .partition("\n## ")[0]
 )
 BACKUP, RESTORE = (
-    re.sub(r"(?m)^\$ ", "", block)
+    re.sub(r"(?m)^(\$ |\.\.\.$)", "", block)
     for block in re.findall(r"^```(?:console)?\n(.*?)^```", SECTION, re.MULTILINE | re.DOTALL)
 )
-UNFREEZE = ("unfreeze", "--reason", "restored")
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
 if not shutil.which("sqlite3"):
@@ -78,33 +80,32 @@ def folder(tmp_path: Path) -> Path:
 def test_the_newest_copy_is_taken(folder: Path) -> None:
     restored = typed(folder, RESTORE)
     assert restored.returncode == 0, restored.stderr
+    assert "mark" not in restored.stdout
     assert grant(folder, "grace").exit_code == 0
 
 
-def test_an_older_copy_is_frozen_and_an_unfreeze_counts_what_was_lost(folder: Path) -> None:
+def test_an_older_copy_is_refused_and_an_acceptance_counts_what_was_lost(folder: Path) -> None:
     """Of 35, twenty were spent and ten of these lost: ten more fit, and not another ten."""
     assert grant(folder, "grace").exit_code == 0
-    assert typed(folder, RESTORE).returncode != 0
-    frozen = grant(folder, "hedy")
-    assert frozen.exit_code != 0
-    assert "rows are missing" in str(frozen.exception)
-    assert command(folder, "show").exit_code == 0
-    assert command(folder, *UNFREEZE).exit_code == 0
+    assert "older than its mark" in typed(folder, RESTORE).stdout
+    refused = grant(folder, "hedy")
+    assert refused.exit_code != 0
+    assert "older than its mark" in str(refused.exception)
+    assert command(folder, "accept").exit_code == 0
     assert grant(folder, "hedy").exit_code == 0
     assert grant(folder, "joan").exit_code != 0
 
 
-def test_without_its_anchor_it_asks_for_somebodys_word(folder: Path) -> None:
-    (folder / "askew-ledger.sqlite.anchor").unlink()
-    assert typed(folder, RESTORE).returncode != 0
+def test_without_its_mark_it_has_to_be_accepted(folder: Path) -> None:
+    (folder / "askew-ledger.sqlite.mark").unlink()
+    assert "mark is missing" in typed(folder, RESTORE).stdout
     assert grant(folder, "grace").exit_code != 0
-    assert "--nothing-lost" in str(command(folder, *UNFREEZE).exception)
-    assert command(folder, *UNFREEZE, "--nothing-lost").exit_code == 0
+    assert command(folder, "accept").exit_code == 0
     assert grant(folder, "grace").exit_code == 0
 
 
-def test_restoring_the_anchor_too_goes_unseen_as_the_page_warns(folder: Path) -> None:
+def test_restoring_the_mark_too_goes_unseen_as_the_page_warns(folder: Path) -> None:
     assert grant(folder, "grace").exit_code == 0
-    both = "cp backup/askew-ledger.sqlite.anchor askew-ledger.sqlite.anchor\n" + RESTORE
+    both = "cp backup/askew-ledger.sqlite.mark askew-ledger.sqlite.mark\n" + RESTORE
     assert typed(folder, both).returncode == 0
     assert "**it goes unseen**" in SECTION

@@ -105,6 +105,37 @@ def test_item_codes_do_not_depend_on_the_order_of_rows_but_person_codes_do(
     assert expected == plain(table)
 
 
+# -- lines -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzipped"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["line feeds", "windows"])
+@pytest.mark.parametrize("name", ["ratings.dat", "u.data", "ratings.csv"])
+def test_a_return_in_a_field_makes_nobody_elses_row(
+    tmp_path: Path, name: str, end: str, pack: Callable[[bytes], bytes]
+) -> None:
+    """Planted bug: a lone return ends a line, so that one person writes the rows of fifty."""
+    between = {"ratings.dat": "::", "u.data": "\t", "ratings.csv": ","}[name]
+    tail = [] if name.endswith("csv") else ["0"]
+
+    def row(*fields: str) -> str:
+        return between.join([*fields, "5", *tail])
+
+    others = "\r".join(row(f"ghost{number}", "3") for number in range(50))
+    head = [] if tail else ["user,item,rating"]
+    lines = [*head, row("1", "2"), row("m", f"1\r{others}\rx"), row("7", "3")]
+    path = written(tmp_path / name, pack("".join(line + end for line in lines).encode()))
+    table, rejects = read_ratings(path)
+    assert plain(table) == ([0, 1], [0, 1], [5.0, 5.0], 2, ("2", "3"))
+    assert rejects.count == 1
+
+
+def test_a_file_whose_lines_end_in_returns_alone_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path / "ratings.csv", b"user,item,rating\r1,2,3\r")
+    with pytest.raises(DataError, match="not a known format"):
+        read_ratings(path)
+
+
 # -- bad rows ----------------------------------------------------------------------------------
 
 
@@ -444,6 +475,7 @@ def test_likes_of_counts_keep_their_times(tmp_path: Path) -> None:
 # -- progress ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzipped"])
 def test_text_tells_bytes_that_grow_to_the_size_of_the_file(
     tmp_path: Path, pack: type, monkeypatch: pytest.MonkeyPatch
@@ -460,6 +492,7 @@ def test_text_tells_bytes_that_grow_to_the_size_of_the_file(
     assert told[0] < told[-1]
 
 
+@pytest.mark.slow
 def test_parquet_tells_bytes_that_grow_to_the_size_of_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -506,16 +539,14 @@ main()
 """
 
 
-@pytest.mark.parametrize("command", ["train", "evaluate"])
-def test_a_command_that_is_stopped_while_it_reads_ends_in_order(
-    tmp_path: Path, command: str
-) -> None:
+@pytest.mark.slow
+def test_a_command_that_is_stopped_while_it_reads_ends_in_order(tmp_path: Path) -> None:
     """Planted bug: SIGTERM ends the process at once, without a word."""
     path = tmp_path / "ratings.parquet"
     write_parquet(path)
     options = ["--ratings", str(path), "--out", str(tmp_path / "out")]
     done = subprocess.run(
-        [sys.executable, "-c", STOPPED, command, *options],
+        [sys.executable, "-c", STOPPED, "train", *options],
         check=False,
         capture_output=True,
         text=True,

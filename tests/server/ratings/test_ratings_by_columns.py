@@ -179,6 +179,7 @@ def test_both_ways_read_the_same_from_folders(
         assert read(Path(folder)) == read(Path(folder), one_by_one=True)
 
 
+@pytest.mark.slow
 @settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

@@ -4,7 +4,7 @@
     python doomed_release.py FOLDER at POINT ...      in FOLDER/0, FOLDER/1 ... dies at each POINT
     python doomed_release.py FOLDER random N SEED     N releases, each killed after a random while
 
-A folder holds ledger.sqlite, its anchor and bounding key, log.csv and films.csv. What is shown is
+A folder holds ledger.sqlite, its mark and bounding key, log.csv and films.csv. What is shown is
 appended to its file `shown`, a line at a time, as a reader would have got it.
 """
 
@@ -28,8 +28,7 @@ from askew_server.cli.options import Workplace
 from askew_server.cli.release_run import Output, run
 from askew_server.counting import EventCounter, EventSource
 from askew_server.counting.engines import duckdb  # noqa: F401 (each fork would import it anew)
-from askew_server.ledger import Ledger
-from askew_server.ledger.anchor import AnchorFile
+from askew_server.ledger import Ledger, store
 from askew_server.release.forecast import forecast
 from askew_server.release.plan import ReleasePlan
 
@@ -66,7 +65,7 @@ def watch(reached: Reached) -> None:
     """Names every step of a release, and calls `reached` with each name."""
     phase = [""]
 
-    def named(owner: type, name: str, label: str, inside: str | None = None) -> None:
+    def named(owner: object, name: str, label: str, inside: str | None = None) -> None:
         inner = getattr(owner, name)
 
         def outer(*arguments: Any, **options: Any) -> Any:
@@ -84,9 +83,7 @@ def watch(reached: Reached) -> None:
     named(EventCounter, "__call__", "count")
     named(ReleasePlan, "select", "select")
     named(SystemBits, "read", "draw")
-    named(AnchorFile, "_make_room", "room")
-    named(AnchorFile, "announce", "announce")
-    named(AnchorFile, "keep", "keep")
+    named(store, "replace_file", "mark")
 
     class Doomed(sqlite3.Connection):
         def execute(self, sql: str, *rest: Any) -> sqlite3.Cursor:

@@ -135,6 +135,16 @@ def test_without_a_grant_there_is_no_answer(
     assert counting.tasks == []
 
 
+def test_the_newest_grant_is_the_one_that_counts(ledger: Ledger, desk: AnalystDesk) -> None:
+    """Planted bug: the first one, which was revoked."""
+    terms = replace(TERMS, k_star=7)
+    ledger.revoke("films", "ada")
+    assert desk.budget("ada", "films").closed
+    ledger.grant("films", "ada", terms)
+    budget = desk.budget("ada", "films")
+    assert (budget.terms, budget.closed) == (terms, False)
+
+
 def test_a_data_set_that_is_not_on_offer_is_not_answered(ledger: Ledger, desk: AnalystDesk) -> None:
     ledger.grant("films", "bob", TERMS)
     closed = AnalystDesk(ledger, {}, ReleaseJob(ledger, Counting(), SystemBits()))

@@ -55,7 +55,7 @@ from askew_server.serving.call import Service
 from askew_server.serving.event_log import EventLog
 from askew_server.serving.grpc_server import RunningServer
 from askew_server.serving.observer import Observer
-from askew_server.serving.popularity import KeptReleases, PopularityService
+from askew_server.serving.popularity import PopularityService
 from askew_server.serving.settings import ServerConfig
 
 Count = Callable[[CountingTask], TopCounts]
@@ -165,10 +165,9 @@ def test_the_public_service_holds_a_reader_and_nothing_else(paths: tuple[Path, P
     """By construction: no ledger, no engine, no key is within its reach."""
     service = PopularityService(ReleaseReader(paths[0]))
     assert {name: type(value) for name, value in vars(service).items()} == {
-        "_reader": ReleaseReader,
-        "_kept": KeptReleases,
+        "_reader": ReleaseReader
     }
-    assert vars(ReleaseReader(paths[0])) == {"_path": paths[0], "_summaries": {}}
+    assert vars(ReleaseReader(paths[0])) == {"_path": paths[0]}
 
 
 @pytest.mark.parametrize("charge", [0, 999])

@@ -58,7 +58,7 @@ def answered(
     desks = {}
     with ExitStack() as stack:
         for name, count in counts.items():
-            book = stack.enter_context(Ledger(root / f"{name}.sqlite", root / f"{name} anchor"))
+            book = stack.enter_context(Ledger(root / f"{name}.sqlite", root / f"{name} mark"))
             cap = PrivacyFilter(epsilon=Fraction(10**6), delta=Fraction(1, 100))
             book.open_dataset("films", "1", cap, PRIVACY_UNIT, ADD_OR_REMOVE_ONE)
             terms = replace(TERMS, k_star=5 * ANSWERS, l_star=ANSWERS, delta=Fraction(1, 10**12))

@@ -15,7 +15,7 @@ import pytest
 
 from askew_server.serving.event_log import EVENTS, FIELDS, EventLog, take_over
 from askew_server.serving.observer import Observer, Overloads
-from askew_server.serving.settings import Log, LogLevel, ServerConfig
+from askew_server.serving.settings import Log, LogLevel
 
 SIGNAL = "(-701337193, 1302884417)"
 
@@ -48,13 +48,6 @@ def test_an_event_is_one_line_with_its_fields() -> None:
             "port": 7571,
         }
     ]
-
-
-def test_a_line_of_one_of_several_processes_says_which() -> None:
-    stream = io.StringIO()
-    config = ServerConfig(processes=2).as_child(1).log
-    EventLog(stream, config, lambda: 0.0).log_event("stopping")
-    assert stream.getvalue() == "1970-01-01T00:00:00.000+00:00 INFO stopping process=1\n"
 
 
 def test_as_text_a_line_reads_by_itself() -> None:

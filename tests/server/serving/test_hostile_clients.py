@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, closing
@@ -17,7 +16,7 @@ from benchmarks.serving.http2 import RawConnection, headers, message
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from askew_server.serving.call import Answer, Job
-from askew_server.serving.grpc_server import TURN, RunningServer
+from askew_server.serving.grpc_server import RunningServer
 from askew_server.serving.settings import Limits, QueueLimits, ServerConfig
 
 PATIENCE = 3  # seconds; only ever waited for by a server that does not do what it should
@@ -216,20 +215,6 @@ async def test_health_is_answered_while_every_place_is_taken() -> None:
         assert await wired.ask("Echo") == b"hello"
         wired.studio.go_on.set()
         assert await waiting == b"waited"
-
-
-async def test_a_server_gives_health_its_turn_beside_a_job_that_holds_the_interpreter() -> None:
-    """Planted bugs: turns stay as long as they are by default, 5 ms, and a check takes several; the
-    process that a server was in keeps its turns.
-    """
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(0.005)
-    try:
-        async with running():
-            assert sys.getswitchinterval() == pytest.approx(TURN)
-        assert sys.getswitchinterval() == pytest.approx(0.005)
-    finally:
-        sys.setswitchinterval(before)
 
 
 async def test_health_waits_in_a_line_of_its_own() -> None:

@@ -330,7 +330,7 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Pieces:
-    """A service that lets devices hold one piece, and nothing else."""
+    """A service that lets devices hold one file, and nothing else."""
 
     name = pb.DESCRIPTOR.services_by_name["Retrieval"].full_name
 
@@ -468,6 +468,7 @@ def test_the_limit_of_open_files_is_raised_or_connections_are_fewer(
     assert re.fullmatch(said, out.strip()), err
 
 
+@pytest.mark.slow
 def test_too_few_open_files_are_one_line() -> None:
     words = ("-m", "askew_server", "serve", "--demo", "--port", "0")
     process = limited(64, 64, *words)
@@ -476,6 +477,7 @@ def test_too_few_open_files_are_one_line() -> None:
     assert "askew-server: the limit of open files is too low: it must be" in err
 
 
+@pytest.mark.slow
 def test_no_caller_waits_where_open_files_run_out() -> None:
     """Each is answered or turned away at once. Planted bug: gRPC's limit beyond the system's, so
     that whoever comes last waits for as long as it likes.

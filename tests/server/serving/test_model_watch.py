@@ -1,4 +1,4 @@
-"""Beside a server, a task reads models whose files changed, and swaps in what can be used."""
+"""A server answers from every model of its folder, and a task follows the folder."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import asyncio
 import contextlib
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from operator import sub
 from pathlib import Path
 
 import grpc
@@ -16,25 +17,27 @@ import grpc.aio
 import pytest
 from small_collections import keys_of, small_map
 
-from askew.catalog.catalog_file import FIRST, LONGEST_DELAY, PERIOD, last_day
+from askew.catalog.catalog import Catalog
+from askew.catalog.catalog_file import FIRST, HEAD_BYTES, LONGEST_USE, PERIOD, Part
 from askew.errors import ArtifactError, StaleSpace
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.model_card import ModelCard
 from askew.protocol.signal import Query, Signal
+from askew.wire.catalog_file import catalog_from_body
 from askew.wire.queries import query_to_bytes
-from askew.wire.tastes import slate_from_bytes
+from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.cli.saved_model import of_one_kind
 from askew_server.collections import artifact as collections
 from askew_server.retrieval.served import serving_of, snapshot_of
 from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
 from askew_server.serving import models
 from askew_server.serving.grpc_server import RunningServer
-from askew_server.serving.models import Build, ModelWatch, ServedModels
+from askew_server.serving.models import Build, ModelFolder, ModelWatch
 from askew_server.serving.retrieval import RetrievalService
 from askew_server.serving.settings import ServerConfig
 from askew_server.taste.model import artifact
 from askew_server.taste.model.item_model import ItemModel
-from askew_server.taste.model.mondays import text_of_date, versions_in
+from askew_server.taste.model.mondays import text_of_date
 
 Call = grpc.aio.UnaryUnaryMultiCallable[bytes, bytes]
 PATIENCE = 30  # seconds; only ever waited for by a server that does not do what it should
@@ -78,17 +81,28 @@ class Shop:
     """A folder of models, and a watch that serves it, on a day of our choosing."""
 
     def __init__(self, folder: Path, today: int = TODAY) -> None:
-        self.folder, self.day, self.told = folder, today, Told()
-        self.models = ServedModels(lambda: versions_in(folder), reading(), lambda: self.day)
-        snapshots = [each.snapshot for each in self.models.servings.values()]
+        self.day, self.told = today, Told()
+        models = ModelFolder(folder, reading())
+        servings = models.read_all(today)
+        snapshots = [each.snapshot for each in servings.values()]
         self.holder = SnapshotHolder(*snapshots, today=lambda: self.day)
         self.service = RetrievalService(self.holder)
         self.watch = ModelWatch(
-            self.models, self.holder, self.service.make_ready, self.told, lambda: self.day
+            servings,
+            models,
+            self.holder,
+            self.service.make_ready,
+            told=self.told,
+            today=lambda: self.day,
         )
 
     def look(self, *, at_once: bool = True) -> None:
         self.watch.look(at_once)
+
+    @property
+    def sources(self) -> list[str]:
+        """Of all that is answered from."""
+        return [source_of(each) for each in self.holder.snapshots]
 
     def serves(self, catalog_date: int) -> str:
         """The source of what answers a Monday; nothing where it is refused."""
@@ -97,15 +111,16 @@ class Shop:
         except StaleSpace:
             return ""
 
+    def hands_out(self, catalog_date: int) -> str:
+        """The source of the file that a device gets that names this Monday."""
+        file = self.service.catalog_file(catalog_date, Part.WHOLE)
+        return catalog_from_body(file[HEAD_BYTES:])[0].source
 
-def put(model: ItemModel, place: Path, source: str = "", payload: bytes = b"") -> Path:
-    """A model that says another source, or brings another payload, in place of what is there."""
-    if source:
-        model = replace(model, card=replace(model.card, source=source))
-    if payload:
-        model = replace(model, payloads=(payload,) * len(model.keys))
+
+def put(model: ItemModel, place: Path, source: str) -> Path:
+    """A model that says another source, in place of what is there."""
     shutil.rmtree(place, ignore_errors=True)
-    artifact.save(model, place)
+    artifact.save(replace(model, card=replace(model.card, source=source)), place)
     return place
 
 
@@ -122,86 +137,98 @@ def folder(tmp_path: Path, model: ItemModel) -> Path:
 # -- what is taken ---------------------------------------------------------------------------------
 
 
-def test_a_version_of_a_monday_to_come_is_taken_and_the_one_before_answers_on(
+def test_a_device_with_last_weeks_file_is_answered_during_and_after_a_rollout(
     folder: Path, model: ItemModel
 ) -> None:
-    """Planted bug: the holder drops the version before at once."""
+    """And the new file is handed out only when its Monday has come. Planted bugs: a device is
+    answered from the newest of the folder; it is answered from what is in force today; it gets the
+    newest file whatever its Monday.
+    """
     shop, coming = Shop(folder), MONDAY + PERIOD
     put(model, folder / name(coming), "new")
     shop.look()
-    assert (shop.told.swaps, shop.told.refusals) == ([coming], [])
-    assert shop.serves(MONDAY) == "old"
-    found = []
-    for shop.day in (coming, last_day(coming), last_day(coming) + 1):
+    assert (shop.told.swaps, shop.told.refusals, shop.sources) == ([coming], [], ["old", "new"])
+    for shop.day in range(TODAY, coming):
+        assert (shop.hands_out(MONDAY), shop.serves(MONDAY)) == ("old", "old")
+        assert source_of(shop.holder.current) == "old"
+    for shop.day in range(coming, MONDAY + LONGEST_USE + 1):
         shop.look()
-        found.append((shop.serves(MONDAY), shop.serves(coming)))
-    assert last_day(coming) == coming + PERIOD + LONGEST_DELAY
-    assert found == [("old", "new"), ("old", "new"), ("", "new")]
-    assert [each.since for each in shop.holder.versions] == [coming]
-    assert list(shop.models.servings) == [coming]
+        assert (shop.hands_out(coming), shop.serves(coming)) == ("new", "new")
+        assert (shop.hands_out(MONDAY), shop.serves(MONDAY)) == ("old", "old")
+        assert source_of(shop.holder.current) == "new"
+    shutil.rmtree(folder / name(MONDAY))
+    shop.look()
+    assert (shop.told.withdrawals, shop.told.refusals, shop.sources) == ([MONDAY], [], ["new"])
+    assert (shop.serves(MONDAY), shop.serves(coming)) == ("", "new")
 
 
-def test_places_are_versions_of_mondays_like_tastes(tmp_path: Path) -> None:
-    """Planted bugs: live values of places are in force from the first day on, whatever Monday
-    names them; rows that devices hold are replaced in place.
+def test_every_device_of_a_week_gets_the_same_file(folder: Path, model: ItemModel) -> None:
+    """Whatever the operator does in it: names by this Monday, takes back, puts again."""
+    shop, week = Shop(folder), range(MONDAY + 1, MONDAY + PERIOD)
+    for shop.day in week:
+        put(model, folder / name(MONDAY + (shop.day % 3 - 1) * PERIOD), f"of day {shop.day}")
+        shop.look()
+        assert (shop.hands_out(MONDAY), shop.serves(MONDAY)) == ("old", "old")
+
+
+def test_places_are_models_of_mondays_like_tastes(tmp_path: Path) -> None:
+    """Planted bug: live values of places are in force from the first day on, whatever Monday names
+    them.
     """
-
     coming = MONDAY + PERIOD
     collections.save(small_map(), tmp_path / name(MONDAY), {"cafes": keys_of(30)})
     shop = Shop(tmp_path)
     collections.save(small_map(), tmp_path / name(coming), {"cafes": keys_of(30)})
     shop.look()
     assert (shop.told.swaps, shop.told.refusals) == ([coming], [])
-    assert [each.since for each in shop.holder.versions] == [MONDAY, coming]
+    assert [each.since for each in shop.holder.snapshots] == [MONDAY, coming]
     assert (shop.holder.at(MONDAY).since, shop.holder.current.since) == (MONDAY, MONDAY)
     shop.day = coming
     assert (shop.holder.at(MONDAY).since, shop.holder.at(coming).since) == (MONDAY, coming)
     assert shop.holder.current.since == coming
 
 
-def test_the_service_can_answer_from_its_first_monday_on(folder: Path) -> None:
-    """Planted bug: ready, with a model that every device is refused."""
-    shop = Shop(folder, today=MONDAY - 1)
-    with pytest.raises(StaleSpace):
-        shop.service.check()
-    shop.day = MONDAY
-    shop.service.check()
-
-
-def test_a_version_that_was_retired_before_the_start_is_not_even_read(
-    folder: Path, model: ItemModel
-) -> None:
-    (folder / name(MONDAY - 3 * PERIOD)).mkdir()
-    put(model, folder / name(MONDAY - 2 * PERIOD), "older")
-    assert Shop(folder).serves(MONDAY) == "old"
-
-
-def test_what_only_the_server_has_changes_on_any_day(folder: Path, model: ItemModel) -> None:
-    shop = Shop(folder)
-    put(model, folder / name(MONDAY), "old", payload=b"a page")
-    shop.look()
-    assert (shop.told.swaps, shop.told.refusals) == ([MONDAY], [])
-    assert shop.holder.at(MONDAY) is shop.holder.current
-
-
-def test_a_version_to_come_is_replaced_and_taken_back(folder: Path, model: ItemModel) -> None:
+def test_a_model_to_come_is_replaced_and_taken_back(folder: Path, model: ItemModel) -> None:
     shop, coming = Shop(folder), MONDAY + PERIOD
     for source in ("new", "newer"):
         put(model, folder / name(coming), source)
         shop.look()
-    assert [source_of(each) for each in shop.holder.versions] == ["old", "newer"]
+    assert shop.sources == ["old", "newer"]
     shutil.rmtree(folder / name(coming))
     shop.look()
-    assert [source_of(each) for each in shop.holder.versions] == ["old"]
+    assert shop.sources == ["old"]
     assert (shop.told.swaps, shop.told.refusals) == ([coming] * 2, [])
     assert shop.told.withdrawals == [coming]
 
 
-def test_a_version_in_force_whose_files_are_gone_is_served_on(folder: Path) -> None:
+def test_a_model_in_force_that_is_moved_away_gives_way_to_the_one_before(
+    folder: Path, model: ItemModel
+) -> None:
+    """At once, for every device: who holds it is answered from the other one, and looks again."""
+    put(model, folder / name(MONDAY - PERIOD), "older")
     shop = Shop(folder)
     shutil.rmtree(folder / name(MONDAY))
     shop.look()
-    assert shop.serves(MONDAY) == "old"
+    assert (shop.told.withdrawals, shop.told.refusals) == ([MONDAY], [])
+    assert (shop.hands_out(MONDAY), shop.serves(MONDAY)) == ("older", "older")
+
+
+def test_the_last_model_in_force_is_answered_from_when_it_is_gone(
+    folder: Path, model: ItemModel
+) -> None:
+    """As where a disk is not there for a moment; it is said once."""
+    shop, coming = Shop(folder), folder / name(MONDAY + PERIOD)
+    put(model, coming, "new")
+    shop.look()
+    shutil.rmtree(folder / name(MONDAY))
+    for _ in range(3):
+        shop.look(at_once=False)
+    assert (shop.serves(MONDAY), shop.told.withdrawals) == ("old", [])
+    why = f"{name(MONDAY)} is gone and answered from: no other is in force"
+    assert shop.told.refusals == [why]
+    shop.day += PERIOD
+    shop.look()
+    assert (shop.told.withdrawals, shop.sources) == ([MONDAY], ["new"])
 
 
 def test_everything_is_ready_before_it_is_swapped_in(
@@ -211,10 +238,9 @@ def test_everything_is_ready_before_it_is_swapped_in(
     shop, order = Shop(folder), list[str]()
     make_ready, swap = shop.service.make_ready, shop.holder.swap
 
-    def noted_ready(snapshot: Snapshot) -> Mapping[str, bytes]:
-        if snapshot.since == MONDAY + PERIOD:
-            order.append("ready")
-        return make_ready(snapshot)
+    def noted_ready(snapshot: Snapshot) -> None:
+        order.append("ready")
+        make_ready(snapshot)
 
     def noted_swap(snapshot: Snapshot) -> None:
         order.append("swapped")
@@ -251,8 +277,8 @@ def cut(place: Path) -> None:
 
 
 def altered(place: Path) -> None:
-    data = (place / "payloads.bin").read_bytes()
-    (place / "payloads.bin").write_bytes(data[:-1] + b"?")
+    data = (place / "items.json").read_bytes()
+    (place / "items.json").write_bytes(data[:-1] + b" ")
 
 
 def forge(place: Path) -> None:
@@ -282,26 +308,24 @@ def a_model_of_places(place: Path) -> None:
 DAMAGES = [cut, altered, forge, no_card, a_pipe, nothing, a_model_of_places]
 
 
-@pytest.mark.parametrize(
-    ("damage", "day"), [(cut, MONDAY), *((damage, MONDAY + PERIOD) for damage in DAMAGES)]
-)
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_what_cannot_be_used_leaves_the_old_one_and_is_said_once(
-    folder: Path, model: ItemModel, day: int, damage: Callable[[Path], None]
+    folder: Path, model: ItemModel, damage: Callable[[Path], None]
 ) -> None:
     """Planted bug: a corrupt model is swapped in."""
-    shop = Shop(folder)
-    before, place = shop.holder.versions, folder / name(day)
-    put(model, place, "old", payload=b"x")
+    shop, day = Shop(folder), MONDAY + PERIOD
+    before, place = shop.holder.snapshots, folder / name(day)
+    put(model, place, "new")
     damage(place)
     for _ in range(4):
         shop.look(at_once=False)
-    assert (shop.holder.versions, shop.told.swaps) == (before, [])
+    assert (shop.holder.snapshots, shop.told.swaps) == (before, [])
     [line] = shop.told.refusals
     assert line.startswith(f"{place} is not taken: ")
     assert line.isprintable()
     shop.look()  # asked for it, an operator hears it again
     assert shop.told.refusals == [line] * 2
-    put(model, place, "old", payload=b"x")
+    put(model, place, "new")
     shop.look()
     assert (shop.told.swaps, len(shop.told.refusals)) == ([day], 2)
 
@@ -310,18 +334,39 @@ def test_what_cannot_be_used_leaves_the_old_one_and_is_said_once(
 def test_what_devices_hold_of_a_monday_that_has_come_never_changes(
     folder: Path, model: ItemModel, since: int
 ) -> None:
-    """Planted bug: a catalog under the same Monday, whose answers all devices would refuse."""
+    """Planted bug: another catalog under the same Monday, whose answers all devices would
+    refuse.
+    """
     put(model, folder / name(MONDAY - PERIOD), "oldest")
     shop = Shop(folder, today=MONDAY + PERIOD + 1)
     place = put(model, folder / name(MONDAY + since), "another")
-    shop.look()
+    for _ in range(3):
+        shop.look(at_once=False)
     coming = name(MONDAY + 2 * PERIOD)
-    why = "devices hold other items since that Monday; name it by a Monday to come"
-    assert shop.told.refusals == [f"{place} is not taken: {why}, {coming}"]
+    why = "devices hold something of that Monday already; name it by a Monday to come"
+    assert shop.told.refusals == [f"{place} is not taken: {why}, such as {coming}"]
     assert [shop.serves(MONDAY + each) for each in (-PERIOD, 0, PERIOD)] == ["oldest", "old", "old"]
-    place.rename(folder / name(MONDAY + 2 * PERIOD))
+
+
+def test_a_fourth_model_is_refused_until_the_oldest_is_moved_away(
+    folder: Path, model: ItemModel
+) -> None:
+    """Planted bug: a folder of any number, all of them in memory."""
+    for week in (1, 2, 3):
+        put(model, folder / name(MONDAY + week * PERIOD), f"of week {week}")
+    refusal = f"holds 4 models, and a server answers from at most 3: move .* away, {name(MONDAY)}"
+    with pytest.raises(ArtifactError, match=refusal):
+        Shop(folder)
+    fourth = (folder / name(MONDAY + 3 * PERIOD)).rename(folder / ".fourth")
+    shop = Shop(folder, today=MONDAY + PERIOD)
+    three = ["old", "of week 1", "of week 2"]
+    fourth.rename(folder / name(MONDAY + 3 * PERIOD))
+    for _ in range(3):
+        shop.look(at_once=False)
+    assert (len(shop.told.refusals), shop.sources) == (1, three)
+    shutil.rmtree(folder / name(MONDAY))
     shop.look()
-    assert shop.told.swaps == [MONDAY + 2 * PERIOD]
+    assert shop.sources == ["of week 1", "of week 2", "of week 3"]
 
 
 def test_a_name_of_another_day_is_said_once_and_stops_no_live_values(folder: Path) -> None:
@@ -330,7 +375,7 @@ def test_a_name_of_another_day_is_said_once_and_stops_no_live_values(folder: Pat
     for _ in range(3):
         shop.look(at_once=False)
     assert len(shop.told.refusals) == 1
-    assert "a Monday: that is when devices look for a new version" in shop.told.refusals[0]
+    assert "a Monday: that is when devices look for a new file" in shop.told.refusals[0]
 
 
 def test_two_looks_at_a_folder_that_cannot_be_read_say_so_once(folder: Path) -> None:
@@ -348,55 +393,75 @@ def test_a_start_with_what_cannot_be_used_is_refused(folder: Path) -> None:
         Shop(folder)
 
 
+def test_a_start_before_the_first_monday_is_refused(folder: Path) -> None:
+    """Planted bug: ready, with a model that every device is refused."""
+    words = f"holds no model that is in force: name one by .* such as {name(MONDAY - PERIOD)}"
+    with pytest.raises(ArtifactError, match=words):
+        Shop(folder, today=MONDAY - 1)
+    assert Shop(folder, today=MONDAY).serves(MONDAY) == "old"
+
+
 # -- under load ------------------------------------------------------------------------------------
 
-SWAPS = 20
+ROLLOUTS = 10
 
 
-def shown(folder: Path, source: Path) -> None:
-    """Puts another model in the place of the one in force, in one step."""
-    link = folder.parent / "next"
-    link.symlink_to(source)
-    link.rename(folder / name(MONDAY))
+def with_titles(model: ItemModel, mark: str) -> ItemModel:
+    """The same with other titles."""
+    old = model.catalog
+    items = tuple(replace(each, title=f"{each.title} {mark}") for each in old.items)
+    catalog = Catalog(items, old.vectors, old.boosts, old.shared_slate, old.neighbors)
+    card = replace(model.card, catalog_version=catalog.version)
+    return replace(model, card=card, catalog=catalog)
 
 
-async def test_no_call_fails_while_models_are_swapped_and_no_reply_mixes_two(
+async def test_no_call_fails_from_one_rollout_to_the_next_and_no_reply_mixes_two(
     tmp_path: Path, model: ItemModel
 ) -> None:
-    """Planted bug: the old one is taken away before the new one is read."""
-    folder = tmp_path / "models"
-    folder.mkdir()
-    pages = [f"page {n}".encode() for n in range(3)]
-    sources = [put(model, tmp_path / page.decode(), "old", payload=page) for page in pages]
-    shown(folder, sources[0])
-    shop = Shop(folder)
+    """Of devices that look each Monday, and of those that are a week behind. Planted bugs: the old
+    one is taken away before the new one is read; it answers no more on the next Monday.
+    """
+    folder, weeks = tmp_path / "models", range(ROLLOUTS)
+    for week in (0, 1):
+        place = folder / name(MONDAY + week * PERIOD)
+        artifact.save(with_titles(model, f"of week {week}"), place)
+    shop = Shop(folder, today=MONDAY + PERIOD)
     noise = LatticeLaplace.for_epsilon(Fraction(4))
     signal = Signal(model.card.space.version, noise, (0,) * model.card.space.dimension)
-    request = query_to_bytes(Query(signal, 4, catalog_date=MONDAY))
-    server, seen = RunningServer([shop.service], ServerConfig()), set[bytes]()
-    done = asyncio.Event()
+    server, done = RunningServer([shop.service], ServerConfig()), asyncio.Event()
+    answers = [0] * 4
 
-    async def ask(call: Call) -> None:
+    async def ask(call: Call, number: int) -> None:
+        behind = number % 2
         while not done.is_set():
-            reply = await call(request, timeout=PATIENCE)
-            payloads = set(slate_from_bytes(reply, model.card, 4).payloads)
-            assert len(payloads) == 1, "a reply mixes two models"
-            seen.update(payloads)
+            week = (shop.day - MONDAY) // PERIOD - behind
+            query = Query(signal, 4, catalog_date=MONDAY + week * PERIOD)
+            reply = await call(query_to_bytes(query), timeout=PATIENCE)
+            message = pb.RetrieveResponse.FromString(reply)
+            titles = [each.title for each in message.items]
+            assert [title.endswith(f" of week {week}") for title in titles] == [True] * 4
+            answers[number] += 1
 
     await server.start()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
         call: Call = channel.unary_unary("/askew.wire.v1.Retrieval/Retrieve")
-        asking = [asyncio.create_task(ask(call)) for _ in range(4)]
-        for n in range(1, SWAPS + 1):
-            shown(folder, sources[n % 3])
-            await asyncio.to_thread(shop.watch.look, at_once=True)
-            last = slate_from_bytes(await call(request), model.card, 4)
-            assert set(last.payloads) == {pages[n % 3]}
+        asking = [asyncio.create_task(ask(call, number)) for number in range(4)]
+        for week in weeks:
+            coming = MONDAY + (week + 2) * PERIOD
+            artifact.save(with_titles(model, f"of week {week + 2}"), folder / name(coming))
+            await asyncio.to_thread(shop.look)
+            shop.day = coming
+            seen = [*answers]
+            while min(map(sub, answers, seen)) < 2:  # those of the week before have come
+                await asyncio.sleep(0)
+                assert not any(each.done() for each in asking)
+            shutil.rmtree(folder / name(MONDAY + week * PERIOD))
+            await asyncio.to_thread(shop.look)
         done.set()
         await asyncio.gather(*asking)
     await server.stop(0)
-    assert (len(shop.told.swaps), shop.told.refusals) == (SWAPS, [])
-    assert seen == set(pages)
+    assert (len(shop.told.swaps), len(shop.told.withdrawals)) == (ROLLOUTS, ROLLOUTS)
+    assert shop.told.refusals == []
 
 
 # -- the task --------------------------------------------------------------------------------------
@@ -422,8 +487,9 @@ class Script:
 def scripted(*looks: object) -> tuple[SnapshotHolder, ModelWatch, Told]:
     script = Script(iter(looks))
     holder, told = SnapshotHolder(script.snapshot), Told()
-    models = ServedModels(dict, reading(), lambda: TODAY, {FIRST: script})
-    return holder, ModelWatch(models, holder, lambda _: {}, told, lambda: TODAY), told
+    servings = {FIRST: script}
+    watch = ModelWatch(servings, None, holder, lambda _: None, told=told, today=lambda: TODAY)
+    return holder, watch, told
 
 
 async def test_what_was_taken_before_a_swap_stays_whole() -> None:

@@ -63,7 +63,7 @@ class Broken:
     def __init__(self, kind: Callable[[], Exception]) -> None:
         self._kind = kind
 
-    versions = ()  # which a service looks at before its first call
+    snapshots = ()  # which a service looks at before its first call
 
     def __getattr__(self, _: str) -> NoReturn:
         planted(self._kind)

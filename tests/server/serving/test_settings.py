@@ -12,10 +12,9 @@ from typing import Any
 import click
 import pytest
 
-from askew.settings import Number, OneOf, Said, Setting, Switch, Text, ValueKind, Whole
+from askew.settings import Number, OneOf, Setting, Switch, Text, ValueKind, Whole
 from askew_server.cli import serve as serving
 from askew_server.cli import serve_releases
-from askew_server.cli.configured import CommandSettings
 from askew_server.serving.grpc_server import RunningServer
 from askew_server.serving.settings import (
     BY_NAME,
@@ -62,10 +61,6 @@ def file_with(folder: Path, **tables: Any) -> Path:
     ]
     path.write_text("\n".join(lines))
     return path
-
-
-def what_is_said(settings: CommandSettings, name: str, path: Path | None = None) -> Said:
-    return settings.said(settings.file(path), {})[name]
 
 
 @pytest.mark.parametrize("key", KEYS, ids=lambda key: key.name)
@@ -116,17 +111,15 @@ def test_an_option_beats_a_variable_and_a_variable_the_file(
     @settings.options
     def command(*, config: Path | None, **flags: object) -> None:
         chosen = settings.configuration(config, flags)
-        found.append((chosen.server.port, chosen.server.plain_text, chosen.models.directories))
+        found.append((chosen.server.port, chosen.server.plain_text, chosen.models.folder))
 
-    path = file_with(
-        tmp_path, server={"port": 1, "plain_text": True}, models={"directories": ["a", "b"]}
-    )
+    path = file_with(tmp_path, server={"port": 1, "plain_text": True}, models={"folder": "a"})
     monkeypatch.setenv("ASKEW_SERVER_CONFIG", str(path))
     command([], standalone_mode=False)
     monkeypatch.setenv("ASKEW_SERVER_PORT", "2")
     command(["--no-plain-text"], standalone_mode=False)
-    command(["--port", "3", "--model", "c", "--model", "d"], standalone_mode=False)
-    assert found == [(1, True, ("a", "b")), (2, False, ("a", "b")), (3, True, ("c", "d"))]
+    command(["--port", "3", "--models", "b"], standalone_mode=False)
+    assert found == [(1, True, Path("a")), (2, False, Path("a")), (3, True, Path("b"))]
 
 
 @pytest.mark.parametrize("name", ["serve", "serve-releases"])
@@ -134,7 +127,7 @@ def test_a_command_takes_the_file_of_another(name: str, tmp_path: Path) -> None:
     """One file may say all; each command takes what is its own."""
     path = file_with(
         tmp_path,
-        server={"port": 9000, "processes": 3},
+        server={"port": 9000, "grace": 3},
         releases={"popularity": 2, "ledger": "ledger"},
         analysts={"dataset": "films", "events": "log", "token_key": "key"},
         limits={"streams": 9},
@@ -152,9 +145,8 @@ def test_a_variable_of_the_operators_other_commands_is_not_the_public_servers(
 ) -> None:
     """Who set ASKEW_LEDGER to look at it has not said that it should be served beside a model."""
     monkeypatch.setenv("ASKEW_LEDGER", "mine")
-    name = "releases.ledger"
-    assert what_is_said(SETTINGS["serve"], name) == Said(None, "default")
-    assert what_is_said(SETTINGS["serve-releases"], name) == Said(Path("mine"), "environment")
+    found = {name: each.configuration(None, {}).releases.ledger for name, each in SETTINGS.items()}
+    assert found == {"serve": None, "serve-releases": Path("mine")}
 
 
 def test_no_connection_ends_before_the_longest_question_of_an_analyst() -> None:
@@ -170,10 +162,23 @@ def test_a_wrong_variable_is_wrong_usage_and_names_itself(
     run: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ASKEW_SERVER_PORT", "7x")
-    assert run("check") == 2
+    assert run("serve", "--demo") == 2
     line = " ".join(capsys.readouterr().err.split())
     limit = "a whole number from 0 to 65535"
     assert f"server.port (ASKEW_SERVER_PORT) must be {limit}, got '7x'" in line
+
+
+def test_a_variable_that_no_setting_has_is_wrong_usage_and_its_value_is_not_repeated(
+    run: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: a misspelt limit that nothing reads, and a server without it."""
+    monkeypatch.setenv("ASKEW_SERVER_PROXYES", "secret")
+    monkeypatch.setenv("ASKEW_SERVER_GRACE", "3")
+    assert run("serve", "--demo") == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "ASKEW_SERVER_PROXYES is no setting (perhaps ASKEW_SERVER_PROXIES)" in told
+    assert "secret" not in told
+    assert "GRACE" not in told
 
 
 @pytest.mark.parametrize("value", ["10.0.0.1/8", "proxy.example.org", ""])
@@ -212,7 +217,7 @@ def test_a_file_that_is_none_is_wrong_usage_and_not_repeated(
     path = tmp_path / "server.toml"
     if content is not None:
         path.write_bytes(content)
-    assert run("check", "--config", path) == 2
+    assert run("serve", "--config", path) == 2
     told = " ".join(capsys.readouterr().err.split())
     assert reason in told
     assert "secret" not in told
@@ -223,9 +228,10 @@ def test_a_wrong_value_that_may_hold_a_password_is_not_repeated(
     value: object, tmp_path: Path, run: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = file_with(tmp_path, analysts={"engine": value})
-    assert run("check", "--config", path) == 1
+    assert run("serve-releases", "--config", path) == 2
     told = capsys.readouterr()
-    assert "must be text, got something else" in told.out
+    assert "must be text, got something else" in told.err
+    assert "secret" not in told.err
     run("serve-releases", "--engine", "postgresql://ada:secret@host\t")
     told = capsys.readouterr()
     assert "it must be text" in told.err

@@ -49,7 +49,7 @@ MakeFiles = Callable[..., Tls]
 
 
 class Pieces:
-    """A service that lets devices hold one piece, and nothing else."""
+    """A service that lets devices hold one file, and nothing else."""
 
     name = pb.DESCRIPTOR.services_by_name["Retrieval"].full_name
 
@@ -333,6 +333,12 @@ async def test_what_is_no_use_leaves_the_old_certificate_and_one_line(
 
 
 # -- the start ------------------------------------------------------------------------------------
+
+
+def test_a_certificate_that_names_no_host_is_refused(issuer: Issuer, made: MakeFiles) -> None:
+    """Planted bug: a server that starts, and that no device believes."""
+    with pytest.raises(AccessError, match="names no host: callers look at subjectAltName alone"):
+        read_identity(made(issuer, hosts=()))
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604])

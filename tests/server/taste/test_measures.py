@@ -6,19 +6,12 @@ import math
 
 import numpy as np
 import pytest
+from benchmarks.baselines.recommenders import ease, item_knn, popularity, tuned_ease, tuned_knn
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
 from askew.errors import DataError
-from askew_server.taste.baselines import (
-    Profiles,
-    ease,
-    item_knn,
-    popularity,
-    tuned_ease,
-    tuned_knn,
-)
-from askew_server.taste.measures import NOTHING, Met, best_first, mean_of, ratio_of
+from askew_server.taste.measures import NOTHING, Met, Profiles, best_first, mean_of, ratio_of
 from askew_server.taste.training.ease import gram_of
 
 

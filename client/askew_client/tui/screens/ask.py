@@ -6,7 +6,6 @@ Titles are rich Text here: never markup.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 from typing import Final
 
 from rich.text import Text
@@ -17,7 +16,6 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Button, Static
 
-from askew_client.tui.keeping import give_consent
 from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
 from askew_client.tui.widgets.bars import SENT, TRUE, NumberLines, short_number
@@ -64,7 +62,6 @@ class AskScreen(FrameScreen):
         Binding("escape", "stop", "Stop asking", id="ask.stop"),
     ]
 
-    _mode: ModeView | None = None
     _shown: Quote | None = None  # the price that stands on the screen, until it is used
     _sends = False  # whether what was shown or answered last sends a signal
 
@@ -172,20 +169,6 @@ class AskScreen(FrameScreen):
         shown, self._shown = self._shown, None
         self.ask(shown, sends=self._sends)
 
-    @work(group="question")
-    async def action_consent(self) -> None:
-        """Consent to a proposal that costs more than the settings, after a question."""
-        if self._mode is None or not self._mode.consent:
-            self._say("this server proposes nothing that needs your consent")
-            return
-        given, question = self._mode.consent, "\n".join((*self._mode.notes, "Consent to it?"))
-        if not await self.app.push_screen_wait(ConfirmScreen(question, "Consent")):
-            return
-        kept = await self.desk.on_device(partial(give_consent, self.desk.file, given=given))
-        if isinstance(kept, Problem):
-            self.desk.refuse(kept)
-        self.quote()
-
     def action_stop(self) -> None:
         if self.has_class("-waiting"):
             self.workers.cancel_group(self, "ask")
@@ -204,7 +187,7 @@ class AskScreen(FrameScreen):
         """Show the price before anything is sent, or that nothing would be. Only a price that can
         be seen is one that was shown.
         """
-        self._mode, device = quote.mode, self.desk.device
+        device = self.desk.device
         price = self.query_one("#price", Static)
         price.update(price_text(quote))
         if price.display and not self.has_class("-waiting"):
@@ -232,7 +215,7 @@ class AskScreen(FrameScreen):
         self.desk.learn_connection()  # a new space has axes of its own
         heat_map, caption = self.query_one(HeatMap), self.query_one("#caption", Static)
         connection = self.desk.connection
-        if noise and departure and departure.point and isinstance(connection, Connection):
+        if noise and departure and isinstance(connection, Connection):
             heat_map.show(noise, _marks(departure.true_point, departure.point, connection.map_axes))
             caption.update(heat_map_caption(connection))
         else:
@@ -245,8 +228,6 @@ class AskScreen(FrameScreen):
     def commands(self) -> Iterable[SystemCommand]:
         yield SystemCommand("Ask", "Send this month's signal, pick in private", self.action_ask)
         yield SystemCommand("Stop asking", "Stop waiting for the server", self.action_stop)
-        consent = "To what this server proposes and costs more"
-        yield SystemCommand("Consent to the proposal", consent, self.action_consent)
 
 
 def _is_void(outcome: Answer | Problem) -> bool:
@@ -362,9 +343,7 @@ def departure_text(left: Departure, cost: Cost) -> Text:
 
 def _append_loss(text: Text, cost: Cost) -> None:
     """A loss in its three units."""
-    metric = cost.charge.epsilon_per_distance is not None
-    unit = "per unit of distance" if metric else "between any two people"
-    text.append(f"ε {short_number(cost.epsilon)} {unit}, at most ")
+    text.append(f"ε {short_number(cost.epsilon)} per unit of distance, at most ")
     text.append(f"{at_most(cost.one_rating)} for one rating and ")
     text.append(f"{at_most(cost.charge.epsilon)} between any two people.\n")
 

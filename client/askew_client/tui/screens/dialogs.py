@@ -1,22 +1,16 @@
-"""Dialogs over a screen: its help, a question with two answers, the passphrase of a profile."""
+"""Dialogs over a screen: its help, and a question with two answers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 from rich.table import Table
 from rich.text import Text
-from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import ModalScreen
-from textual.widgets import Button, Input, Static
-
-from askew_client.tui.desk import Desk
-from askew_client.tui.widgets.header import Notice
-from askew_client.views.problems import Problem
+from textual.widgets import Button, Static
 
 _EVERYWHERE = (
     ("F2 … F7", "the six screens; [ and ] step through them"),
@@ -101,31 +95,3 @@ class ConfirmScreen(ModalScreen[bool]):
 
     def action_answer(self, sure: bool) -> None:
         self.dismiss(sure)
-
-
-class UnlockScreen(ModalScreen[None]):
-    """Asks until it fits, or until the person goes on without a profile."""
-
-    BINDINGS = [Binding("escape", "dismiss", "Go on without it")]
-
-    def compose(self) -> ComposeResult:
-        with Vertical(id="dialog"):
-            yield Static(Text("Your profile is locked", "bold"))
-            yield Static(Text("It is encrypted on this device. Type its passphrase."))
-            yield Input(password=True, placeholder="passphrase", id="passphrase")
-            yield Notice()
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        self.unlock(event.value)
-        event.input.clear()
-
-    @work(exclusive=True)
-    async def unlock(self, passphrase: str) -> None:
-        """Try a passphrase, which takes half a second on purpose; a wrong one changes nothing."""
-        desk = cast("Desk", self.app)
-        outcome = await desk.on_device(lambda device: device.profile.unlock(passphrase))
-        if isinstance(outcome, Problem):
-            self.query_one(Notice).tell(outcome)
-        else:
-            desk.read_profile()
-            self.dismiss()

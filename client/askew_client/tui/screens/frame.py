@@ -22,7 +22,7 @@ TABS: Final = (
     Tab("ask", "F4", "Ask", "Send a noisy signal, pick in private"),
     Tab("privacy", "F5", "Privacy", "What was spent, and what other settings would give"),
     Tab("history", "F6", "History", "Past answers, on this device only"),
-    Tab("settings", "F7", "Settings", "Theme, signals, encryption, forgetting"),
+    Tab("settings", "F7", "Settings", "Theme, signals, forgetting"),
 )
 
 

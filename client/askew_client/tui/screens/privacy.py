@@ -65,7 +65,7 @@ class PrivacyScreen(FrameScreen):
             with Vertical(id="what-if"):
                 yield Static("What if (nothing is sent)", classes="heading")
                 yield Slider("ε ", EPSILONS, Fraction(4), id="epsilon")
-                yield Slider("k ", SIZES, Fraction(8), id="size")
+                yield Slider("k ", SIZES, Fraction(20), id="size")
                 yield Static("", id="preview", markup=False)
                 yield HeatMap()
                 yield Static("", id="caption", markup=False)
@@ -101,7 +101,7 @@ class PrivacyScreen(FrameScreen):
             return
         shown = [tuple(at[axis] for axis in connection.map_axes) for at in noise.offsets]
         heat_map.show(noise, [Mark(at, "◆", "public") for at in shown])
-        caption.update(noise_caption(noise, connection))
+        caption.update(noise_caption(connection))
 
     def _show_connection(self, connection: Connection | Problem | None) -> None:
         super()._show_connection(connection)
@@ -148,23 +148,18 @@ class PrivacyScreen(FrameScreen):
         yield SystemCommand("Back to your settings", "Move the sliders back", self.action_back)
 
 
-NO_FIGURES: Final = "This server has no figures for these settings."
-
-
-def noise_caption(noise: NoisePicture, connection: Connection) -> str:
+def noise_caption(connection: Connection) -> str:
     """What the map of the noise shows."""
-    if not noise.offsets:
-        return "the noise on each direction; this server's rule has no offsets"
     return f"noise, and ◆ where the server looks{axes_words(connection)}"
 
 
 def ledger_text(budget: Budget) -> Text:
     """The ledger, newest line first, then what it means."""
     text = Text()
-    frozen = budget.account.frozen
-    if frozen is not None:
-        text.append("❄ Spending is frozen. ", "bold")
-        text.append(f"{frozen} Look at the lines below; Settings (F7) can accept them.\n\n")
+    refused = budget.account.refused
+    if refused is not None:
+        text.append("Nothing is spent. ", "bold")
+        text.append(f"{refused}. Settings (F7) can continue here, too.\n\n")
     if budget.mode is not None:
         text.append(f"{budget.mode.name}: ", "bold")
         text.append(f"{budget.mode.reason}.\n\n")
@@ -172,7 +167,7 @@ def ledger_text(budget: Budget) -> Text:
         text.append(f"{entry.month}  ", "bold")
         space = f" (space {entry.space_version[:8]})" if entry.space_version else ""
         text.append(f"{words}{space}\n\n")
-    if not budget.lines and frozen is None:
+    if not budget.lines and refused is None:
         text.append("No signal has ever left this device.\n\n", "bold")
     for words in budget.words:
         text.append(f"{words}\n")
@@ -181,10 +176,8 @@ def ledger_text(budget: Budget) -> Text:
 
 
 def preview_text(found: SignalPreview) -> str:
-    """The worst that one such signal may tell, and what the server says that it gives."""
-    told = (
+    """The worst that one such signal may tell."""
+    return (
         f"at most ε {at_most(found.between_any_two)} between any two people, "
         f"{at_most(found.one_rating)} for one rating"
     )
-    gives = f"This server's figures: {found.figures}" if found.figures else NO_FIGURES
-    return f"{told}\n{gives}"

@@ -37,8 +37,6 @@ _LATELY = 12  # ratings beside the bars, newest first
 
 def why_no_bars(profile: ProfileView, *, connected: bool) -> str:
     """What stands in place of the bars; nothing where another line says why."""
-    if profile.lock is None:
-        return ""
     if not profile.ratings:
         return "Nothing is rated yet."
     if not connected:
@@ -49,8 +47,6 @@ def why_no_bars(profile: ProfileView, *, connected: bool) -> str:
 def summary_text(profile: ProfileView, *, connected: bool) -> Text:
     """How many ratings there are, and where they stay."""
     unknown = sum(not rated.known for rated in profile.ratings)
-    if profile.lock is None:
-        return Text("Your profile is locked: its passphrase was not typed.")
     if not profile.ratings:
         return Text(f"{RATE_A_FEW if connected else RATE_LATER}\n")
     text = Text(f"{_rated(profile.ratings)} It stays on this device.\n")
@@ -82,8 +78,6 @@ def listed_text(
     only_rated: bool,
 ) -> str:
     """How many titles are listed, and of what."""
-    if profile.lock is None:
-        return "Locked."
     if not profile.ratings and only_rated:
         return "Nothing is rated yet."
     if not isinstance(connection, Connection):
@@ -120,8 +114,6 @@ def forgotten_text(gone: Forgotten) -> str:
 
 def found_titles(device: Device, text: str, *, only_rated: bool) -> Sequence[Match]:
     """Matches of the catalog; without a catalog, or on request, what the person rated."""
-    if device.profile.locked:
-        return ()
     if device.titles.connection is not None and not only_rated:
         return device.titles.search(text, LIMIT)
     words = text.casefold().split() if not only_rated else ()

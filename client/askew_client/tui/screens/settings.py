@@ -1,4 +1,4 @@
-"""Settings: how the app looks, how the device asks, how the profile is kept, and forgetting."""
+"""Settings: how the app looks, how the device asks, and forgetting."""
 
 from __future__ import annotations
 
@@ -12,13 +12,11 @@ from textual import work
 from textual.app import ComposeResult, SystemCommand
 from textual.containers import Grid, Horizontal, VerticalGroup
 from textual.widget import Widget
-from textual.widgets import Button, Input, Label, Static
+from textual.widgets import Button, Static
 
 from askew_client.device.budget import Budget
-from askew_client.settings.consent import Consent, consents_of
 from askew_client.settings.settings import ModeName
-from askew_client.tui.desk import ProfileView
-from askew_client.tui.keeping import raised_cap, use_settings, withdraw_consent
+from askew_client.tui.keeping import raised_cap, use_settings
 from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
 from askew_client.tui.screens.privacy import EPSILONS, SIZES
@@ -32,14 +30,14 @@ if TYPE_CHECKING:
 
 
 CAPS: Final = tuple(map(Fraction, (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)))
-FROZEN: Final = (
-    "Spending is frozen: the ledger lost something, or the clock jumped. Privacy (F5) shows its "
-    "lines. Accepting it books what may have been lost, and spending goes on."
+REFUSED: Final = (
+    "Nothing is spent: the ledger differs from its mark, or the clock jumped. Privacy (F5) says "
+    "why. Who continues here books what the mark knows; what was drawn elsewhere is not counted."
 )
 
 
 class SettingsScreen(FrameScreen):
-    """A form of four parts."""
+    """A form of three parts."""
 
     MODE = "settings"
     TITLE = "Settings"
@@ -64,25 +62,12 @@ class SettingsScreen(FrameScreen):
                 Slider("k, results       ", SIZES, Fraction(8), id="k"),
                 Slider("lifetime cap, ε  ", CAPS, CAPS[0], id="cap"),
                 Horizontal(Button("Use these", id="use", variant="primary"), classes="buttons"),
-                Static("", id="consents", markup=False),
-                Button("Withdraw a consent", id="withdraw"),
             )
             yield from _part(
                 "How it looks",
                 Static("Warm stays on this device, cool leaves."),
                 Horizontal(
                     Button("Dark", id="dark"), Button("Light", id="light"), classes="buttons"
-                ),
-            )
-            yield from _part(
-                "Your profile at rest",
-                Static("", id="rest", markup=False),
-                _field("passphrase", "passphrase", secret=True),
-                _field("once more", "again", secret=True),
-                Horizontal(
-                    Button("Encrypt", id="encrypt"),
-                    Button("Keep in the clear", id="decrypt"),
-                    classes="buttons",
                 ),
             )
             yield from _part(
@@ -94,16 +79,14 @@ class SettingsScreen(FrameScreen):
                 ),
                 Horizontal(
                     Button("Forget my profile", id="wipe", variant="error"),
-                    Button("Accept the ledger", id="unfreeze"),
+                    Button("Continue here", id="accept"),
                     classes="buttons",
                 ),
             )
 
     def on_mount(self) -> None:
-        self._consents: tuple[Consent, ...] = ()
         self.watch(self.app, "device", self._show_settings)
         self.watch(self.app, "budget", self._show_budget)
-        self.watch(self.app, "profile", self._show_lock)
 
     def on_screen_resume(self) -> None:
         self._show_settings(self.desk.device)
@@ -122,37 +105,22 @@ class SettingsScreen(FrameScreen):
         vouched = f", vouched for by {settings.authority}" if settings.authority else ""
         asks = f"How the device asks {device.server}{vouched}"
         self.query(".heading").first(Static).update(Text(asks))
-        self._consents = consents_of(settings.consent)
-        given = "\n".join(f"You consented to {each.words}." for each in self._consents)
-        self.query_one("#consents", Static).update(given)
-        for part in ("#consents", "#withdraw"):
-            self.query_one(part).display = bool(self._consents)
 
     def _show_budget(self, budget: Budget | Problem | None) -> None:
-        frozen = isinstance(budget, Budget) and budget.account.frozen is not None
-        self.query_one("#unfreeze", Button).display = frozen
-        if frozen:
-            self.query_one("#ledger-state", Static).update(FROZEN)
-
-    def _show_lock(self, profile: ProfileView) -> None:
-        self.query_one("#rest", Static).update(at_rest(profile.lock))
+        refused = isinstance(budget, Budget) and budget.account.refused is not None
+        self.query_one("#accept", Button).display = refused
+        if refused:
+            self.query_one("#ledger-state", Static).update(REFUSED)
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         act: dict[str, Callable[[], object]] = {
             "use": self.use,
             "dark": partial(self.desk.use_theme, dark=True),
             "light": partial(self.desk.use_theme, dark=False),
-            "encrypt": self._encrypt,
-            "decrypt": self._decrypt,
             "wipe": self.wipe,
-            "unfreeze": self._unfreeze,
-            "withdraw": self.withdraw,
+            "accept": self._accept,
         }
         act[str(event.button.id)]()
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Enter in a passphrase is the button of its part."""
-        self._encrypt()
 
     @work(group="question")
     async def use(self) -> None:
@@ -174,46 +142,14 @@ class SettingsScreen(FrameScreen):
         self.desk.read_budget()
 
     @work(group="question")
-    async def withdraw(self) -> None:
-        """Ask a server on the settings' own terms from now on: one after the other, the oldest
-        first.
-        """
-        consent = self._consents[0]
-        question = ConfirmScreen(f"Withdraw your consent to {consent.words}?", "Withdraw")
-        if not await self.app.push_screen_wait(question):
-            return
-        act = partial(withdraw_consent, self.desk.file, consent=consent)
-        outcome = await self.desk.on_device(act)
-        if isinstance(outcome, Problem):
-            self.desk.refuse(outcome)
-        else:
-            self.notify(outcome, markup=False)
-        self._show_settings(self.desk.device)
-
-    def _encrypt(self) -> None:
-        fields = [self.query_one(f"#{name}", Input) for name in ("passphrase", "again")]
-        first, second = (field.value for field in fields)
-        for field in fields:
-            field.clear()
-        if not first or first != second:
-            self.notify("Type the same passphrase twice.", severity="warning", markup=False)
-            return
-        self.desk.edit(lambda device: device.profile.encrypt(first), "Your profile is encrypted.")
-
-    def _decrypt(self) -> None:
-        self.desk.edit(
-            lambda device: device.profile.decrypt(), "Your profile is kept in the clear."
-        )
-
-    @work(group="question")
     async def wipe(self) -> None:
         """Forget the profile, after a second look."""
         question = "Forget your profile and every past answer, for good?"
         if await self.app.push_screen_wait(ConfirmScreen(question, "Forget")):
             self.desk.edit(lambda device: device.profile.wipe(), "Your profile is forgotten.")
 
-    def _unfreeze(self) -> None:
-        self.desk.edit(lambda device: device.unfreeze(), "The ledger is accepted as it is.")
+    def _accept(self) -> None:
+        self.desk.edit(lambda device: device.accept(), "You continue here.")
         self.desk.read_budget()
 
     def commands(self) -> Iterable[SystemCommand]:
@@ -224,10 +160,6 @@ def _part(title: str, *rows: Widget) -> Iterable[VerticalGroup]:
     yield VerticalGroup(Static(title, classes="heading"), *rows, classes="part")
 
 
-def _field(label: str, name: str, *, secret: bool = False) -> Horizontal:
-    return Horizontal(Label(label), Input(id=name, password=secret), classes="field")
-
-
 def raise_cap(old: Fraction, new: Fraction, *, kept: bool) -> str:
     """What a raised cap means, as a question."""
     return (
@@ -235,13 +167,3 @@ def raise_cap(old: Fraction, new: Fraction, *, kept: bool) -> str:
         f"{', for good' if kept else ''}? All signals together could then tell more about you, "
         "and what has left cannot be called back."
     )
-
-
-def at_rest(lock: str | None) -> str:
-    """How the profile is kept."""
-    if lock is None:
-        return "Encrypted, and locked."
-    return {
-        "passphrase": "Encrypted with your passphrase.",
-        "keyring": "Encrypted with a key in the system's keyring.",
-    }.get(lock, "Kept in the clear, in a file that only you can read.")

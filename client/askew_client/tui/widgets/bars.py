@@ -87,7 +87,7 @@ class NumberLines(Inked):
     departure: reactive[Departure | None] = reactive(None, layout=True)
 
     def get_content_height(self, container: object, viewport: object, width: int) -> int:
-        if self.departure is None or self.departure.point is None:
+        if self.departure is None:
             return 1
         return 2 * len(self.departure.true_point) + 1
 
@@ -95,8 +95,6 @@ class NumberLines(Inked):
         departure = self.departure
         if departure is None:
             return Text("")
-        if departure.point is None:
-            return Text("The signal names a group of people, not a point.")
         pairs = list(zip(departure.true_point, departure.point, strict=True))
         values = [value for pair in pairs for value in pair]
         ends = min(0.0, *values), max(1.0, *values)

@@ -98,10 +98,9 @@ class BentHeader(Widget):
 _MARKS = {
     Trouble.UNREACHABLE: "○",
     Trouble.BUDGET: "▪",
-    Trouble.FROZEN: "❄",
+    Trouble.REFUSED: "‖",
     Trouble.STALE_SPACE: "↻",
     Trouble.HOSTILE: "✕",
-    Trouble.LOCKED: "▣",
 }
 
 
@@ -129,7 +128,8 @@ def words(problem: Problem) -> Text:
     text = Text()
     text.append(f"{_MARKS.get(problem.trouble, '•')} {_capital(problem.trouble.value)}. ", "bold")
     text.append(f"{_sentence(problem.text)} ")
-    text.append(_sentence(problem.hint), "italic")
+    if problem.hint:
+        text.append(_sentence(problem.hint), "italic")
     return text
 
 

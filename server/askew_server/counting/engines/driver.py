@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 
 from sqlglot import exp
@@ -29,6 +30,11 @@ def is_file(name: str) -> bool:
 def is_text_file(name: str) -> bool:
     """Whether a source is read from files whose column names are but their first line."""
     return name.lower().endswith(_TEXT_FILES)
+
+
+def is_pattern(name: str) -> bool:
+    """Whether a source is read from files that are looked for, such as log/*.parquet."""
+    return is_file(name) and not Path(name).is_file()
 
 
 def table_parts(name: str) -> tuple[str, ...]:

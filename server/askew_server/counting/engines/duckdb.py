@@ -108,7 +108,7 @@ class DuckDBEngine:
         the last one read may be gone.
         """
         if not is_file(name):
-            return table_parts(name)
+            return self._known(name)
         if public:
             self._public.add(name)
         view = self._views.setdefault(name, f"askew_file_{len(self._views) + 1}")
@@ -198,6 +198,21 @@ class DuckDBEngine:
         self._connection.close()
         self._folder.close()
 
+    def _known(self, name: str) -> tuple[str, ...]:
+        """The identifiers of a table that is there. Others DuckDB takes for names of files, whose
+        separators and types it guesses from their first rows.
+        """
+        parts = table_parts(name)
+        sql = "SELECT table_catalog, table_schema, table_name FROM information_schema.tables"
+        wanted = tuple(part.casefold() for part in parts)
+        with duckdb_failures(name):
+            tables = self._connection.execute(sql).fetchall()
+        for row in tables:
+            database, schema, table = (part.casefold() for part in row)
+            if wanted in ((table,), (schema, table), (database, table), (database, schema, table)):
+                return parts
+        raise DataError(f"{name}: there is no such table, and no file whose name ends as one does")
+
     def _settle(self, name: str) -> tuple[FileState, ...]:
         """Has the view of files read them as they are; the files that must keep still until it is
         read. When rows are asked for, and not when the view is made: that is before the charge.
@@ -232,8 +247,26 @@ class DuckDBEngine:
     def _read(self, name: str, files: tuple[str, ...]) -> duckdb.DuckDBPyRelation:
         if is_text_file(name):
             return self._read_csv(files)
+        return self._read_parquet(name, files)
+
+    def _read_parquet(self, name: str, files: tuple[str, ...]) -> duckdb.DuckDBPyRelation:
+        """Parquet files, with the columns that all of them have, of one type. DuckDB would take the
+        first file's for everybody's: a value of another file then fails the count after the charge,
+        is rounded, or becomes one with others ("01" and 1).
+        """
         paths: Any = [glob.escape(file) for file in files]  # the stubs know one file only
-        return self._connection.read_parquet(paths, hive_partitioning=False)
+        schemas = [
+            dict(zip(rows.columns, rows.types, strict=True))
+            for rows in (self._connection.read_parquet(p, hive_partitioning=False) for p in paths)
+        ]
+        alike = [
+            duckdb.ColumnExpression(column)
+            for column, kind in schemas[0].items()
+            if all(schema.get(column) == kind for schema in schemas)
+        ]
+        if not alike:
+            raise DataError(f"{name}: its files have no column of one type in common")
+        return self._connection.read_parquet(paths, hive_partitioning=False).select(*alike)
 
     def _files(self, name: str) -> tuple[str, ...]:
         asked = {"path": pattern_of(name)}

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
+from urllib.parse import unquote, urlsplit
 
 from askew.errors import DataError
 from askew_server.counting.engines.csv_files import cut_in_words, is_cut
@@ -30,7 +31,7 @@ from askew_server.folders import PrivateFolder
 from askew_server.interruptible import Interruptible
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 # A line of too few fields has missing ids: it is not counted, and no line fails the others.
 _CSV = {"header": "true", "quote": '"', "escape": '"', "multiLine": "true", "mode": "PERMISSIVE"}
@@ -40,6 +41,7 @@ _ANY_FILE = {"recursiveFileLookup": "true"}
 # the network; the log quotes a row that could not be read.
 _OURS = {
     "spark.sql.caseSensitive": "true",
+    "spark.sql.runSQLOnFiles": "false",  # "csv.log" is a table, and no file to guess types of
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "OFF",
@@ -186,8 +188,31 @@ class SparkEngine:
         path = name.translate(_GLOB) if Path(name).is_file() else name
         reader = self._session.read.options(**_ANY_FILE)
         if name.lower().endswith(".parquet"):
-            return reader.parquet(path)
+            return self._parquet(name, reader, path)
         return reader.options(**_CSV).csv(path)
+
+    def _parquet(self, name: str, reader: DataFrameReader, path: str) -> DataFrame:
+        """Parquet files with the columns that all of them have, whose types must be alike: read by
+        those of one file, a value of another would fail the count after the charge.
+        """
+        first = reader.parquet(path)
+        files = first.inputFiles()
+        if len(files) == 1:
+            return first
+        try:
+            rows = reader.option("mergeSchema", "true").parquet(path)
+        except self._failures:
+            raise DataError(
+                f"{name}: a column has another type in some of its files, or one is damaged; write"
+                " each column of all files with one type"
+            ) from None
+        from pyarrow.parquet import read_schema  # pyarrow takes a while
+
+        local = [unquote(urlsplit(file).path) for file in files if file.startswith("file:")]
+        lacking = {
+            column for file in local for column in {*rows.columns} - {*read_schema(file).names}
+        }
+        return rows.drop(*lacking)
 
     def _failures_named(self, where: str) -> AbstractContextManager[None]:
         return failures_named(where, self._failures, _reason)

@@ -2,11 +2,8 @@
 
     manifest.json       schema version, training parameters, figures, SHA-256 of each file
     card.binpb          the card: the very bytes that devices get
-    arrays.safetensors  the catalog's vectors (n_items, D), boosts, shared slate, and where there
-                        is a prior its people and pool, and the slates of buckets
+    arrays.safetensors  the catalog's vectors (n_items, D), boosts and shared slate
     items.json          [[key, title, year, [genres]], ...]
-    tables.safetensors  answers made beforehand, where there are any
-    payloads.bin        the payload of each item, one after the other, where items have any
     noisy.bin           of a private model, the noisy matrix that it is made of; no server reads it
 
 Data only: nothing here is ever executed. `load` refuses what is truncated, altered or hostile with
@@ -34,14 +31,6 @@ from askew.protocol.model_card import ModelCard
 from askew.spaces.item_codes import encode, encode_boosts
 from askew.wire.tastes import card_from_bytes, card_to_bytes
 from askew_server.taste.model import directory as folder
-from askew_server.taste.model.answer_tables import LIMIT as TABLE_LIMIT
-from askew_server.taste.model.answer_tables import (
-    TABLES,
-    AnswerTables,
-    TableFields,
-    decode_tables,
-    encode_tables,
-)
 from askew_server.taste.model.directory import (
     CARD,
     MANIFEST,
@@ -57,16 +46,6 @@ from askew_server.taste.model.directory import (
 )
 from askew_server.taste.model.held_out import Figure
 from askew_server.taste.model.item_model import ItemModel
-from askew_server.taste.model.payloads import PAYLOADS, StoredPayloads, parts_of, surveyed
-from askew_server.taste.prior.source import (
-    NAMED,
-    PRIOR_KINDS,
-    SLATE_KINDS,
-    arrays_of_prior,
-    arrays_of_slates,
-    prior_of_arrays,
-    slates_of_arrays,
-)
 from askew_server.taste.training.options import TrainingOptions
 
 
@@ -74,13 +53,12 @@ class TasteManifest(SignedManifest, frozen=True, kw_only=True):
     """What a server knows of a model of tastes beside its card."""
 
     kind: Literal["tastes"]
-    schema_version: Literal[5]
+    schema_version: Literal[6]
     shapes: dict[str, list[Count]]
     training: TrainingOptions
     counts: dict[str, Count]
     figures: dict[str, Figure]
     median_distance: Annotated[float, Meta(gt=0, le=1)]
-    tables: list[TableFields]
 
 
 class StoredKeys(Sequence[str]):
@@ -163,7 +141,7 @@ def _parts_of(pieces: Iterable[bytes]) -> Iterator[bytes]:
     yield opening + rest
 
 
-_ARRAYS, _ITEMS, _ENDS = "arrays.safetensors", "items.json", "payload_ends"
+_ARRAYS, _ITEMS = "arrays.safetensors", "items.json"
 _LIMITS = {  # bytes
     MANIFEST: folder.MANIFEST_LIMIT,
     CARD: folder.CARD_LIMIT,
@@ -181,13 +159,6 @@ _NEIGHBOR_KINDS: dict[str, ArrayKind] = {
     "neighbor_codes": (np.dtype(np.uint8), 2),
     "neighbor_step": (np.dtype(np.float64), 1),
 }
-_OPTIONAL_KINDS: dict[str, ArrayKind] = {
-    **_NEIGHBOR_KINDS,
-    _ENDS: (np.dtype(np.int64), 1),
-    NAMED: (np.dtype(np.int64), 1),
-    **PRIOR_KINDS,
-    **SLATE_KINDS,
-}
 
 
 def save(model: ItemModel, directory: Path, beside: Mapping[str, Path] | None = None) -> None:
@@ -197,9 +168,6 @@ def save(model: ItemModel, directory: Path, beside: Mapping[str, Path] | None = 
     Raises ArtifactError when something is already there, or cannot be written.
     """
     arrays, described, large = _arrays_of(model), {}, {}
-    if model.payloads is not None:
-        arrays[_ENDS], described[PAYLOADS] = surveyed(model.payloads)
-        large[PAYLOADS] = parts_of(model.payloads)
     for name, file in (beside or {}).items():
         described[name], large[name] = folder.described(file), partial(folder.pieces, file)
     files = {
@@ -207,17 +175,14 @@ def save(model: ItemModel, directory: Path, beside: Mapping[str, Path] | None = 
         _ARRAYS: encode_arrays(arrays),
         _ITEMS: encode_items(model.keys, model.catalog.items),
     }
-    if model.tables is not None:
-        files[TABLES] = encode_tables(model.tables)
     files[MANIFEST] = TasteManifest(
         kind="tastes",
-        schema_version=5,
+        schema_version=6,
         shapes=folder.shapes_of(arrays),
         training=model.training,
         counts=dict(model.counts),
         figures=dict(model.figures),
         median_distance=model.median_distance,
-        tables=[] if model.tables is None else list(map(TableFields.of, model.tables.tables)),
         files={name: describe(data) for name, data in files.items()} | described,
     ).encoded()
     folder.save(directory, files, large)
@@ -228,7 +193,7 @@ def load(directory: Path) -> ItemModel:
     fields = decode_manifest(folder.read(directory / MANIFEST, _LIMITS[MANIFEST]), TasteManifest)
     try:
         card = folder.card_of(_read(directory, CARD, fields), card_from_bytes, card_to_bytes)
-        arrays = decode_arrays(_ARRAYS, _read(directory, _ARRAYS, fields), _KINDS, _OPTIONAL_KINDS)
+        arrays = decode_arrays(_ARRAYS, _read(directory, _ARRAYS, fields), _KINDS, _NEIGHBOR_KINDS)
         check_shapes(_ARRAYS, arrays, fields.shapes)
         files, limit = fields.files, _LIMITS[_ITEMS]
         keys, items = decode_items(folder.pieces_named(directory, _ITEMS, files, limit))
@@ -242,12 +207,8 @@ def load(directory: Path) -> ItemModel:
             keys,
             fields.training,
             fields.counts,
-            prior_of_arrays(arrays, card),
             fields.figures,
             fields.median_distance,
-            _payloads_of(directory, arrays, fields),
-            _tables_of(directory, card, fields),
-            slates_of_arrays(arrays, card),
         )
     except WireError as error:  # a core type refused what the files say
         raise ArtifactError(f"{directory} holds no usable model: {error}") from None
@@ -266,23 +227,6 @@ def _check_catalog(catalog: Catalog, card: ModelCard) -> None:
 
 def _read(directory: Path, name: str, fields: TasteManifest) -> bytes:
     return folder.read_named(directory, name, fields.files, _LIMITS[name])
-
-
-def _payloads_of(directory: Path, arrays: Arrays, fields: TasteManifest) -> StoredPayloads | None:
-    if _ENDS not in arrays:
-        return None
-    if len(arrays[_ENDS]) != len(arrays["vectors"]):
-        raise ArtifactError("the payloads of a model are not one an item")
-    return StoredPayloads(directory / PAYLOADS, arrays[_ENDS], fields.files.get(PAYLOADS))
-
-
-def _tables_of(directory: Path, card: ModelCard, fields: TasteManifest) -> AnswerTables | None:
-    if TABLES not in fields.files:
-        if fields.tables:
-            raise ArtifactError("a manifest tells of tables and names no file of them")
-        return None
-    data = folder.read_named(directory, TABLES, fields.files, TABLE_LIMIT)
-    return decode_tables(data, fields.tables, card)
 
 
 def _neighbors_of(arrays: Arrays) -> Neighbors | None:
@@ -304,8 +248,4 @@ def _arrays_of(model: ItemModel) -> Arrays:
     if (beside := catalog.neighbors) is not None:
         values = (beside.items, beside.codes, np.array([beside.step]))
         arrays |= dict(zip(_NEIGHBOR_KINDS, values, strict=True))
-    if model.prior is not None:
-        arrays |= arrays_of_prior(model.prior, model.prior.pool_in(catalog, model.card.n_held))
-        if (slates := model.bucket_slates()) is not None:
-            arrays |= arrays_of_slates(slates)
     return arrays

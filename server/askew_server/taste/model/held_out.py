@@ -1,26 +1,19 @@
 """What people whom a model did not see get, each of them, by a mode of serving.
 
 Before anything is fitted, some people are dealt out by the seed, and everything that is measured is
-made of the others: items and their vectors, the space, the shared slate, priors that are the people
-trained on. Only then the model itself is made, of everybody (`item_model.train`).
+made of the others: items and their vectors, the space, the shared slate. Only then the model itself
+is made, of everybody (`item_model.train`). People held out choose nothing: what is chosen by
+somebody looks better on them than it is. A person's device knows most of their ratings; of the
+rest, what they liked is what rankings are judged by (`measures`). Who has nothing to judge by is
+left out.
 
-Whatever is chosen by such people looks better on them than it is: the best of many figures is the
-luckiest too. So they are two groups. By the first a rule, a number of buckets and a candidate are
-chosen; every figure that is told is of the second, which chose nothing. A person's device knows
-most of their ratings; of the rest, what they liked is what rankings are judged by (`measures`).
-Who has nothing to judge by is in neither group.
+Their signals are answered as the server answers them. A point's noise is drawn once for each
+person, so a difference of two rows is a difference for the same people, and by the same noise for
+every k. The noise is simulated for many people at once and protects nobody. Its law is that of
+`askew.noise.lattice`, and a test compares them cell by cell; devices draw theirs from the kernel,
+exactly.
 
-Their signals are answered as the server answers them:
-
-    geo_laplace   a point's noise is drawn once for each person, and each noisy point is answered
-    bucket_rr     the expectation over all lies, exactly: P(b | l(p)) times what slate b gives p
-
-so a difference of two rows is a difference for the same people, and for points by the same noise
-for every k. The noise is simulated for many people at once and protects nobody. Its laws are those
-of `askew.noise.lattice` and `askew.noise.randomized_response`, and a test compares them cell by
-cell; devices draw theirs from the kernel, exactly.
-
-Shapes: n people of a group, n_items items, the first `held` of which everybody has.
+Shapes: n people, n_items items, the first `held` of which everybody has.
 """
 
 from __future__ import annotations
@@ -35,18 +28,9 @@ from scipy.sparse import csr_array
 
 from askew.catalog.catalog import Catalog
 from askew.noise.lattice import LatticeLaplace
-from askew.noise.randomized_response import RandomizedResponse
 from askew.protocol.signal import Signal
-from askew.retrieval.posterior import (
-    PosteriorRule,
-    Prior,
-    lattice_log_likelihood,
-    response_log_odds,
-)
-from askew.retrieval.rules import RetrievalRule
-from askew.spaces.buckets import Buckets, SlateCodebook
+from askew.retrieval.offset_rule import OffsetRule
 from askew.spaces.encoder import Encoder
-from askew_server.taste.baselines import Profiles
 from askew_server.taste.measures import (
     NOTHING,
     RECALL_DEPTH,
@@ -54,13 +38,13 @@ from askew_server.taste.measures import (
     Gains,
     Items,
     Met,
+    Profiles,
     best_first,
     mean_of,
 )
-from askew_server.taste.prior.people import PriorPeople, names_of, points_of
 from askew_server.taste.training.factors import Histories, divisors, fold_in_people
 
-_CHOOSING, _TESTING = 400, 800  # people, and of each group never more than a fifth of all
+_MOST = 800  # people, and never more than a fifth of all
 _AT_ONCE = 1 << 22  # scores: 32 MiB
 
 
@@ -75,19 +59,19 @@ def lattice_signals(
     return rounded + rng.geometric(stop, points.shape) - rng.geometric(stop, points.shape)
 
 
-def response_signals(
-    response: RandomizedResponse, buckets: NDArray[np.int64], rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """Noisy buckets of people in these buckets (n,), (n,)."""
-    lies = rng.random(len(buckets)) >= float(response.odds / (response.odds + response.buckets - 1))
-    moved = lies * rng.integers(1, response.buckets, len(buckets))
-    return (buckets + moved) % response.buckets
+def points_of(
+    likes: csr_array, vectors: NDArray[np.float32], encoder: Encoder
+) -> NDArray[np.float64]:
+    """Where the devices of people of these likes, sparse (n, n_items), place them, (n, d)."""
+    sums = (likes @ encoder.contributions(vectors)) / divisors(likes, encoder.least_likes)
+    points: NDArray[np.float64] = encoder.unit * encoder.ranks(sums)
+    return points
 
 
 @dataclass(frozen=True)
 class Figure:
-    """NDCG@10, recall@20 and the paired gain of NDCG@10 over something else, in thousandths: a card
-    has them, and every digit more tells more of the people held out.
+    """NDCG@10, recall@20 and the paired gain of NDCG@10 over something else, in thousandths: every
+    digit more tells more of the people held out.
     """
 
     ndcg: Estimate
@@ -106,12 +90,10 @@ def coarse(value: float) -> float:
     return 0.0 if np.isnan(value) else round(value, 3) + 0.0
 
 
-def dealt(n_people: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The rows of the people who choose and of those who test, each ascending."""
+def dealt(n_people: int, seed: int) -> NDArray[np.int64]:
+    """Return the rows of the people held out, ascending."""
     order = np.random.default_rng([seed, 9]).permutation(n_people)
-    fifth = max(n_people // 5, 1)
-    first = min(_CHOOSING, fifth)
-    return np.sort(order[:first]), np.sort(order[first : first + min(_TESTING, fifth)])
+    return np.sort(order[: min(_MOST, max(n_people // 5, 1))])
 
 
 def by_neighbors(likes: csr_array, catalog: Catalog, least_likes: int) -> csr_array | None:
@@ -179,14 +161,6 @@ class HeldOutGroup:
         """What each has by a slate (n, k) of their own, beside what is held."""
         return self._met(self._ranked(np.hstack([self._held, slates])))
 
-    def with_more(self, order: Items) -> Iterator[Met]:
-        """What each has by the first n items of an order (m,) beside what is held, n = 0, 1, ..."""
-        best = self._held
-        yield self._met(best)
-        for item in order.tolist():
-            best = self._ranked(np.column_stack([best, np.full(len(self), item)]))
-            yield self._met(best)
-
     @cached_property
     def _held(self) -> Items:
         """The best of what everybody has, (n, at most 20)."""
@@ -230,90 +204,23 @@ class HeldOutGroup:
         return Met.by(ranked, self.profiles.liked)
 
 
-@dataclass(frozen=True, eq=False)
-class Groups:
-    """Who chooses, who tests, and the people of a prior: as they are, and as rules weigh them."""
-
-    choosing: HeldOutGroup
-    testing: HeldOutGroup
-    people: PriorPeople | None
-    prior: Prior | None
-    held: int
-
-
 NO_VERSION = "00" * 16  # nobody receives these signals
-LIMIT = 512  # people of a prior that an answer weighs here; a server weighs more, and does better
 
 
-def by_point(  # noqa: PLR0913
+def by_point(
     people: HeldOutGroup,
-    rule: RetrievalRule,
-    prior: Prior | None,
+    rule: OffsetRule,
     lattice: LatticeLaplace,
     sizes: Sequence[int],
-    *,
     rng: np.random.Generator,
 ) -> Mapping[int, Met]:
-    """What each has by one noisy point, for each k. prior: of a rule that weighs one."""
-    signals = lattice_signals(lattice, people.points, rng).tolist()
-    found: dict[int, list[Sequence[int]]] = {k: [] for k in sizes}
-    for values in signals:
-        slates = by_sizes(rule, prior, Signal(NO_VERSION, lattice, tuple(values)), sizes)
-        for k, slate in zip(sizes, slates, strict=True):
-            found[k].append(slate)
+    """Return what each has by one noisy point, for each k."""
+    signals = [
+        Signal(NO_VERSION, lattice, tuple(values))
+        for values in lattice_signals(lattice, people.points, rng).tolist()
+    ]
+    slates = {k: [rule.answer(signal, k) for signal in signals] for k in sizes}
     return {
-        k: people.served_each(np.array(slates, dtype=np.int64).reshape(-1, k))
-        for k, slates in found.items()
+        k: people.served_each(np.array(some, dtype=np.int64).reshape(-1, k))
+        for k, some in slates.items()
     }
-
-
-def by_bucket(  # noqa: PLR0913, PLR0917
-    people: HeldOutGroup,
-    rule: RetrievalRule,
-    buckets: Buckets | SlateCodebook,
-    response: RandomizedResponse,
-    sizes: Sequence[int],
-    catalog: Catalog,
-) -> Mapping[int, Met]:
-    """What each has by one noisy bucket in expectation, for each k."""
-    signals = [Signal(NO_VERSION, response, (b,)) for b in range(len(buckets))]
-    label = names_of(buckets, people.tastes, people.profiles.seen, catalog)
-    return {
-        k: expected(people, [rule.answer(signal, k) for signal in signals], label, response)
-        for k in sizes
-    }
-
-
-def expected(
-    people: HeldOutGroup,
-    slates: Sequence[Sequence[int]],
-    label: NDArray[np.int64],
-    response: RandomizedResponse,
-) -> Met:
-    """The mean over the lies of people with these buckets (n,), of M slates of items."""
-    served = [people.served(slate) for slate in slates]
-    own, other = np.exp(response_log_odds(response))
-
-    def mean(each: NDArray[np.float64]) -> Gains:  # (n, M)
-        truth = each[np.arange(len(each)), label]
-        found: Gains = (own - other) * truth + other * each.sum(axis=1)
-        return found
-
-    return Met(
-        mean(np.stack([met.ndcg for met in served], axis=1)),
-        mean(np.stack([met.recall for met in served], axis=1)),
-    )
-
-
-def by_sizes(
-    rule: RetrievalRule, prior: Prior | None, signal: Signal, sizes: Sequence[int]
-) -> list[Sequence[int]]:
-    """The items that a rule answers a signal with, for each k, in any order. prior: of a rule that
-    weighs one.
-    """
-    if isinstance(rule, PosteriorRule) and prior is not None:  # every k by one choice
-        weights = prior.posterior(
-            lattice_log_likelihood(signal.lattice, signal.values, prior.points)
-        )
-        return [prior.items[rows].tolist() for rows in rule.choose(weights, *sizes)]
-    return [rule.answer(signal, k) for k in sizes]

@@ -4,11 +4,8 @@ The guarantee of the exchange covers the person who asks. It does not cover the 
 what a model tells about them is in `training.options`.
 
 `train` makes a model of ratings. `import_model` makes one of vectors that another model has: it is
-fitted and compared as any other, by simulated people. Nothing but the vectors is given, so no
-figure of such a model is of people who rated anything; its card says so. Its prior is other made-up
-people, drawn from the item vectors alone even where user vectors are given: nobody is in it. On
-MovieLens 1M (vectors of ALS, 400 real people, buckets at epsilon 4) the gain is .14 where a prior
-of real people gives .15 for k = 5, and .07 where it gives .11 for k = 20.
+fitted and measured as any other, by simulated people. Nothing but the vectors is given, so no
+figure of such a model is of people who rated anything; its card says so.
 
 `update` makes a new catalog in the old space: items come, go and are scored anew, and no device
 pays for it. The space stays, and with it every signal that a device has stored. Known items keep
@@ -27,42 +24,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.catalog.catalog import Catalog
-from askew.errors import DataError, OutOfRange, ParameterError
-from askew.protocol.model_card import NO_PRIOR, ModelCard, ServingRule
-from askew.protocol.utility_table import SERVED, RuleKind, UtilityTable
-from askew.retrieval.buckets import BucketRule
+from askew.errors import DataError, OutOfRange
+from askew.noise.lattice import LatticeLaplace
+from askew.protocol.model_card import ModelCard
+from askew.retrieval.offset_rule import OffsetRule
 from askew.spaces.item_codes import rounded, rounded_boosts
 from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.ratings.vectors import Vectors
-from askew_server.taste.model.answer_tables import AnswerTables
-from askew_server.taste.model.held_out import Figure, Groups, HeldOutGroup, dealt
-from askew_server.taste.model.payloads import MovedPayloads, Payloads
-from askew_server.taste.model.rule_choice import (
-    RuleChoice,
-    RuleQuestion,
-    ServedSignals,
-    buckets_of,
-    choose,
-)
+from askew_server.taste.measures import is_clear, mean_of
+from askew_server.taste.model.held_out import Figure, HeldOutGroup, by_point, dealt
 from askew_server.taste.model.shared_slate import (
     SLATE_LIMIT,
     default_first,
     items_of,
     shared_slate,
 )
-from askew_server.taste.model.utility_table import (
-    FileSize,
-    ModeComparison,
-    baselines_of,
-    of_catalog,
-    order_for_everybody,
-    sized,
-)
-from askew_server.taste.prior.people import PriorPeople, as_they_are, served_slates
-from askew_server.taste.prior.source import PriorSource, PublishedRatings, Trained, check_needs
 from askew_server.taste.training import given_vectors
-from askew_server.taste.training.buckets import favorites, pool_of
 from askew_server.taste.training.factors import (
     KnownItems,
     Tastes,
@@ -89,8 +67,10 @@ from askew_server.taste.training.options import TrainingOptions, in_words
 from askew_server.taste.training.space_fit import (
     FittedSpace,
     Purpose,
+    favorites,
     fit_space,
     learned_directions,
+    pool_of,
 )
 
 LEARNED_VECTORS = LearnedVectors()
@@ -101,12 +81,10 @@ _LEARNED_FROM = 10_000  # people; more change the directions by less than their 
 
 @dataclass(frozen=True, eq=False)
 class ItemModel:
-    """A trained model: all of it public, which is why its prior, if any, must be. keys: the name of
-    each item in the ratings. training: the options it was made with. counts: about how many people,
-    ratings and likes. figures: what each rule gave people held out, where rules were compared.
-    median_distance: of two people of the training, 1 unless devices had refused such a space.
-    payloads: what only a reply brings of each item, if anything. tables: answers made beforehand.
-    slates: of buckets, where they were chosen before.
+    """A trained model: all of it public. keys: the name of each item in the ratings. training: the
+    options it was made with. counts: about how many people, ratings and likes. figures: what people
+    held out have (`Draft.figures`). median_distance: of two people of the training, 1 unless
+    devices had refused such a space.
     """
 
     card: ModelCard
@@ -114,26 +92,13 @@ class ItemModel:
     keys: Sequence[str]
     training: TrainingOptions
     counts: Mapping[str, int]
-    prior: PriorPeople | None = None
     figures: Mapping[str, Figure] = field(default_factory=dict)
     median_distance: float = 1.0
-    payloads: Payloads | None = field(default=None, repr=False)
-    tables: AnswerTables | None = field(default=None, repr=False)
-    slates: BucketRule | None = field(default=None, repr=False)
 
     @property
     def words(self) -> str:
         """What it is, for an operator."""
         return f"{self.card.n_items} items, {self.card.source}"
-
-    def bucket_slates(self) -> BucketRule | None:
-        """What buckets are answered by, where there are a prior and buckets: chosen now, unless
-        they were before.
-        """
-        if self.slates is not None or self.prior is None or self.card.space.buckets is None:
-            return self.slates
-        prior = self.prior.prior(self.catalog, self.card.n_held)
-        return served_slates(self.card, self.catalog, self.prior, prior)
 
 
 def train(  # noqa: PLR0913 - what a model is made of
@@ -143,69 +108,39 @@ def train(  # noqa: PLR0913 - what a model is made of
     *,
     source: str,
     simulated: bool = False,
-    prior: PriorSource | None = None,
     vectors: VectorSource = LEARNED_VECTORS,
-    file_size: FileSize | None = None,
     step: Step = lambda _: None,
 ) -> ItemModel:
-    """The model of a table of ratings. Deterministic for a seed and for what its prior gives.
-    step is told each part of the work as it begins. file_size: measures the files that devices
-    hold; where there is none, the card has no utility table.
+    """Return the model of a table of ratings. Deterministic for a seed. step is told each part of
+    the work as it begins.
 
     Every figure is of people who were in nothing of what is measured (`model.held_out`): where they
-    are more than a twentieth of all, or there is a prior, of a model without them, and then one is
-    made of everybody.
+    are more than a twentieth of all, of a model without them, and then one is made of everybody.
 
-    Raises ParameterError for a rule, or for items with payloads, that need a prior where there is
-    none, and DataError when too few people, items or ratings are left to make d dimensions, or when
+    Raises DataError when too few people, items or ratings are left to make d dimensions, or when
     what they make is no space that a device would enter.
     """
-    check_needs(options.kind, prior)
-    if options.has_payloads and prior is None:
-        raise ParameterError(
-            "has_payloads", True, "a model with a prior: slates are chosen for its people"
-        )
     with _as_data_errors("these ratings make no usable space"):
-        choosing, testing = dealt(table.n_people, options.seed)
-        rest = np.setdiff1d(np.arange(table.n_people), np.concatenate([choosing, testing]))
+        held_out = dealt(table.n_people, options.seed)
+        rest = np.setdiff1d(np.arange(table.n_people), held_out)
         others = table.only(rest)
         step("item vectors")
         options = vectors.tuned(others, options)
-        # Of many people, the model does without those held out, and is measured as it is. But a
-        # prior is of everybody: one person more would deal anew, and change all that is released.
-        enough = prior is None and len(rest) >= _ENOUGH * table.n_people
+        enough = len(rest) >= _ENOUGH * table.n_people
         made = Draft.of(others if enough else table, rows, options, vectors, step)
         step("what it gives people held out")
         measured = made if enough else made.without(others, rows, vectors)
-        simulated_prior = None if prior is None else prior.rehearsed(measured.trained)
-        groups = measured.groups(table.only(choosing), table.only(testing), simulated_prior)
-        question = _question(made.told.options, measured.catalog)
-        choice = _choice(question, options, measured, groups)
-        step("the prior")
-        known = None if prior is None else prior.people(made.trained)
-        space, catalog = made.fitted.space, made.catalog
-        if known is not None:
-            weighed = known.prior(catalog, made.held)
-            buckets = buckets_of(question, known, weighed, catalog, choice.size)
-            space, known = replace(space, buckets=buckets), known.naming(buckets, catalog)
-        rule = ServingRule(
-            choice.rule, options.epsilon, options.k, known.origin if known is not None else NO_PRIOR
+        figures, worth_asking = measured.figures(table.only(held_out))
+        card = card_of(
+            made.fitted.space, made.catalog, source, made.n_default, simulated, worth_asking
         )
-        card = card_of(space, catalog, rule, source, made.n_default, simulated=simulated)
-        if file_size is not None:
-            step("the utility table")
-            found = measured.table(choice, question, groups)
-            held = {measured.n_default: made.n_default, len(measured.catalog): len(catalog)}
-            card = replace(card, utility_table=of_catalog(found, held, len(catalog)))
-            card = sized(card, catalog, file_size)
         return ItemModel(
             card,
-            catalog,
+            made.catalog,
             made.told.keys,
             made.told.options,
             made.told.people.counts(),
-            known,
-            choice.figures,
+            figures,
             made.fitted.median_distance,
         )
 
@@ -221,7 +156,6 @@ class Draft:
     tastes: Tastes
     fitted: FittedSpace
     catalog: Catalog
-    vectors_fixed: bool
 
     @classmethod
     def of(
@@ -245,7 +179,7 @@ class Draft:
         slate = shared_slate(tastes, scoring, rng, held)
         words = items_of(told.keys, rows)
         catalog = Catalog(words, told.vectors, told.boosts, slate, told.neighbors)
-        return cls(told, n_default, tastes, fitted, catalog, vectors.fixed)
+        return cls(told, n_default, tastes, fitted, catalog)
 
     def for_signals(self, options: TrainingOptions) -> Draft:
         """The same in a space that suits the signals of other options."""
@@ -255,27 +189,9 @@ class Draft:
         return replace(self, fitted=fitted)
 
     @property
-    def as_people(self) -> PriorPeople:
-        """The people whom it is made of, as a prior."""
-        encoder = self.fitted.space.encoder
-        return as_they_are(self.tastes, self.catalog.vectors, encoder, "as they are")
-
-    @property
     def held(self) -> int:
         """How many items everybody has who asks."""
         return 0 if self.n_default == len(self.catalog) else self.n_default
-
-    @property
-    def trained(self) -> Trained:
-        """As a prior wants to know it."""
-        return Trained(
-            self.told.keys,
-            self.told.vectors,
-            self.fitted.space,
-            self.tastes,
-            self.told.options.seed,
-            vectors_fixed=self.vectors_fixed,
-        )
 
     def without(
         self, others: RatingTable, rows: Mapping[str, ItemRow], vectors: VectorSource
@@ -287,31 +203,40 @@ class Draft:
         options = replace(options, min_ratings=fewer, default_items=held)
         return Draft.of(others, rows, options, vectors, lambda _: None)
 
-    def groups(
-        self, choosing: RatingTable, testing: RatingTable, prior: PriorPeople | None
-    ) -> Groups:
-        """People held out, as devices of this draft see them. Raises DataError where a group of
-        them has no likes.
+    def held_out(self, people: RatingTable) -> HeldOutGroup:
+        """Return people held out, as their devices see them. Raises DataError where they have no
+        likes.
         """
         told, encoder = self.told, self.fitted.space.encoder
         try:
-            known = [people_by_key(some, told.keys, told.scale) for some in (choosing, testing)]
+            known = people_by_key(people, told.keys, told.scale)
         except DataError as error:
             raise DataError(f"these people are held out, to measure by them: {error}") from None
-        first, second = (
-            HeldOutGroup.of(*divided(some, told.options.seed), encoder, self.catalog, self.held)
-            for some in known
-        )
-        weighed = None if prior is None else prior.prior(self.catalog, self.held)
-        return Groups(first, second, prior, weighed, self.held)
+        shown, liked = divided(known, told.options.seed)
+        return HeldOutGroup.of(shown, liked, encoder, self.catalog, self.held)
 
-    def table(self, choice: RuleChoice, question: RuleQuestion, groups: Groups) -> UtilityTable:
-        """What every mode gives the second group."""
-        encoder, seed = self.fitted.space.encoder, self.told.options.seed
-        signals = ServedSignals.of_choice(choice, question, encoder, self.catalog, groups)
-        order = order_for_everybody(self.tastes, self.catalog, self.held, seed)
-        beside = baselines_of(self.told.people, groups)
-        return ModeComparison(signals, order, beside).table()
+    def figures(self, people: RatingTable) -> tuple[dict[str, Figure], bool]:
+        """Return what people held out have, and whether a signal's gain is clear:
+
+        held       who ranks what everybody holds, or every item where everybody holds all
+        everybody  who ranks k items of the shared slate beside it, the same for all
+        asked      who ranks the k items of an answer beside it; the gain is over everybody's
+        """
+        group, options = self.held_out(people), self.told.options
+        k = min(options.k, len(self.catalog.shared_slate))
+        encoder, scoring = self.fitted.space.encoder, self.catalog.scoring
+        rule = OffsetRule(encoder, scoring, held=self.held)
+        lattice = LatticeLaplace.for_epsilon(Fraction(options.epsilon))
+        rng = np.random.default_rng([options.seed, 10])  # simulated noise: protects nobody
+        asked = by_point(group, rule, lattice, [k], rng)[k]
+        alike = group.served(self.catalog.shared_slate[:k])
+        held = group.cached(np.arange(self.held)) if self.held else group.local
+        figures = {
+            "held": Figure.of(held, held),
+            "everybody": Figure.of(alike, alike),
+            "asked": Figure.of(asked, alike),
+        }
+        return figures, is_clear(mean_of(asked.ndcg - alike.ndcg), len(group))
 
 
 def _space(
@@ -322,9 +247,8 @@ def _space(
     rng: np.random.Generator,
 ) -> FittedSpace:
     """A space of these people's tastes. scoring: of the items, (n_items, D)."""
-    asks = options.learned and options.kind is not RuleKind.NONE
-    directions = _directions(tastes, scoring, options) if asks else None
-    d = options.signal_dimension
+    directions = _directions(tastes, scoring, options) if options.learned else None
+    d = options.dimension
     return fit_space(
         tastes, told.vectors, told.scale, d, rng, scales=told.scales, directions=directions
     )
@@ -349,35 +273,17 @@ def _directions(
     pool = pool_of(counts, least=min(options.k, len(scoring)))
     scores = np.concatenate([*some.scores(scoring, pool)])
     purpose = Purpose(options.epsilon, min(options.k, len(pool)))
-    d = options.signal_dimension
+    d = options.dimension
     return learned_directions(some.vectors, scores.T, d, purpose, seed=options.seed)
 
 
-def _question(options: TrainingOptions, catalog: Catalog) -> RuleQuestion:
-    candidates = SERVED if options.kind is None else (options.kind,)
-    k = min(options.k, len(catalog.shared_slate))
-    return RuleQuestion(
-        Fraction(options.epsilon), k, candidates, options.seed, options.has_payloads
-    )
-
-
-def _choice(
-    question: RuleQuestion, options: TrainingOptions, measured: Draft, groups: Groups
-) -> RuleChoice:
-    """The rule that was asked for, or the best; rules are compared where there is a choice."""
-    if options.kind is not None and groups.people is None:
-        return RuleChoice(options.kind, None, {})
-    return choose(question, measured.fitted.space.encoder, measured.catalog, groups)
-
-
-def card_of(  # noqa: PLR0913
+def card_of(  # noqa: PLR0913, PLR0917
     space: FeatureSpace,
     catalog: Catalog,
-    rule: ServingRule,
     source: str,
     n_default: int,
-    *,
     simulated: bool,
+    worth_asking: bool,
 ) -> ModelCard:
     """The card of a catalog in a space."""
     return ModelCard(
@@ -387,8 +293,8 @@ def card_of(  # noqa: PLR0913
         max_slate_size=min(SLATE_LIMIT, len(catalog.shared_slate)),
         source=source,
         simulated=simulated,
-        rule=rule,
         n_default=n_default,
+        worth_asking=worth_asking,
     )
 
 
@@ -400,13 +306,12 @@ class ImportOptions:
     scale: RatingScale
 
 
-def import_model(  # noqa: PLR0913
+def import_model(
     items: GivenItems,
     people: Vectors | None,
     rows: Mapping[str, ItemRow],
     options: ImportOptions,
     *,
-    file_size: FileSize | None = None,
     step: Callable[[str], None] = lambda _: None,
 ) -> tuple[ItemModel, RatingTable]:
     """The model, and the simulated ratings that it is fitted to. Deterministic for a seed.
@@ -418,8 +323,6 @@ def import_model(  # noqa: PLR0913
         check_people(people, items)
     rng = np.random.default_rng([options.training.seed, 16])  # made-up people: protects nobody
     folded = for_devices(items.vectors)
-    made_up = as_ratings(given_vectors.made_up(folded, rng), items.keys, options.scale)
-    prior = PublishedRatings(made_up, "the item vectors", simulated=True)
     if people is None:
         likes = given_vectors.made_up(folded, rng)
         source = (
@@ -438,21 +341,15 @@ def import_model(  # noqa: PLR0913
         training,
         source=source,
         simulated=True,
-        prior=prior,
         vectors=given,
-        file_size=file_size,
         step=step,
     )
     return model, table
 
 
 def _of_size(options: TrainingOptions, size: int) -> TrainingOptions:
-    """The options for vectors of this size; no signal has more, unless it was asked to.
-
-    Raises ParameterError in that case.
-    """
-    dimension = options.dimension or min(options.signal_dimension, size)
-    return replace(options, ranking_dimension=size, dimension=dimension)
+    """The options for vectors of this size; no signal has more numbers."""
+    return replace(options, ranking_dimension=size, dimension=min(options.dimension, size))
 
 
 def update(
@@ -461,11 +358,9 @@ def update(
     rows: Mapping[str, ItemRow],
     *,
     source: str,
-    file_size: FileSize | None = None,
 ) -> ItemModel:
-    """The model with the catalog of these ratings. Deterministic, by the seed of its training.
-    Items that stay keep their payloads. file_size: as in `train`; the figures of the utility table
-    stay those of the training.
+    """The model with the catalog of these ratings. Deterministic, by the seed of its training. The
+    figures stay those of the training.
 
     Raises DataError where no item is known, ratings are off the scale, or nobody likes anything.
     """
@@ -478,27 +373,9 @@ def update(
         held = n_default if n_default < len(keys) else 0
         slate = shared_slate(tastes, told.scoring, rng, held)
         catalog = Catalog(items_of(keys, rows), vectors, told.boosts, slate, told.neighbors)
-        simulated = model.card.simulated
-        card = card_of(space, catalog, model.card.rule, source, n_default, simulated=simulated)
-        if file_size is not None and model.card.utility_table is not None:
-            then = {model.card.n_default: n_default, model.card.n_items: len(keys)}
-            figures = of_catalog(model.card.utility_table, then, len(keys))
-            card = sized(replace(card, utility_table=figures), catalog, file_size)
-        known, old = _known(keys, model.keys)
-        prior = model.prior and model.prior.with_items(known, old, len(keys))
-        places = dict(zip(known.tolist(), old.tolist(), strict=True))
-        payloads = model.payloads and MovedPayloads(model.payloads, places, len(keys))
-        return replace(
-            model,
-            card=card,
-            catalog=catalog,
-            keys=keys,
-            counts=people.counts(),
-            prior=prior,
-            payloads=payloads,
-            tables=None,
-            slates=None,
-        )
+        old = model.card
+        card = card_of(space, catalog, source, n_default, old.simulated, old.worth_asking)
+        return replace(model, card=card, catalog=catalog, keys=keys, counts=people.counts())
 
 
 def _expressed(model: ItemModel, table: RatingTable) -> Expressed:

@@ -1,4 +1,4 @@
-"""Versions by name: a model, and the Monday from which on it is in force."""
+"""Models by name: the Monday from which on each is in force."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import re
 import time
 from pathlib import Path
 
-from askew.catalog.catalog_file import FIRST, is_catalog_date
+from askew.catalog.catalog_file import is_catalog_date
 from askew.errors import ArtifactError, ParameterError
 
 _EPOCH = datetime.date(1970, 1, 1)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
+MOST_MODELS = 3  # of a folder: the one before, the one in force, and the next
 
 
 def today() -> int:
@@ -26,7 +27,7 @@ def date_of_text(name: str, text: str) -> int:
     except ValueError:
         raise ParameterError(name, text, "a Monday, such as 2026-11-23") from None
     if not is_catalog_date(day):
-        raise ParameterError(name, text, "a Monday: that is when devices look for a new version")
+        raise ParameterError(name, text, "a Monday: that is when devices look for a new file")
     return day
 
 
@@ -35,25 +36,20 @@ def text_of_date(catalog_date: int) -> str:
     return (_EPOCH + datetime.timedelta(days=catalog_date)).isoformat()
 
 
-def dated(text: str) -> tuple[Path, int]:
-    """A model directory, and the Monday that follows it: DIR@2026-11-23; DIR alone is always.
+def models_in(folder: Path) -> dict[int, Path]:
+    """Return the models of a folder by the Mondays that name them; other names are left alone.
 
-    Raises ParameterError for another day.
-    """
-    directory, _, day = text.rpartition("@")
-    if not directory or Path(text).exists():
-        return Path(text), FIRST
-    return Path(directory), date_of_text("model", day)
-
-
-def versions_in(folder: Path) -> dict[int, Path]:
-    """The models in a folder, each named by its Monday; other names are left alone.
-
-    Raises ArtifactError for a folder that cannot be read, and ParameterError for the name of a day
-    that is no Monday.
+    Raises ArtifactError for a folder that cannot be read or holds more than three, and
+    ParameterError for the name of a day that is no Monday.
     """
     try:
         names = sorted(path.name for path in folder.iterdir() if _DATE.fullmatch(path.name))
     except OSError as error:
         raise ArtifactError(f"{folder} cannot be read: {error.strerror}") from None
-    return {date_of_text("the name of a model", name): folder / name for name in names}
+    found = {date_of_text("the name of a model", name): folder / name for name in names}
+    if len(found) > MOST_MODELS:
+        raise ArtifactError(
+            f"{folder} holds {len(found)} models, and a server answers from at most {MOST_MODELS}: "
+            f"move the oldest away, {names[0]}"
+        )
+    return found

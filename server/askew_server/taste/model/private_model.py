@@ -3,7 +3,7 @@
     inputs    the noisy matrix (`askew.mechanisms.covariance`), the keys and words of a public
               catalog, and `PrivateParameters`
     items     by noisy row sums, vectors and boosts by symmetric EASE of the matrix
-    the rest  by simulated people alone: codes, space, buckets, slates, prior, rule, figures, counts
+    the rest  by simulated people alone: codes, space, shared slate, figures, counts
 
 so the model is as private as the matrix, (epsilon, delta) for a person's whole history, and its
 making costs nothing more. Nothing here has a way to a rating of a real person. Who is simulated
@@ -26,8 +26,6 @@ from scipy.sparse import csr_array
 from askew.errors import ParameterError
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.taste.model.item_model import ItemModel, Step, train
-from askew_server.taste.model.utility_table import FileSize
-from askew_server.taste.prior.source import PublishedRatings
 from askew_server.taste.training.given_vectors import as_ratings
 from askew_server.taste.training.item_vectors import ImportedVectors
 from askew_server.taste.training.options import in_words
@@ -44,20 +42,17 @@ from askew_server.taste.training.private import (
 
 PEOPLE = 6000
 """Simulated people, by whom a space is fitted and modes are measured."""
-PRIOR = 4000
-"""Others of them, whom rules weigh."""
 
 
-def private_model(  # noqa: PLR0913 - what a model is made of
+def private_model(
     noisy: Noisy,
     keys: tuple[str, ...],
     rows: Mapping[str, ItemRow],
     parameters: PrivateParameters,
     *,
-    file_size: FileSize | None = None,
     step: Step = lambda _: None,
 ) -> ItemModel:
-    """The model of a noisy matrix, whose place i is the item keys[i]. file_size, step: as in
+    """The model of a noisy matrix, whose place i is the item keys[i]. step: as in
     `item_model.train`. Deterministic.
 
     Raises ParameterError where matrix and keys do not fit, and DataError, by the noisy matrix
@@ -68,7 +63,7 @@ def private_model(  # noqa: PLR0913 - what a model is made of
     kept = kept_items(noisy, parameters)
     factors = factors_of(kept, parameters)
     step("simulated people")
-    fitted, prior = _simulated(kept, parameters)
+    fitted = _simulated(kept, parameters)
     options = replace(
         parameters.training,
         penalty=penalty_of(fitted),
@@ -85,11 +80,7 @@ def private_model(  # noqa: PLR0913 - what a model is made of
         options,
         source=source_of(kept, parameters),
         simulated=True,
-        prior=PublishedRatings(
-            _ratings(prior, known, parameters), "a noisy matrix of likes", simulated=True
-        ),
         vectors=ImportedVectors(known, factors.vectors.astype(np.float32), scale, boosts),
-        file_size=file_size,
         step=step,
     )
 
@@ -101,7 +92,7 @@ def simulated_table(
     _check(noisy, keys)
     kept = kept_items(noisy, parameters)
     known = tuple([keys[place] for place in kept.places.tolist()])
-    return _ratings(_simulated(kept, parameters)[0], known, parameters)
+    return _ratings(_simulated(kept, parameters), known, parameters)
 
 
 def popularity_list(noisy: Noisy, keys: tuple[str, ...], count: int) -> tuple[str, ...]:
@@ -127,11 +118,10 @@ def source_of(kept: KeptItems, parameters: PrivateParameters, *, updated: bool =
     )
 
 
-def _simulated(kept: KeptItems, parameters: PrivateParameters) -> tuple[csr_array, csr_array]:
-    """The likes of those whom a model is fitted to, and of those in its prior."""
+def _simulated(kept: KeptItems, parameters: PrivateParameters) -> csr_array:
+    """The likes of those whom a model is fitted to."""
     rng = np.random.default_rng([parameters.training.seed, 19])  # made-up people: protects nobody
-    law = Copula.of(kept, parameters)
-    return law.people(PEOPLE, rng), law.people(PRIOR, rng)
+    return Copula.of(kept, parameters).people(PEOPLE, rng)
 
 
 def _ratings(likes: csr_array, keys: tuple[str, ...], parameters: PrivateParameters) -> RatingTable:

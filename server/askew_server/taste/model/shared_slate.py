@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from askew.catalog.item import MAX_GENRES, Item
 from askew.limits import has_few_marks, is_mark
-from askew.protocol.utility_table import DEFAULT_BYTES, DEVICE_BYTES
-from askew.retrieval.posterior import cover, gains
+from askew.protocol.modes import DEFAULT_BYTES, DEVICE_BYTES
+from askew.retrieval.cover import cover, gains
 from askew_server.ratings import ItemRow
 from askew_server.taste.training.factors import Tastes, fold_in_people, snapshot
 from askew_server.taste.training.item_vectors import Expressed
@@ -105,13 +105,13 @@ _SAMPLE = 10_000  # items whose words are measured
 
 def default_first(told: Expressed, rows: Mapping[str, ItemRow]) -> tuple[Expressed, int]:
     """The items in the order in which devices hold them, and how many are default items; as they
-    are where devices hold all, or where their order was given.
+    are where devices hold all.
     """
     options = told.options
     items, likes = items_of(told.keys, rows), told.people.likes
     beside = 0 if told.neighbors is None else told.neighbors.items.shape[1]
     size = default_size(options.default_items, items, told.vectors.shape[1], beside)
-    if size == len(items) or told.ordered:
+    if size == len(items):
         return told, size
     profiles = snapshot(told.people, options.seed)
     tastes = fold_in_people(profiles, told.vectors, options.least_likes)

@@ -1,1 +1,1 @@
-"""What is learned from ratings: factors, a space, buckets; and how good picks are."""
+"""What is learned from ratings: factors and a space."""

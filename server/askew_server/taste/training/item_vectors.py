@@ -1,8 +1,7 @@
 """The item vectors in which tastes are expressed: learned from the ratings, or fixed in advance.
 
-Learned vectors move with every person, so that what is released of tastes is private only given the
-vectors. Fixed ones, of a model that none of these people is in, come with their items and their
-rating scale: then what one person adds depends on that person's ratings alone.
+Learned vectors move with every person. Fixed ones, of a model that none of these people is in, come
+with their items and their rating scale: they tell nothing of these people.
 """
 
 from __future__ import annotations
@@ -35,8 +34,7 @@ from askew_server.taste.training.tuning import learned, tuned
 class Expressed:
     """People, and the items that their tastes are expressed in: keys, vectors (n_items, D) rounded
     to what codes of these scales (D,) can say, and boosts (n_items,). neighbors: where vectors
-    leave something that is worth saying. ordered: the order was given, and stays: a private release
-    counts by it, so these people must not decide it.
+    leave something that is worth saying.
     """
 
     keys: tuple[str, ...]
@@ -47,7 +45,6 @@ class Expressed:
     people: Histories = field(repr=False)
     options: TrainingOptions
     neighbors: Neighbors | None = field(default=None, repr=False)
-    ordered: bool = False
 
     def in_order(self, order: NDArray[np.int64]) -> Expressed:
         """The same items in another order (n_items,)."""
@@ -130,10 +127,10 @@ def _neighbors(factors: ease.Factors, vectors: NDArray[np.float32], most: int) -
 def _told(table: RatingTable, options: TrainingOptions) -> tuple[tuple[str, ...], Histories]:
     """The items that are rated often enough, and the people. Raises DataError for too few."""
     scale, kept = scale_of(table, options.like_from), often_rated(table, options.min_ratings)
-    if min(table.n_people, len(kept)) - 1 < options.signal_dimension:
+    if min(table.n_people, len(kept)) - 1 < options.dimension:
         raise DataError(
             f"{table.n_people} people and {len(kept)} items with at least "
-            f"{options.min_ratings} ratings do not make {options.signal_dimension} dimensions"
+            f"{options.min_ratings} ratings do not make {options.dimension} dimensions"
         )
     return tuple(table.item_keys[i] for i in kept), people_of(table, kept, scale)
 
@@ -177,7 +174,6 @@ class FixedVectors:
             space.scale,
             people,
             options,
-            ordered=True,
         )
 
 

@@ -5,7 +5,7 @@ What a model tells about the people it was trained on, and how coarsely.
     how many people, ratings, likes    one digit: 6,040 is about 6,000; fewer than 100 are 100
     an item's likes n (the order of default items)
                                        the power of four that starts its class: 4**j <= n < 4**(j+1)
-    figures of people held out       thousandths, and how many items a signal is worth
+    figures of people held out       thousandths
 
 This is no differential privacy, and nothing is promised to anybody trained on. One person moves a
 number only if it lay at the edge of its class; then whoever has both models sees it move. Of
@@ -30,20 +30,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from askew.errors import OutOfRange, ParameterError
+from askew.errors import ParameterError
 from askew.limits import MAX_DIMENSION, MAX_RANKING_DIMENSION
-from askew.protocol.utility_table import SERVED, RuleKind
 
 if TYPE_CHECKING:  # commands show their help without numpy
     import numpy as np
     from numpy.typing import NDArray
 
-AUTO = "auto"
-RULES = (AUTO, *(kind.value for kind in SERVED))
+_MOST = 1024  # epsilon per unit distance
 _BETWEEN = {
     "min_ratings": (1, 10_000),
     "least_likes": (1, 10_000),
     "default_items": (1, 1_000_000_000),
+    "k": (1, 1024),
     "neighbors": (0, 32),
     "seed": (0, 2**32 - 1),
 }
@@ -53,25 +52,21 @@ _BETWEEN = {
 class TrainingOptions:
     """Public parameters of the training; the model card repeats them.
 
-    epsilon, k: what the model is for; a smaller epsilon wants fewer signal dimensions.
-    dimension: of the signal space, or None for what suits epsilon. ranking_dimension: of the
+    epsilon, k: what the model is for. dimension: of the signal space. ranking_dimension: of the
     item vectors, fewer where the ratings do not fill them; penalty: lambda (`training.ease`);
     neighbors: of each item, beside its vector. None of these three for what does best for people
     held out (`training.tuning`).
     min_ratings: items with fewer are left out. like_from: the lowest rating that is a like, or None
     for the upper quarter of the scale. counts: the least count that is a like, where files hold
-    counts, such as plays; None for ratings. least_likes: see `askew.spaces.encoder`. rule: how to
-    answer, or auto for what does best for people held out. learned: signal directions learned for
-    epsilon and k, not principal axes. default_items: how many items a device holds that does not
-    hold all, or None for as many as make a small file. has_payloads: nobody downloads the
-    payloads of all items, so devices name a slate by the vectors of all slates
-    (`askew.spaces.buckets`).
+    counts, such as plays; None for ratings. least_likes: see `askew.spaces.encoder`. learned:
+    signal directions learned for epsilon and k, not principal axes. default_items: how many items a
+    device holds that does not hold all, or None for as many as make a small file.
     Raises ParameterError for a value out of range.
     """
 
     epsilon: float = 4.0
-    k: int = 8
-    dimension: int | None = None
+    k: int = 20
+    dimension: int = 4
     ranking_dimension: int | None = None
     penalty: float | None = None
     neighbors: int | None = None
@@ -79,58 +74,32 @@ class TrainingOptions:
     least_likes: int = 20
     like_from: float | None = None
     counts: float | None = None
-    rule: str = RuleKind.CODEBOOK.value
     learned: bool = False
-    has_payloads: bool = False
     seed: int = 0
     default_items: int | None = None
 
     def __post_init__(self) -> None:
-        from askew.protocol.model_card import (
-            ServingRule,  # brings numpy, which RULES alone do not need
-        )
-
-        if not 1 <= self.signal_dimension <= MAX_DIMENSION:
+        if not 1 <= self.dimension <= MAX_DIMENSION:
             raise ParameterError("dimension", self.dimension, f"from 1 to {MAX_DIMENSION}")
         ranking = self.ranking_dimension
-        if ranking is not None and not self.signal_dimension <= ranking <= MAX_RANKING_DIMENSION:
+        if ranking is not None and not self.dimension <= ranking <= MAX_RANKING_DIMENSION:
             limit = f"from the signal dimension to {MAX_RANKING_DIMENSION}"
             raise ParameterError("ranking_dimension", ranking, limit)
         for name in ("penalty", "counts"):
             number = getattr(self, name)
             if number is not None and not 0 < number < float("inf"):
                 raise ParameterError(name, number, "above 0 and finite")
+        if not 0 < self.epsilon <= _MOST:
+            raise ParameterError("epsilon", self.epsilon, f"above 0 and at most {_MOST}")
         for name, (least, most) in _BETWEEN.items():
             given = getattr(self, name)
             if given is not None and not least <= given <= most:
                 raise ParameterError(name, given, f"from {least} to {most}")
-        try:
-            ServingRule(self.kind or RuleKind.NONE, self.epsilon, self.k)
-        except OutOfRange as error:
-            given = (self.rule, self.epsilon, self.k)
-            raise ParameterError("rule, epsilon, k", given, error.limit) from None
-        except ValueError:
-            raise ParameterError("rule", self.rule, f"one of {', '.join(RULES)}") from None
-
-    @property
-    def kind(self) -> RuleKind | None:
-        """The rule, or None for the best of those compared."""
-        return None if self.rule == AUTO else RuleKind(self.rule)
-
-    @property
-    def signal_dimension(self) -> int:
-        """The dimension of the signal space."""
-        return dimension_for(self.epsilon) if self.dimension is None else self.dimension
-
-
-def dimension_for(epsilon: float) -> int:
-    """The signal dimension that gave the best picks at this epsilon, on the ratings tried."""
-    return next((d for most, d in ((2, 1), (4, 2), (8, 4)) if epsilon <= most), 8)
 
 
 _SMALLEST = 100
 
-_SPACE = "signal directions, ranks, clip, unit, buckets, shared slate, default items"
+_SPACE = "signal directions, ranks, clip, unit, shared slate, default items"
 LEARNED = f"which items are rated often enough, item vectors, boosts and neighbors, {_SPACE}"
 FIXED = f"{_SPACE}; items, vectors and boosts are given"
 GIVEN = f"item vectors as given, to 4 bits a number, {_SPACE}"

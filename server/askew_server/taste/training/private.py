@@ -122,7 +122,7 @@ def kept_items(noisy: Noisy, parameters: PrivateParameters) -> KeptItems:
     sure = _SURER if people >= _MANY else _SURE
     least = sure * parameters.sigma * math.sqrt(len(noisy))
     places = np.flatnonzero(likes > least)
-    wanted = parameters.training.signal_dimension
+    wanted = parameters.training.dimension
     if len(places) <= wanted:
         raise DataError(
             f"{len(places)} of {len(noisy)} items have more likes than the noise, {least:,.0f}; a "
@@ -148,7 +148,7 @@ def factors_of(kept: KeptItems, parameters: PrivateParameters) -> ease.Factors:
     values, axes = _cleaned(kept.matrix, kept.edge)
     penalty = _PENALTY * float(values.sum())
     rank = min(parameters.training.ranking_dimension or RANK, len(values), len(axes) - 1)
-    if rank < parameters.training.signal_dimension:
+    if rank < parameters.training.dimension:
         raise DataError("what people like together is lost in the noise of this matrix")
     diagonal = (1 - axes**2 @ (values / (values + penalty))) / penalty
     return ease.factors_of(lambda x: axes @ (values * (axes.T @ x).T).T, diagonal, penalty, rank)

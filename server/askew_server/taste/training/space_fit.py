@@ -49,7 +49,7 @@ from scipy.special import ndtri
 
 from askew.dp.privacy import DEVICE_REACH
 from askew.errors import DataError
-from askew.retrieval.posterior import cover
+from askew.retrieval.cover import cover
 from askew.spaces.encoder import KNOTS, UNIT_STEP, Encoder
 from askew.spaces.item_codes import rounded, scales_of
 from askew.spaces.vectors import FeatureSpace, RatingScale
@@ -199,6 +199,31 @@ def _median_distance(ranks: NDArray[np.float64], rng: np.random.Generator) -> fl
     if not median > 1e-3:
         raise DataError("most people are alike in these ratings: there is no unit of distance")
     return median
+
+
+POOL = 500
+_BEST_OF_EACH = 10
+_CHUNK = 1024
+
+
+def favorites(scores: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Count how many of these people (n, n_items) have each among their best few, (n_items,)."""
+    depth = min(_BEST_OF_EACH, scores.shape[1])
+    counts = np.zeros(scores.shape[1], dtype=np.int64)
+    for start in range(0, len(scores), _CHUNK):
+        part = scores[start : start + _CHUNK]
+        best = np.argpartition(-part, depth - 1, axis=1)[:, :depth]
+        counts += np.bincount(best.ravel(), minlength=len(counts))
+    return counts
+
+
+def pool_of(counts: NDArray[np.int64], least: int, most: int = POOL) -> NDArray[np.int64]:
+    """Return the items that are most often somebody's favorite, ascending; ties to the lower item.
+
+    As many as are anybody's favorite, but from `least` to `most` where the catalog has them.
+    """
+    size = min(max(int((counts > 0).sum()), least), max(most, least), len(counts))
+    return np.sort(np.argsort(-counts, kind="stable")[:size])
 
 
 _SPAN = 8  # principal axes that are combined

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from askew_server.taste.baselines import Profiles, Scorer
+from askew_server.taste.measures import Profiles, Scorer
 from askew_server.taste.training import ease
 from askew_server.taste.training.factors import Histories
 from askew_server.taste.training.options import TrainingOptions

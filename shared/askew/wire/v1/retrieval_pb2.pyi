@@ -31,7 +31,6 @@ class RetrieveRequest(google.protobuf.message.Message):
     SPACE_VERSION_FIELD_NUMBER: builtins.int
     K_FIELD_NUMBER: builtins.int
     LATTICE_FIELD_NUMBER: builtins.int
-    RANDOMIZED_RESPONSE_FIELD_NUMBER: builtins.int
     MAP_FIELD_NUMBER: builtins.int
     VALUES_FIELD_NUMBER: builtins.int
     COLLECTION_FIELD_NUMBER: builtins.int
@@ -45,16 +44,12 @@ class RetrieveRequest(google.protobuf.message.Message):
     collection: builtins.str
     """The collection that is asked, where a server has several; "*" asks all of them."""
     catalog_date: builtins.int
-    """For tastes: the version that the device holds, by the Monday that it was looked for, in days
-    since 1970-01-01 of the device's own clock.
+    """For tastes: the Monday of the file that the device holds, in days since 1970-01-01 of the
+    device's own clock.
     """
     @property
     def lattice(self) -> Global___LatticeNoise:
         """Noise on a lattice in the feature space."""
-
-    @property
-    def randomized_response(self) -> Global___RandomizedResponse:
-        """One of the space's buckets, named truthfully or not."""
 
     @property
     def map(self) -> Global___MapNoise:
@@ -62,8 +57,8 @@ class RetrieveRequest(google.protobuf.message.Message):
 
     @property
     def values(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """The noisy coordinates in lattice steps, as many as the space has dimensions; or one bucket; or
-        a latitude and a longitude in microdegrees. Packed, so that a zero takes its four bytes too.
+        """The noisy coordinates in lattice steps, as many as the space has dimensions; or a latitude and a
+        longitude in microdegrees. Packed, so that a zero takes its four bytes too.
         """
 
     def __init__(
@@ -72,15 +67,14 @@ class RetrieveRequest(google.protobuf.message.Message):
         space_version: builtins.bytes = ...,
         k: builtins.int = ...,
         lattice: Global___LatticeNoise | None = ...,
-        randomized_response: Global___RandomizedResponse | None = ...,
         map: Global___MapNoise | None = ...,
         values: collections.abc.Iterable[builtins.int] | None = ...,
         collection: builtins.str = ...,
         catalog_date: builtins.int = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["lattice", b"lattice", "map", b"map", "mechanism", b"mechanism", "randomized_response", b"randomized_response"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["catalog_date", b"catalog_date", "collection", b"collection", "k", b"k", "lattice", b"lattice", "map", b"map", "mechanism", b"mechanism", "randomized_response", b"randomized_response", "space_version", b"space_version", "values", b"values"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["mechanism", b"mechanism"]) -> typing.Literal["lattice", "randomized_response", "map"] | None: ...
+    def HasField(self, field_name: typing.Literal["lattice", b"lattice", "map", b"map", "mechanism", b"mechanism"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["catalog_date", b"catalog_date", "collection", b"collection", "k", b"k", "lattice", b"lattice", "map", b"map", "mechanism", b"mechanism", "space_version", b"space_version", "values", b"values"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["mechanism", b"mechanism"]) -> typing.Literal["lattice", "map"] | None: ...
 
 Global___RetrieveRequest: typing_extensions.TypeAlias = RetrieveRequest
 
@@ -137,28 +131,6 @@ class MapNoise(google.protobuf.message.Message):
 Global___MapNoise: typing_extensions.TypeAlias = MapNoise
 
 @typing.final
-class RandomizedResponse(google.protobuf.message.Message):
-    """The lies of randomized response."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    BUCKETS_FIELD_NUMBER: builtins.int
-    ODDS_FIELD_NUMBER: builtins.int
-    buckets: builtins.int
-    """How many buckets there are."""
-    odds: builtins.int
-    """The odds of the truth against each lie, times 2^32; epsilon is their logarithm."""
-    def __init__(
-        self,
-        *,
-        buckets: builtins.int = ...,
-        odds: builtins.int = ...,
-    ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["buckets", b"buckets", "odds", b"odds"]) -> None: ...
-
-Global___RandomizedResponse: typing_extensions.TypeAlias = RandomizedResponse
-
-@typing.final
 class RetrieveResponse(google.protobuf.message.Message):
     """Exactly k items, whole."""
 
@@ -170,7 +142,6 @@ class RetrieveResponse(google.protobuf.message.Message):
     CODES_FIELD_NUMBER: builtins.int
     LISTINGS_FIELD_NUMBER: builtins.int
     ITEMS_FIELD_NUMBER: builtins.int
-    PAYLOADS_FIELD_NUMBER: builtins.int
     COLLECTIONS_FIELD_NUMBER: builtins.int
     catalog_version: builtins.bytes
     """The catalog to which the item ids belong: 16 bytes."""
@@ -191,10 +162,6 @@ class RetrieveResponse(google.protobuf.message.Message):
         """Of tastes: the items, in order of their ids."""
 
     @property
-    def payloads(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.bytes]:
-        """What the items are, one each, where the server has payloads."""
-
-    @property
     def collections(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___RetrieveResponse]:
         """To a question for all collections: the answer of each, in the card's order."""
 
@@ -207,10 +174,9 @@ class RetrieveResponse(google.protobuf.message.Message):
         codes: builtins.bytes = ...,
         listings: collections.abc.Iterable[Global___Listing] | None = ...,
         items: collections.abc.Iterable[Global___Item] | None = ...,
-        payloads: collections.abc.Iterable[builtins.bytes] | None = ...,
         collections: collections.abc.Iterable[Global___RetrieveResponse] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["boosts", b"boosts", "catalog_version", b"catalog_version", "codes", b"codes", "collections", b"collections", "item_ids", b"item_ids", "items", b"items", "listings", b"listings", "payloads", b"payloads"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["boosts", b"boosts", "catalog_version", b"catalog_version", "codes", b"codes", "collections", b"collections", "item_ids", b"item_ids", "items", b"items", "listings", b"listings"]) -> None: ...
 
 Global___RetrieveResponse: typing_extensions.TypeAlias = RetrieveResponse
 
@@ -304,7 +270,7 @@ class GetModelCardResponse(google.protobuf.message.Message):
     RULE_FIELD_NUMBER: builtins.int
     COLLECTIONS_FIELD_NUMBER: builtins.int
     N_DEFAULT_FIELD_NUMBER: builtins.int
-    UTILITY_TABLE_FIELD_NUMBER: builtins.int
+    WORTH_ASKING_FIELD_NUMBER: builtins.int
     catalog_version: builtins.bytes
     """The catalog that is served: 16 bytes."""
     n_items: builtins.int
@@ -317,6 +283,8 @@ class GetModelCardResponse(google.protobuf.message.Message):
     """Set when no person gave the ratings."""
     n_default: builtins.int
     """The first so many items are those that devices hold which do not hold all."""
+    worth_asking: builtins.bool
+    """Set when a signal was worth it to people whom the model did not see."""
     @property
     def space(self) -> Global___FeatureSpace:
         """The feature space in which signals are made."""
@@ -327,15 +295,11 @@ class GetModelCardResponse(google.protobuf.message.Message):
 
     @property
     def rule(self) -> Global___ServingRule:
-        """How items are chosen for a signal."""
+        """In a metric space: how items are chosen for a signal."""
 
     @property
     def collections(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Collection]:
         """What can be asked for in a metric space."""
-
-    @property
-    def utility_table(self) -> Global___UtilityTable:
-        """The utility table, if the server has one."""
 
     def __init__(
         self,
@@ -350,143 +314,13 @@ class GetModelCardResponse(google.protobuf.message.Message):
         rule: Global___ServingRule | None = ...,
         collections: collections.abc.Iterable[Global___Collection] | None = ...,
         n_default: builtins.int = ...,
-        utility_table: Global___UtilityTable | None = ...,
+        worth_asking: builtins.bool = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["kind", b"kind", "metric_space", b"metric_space", "rule", b"rule", "space", b"space", "utility_table", b"utility_table"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["catalog_version", b"catalog_version", "collections", b"collections", "kind", b"kind", "max_slate_size", b"max_slate_size", "metric_space", b"metric_space", "n_default", b"n_default", "n_items", b"n_items", "rule", b"rule", "simulated", b"simulated", "source", b"source", "space", b"space", "utility_table", b"utility_table"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["kind", b"kind", "metric_space", b"metric_space", "rule", b"rule", "space", b"space"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["catalog_version", b"catalog_version", "collections", b"collections", "kind", b"kind", "max_slate_size", b"max_slate_size", "metric_space", b"metric_space", "n_default", b"n_default", "n_items", b"n_items", "rule", b"rule", "simulated", b"simulated", "source", b"source", "space", b"space", "worth_asking", b"worth_asking"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["space", "metric_space"] | None: ...
 
 Global___GetModelCardResponse: typing_extensions.TypeAlias = GetModelCardResponse
-
-@typing.final
-class UtilityTable(google.protobuf.message.Message):
-    """Serving modes, and what each gave people held out."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    ROWS_FIELD_NUMBER: builtins.int
-    PROPOSED_FIELD_NUMBER: builtins.int
-    BASELINES_FIELD_NUMBER: builtins.int
-    proposed: builtins.int
-    """The number of the row that is proposed."""
-    @property
-    def rows(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ModeUtility]:
-        """One row a mode."""
-
-    @property
-    def baselines(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Baseline]:
-        """What plain recommenders gave the same people."""
-
-    def __init__(
-        self,
-        *,
-        rows: collections.abc.Iterable[Global___ModeUtility] | None = ...,
-        proposed: builtins.int = ...,
-        baselines: collections.abc.Iterable[Global___Baseline] | None = ...,
-    ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["baselines", b"baselines", "proposed", b"proposed", "rows", b"rows"]) -> None: ...
-
-Global___UtilityTable: typing_extensions.TypeAlias = UtilityTable
-
-@typing.final
-class Baseline(google.protobuf.message.Message):
-    """A plain recommender, and what it gave."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    NAME_FIELD_NUMBER: builtins.int
-    NDCG_FIELD_NUMBER: builtins.int
-    NDCG_ERROR_FIELD_NUMBER: builtins.int
-    RECALL_FIELD_NUMBER: builtins.int
-    RECALL_ERROR_FIELD_NUMBER: builtins.int
-    name: builtins.str
-    """One of: popularity, popular-200, item-kNN, EASE."""
-    ndcg: builtins.float
-    """NDCG@10 of likes held out."""
-    ndcg_error: builtins.float
-    """Its standard error."""
-    recall: builtins.float
-    """Recall@20 of likes held out."""
-    recall_error: builtins.float
-    """Its standard error."""
-    def __init__(
-        self,
-        *,
-        name: builtins.str = ...,
-        ndcg: builtins.float = ...,
-        ndcg_error: builtins.float = ...,
-        recall: builtins.float = ...,
-        recall_error: builtins.float = ...,
-    ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["name", b"name", "ndcg", b"ndcg", "ndcg_error", b"ndcg_error", "recall", b"recall", "recall_error", b"recall_error"]) -> None: ...
-
-Global___Baseline: typing_extensions.TypeAlias = Baseline
-
-@typing.final
-class ModeUtility(google.protobuf.message.Message):
-    """A serving mode."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    MODE_FIELD_NUMBER: builtins.int
-    HELD_FIELD_NUMBER: builtins.int
-    SIZE_FIELD_NUMBER: builtins.int
-    NDCG_FIELD_NUMBER: builtins.int
-    GAIN_FIELD_NUMBER: builtins.int
-    GAIN_ERROR_FIELD_NUMBER: builtins.int
-    MECHANISM_FIELD_NUMBER: builtins.int
-    EPSILON_FIELD_NUMBER: builtins.int
-    K_FIELD_NUMBER: builtins.int
-    EQUIVALENT_ITEMS_FIELD_NUMBER: builtins.int
-    NDCG_ERROR_FIELD_NUMBER: builtins.int
-    RECALL_FIELD_NUMBER: builtins.int
-    RECALL_ERROR_FIELD_NUMBER: builtins.int
-    mode: builtins.str
-    """One of: local, cached, query."""
-    held: builtins.int
-    """How many items the device holds."""
-    size: builtins.int
-    """The bytes of the file of those; fixed, since the file has this very number in it."""
-    ndcg: builtins.float
-    """NDCG@10 of likes held out."""
-    gain: builtins.float
-    """What a signal adds to that of as many items for everybody."""
-    gain_error: builtins.float
-    """The standard error of the gain."""
-    mechanism: builtins.str
-    """The mechanism of a signal, one of: geo_laplace, bucket_rr."""
-    epsilon: builtins.str
-    """The mechanism's own epsilon, an exact rational such as "1/2"."""
-    k: builtins.int
-    """How many results a signal gets."""
-    equivalent_items: builtins.int
-    """How many items for everybody, beyond those held, would give as much as the signal."""
-    ndcg_error: builtins.float
-    """The standard error of ndcg."""
-    recall: builtins.float
-    """Recall@20 of likes held out."""
-    recall_error: builtins.float
-    """Its standard error."""
-    def __init__(
-        self,
-        *,
-        mode: builtins.str = ...,
-        held: builtins.int = ...,
-        size: builtins.int = ...,
-        ndcg: builtins.float = ...,
-        gain: builtins.float = ...,
-        gain_error: builtins.float = ...,
-        mechanism: builtins.str = ...,
-        epsilon: builtins.str = ...,
-        k: builtins.int = ...,
-        equivalent_items: builtins.int = ...,
-        ndcg_error: builtins.float = ...,
-        recall: builtins.float = ...,
-        recall_error: builtins.float = ...,
-    ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["epsilon", b"epsilon", "equivalent_items", b"equivalent_items", "gain", b"gain", "gain_error", b"gain_error", "held", b"held", "k", b"k", "mechanism", b"mechanism", "mode", b"mode", "ndcg", b"ndcg", "ndcg_error", b"ndcg_error", "recall", b"recall", "recall_error", b"recall_error", "size", b"size"]) -> None: ...
-
-Global___ModeUtility: typing_extensions.TypeAlias = ModeUtility
 
 @typing.final
 class MetricSpace(google.protobuf.message.Message):
@@ -724,33 +558,23 @@ Global___Attribute: typing_extensions.TypeAlias = Attribute
 
 @typing.final
 class ServingRule(google.protobuf.message.Message):
-    """How the server chooses items for a signal."""
+    """How a server of a metric space chooses items for a signal."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     NAME_FIELD_NUMBER: builtins.int
-    EPSILON_FIELD_NUMBER: builtins.int
-    K_FIELD_NUMBER: builtins.int
     PRIOR_FIELD_NUMBER: builtins.int
     name: builtins.str
-    """One of: offsets, codebook, posterior, buckets, none; in a metric space one of: codebook, items,
-    posterior, nearest.
-    """
-    epsilon: builtins.float
-    """The epsilon that it was chosen for."""
-    k: builtins.int
-    """The k that it was chosen for."""
+    """One of: codebook, items, posterior, nearest."""
     prior: builtins.str
-    """What it knows of other people, in words."""
+    """Where it takes people to be, in words."""
     def __init__(
         self,
         *,
         name: builtins.str = ...,
-        epsilon: builtins.float = ...,
-        k: builtins.int = ...,
         prior: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["epsilon", b"epsilon", "k", b"k", "name", b"name", "prior", b"prior"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["name", b"name", "prior", b"prior"]) -> None: ...
 
 Global___ServingRule: typing_extensions.TypeAlias = ServingRule
 
@@ -769,12 +593,7 @@ class FeatureSpace(google.protobuf.message.Message):
     CLIP_FIELD_NUMBER: builtins.int
     LEAST_LIKES_FIELD_NUMBER: builtins.int
     UNIT_FIELD_NUMBER: builtins.int
-    BUCKET_DIRECTIONS_FIELD_NUMBER: builtins.int
-    BUCKET_BIASES_FIELD_NUMBER: builtins.int
     SCALES_FIELD_NUMBER: builtins.int
-    SLATE_CODES_FIELD_NUMBER: builtins.int
-    SLATE_BOOSTS_FIELD_NUMBER: builtins.int
-    SLATE_SIZE_FIELD_NUMBER: builtins.int
     lowest_rating: builtins.float
     """The lowest rating that a person can give."""
     highest_rating: builtins.float
@@ -791,20 +610,8 @@ class FeatureSpace(google.protobuf.message.Message):
     """Likes are divided by the square root of their number, or of this number if that is larger."""
     unit: builtins.float
     """The width of the space in each dimension, in units of distance."""
-    bucket_directions: builtins.bytes
-    """From tastes to the score of each bucket: little-endian float32, bucket by bucket."""
-    bucket_biases: builtins.bytes
-    """What is added to the score of each bucket: little-endian float32."""
     scales: builtins.bytes
     """The scale of each ranking dimension of item codes: little-endian float32."""
-    slate_codes: builtins.bytes
-    """In place of directions and biases of buckets, what slates mean by the vectors of their items:
-    item codes, slate by slate.
-    """
-    slate_boosts: builtins.bytes
-    """The boosts of those items, a byte each."""
-    slate_size: builtins.int
-    """How many items each slate has, or 0."""
     @property
     def knots(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
         """Where the reference distribution of each signal dimension reaches 0, 1/32, ..., 1: 33 numbers
@@ -823,14 +630,9 @@ class FeatureSpace(google.protobuf.message.Message):
         clip: builtins.float = ...,
         least_likes: builtins.int = ...,
         unit: builtins.float = ...,
-        bucket_directions: builtins.bytes = ...,
-        bucket_biases: builtins.bytes = ...,
         scales: builtins.bytes = ...,
-        slate_codes: builtins.bytes = ...,
-        slate_boosts: builtins.bytes = ...,
-        slate_size: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["bucket_biases", b"bucket_biases", "bucket_directions", b"bucket_directions", "clip", b"clip", "directions", b"directions", "highest_rating", b"highest_rating", "knots", b"knots", "least_likes", b"least_likes", "like_from", b"like_from", "lowest_rating", b"lowest_rating", "origin", b"origin", "scales", b"scales", "slate_boosts", b"slate_boosts", "slate_codes", b"slate_codes", "slate_size", b"slate_size", "unit", b"unit"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["clip", b"clip", "directions", b"directions", "highest_rating", b"highest_rating", "knots", b"knots", "least_likes", b"least_likes", "like_from", b"like_from", "lowest_rating", b"lowest_rating", "origin", b"origin", "scales", b"scales", "unit", b"unit"]) -> None: ...
 
 Global___FeatureSpace: typing_extensions.TypeAlias = FeatureSpace
 

@@ -113,6 +113,7 @@ def the_same(space: MetricSpace, coordinates: Array, signals: list[Signal]) -> N
         assert served.choose(signal, K).tolist() == plain.choose(signal)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("area", [INLAND, ISLANDS, EARTH])
 def test_on_a_map(area: Area) -> None:
     the_same(MapSpace(area), places(area, 400), signals_of(area, 600))

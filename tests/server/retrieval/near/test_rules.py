@@ -81,6 +81,7 @@ def hostile_signals(region: Region) -> list[Signal]:
     ]
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("kind", OF_K)
 @pytest.mark.parametrize("region", [INLAND, ISLANDS], ids=lambda region: region.words)
 def test_any_signal_gets_exactly_k_distinct_items_ascending(kind: Kind, region: Region) -> None:
@@ -176,6 +177,7 @@ def test_the_codebook_takes_what_a_plain_reference_takes(count: int) -> None:
             assert set(rule.choose(signal, k).tolist()) == expected
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("kind", SERVED)
 @pytest.mark.parametrize("count", [100, 20_000])
 def test_the_served_set_costs_no_more_than_nearest_and_codebook(kind: Kind, count: int) -> None:
@@ -227,6 +229,7 @@ def test_a_poor_set_of_its_own_is_not_served(monkeypatch: pytest.MonkeyPatch) ->
     assert made(others, served=False).choose(signal, 2).tolist() == [1, 2]
 
 
+@pytest.mark.slow
 def test_rules_are_worth_their_noise_where_items_are_dense() -> None:
     """Extra distance over that of `nearest`, for people who live as the density has them.
 
@@ -290,6 +293,7 @@ def digest_of_answers() -> str:
     return digest.hexdigest()
 
 
+@pytest.mark.slow
 def test_the_same_bytes_get_the_same_answer_in_any_process_and_with_any_number_of_threads() -> None:
     """Planted bug: a sample from a generator that the process seeds."""
     here = Path(__file__).parent

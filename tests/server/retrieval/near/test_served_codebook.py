@@ -59,6 +59,7 @@ def compared(
     return slow.told / asked, slow.against / asked
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("area", [INLAND, ISLANDS, EARTH])
 @pytest.mark.parametrize("count", [30, 300, 3_000, 30_000])
 def test_on_a_map_of_any_density(area: Area, count: int) -> None:
@@ -81,6 +82,7 @@ def test_on_axes_of_any_density(space: AxisSpace, count: int) -> None:
     compared(space, rng.random((count, len(extent))) * extent, signals)
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("h", [None, Power(2.0), Saturating(5.0)])
 def test_the_bounds_tell_of_dense_items_and_not_of_sparse_ones(h: Disutility | None) -> None:
     """Else the comparisons above would say nothing: of either, or of one of the two."""

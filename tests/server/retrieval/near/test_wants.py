@@ -121,6 +121,7 @@ def without(wants: Wants, wanted: np.ndarray, k: int) -> float:
     return float(np.mean([not wanted[rule.choose(signal, k)].any() for signal in signals]))
 
 
+@pytest.mark.slow
 def test_slates_hold_what_some_people_accept_alone() -> None:
     """Planted bugs: wants that weigh nothing; candidates by distance alone."""
     assert without(Wants(INDEX), TERRACE, 12) > 0.3

@@ -1,34 +1,24 @@
-"""Films that simulated people rated, as models with a utility table."""
+"""Films that simulated people rated, and whom a model did not see."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.catalog.catalog import Catalog
-from askew.protocol.model_card import ModelCard
-from askew.protocol.utility_table import SERVED, UtilityTable
-from askew.spaces.buckets import Buckets
 from askew.spaces.vectors import RatingScale
-from askew.wire.catalog_file import catalog_to_bytes
 from askew_server.demo.simulation import films, simulate
 from askew_server.ratings import RatingTable
 from askew_server.taste.model.item_model import ItemModel, train
-from askew_server.taste.model.rule_choice import RuleQuestion, buckets_of
-from askew_server.taste.prior.source import PriorSource, PublishedRatings
 from askew_server.taste.training.factors import divided
 from askew_server.taste.training.item_vectors import people_by_key
 from askew_server.taste.training.options import TrainingOptions
 
-OPTIONS = TrainingOptions(
-    epsilon=4.0, k=4, dimension=2, ranking_dimension=6, min_ratings=5, rule="auto"
-)
+OPTIONS = TrainingOptions(epsilon=4.0, k=4, dimension=2, ranking_dimension=6, min_ratings=5)
 SCALE = RatingScale(0.5, 5.0, 4.0)
 N_FILMS, N_PEOPLE = 150, 1000
 
@@ -40,74 +30,33 @@ def small_table(n_people: int = N_PEOPLE, seed: int = 1) -> RatingTable:
     return RatingTable(ratings.person, ratings.item, ratings.rating, n_people, keys)
 
 
-def file_size(card: ModelCard, catalog: Catalog) -> int:
-    return len(catalog_to_bytes(card, catalog))
-
-
-def too_large(card: ModelCard, catalog: Catalog) -> int:
-    """As if each item had a long description."""
-    return file_size(card, catalog) + 100_000 * len(catalog)
-
-
-def known_people() -> PriorSource:
-    """Other people, whom the server may know."""
-    return PublishedRatings(small_table(250, seed=2), "others")
-
-
 @cache
-def measured(
-    default_items: int | None = None, size: Callable[[ModelCard, Catalog], int] = file_size
-) -> ItemModel:
+def measured(default_items: int | None = None) -> ItemModel:
     options = replace(OPTIONS, default_items=default_items)
-    prior = known_people() if default_items is None else None
-    rule = "auto" if default_items is None else "codebook"
-    return train(
-        small_table(), {}, replace(options, rule=rule), source="s", prior=prior, file_size=size
-    )
-
-
-def table_of(model: ItemModel) -> UtilityTable:
-    assert model.card.utility_table is not None
-    return model.card.utility_table
+    return train(small_table(), {}, options, source="s")
 
 
 def held_out_rows() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The people of whom a table tells, and those whom what it measures was made of."""
+    """The people of whom figures tell, and those whom what is measured was made of."""
     order, fifth = np.random.default_rng([OPTIONS.seed, 9]).permutation(N_PEOPLE), N_PEOPLE // 5
-    return np.sort(order[fifth : 2 * fifth]), np.sort(order[2 * fifth :])
+    return np.sort(order[:fifth]), np.sort(order[fifth:])
 
 
 @cache
 def without_them(default_items: int | None = None) -> ItemModel:
-    """The model that is measured: of the others alone, with as many buckets as the one that is
-    served.
-    """
+    """The model that is measured: of the others alone."""
     _, others = held_out_rows()
     fewer = OPTIONS.min_ratings * len(others) // N_PEOPLE
-    options = replace(OPTIONS, min_ratings=fewer, default_items=default_items, rule="codebook")
-    prior = known_people() if default_items is None else None
-    model = train(small_table().only(others), {}, options, source="s", prior=prior)
-    if model.prior is None:
-        return model
-    size = len(measured().card.space.buckets or ())
-    question = RuleQuestion(Fraction(OPTIONS.epsilon), OPTIONS.k, SERVED, OPTIONS.seed)
-    weighed = model.prior.prior(model.catalog)
-    buckets = buckets_of(question, model.prior, weighed, model.catalog, size)
-    return replace(
-        model,
-        card=replace(model.card, space=replace(model.card.space, buckets=buckets)),
-        prior=model.prior.naming(buckets, model.catalog),
-        slates=None,
-    )
+    options = replace(OPTIONS, min_ratings=fewer, default_items=default_items)
+    return train(small_table().only(others), {}, options, source="s")
 
 
 @dataclass(frozen=True, eq=False)
 class Told:
-    """One of whom the table tells. worth: of each item, -inf where seen; liked: and not shown."""
+    """One of whom figures tell. worth: of each item, -inf where seen; liked: and not shown."""
 
     worth: NDArray[np.float64]
     liked: frozenset[int]
-    bucket: int
     point: NDArray[np.float64]
 
     def ranked(self, items: Iterable[int]) -> list[int]:
@@ -127,9 +76,9 @@ class Told:
 
 
 def who_is_told(model: ItemModel) -> list[Told]:
-    """The people whose figures the table tells, as plain loops have them. model: `without_them`."""
+    """The people whom figures tell of, as plain loops have them. model: `without_them`."""
     table, card, catalog = small_table(), model.card, model.catalog
-    encoder, buckets, found = card.space.encoder, card.space.buckets, []
+    encoder, found = card.space.encoder, []
     people = people_by_key(table.only(held_out_rows()[0]), tuple(model.keys), card.space.scale)
     shown, _ = divided(people, OPTIONS.seed)
     for row in range(people.seen.shape[0]):
@@ -144,12 +93,11 @@ def who_is_told(model: ItemModel) -> list[Told]:
         taste /= math.sqrt(max(len(known), OPTIONS.least_likes))
         worth = catalog.scoring.astype(float) @ taste
         worth[sorted(seen)] = -math.inf
-        bucket = buckets.of(taste) if isinstance(buckets, Buckets) else 0
         sums = encoder.contributions(catalog.vectors)[likes_of].sum(axis=0)
         point = encoder.unit * encoder.ranks(
             sums[None] / math.sqrt(max(len(known), OPTIONS.least_likes))
         )
-        found.append(Told(worth, frozenset(likes - known), bucket, point[0]))
+        found.append(Told(worth, frozenset(likes - known), point[0]))
     return found
 
 

@@ -17,7 +17,6 @@ from safetensors.numpy import save as encode
 
 from askew.catalog.item import Item
 from askew.errors import ArtifactError
-from askew.spaces.buckets import Buckets
 from askew_server.ratings import RatingTable
 from askew_server.taste.model import artifact
 from askew_server.taste.model import directory as folder
@@ -57,15 +56,6 @@ def test_a_model_trained_with_whole_numbers_is_loaded(tmp_path: Path, table: Rat
     trained = train(table, {}, options, source="whole numbers")
     artifact.save(trained, tmp_path / "whole")
     assert same(trained, artifact.load(tmp_path / "whole"))
-
-
-def test_a_model_with_buckets_is_loaded(tmp_path: Path, model: ItemModel) -> None:
-    rows = np.random.default_rng(1).normal(size=(6, model.card.space.ranking_dimension))
-    buckets = Buckets(rows.astype(np.float32), np.arange(6, dtype=np.float32))
-    space = replace(model.card.space, buckets=buckets)
-    with_buckets = replace(model, card=replace(model.card, space=space))
-    artifact.save(with_buckets, tmp_path / "buckets")
-    assert same(with_buckets, artifact.load(tmp_path / "buckets"))
 
 
 def test_a_model_is_four_files(directory: Path) -> None:
@@ -262,11 +252,13 @@ def variants(directory: Path, name: str, change: Callable[[bytes, int], bytes]) 
             yield place
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_cut_short_anywhere_is_refused(directory: Path, name: str) -> None:
     assert not list(variants(directory, name, lambda data, place: data[:place]))
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("name", FILES)
 def test_a_flipped_bit_anywhere_is_refused(directory: Path, name: str) -> None:
     """One bit of each byte, now this and now that."""

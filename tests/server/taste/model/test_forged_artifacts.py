@@ -117,13 +117,8 @@ def one_item_less(card: pb.GetModelCardResponse) -> None:
 
 UNKNOWN_FIELD = b"\xfa\x3e\x03abc"  # number 1007, as a card of another version may have one
 FORGED_CARDS: dict[str, tuple[Callable[[pb.GetModelCardResponse], object], str]] = {
-    "no rule": (lambda c: setattr(c.rule, "name", "guess"), "the serving rule"),
     "a clip of zero": (lambda c: setattr(c.space, "clip", 0.0), "clip"),
     "an escape sequence": (lambda c: setattr(c, "source", "\x1b[2J"), "the source of a model"),
-    "half a set of buckets": (
-        lambda c: setattr(c.space, "bucket_biases", bytes(16)),
-        "bucket directions",
-    ),
     "collections": (lambda c: c.metric_space.region.SetInParent(), "collections of places"),
     "another catalog": (lambda c: setattr(c, "catalog_version", bytes(16)), "not the one"),
     "an item more": (lambda c: setattr(c, "n_items", 25), "not the one"),

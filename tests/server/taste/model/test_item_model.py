@@ -17,9 +17,7 @@ from scipy.stats import norm
 from askew.catalog.catalog_file import HEAD_BYTES
 from askew.catalog.item import Item
 from askew.errors import DataError, ParameterError
-from askew.protocol.model_card import ServingRule
 from askew.protocol.ranking import best, scores
-from askew.protocol.utility_table import RuleKind
 from askew.spaces.vectors import Profile, RatingScale, fold_in
 from askew.wire.catalog_file import catalog_from_body, catalog_to_bytes
 from askew_server.ratings import ItemRow, RatingTable, read_items, titled
@@ -29,12 +27,12 @@ from askew_server.taste.model.item_model import ItemModel, train
 from askew_server.taste.model.shared_slate import items_of
 from askew_server.taste.training import factors
 from askew_server.taste.training.factors import Tastes, fold_in_people, people_of, snapshot
-from askew_server.taste.training.options import TrainingOptions, dimension_for
+from askew_server.taste.training.options import TrainingOptions
 
 NAN = float("nan")
 Matrix = NDArray[np.float64]
 TableOf = Callable[[Matrix], RatingTable]
-PLANE = TrainingOptions(min_ratings=5, least_likes=4)
+PLANE = TrainingOptions(dimension=2, min_ratings=5, least_likes=4)
 LINE = TrainingOptions(dimension=1, min_ratings=1, least_likes=1)
 
 
@@ -89,13 +87,6 @@ def test_scores_are_those_of_ease(model: ItemModel, matrix: Matrix) -> None:
 def test_a_small_matrix_has_fewer_factors(model: ItemModel, matrix: Matrix) -> None:
     expected = min(matrix.shape) - 1
     assert model.card.space.ranking_dimension == expected
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "dimension"), [(0.5, 1), (2, 1), (2.5, 2), (4, 2), (8, 4), (8.5, 8), (16, 8)]
-)
-def test_a_smaller_epsilon_has_fewer_signal_dimensions(epsilon: float, dimension: int) -> None:
-    assert dimension_for(epsilon) == TrainingOptions(epsilon=epsilon).signal_dimension == dimension
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 3])
@@ -345,7 +336,6 @@ def test_the_model_says_what_it_was_trained_on_and_how_it_serves(
     assert chosen == replace(PLANE, ranking_dimension=23, penalty=chosen.penalty, neighbors=0)
     assert chosen.penalty in {100 * 2.0**step for step in range(-7, 10)}
     assert (model.card.source, model.card.simulated) == ("ratings of 60 people", False)
-    assert model.card.rule == ServingRule(RuleKind.CODEBOOK, 4.0, 8, "none")
     assert model.card.space.scale == RatingScale(1.0, 5.0, 4.0)
 
 
@@ -361,6 +351,7 @@ TITLES = {
 }
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize(("title", "expected"), TITLES.values(), ids=TITLES)
 def test_a_title_that_the_loader_accepts_is_one_that_the_device_accepts(
     tmp_path: Path, table: RatingTable, title: str, expected: Item
@@ -411,7 +402,7 @@ def test_people_held_out_who_like_nothing_are_named_as_the_cause(
     table_of: TableOf, matrix: Matrix
 ) -> None:
     """Planted bug: "nobody gave 4 or more", where only they did not."""
-    some, (_, testing) = matrix.copy(), dealt(len(matrix), PLANE.seed)
+    some, testing = matrix.copy(), dealt(len(matrix), PLANE.seed)
     some[testing] = np.minimum(some[testing], 3.0)
     cause = rf"held out, .* nobody of {len(testing)} people gave 4 or more"
     with pytest.raises(DataError, match=cause):
@@ -455,7 +446,6 @@ def test_a_table_without_ratings_is_refused(table_of: TableOf) -> None:
         ("min_ratings", 0),
         ("least_likes", 0),
         ("least_likes", 10_001),
-        ("rule", "guess"),
         ("seed", -1),
         ("seed", 2**32),
     ],

@@ -11,22 +11,14 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from askew.catalog.catalog import Catalog
-from askew.catalog.item import Item
-from askew.spaces.buckets import SlateCodebook
 from askew.spaces.vectors import RatingScale
-from askew_server.evaluation.experiment import Experiment
 from askew_server.ratings import RatingTable, titled
 from askew_server.taste.model.item_model import train, update
-from askew_server.taste.prior.gaussian import GaussianPrior
-from askew_server.taste.prior.people import as_they_are
-from askew_server.taste.training.factors import fold_in_people, people_of
 from askew_server.taste.training.options import TrainingOptions
-from askew_server.taste.training.space_fit import fit_space
 
-EACH, DIMENSION = 8, 4
+EACH = 8
 SCALE = RatingScale.between(1, 5)
-OPTIONS = TrainingOptions(ranking_dimension=8, min_ratings=1, learned=True, rule="none")
+OPTIONS = TrainingOptions(ranking_dimension=8, min_ratings=1, learned=True)
 
 
 def table(people: int, items: int) -> RatingTable:
@@ -40,39 +32,14 @@ def table(people: int, items: int) -> RatingTable:
 
 
 def train_and_update() -> None:
-    """A model without a prior, and another catalog in its space."""
+    """A model, and another catalog in its space."""
     ratings = table(100_000, 8000)
     rows = {key: titled(key) for key in ratings.item_keys}
     model = train(ratings, rows, OPTIONS, source="nobody", simulated=True)
     update(model, ratings, rows, source="nobody")
 
 
-def cohort() -> None:
-    """A prior of everybody, and the slates that they name."""
-    ratings, n_items, rng = table(60_000, 8000), 8000, np.random.default_rng(1)
-    people = people_of(ratings, np.arange(n_items), SCALE)
-    vectors = rng.normal(size=(n_items, DIMENSION)).astype(np.float32)
-    words = tuple([Item(key) for key in ratings.item_keys])
-    catalog = Catalog(words, vectors, np.ones(n_items, np.float32), tuple(range(100, 164)))
-    tastes = fold_in_people(people, vectors, 20)
-    encoder = fit_space(tastes, vectors, SCALE, 2, rng).space.encoder
-    known = as_they_are(tastes, vectors, encoder, "nobody")
-    known.prior(catalog, held=100)
-    slates = rng.choice(n_items, (64, 64), replace=False)
-    known.naming(SlateCodebook(vectors[slates], catalog.boosts[slates]), catalog)
-
-
-def gaussian() -> None:
-    """Made-up people of a released Gaussian."""
-    GaussianPrior(np.zeros(2), np.eye(2), np.full(100_000, 0.001)).people(2000, 0)
-
-
-def evaluate() -> None:
-    """What every client gets who holds everything."""
-    assert len(Experiment.of(table(200_000, 2000), 0, 1).clients.local) > 1000
-
-
-WORK = {"train": train_and_update, "cohort": cohort, "gaussian": gaussian, "evaluate": evaluate}
+WORK = {"train": train_and_update}
 
 
 def main(name: str, mebibytes: int) -> None:

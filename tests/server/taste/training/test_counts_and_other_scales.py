@@ -20,7 +20,7 @@ from askew_server.taste.training.space_fit import scale_of
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 
-SMALL = "--min-ratings 5 --rule codebook"
+SMALL = "--min-ratings 5"
 
 
 def play_counts(n_people: int = 120, n_items: int = 40) -> list[tuple[str, str, int]]:

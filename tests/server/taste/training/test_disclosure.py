@@ -6,24 +6,19 @@ and without, and everything else that the two models publish.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from dataclasses import astuple, dataclass, replace
-from fractions import Fraction
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from mechanisms.streams import ShakeBits
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from server.taste.model.measured_films import file_size
 
 from askew.errors import ParameterError
-from askew.noise.randomness import RandomBits
 from askew.spaces import item_codes
 from askew.spaces.item_codes import scales_of
 from askew_server.cli.main import cli
@@ -32,9 +27,6 @@ from askew_server.ratings import RatingTable
 from askew_server.taste.model import artifact
 from askew_server.taste.model.item_model import ItemModel, train
 from askew_server.taste.model.shared_slate import default_first, shared_slate
-from askew_server.taste.prior import gaussian as gaussian_prior
-from askew_server.taste.prior.gaussian import PriorPlan
-from askew_server.taste.prior.source import Cohort
 from askew_server.taste.training import ease
 from askew_server.taste.training.factors import fold_in_people, people_of, snapshot
 from askew_server.taste.training.item_vectors import (
@@ -126,15 +118,14 @@ def test_how_many_there_are_is_told_by_one_digit(count: int, told: str) -> None:
 
 def test_figures_are_told_in_thousandths() -> None:
     """Planted bug: figures to the last bit, in which one person of those held out shows."""
-    options = replace(OPTIONS, rule="auto", epsilon=8.0)
-    model = train(people(), {}, options, source="s", prior=Cohort("volunteers"))
+    model = train(people(), {}, OPTIONS, source="s")
     told = [
         number
         for figure in model.figures.values()
         for estimate in astuple(figure)
         for number in estimate
     ]
-    assert len(told) == 30
+    assert len(told) == 18
     assert told == [round(number, 3) for number in told]
     assert any(told)
 
@@ -172,7 +163,7 @@ def test_no_exact_number_of_people_ratings_or_likes_is_in_a_model(
     ratings.write_text("\n".join(["user,item,rating", *rows]) + "\n")
     likes = sum(float(row.rpartition(",")[2]) >= 3.875 for row in rows)  # scale of .5 to 5
     exact = {499, len(rows), likes}
-    small = ["--ranking-dimension", "8", "--rule", "offsets"]
+    small = ["--ranking-dimension", "8"]
     run("train", *files, *small, "--out", tmp_path / "a")
     run("update", *files, "--model", tmp_path / "a", "--out", tmp_path / "b")
     for name in ("a", "b"):
@@ -189,10 +180,11 @@ def test_no_exact_number_of_people_ratings_or_likes_is_in_a_model(
 # -- what the operator is told ---------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_training_and_updating_say_what_a_model_tells(
     tmp_path: Path, files: list[str | Path]
 ) -> None:
-    small = ["--ranking-dimension", "8", "--rule", "offsets"]
+    small = ["--ranking-dimension", "8"]
     plain = run("train", *files, *small, "--out", tmp_path / "plain")
     fixed = run(
         "train", *files, *small, "--vectors-from", tmp_path / "plain", "--out", tmp_path / "fixed"
@@ -214,17 +206,13 @@ def overlap(told: NDArray[np.float64], newcomer: int) -> float:
 @dataclass(frozen=True)
 class Published:
     """What all devices have of a model: vectors, boosts, pairs of neighbors, (n, n), and the place
-    of each item in the order of the default items and in the shared slate, (2, n). And what a
-    Gaussian prior is made of: how many have seen each item, and how well it suits the mean taste,
-    (2, n), with its noise and, planted, without.
+    of each item in the order of the default items and in the shared slate, (2, n).
     """
 
     vectors: NDArray[np.float32]
     boosts: NDArray[np.float32]
     pairs: NDArray[np.float64]
     places: NDArray[np.float64]
-    prior: NDArray[np.float64]
-    bare_prior: NDArray[np.float64]
 
 
 def published(table: RatingTable) -> Published:
@@ -236,8 +224,7 @@ def published(table: RatingTable) -> Published:
     if told.neighbors is not None:
         where = np.repeat(np.arange(n), 13), told.neighbors.items.ravel()
         np.add.at(listed, where, told.neighbors.step * told.neighbors.codes.ravel())
-    priors = priors_of(told, ShakeBits(f"a prior of {len(table.rating)} ratings"))
-    return Published(told.vectors, told.boosts, listed + listed.T, places_of(told), *priors)
+    return Published(told.vectors, told.boosts, listed + listed.T, places_of(told))
 
 
 def places_of(told: Expressed) -> NDArray[np.float64]:
@@ -253,23 +240,13 @@ def places_of(told: Expressed) -> NDArray[np.float64]:
     return places
 
 
-def priors_of(told: Expressed, bits: RandomBits) -> list[NDArray[np.float64]]:
-    """A release at epsilon 1, before what is below the noise is dropped; and what it hides."""
-    tastes = fold_in_people(snapshot(told.people, 0), told.vectors, told.options.least_likes)
-    plan = PriorPlan(Fraction(1), told.vectors.shape[1], len(told.keys))
-    releases = json.loads(plan.release(tastes, bits)), gaussian_prior._sums(plan, tastes)
-    vectors = told.vectors.astype(np.float64)
-    return [np.array([each["seen"], vectors @ each["mean"]]) for each in releases]
-
-
 def old_model(table: RatingTable) -> Published:
     """PureSVD at 4 bits, which this model is never to tell more than."""
     matrix = likes_in(table).toarray()
     _, _, rows = np.linalg.svd(matrix, full_matrices=False)
     vectors = in_codes(rows[: OPTIONS.ranking_dimension].T.astype(np.float32))
     ones, n = np.ones(len(vectors), np.float32), len(vectors)
-    nothing = np.zeros((2, n))
-    return Published(vectors, ones, np.zeros((n, n)), nothing, nothing, nothing)
+    return Published(vectors, ones, np.zeros((n, n)), np.zeros((2, n)))
 
 
 def pruned_ease(table: RatingTable) -> Published:
@@ -279,11 +256,7 @@ def pruned_ease(table: RatingTable) -> Published:
     np.fill_diagonal(left, 0)
     left[left < np.sort(left, axis=0)[-20]] = 0
     n, nothing = len(left), np.zeros((2, len(left)))
-    return Published(np.zeros((n, 8), "f4"), np.ones(n, "f4"), left, nothing, nothing, nothing)
-
-
-NO_NOISE = "prior without noise"
-"""Planted, and no attack on what is served."""
+    return Published(np.zeros((n, 8), "f4"), np.ones(n, "f4"), left, nothing)
 
 
 def marks_of(before: Published, after: Published) -> dict[str, list[NDArray[np.float64]]]:
@@ -305,8 +278,6 @@ def marks_of(before: Published, after: Published) -> dict[str, list[NDArray[np.f
         "boosts": [boosts],
         "default items": [risen[0], np.abs(risen[0])],
         "shared slate": [risen[1], np.abs(risen[1])],
-        "prior": [*(after.prior - before.prior)],
-        NO_NOISE: [*(after.bare_prior - before.bare_prior)],
     }
 
 
@@ -329,8 +300,7 @@ def given_back(made: Callable[[RatingTable], Published]) -> dict[str, tuple[Part
 
 def by_the_best(made: Callable[[RatingTable], Published]) -> float:
     """Of the attacks, in mean over the newcomers."""
-    served = (parts for name, (parts, _) in given_back(made).items() if name != NO_NOISE)
-    return max(float(parts.mean()) for parts in served)
+    return max(float(parts.mean()) for parts, _ in given_back(made).values())
 
 
 def error_of(parts: Parts) -> float:
@@ -342,6 +312,7 @@ SAME = 0.012
 """By how much a figure may differ where another BLAS rounds otherwise: a like of four people."""
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize(
     ("attack", "share", "error"),
     [
@@ -352,7 +323,6 @@ SAME = 0.012
         ("boosts", 0.10, 0.02),
         ("default items", 0.17, 0.02),
         ("shared slate", 0.14, 0.02),
-        ("prior", 0.11, 0.02),
     ],
 )
 def test_each_attack_on_two_trainings_gives_back_what_is_written_here(
@@ -372,6 +342,7 @@ def test_whoever_names_the_most_liked_items_knows_a_ninth_of_somebodys_likes() -
     assert error_of(parts) == pytest.approx(0.02, abs=SAME)
 
 
+@pytest.mark.slow
 def test_two_trainings_give_no_more_likes_back_than_those_of_the_old_model() -> None:
     """Of 20 people, by every attack on all that is served together. Planted bugs: vectors that are
     not rounded; neighbors where one person moves them by more than a step; a pruned EASE.
@@ -379,68 +350,6 @@ def test_two_trainings_give_no_more_likes_back_than_those_of_the_old_model() -> 
     ours, old, pruned = (by_the_best(made) for made in (published, old_model, pruned_ease))
     assert ours <= old + 0.02  # half a standard error of either: .23 and .225
     assert pruned > 2 * ours
-
-
-def test_two_gaussian_priors_find_as_much_of_who_was_not_there() -> None:
-    """Within four standard errors, at epsilon 1, though vectors learned from the same people move
-    its sums further than the noise hides. Planted bug: a prior without noise, of which the same
-    attack gives .38 back.
-    """
-    parts, others = given_back(published)["prior"]
-    assert (parts - others).mean() <= 4 * error_of(parts - others)
-    bare, others = given_back(published)[NO_NOISE]
-    assert bare.mean() == pytest.approx(0.38, abs=SAME)
-    assert (bare - others).mean() > 4 * error_of(bare - others)
-
-
-@cache
-def figures_of(newcomer: int | None) -> Parts:
-    """All numbers of the table of measured utility, by a whole training."""
-    options = replace(OPTIONS, rule="offsets", penalty=100.0)
-    card = train(people(newcomer), {}, options, source="s", file_size=file_size).card
-    assert card.utility_table is not None
-    rows = (*card.utility_table.rows, *card.utility_table.baselines)
-    values = [value for row in rows for value in vars(row).values()]
-    return np.array([float(value) for value in values if isinstance(value, int | float)])
-
-
-def learned(moved: Parts, likes: Parts) -> Parts:
-    """Marks (newcomers, n) of each newcomer's likes by ridge regression on those of the others."""
-    marks = []
-    for at in range(len(moved)):
-        others = np.arange(len(moved)) != at
-        spread, center = moved[others].std(axis=0), moved[others].mean(axis=0)
-        scaled = (moved - center)[:, spread > 0] / spread[spread > 0]
-        alike = scaled[others] @ scaled[others].T
-        ridge = alike + np.trace(alike) / len(alike) * np.eye(len(alike))
-        weights = np.linalg.lstsq(ridge, scaled[others] @ scaled[at])[0]
-        mean = likes[others].mean(axis=0)
-        marks.append(mean + weights @ (likes[others] - mean))
-    return np.array(marks)
-
-
-@pytest.mark.nightly
-def test_two_tables_of_measured_utility_tell_nothing_of_who_was_added() -> None:
-    """A table has no figure of an item. So whoever attacks has trained with each of 19 others, and
-    learns from their likes what a difference of tables says: .08 with an error of .02, where the
-    mean of the others gives .07 without a table. Planted bug: a table that tells the newcomer's
-    taste in 8 numbers, by which the same attack gives .17.
-    """
-    keys, vectors = trained().keys, trained().catalog.vectors.astype(np.float64)
-    moved = np.array([figures_of(newcomer) - figures_of(None) for newcomer in NEWCOMERS])
-    likes = np.array([[key in likes_of(n) for key in keys] for n in NEWCOMERS], dtype=np.float64)
-
-    def found(differences: Parts) -> Parts:
-        marks = learned(differences, likes)
-        return np.array([overlap(marks[at], who) for at, who in enumerate(NEWCOMERS)])
-
-    table, nothing, planted = map(found, (moved, 0 * moved, likes @ vectors))
-    assert table.mean() == pytest.approx(0.08, abs=SAME)
-    assert error_of(table) == pytest.approx(0.02, abs=SAME)
-    assert nothing.mean() == pytest.approx(0.07, abs=SAME)
-    assert (table - nothing).mean() <= 4 * error_of(table - nothing)
-    assert planted.mean() == pytest.approx(0.17, abs=SAME)
-    assert (planted - nothing).mean() > 3 * error_of(planted - nothing)
 
 
 def likes_in(table: RatingTable) -> csr_array:

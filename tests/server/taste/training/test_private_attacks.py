@@ -91,6 +91,7 @@ def attacked(noise: Noise, added: bool) -> dict[str, Scores]:
     return {name: np.array(parts) for name, parts in told.items()}
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("attack", ["scores", "lengths", "boosts", "row sums", "matrix"])
 def test_attacks_find_as_much_of_who_was_not_there(attack: str) -> None:
     """Of 40 people, paired by the noise. At epsilon 1 the matrix itself leaves them little."""
@@ -98,6 +99,7 @@ def test_attacks_find_as_much_of_who_was_not_there(attack: str) -> None:
     assert gained.mean() <= ERRORS * gained.std() / np.sqrt(len(gained)) + 0.02
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [none, repeated])
 def test_the_same_attacks_find_who_was_there_without_fresh_noise(noise: Noise) -> None:
     """Their power, by the matrix and by the model alone. Planted bugs: no noise; noise that starts

@@ -1,0 +1,212 @@
+"""What a signal of tastes is worth to people held out, beside what sends nothing.
+
+    python -m benchmarks.tastes [RATINGS] [--seeds 0 1 2] [--epsilons 1 4] [--ks 5 20]
+
+People are dealt 66 : 17 : 17 to the server (the model is made of them), to validation (chooses the
+parameters of plain recommenders) and to clients (are measured, and nothing else), by what they
+liked of a part of their ratings that neither the model nor their device has seen. Without a file,
+ratings are SIMULATED. Nothing is sent, and a device ranks what it holds:
+
+local        all items; `cached N` the first N of what would be shown to anybody
+popularity, popular-200, item-kNN, EASE
+             plain recommenders (`benchmarks.baselines.recommenders`)
+
+Every client sends one noisy signal, gets a slate of every k from it, and ranks that:
+
+none         the zero-information slate. Everybody's is the same; no signal
+naive        the k best items for the taste that the signal decodes to
+codebook     as served (`askew.retrieval.offset_rule`)
+
+Epsilons are plain, between any two people. The figures of docs/utility.md are of `measured`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+from benchmarks.baselines.recommenders import met_by_baselines, most_liked
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from askew.errors import DataError
+from askew.noise.lattice import LatticeLaplace
+from askew.retrieval.offset_rule import OffsetRule
+from askew_server.demo.simulation import simulated_table
+from askew_server.ratings import RatingTable, read_ratings, titled
+from askew_server.taste.measures import Estimate, Met, mean_of
+from askew_server.taste.model.held_out import HeldOutGroup, by_point, lattice_signals
+from askew_server.taste.model.item_model import Draft
+from askew_server.taste.model.shared_slate import shared_slate
+from askew_server.taste.training.item_vectors import LearnedVectors
+from askew_server.taste.training.options import TrainingOptions
+
+SHARES = Fraction(66, 100), Fraction(17, 100)  # of the server and of validation
+SHARED = (8, 25, 64, 200)
+_MOST_SHARED = 256
+_LEAST_PEOPLE = 20
+Label = tuple[str, int, float]
+"""A rule, k, or 0 where nothing is asked, and a plain epsilon, or 0 of no signal."""
+
+
+def deal(n_people: int, seed: int) -> Sequence[NDArray[np.int64]]:
+    """Return the rows of the server's people, of validation's and of clients. Raises DataError for
+    too few.
+    """
+    first = round(SHARES[0] * n_people)
+    order = np.random.default_rng([seed, 1]).permutation(n_people)
+    parts = [
+        np.sort(part) for part in np.split(order, [first, first + round(SHARES[1] * n_people)])
+    ]
+    if min(map(len, parts)) < _LEAST_PEOPLE:
+        raise DataError(f"{n_people} people are too few to split; 120 would do")
+    return parts
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One seed's part of a cell: what clients got, what the slate of no signal gives them, and the
+    epsilon of a rating.
+    """
+
+    got: Met
+    none: Met
+    per_rating: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """A label with the figures of all seeds. gain: the paired difference of NDCG@10 to the
+    zero-information slate of the same k. worse, better: how many people have less or more of it.
+    """
+
+    label: Label
+    n_clients: int
+    per_rating: float | None
+    ndcg: Estimate
+    recall: Estimate
+    gain: Estimate
+    worse: int
+    better: int
+
+    @classmethod
+    def of(cls, label: Label, runs: Sequence[Run]) -> Cell:
+        """Clients of all seeds count alike; who is one in several makes errors a little small."""
+        ndcg = np.concatenate([run.got.ndcg for run in runs])
+        recall = np.concatenate([run.got.recall for run in runs])
+        gain = ndcg - np.concatenate([run.none.ndcg for run in runs])
+        worse, better = int((gain < 0).sum()), int((gain > 0).sum())
+        figures = (mean_of(ndcg), mean_of(recall), mean_of(gain))
+        return cls(label, len(ndcg), runs[0].per_rating, *figures, worse, better)
+
+
+def measured(
+    table: RatingTable,
+    *,
+    seeds: Sequence[int] = (0, 1, 2),
+    epsilons: Sequence[float] = (1.0, 4.0),
+    ks: Sequence[int] = (5, 20),
+    progress: Callable[[str], object] = lambda _: None,
+) -> list[Cell]:
+    """Return the cells, by epsilon. Deterministic. Raises DataError for too few people or items."""
+    runs: dict[Label, list[Run]] = defaultdict(list)
+    for seed in seeds:
+        progress(f"seed {seed}")
+        for label, run in _of_a_seed(table, seed, epsilons, ks):
+            runs[label].append(run)
+    return [Cell.of(label, found) for label, found in sorted(runs.items(), key=lambda r: r[0][2])]
+
+
+def _of_a_seed(
+    table: RatingTable, seed: int, epsilons: Sequence[float], ks: Sequence[int]
+) -> Iterator[tuple[Label, Run]]:
+    server, *others = (table.only(rows) for rows in deal(table.n_people, seed))
+    rows = {key: titled(key) for key in table.item_keys}
+    options = TrainingOptions(seed=seed, learned=True)
+    draft = Draft.of(server, rows, options, LearnedVectors(), lambda _: None)
+    validation, clients = (draft.held_out(part) for part in others)
+    likes, shared = draft.told.people.likes, draft.catalog.shared_slate
+    met: dict[str, Met] = dict(met_by_baselines(likes, validation.profiles, clients.profiles))
+    met["popular-200"] = clients.cached(most_liked(likes))
+    met["local"] = clients.local
+    order = order_for_everybody(draft)
+    met |= {f"cached {n}": clients.cached(order[:n]) for n in SHARED if n <= len(order)}
+    for name, got in met.items():
+        yield (name, 0, 0.0), Run(got, got)
+    none = {k: clients.served(shared[:k]) for k in ks if k <= len(shared)}
+    for k, got in none.items():
+        yield ("none", k, 0.0), Run(got, got)
+    for epsilon in epsilons:
+        reach = draft.fitted.space.encoder.reach()
+        lattice = LatticeLaplace.for_epsilon(Fraction(epsilon) / reach.diameter)
+        per_rating = float(lattice.privacy_loss(reach).epsilon_per_rating)
+        for name, rule in (("naive", naive), ("codebook", offsets)):
+            for k, got in rule(draft, clients, lattice, list(none)).items():
+                yield (name, k, epsilon), Run(got, none[k], per_rating)
+
+
+def order_for_everybody(draft: Draft) -> NDArray[np.int64]:
+    """Return the items held, the shared slate, and what one would show to anybody after those."""
+    catalog, held = draft.catalog, draft.held
+    rng = np.random.default_rng([draft.told.options.seed, 12])
+    more = shared_slate(draft.tastes, catalog.scoring, rng, held, most=_MOST_SHARED)
+    known = set(catalog.shared_slate)
+    further = [item for item in more if item not in known]
+    return np.array([*range(held), *catalog.shared_slate, *further], dtype=np.int64)
+
+
+def naive(
+    draft: Draft, clients: HeldOutGroup, lattice: LatticeLaplace, ks: Sequence[int]
+) -> Mapping[int, Met]:
+    """Answer with the k best items, beyond those held, for the taste that the signal decodes to."""
+    points = lattice_signals(lattice, clients.points, _noise(draft)) * lattice.step
+    scoring, held = draft.catalog.scoring, draft.held
+    slates = np.empty((len(points), max(ks)), dtype=np.int64)
+    for row, taste in enumerate(draft.fitted.space.encoder.decode(points.astype(np.float64))):
+        best = np.argsort(-(scoring[held:] @ taste), kind="stable")
+        slates[row] = held + best[: max(ks)]
+    return {k: clients.served_each(slates[:, :k]) for k in ks}
+
+
+def offsets(
+    draft: Draft, clients: HeldOutGroup, lattice: LatticeLaplace, ks: Sequence[int]
+) -> Mapping[int, Met]:
+    """Answer as a server does, to the same noise."""
+    rule = OffsetRule(draft.fitted.space.encoder, draft.catalog.scoring, held=draft.held)
+    return by_point(clients, rule, lattice, ks, _noise(draft))
+
+
+def _noise(draft: Draft) -> np.random.Generator:
+    return np.random.default_rng([draft.told.options.seed, 4])  # simulated: protects nobody
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("ratings", nargs="?", type=Path)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 4.0])
+    parser.add_argument("--ks", type=int, nargs="+", default=[5, 20])
+    given = parser.parse_args()
+    table = simulated_table() if given.ratings is None else read_ratings(given.ratings)[0]
+    print(given.ratings or "SIMULATED ratings", f"{table.n_people:,} people", flush=True)
+    with threadpool_limits(1):
+        cells = measured(
+            table, seeds=given.seeds, epsilons=given.epsilons, ks=given.ks, progress=print
+        )
+    print(f"{'':12}{'k':>4}{'epsilon':>9}{'a rating':>10}  NDCG@10       recall@20     gain")
+    for cell in cells:
+        name, k, epsilon = cell.label
+        terms = f"{k or '':>4}{epsilon or '':>9}{f'{cell.per_rating:.2g}' if epsilon else '':>10}"
+        ndcg, recall, gain = (
+            f"{each.mean:.3f} ± {each.error:.3f}" for each in (cell.ndcg, cell.recall, cell.gain)
+        )
+        print(f"{name:12}{terms}  {ndcg} {recall} {gain if epsilon else ''}".rstrip())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""The entries of a device's ledger. Without I/O."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from askew.dp.privacy import ANY_SPACE
+
+_STORED = re.compile("[0-9]+(/[1-9][0-9]*)?")  # nothing that is stored is negative
+
+
+def rational_of(text: str) -> Fraction:
+    """The number whose `str` is this text. Raises ValueError for a negative one and for any other
+    text, also where it means a number: "1e999999999" would take all memory to read.
+    """
+    if _STORED.fullmatch(text) is None:
+        raise ValueError
+    value = Fraction(text)
+    if str(value) != text:
+        raise ValueError
+    return value
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the ledger. kind: "signal", or "accept" for the person's act.
+
+    epsilon and epsilon_per_km are what the two accounts add; epsilon_per_distance stands beside
+    where the mechanism has one. handle: of the place or value whose signal it is, or "". signal is
+    the stored signal.
+    """
+
+    kind: str
+    space_version: str
+    month: str
+    epsilon: Fraction
+    epsilon_per_distance: Fraction | None
+    signal: bytes | None = field(repr=False, default=None)
+    handle: str = field(repr=False, default="")
+    epsilon_per_km: Fraction = Fraction(0)
+
+    @property
+    def lasts(self) -> bool:
+        """Whether its signal is a place's, which is of every month and of no server's space."""
+        return self.signal is not None and self.space_version == ANY_SPACE

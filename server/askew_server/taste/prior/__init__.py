@@ -1,1 +1,0 @@
-"""People whom the server may know, and where it knows them from."""

@@ -1,0 +1,123 @@
+"""The rule from a signal to k items, public and in one place: the server answers by it, and a
+device plays it at home to see what an epsilon and a k would give.
+
+The rule depends on the signal and on public things alone, so it is post-processing, free of charge.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askew.errors import ParameterError
+from askew.placement.noise import Laplace
+from askew.placement.problem import Identity
+from askew.placement.rule import place
+from askew.protocol.signal import Signal
+from askew.retrieval.item_search import CELLS, ItemSearch
+from askew.spaces.encoder import Encoder
+
+_KEPT = 1024  # placements: devices choose k, so the cache needs a limit
+
+
+class OffsetRule:
+    """Look at k probes around a signal, and answer with the best item of each.
+
+    A probe is signal + offset, the offsets being a codebook that is optimal for the noise. Nobody
+    is outside the box [0, unit]**d, so each offset is taken at the same quantile of the noise as
+    seen from inside it: on each axis,
+
+        probe = Q(G(offset)),   G the noise's distribution function, Q the quantile function of its
+                                part within the box, around the signal clamped into the box
+
+    which is the offset itself far from the edges, wastes no probe beyond them, and is exact for
+    people who are spread evenly, which is what the encoder's ranks make them.
+
+    held: how many items, the first ones, every device has already: no answer names them.
+    cells: see `ItemSearch`.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        scoring: NDArray[np.float32],
+        *,
+        held: int = 0,
+        cells: int = CELLS,
+    ) -> None:
+        self._encoder, self._held = encoder, held
+        self._n_items = len(scoring) - held  # that nobody has yet
+        self._search = ItemSearch(encoder, scoring[held:], cells)
+
+    def answer(self, signal: Signal, k: int) -> tuple[int, ...]:
+        """Exactly k distinct item ids, ascending: the best item of each probe that no probe before
+        it has taken, nearest probe first, and again from the first where there are fewer probes
+        than k. Complexity: `ItemSearch`. Raises ParameterError for a k out of range, and OutOfRange
+        for a signal that is no point.
+        """
+        if not 1 <= k <= self._n_items:
+            raise ParameterError("k", k, f"from 1 to the number of items, {self._n_items}")
+        chosen = self._search.best(self.probes(signal, k), k)
+        return tuple((self._held + np.sort(chosen)).tolist())
+
+    def scores(self, k: int) -> int:
+        """How many scores of items at probes an answer of k usually computes."""
+        return k * self._search.looked_at(k)
+
+    def probes(self, signal: Signal, k: int) -> NDArray[np.float64]:
+        """Where it looks, (n, d) with n <= k, in the box; the nearest to the signal first."""
+        levels, epsilon = _placed(self._encoder.dimension, k), float(signal.lattice.epsilon)
+        return _inside(levels, signal.point(), epsilon, self._encoder.unit)
+
+    def prepare(self, most: int) -> None:
+        """Places the offsets of all answers of up to `most` items, so that whoever asks later can
+        not tell by the time it takes what others have asked. Some 10 ms each.
+        """
+        self._search.prepare(most)
+        for k in range(1, min(most, self._n_items) + 1):
+            _placed(self._encoder.dimension, k)
+
+
+@lru_cache(maxsize=_KEPT)
+def _placed(dimension: int, k: int) -> NDArray[np.float64]:
+    """G of the offsets, which is the same for every epsilon; the nearest first."""
+    offsets = offsets_of(1.0, dimension, k)
+    return _distribution(offsets[np.argsort(np.abs(offsets).sum(axis=1), kind="stable")])
+
+
+def offsets_of(epsilon: float, dimension: int, k: int) -> NDArray[np.float64]:
+    """Return where the rule looks around a signal, (n, d) with n <= k."""
+    placed = place(Laplace(epsilon, dimension), Identity(), k, on_demand=False)
+    return placed.offsets.reshape(-1, dimension)
+
+
+def _inside(
+    levels: NDArray[np.float64], point: NDArray[np.float64], epsilon: float, unit: float
+) -> NDArray[np.float64]:
+    """Offsets of these levels of G, at their quantiles of the Laplace law on [0, unit] around a
+    point.
+    """
+    center = _within(point, 0.0, unit)
+    beyond = 0.5 * np.exp(-epsilon * np.array([center, unit - center]))  # of both edges
+    low, high = beyond[0], 1 - beyond[1]
+    return _within(center + _quantile(low + levels * (high - low)) / epsilon, 0.0, unit)
+
+
+def _within(x: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
+    """As np.clip, in a third of its time."""
+    return np.minimum(np.maximum(x, low), high)
+
+
+def _distribution(t: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The distribution function of the Laplace law of scale 1."""
+    half = 0.5 * np.exp(-np.abs(t))
+    return np.where(t < 0, half, 1 - half)
+
+
+def _quantile(q: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Its inverse."""
+    below = np.log(2 * np.maximum(np.minimum(q, 1 - q), 1e-300))  # of the nearer tail
+    found: NDArray[np.float64] = np.copysign(below, q - 0.5)
+    return found

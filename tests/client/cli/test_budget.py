@@ -1,0 +1,155 @@
+"""`askew budget`: what a person reads, and what a script gets."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import shutil
+from fractions import Fraction
+from pathlib import Path
+from stat import S_IMODE
+from typing import TYPE_CHECKING
+
+import pytest
+
+from askew.dp.privacy import SignalCharge
+from askew.noise.lattice import LatticeLaplace
+from askew.protocol.signal import Signal
+from askew_client.settings.paths import places
+from askew_client.settings.settings import Caps, month_of
+from askew_client.signals.store import SignalStore
+from askew_client.views.quote import at_most
+
+if TYPE_CHECKING:
+    from client.conftest import Askew
+
+SPACE = "0123456789abcdef" * 2
+NOW = month_of(datetime.date.today())
+RATED = b"title,rating\nAlien (1979),4.5\n"
+
+
+def spend(data: Path, epsilon: int, month: str = NOW) -> None:
+    where = places(data)
+    store = SignalStore(where.ledger, Caps(Fraction(192)), where.mark)
+    drawn = Signal(SPACE, LatticeLaplace(11, 1024), (1, 2))
+    store.remember(
+        SPACE, month, SignalCharge(Fraction(3 * epsilon), Fraction(epsilon)), lambda: drawn
+    )
+
+
+def restore_an_older_copy(data: Path) -> None:
+    """A ledger that lost its second charge, of 24."""
+    spend(data, 4, "2026-09")
+    copy = shutil.copy(places(data).ledger, data / "backup")
+    spend(data, 8, "2026-10")
+    shutil.move(copy, places(data).ledger)
+
+
+def test_an_unspent_budget_says_that_nothing_has_left(askew: Askew, data: Path) -> None:
+    found = askew("budget", "--data", data)
+    assert found.code == 0
+    assert (
+        "Tastes and axes: spent 0 of a lifetime cap of 192; 192 is left. This month: 0 of 32."
+        in found.out
+    )
+    assert "Nothing that depends on you has left this device." in found.out
+
+
+def test_the_ledger_says_when_where_how_much_and_what_it_means(askew: Askew, data: Path) -> None:
+    spend(data, 2, "2026-10")
+    spend(data, 1, "2026-11")
+    first, second, *words = askew("budget", "--data", data).out.splitlines()
+    assert first.startswith("2026-10  on space 01234567  one signal, epsilon 2 per unit distance,")
+    assert first.endswith("times the diameter: at most 6 between any two people")
+    assert second.startswith("2026-11  on space 01234567  one signal, epsilon 1 per")
+    text = " ".join(words)
+    assert "tell you from a neighbor at distance r at most e^(3 r) better than by guessing" in text
+    assert "From anybody at all, however far away, at most e^9: 8,104 to 1" in text  # 8103.08
+    assert (
+        "21 to 1 at distance 1. For tastes the server says that this is the median" in text
+    )  # e^3 = 20.09, rounded up
+
+
+def test_the_budget_as_json(askew: Askew, data: Path) -> None:
+    spend(data, 2, "2026-10")
+    found = json.loads(askew("budget", "--data", data, "--json").out)
+    assert (found["spent"], found["lifetime_cap"], found["refused"]) == (6.0, 192.0, None)
+    assert found["entries"] == [
+        {
+            "month": "2026-10",
+            "space_version": SPACE,
+            "kind": "signal",
+            "epsilon_per_distance": 2.0,
+            "epsilon_between_any_two": 6.0,
+            "epsilon_per_km": 0.0,
+        }
+    ]
+
+
+def test_an_older_ledger_says_why_and_a_question_is_exit_code_3(
+    askew: Askew, demo_address: str, data: Path
+) -> None:
+    restore_an_older_copy(data)
+    found = askew("budget", "--data", data)
+    assert found.code == 0
+    assert "NOTHING IS SPENT: the ledger is older than its mark" in found.out
+    asked = askew("ask", "--data", data, "--server", demo_address, "--ratings", "-", stdin=RATED)
+    assert (asked.code, asked.out) == (3, "")
+    assert "an old copy was put back" in asked.err
+    assert "`askew budget` shows the ledger, `--accept` continues here." in asked.err
+
+
+def test_a_damaged_ledger_says_what_to_do_and_stays(
+    askew: Askew, demo_address: str, data: Path
+) -> None:
+    """Planted bug: advice to move it away, also where nothing but the disk is full."""
+    spend(data, 2)
+    places(data).ledger.write_bytes(b"not a ledger")
+    asked = askew("ask", "--data", data, "--server", demo_address, "--ratings", "-", stdin=RATED)
+    assert (asked.code, asked.out) == (1, "")
+    assert str(places(data).ledger) in asked.err
+    assert "Leave it where it is." in asked.err
+    assert places(data).ledger.read_bytes() == b"not a ledger"
+
+
+def test_a_ledger_that_was_lost_does_not_say_that_nothing_has_left(
+    askew: Askew, data: Path
+) -> None:
+    """Planted bug: an empty ledger is an unspent one, whatever its mark says."""
+    spend(data, 4, "2026-09")
+    places(data).ledger.unlink()
+    nothing = "Nothing that depends on you has left this device."
+    found = askew("budget", "--data", data).out
+    assert nothing not in found
+    assert "More may have left this device, and been spent, than this ledger knows." in found
+    places(data).mark.write_text("damaged")
+    accepted = askew("budget", "--data", data, "--accept", "--yes").out
+    assert "0 was booked for what the ledger had lost, as far as its mark knew" in accepted
+    assert nothing not in accepted
+
+
+def test_a_bound_is_never_written_smaller_than_it_is() -> None:
+    """Planted bug: rounding to the nearest, which is below the bound half of the time."""
+    assert at_most(11.8804931640625) == "11.89"
+    assert at_most(Fraction(1, 3), 6) == "0.333334"
+    assert (at_most(0), at_most(9), at_most(Fraction(12001, 1000), 3)) == ("0", "9", "12.1")
+
+
+def test_who_continues_is_asked_first_and_pays_for_what_was_lost(askew: Askew, data: Path) -> None:
+    restore_an_older_copy(data)
+    assert askew("budget", "--data", data, "--accept", stdin=b"n\n").code == 130
+    assert "NOTHING IS SPENT" in askew("budget", "--data", data).out
+    found = askew("budget", "--data", data, "--accept", stdin=b"y\n")
+    assert found.code == 0
+    assert f"{NOW}  you continued here; 24 was booked for what the ledger had lost" in found.out
+    assert "spent 36 of a lifetime cap of 192" in found.out
+    assert "NOTHING IS SPENT" not in found.out
+
+
+def test_a_device_that_held_a_catalog_first_keeps_its_files_for_the_person_alone(
+    askew: Askew, demo_address: str, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: a data directory of the umask's mode, above the one of the file that is held."""
+    monkeypatch.setenv("ASKEW_MODE", "local")
+    assert askew("ask", "--data", data, "--server", demo_address).code == 0
+    assert [S_IMODE(each.stat().st_mode) for each in (data, places(data).profile)] == [0o700, 0o600]

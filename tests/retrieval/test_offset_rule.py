@@ -1,0 +1,156 @@
+"""The rule from a signal to k items: what it promises, and where it looks."""
+
+from __future__ import annotations
+
+import tracemalloc
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from small_world import made_encoder
+
+from askew.errors import ParameterError
+from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
+from askew.placement import Laplace, place
+from askew.protocol.signal import Signal
+from askew.retrieval import offset_rule
+from askew.retrieval.offset_rule import OffsetRule
+
+Array = NDArray[np.float64]
+RNG = np.random.default_rng(6)
+SCORING = RNG.normal(size=(30, 3)).astype(np.float32)
+ENCODER = made_encoder()
+EPSILON = Fraction(4)
+
+
+def signal_at(*coordinates: float, epsilon: Fraction = EPSILON) -> Signal:
+    lattice = LatticeLaplace.for_epsilon(epsilon)
+    return Signal("00" * 16, lattice, tuple(round(c / lattice.step) for c in coordinates))
+
+
+COORDINATES = st.integers(-COORDINATE_LIMIT, COORDINATE_LIMIT)
+
+
+@given(st.tuples(COORDINATES, COORDINATES), st.sampled_from([1, 2, 7, 30]))
+def test_any_signal_gets_k_distinct_items_in_ascending_order(
+    values: tuple[int, int], k: int
+) -> None:
+    signal = Signal("00" * 16, LatticeLaplace.for_epsilon(EPSILON), values)
+    answer = OffsetRule(ENCODER, SCORING).answer(signal, k)
+    assert len(answer) == k
+    assert list(answer) == sorted(set(answer))
+    assert all(0 <= item < 30 for item in answer)
+
+
+def test_one_result_is_the_best_item_of_the_decoded_signal() -> None:
+    """In the middle of the box, where the noise is symmetric, the one probe is the signal."""
+    taste = ENCODER.decode(np.array([[1.0, 1.0]]))[0]
+    expected = int((SCORING @ taste).argmax())
+    assert OffsetRule(ENCODER, SCORING).answer(signal_at(1.0, 1.0), 1) == (expected,)
+
+
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_each_probe_takes_the_best_item_that_is_left(k: int) -> None:
+    rule = OffsetRule(ENCODER, SCORING)
+    signal = signal_at(0.5, 1.75)
+    chosen: list[int] = []
+    for taste in ENCODER.decode(rule.probes(signal, k)):
+        order = sorted(range(30), key=lambda item: (-float(SCORING[item] @ taste), item))
+        chosen.append(next(item for item in order if item not in chosen))
+    assert rule.answer(signal, k) == tuple(sorted(chosen))
+
+
+def test_what_every_device_holds_is_left_out() -> None:
+    """Each probe takes the best item that is left of the others. Planted bug: of all items."""
+    rule = OffsetRule(ENCODER, SCORING, held=12)
+    signal = signal_at(0.5, 1.75)
+    answer = rule.answer(signal, 6)
+    chosen: list[int] = []
+    tastes = ENCODER.decode(rule.probes(signal, 6))
+    for number in range(6):
+        found = SCORING @ tastes[number % len(tastes)]
+        left = [item for item in range(12, 30) if item not in chosen]
+        chosen.append(max(left, key=lambda item: float(found[item])))
+    assert answer == tuple(sorted(chosen))
+    with pytest.raises(ParameterError, match="the number of items, 18"):
+        rule.answer(signal, 19)
+
+
+@pytest.mark.parametrize("equal", [False, True])
+def test_an_answer_makes_no_copy_of_a_large_catalog(equal: bool) -> None:
+    """Planted bug: all vectors as float64 at once, which is most of what it takes."""
+    encoder, shape = made_encoder(ranking=32), (50_000, 32)
+    encoder = replace(encoder, origin=np.full(32, 0.1, np.float32))
+    many = np.ones(shape) if equal else np.random.default_rng(0).normal(size=shape)
+    rule, signal = OffsetRule(encoder, many.astype(np.float32)), signal_at(0.5, 1.75)
+    rule.probes(signal, 2)  # offsets are placed once
+    tracemalloc.start()
+    rule.answer(signal, 2)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < (0.3 if equal else 0.01) * many.nbytes
+
+
+def test_far_from_the_edges_the_probes_are_the_optimal_offsets() -> None:
+    wide = made_encoder(d=1, ranking=1, unit=64.0)
+    probes = OffsetRule(wide, np.ones((9, 1), np.float32)).probes(signal_at(32.0), 5)
+    offsets = place(Laplace(4.0), k=5).offsets
+    assert sorted(probes[:, 0].tolist()) == pytest.approx((32.0 + offsets).tolist(), abs=1e-9)
+
+
+def test_no_probe_is_wasted_beyond_the_edge() -> None:
+    """Planted bug: clamping probes into the box, which puts several on its edge."""
+    line = made_encoder(d=1, ranking=1)
+    probes = OffsetRule(line, np.ones((9, 1), np.float32)).probes(signal_at(-0.5), 5)[:, 0]
+    assert len(np.unique(np.round(probes, 9))) == 5
+    assert probes.min() > 0
+    assert probes.max() < 2
+
+
+def test_a_signal_outside_says_what_its_nearest_point_says() -> None:
+    rule = OffsetRule(ENCODER, SCORING)
+    outside, edge = (rule.probes(signal_at(*at), 6) for at in ((-3.0, 9.0), (0.0, 2.0)))
+    assert outside.tolist() == edge.tolist()
+
+
+def test_at_the_edge_one_probe_is_the_median_of_where_the_person_can_be() -> None:
+    """Density e**(-4 x) on [0, 2]: the median is at -ln(1 - (1 - e**-8) / 2) / 4."""
+    line = made_encoder(d=1, ranking=1)
+    (probe,) = OffsetRule(line, np.ones((9, 1), np.float32)).probes(signal_at(0.0), 1)[:, 0]
+    assert probe == pytest.approx(-np.log(1 - (1 - np.exp(-8)) / 2) / 4, abs=1e-12)
+
+
+@pytest.mark.parametrize("k", [0, 31])
+def test_a_k_out_of_range_is_refused(k: int) -> None:
+    with pytest.raises(ParameterError, match="the number of items, 30"):
+        OffsetRule(ENCODER, SCORING).answer(signal_at(1.0, 1.0), k)
+
+
+def quantile_as_written(levels: Array, point: Array, epsilon: float, unit: float) -> Array:
+    """Q(G(offset)) by both halves of the law of Laplace at each end, without a shortcut."""
+
+    def law(t: Array) -> Array:
+        return np.where(t < 0, 0.5 * np.exp(-np.abs(t)), 1 - 0.5 * np.exp(-np.abs(t)))
+
+    center = np.clip(point, 0.0, unit)
+    low, high = law(epsilon * -center), law(epsilon * (unit - center))
+    q = low + levels * (high - low)
+    tail = np.log(2 * np.clip(np.minimum(q, 1 - q), 1e-300, 0.5))
+    return np.asarray(np.clip(center + np.where(q < 0.5, tail, -tail) / epsilon, 0.0, unit))
+
+
+@pytest.mark.parametrize("epsilon", [1 / 1024, 0.1, 1.0, 3.7, 1024.0])
+def test_a_probe_is_to_the_bit_where_the_formula_puts_it(epsilon: float) -> None:
+    """Planted bugs: the upper edge's tail for the lower; the middle counted to the lower half."""
+    rng = np.random.default_rng(6)
+    for unit in (0.5, 1.5, 64.0):
+        levels = np.vstack([rng.random((200, 3)), np.tile([[0.0], [0.5], [1.0]], 3)])
+        for point in [*rng.normal(unit / 2, unit, (40, 3)), unit * np.array([0, 0.5, 1])]:
+            expected = quantile_as_written(levels, point, epsilon, unit)
+            np.testing.assert_array_equal(
+                offset_rule._inside(levels, point, epsilon, unit), expected
+            )

@@ -1,0 +1,125 @@
+"""Models by their Mondays: which one answers a device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from small_collections import small_map
+
+from askew.catalog.catalog_file import FIRST, PERIOD, catalog_date_of, is_catalog_date
+from askew.errors import ParameterError, StaleSpace
+from askew_server.retrieval.served import serving_of
+from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
+from askew_server.taste.model.item_model import ItemModel
+from askew_server.taste.model.mondays import models_in
+
+MONDAY = FIRST + 100 * PERIOD
+
+
+PLAIN = serving_of(small_map()).snapshot
+
+
+def of(since: int) -> Snapshot:
+    return replace(PLAIN, since=since)
+
+
+def found(today: int, catalog_date: int, *days: int) -> int | None:
+    """Which of the models of these days answers."""
+    models = [of(day) for day in days]
+    try:
+        return models.index(SnapshotHolder(*models, today=lambda: today).at(catalog_date))
+    except StaleSpace:
+        return None
+
+
+def test_days_belong_to_their_monday() -> None:
+    assert [catalog_date_of(MONDAY + day) for day in range(-1, 8)] == [
+        MONDAY - PERIOD,
+        *[MONDAY] * 7,
+        MONDAY + PERIOD,
+    ]
+    assert [catalog_date_of(day) for day in (-1, 0, FIRST)] == [
+        FIRST
+    ] * 3  # a clock that was never set
+    assert [is_catalog_date(day) for day in (0, FIRST - PERIOD, FIRST, FIRST + 1)] == [
+        False,
+        False,
+        True,
+        False,
+    ]
+
+
+def test_a_monday_is_answered_by_the_newest_that_had_come_then() -> None:
+    later, today = MONDAY + 2 * PERIOD, MONDAY + 2 * PERIOD + 3
+    assert [found(today, each, FIRST, MONDAY, later) for each in range(MONDAY, today, PERIOD)] == [
+        1,
+        1,
+        2,
+    ]
+
+
+def test_every_model_of_the_folder_answers_however_old_it_is() -> None:
+    """Planted bug: the one before answers no more when the next Monday has come."""
+    before = MONDAY - PERIOD
+    assert [found(today, before, FIRST, MONDAY) for today in (MONDAY, MONDAY + 300)] == [0, 0]
+    assert found(MONDAY, before, MONDAY) is None  # it left the folder
+
+
+@pytest.mark.thin
+@pytest.mark.parametrize(
+    "catalog_date",
+    [0, FIRST - PERIOD, MONDAY + 1, MONDAY + PERIOD, 2**32 - 4],
+    ids=["none", "before the calendar", "no monday", "to come", "far away"],
+)
+def test_a_day_that_names_no_model_is_stale(catalog_date: int) -> None:
+    assert found(MONDAY + 3, catalog_date, FIRST) is None
+
+
+def test_a_clock_that_is_hours_ahead_is_let_be() -> None:
+    assert found(MONDAY - 1, MONDAY, FIRST) == 0
+
+
+def test_the_newest_is_handed_out_only_when_its_monday_has_come() -> None:
+    """Planted bug: the newest of the folder, to devices that name this week by another one."""
+    old, new = of(FIRST), of(MONDAY)
+    for today, newest in ((MONDAY - 2, old), (MONDAY - 1, old), (MONDAY, new)):
+        holder = SnapshotHolder(new, old, today=lambda day=today: day)  # type: ignore[misc]
+        assert holder.current is newest
+        assert holder.at(MONDAY - PERIOD) is old
+
+
+def test_a_swap_replaces_the_model_of_its_own_monday() -> None:
+    old, new, another = of(FIRST), of(MONDAY), of(MONDAY)
+    holder = SnapshotHolder(old, new, today=lambda: MONDAY)
+    holder.swap(another)
+    assert holder.snapshots == (old, another)
+    holder.withdraw(MONDAY)
+    assert holder.at(MONDAY) is old
+
+
+def test_a_folder_names_its_models_by_mondays(tmp_path: Path) -> None:
+    for name in ("1970-01-12", "1970-01-05", ".new", "notes"):
+        (tmp_path / name).mkdir()
+    assert models_in(tmp_path) == {
+        FIRST: tmp_path / "1970-01-05",
+        FIRST + PERIOD: tmp_path / "1970-01-12",
+    }
+    (tmp_path / "1970-01-13").mkdir()
+    with pytest.raises(ParameterError, match="a Monday: that is when devices look"):
+        models_in(tmp_path)
+
+
+def test_places_and_tastes_are_served_by_a_server_each(
+    run: Callable[..., int], tmp_path: Path, model: ItemModel, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Planted bug: from one Monday to the next, devices of tastes are answered with places."""
+    from askew_server.collections import artifact as places
+    from askew_server.taste.model import artifact as tastes
+
+    places.save(small_map(), tmp_path / "2026-11-16")
+    tastes.save(model, tmp_path / "2026-11-23")
+    assert run("serve", "--models", tmp_path) != 0
+    assert "is of another kind than the models beside it" in capsys.readouterr().err

@@ -1,0 +1,173 @@
+"""What a model tells of people held out, and which items come first."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from server.taste.model.measured_films import (
+    OPTIONS,
+    measured,
+    small_table,
+    summary,
+    who_is_told,
+    without_them,
+)
+
+from askew.catalog.item import Item
+from askew.noise.lattice import LatticeLaplace
+from askew.protocol.modes import DEFAULT_BYTES, DEVICE_BYTES
+from askew.protocol.signal import Query, Signal
+from askew_server.retrieval.snapshot import Retriever
+from askew_server.taste.measures import Estimate, is_clear, mean_of, ratio_of
+from askew_server.taste.model import item_model
+from askew_server.taste.model.held_out import Figure, HeldOutGroup, dealt
+from askew_server.taste.model.item_model import Draft, train
+from askew_server.taste.model.shared_slate import default_order, default_size
+from askew_server.taste.training.factors import Histories, divided
+
+# -- figures ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("default_items", [None, 12])
+def test_figures_are_what_devices_rank_that_hold_items_and_send_nothing(
+    default_items: int | None,
+) -> None:
+    """By plain loops. Planted bugs: what was seen is ranked; the slate replaces what is held."""
+    model = without_them(default_items)
+    people, held = who_is_told(model), range(model.card.n_held)
+    slate = model.catalog.shared_slate[: OPTIONS.k]
+    figures = measured(default_items).figures
+    whole = range(model.card.n_items)
+    for name, items in (("held", held or whole), ("everybody", [*held, *slate])):
+        ndcg = [each.ndcg(items) for each in people]
+        recall = [each.recall(items) for each in people]
+        assert figures[name].ndcg.mean == pytest.approx(np.mean(ndcg), abs=0.02)
+        assert figures[name].recall.mean == pytest.approx(np.mean(recall), abs=0.02)
+
+
+@pytest.mark.parametrize("default_items", [None, 12])
+def test_an_answer_is_worth_what_the_server_gives_on_average(default_items: int | None) -> None:
+    """Ten draws a person, of other noise than the figure's own. Planted bugs: points without noise;
+    the gain over what is held alone.
+    """
+    model, rng = without_them(default_items), np.random.default_rng(1)
+    people, server = who_is_told(model), Retriever(model.card, model.catalog)
+    lattice = LatticeLaplace.for_epsilon(Fraction(4))
+    held = range(model.card.n_held)
+    got = []
+    for each in people:
+        noise = rng.geometric(1 / (lattice.inverse_rate + 1), (10, 2, 2))
+        values = np.rint(each.point / lattice.step).astype(int) + noise[:, 0] - noise[:, 1]
+        signals = (Signal(model.card.space.version, lattice, tuple(v)) for v in values.tolist())
+        slates = [server.answer(Query(signal, 4)).item_ids for signal in signals]
+        got.append(float(np.mean([each.ndcg([*held, *slate]) for slate in slates])))
+    same = model.catalog.shared_slate[:4]
+    ndcg, gain, error = summary(got, [each.ndcg([*held, *same]) for each in people])
+    figure = measured(default_items).figures["asked"]
+    assert figure.gain.mean == pytest.approx(gain, abs=4 * figure.gain.error)
+    assert figure.ndcg.mean == pytest.approx(ndcg, abs=4 * figure.gain.error)
+    assert 0.5 * error < figure.gain.error < 3 * error
+
+
+@pytest.mark.parametrize("n", [2, 4, 12, 400])
+def test_few_people_are_clear_as_seldom_as_many(n: int) -> None:
+    """Gains of nothing: normal, and twice the standard error of many people is 2.3 %.
+
+    Planted bug: twice the standard error of few, which is 20 % for two people and 9 % for four.
+    """
+    gains = np.random.default_rng(n).normal(size=(4000, n))
+    clear = [is_clear(ratio_of(each, np.ones(n)), n) for each in gains]
+    assert 0.0228 - 0.008 < np.mean(clear) < 0.0228 + 0.008  # 3.4 standard errors
+
+
+def test_one_person_makes_nothing_clear() -> None:
+    """Whose gain has no error at all. Planted bug: any gain is above twice of nothing."""
+    assert not is_clear(ratio_of(np.ones(1), np.ones(1)), 1)
+
+
+@pytest.mark.parametrize("enough", [0.95, 0.5])
+def test_nobody_who_is_measured_made_what_is_measured(
+    enough: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: figures of the people trained on."""
+    monkeypatch.setattr(item_model, "_ENOUGH", enough)
+    measured_with: list[int] = []
+    figures = Draft.figures
+
+    def watched(draft: Draft, people: object) -> object:
+        measured_with.append(len(draft.tastes.vectors))
+        return figures(draft, people)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Draft, "figures", watched)
+    model = train(small_table(500), {}, OPTIONS, source="s")
+    assert len(dealt(500, OPTIONS.seed)) == 100
+    (size,) = measured_with
+    assert 380 < size <= 400
+    assert set(model.figures) == {"held", "everybody", "asked"}
+
+
+def test_of_many_people_the_model_itself_does_without_those_held_out() -> None:
+    """And it is measured as it is: a twentieth of the people are missed by nobody."""
+    assert len(dealt(10**6, 0)) == 800
+
+
+def test_who_has_nothing_to_be_judged_by_is_left_out() -> None:
+    """And where nobody is left, figures are finite. Planted bug: the mean of nobody."""
+    model = without_them()
+    catalog, encoder = model.catalog, model.card.space.encoder
+    alone = csr_array(np.eye(30, len(catalog)))
+    group = HeldOutGroup.of(*divided(Histories(alone, alone), 0), encoder, catalog, 0)
+    assert len(group) == 0  # who likes one thing shows it, or has nothing to show
+    got = group.served([0])
+    assert Figure.of(got, group.local) == Figure(*[Estimate(0.0, 0.0)] * 3)
+    assert not is_clear(mean_of(got.ndcg), len(group))
+
+
+# -- default items ---------------------------------------------------------------------------------
+
+
+def test_default_items_tell_no_exact_counts() -> None:
+    """Within a class of likes the public vectors decide. Planted bug: by likes alone."""
+    scoring = np.diag([1.0, 2.0, 3.0, 4.0, 9.0]).astype(np.float32)
+    likes = np.array([63, 16, 62, 70, 1])  # classes 16, 16, 16, 64 and 1
+    assert default_order([2], likes, scoring).tolist() == [2, 3, 1, 0, 4]
+
+
+def test_a_catalog_that_devices_hold_has_no_default_items() -> None:
+    films = [Item(f"item {i}") for i in range(1000)]
+    assert default_size(None, films, 32) == 1000
+    assert default_size(20, films, 32) == 20
+    assert default_size(5000, films, 32) == 1000
+
+
+def test_the_default_number_fits_its_bytes() -> None:
+    """With words that pack badly, so that the whole is far beyond what a device takes."""
+    rng = np.random.default_rng(0)
+    words = rng.integers(97, 123, (300_000, 12), dtype=np.uint8)
+    many = [Item(bytes(row).decode()) for row in words]
+    size = default_size(None, many, 32)
+    assert 24_000 < size < 40_000
+    assert size * (16 + 1 + 7.5) < DEFAULT_BYTES < DEVICE_BYTES
+
+
+def test_a_default_items_is_measured_by_words_from_everywhere() -> None:
+    """Planted bug: by the first items, whose words may be the shortest."""
+    rng = np.random.default_rng(1)
+    words = rng.integers(97, 123, (200_000, 60), dtype=np.uint8)
+    many = [Item(bytes(row[: 2 if at < 20_000 else 60]).decode()) for at, row in enumerate(words)]
+    assert 12_000 < default_size(None, many, 32) < DEFAULT_BYTES / (16 + 1 + 32)
+
+
+def test_the_first_items_are_what_anybody_would_be_shown() -> None:
+    """So holding them is worth more than holding as many others."""
+    model = without_them(12)
+    people = who_is_told(model)
+    best = [
+        sum(max(0.0, *each.worth[start : start + 12]) for each in people)
+        for start in (0, 12, 24, 36)
+    ]
+    assert best[0] == max(best)
+    assert sorted(model.keys) != list(model.keys)
