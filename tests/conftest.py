@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 from collections import defaultdict
+from unittest.mock import patch
 
 import pytest
 from hypothesis import settings
 from rooms import Rooms
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
+
+# gRPC reads it once, when it is imported, and would write past what pytest captures. What the tests
+# start decides by itself.
+with patch.dict(os.environ, GRPC_VERBOSITY="NONE"):
+    import grpc  # noqa: F401
 
 # Thousands of collected tests are half a million objects that live to the end: to look them through
 # after every 700 new objects, as Python does by itself, took a quarter of the time of tests of the

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import sys
-from collections.abc import Callable, Mapping
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +35,18 @@ Arrays = dict[str, NDArray[Any]]
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Run:
+def hooks() -> Iterator[None]:
+    """Puts back what a log takes over."""
+    root = logging.getLogger()
+    before = (root.handlers[:], root.level)
+    others = (sys.excepthook, threading.excepthook, sys.unraisablehook, warnings.showwarning)
+    yield
+    root.handlers[:], root.level = before
+    sys.excepthook, threading.excepthook, sys.unraisablehook, warnings.showwarning = others
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, hooks: None) -> Run:  # a server takes them over
     """Runs the command in this process and gives its exit code."""
 
     def command(*arguments: object) -> int:

@@ -12,6 +12,7 @@ asks: a check never waits for a disk.
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import socket
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from askew_server.serving.http_sockets import HttpDoor
 
 Context = grpc.aio.ServicerContext[bytes, bytes]
-_NEVER_STARTED: list[grpc.aio.Server] = []
-"""Kept as long as the process: gRPC 1.85 corrupts memory where a server ends that never started."""
 _CANCELLED: int = grpc.StatusCode.CANCELLED.value[0]
 Handler = Callable[[object, Context], Awaitable[bytes]]
 
@@ -82,7 +81,9 @@ class RunningServer:
             self.port, bound = self._bound(credentials)
             self.http = None if door is None or bound is None else door(bound)
         except BaseException:
-            _NEVER_STARTED.append(self._server)
+            # gRPC 1.85 corrupts memory where a server ends that never started, at the end of the
+            # interpreter, too: nothing may take this one to pieces, and the process keeps it.
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._server))
             raise
 
     async def start(self) -> None:

@@ -8,7 +8,6 @@ import logging
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TextIO
 
@@ -149,17 +148,6 @@ def test_a_disk_that_is_full_fails_no_call() -> None:
             raise OSError(28, "No space left on device")
 
     EventLog(Full()).log_event("stopping")
-
-
-@pytest.fixture
-def hooks() -> Iterator[None]:
-    """Puts back what a log takes over."""
-    root = logging.getLogger()
-    before = (root.handlers[:], root.level)
-    others = (sys.excepthook, threading.excepthook, sys.unraisablehook, warnings.showwarning)
-    yield
-    root.handlers[:], root.level = before
-    sys.excepthook, threading.excepthook, sys.unraisablehook, warnings.showwarning = others
 
 
 @pytest.mark.usefixtures("hooks")
