@@ -511,12 +511,12 @@ def test_a_charge_is_called_what_was_released_for_it(
             assert isinstance(made, Charge)
             return made.id
 
-        book.fulfill(charge("prior 1"), b'{"kind": "prior", "version": 1}')
+        book.fulfill(charge("matrix"), b'{"kind": "noisy matrix of likes", "version": 1}')
         charge("crashed")
         book.fulfill(charge("asked", "ada"), b"an answer", 3)
         charge("asked and crashed", "ada")
     released = [row["released"] for row in ledger_shown(run, capsys)["charges"]]
-    assert released == ["list", "prior", "nothing", "answer", "nothing"]
+    assert released == ["list", "noisy matrix of likes", "nothing", "answer", "nothing"]
 
 
 # -- what is left ---------------------------------------------------------------------------------
