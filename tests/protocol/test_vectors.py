@@ -175,8 +175,8 @@ async def test_a_whole_question_of_this_device_is_that_of_the_file(
     name = row["collection"].encode()
     [request] = server.requests
     assert request == (
-        b"\x15" + row["k"].to_bytes(4, "little") + b"\x2a\x08" + packed
-        + b"\x32\x0f" + law + b"\x3a" + bytes([len(name)]) + name
+        b"\x15" + row["k"].to_bytes(4, "little") + b"\x22\x08" + packed
+        + b"\x2a\x0f" + law + b"\x32" + bytes([len(name)]) + name
     )  # fmt: skip
     if position == Position(*row["true"]):
         assert [each.distance for each in answer.results] == row["answers"][0]["distances"]

@@ -27,11 +27,11 @@ REQUEST = bytes.fromhex(
     "1a 0a"  # field 3, the lattice: 10 bytes
     "0d 05000000"  # step_exponent 5, a step of 1/32
     "15 00040000"  # inverse_rate 1024, so epsilon is 32/1024
-    "2a 0c"  # field 5, packed: three sfixed32 take 12 bytes
+    "22 0c"  # field 4, packed: three sfixed32 take 12 bytes
     "00000000"  # 0 takes its four bytes too
     "ffffffff"  # -1, two's complement
     "ffffff7f"  # 2**31 - 1
-    "45 0b000000"  # field 8, fixed32: the catalog date, the second Monday of 1970
+    "3d 0b000000"  # field 7, fixed32: the catalog date, the second Monday of 1970
 )
 
 
@@ -68,14 +68,14 @@ CARD = bytes.fromhex(
     "39 000000000000e03f"  # clip 1/2
     "45 14000000"  # least_likes 20
     "49 000000000000f83f"  # unit 1.5
-    "62 08 0000803e 0000803e"  # scales of item codes, 1/4 each
+    "52 08 0000803e 0000803e"  # scales of item codes, 1/4 each
     "12 10 000102030405060708090a0b0c0d0e0f"  # field 2: catalog_version
     "1d 2c010000"  # field 3, fixed32: 300 items
     "25 40000000"  # field 4, fixed32: slates of at most 64
     "2a 05 6e6f747465"  # field 5: the source, "notte"
     "30 01"  # field 6: simulated
     "55 0c000000"  # field 10, fixed32: 12 default items
-    "60 01"  # field 12: a signal was worth it
+    "58 01"  # field 11: a signal was worth it
 )
 
 ENCODER = made_encoder(d=1, ranking=2, width=1.0, clip=0.5, least_likes=20, unit=1.5)

@@ -64,14 +64,14 @@ from askew.wire.v1 import retrieval_pb2 as pb
 # A tag byte is 8 * field number + wire type, as in test_golden_bytes.
 REQUEST = bytes.fromhex(
     "15 03000000"  # field 2, fixed32: k = 3; no space version, which would be field 1
-    "2a 08"  # field 5, packed: two sfixed32 take 8 bytes
+    "22 08"  # field 4, packed: two sfixed32 take 8 bytes
     "20162103"  # 52,500,000 microdegrees
     "00000000"  # 0 takes its four bytes too
-    "32 0f"  # field 6, the noise of a map: 15 bytes
+    "2a 0f"  # field 5, the noise of a map: 15 bytes
     "0d 08000000"  # step_exponent 8, a step of 1/256 km
     "15 2b040000"  # inverse_rate 1067
     "1d 24920000"  # cosine 37412, Germany's
-    "3a 06 636166c3a973"  # field 7: the collection, "cafés"
+    "32 06 636166c3a973"  # field 6: the collection, "cafés"
 )
 
 REPLY = bytes.fromhex(
@@ -95,7 +95,7 @@ CARD = bytes.fromhex(
     "25 05000000"  # field 4, fixed32: slates of at most 5
     "3a 1e"  # field 7, ServingRule: 30 bytes
     "0a 09 706f73746572696f72"  # "posterior"
-    "22 11 746f776e73206f662047656f4e616d6573"  # "towns of GeoNames"
+    "12 11 746f776e73206f662047656f4e616d6573"  # "towns of GeoNames"
     "42 26"  # field 8, MetricSpace: 38 bytes
     "0a 24"  # field 1, a region: 36 bytes
     "09 9a99999999994740 11 3333333333331740"  # south 47.2, west 5.8

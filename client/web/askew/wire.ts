@@ -84,9 +84,9 @@ export function questionBytes(
   const name = [...new TextEncoder().encode(collection)];
   return Uint8Array.from([
     ...fixed(2, k),
-    ...sized(5, values),
-    ...sized(6, noise),
-    ...(name.length ? sized(7, name) : []),
+    ...sized(4, values),
+    ...sized(5, noise),
+    ...(name.length ? sized(6, name) : []),
   ]);
 }
 
@@ -322,8 +322,8 @@ export function replyOf(data: Uint8Array, card: Card, collection: string, k: num
   const found = asked(card, collection);
   if (collection !== ALL) return [slateOf(new Message(data, k + 8), card, found[0]!, k)];
   const message = new Message(data, found.length + 8);
-  const parts = message.all(8);
-  if (parts.length !== found.length || [1, 2, 3, 4, 5, 6, 7].some((each) => message.has(each)))
+  const parts = message.all(7);
+  if (parts.length !== found.length || [1, 2, 3, 4, 5, 6].some((each) => message.has(each)))
     throw malformed();
   return found.map((each, n) => {
     const count = Math.min(k, each.nItems);
@@ -334,7 +334,7 @@ export function replyOf(data: Uint8Array, card: Card, collection: string, k: num
 function slateOf(message: Message, card: Card, of: Collection, k: number): Listing[] {
   const answered = version(message.bytes(1));
   const items = message.all(5);
-  if (items.length !== k || [2, 3, 4, 6, 7, 8].some((each) => message.has(each))) throw malformed();
+  if (items.length !== k || [2, 3, 4, 6, 7].some((each) => message.has(each))) throw malformed();
   if (answered !== of.version) throw new AskewError("stale", STALE);
   const found = items.map((each) => listingOf(new Message(each), card, of));
   if (found.some((each, n) => n > 0 && each.id <= found[n - 1]!.id)) throw malformed();
