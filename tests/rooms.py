@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections import Counter, defaultdict
-from pathlib import Path
 
 import pytest
 
@@ -24,6 +23,11 @@ def room_of(nodeid: str) -> str:
     return "/".join(parts[: 2 if parts and parts[0] in WIDE else 1]) or "others"
 
 
+def is_late(item: pytest.Item) -> bool:
+    """Return True for a test that only an audit or a night runs."""
+    return any(item.get_closest_marker(name) for name in ("audit", "nightly"))
+
+
 class Rooms:
     """Counts the tests of a room, and prints its line when the last of them has ended."""
 
@@ -36,6 +40,7 @@ class Rooms:
         self._slow = 0
         self._skipped: list[str] = []
         self._files: set[str] = set()
+        self._night: set[str] = set()  # files with a test of the audit or the night
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
@@ -46,10 +51,13 @@ class Rooms:
 
     def pytest_deselected(self, items: list[pytest.Item]) -> None:
         self._slow += sum(item.get_closest_marker("slow") is not None for item in items)
+        self._night |= {item.nodeid.partition("::")[0] for item in items if is_late(item)}
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: object) -> None:
-        self._slow = getattr(node, "workeroutput", {}).get("slow", self._slow)
+        told = getattr(node, "workeroutput", {})
+        self._slow = told.get("slow", self._slow)
+        self._night |= set(told.get("night", ()))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
@@ -88,6 +96,7 @@ class Rooms:
         """Fail a run that requires everything where a test was skipped, or a file ran none."""
         if hasattr(self._config, "workeroutput"):
             self._config.workeroutput["slow"] = self._slow
+            self._config.workeroutput["night"] = sorted(self._night)
         elif os.environ.get(REQUIRED) == "require" and (self._skipped or self._idle_files()):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -96,7 +105,7 @@ class Rooms:
         if self._config.args != [str(root / "tests")] and self._config.args != ["tests"]:
             return []
         there = {str(path.relative_to(root)) for path in (root / "tests").rglob("test_*.py")}
-        return sorted(there - self._files - {name for name in there if of_night(root / name)})
+        return sorted(there - self._files - self._night)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         for line in sorted(set(self._skipped)):
@@ -110,9 +119,3 @@ class Rooms:
                 " (make engines); browsers (make test-web); the audit (make audit)."
             )
             terminalreporter.write_line(POWER)
-
-
-def of_night(path: Path) -> bool:
-    """Return True for a file of which every test is of the audit or the night."""
-    text = path.read_text("utf-8")
-    return "pytestmark = pytest.mark.nightly" in text or "pytestmark = pytest.mark.audit" in text

@@ -98,6 +98,8 @@ _OPTIONS = [
     ("grpc.max_receive_message_length", _MOST_BYTES),
     ("grpc.enable_http_proxy", 0),  # a proxy would see when the device asks
     ("grpc.use_local_subchannel_pool", 1),  # a channel that is closed keeps no connection
+    # Calls are made again by us: gRPC would ask a server that only says goodbye hundreds of times.
+    ("grpc.enable_retries", 0),
 ]
 _HEALTH, _SERVING = "/grpc.health.v1.Health/Check", b"\x08\x01"  # HealthCheckResponse(SERVING)
 _LOOKS, _BETWEEN = 200, 0.0005  # how often, and seconds: for gRPC to end a call and a descriptor
