@@ -40,18 +40,18 @@ def replace_file(path: Path, content: bytes) -> None:
     """Write a file of mode 0600 in place of another, durably. Raises OSError, in which case the old
     file is still there, or the new one.
     """
-    # One name: who calls this for a path holds its lock, and a crash leaves one draft at most.
-    draft = path.with_name(f"{path.name}.new")
-    file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)  # or nothing is replaced
     try:
-        while content:
-            content = content[os.write(file, content) :]
-        os.fsync(file)
-    finally:
-        os.close(file)
-    draft.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
-    try:
+        # One name: who calls this for a path holds its lock, and a crash leaves one draft at most.
+        draft = path.with_name(f"{path.name}.new")
+        file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            while content:
+                content = content[os.write(file, content) :]
+            os.fsync(file)
+        finally:
+            os.close(file)
+        draft.replace(path)
         os.fsync(folder)
     finally:
         os.close(folder)

@@ -55,6 +55,7 @@ def replace_file(path: Path, content: str | bytes) -> None:
     import tempfile  # most commands write no such file
 
     make_directory(path.parent)
+    _sync_directory(path.parent)  # where that fails, nothing is replaced
     # A name of its own, for who writes at the same time, and mode 0600.
     handle, name = tempfile.mkstemp(prefix=f"{path.name}.", suffix=".new", dir=path.parent)
     new = Path(name)
