@@ -91,7 +91,7 @@ def test_a_mark_and_a_setting_are_synced_before_and_after_they_are_renamed(
     """Planted bugs: no sync of the file, which a power cut then leaves empty under its new name; no
     sync of the directory, which then still has the old one.
     """
-    once = ["sync the file", "rename", "sync the directory"]
+    once = ["sync the directory", "sync the file", "rename", "sync the directory"]
     ConfigFile(tmp_path / "config.toml").keep({"k": 5})
     assert steps == once
     store = SignalStore(tmp_path / "signals.sqlite", Caps(Fraction(10)))
