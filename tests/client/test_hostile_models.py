@@ -312,7 +312,6 @@ BOMBS = {each for each in MODELS if each.startswith("a bomb in ")}
 ALIKE = {each for each in BOMBS if "in collections." in each}
 
 
-@pytest.mark.thin(20)
 @pytest.mark.parametrize(
     "attack",
     [pytest.param(each, marks=pytest.mark.audit) if each in ALIKE else each for each in MODELS],

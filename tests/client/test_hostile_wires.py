@@ -456,7 +456,6 @@ def each_of(attacks: Iterable[str]) -> list[Any]:
     return [pytest.param(each, marks=slow) if each in ALIKE else each for each in attacks]
 
 
-@pytest.mark.thin(20)
 @pytest.mark.parametrize("attack", each_of(CALLS))
 async def test_no_answer_changes_what_is_sent_or_spent(
     world: World, tmp_path: Path, attack: str
