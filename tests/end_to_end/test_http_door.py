@@ -75,7 +75,10 @@ async def test_both_doors_answer_and_a_stop_finishes_calls() -> None:
                 assert head.startswith(b"HTTP/1.1 200 ")
                 assert body == card
                 writer.close()
-        assert await server.stop() == 0
+        await asyncio.wait_for(
+            server.process.communicate(), PATIENCE
+        )  # a second signal would kill it
+        assert server.process.returncode == 0
         with pytest.raises(ConnectionError):
             await asyncio.open_connection(HERE, server.http)
 
