@@ -31,8 +31,7 @@ from numpy.typing import NDArray
 
 from askew.placement import hexagonal
 from askew.placement.codebook import assign, fit, sample, spread_out
-from askew.placement.noise import Laplace, Norm
-from askew.placement.problem import Identity
+from askew.placement.problem import Identity, Laplace, Norm
 
 SEED = 20240714
 SAMPLES = 60_000

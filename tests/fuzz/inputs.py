@@ -554,9 +554,7 @@ def rows_body() -> bytes:
     return rows_to_bytes(model.card, dict(model.collections))[HEAD_BYTES:]
 
 
-OWN_RATINGS = b'title,rating\n"Heat, (1995)",4.5\nAlien,\n'
 FILMS = b"movieId,title,genres\n2,Heat (1995),Crime|Drama\n"
-WISHES = "kind = a | b, price <= 10\n1 EUR = 2 km # x\nkind: a +2"
 SERVER_FILE = b"[server]\nport = 7571\n[limits]\nstreams = 9\nidle = 2.5\n[answers]\nthreads = 1\n"
 DEVICE_FILE = b'server = "a.example:443"\nepsilon = 4\nregion = "DE"\n[keys]\n"near.ask" = "x"\n'
 RATINGS = b"userId,movieId,rating,timestamp\n1,2,3.5,964982703\n1,3,x,9\n"

@@ -25,7 +25,7 @@ from askew.placement import (
     place,
 )
 from askew.placement.laplace_line import legendre
-from askew.placement.noise import Norm
+from askew.placement.problem import Norm
 
 
 @pytest.mark.parametrize("value", [0, -1.0, math.nan, math.inf, "1", None, True])

@@ -10,7 +10,7 @@ import pytest
 
 from askew.placement import Identity, Laplace, Power, laplace_line, place, rule
 from askew.placement.codebook import Law, Points, expected_cost, fitted, shipped, shipped_sizes
-from askew.placement.noise import Norm
+from askew.placement.problem import Norm
 
 MEAN: dict[Norm, dict[int, float]] = {
     "l1": {2: 1.62, 3: 2.10, 5: 2.86, 8: 3.75},

@@ -21,9 +21,8 @@ from askew.protocol.ranking import Ranking
 from askew.spaces.vectors import RatingScale
 from askew_client.profile.document import Liking
 from askew_client.signals.asking import Question
-from askew_client.taste.choice import Taken
+from askew_client.taste.choice import Taken, in_words
 from askew_client.taste.exchange import Exchange
-from askew_client.taste.words import in_words
 from askew_client.views.answers import Answer, Bar, Connection, Departure, Result
 from askew_client.views.quote import Cost, ModeView, Quote, Terms
 

@@ -22,9 +22,8 @@ from askew_client.settings.settings import ClientSettings, month_of
 from askew_client.signals.asking import Question, Quotes, covered
 from askew_client.signals.store import SignalStore
 from askew_client.storage.guard import in_thread
-from askew_client.taste.choice import Taken, choose, noise_for
+from askew_client.taste.choice import Taken, choose, in_words, noise_for
 from askew_client.taste.exchange import Exchange
-from askew_client.taste.words import in_words
 from askew_client.transport.protocol import Library, Network
 from askew_client.views.answers import (
     Answer,

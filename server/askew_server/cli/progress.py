@@ -61,10 +61,6 @@ class Steps:
         """A step begins in work whose length is known, of which so much is done, from 0 to 1."""
         self.step(f"{done:4.0%}  {name}")
 
-    def of_total(self, done: int, total: int) -> None:
-        """The same of a file's bytes."""
-        self.share(done / max(total, 1))
-
     def pause(self) -> None:
         """Leaves the terminal to what is said or asked now."""
         if self.status is not None:

@@ -8,11 +8,11 @@ Multiple Selections, arXiv 2407.14641), and what a server needs beyond it.
 with them is in `askew.retrieval`.
 """
 
-from askew.placement.noise import Laplace
 from askew.placement.problem import (
     Certificate,
     Disutility,
     Identity,
+    Laplace,
     Placement,
     Power,
     Saturating,

@@ -38,8 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import ParameterError
-from askew.placement.noise import Laplace, Norm
-from askew.placement.problem import Disutility, Identity
+from askew.placement.problem import Disutility, Identity, Laplace, Norm
 
 Points = NDArray[np.float32]
 Slope = Callable[[NDArray[np.float32]], NDArray[np.float32]]

@@ -1,5 +1,5 @@
-"""A placement problem and its answer: a disutility of distance; k offsets, their cost, a
-certificate.
+"""A placement problem and its answer: the law of the noise, a disutility of distance; k offsets,
+their cost, a certificate.
 
 A signal s = u + X leaves the device; the server answers with results at s + a_1, ..., s + a_k.
 The person takes the nearest, so the expected cost is E h(min_i ||X - a_i||), the same for every u.
@@ -23,7 +23,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,6 +92,30 @@ def check_positive(name: str, value: float) -> None:
     number = isinstance(value, int | float | np.integer | np.floating)
     if isinstance(value, bool) or not number or not (value > 0 and isfinite(value)):
         raise ParameterError(name, value, "positive and finite")
+
+
+Norm = Literal["l1", "l2"]
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """Density proportional to exp(-epsilon ||x||) in `dimension` coordinates.
+
+    metric "l1": independent Laplace noise on each axis. metric "l2": a radius of law
+    Gamma(dimension, 1 / epsilon) in a uniform direction. Each is metric-private with epsilon
+    per unit of its own distance. epsilon: 1 / unit of distance.
+    Raises ParameterError unless epsilon is positive and finite, dimension an integer of at least 1.
+    """
+
+    epsilon: float
+    dimension: int = 1
+    metric: Norm = "l1"
+
+    def __post_init__(self) -> None:
+        check_positive("epsilon", self.epsilon)
+        check_count("dimension", self.dimension)
+        if self.metric not in {"l1", "l2"}:
+            raise ParameterError("metric", self.metric, '"l1" or "l2"')
 
 
 Array = NDArray[np.float64]

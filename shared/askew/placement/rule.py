@@ -33,12 +33,13 @@ from askew.errors import ParameterError
 from askew.placement import codebook, laplace_line
 from askew.placement.codebook import Law, Progress
 from askew.placement.laplace_line import legendre, place_on_laplace_line
-from askew.placement.noise import Laplace, Norm
 from askew.placement.problem import (
     Certificate,
     Disutility,
     Identity,
     Increasing,
+    Laplace,
+    Norm,
     Placement,
     check_k,
     disutility_of,

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import ParameterError
-from askew.placement.noise import Laplace
-from askew.placement.problem import Identity
+from askew.placement.problem import Identity, Laplace
 from askew.placement.rule import place
 from askew.protocol.signal import Signal
 from askew.retrieval.item_search import CELLS, ItemSearch

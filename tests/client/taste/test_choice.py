@@ -14,8 +14,7 @@ from askew.errors import ParameterError
 from askew.protocol.model_card import ModelCard
 from askew.protocol.modes import ServingMode
 from askew_client.settings.settings import ClientSettings, ModeName
-from askew_client.taste.choice import CachedItems, Reason, choose, noise_for
-from askew_client.taste.words import in_words
+from askew_client.taste.choice import CachedItems, Reason, choose, in_words, noise_for
 
 ITEMS, DEFAULT = 24, 6
 ALL = CachedItems(ITEMS, 900)

@@ -28,8 +28,7 @@ from scipy.special import gammaincinv
 from askew.errors import DimensionMismatch, OutOfRange
 from askew.noise.hexagonal import GAUGE, NEIGHBORS, RISE
 from askew.placement.hexagonal import place_on_map
-from askew.placement.noise import Laplace
-from askew.placement.problem import Disutility, frozen
+from askew.placement.problem import Disutility, Laplace, frozen
 from askew.placement.rule import place
 from askew.protocol.signal import Signal
 from askew.spaces.axes import AxisSpace

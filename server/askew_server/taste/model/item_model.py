@@ -181,13 +181,6 @@ class Draft:
         catalog = Catalog(words, told.vectors, told.boosts, slate, told.neighbors)
         return cls(told, n_default, tastes, fitted, catalog)
 
-    def for_signals(self, options: TrainingOptions) -> Draft:
-        """The same in a space that suits the signals of other options."""
-        rng = np.random.default_rng([self.told.options.seed, 3])
-        options = replace(options, seed=self.told.options.seed)
-        fitted = _space(self.told, self.tastes, self.catalog.scoring, options, rng)
-        return replace(self, fitted=fitted)
-
     @property
     def held(self) -> int:
         """How many items everybody has who asks."""

@@ -185,15 +185,6 @@ def read(file: Path) -> tuple[MatrixFields, Matrix, str]:
         raise ArtifactError(f"{file} is no noisy matrix: {error}") from None
 
 
-def fields_of(file: Path) -> MatrixFields:
-    """What a file says that it is of. Raises ArtifactError."""
-    try:
-        with file.open("rb") as opened:
-            return msgspec.json.decode(opened.readline(_LONGEST), type=MatrixFields)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ArtifactError(f"{file} is no noisy matrix: {error}") from None
-
-
 def _read(opened: BinaryIO, file: Path) -> tuple[MatrixFields, Matrix, str]:
     line = opened.readline(_LONGEST)
     fields = msgspec.json.decode(line, type=MatrixFields)

@@ -10,7 +10,6 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.spaces.vectors import RatingScale
 from askew_server.demo.simulation import films, simulate
 from askew_server.ratings import RatingTable
 from askew_server.taste.model.item_model import ItemModel, train
@@ -19,7 +18,6 @@ from askew_server.taste.training.item_vectors import people_by_key
 from askew_server.taste.training.options import TrainingOptions
 
 OPTIONS = TrainingOptions(epsilon=4.0, k=4, dimension=2, ranking_dimension=6, min_ratings=5)
-SCALE = RatingScale(0.5, 5.0, 4.0)
 N_FILMS, N_PEOPLE = 150, 1000
 
 

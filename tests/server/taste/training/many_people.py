@@ -11,13 +11,11 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from askew.spaces.vectors import RatingScale
 from askew_server.ratings import RatingTable, titled
 from askew_server.taste.model.item_model import train, update
 from askew_server.taste.training.options import TrainingOptions
 
 EACH = 8
-SCALE = RatingScale.between(1, 5)
 OPTIONS = TrainingOptions(ranking_dimension=8, min_ratings=1, learned=True)
 
 
