@@ -11,6 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from client.near.conftest import BERLIN, MUNICH, SETTINGS, DeviceWorld
@@ -256,7 +257,10 @@ def with_place(document: ProfileDocument, name: str, place: NamedPlace) -> Profi
 def test_one_place_added_many_times_at_once_is_drawn_once(device: DeviceWorld) -> None:
     """Planted bug: each looks for the name before it draws, and none finds it."""
 
+    together = Barrier(4)  # else the first may have ended before the others begin
+
     def add(_: int) -> bool:
+        together.wait(10)
         try:
             device.places.add("home", BERLIN)
         except PlaceError:
