@@ -129,6 +129,7 @@ class GrpcTransport:
         self._credentials = credentials_for(target, _read(authority) if authority else None)
         self._channel: grpc.aio.Channel | None = None
         self._before: set[str] = set()  # sockets
+        self._failed = False  # the last call
 
     @property
     def channel(self) -> grpc.aio.Channel:
@@ -140,7 +141,7 @@ class GrpcTransport:
     async def __aenter__(self) -> Self:
         if self._channel is not None:
             raise RuntimeError("connected already")
-        self._pauses = drawn_pauses(SystemBits())
+        self._pauses, self._failed = drawn_pauses(SystemBits()), False
         if self._credentials is None:
             self._channel = grpc.aio.insecure_channel(self._target, options=_OPTIONS)
         else:
@@ -166,9 +167,18 @@ class GrpcTransport:
         # in a thread of its own, a millisecond later.
         if not await self._is_gone():
             gc.collect()  # calls in a circle
-            if not _CHANNELS:  # else what is open may be another's
-                _hang_up(_own_sockets() - self._before, int(self._target.rpartition(":")[2]))
+            # After a reply gRPC closes its own. Else what is open may be of the program around us.
+            if self._failed and not _CHANNELS:
+                _hang_up(_own_sockets() - self._before, await self._addresses())
                 await self._is_gone()
+
+    async def _addresses(self) -> set[tuple[str, int]]:
+        """Return where the server may be, as numbers; empty where its name is unknown."""
+        host, _, port = self._target.rpartition(":")
+        with suppress(OSError):
+            found = await asyncio.get_running_loop().getaddrinfo(host.strip("[]"), int(port))
+            return {(str(place[0]), int(port)) for *_, place in found}
+        return set()
 
     async def _is_gone(self) -> bool:
         """Wait a moment for all of this connection to go; return True if nothing is left."""
@@ -203,7 +213,7 @@ class GrpcTransport:
     async def _exchange(self, method: str, request: bytes) -> bytes | BaseException:
         """Return the reply, or what to raise, which holds no frame of this exchange."""
         call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes | None]
-        call = self.channel.unary_unary(method)
+        call, self._failed = self.channel.unary_unary(method), True
 
         async def send(seconds: float) -> bytes | None:
             sent = call(request, timeout=seconds)
@@ -219,6 +229,7 @@ class GrpcTransport:
             error.__context__ = error.__cause__ = None
             failure = error
         else:
+            self._failed = False
             # None is a status of success without a message.
             return Malformed("the server's answer is empty") if reply is None else reply
         return failure
@@ -234,8 +245,8 @@ def _own_sockets() -> set[str]:
     return {each for each in found if each.startswith("socket:")}
 
 
-def _hang_up(sockets: set[str], port: int) -> None:
-    """Shut those of these that lead to a port: gRPC waits twenty seconds for a server that takes a
+def _hang_up(sockets: set[str], addresses: set[tuple[str, int]]) -> None:
+    """Shut those of these that lead to the server: gRPC waits twenty seconds for one that takes a
     connection and says nothing, whether anybody still wants the channel or not.
     """
     descriptors = Path("/proc/self/fd").iterdir() if sockets else ()
@@ -244,8 +255,10 @@ def _hang_up(sockets: set[str], port: int) -> None:
             if str(each.readlink()) not in sockets:
                 continue
             with socket.socket(fileno=os.dup(int(each.name))) as found:
-                internet = found.family in {socket.AF_INET, socket.AF_INET6}
-                if internet and found.getpeername()[1] == port:
+                if found.family not in {socket.AF_INET, socket.AF_INET6}:
+                    continue
+                host, port = found.getpeername()[:2]
+                if (host.removeprefix("::ffff:"), port) in addresses:  # IPv4 within IPv6
                     found.shutdown(socket.SHUT_RDWR)
 
 

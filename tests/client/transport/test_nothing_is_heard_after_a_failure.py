@@ -202,6 +202,23 @@ async def test_a_deadline_that_passed_keeps_no_connection(silent_server: Hostile
     assert isinstance(error, TooSlow)
 
 
+async def test_a_connection_of_the_program_around_to_the_same_port_elsewhere_stays(
+    silent_server: HostileServer,
+) -> None:
+    """It is opened while a call is under way, and the call then fails. Planted bug: whatever leads
+    to the server's port, such as 443, is shut.
+    """
+    port = int(silent_server.address.rpartition(":")[2])
+    with socket.create_server(("127.0.0.2", port)) as elsewhere:
+        asked = asyncio.create_task(kept(GrpcTransport(silent_server.address, 0.3).call("M", b"")))
+        await asyncio.sleep(0)
+        with socket.create_connection(("127.0.0.2", port)) as own, elsewhere.accept()[0] as theirs:
+            assert isinstance(await asked, TooSlow)
+            theirs.sendall(b"still here")
+            assert own.recv(99) == b"still here"
+    silent_server.was_left()
+
+
 async def test_a_command_whose_error_is_kept_keeps_no_connection(
     server: HostileServer, tmp_path: Path
 ) -> None:

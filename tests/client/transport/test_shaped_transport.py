@@ -562,8 +562,9 @@ def test_what_was_charged_for_an_unnamed_spot_and_not_answered_is_sent_the_next_
         assert len(device._signals.entries()) == 2
 
     in_virtual_time(play)
-    assert len(set(line.requests)) == 2
-    assert line.requests[0] == line.requests[2]
+    # That the fourth is drawn afresh shows in its charge: by chance, 1 draw in 100 is as the last.
+    assert len(line.requests) == 4
+    assert len(set(line.requests[:3])) == 1
 
 
 def test_an_unnamed_spot_that_waits_is_not_lost_by_a_question_that_is_refused(
