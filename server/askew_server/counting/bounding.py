@@ -16,19 +16,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sqlglot import exp
-from sqlglot.errors import SqlglotError
-
 from askew.errors import DataError, ParameterError
 from askew_server.counting import statements
 from askew_server.counting.contract import KEY_BYTES, CountingTask, Engine, EventSource, TopCounts
+from askew_server.counting.dialects import DIALECTS
 from askew_server.counting.engines.csv_files import is_header
 from askew_server.counting.engines.driver import is_file, is_pattern, is_text_file, table_parts
 from askew_server.counting.statements import Names, carried
-
-_TEXTS = exp.DataType.TEXT_TYPES
-# SQLGlot takes bits for integers, as one dialect does; PostgreSQL and DuckDB mean strings of them.
-_IDS = (_TEXTS | exp.DataType.INTEGER_TYPES | {exp.DType.UUID}) - {exp.DType.BIT}
 
 
 def count_top(engine: Engine, task: CountingTask, key: bytes) -> TopCounts:
@@ -147,18 +141,18 @@ def _texts(
     engine: Engine, source: str, table: tuple[str, ...], wanted: dict[str, str]
 ) -> frozenset[str]:
     """Those of the wanted columns that hold text; refuses the ones that hold no ids."""
-    types = engine.columns(table)
-    kinds = {}
-    for stand_in, column in wanted.items():
+    types, dialect = engine.columns(table), DIALECTS[engine.dialect]
+    for column in wanted.values():
         if column not in types:
             raise DataError(_no_column(source, column, tuple(types), tuple(wanted.values())))
-        kinds[stand_in] = kind_of_column(types[column], engine.dialect)
-        if kinds[stand_in] not in _IDS:
+        if not dialect.has_ids(types[column]):
             raise DataError(
                 f"{source}: column {column!r} has the type {types[column]};"
                 " ids must be text, integers or UUIDs, which every engine writes alike"
             )
-    return frozenset(stand_in for stand_in, kind in kinds.items() if kind in _TEXTS)
+    return frozenset(
+        stand_in for stand_in, column in wanted.items() if dialect.has_text(types[column])
+    )
 
 
 def _no_column(source: str, column: str, columns: tuple[str, ...], wanted: tuple[str, ...]) -> str:
@@ -169,17 +163,6 @@ def _no_column(source: str, column: str, columns: tuple[str, ...], wanted: tuple
         there = "it has " + ", ".join(map(repr, columns))
     alike = " of one type in all of its files" if is_pattern(source) else ""
     return f"{source}: there is no column {column!r}{alike}; {there}"
-
-
-def kind_of_column(type_name: str, dialect: str) -> object:
-    """What SQLGlot calls a type of an engine's; None for one that it does not know."""
-    try:
-        kind = exp.DataType.build(type_name, dialect=dialect)
-    except SqlglotError:  # a type of the database's own
-        return None
-    if kind.this is exp.DType.LOWCARDINALITY:
-        kind = kind.expressions[0]
-    return kind.this
 
 
 def require_public(catalog: str, events: str) -> None:

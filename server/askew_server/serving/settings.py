@@ -415,8 +415,8 @@ KEYS: tuple[Setting, ...] = (
     _setting(
         "analysts.engine",
         Text(),
-        "What counts, such as duckdb:, duckdb:FILE, spark:MASTER, postgresql://... or "
-        "clickhouse://...  A password belongs in ASKEW_ENGINE or the engine's own files, not here.",
+        "What counts: duckdb:, duckdb:FILE, spark:MASTER or postgresql://...  "
+        "A password belongs in ASKEW_ENGINE or the engine's own files, not here.",
         "--engine",
         shared="ASKEW_ENGINE",
         secret=True,
