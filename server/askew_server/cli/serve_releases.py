@@ -127,7 +127,7 @@ def _desk(stack: ExitStack, place: Workplace, dataset: str, offered: CountingTas
     from askew.noise.randomness import SystemBits
     from askew_server.cli.release_run import opened_engine, warn, warn_of_sharers
     from askew_server.counting import EventCounter
-    from askew_server.counting.bounding import require_countable
+    from askew_server.counting.bounding import catalog_remarks, require_countable
     from askew_server.counting.engines.driver import is_pattern, is_text_file
     from askew_server.counting.key_store import stored_key
     from askew_server.ledger import EventDigests, Ledger
@@ -143,6 +143,7 @@ def _desk(stack: ExitStack, place: Workplace, dataset: str, offered: CountingTas
     engine = stack.enter_context(opened_engine(place))
     stack.callback(stopping.set)
     require_countable(engine, offered)
+    warn(*catalog_remarks(engine, offered))
     look = None
     if is_text_file(offered.events) or is_pattern(offered.events):
         # It may be written to: each question looks again, and counts what it looked through.

@@ -22,6 +22,7 @@ from askew_server.counting.contract import KEY_BYTES, CountingTask, Engine, Even
 from askew_server.counting.dialects import DIALECTS
 from askew_server.counting.engines.csv_files import is_header
 from askew_server.counting.engines.driver import is_file, is_pattern, is_text_file, table_parts
+from askew_server.counting.matching import remarks
 from askew_server.counting.statements import Names, carried
 
 
@@ -83,18 +84,38 @@ def catalog_size(engine: Engine, task: CountingTask, least_items: int = 1) -> in
     if task.catalog is None:
         return None
     require_public(task.catalog, task.events)
-    names = _catalog_names(engine, task, task.catalog)
-    [[missing, items]] = engine.execute(carried(statements.CATALOG_SIZE, names, engine.dialect))
+    items = _catalog_items(engine, task, task.catalog)
     column = task.item_column
-    if missing:
+    if missing := items.pop(None, 0):
         raise DataError(f"{task.catalog}: {missing} rows have no value in column {column!r}")
     if broken := engine.broken_lines(task.catalog, {column}):
         raise DataError(f"{task.catalog}: {broken} lines are no rows of its columns")
-    if int(str(items)) < least_items:
+    if len(items) < least_items:
         raise DataError(
-            f"{task.catalog}: it has {items} different items; at least {least_items} are needed"
+            f"{task.catalog}: it has {len(items)} different items; at least {least_items} are"
+            " needed"
         )
-    return int(str(items))
+    return len(items)
+
+
+def catalog_remarks(engine: Engine, task: CountingTask) -> list[str]:
+    """Return what an operator should know of items that may match no event, before paying.
+
+    Looks at the catalog and at the type of the log's column, at no event. Raises DataError where no
+    item can match.
+    """
+    if task.catalog is None:
+        return []
+    type_name = engine.columns(engine.table(task.events))[task.item_column]
+    items = {str(item): n for item, n in _catalog_items(engine, task, task.catalog).items() if item}
+    return remarks(task, items, type_name, engine.dialect)
+
+
+def _catalog_items(engine: Engine, task: CountingTask, catalog: str) -> dict[str | None, int]:
+    """Return the items in the order of their bytes, with the rows of each; None is no item."""
+    names = _catalog_names(engine, task, catalog)
+    rows = engine.execute(carried(statements.CATALOG_ITEMS, names, engine.dialect))
+    return {None if item is None else str(item): int(str(n)) for item, n in rows}
 
 
 def uncounted_events(engine: Engine, task: CountingTask) -> int:

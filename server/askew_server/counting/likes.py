@@ -26,6 +26,7 @@ from askew_server.counting import statements
 from askew_server.counting.bounding import bounding_secret, event_names
 from askew_server.counting.contract import KEY_BYTES, Engine, LikesTask
 from askew_server.counting.dialects import DIALECTS
+from askew_server.counting.matching import remarks
 from askew_server.counting.statements import Names, carried
 
 COLUMNS = (("user", "item", "rating"), ("userId", "movieId", "rating"))
@@ -42,15 +43,21 @@ def columns_of_ratings(engine: Engine, ratings: str) -> tuple[str, str, str]:
     raise DataError(f"{ratings}: it must have the columns {accepted}, of one type in all its files")
 
 
-def require_likes(engine: Engine, task: LikesTask) -> None:
-    """Raises DataError for a table, a column or a type that cannot be counted, and where the engine
-    does not take the catalog. Reads no rating.
+def require_likes(engine: Engine, task: LikesTask) -> list[str]:
+    """Return what an operator should know of keys that may match no rating. Reads no rating.
+
+    Raises DataError for a table, a column or a type that cannot be counted, where no key can match,
+    and where the engine does not take the catalog.
     """
     _names(engine, task)
+    types = engine.columns(engine.table(task.events))
+    keys = dict.fromkeys(task.keys, 1)
+    found = remarks(task, keys, types[task.item_column], engine.dialect)
     counting = carried(statements.COUNT_PLACES, Names({}, {}, frozenset()), engine.dialect)
-    [[found]] = engine.execute(counting, {"keys": _listed(task)})
-    if int(str(found)) != len(task.keys):
+    [[listed]] = engine.execute(counting, {"keys": _listed(task)})
+    if int(str(listed)) != len(task.keys):
         raise DataError(f"{engine.dialect} has another catalog than it was given")
+    return found
 
 
 def count_likes(engine: Engine, task: LikesTask, key: bytes) -> Matrix:

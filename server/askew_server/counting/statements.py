@@ -115,10 +115,11 @@ NO_ROWS = "SELECT * FROM events_table AS e LIMIT 0"
 MISSING_IDS = """
 SELECT COUNT(*) FROM events_table AS e WHERE e.unit_column IS NULL OR e.item_column IS NULL
 """
-CATALOG_SIZE = """
-SELECT COUNT(*) - COUNT(c.catalog_item_column),
-  COUNT(DISTINCT bytewise[text[c.catalog_item_column]])
-FROM catalog_table AS c
+CATALOG_ITEMS = """
+SELECT listed.item AS item, COUNT(*) AS n
+FROM (SELECT bytewise[text[c.catalog_item_column]] AS item FROM catalog_table AS c) AS listed
+GROUP BY listed.item
+ORDER BY listed.item
 """
 
 # The catalog's keys come as one parameter: they are no table of the engine, and never SQL text.

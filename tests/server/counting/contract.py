@@ -9,6 +9,7 @@ import itertools
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -26,7 +27,11 @@ from server.counting.reference import (
 from askew.errors import DataError, ParameterError
 from askew.mechanisms.covariance import Matrix, covariance
 from askew_server.counting import CountingTask, Engine, count_top
-from askew_server.counting.bounding import require_countable, uncounted_events
+from askew_server.counting.bounding import (
+    catalog_remarks,
+    require_countable,
+    uncounted_events,
+)
 from askew_server.counting.contract import LikesTask
 from askew_server.counting.likes import columns_of_ratings, count_likes, require_likes
 from askew_server.counting.statements import Names, carried
@@ -290,6 +295,24 @@ class CountingContract(LikesContract):
             with pytest.raises(DataError, match=rf"it has {n_items} diff.* {least} are nee"):
                 require_countable(bench.engine, asked, least)
             require_countable(bench.engine, asked, n_items)
+
+    def test_what_can_match_no_event_is_said_without_a_look_at_one(self, bench: Bench) -> None:
+        """Planted bugs: digits of any kind are an integer; keys compared with the log's."""
+        events = bench.load(bench.new_name(), {"unit": [7], "item": [65]}, "BIGINT")
+        keys = ["65.0", "065", " 1", "2\r", "-0", "\u0663", "+4", "3", "3", "-12", "0"]
+        asked = task(events, limit=None, catalog=bench.catalog(keys))
+        types, padded, twice = catalog_remarks(bench.engine, asked)
+        assert "7 of 10 items" in types
+        assert "2 items" in padded
+        assert "1 items" in twice
+        whole = replace(asked, catalog=bench.catalog(["3"]))
+        assert catalog_remarks(bench.engine, whole) == []
+        none = replace(asked, catalog=bench.catalog(keys[:4]))
+        with pytest.raises(DataError, match="every count would be zero"):
+            catalog_remarks(bench.engine, none)
+        texts = replace(none, events=bench.events([("p", "a")]))
+        [padded] = catalog_remarks(bench.engine, texts)
+        assert "' 1'" in padded
 
     @pytest.mark.parametrize(
         ("unit_column", "item_column"),
