@@ -75,6 +75,27 @@ def maybe(name: str, known: Iterable[str]) -> str:
 class AskewError(Exception):
     """Root of every deliberate error."""
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Travel with text and attributes, since the arguments of `__init__` are others. A value
+        that cannot be pickled goes as it is shown.
+        """
+        attributes = {name: _travelling(value) for name, value in vars(self).items()}
+        return _restored, (type(self), self.args), attributes
+
+
+def _restored(kind: type[AskewError], arguments: tuple[object, ...]) -> AskewError:
+    return kind.__new__(kind, *arguments)  # which keeps them, and makes no text of them
+
+
+def _travelling(value: object) -> object:
+    import pickle  # of what hardly anybody does
+
+    try:
+        pickle.dumps(value)
+    except Exception:  # whatever a class of somebody's says
+        return shown(value)
+    return value
+
 
 class ParameterError(AskewError, ValueError):
     """A public argument is outside its documented range.
