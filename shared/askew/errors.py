@@ -50,6 +50,7 @@ if TYPE_CHECKING:  # commands that only print their help do without
 
 
 _LONGEST_SHOWN = 200  # characters
+_PLAIN = {"Fraction", "NoneType", "bool", "bytes", "float", "int", "str"}
 
 
 def shown(value: object) -> str:
@@ -76,8 +77,8 @@ class AskewError(Exception):
     """Root of every deliberate error."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Travel with text and attributes, since the arguments of `__init__` are others. A value
-        that cannot be pickled goes as it is shown.
+        """Travel with text and attributes, since the arguments of `__init__` are others. An object
+        of the caller's goes as it is shown.
         """
         attributes = {name: _travelling(value) for name, value in vars(self).items()}
         return _restored, (type(self), self.args), attributes
@@ -88,13 +89,14 @@ def _restored(kind: type[AskewError], arguments: tuple[object, ...]) -> AskewErr
 
 
 def _travelling(value: object) -> object:
-    import pickle  # of what hardly anybody does
-
-    try:
-        pickle.dumps(value)
-    except Exception:  # whatever a class of somebody's says
-        return shown(value)
-    return value
+    if isinstance(value, list | tuple):
+        each = [_travelling(part) for part in value]
+        return each if isinstance(value, list) else tuple(each)
+    is_plain = type(value).__name__ in _PLAIN and type(value).__module__ in {
+        "builtins",
+        "fractions",
+    }
+    return value if is_plain else shown(value)
 
 
 class ParameterError(AskewError, ValueError):
