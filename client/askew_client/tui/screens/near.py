@@ -18,7 +18,8 @@ from askew.errors import AskewError, OtherKind, QuoteVoid
 from askew.protocol.metric_card import ALL
 from askew.spaces.map import Position
 from askew_client.near.preferences import EXAMPLE, preferences_of
-from askew_client.settings.regions import corners_of, named_towns
+from askew_client.settings.gazetteer import named_towns
+from askew_client.settings.regions import corners_of
 from askew_client.settings.settings import LEVELS
 from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen

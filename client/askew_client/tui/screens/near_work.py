@@ -15,7 +15,8 @@ from askew.errors import AskewError
 from askew.protocol.metric_card import ALL
 from askew.spaces.map import MapNoise, Position
 from askew_client.near.place_forecast import PlaceForecast
-from askew_client.settings.regions import named_towns, region_of
+from askew_client.settings.gazetteer import named_towns
+from askew_client.settings.regions import region_of
 from askew_client.settings.settings import LEVELS
 from askew_client.tui.keeping import use_settings
 from askew_client.tui.widgets.results import distance
