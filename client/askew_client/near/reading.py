@@ -70,10 +70,15 @@ def _town(text: str, region: str) -> Position:
         raise UnclearTown(
             f"{outside}: `region` sets another, as in `--region FR`", _lines(found, remedy=True)
         )
+    elsewhere = find_towns(name, region)
+    if elsewhere:
+        raise UnclearTown(
+            "no town of this name lies in that district or country", _lines(elsewhere)
+        )
     advice = "a latitude and a longitude always work, such as 48.86, 2.35"
     raise UnclearTown(
         f"this device knows {n_towns():,} towns and none of this name: {advice}",
-        _lines(towns_like(text, region)),
+        _lines(towns_like(name, region)),
     )
 
 

@@ -173,7 +173,10 @@ def test_forgetting_refunds_nothing_and_leaves_no_position(device: DeviceWorld) 
 @pytest.mark.parametrize(
     ("position", "hint"),
     [
-        (Position(40.7, -74.0), r"outside the region Germany \(DE\): `region` sets another, as in `--region FR`$"),
+        (
+            Position(40.7, -74.0),
+            r"outside the region Germany \(DE\): `region` sets another, as in `--region FR`$",
+        ),
         (Position(13.405, 52.52), "are latitude and longitude swapped"),
     ],
 )
