@@ -64,7 +64,12 @@ class DirectoryPath(click.Path):
 
 server = click.option("--server", help="The server, as host:port.  [default: 127.0.0.1:7571]")
 k = click.option("-k", type=int, help="Results to ask for.  [default: 8]")
-near_k = click.option("-k", "near_k", type=int, help="Results to ask for.  [default: about 4 kB]")
+near_k = click.option(
+    "-k",
+    "near_k",
+    type=int,
+    help="Results to ask for.  [default: as many as about 4 kB hold, at most 160]",
+)
 region = click.option(
     "--region",
     help="Where places lie: a country, such as DE, or edges in degrees, S/W/N/E; kept in the file"

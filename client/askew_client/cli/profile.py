@@ -123,10 +123,12 @@ def undo(context: click.Context, data: Path | None) -> None:
 
 @profile.command("import")
 @click.argument("file", type=click.Path(path_type=Path, exists=True, allow_dash=True))
-@click.option("--user", default="", help="Whose, by userId, in MovieLens' data set of many people.")
+@click.option(
+    "--user", type=int, help="Whose, by userId, where MovieLens' file has those of many people."
+)
 @_data
 @click.pass_context
-def import_ratings(context: click.Context, file: Path, user: str, data: Path | None) -> None:
+def import_ratings(context: click.Context, file: Path, user: int | None, data: Path | None) -> None:
     """Import a csv "title,rating", or an export of Letterboxd or MovieLens: a directory, a zip, or
     its ratings.csv.
 
@@ -145,7 +147,7 @@ def import_ratings(context: click.Context, file: Path, user: str, data: Path | N
     if str(file) == "-":
         changes = read_titles(sys.stdin.read().splitlines(), "standard input")
     else:
-        changes = read_export(file, user)
+        changes = read_export(file, "" if user is None else str(user))
     desk.edit(changes)
     _tell_rated(changes, "; `askew profile undo` takes all of them back")
 

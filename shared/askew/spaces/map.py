@@ -150,7 +150,7 @@ class Region(Area):
     an area does, and for one that reaches too near a pole.
     """
 
-    name: str = field(default="", compare=False)
+    name: str = field(default="", compare=False, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
