@@ -85,13 +85,15 @@ def test_what_begins_so_is_proposed_from_the_region_alone() -> None:
     assert towns_like("?", "DE") == towns_like("", "DE") == find_towns("|", "DE") == ()
 
 
-@pytest.mark.parametrize("name", ["Paris", "Paris, FR"])
+@pytest.mark.parametrize("name", ["London", "London, GB"])
 def test_a_town_outside_the_region_comes_with_the_region_that_it_lies_in(name: str) -> None:
-    """In the lines for who typed it, never in the message: its country is as private as itself."""
+    """In the lines for who typed it. Planted bug: its country in the message, which may be logged
+    and is as private as the town.
+    """
     with pytest.raises(UnclearTown, match=r"in the region Germany \(DE\): `region`") as caught:
         spot_of(name, "DE")
-    assert caught.value.choices[0].endswith("people; --region FR)")
-    assert "aris" not in str(caught.value)
+    assert caught.value.choices[0].endswith("people; --region GB)")
+    assert not any(word in str(caught.value) for word in ("ondon", "GB", "Kingdom"))
 
 
 def test_it_says_how_many_towns_it_knows_and_that_degrees_always_work() -> None:
