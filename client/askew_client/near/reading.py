@@ -14,7 +14,7 @@ from askew.errors import PlaceError, UnclearTown
 from askew.spaces.map import Position
 from askew_client.profile.document import AxisValues, Spot
 from askew_client.settings.gazetteer import (
-    distance_class,
+    distance_in,
     find_towns,
     folded,
     n_towns,
@@ -55,7 +55,7 @@ def _town(text: str, region: str) -> Position:
     of Kehl's. Several of one name are for the person to tell apart.
     """
     found = find_towns(text, region)
-    how_far = [distance_class(town, region) for town in found]
+    how_far = [*map(distance_in(region), found)]
     near = [town for town, far in zip(found, how_far, strict=True) if far == how_far[0] < 2]
     name = text.partition(",")[0].strip()
     called = [town for town in near if town.name.casefold() == name.casefold()]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import resources
 from typing import Final
@@ -20,7 +20,7 @@ from askew_client.views.place_map import Town
 
 OF_A_COUNTRY: Final = 25  # so many towns of each country are named on a map,
 LARGE: Final = 300_000  # and all of so many people
-_LONGEST = 100  # characters of a name that is looked for
+_LONGEST = 30  # letters of a name that may be one that is known
 _SHORTEST = 3  # letters that a proposed name shares with what was typed, at least
 _LETTERS: Final = str.maketrans(  # what is no letter with an accent, and is typed without one
     {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ħ": "h", "ə": "e"}
@@ -49,28 +49,30 @@ def find_towns(name: str, region: str = "") -> tuple[Town, ...]:
     """
     wanted, _, where = name.partition(",")
     found = [town for town in _with_names(f"{folded(wanted)}|") if _is_of(town, where)]
-    return _by_distance(found, region)
+    far = distance_in(region)
+    return tuple(sorted(found, key=lambda town: (far(town), -town.population)))
 
 
 def towns_like(name: str, region: str = "", most: int = 5) -> tuple[Town, ...]:
     """Return towns of a region of whose names one begins as this one does, as far as any does."""
-    wanted = folded(name[:_LONGEST])
+    wanted, far = folded(name)[:_LONGEST], distance_in(region)
     while len(wanted) >= _SHORTEST:
-        near = [town for town in _with_names(wanted) if distance_class(town, region) < 2]
-        if near:
-            return _by_distance(near, region)[:most]
+        near = [(far(town), -town.population, town) for town in _with_names(wanted)]
+        if best := sorted([each for each in near if each[0] < 2], key=lambda each: each[:2]):
+            return tuple([town for _, _, town in best[:most]])
         wanted = wanted[:-1]
     return ()
 
 
-def distance_class(town: Town, region: str) -> int:
-    """Return 0 for a town of the country that a region is called by, 1 for another that lies in the
-    region, 2 for the others. Every town is of no region.
+def distance_in(region: str) -> Callable[[Town], int]:
+    """Return a function of a town: 0 for one of the country that the region is called by, 1 for
+    another that lies in the region, 2 for the others. Every town is of no region.
     """
-    country = country_called(region)
-    if not region or (country is not None and country.code == town.country):
-        return 0
-    return 1 if region_of(region).contains(town.at) else 2
+    if not region:
+        return lambda _: 0
+    country, box = country_called(region), region_of(region)
+    own = country and country.code
+    return lambda town: 0 if town.country == own else 1 if box.contains(town.at) else 2
 
 
 @cache
@@ -101,10 +103,6 @@ def _with_names(beginning: str) -> Iterator[Town]:
         start, end = text.rfind("\n", 0, at) + 1, text.index("\n", at)
         yield _parsed(text[start:end])
         at = end
-
-
-def _by_distance(towns: Iterable[Town], region: str) -> tuple[Town, ...]:
-    return tuple(sorted(towns, key=lambda each: (distance_class(each, region), -each.population)))
 
 
 def _parsed(line: str) -> Town:

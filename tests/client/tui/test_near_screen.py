@@ -351,11 +351,17 @@ async def test_a_place_is_typed_or_picked_on_the_map_and_charged_when_the_person
 async def test_a_town_is_a_position_and_what_an_unclear_one_may_mean_is_listed(
     near: Near,
 ) -> None:
-    """The map is there while one types. Planted bug: the first town of the name is taken."""
+    """The map is there while one types. Planted bugs: the first town of the name is taken; a region
+    that is typed halfway ends the app.
+    """
     async with near.opened() as person:
         await person.press("n")
         screen = person.app.screen
         screen.query_one("#name", Input).value = "home"
+        screen.query_one("#region", Input).value = "Germ"
+        screen.query_one("#position", Input).value = "Kiel"
+        await person.press("tab")
+        screen.query_one("#region", Input).value = "DE"
         for typed, said in {
             "Frankfurt": ("There are 2 towns", "Frankfurt (Oder), Brandenburg: 52.35, 14.55"),
             "London": ("lies in the region Germany (DE)", "London, England: 51.51, -0.13"),
