@@ -45,7 +45,7 @@ from askew_server.published.reader import ReleaseReader
 from askew_server.release.analysts import AnalystDesk
 from askew_server.release.job import ReleaseJob
 from askew_server.retrieval.snapshot import Retriever, SnapshotHolder
-from askew_server.serving import endpoint, grpc_server
+from askew_server.serving import grpc_server
 from askew_server.serving.analyst import AnalystService
 from askew_server.serving.call import Service
 from askew_server.serving.observer import Observer
@@ -141,7 +141,7 @@ def analysts(folder: Path, ledger: Ledger, observer: Observer) -> AnalystService
 def leak(observer: Observer, say: Callable[[object], object]) -> None:
     """Plants a leak of each kind in an object that serves."""
     failed, retrieve = Observer.failed, RetrievalService._retrieve
-    caller, find, page = grpc_server._GrpcCaller.__init__, Tokens.find, endpoint.Endpoint._page
+    caller, find = grpc_server._GrpcCaller.__init__, Tokens.find
 
     def failed_with_text(self: Observer, counts: Any, error: BaseException) -> None:
         say(error)
@@ -163,14 +163,6 @@ def leak(observer: Observer, say: Callable[[object], object]) -> None:
         say(principal)
         return principal
 
-    async def page_with_path(self: Any, reader: Any) -> Any:
-        heard = await reader.read(4096)
-        reader = asyncio.StreamReader()
-        reader.feed_data(heard)
-        reader.feed_eof()
-        code, kind, body = await page(self, reader)
-        return code, kind, body if code == 200 else heard
-
     def with_its_text(error: BaseException) -> Any:
         code, _ = status_of(error)
         return code, str(error)
@@ -181,7 +173,6 @@ def leak(observer: Observer, say: Callable[[object], object]) -> None:
     RetrievalService._retrieve = retrieve_by_k  # type: ignore[method-assign, assignment]
     grpc_server._GrpcCaller.__init__ = caller_with_address  # type: ignore[method-assign]
     Tokens.find = find_aloud  # type: ignore[method-assign]
-    endpoint.Endpoint._page = page_with_path  # type: ignore[method-assign]
     logging.getLogger().addHandler(logging.StreamHandler())
 
 
