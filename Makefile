@@ -7,6 +7,7 @@
 # make engines   also installs the drivers of Spark and PostgreSQL, for their tests
 # make bench     our speed beside the peers' and the floor; NAME=list names the measurements
 # make report    measures every figure of docs/utility.md and docs/places.md, and writes them there
+# make towns     the tables of towns and regions from GeoNames, 35 MB; CHECK=1 compares them
 # make docs      the documentation site, into build/docs/
 # make papers    the main figures of four papers, into docs/papers; some minutes
 # make count     the size of this project
@@ -101,6 +102,15 @@ docs: .venv-docs/.installed $(STAMP)
 	.venv-docs/bin/python -m sphinx -q -W --keep-going -d build/doctrees docs \
 	  build/docs/$$(.venv-docs/bin/python -c 'import askew; print(askew.__version__)')
 	@echo "Open $$(ls -td $(CURDIR)/build/docs/*/index.html | head -1)"
+
+# Nothing of it is installed to build or to run: the tables are committed.
+towns: build/geonames/.installed $(STAMP)
+	@$(BIN)/python -m benchmarks.make_towns build/geonames $(if $(CHECK),--check)
+
+build/geonames/.installed: requirements-towns.lock $(STAMP)
+	@mkdir -p build
+	$(call quietly,$(VENV),$(INSTALL) $(LOCKED) --no-deps --target build/geonames -r $<)
+	@touch $@
 
 # With what the server and the device need, since the reference is read from the code.
 .venv-docs/.installed: requirements-docs.lock
