@@ -21,7 +21,7 @@ DEFAULT_ENGINE = "duckdb:"
 
 # The options that say where things are.
 PLACES = (
-    *("ledger", "mark", "bounding_key"),
+    *("ledger", "mark"),
     *("engine", "memory_limit"),
 )
 
@@ -30,11 +30,10 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 @dataclass(frozen=True, kw_only=True)
 class Workplace:
-    """Where an operator keeps the ledger, its mark and the bounding key; which engine counts."""
+    """Where an operator keeps the ledger and its mark; which engine counts."""
 
     ledger: Path
     mark: Path | None = None
-    bounding_key: Path | None = None
     engine: str = field(default=DEFAULT_ENGINE, repr=False)  # may hold a password
     memory_limit: str | None = None
 
@@ -42,11 +41,6 @@ class Workplace:
     def mark_path(self) -> Path:
         """As named, or beside the ledger."""
         return mark_file(self.ledger, self.mark)
-
-    @property
-    def bounding_key_path(self) -> Path:
-        """As named, or beside the ledger."""
-        return self.bounding_key or self.ledger.with_name(self.ledger.name + ".bounding-key")
 
 
 class Rational(click.ParamType[Fraction]):
@@ -133,8 +127,7 @@ def ledger_options(command: _Command) -> _Command:
 
 
 def engine_options(command: _Command) -> _Command:
-    """--engine, its settings, and --bounding-key."""
-    path = click.Path(path_type=Path)
+    """--engine and its settings."""
     options = (
         click.option(
             "--engine",
@@ -148,17 +141,25 @@ def engine_options(command: _Command) -> _Command:
         click.option(
             "--memory-limit", help='DuckDB\'s, such as "4GB"; what is beyond it lies in TMPDIR.'
         ),
-        click.option(
-            "--bounding-key",
-            type=path,
-            envvar="ASKEW_BOUNDING_KEY",
-            help="The secret that chooses which events count; made where there is none.  "
-            "[default: the ledger's name with .bounding-key]",
-        ),
     )
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def again_options(command: _Command) -> _Command:
+    """--as-of and --again."""
+    return click.option(
+        "--as-of",
+        help="Your word for the state of the events, such as 2026-11-29: the same request is paid "
+        "once for each. Without it, once for all.",
+    )(
+        click.option(
+            "--again",
+            is_flag=True,
+            help="Make and pay another release of a request that was made before, or that crashed.",
+        )(command)
+    )
 
 
 def mark_file(ledger: Path, mark: Path | None) -> Path:

@@ -111,9 +111,6 @@ SELECT catalog.item AS item, COALESCE(counted.n, 0) AS n
 FROM ({catalog}) AS catalog LEFT JOIN ({counts}) AS counted ON counted.item = catalog.item
 ORDER BY COALESCE(counted.n, 0) DESC, catalog.item
 """
-MISSING_IDS = """
-SELECT COUNT(*) FROM events_table AS e WHERE e.unit_column IS NULL OR e.item_column IS NULL
-"""
 CATALOG_SIZE = """
 SELECT COUNT(*) - COUNT(c.catalog_item_column),
   COUNT(DISTINCT CAST(c.catalog_item_column AS TEXT) COLLATE "C")

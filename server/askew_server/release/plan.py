@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
 
 from askew.dp.privacy import ApproximateDP, BoundedRange, PureDP
 from askew.dp.release import Release, plain_name
 from askew.errors import ParameterError
 from askew.noise.randomness import RandomBits
 from askew_server.counting import CountingTask, EventSource, TopCounts
-from askew_server.counting.engines.driver import is_file
-from askew_server.ledger import ChargeRequest, EventDigests
+from askew_server.counting.identity import digest_of, named_in_full, place_of
+from askew_server.ledger import ChargeRequest
 from askew_server.release.selectors import MechanismRequest, MechanismSpec, Selector, spec_of
 
 
@@ -70,24 +67,26 @@ class ReleasePlan:
         return ApproximateDP(Fraction(asked.epsilon), Fraction(asked.delta), asked.neighbors)
 
     def charge_request(
-        self, key: str | None = None, *, ranged: bool = False, state: bytes | None = None
+        self, *, ranged: bool = False, as_of: str | None = None, day: str | None = None
     ) -> ChargeRequest:
-        """The spend. Without a key, the request is its own: the same one, of the same events, is
-        never paid twice.
+        """The spend, whose digest is its key; `Ledger.asked` finds the newest, or makes another.
+
+        It follows from what the operator says and from nothing that the events hold: whether a
+        second release exists must not depend on them.
 
         ranged: the data set composes bounded-range charges by zCDP, so name them as such.
-        state: 32 bytes that say which events these are, as `EventDigests` has them.
+        as_of: the operator's word for the state of the events. day: today.
         """
         named = {"dataset": self.dataset, "version": self.version, "mechanism": self.mechanism}
-        asked = digest_of(**named, **vars(self.asked), **vars(self.source))
-        digest = asked if state is None else hashlib.sha256(asked + state).digest()
+        digest = digest_of(**named, **vars(self.asked), **named_in_full(self.source), as_of=as_of)
         return ChargeRequest(
             dataset=self.dataset,
             version=self.version,
-            key=digest.hex() if key is None else key,
+            key=digest.hex(),
             digest=digest,
             loss=(self._ranged_loss if ranged else None) or self._added_loss,
-            events=EventDigests(asked, place_of(self.source), state or bytes(32)),
+            place=place_of(self.source),
+            day=day,
         )
 
     def select(self, counts: TopCounts, *, charge: int, bits: RandomBits) -> Release:
@@ -135,23 +134,6 @@ def draw(selector: Selector, counts: TopCounts, bits: RandomBits) -> tuple[tuple
     chosen = selector.select(values, bits=bits)
     names = tuple(plain_name(ordered[place][0]) for place in chosen)
     return names, bool(getattr(chosen, "stopped", False))
-
-
-def place_of(source: EventSource) -> bytes:
-    """SHA-256 of where events are: one for a file by whatever name, link or engine."""
-    if is_file(source.events):
-        return place_of_file(source.events)
-    return digest_of(engine=source.engine, table=source.events.casefold())
-
-
-def place_of_file(name: str) -> bytes:
-    """SHA-256 of where a file is."""
-    return digest_of(file=str(Path(name).resolve()))
-
-
-def digest_of(**public: object) -> bytes:
-    """SHA-256 of everything that determines an answer."""
-    return hashlib.sha256(json.dumps(public, sort_keys=True, default=str).encode()).digest()
 
 
 def parameters_of(selector: Selector) -> dict[str, str]:

@@ -223,7 +223,6 @@ class Analysts:
     requests_per_minute: int = 60
     engine: str = field(default="duckdb:", repr=False)  # may hold a password
     memory_limit: str | None = None
-    bounding_key: Path | None = None
 
     def __post_init__(self) -> None:
         if self.token_key is not None and None in {self.dataset, self.events}:
@@ -426,14 +425,6 @@ KEYS: tuple[Setting, ...] = (
         Text(),
         'DuckDB\'s, such as "4GB"; what is beyond it lies in TMPDIR.',
         "--memory-limit",
-    ),
-    _setting(
-        "analysts.bounding_key",
-        File(),
-        "The secret that chooses which events count; made where there is none.  "
-        "[default: the ledger's name with .bounding-key]",
-        "--bounding-key",
-        shared="ASKEW_BOUNDING_KEY",
     ),
     _number("analysts.waiting", "Questions of analysts that may wait while one is counted.", 0),
     _seconds("analysts.max_wait", "A question that would wait longer is refused at once."),
