@@ -149,7 +149,7 @@ def run(
         ledger.foresee(request)  # what is refused is refused before the log is looked at
         warn_of_sharers(ledger, data.name, place_of(plan.source))
         require_events(engine, plan.task)
-        engine.mark(source.events, bytes(32))
+        engine.look_through(source.events)
         if dry_run:
             output.say("A dry run: the budget allows it; nothing was charged, counted or written.")
             return None

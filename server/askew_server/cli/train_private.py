@@ -123,7 +123,7 @@ def paid_matrix(
             _require_worth(spending.noise, len(keys), spending.expect)
             ledger.foresee(request)  # what is refused is refused before the ratings are looked at
             warn_of_sharers(ledger, data.name, place_of(task))
-            engine.mark(spending.ratings, bytes(32))
+            engine.look_through(spending.ratings)
         if spending.dry_run:
             allowed = "" if stored else "the budget allows it; "
             click.echo(f"A dry run: {allowed}nothing was charged, counted or written.")

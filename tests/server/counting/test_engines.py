@@ -270,7 +270,7 @@ class Typed:
     def execute(self, *_: object) -> list[tuple[object, ...]]:
         raise AssertionError("a row was asked for")
 
-    def mark(self, *_: object) -> None:
+    def look_through(self, *_: object) -> None:
         """A table."""
 
     def broken_lines(self, *_: object) -> int:
