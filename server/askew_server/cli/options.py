@@ -82,6 +82,21 @@ def k_option(command: _Command) -> _Command:
     return click.option("-k", default=20, show_default=True, help="How many items.")(command)
 
 
+def counts_option(command: _Command) -> _Command:
+    """--counts."""
+    return click.option(
+        "--counts",
+        "share",
+        is_flag=False,
+        flag_value="1/2",
+        default="0",
+        type=RATIONAL,
+        metavar="[SHARE]",
+        help="Noisy counts beside the items, for this share of epsilon: 1/2 if none is named.  "
+        "[default: no counts]",
+    )(command)
+
+
 def bound_option(command: _Command) -> _Command:
     """--max-items-per-unit."""
     return click.option(

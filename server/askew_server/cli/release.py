@@ -15,6 +15,7 @@ from askew_server.cli.options import (
     again_options,
     as_json,
     bound_option,
+    counts_option,
     engine_options,
     existing,
     expect_option,
@@ -35,6 +36,7 @@ _STOPPED = "\nstopped; a charge that was made stays spent (askew-server ledger s
     "--mechanism",
     help="How to select.  [default: canonical with a catalog, limited-domain without]",
 )
+@counts_option
 @bound_option
 @click.option("--unit-column", default="unit", show_default=True, help="Whose event it is.")
 @click.option(

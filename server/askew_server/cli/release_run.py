@@ -85,6 +85,7 @@ def run(
     delta: Fraction,
     mechanism: str | None,
     max_items_per_unit: int | None,
+    share: Fraction = Fraction(0),
     as_of: str | None = None,
     again: bool = False,
     dry_run: bool = False,
@@ -111,6 +112,7 @@ def run(
             delta=delta,
             neighbors=data.neighbors,
             max_items_per_unit=max_items_per_unit,
+            share=share,
         )
         mechanism = mechanism or default_mechanism(known_domain=bool(source.catalog))
         plan = ReleasePlan(

@@ -85,7 +85,7 @@ class AnalystPlan:
         The loss that it names is that of the k outputs reserved: a bound that does not depend on
         how many came back.
         """
-        items, stopped = draw(self.mechanism, counts, bits)
+        items, stopped, _ = draw(self.mechanism, counts, bits)
         return Release(
             charge=charge,
             dataset=self.question.dataset,

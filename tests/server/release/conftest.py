@@ -48,6 +48,7 @@ def plan_of() -> Callable[..., ReleasePlan]:
             "delta": Fraction(0),
             "neighbors": ADD_OR_REMOVE_ONE,
             "max_items_per_unit": 10,
+            "share": Fraction(0),
         }
         asked |= {name: changes.pop(name) for name in [*asked] if name in changes}
         values = {
