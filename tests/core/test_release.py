@@ -46,7 +46,7 @@ def test_a_release_with_counts_is_its_bytes_and_no_others() -> None:
     counted = replace(RELEASE, counts=(12, -3), each_within=9, all_within=11)
     assert release_from_bytes(counted.to_bytes()) == counted
     content = json.loads(counted.to_bytes())
-    for changed in (
+    changes: list[dict[str, object]] = [
         {"counts": [12]},
         {"counts": [12, True]},
         {"counts": [12, "3"]},
@@ -56,7 +56,8 @@ def test_a_release_with_counts_is_its_bytes_and_no_others() -> None:
         {"all_within": 11.0},
         {"counts": None},
         {"counts": []},
-    ):
+    ]
+    for changed in changes:
         with pytest.raises(WireError):
             release_from_bytes(spelt(content | changed))
 
