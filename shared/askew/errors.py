@@ -30,8 +30,7 @@ AskewError
 │   ├── StaleSpace            a feature space that this server does not serve
 │   ├── Unauthenticated       no valid credentials came with the call
 │   ├── NotFound              no release, data set or budget of this name
-│   ├── Refused               understood, but the rules do not allow it now
-│   └── TooOften              more calls of one principal than the operator allows
+│   └── Refused               understood, but the rules do not allow it now
 └── TransportError            no usable answer came back
     ├── Unreachable           no connection
     ├── TooSlow               the deadline passed
@@ -51,6 +50,7 @@ if TYPE_CHECKING:  # commands that only print their help do without
 
 
 _LONGEST_SHOWN = 200  # characters
+_PLAIN = {"Fraction", "NoneType", "bool", "bytes", "float", "int", "str"}
 
 
 def shown(value: object) -> str:
@@ -75,6 +75,28 @@ def maybe(name: str, known: Iterable[str]) -> str:
 
 class AskewError(Exception):
     """Root of every deliberate error."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Travel with text and attributes, since the arguments of `__init__` are others. An object
+        of the caller's goes as it is shown.
+        """
+        attributes = {name: _travelling(value) for name, value in vars(self).items()}
+        return _restored, (type(self), self.args), attributes
+
+
+def _restored(kind: type[AskewError], arguments: tuple[object, ...]) -> AskewError:
+    return kind.__new__(kind, *arguments)  # which keeps them, and makes no text of them
+
+
+def _travelling(value: object) -> object:
+    if isinstance(value, list | tuple):
+        each = [_travelling(part) for part in value]
+        return each if isinstance(value, list) else tuple(each)
+    is_plain = type(value).__name__ in _PLAIN and type(value).__module__ in {
+        "builtins",
+        "fractions",
+    }
+    return value if is_plain else shown(value)
 
 
 class ParameterError(AskewError, ValueError):
@@ -289,13 +311,10 @@ class StaleSpace(WireError):
 
 
 class Unauthenticated(WireError):
-    """No credentials, or false or expired ones. It does not say which. Attribute: why, for the log
-    of who checked them.
-    """
+    """No credentials, or false ones. It does not say which."""
 
-    def __init__(self, why: str = "") -> None:
+    def __init__(self) -> None:
         super().__init__("valid credentials are needed")
-        self.why = why
 
 
 class NotFound(WireError):
@@ -308,14 +327,6 @@ class NotFound(WireError):
 
 class Refused(WireError):
     """A question that was understood and may not be answered now. The text says why."""
-
-
-class TooOften(WireError):
-    """More calls of one principal than the operator allows. Attribute: per_minute."""
-
-    def __init__(self, per_minute: int) -> None:
-        super().__init__(f"more than {per_minute} requests a minute: ask again later")
-        self.per_minute = per_minute
 
 
 class TransportError(AskewError):

@@ -24,7 +24,7 @@ from askew_server.cli.options import Workplace
 from askew_server.cli.progress import Steps
 from askew_server.cli.releases import release_in_words
 from askew_server.counting import Engine, EventCounter, EventSource
-from askew_server.counting.bounding import catalog_size, require_events
+from askew_server.counting.bounding import catalog_remarks, catalog_size, require_events
 from askew_server.counting.engines import open_engine, public_address
 from askew_server.counting.identity import place_of
 from askew_server.interruptible import Progress
@@ -151,6 +151,7 @@ def run(
         ledger.foresee(request)  # what is refused is refused before the log is looked at
         warn_of_sharers(ledger, data.name, place_of(plan.source))
         require_events(engine, plan.task)
+        warn(*catalog_remarks(engine, plan.task))
         engine.look_through(source.events)
         if dry_run:
             output.say("A dry run: the budget allows it; nothing was charged, counted or written.")
@@ -199,14 +200,19 @@ def opened_engine(place: Workplace, progress: Progress | None = None) -> Iterato
         engine.close()
 
 
+def warn(*texts: str) -> None:
+    """Say what the operator should know."""
+    for text in texts:
+        click.echo(f"warning: {text}\n", err=True)
+
+
 def warn_of_sharers(ledger: Ledger, dataset: str, place: bytes) -> None:
     """Say which other data sets were charged for events of this place, as `place_of` has it."""
     if sharers := ledger.sharers(dataset, place):
-        click.echo(
-            f"warning: {', '.join(sharers)} was charged for these events too, or for what was there"
+        warn(
+            f"{', '.join(sharers)} was charged for these events too, or for what was there"
             " before. Who is in them loses what all of these data sets spend together, and no cap"
-            " adds it up.\n",
-            err=True,
+            " adds it up."
         )
 
 
