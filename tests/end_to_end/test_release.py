@@ -288,7 +288,7 @@ def test_what_an_analyst_may_not_is_one_line_and_an_exit_code(
         3,
         b"askew-server: the operator closed this budget\n",
     )
-    assert b"closed" in analyst("budget").stdout
+    assert b"may not be asked: the budget is closed" in analyst("budget").stdout
     taken = ("analyst", "remove", "--tokens", "analysts.tokens", analyst.name)
     assert command(folder, *taken).returncode == 0
     assert analyst("budget").returncode == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -141,6 +142,27 @@ def ledger_options(command: _Command) -> _Command:
     )
 
 
+_PASSWORD = re.compile(r"//[^/@:]*:[^/]+@|[?&](ssl)?password=.")
+
+
+def refuse_password(address: str) -> None:
+    """Raise click.BadParameter for an engine's address on the command line that has a password,
+    which it does not repeat: every account of a machine sees what its programs were called with.
+    """
+    if _PASSWORD.search(address):
+        raise click.BadParameter(
+            "a password on the command line is seen by every account of this machine. Put the"
+            " address into the variable ASKEW_ENGINE, or the password into the engine's own files",
+            param_hint="'--engine'",
+        )
+
+
+def _typed_engine(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    if context.get_parameter_source(str(parameter.name)) is click.core.ParameterSource.COMMANDLINE:
+        refuse_password(value)
+    return value
+
+
 def engine_options(command: _Command) -> _Command:
     """--engine and its settings."""
     options = (
@@ -149,6 +171,7 @@ def engine_options(command: _Command) -> _Command:
             default=DEFAULT_ENGINE,
             show_default=True,
             envvar="ASKEW_ENGINE",
+            callback=_typed_engine,
             help="What counts: duckdb:, duckdb:FILE, spark:MASTER or postgresql://...  "
             "A password belongs in ASKEW_ENGINE or the engine's own files, not here.",
         ),

@@ -26,6 +26,7 @@ from askew_server.cli.releases import release_in_words
 from askew_server.counting import Engine, EventCounter, EventSource
 from askew_server.counting.bounding import catalog_remarks, catalog_size, require_events
 from askew_server.counting.engines import open_engine, public_address
+from askew_server.counting.engines.driver import is_file
 from askew_server.counting.identity import place_of
 from askew_server.interruptible import Progress
 from askew_server.ledger import Dataset, Ledger, StoredRelease
@@ -133,6 +134,8 @@ def run(
             return _repeat(stored, output, dry_run=dry_run)
         steps = stack.enter_context(Steps.shown())
         engine = stack.enter_context(opened_engine(place, steps.share))
+        if not is_file(source.events):  # a table that is not there is named before the plan
+            engine.columns(engine.table(source.events))
         n_items = catalog_size(engine, plan.task, plan.least_items)
         steps.pause()
         foreseen = forecast(plan.mechanism, plan.asked, n_items, expectation)

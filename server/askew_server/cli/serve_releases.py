@@ -19,6 +19,7 @@ from askew_server.cli.options import (
     RELEASES_PORT,
     Workplace,
     existing,
+    refuse_password,
 )
 from askew_server.serving.settings import Analysts, Configuration, ServerConfig
 
@@ -67,6 +68,7 @@ def serve_releases(*, config: Path | None, **flags: object) -> None:
       askew-server serve-releases --tokens analysts.tokens \\
         --dataset films --events log.parquet
     """
+    refuse_password(str(flags.get("analysts_engine") or ""))
     _run(_SETTINGS.configuration(config, flags))
 
 

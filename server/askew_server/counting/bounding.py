@@ -172,7 +172,8 @@ def _no_column(source: str, column: str, columns: tuple[str, ...], wanted: tuple
     else:
         there = "it has " + ", ".join(map(repr, columns))
     alike = " of one type in all of its files" if is_pattern(source) else ""
-    return f"{source}: there is no column {column!r}{alike}; {there}"
+    others = "--unit-column and --item-column name others"
+    return f"{source}: there is no column {column!r}{alike}; {there}; {others}"
 
 
 def require_public(catalog: str, events: str) -> None:

@@ -27,6 +27,7 @@ from server.release.typed import (
 )
 
 from askew.dp.release import release_from_bytes
+from askew_server.cli.options import refuse_password
 from askew_server.ledger import ChargeRequest, Ledger
 from askew_server.published.reader import ReleaseReader
 
@@ -546,6 +547,63 @@ def test_a_request_is_of_the_engine_that_was_asked(
     for name, charges in (("one", 1), ("two", 2), ("one", 2)):
         assert run(*asked, "--engine", f"duckdb:{name}.duckdb") == 0
         assert len(ledger_shown(run, capsys)["charges"]) == charges
+
+
+PASSWORDS = [
+    "postgresql://ada:secret@host/base",
+    "postgresql://host/base?password=secret",
+    "postgresql://ada@host/base?sslmode=require&sslpassword=secret",
+    "spark:spark://ada:secret@host:7077",
+]
+
+
+@pytest.mark.parametrize("address", PASSWORDS)
+@pytest.mark.parametrize("command", [KNOWN, ("serve-releases",)], ids=["release", "serve"])
+def test_a_password_on_the_command_line_is_refused_and_not_repeated(
+    opened: Path, run: Run, capsys: Captured, command: tuple[object, ...], address: str
+) -> None:
+    """Every account of the machine sees it. Planted bug: taken without a word."""
+    assert run(*command, "--engine", address) == USAGE
+    said = capsys.readouterr().err
+    assert "ASKEW_ENGINE" in said
+    assert "secret" not in said
+    assert spent(run, capsys) == "0"
+
+
+@pytest.mark.parametrize("address", ["duckdb:a@b:c", "postgresql://ada@[::1]:5432/base", "spark:x"])
+def test_an_address_without_a_password_is_taken(address: str) -> None:
+    refuse_password(address)
+
+
+def test_an_opening_says_how_charges_compose_and_a_new_version_keeps_it(
+    folder: Path, run: Run, capsys: Captured
+) -> None:
+    """It cannot be changed later. Planted bug: a new version is refused for want of a slack."""
+    budget = ("ledger", "open", "--epsilon", 4, "--delta", "1e-6", "--dataset")
+    assert run(*budget, "plain") == 0
+    assert "composes  by adding up, for good" in capsys.readouterr().out
+    assert run(*budget, "many", "--slack", "1e-7") == 0
+    assert "for a slack of 1e-07 of delta, for good" in capsys.readouterr().out
+    assert run(*budget, "many", "--version", "2") == 0
+    assert "for a slack of 1e-07 of delta, for good" in capsys.readouterr().out
+
+
+def test_a_table_that_is_not_there_is_named_before_the_plan(
+    opened: Path, run: Run, capsys: Captured
+) -> None:
+    duckdb.connect(str(opened / "log.duckdb")).close()
+    assert run(*KNOWN, "--engine", "duckdb:log.duckdb", "--events", "evnts") == FAILED
+    shown = capsys.readouterr()
+    assert "evnts: there is no such table" in shown.err
+    assert "will spend" not in shown.out + shown.err
+
+
+def test_a_column_that_is_not_there_is_told_with_the_options_that_name_others(
+    opened: Path, run: Run, capsys: Captured
+) -> None:
+    (opened / "log.csv").write_text("user,item\nann,film 1\n")
+    assert run(*KNOWN) == FAILED
+    assert "--unit-column and --item-column name others" in capsys.readouterr().err
 
 
 def test_an_acceptance_says_what_happened_and_what_is_spent(

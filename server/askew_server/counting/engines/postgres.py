@@ -99,6 +99,14 @@ class PostgresEngine:
         return failures_named(where, self._failure, _reason_of_postgresql)
 
 
+_KINDS = {
+    "UndefinedTable": "there is no such table",
+    "InvalidSchemaName": "there is no such schema",
+    "InsufficientPrivilege": "this account may not read it",
+}
+
+
 def _reason_of_postgresql(error: Exception) -> str:
     """The kind of failure: PostgreSQL's message may quote a row."""
-    return f"PostgreSQL could not do it ({type(error).__name__})"
+    kind = type(error).__name__
+    return _KINDS.get(kind, f"PostgreSQL could not do it ({kind})")
