@@ -46,8 +46,8 @@ class PostgresEngine:
             raise DataError(f"{name}: PostgreSQL counts its own tables; load the file into one")
         return table_parts(name)
 
-    def mark(self, _name: str, _key: bytes, /) -> None:
-        """None: a table does not tell whether it has changed."""
+    def look_through(self, _name: str, /) -> None:
+        """Nothing: a table is counted as it is then."""
 
     def broken_lines(self, _name: str, _columns: Collection[str], /) -> int:
         """0, because no text file is read."""
@@ -99,6 +99,14 @@ class PostgresEngine:
         return failures_named(where, self._failure, _reason_of_postgresql)
 
 
+_KINDS = {
+    "UndefinedTable": "there is no such table",
+    "InvalidSchemaName": "there is no such schema",
+    "InsufficientPrivilege": "this account may not read it",
+}
+
+
 def _reason_of_postgresql(error: Exception) -> str:
     """The kind of failure: PostgreSQL's message may quote a row."""
-    return f"PostgreSQL could not do it ({type(error).__name__})"
+    kind = type(error).__name__
+    return _KINDS.get(kind, f"PostgreSQL could not do it ({kind})")
