@@ -3,22 +3,13 @@
 // left out.
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { after, before, describe, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import puppeteer from "puppeteer-core";
 
-const SERVER = fileURLToPath(new URL("../../../.venv/bin/askew-server", import.meta.url));
-const README = new URL("../README.md", import.meta.url);
-const HOME = "49.1519, 9.2405";
-const QUIET = ["--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
-const BROWSERS = [
-  { browser: "chrome", executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu", ...QUIET] },
-  { browser: "firefox", executablePath: "/usr/bin/firefox-esr" },
-];
+import { BROWSERS, ended, missing, serving } from "./browsers.mjs";
 
+const HOME = "49.1519, 9.2405";
 /** Bytes to and from a server, and when each connection was open, by this machine's clock. */
 async function proxyTo(port) {
   const connections = [];
@@ -49,22 +40,16 @@ const questionsOf = (connections) =>
     .map((bytes) => bytes.subarray(bytes.indexOf("\r\n\r\n") + 4).toString("hex"));
 
 for (const options of BROWSERS) {
-  const missing = [options.executablePath, SERVER].filter((path) => !existsSync(path));
-  const skip = missing.length > 0 && process.env.ASKEW_BROWSERS !== "require" && `${missing.join(" and ")} not found`;
+  const skip = missing(options);
 
   describe(`the page in ${options.browser}`, { skip }, () => {
     let [server, network, browser, page] = [];
     const [addresses, faults] = [[], []];
 
     before(async () => {
-      server = spawn(SERVER, ["serve", "--demo", "places", "--port", "0", "--web"], {
-        stdio: ["ignore", "pipe", "ignore"],
-      });
-      const line = await new Promise((done, fail) => {
-        server.stdout.once("data", (data) => done(String(data)));
-        server.once("exit", () => fail(new Error("askew-server did not start")));
-      });
-      network = await proxyTo(Number(line.match(/http:\/\/[^:]+:(\d+)/)[1]));
+      let door;
+      [server, door] = await serving("--demo", "places", "--web");
+      network = await proxyTo(Number(new URL(door).port));
       browser = await puppeteer.launch({ headless: true, ...options });
       page = await browser.newPage();
       page.on("request", (request) => addresses.push(request.url()));
@@ -82,10 +67,7 @@ for (const options of BROWSERS) {
     after(async () => {
       await browser?.close();
       network?.proxy.close();
-      if (server && server.exitCode === null) {
-        server.kill();
-        await new Promise((done) => server.once("exit", done));
-      }
+      await ended(server);
     });
 
     test("a price is shown before a place is drawn, and adding one sends nothing", async () => {
@@ -208,17 +190,6 @@ for (const options of BROWSERS) {
       await page.$eval("#chart", (each) => each.focus());
       await page.keyboard.press("ArrowLeft");
       await page.waitForFunction((text) => document.getElementById("world").getAttribute("transform") !== text, {}, before);
-    });
-
-    test("the lines of the README run as they stand", async () => {
-      const [, lines] = readFileSync(README, "utf8").match(/^```js\n(.*?)^```/ms);
-      const dynamic = lines.replace(/^import (\{.*?\}) from (.*);$/m, "const $1 = await import($2);");
-      assert.notEqual(dynamic, lines);
-      const said = [];
-      page.on("console", (each) => said.push(each.text()));
-      await page.evaluate(`(async () => {${dynamic}})()`);
-      assert.match(said[0], /^epsilon 0\.277 per km/);
-      assert.match(said[1], /^\S.* was picked here; what left: /);
     });
 
     test("it asks nobody else, breaks no policy and has no fault", async () => {
