@@ -4,9 +4,10 @@
 # make test-web  the browser's device, where node and npm are, and its page in Chromium and Firefox
 # make audit     all evidence of docs/guarantees.md, and a report of it; NIGHTLY=1, what takes hours
 # make mutants   plants bugs, one at a time, and runs the tests that claim to see each
-# make engines   also installs the drivers of Spark, PostgreSQL and ClickHouse, for their tests
+# make engines   also installs the drivers of Spark and PostgreSQL, for their tests
 # make bench     our speed beside the peers' and the floor; NAME=list names the measurements
 # make report    measures every figure of docs/utility.md and docs/places.md, and writes them there
+# make towns     the tables of towns and regions from GeoNames, 35 MB; CHECK=1 compares them
 # make docs      the documentation site, into build/docs/
 # make papers    the main figures of four papers, into docs/papers; some minutes
 # make count     the size of this project
@@ -104,6 +105,15 @@ docs: .venv-docs/.installed $(STAMP)
 	  build/docs/$$(.venv-docs/bin/python -c 'import askew; print(askew.__version__)')
 	@echo "Open $$(ls -td $(CURDIR)/build/docs/*/index.html | head -1)"
 
+# Nothing of it is installed to build or to run: the tables are committed.
+towns: build/geonames/.installed $(STAMP)
+	@$(BIN)/python -m benchmarks.make_towns build/geonames $(if $(CHECK),--check)
+
+build/geonames/.installed: requirements-towns.lock $(STAMP)
+	@mkdir -p build
+	$(call quietly,$(VENV),$(INSTALL) $(LOCKED) --no-deps --target build/geonames -r $<)
+	@touch $@
+
 # With what the server and the device need, since the reference is read from the code.
 .venv-docs/.installed: requirements-docs.lock
 	$(call environment,.venv-docs,$<)
@@ -167,9 +177,8 @@ lock:
 	uv pip compile -q pyproject.toml --extra client --extra server --group build --group docs \
 	  --universal --python-version 3.11 -c requirements.lock --generate-hashes --no-header \
 	  --no-annotate --upgrade -o requirements-docs.lock
-	uv pip compile -q pyproject.toml --extra spark --extra postgres --extra clickhouse \
-	  --group engines --universal --python-version 3.11 -c requirements.lock \
-	  --generate-hashes --no-header --no-annotate --upgrade -o requirements-engines.lock
+	uv pip compile -q pyproject.toml --extra spark --extra postgres --universal \
+	  --python-version 3.11 -c requirements.lock --generate-hashes --no-header --no-annotate --upgrade -o requirements-engines.lock
 
 # Generated code is committed. The oldest supported grpcio-tools makes it, away from the
 # development environment, because generated code sets the floor of what can run it.

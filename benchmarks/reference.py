@@ -243,7 +243,6 @@ _ENGINES: Final = {
     "DuckDB": "duckdb",
     "PostgreSQL": "postgres",
     "Spark": "spark",
-    "ClickHouse": "clickhouse",
 }
 
 

@@ -385,7 +385,6 @@ METHODS = {
     "ListReleases",
     "TopK",
     "GetBudget",
-    "RenewToken",
 }
 
 
