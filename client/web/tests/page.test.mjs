@@ -32,6 +32,26 @@ async function proxyTo(port) {
   return { proxy, connections, origin: `http://127.0.0.1:${proxy.address().port}` };
 }
 
+const PHONE = { width: 390, height: 844 };
+const SCREEN = { width: 1280, height: 800 };
+
+/** Where names and numbers of the map lie over each other, over a mark, or under what is above the map. */
+const collisions = (page) =>
+  page.evaluate(async () => {
+    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+    const of = (query) =>
+      [...document.querySelectorAll(query)]
+        .map((each) => ({ name: each.textContent.trim() || each.className, box: each.getBoundingClientRect() }))
+        .filter(({ box }) => box.width > 0);
+    const over = (a, b) =>
+      a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+    const [names, numbers] = [of("#names text"), of("#marks text")];
+    const above = [...of("#marks g"), ...of(".zoom, .hint, #legend, #scale")];
+    const pairs = names.flatMap((a, n) => [...names.slice(n + 1), ...numbers, ...above].map((b) => [a, b]));
+    pairs.push(...numbers.flatMap((a, n) => [...numbers.slice(n + 1), ...of(".zoom, .hint, #legend, #scale")].map((b) => [a, b])));
+    return { names: names.length, pairs: pairs.filter(([a, b]) => over(a.box, b.box)).map(([a, b]) => `${a.name} and ${b.name}`) };
+  });
+
 const textOf = (page, query) => page.$eval(query, (each) => each.textContent);
 const questionsOf = (connections) =>
   connections
@@ -70,10 +90,22 @@ for (const options of BROWSERS) {
       await ended(server);
     });
 
+    test("the first screen has the title, and names of towns that do not collide", async () => {
+      for (const size of [PHONE, SCREEN]) {
+        await page.setViewport(size);
+        const { top, bottom } = await page.$eval("h1", (each) => each.getBoundingClientRect().toJSON());
+        assert.ok(top >= 0 && bottom <= size.height / 4, `${top} to ${bottom}`);
+        const { names, pairs } = await collisions(page);
+        assert.deepEqual(pairs, []);
+        assert.ok(names >= 15, `${names} names`);
+      }
+    });
+
     test("a price is shown before a place is drawn, and adding one sends nothing", async () => {
       const before = network.connections.length;
       assert.match(await textOf(page, "#price"), /ε 0\.277 per km.*15 such places for life and 5 a month/s);
       assert.match(await textOf(page, "#entries"), /Nothing was ever charged/);
+      assert.doesNotMatch(await textOf(page, "#add-button"), /pay|buy|price/);
       await page.type("#name", "home");
       await page.type("#where", HOME);
       await page.$eval("#add-button", (each) => each.click());
@@ -92,6 +124,20 @@ for (const options of BROWSERS) {
       assert.deepEqual(questionsOf(network.connections), [shown]);
       const sent = Buffer.concat(network.connections.flatMap((each) => each.sent)).toString("latin1");
       for (const secret of ["49.15", "9.24", "home"]) assert.ok(!sent.includes(secret), secret);
+    });
+
+    test("the map of an answer names towns, and no name and no number lies over another at any zoom", async () => {
+      for (const size of [PHONE, SCREEN]) {
+        await page.setViewport(size);
+        await page.$eval("#whole", (each) => each.click());
+        for (const button of ["whole", "nearer", "nearer", "farther", "farther", "farther", "farther"]) {
+          await page.$eval(`#${button}`, (each) => each.click());
+          const { names, pairs } = await collisions(page);
+          assert.deepEqual(pairs, []);
+          if (button === "whole") assert.ok(names >= 1, `${names} names`);
+        }
+        await page.$eval("#whole", (each) => each.click());
+      }
     });
 
     test("preferences rank the same answer anew and send nothing", async () => {
@@ -157,7 +203,7 @@ for (const options of BROWSERS) {
       assert.match(await textOf(page, "#quote"), /The server has changed/);
       await page.$eval("#ask-button", (each) => each.click());
       await shows("Ask");
-      assert.match(await textOf(page, "#quote"), /Free/);
+      assert.match(await textOf(page, "#quote"), /Tells nothing new/);
       assert.equal(questionsOf(network.connections).length, asked);
     });
 
