@@ -186,7 +186,10 @@ def test_names_may_be_numbers_dates_or_pairs_and_are_sorted_by_kind() -> None:
     found = askew.top_k(dict.fromkeys(names, 5), items=np.array(names, object), k=6, epsilon=1)
     assert found.items == [3, 7, "7", "b", ("a", 1), ("a", 2)]
     assert askew.top_k([5, 6, 7], k=3, epsilon=1).items == [0, 1, 2]
-    assert askew.top_k({}, items=range(4), k=4, epsilon=1).items == [0, 1, 2, 3]
+    empty: list[object] = [{}, [], Counter[int]().most_common(), PolarsFrame([], [])]
+    for nobody in empty:
+        assert askew.top_k(nobody, items=range(4), k=4, epsilon=1).items == [0, 1, 2, 3]
+        assert askew.top_k(nobody, unknown=True, delta=0.1, k=4, epsilon=1).items == []
 
 
 @pytest.mark.parametrize(

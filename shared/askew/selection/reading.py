@@ -132,7 +132,7 @@ def _columns(counts: Any) -> tuple[list[Any] | None, Any]:
             return None, list(getattr(counts, read)())
     if not isinstance(counts, Sequence) or isinstance(counts, _NO_SEQUENCES):
         raise ParameterError("counts", type(counts).__name__, _FORMS)
-    if counts and all(isinstance(each, tuple) and len(each) == 2 for each in counts):
+    if all(isinstance(each, tuple) and len(each) == 2 for each in counts):
         return [name for name, _ in counts], [value for _, value in counts]
     return None, list(counts)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from html import escape
 from typing import Any
 
@@ -64,7 +63,8 @@ class TopK:
         """Draw what was selected, and what it cost, for a notebook."""
         drawn = self.items[:_DRAWN]
         bottom = _TOP + _ROW * (len(drawn) + (len(drawn) < len(self.items)))
-        parts = [_text(0, 16, "ranking, best first" if self.ordered else "a set, sorted by name")]
+        title = "ranking, best first" if self.ordered else "a set, sorted by name"
+        parts = [_text(0, 16, title + (f"; ± at {_percent()}" if self.counts else ""))]
         widest = max([1, *(self.counts or [])])
         for row, item in enumerate(drawn):
             y = _TOP + _ROW * row
@@ -109,8 +109,8 @@ def _pair(loss: ApproximateDP) -> str:
     return f"({loss.epsilon}, {loss.delta})"
 
 
-def _percent(chance: Fraction = CHANCE) -> str:
-    return f"{float(100 * chance):g} %"
+def _percent() -> str:
+    return f"{float(100 * CHANCE):g} %"
 
 
 def _short(text: str) -> str:
