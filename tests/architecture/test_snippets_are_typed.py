@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
-import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +10,7 @@ from pathlib import Path
 import pytest
 from benchmarks.notebooks import cells_of, notebooks
 from pages import ROOT, fences
+from typed_snippets import CHECKERS, type_errors
 
 PACKAGES = ("shared/askew", "client/askew_client", "server/askew_server")
 PAGES = [
@@ -20,14 +18,6 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
     ROOT / "client/web/README.md",
     ROOT / "deploy/README.md",
-]
-BIN = Path(sys.executable).parent
-MYPY = (str(BIN / "mypy"), "--strict", "--config-file=", "--no-error-summary", ".")
-PYRIGHT = (str(BIN / "pyright"), "--pythonpath", sys.executable, ".")
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("node") is None, reason="pyright needs node"),
 ]
 
 
@@ -47,18 +37,10 @@ def snippets() -> Iterator[tuple[str, str]]:
         )
 
 
-def complaints(folder: Path, command: tuple[str, ...]) -> list[str]:
-    """Return the errors that a checker of types finds in a folder."""
-    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert ran.returncode in {0, 1}, ran.stderr
-    found = [line.strip() for line in ran.stdout.splitlines() if "error:" in line]
-    assert bool(found) == bool(ran.returncode), ran.stdout
-    return found
-
-
-@pytest.mark.parametrize("command", [MYPY, PYRIGHT], ids=["mypy", "pyright"])
+@pytest.mark.slow
+@pytest.mark.parametrize("checker", CHECKERS)
 def test_every_snippet_passes_as_it_stands_and_a_wrong_one_does_not(
-    command: tuple[str, ...], tmp_path: Path
+    checker: str, tmp_path: Path
 ) -> None:
     """Planted bugs: a name that is not there, and a pick that may be None."""
     modules = dict(snippets())
@@ -69,7 +51,7 @@ def test_every_snippet_passes_as_it_stands_and_a_wrong_one_does_not(
     )
     for name, text in modules.items():
         (tmp_path / f"{name}.py").write_text(text, "utf-8")
-    found = complaints(tmp_path, command)
+    found = type_errors(checker, tmp_path)
     assert [each for each in found if "planted.py" not in each] == []
     assert [int(re.findall(r":(\d+)", each)[0]) for each in found] == [1, 2]
 
