@@ -29,8 +29,9 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = folder / "env"
     subprocess.run([sys.executable, "-m", "venv", made], check=True)
     [extras] = re.findall(r"pip install '\.(\[.*?\])'", README)
-    pip = [made / "bin/python", "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-    ran = subprocess.run([*pip, f"{wheel}{extras}"], capture_output=True, text=True, check=False)
+    install = [made / "bin/pip", "install", "-q", "--disable-pip-version-check"]
+    command = [*map(str, install), f"{wheel}{extras}"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     return made
 
