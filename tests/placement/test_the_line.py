@@ -173,7 +173,6 @@ def test_a_placement_cannot_be_changed() -> None:
         (1.0, lambda _: 3.0, 3, "disutility must be an increasing function"),
         (1.0, lambda t: t * 0, 3, "disutility must be an increasing function"),
     ],
-    ids=str,
 )
 def test_what_floats_cannot_do_is_refused(
     noise: float, disutility: Any, k: int, match: str
