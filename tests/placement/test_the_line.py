@@ -168,7 +168,7 @@ def test_a_placement_cannot_be_changed() -> None:
         (1e-155, None, 3, "epsilon must be from 1e-30 to 1e"),
         (10**400, None, 3, "epsilon must be from 1e-30 to 1e"),
         (1e-30, Power(100.0), 3, "exponent must be smaller"),
-        (1.0, Power(171.0), 3, "exponent must be at most 170"),
+        (1.0, Power(171.0), 3, "exponent must be at most 150"),
         (1e-15, Saturating(1e-15), 3, "scale must be from 1e-15"),
         (1.0, lambda _: 3.0, 3, "disutility must be an increasing function"),
         (1.0, lambda t: t * 0, 3, "disutility must be an increasing function"),

@@ -14,6 +14,7 @@ from askew.dp.privacy import (
     PureDP,
     check_neighbors,
 )
+from askew.errors import ParameterError
 from askew.mechanisms.contest import Contest
 from askew.mechanisms.joint_classes import ALL, JointClasses, SequenceLosses, enter_by_loss
 from askew.mechanisms.parameters import (
@@ -29,6 +30,8 @@ from askew.mechanisms.tally import Counts, Tally, tally
 from askew.mechanisms.value_classes import Urn, items_of_the_highest
 from askew.mechanisms.weights import Draws
 from askew.noise.randomness import KERNEL, RandomBits
+
+_ALL_LOSSES = 2**62  # a truncation that no count reaches
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,10 +92,15 @@ class Joint:
         return BoundedRange(Fraction(self.epsilon), 1, Fraction(0), self.neighbors)
 
     def truncation_for(self, items: int, beta: Fraction) -> int:
-        """ceil((ln(d!/(d-k)!) + ln(1/beta)) / rate), from the public number of items d."""
+        """ceil((ln(d!/(d-k)!) + ln(1/beta)) / rate), from the public number of items d; at most
+        2**62, which truncates nothing.
+        """
         check_probability("beta", beta)
+        check_positive_int("items", items)
+        if items < self.k:
+            raise ParameterError("items", items, f"at least k, {self.k}")
         sequences = lgamma(items + 1) - lgamma(items - self.k + 1)
-        return ceil((sequences - ln(beta)) / float(self.rate))
+        return min(ceil((sequences - ln(beta)) / float(self.rate)), _ALL_LOSSES)
 
     def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
         """The selected item ids, best first."""

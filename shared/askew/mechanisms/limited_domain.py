@@ -114,6 +114,7 @@ class ExponentialClasses:
 
 
 Domain = Literal["positive", "top", "strict"]
+MAX_DBAR = 100_000  # as many sizes are weighed in a second
 
 
 class Selection(tuple[int, ...]):
@@ -184,8 +185,7 @@ class LimitedDomain:
     @property
     def spread(self) -> int:
         """m: how many items one unit can push out of the domain."""
-        limited = self.max_items_per_unit is not None and self.domain != "strict"
-        return min(self.kbar, self.max_items_per_unit or self.kbar) if limited else self.kbar
+        return spread_of(self.kbar, self.max_items_per_unit, self.domain)
 
     @property
     def shortfall(self) -> Shortfall:
@@ -228,6 +228,12 @@ class LimitedDomain:
                 return Selection(chosen, stopped=True)
             chosen.append(int(items[key]))
         return Selection(chosen, stopped=False)
+
+
+def spread_of(kbar: int, max_items_per_unit: int | None, domain: Domain) -> int:
+    """Return m of `LimitedDomain`: how many items one unit can push out of the domain."""
+    limited = max_items_per_unit is not None and domain != "strict"
+    return min(kbar, max_items_per_unit or kbar) if limited else kbar
 
 
 def top_of(counts: Counts, kbar: int) -> tuple[Integers, Integers, int]:
@@ -400,6 +406,7 @@ class OptimalThreshold:
         check_domain(self.domain)
         if self.dbar <= self.k:
             raise ParameterError("dbar", self.dbar, "above k")
+        check_domain(self.domain)
 
     def privacy_loss(self) -> ApproximateDP:
         """((k + 1) * epsilon, delta)."""
@@ -413,7 +420,8 @@ class OptimalThreshold:
     def classes(self, ranked: Integers) -> ExponentialClasses:
         """Class j is kbar = k + j, from the top dbar counts in order, (dbar,)."""
         kbars = range(self.k, self.dbar)
-        sizes = {kbar - self.k: self.delta / self.mechanism(kbar).spread for kbar in kbars}
+        spreads = [spread_of(kbar, self.max_items_per_unit, self.domain) for kbar in kbars]
+        sizes = {place: self.delta / spread for place, spread in enumerate(spreads)}
         return ExponentialClasses(-ranked[self.k :], sizes, Fraction(self.epsilon))
 
     def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> Selection:

@@ -52,7 +52,8 @@ class Placement:
 
     offsets: read-only; (k,) ascending on the line, (k, d) beyond it. cost: expected disutility of
     the nearest result, in units of h. method: how the offsets were found, and why this way.
-    standard_error: of the cost where it was measured on samples, else 0.
+    standard_error: of the cost where it was measured on samples, else 0. Raises InfiniteCost for a
+    cost that no float holds.
     """
 
     offsets: NDArray[np.float64] = field(repr=False)
@@ -64,6 +65,8 @@ class Placement:
     def __post_init__(self) -> None:
         object.__setattr__(self, "offsets", frozen(self.offsets))
         object.__setattr__(self, "cost", float(self.cost))
+        if not (isfinite(self.cost) and isfinite(self.standard_error)):
+            raise InfiniteCost("disutility", self.cost, "of a cost that floats hold at this scale")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Copies and pickles are as immutable as the original; arrays alone would not be."""
@@ -75,6 +78,10 @@ def frozen(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """A copy that nothing can make writable again."""
     array = np.ascontiguousarray(values, dtype=np.float64)
     return np.frombuffer(array.tobytes(), dtype=np.float64).reshape(array.shape)
+
+
+LEAST_EXPONENT = 1e-6  # floats near one lose the root of a smaller power
+_FACTORS = 1e-200, 1e200  # floats hold their products with costs
 
 
 def check_k(k: int) -> None:
@@ -111,7 +118,8 @@ class Laplace:
     metric "l1": independent Laplace noise on each axis. metric "l2": a radius of law
     Gamma(dimension, 1 / epsilon) in a uniform direction. Each is metric-private with epsilon
     per unit of its own distance. epsilon: 1 / unit of distance.
-    Raises ParameterError unless epsilon is positive and finite, dimension an integer of at least 1.
+    Raises ParameterError unless epsilon is from 1e-100 to 1e100 and dimension an integer from 1 to
+    100.
     """
 
     epsilon: float
@@ -163,12 +171,14 @@ class Identity(Disutility):
 
 @dataclass(frozen=True)
 class Power(Disutility):
-    """h(t) = t ** exponent, exponent > 0. Concave up to one, convex from one on."""
+    """h(t) = t ** exponent, exponent from 1e-6. Concave up to one, convex from one on."""
 
     exponent: float
 
     def __post_init__(self) -> None:
         check_positive("exponent", self.exponent)
+        if self.exponent < LEAST_EXPONENT:
+            raise ParameterError("exponent", self.exponent, f"at least {LEAST_EXPONENT}")
 
     def __call__(self, t: Array) -> Array:
         """The power of the distance."""
@@ -264,6 +274,21 @@ class Increasing(Disutility):
             except OverflowError:
                 values[index] = np.inf
         return values
+
+
+def in_units_of_noise(h: Disutility, epsilon: float) -> tuple[float, Disutility]:
+    """(factor, g) with h(t / epsilon) = factor * g(t), with which a law of any scale is one of unit
+    epsilon. Raises ParameterError where no float holds the factor.
+    """
+    try:
+        factor, unit = h.in_units_of(1 / epsilon)
+    except OverflowError:
+        factor, unit = float("inf"), h
+    least, most = _FACTORS
+    if not least <= factor <= most:
+        limit = "such that floats hold the disutility of a distance of 1 / epsilon"
+        raise ParameterError("epsilon", epsilon, limit)
+    return factor, unit
 
 
 def disutility_of(h: Disutility | Callable[..., Any]) -> Disutility:

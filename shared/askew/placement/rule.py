@@ -45,6 +45,7 @@ from askew.placement.problem import (
     check_count,
     check_k,
     disutility_of,
+    in_units_of_noise,
 )
 
 
@@ -114,7 +115,7 @@ def place_in_space(  # noqa: PLR0913
     an h of infinite cost, ParameterError for k < 1. The costs of codebooks are measured.
     """
     check_count("k", k, MAX_PLACED // noise.dimension)
-    factor, unit = h.in_units_of(1 / noise.epsilon)
+    factor, unit = in_units_of_noise(h, noise.epsilon)
     law = Law(noise.metric, norm, int(noise.dimension), int(k))
     _refuse_divergence(law, unit)
     bound = lower_bound(law, unit)
