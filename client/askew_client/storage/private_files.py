@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from askew.errors import AskewError
+from askew.errors import AskewError, storage_reason
 
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
@@ -113,14 +113,17 @@ class PrivateDatabase:
         """The open file, closed at the end, which rolls back what was not committed."""
         try:
             database = self._open()
-        except (OSError, UnicodeDecodeError, sqlite3.Error) as error:  # a schema that is no text
-            raise self.error(f"the {self.name} {self.path} cannot be opened: {error}") from None
+        except (OSError, UnicodeDecodeError, sqlite3.Error) as error:
+            raise self._unusable(error) from None
         try:
             yield database
         except (UnicodeDecodeError, sqlite3.Error) as error:
-            raise self.error(f"the {self.name} {self.path} cannot be used: {error}") from None
+            raise self._unusable(error) from None
         finally:
             database.close()
+
+    def _unusable(self, error: Exception) -> AskewError:
+        return self.error(f"the {self.name} {self.path} cannot be used: {storage_reason(error)}")
 
     def check_unread(self) -> None:
         """Raises `error` while another connection reads, after waiting for it: as long as it does,
