@@ -144,9 +144,57 @@ async def test_a_place_that_comes_back_to_where_it_was_is_drawn_anew(device: Dev
     device.places.add("home", BERLIN)
     device.places.move("home", MUNICH)
     device.places.move("home", BERLIN)
-    device.places.add("second home", BERLIN)
+    device.places.add("second home", BERLIN, take=False)
     assert device.bits.draws() == 4
     assert len(device.signals.entries()) == 4
+
+
+def test_a_second_name_at_a_charged_position_is_refused_before_it_is_charged(
+    device: DeviceWorld,
+) -> None:
+    """Also where a place moves to another one, or stays where it is. Planted bug: it is drawn."""
+    device.places.add("home", BERLIN)
+    device.places.add("work", MUNICH)
+    device.bits = Counted()
+    assert device.places.named_at(BERLIN) == "home"
+    assert device.places.named_at(Position(53.55, 10.0)) is None
+    for act, name in ((device.places.add, "flat"), (device.places.move, "work")):
+        with pytest.raises(PlaceError, match="at this very position already") as refusal:
+            act(name, BERLIN)
+        assert not any(part in str(refusal.value) for part in ("home", *PRIVATE))
+    with pytest.raises(PlaceError, match="at this very position already"):
+        device.places.move("home", BERLIN)
+    assert device.bits.draws() == 0
+    assert len(device.signals.entries()) == 2
+    assert [each.name for each in device.places.places()] == ["home", "work"]
+
+
+async def test_a_second_name_takes_the_place_for_nothing(device: DeviceWorld) -> None:
+    """Each goes its own way from then on. Planted bug: it is drawn and charged."""
+    home = device.places.add("home", BERLIN)
+    entries = device.signals.entries()
+    flat = device.places.add("flat", BERLIN, take=True)
+    assert flat.sent == home.sent
+    assert device.signals.entries() == entries
+    device.places.forget("home")
+    answer = await device.nearby.ask("places", "flat")
+    assert (answer.sent, answer.fresh) == (home.sent, False)
+    assert device.places.move("flat", MUNICH).sent != home.sent
+    assert len(device.signals.entries()) == 2
+
+
+def test_only_a_place_that_is_there_can_be_taken(device: DeviceWorld) -> None:
+    device.places.add("home", BERLIN)
+    with pytest.raises(PlaceError, match="no place"):
+        device.places.add("work", MUNICH, take=True)
+    assert len(device.signals.entries()) == 1
+
+
+def test_a_position_whose_signal_was_lost_is_drawn_anew_where_it_is(device: DeviceWorld) -> None:
+    """Planted bug: the remedy of a lost ledger, `move`, is refused."""
+    place = NamedPlace("0" * 32, BERLIN)
+    device.profile.change(partial(with_place, name="home", place=place))
+    assert device.places.move("home", BERLIN).sent
 
 
 async def test_an_unnamed_position_is_drawn_and_charged_each_time(device: DeviceWorld) -> None:

@@ -380,6 +380,33 @@ async def test_a_town_is_a_position_and_what_an_unclear_one_may_mean_is_listed(
     assert place.true == (50.93, 6.95)
 
 
+@pytest.mark.parametrize(("button", "charges"), [("#take", 1), ("#keep", 2)])
+async def test_a_second_name_at_a_charged_position_is_said_before_it_is_charged(
+    at_home: Near, button: str, charges: int
+) -> None:
+    """The button that draws comes second, and another position takes back what was said. Planted
+    bug: the first press draws.
+    """
+    once = spent(at_home)
+    async with at_home.opened() as person:
+        await person.press("n")
+        screen = person.app.screen
+        screen.query_one("#name", Input).value = "flat"
+        for typed in ("50.9375, 6.9603", "50.94, 6.97", "50.9375, 6.9603"):
+            screen.query_one("#position", Input).value = typed
+            await person.settled()
+            assert not screen.query_one("#take").display
+            if typed == "50.9375, 6.9603":
+                await person.click("#keep")
+                person.reads("At this very position is home", "Take that place, for nothing")
+        assert spent(at_home) == once
+        await person.click(button)
+        assert person.app.screen.query_one("#place", NameChoice).name_chosen == "flat"
+    home, flat = at_home.companion.places.places()
+    assert (home.sent == flat.sent) or button == "#keep"
+    assert spent(at_home) == charges * once
+
+
 async def test_a_place_moves_with_a_new_charge_and_is_forgotten_without_a_refund(
     at_home: Near,
 ) -> None:
