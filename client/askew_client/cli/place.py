@@ -119,7 +119,7 @@ def move(
 @click.pass_context
 def list_places(context: click.Context, data: Path | None, as_json: bool) -> None:
     """List the places: where they are, and what every server gets."""
-    places = _desk(context, data=data).places()
+    places = _desk(context, data=data).list()
     if as_json:
         options.print_json([_as_json(each) for each in places])
         return
@@ -143,7 +143,7 @@ def list_places(context: click.Context, data: Path | None, as_json: bool) -> Non
 def forget(context: click.Context, name: str, yes: bool, data: Path | None) -> None:
     """Erase a place from this device. What it cost stays spent: servers know its signal."""
     desk = _desk(context, data=data)
-    if not yes and name in {each.name for each in desk.places()}:
+    if not yes and name in {each.name for each in desk.list()}:
         click.confirm("Forget this place? Nothing is refunded.", abort=True, err=True)
     desk.forget(name)
     tell("forgotten here; servers keep the noisy position that they got, and its cost stays spent")

@@ -58,7 +58,7 @@ class PlaceService:
         self._settings = settings
         self._signals = self._signals.with_caps(settings.caps)
 
-    def places(self) -> tuple[PlaceView, ...]:
+    def list(self) -> tuple[PlaceView, ...]:
         """Every named place, with what every server gets of it, oldest first."""
         places = self._profile.read().places
         return tuple(self._view(name, place) for name, place in places.items())

@@ -86,7 +86,7 @@ class Ranked:
 
 def places_on_map(device: Device) -> tuple[PlaceView, ...]:
     """The named places that are on a map, and have their noisy position. Raises AskewError."""
-    return tuple(each for each in device.places.places() if each.sent)
+    return tuple(each for each in device.places.list() if each.sent)
 
 
 def outlook_of(
