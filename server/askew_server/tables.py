@@ -70,7 +70,7 @@ CODED: Final = pa.dictionary(pa.int32(), TEXT)
 _SAMPLE = 1 << 24  # bytes that tell an encoding
 _UNIT = b"\x1f"  # Arrow wants a separator of one byte
 _MARK, _RETURN = "\x1a", "\r"
-_GENRES = (
+GENRES = (
     *("unknown", "Action", "Adventure", "Animation", "Children's", "Comedy", "Crime"),
     *("Documentary", "Drama", "Fantasy", "Film-Noir", "Horror", "Musical", "Mystery"),
     *("Romance", "Sci-Fi", "Thriller", "War", "Western"),
@@ -188,7 +188,7 @@ _BARE = {
     "movies.dat": _Layout("::", ("item", "title", "genres"), False, False),
     "u.data": _Layout("\t", ("user", "item", "rating", "timestamp"), False, False),
     "u.item": _Layout(
-        "|", ("item", "title", "released", "on video", "address", *_GENRES), False, False
+        "|", ("item", "title", "released", "on video", "address", *GENRES), False, False
     ),
 }
 

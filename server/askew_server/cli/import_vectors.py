@@ -15,7 +15,7 @@ from askew_server.cli.training_data import (
     report,
     save,
     scale_of,
-    show_rejects,
+    show_omissions,
 )
 
 if TYPE_CHECKING:
@@ -103,9 +103,9 @@ def import_vectors(
     check_new(out)
     vectors = read_vectors(item_vectors)
     people = None if people_vectors is None else read_vectors(people_vectors)
-    rows, rejects = read_items(items)
-    show_rejects(rejects)
-    given = given_items(vectors, rows, rejects.count)
+    rows, left_out = read_items(items)
+    show_omissions(left_out)
+    given = given_items(vectors, rows, left_out.count)
     _say(given)
     # On small matrices, more threads wait for each other: more CPU time, no faster.
     with Steps.shown() as steps, threadpool_limits(1):

@@ -70,11 +70,11 @@ class Spending:
 
 def catalog_of(items: Path) -> tuple[tuple[str, ...], dict[str, ItemRow]]:
     """The keys of a public catalog, in the order of their bytes, and its rows."""
-    from askew_server.cli.training_data import show_rejects
+    from askew_server.cli.training_data import show_omissions
     from askew_server.ratings import read_items
 
-    rows, rejects = read_items(items)
-    show_rejects(rejects)
+    rows, left_out = read_items(items)
+    show_omissions(left_out)
     return tuple(sorted(rows, key=str.encode)), rows
 
 
