@@ -43,6 +43,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, cast
@@ -54,7 +55,7 @@ from numpy.typing import NDArray
 from pyarrow import compute, parquet
 from pyarrow import csv as arrow_csv
 
-from askew.errors import DataError
+from askew.errors import DataError, ParameterError
 from askew_server import geojson
 
 SHOWN = 3
@@ -199,6 +200,7 @@ class _Part:
 
     path: str
     size: int
+    kind: str
     unit: str
     columns: tuple[str, ...]
     read: Callable[[Sequence[str], Omissions, bool], Iterator[Batch]] = field(repr=False)
@@ -285,11 +287,16 @@ def open_table(name: str | Path, *, encoding: str | None = None, log: bool = Fal
     files = files_of(name)
     if not files:
         raise DataError(f"{name}: there is no such file")
+    if encoding is not None:
+        encoding = _checked(encoding)
     parts = tuple([_part(file, encoding, log=log) for file in files])
     first = parts[0]
     for part in parts:
-        if (part.unit, part.columns) != (first.unit, first.columns):
-            raise DataError(f"{part.path}: it has other columns than {first.path}")
+        if (part.kind, part.columns) != (first.kind, first.columns):
+            raise DataError(
+                f"{part.path}: the files of a table are of one kind and have the same columns, and"
+                f" it is {part.kind}, {first.path} {first.kind}"
+            )
     if len({column.casefold() for column in first.columns}) < len(first.columns):
         raise DataError(f"{name}: two of its columns have one name")
     notes = tuple([part.note for part in parts if part.note])
@@ -300,7 +307,7 @@ def copy_text(table: Table, names: Sequence[str], file: BinaryIO, share: Share) 
     """Write columns of a table, all of them text, as parquet; return how many rows were left out.
     Raises DataError for a file that was rewritten meanwhile; it may have grown.
     """
-    left_out, before = table.omissions(), [_state(part.path) for part in table.parts]
+    left_out, before = table.omissions(), states_of([part.path for part in table.parts])
     schema = pa.schema([(name, TEXT) for name in names])
     with parquet.ParquetWriter(file, schema, compression="none") as writer:
         for batch in table.batches(names, left_out, coded=True):
@@ -308,19 +315,41 @@ def copy_text(table: Table, names: Sequence[str], file: BinaryIO, share: Share) 
             writer.write_batch(pa.record_batch(columns, schema))
             share(batch.share)
     file.flush()
-    for part, (inode, size, modified) in zip(table.parts, before, strict=True):
-        now = _state(part.path)
-        if now != (inode, size, modified) and not (now[0] == inode and now[1] > size):
-            raise changed(part.path)
+    require_still(before, may_grow=True)
     return left_out.count
 
 
-def changed(path: str) -> DataError:
-    """Return what is said of a file that does not keep still."""
-    return DataError(
-        f"{path}: it was changed while it was read, so what was read is not counted;"
-        " count a copy that nobody writes to"
-    )
+@dataclass(frozen=True)
+class State:
+    """A file at one moment. Private, as its size is: one event more makes it another."""
+
+    path: str
+    inode: tuple[int, int]
+    size: int
+    modified: int
+
+
+def states_of(paths: Iterable[str]) -> tuple[State, ...]:
+    """Return files as they are now. Raises DataError for one that is not there."""
+    states = []
+    for path in paths:
+        with failures_named(path):
+            now = os.stat(path)  # noqa: PTH116 (a name may be relative, and is kept as it is)
+        states.append(State(path, (now.st_dev, now.st_ino), now.st_size, now.st_mtime_ns))
+    return tuple(states)
+
+
+def require_still(states: Sequence[State], *, may_grow: bool = False) -> None:
+    """Raise DataError where a file was replaced, rewritten or cut since then, or, unless it may,
+    has grown.
+    """
+    for was, now in zip(states, states_of([each.path for each in states]), strict=True):
+        has_grown = was.inode == now.inode and was.size < now.size
+        if was != now and not (may_grow and has_grown):
+            raise DataError(
+                f"{was.path}: it was changed while it was read, so what was read is not counted;"
+                " count a copy that nobody writes to"
+            )
 
 
 def as_texts(values: pa.Array) -> pa.Array:
@@ -395,15 +424,11 @@ class _Beginning(io.RawIOBase):
         return len(data)
 
 
-def _state(path: str) -> tuple[int, int, int]:
-    status = os.stat(path)  # noqa: PTH116 (a name may be relative, and is kept as it is)
-    return status.st_ino, status.st_size, status.st_mtime_ns
-
-
 def _part(path: str, encoding: str | None, *, log: bool) -> _Part:
     """Return a file by what it begins with."""
     with unpacked(path) as (file, raw):
         start, size = file.read(1 << 20), max(os.fstat(raw.fileno()).st_size, 1)
+        kind = "text" if isinstance(file, io.BufferedReader) else "packed text"
     for magic, words in _FOREIGN.items():
         if start.startswith(magic):
             raise DataError(f"{path}: it is {words}; what is read is {READ}")
@@ -412,8 +437,11 @@ def _part(path: str, encoding: str | None, *, log: bool) -> _Part:
     if start.startswith(b"PAR1"):
         with failures_named(path):
             columns = tuple(parquet.read_schema(path).names)
-        return _Part(path, size, "row", columns, lambda *asked: _read_parquet(path, *asked))
+        read = partial(_read_parquet, path)
+        return _Part(path, size, "parquet", "row", columns, read)
     if geojson.looks_like_json(start):
+        if log:
+            raise DataError(f"{path}: JSON is not counted; write it as csv or parquet")
         return _json(path, size, start)
     note = ""
     if encoding is None:
@@ -421,7 +449,18 @@ def _part(path: str, encoding: str | None, *, log: bool) -> _Part:
         if encoding != "utf-8":
             note = f"{path}: most of its lines beyond ASCII are no UTF-8; it is read as latin-1"
     text = _Text(path, size, _layout(path, start, encoding), encoding, log=log)
-    return _Part(path, size, "line", text.layout.columns, text.batches, note)
+    return _Part(path, size, kind, "line", text.layout.columns, text.batches, note)
+
+
+def _checked(encoding: str) -> str:
+    """Return an encoding whose rows end where bytes say so. Raises ParameterError for others."""
+    try:
+        known, texts = codecs.lookup(encoding).name, bytes(range(256)).decode(encoding, "replace")
+    except (LookupError, UnicodeError):
+        known, texts = "", ""
+    if known != "utf-8" and (len(texts) != 256 or texts[:128].encode() != bytes(range(128))):
+        raise ParameterError("encoding", encoding, "utf-8, or one of a byte a character")
+    return known
 
 
 def _guessed(path: str) -> str:
@@ -446,14 +485,14 @@ def _layout(path: str, start: bytes, encoding: str) -> _Layout:
     """Return how a text file is cut, by its name and its first line."""
     line = start.removeprefix(codecs.BOM_UTF8).partition(b"\n")[0].removesuffix(b"\r")
     name = Path(path).name.lower().removesuffix(".gz").removesuffix(".zst")
-    bare = {"::4": "ratings.dat", "::3": "movies.dat", "|24": "u.item"}
-    for separator in ("::", "|"):
-        shape = f"{separator}{line.count(separator.encode()) + 1}"
-        if shape in bare:
-            return _BARE[bare[shape]]
-    if name == "u.data" or re.fullmatch(rb"\d+\t\d+\t[1-5]\t\d+", line):
-        return _BARE["u.data"]
-    if b"\r" in line:
+    shapes = {("::", 4): "ratings.dat", ("::", 3): "movies.dat", ("|", 24): "u.item"}
+    found = [shapes.get((each, line.count(each.encode()) + 1), "") for each in ("::", "|")]
+    if re.fullmatch(rb"\d+\t\d+\t[1-5]\t\d+", line):
+        found.append("u.data")
+    for bare in [name, *found]:
+        if bare in _BARE:
+            return _BARE[bare]
+    if b"\r" in re.sub(rb'"[^"]*+"', b"", line):
         raise DataError(f"{path}: its lines end in returns alone; end them in line feeds")
     separator = {".csv": ",", ".tsv": "\t"}.get(Path(name).suffix, "")
     if not separator or separator.encode() not in line:
@@ -723,14 +762,11 @@ def _json(path: str, size: int, start: bytes) -> _Part:
     """Return GeoJSON, or JSON lines: an object on each line, with the names of the columns."""
     blocks = _Blocks(path, size)
     if not _is_flat(start.lstrip(codecs.BOM_UTF8 + b" \t\r\n\x1e").partition(b"\n")[0]):
-
-        def read(names: Sequence[str], omissions: Omissions, coded: bool) -> Iterator[Batch]:
-            return _read_geojson(path, blocks, names, omissions, coded)
-
-        return _Part(path, size, "feature", geojson.columns(path, blocks), read)
+        read = partial(_read_geojson, path, blocks)
+        return _Part(path, size, "GeoJSON", "feature", geojson.columns(path, blocks), read)
     objects = (each for _, each in _objects(blocks) if each is not None)
     columns = tuple(dict.fromkeys(chain.from_iterable(objects)))
-    return _Part(path, size, "line", columns, lambda *asked: _read_objects(path, blocks, *asked))
+    return _Part(path, size, "JSON", "line", columns, partial(_read_objects, path, blocks))
 
 
 def _read_geojson(

@@ -20,7 +20,6 @@ from askew.errors import DataError, ParameterError
 from askew_server.counting import statements
 from askew_server.counting.contract import KEY_BYTES, CountingTask, Engine, EventSource, TopCounts
 from askew_server.counting.dialects import DIALECTS
-from askew_server.counting.engines.csv_files import is_header
 from askew_server.counting.engines.driver import is_file, is_pattern, is_text_file, table_parts
 from askew_server.counting.matching import remarks
 from askew_server.counting.statements import Names, carried
@@ -178,7 +177,7 @@ def _texts(
 
 def _no_column(source: str, column: str, columns: tuple[str, ...], wanted: tuple[str, ...]) -> str:
     """Names the columns that are there, unless they may be somebody's event."""
-    if is_text_file(source) and not is_header(columns, wanted):
+    if is_text_file(source) and not set(columns) & set(wanted):
         there = "its first line must name the columns, and is not shown, as it may be an event"
     else:
         there = "it has " + ", ".join(map(repr, columns))

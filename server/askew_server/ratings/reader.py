@@ -1,7 +1,7 @@
 """Ratings and items of a table, and the limits of their fields.
 
-Bad rows are left out and counted. Keys become codes by Arrow's dictionaries, without a Python object
-a row: each different text of a column is judged once.
+Bad rows are left out and counted. Keys become codes by Arrow's dictionaries, without a Python
+object a row: each different text of a column is judged once.
 """
 
 from __future__ import annotations
