@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from askew.catalog.attributes import UNKNOWN, Column, Flags, Numbers, Titles, Words
 from askew.catalog.item import MAX_HOURS, AttributeKind
 from askew.errors import DataError
-from askew.limits import FEW_MARKS, MAX_TEXT, has_few_marks
+from askew.limits import FEW_MARKS, MAX_TEXT, has_few_marks, is_visible
 from askew_server.collections.model import MOST_PEOPLE
 from askew_server.ratings import fields
 from askew_server.ratings.fields import BadField
@@ -190,8 +190,8 @@ def _shown_text(name: str, text: str, longest: int = MAX_TEXT) -> str:
     """A text that a reply may carry. Raises BadField."""
     if not 0 < len(text) <= longest:
         raise BadField(name, f"1 to {longest} characters long", text)
-    if not text.isprintable():
-        raise BadField(name, "text without control or invisible characters", text)
+    if not is_visible(text):
+        raise BadField(name, "text that shows, without controls or turned directions", text)
     if not has_few_marks(text):
         raise BadField(name, FEW_MARKS, text)
     return text
