@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -66,7 +67,11 @@ _REPLY_BYTES = 4_000  # about what a device asks for
     type=click.Choice([kind.value for kind in MetricRuleKind]),
     help="How to answer.  [default: posterior with --towns, else items]",
 )
-@click.option("--strict", is_flag=True, help="Refuse files of which any row is left out.")
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Refuse files of which any row is left out or any value is unknown.",
+)
 def collect(
     out: Path,
     collections: tuple[str, ...],
@@ -109,8 +114,9 @@ def collect(
     space = space_of_axes(axes) if axes is not None else space_of_region(region or "")
     options = [AttributeOption.parsed(each) for each in attributes]
     options += [AttributeOption.parsed(each, live=True) for each in live]
+    today = datetime.date.today()
     files = [
-        CollectionFile(name, path, source or path.name, simulated)
+        CollectionFile(name, path, today, source or path.name, simulated)
         for name, path in map(_named_file, collections)
     ]
     with when_stopped(), Steps.shown() as steps:
@@ -139,7 +145,11 @@ def collect(
     metavar="NAME=FILE",
     help="A collection and a csv, parquet or GeoJSON file of keys and live values.",
 )
-@click.option("--strict", is_flag=True, help="Refuse files of which any row is left out.")
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Refuse files of which any row is left out or any value is unknown.",
+)
 def update_live(model: Path, collections: tuple[str, ...], strict: bool) -> None:
     """Replace live values of collections, also while they are served.
 
@@ -151,13 +161,15 @@ def update_live(model: Path, collections: tuple[str, ...], strict: bool) -> None
     Example:
       askew-server update-live --model model --collection chargers=free.csv
     """
-    from askew_server.collections.intake import Told
+    from askew_server.collections.intake import CollectionFile, Told
     from askew_server.collections.intake import update_live as update
 
     for name, path in map(_named_file, collections):
         with when_stopped(), Steps.shown() as steps:
-            done = update(model, name, path, Told(steps.step, steps.share), strict=strict)
+            file = CollectionFile(name, path, datetime.date.today())
+            done = update(model, file, Told(steps.step, steps.share), strict=strict)
         _say_omitted(done.omissions)
+        _say_unknown(done.unknown)
         items = "1 item" if done.n_items == 1 else f"{done.n_items:,} items"
         click.echo(f"{name}: {', '.join(done.columns)} of {items}")
 
@@ -180,13 +192,15 @@ def _read(
     steps.pause()
     for reading in readings:
         _say_omitted(reading.omissions)
+        _say_unknown(reading.unknown)
     _check_used(options, readings)
     known = {each.attribute for reading in readings for each in reading.collection.card.wants}
     for text in named or ():
         if text.partition("=")[0] not in known:
             raise ParameterError("want", text, "of a column that replies show")
-    if strict and any(reading.omissions.count for reading in readings):
-        raise DataError("rows were left out, and --strict refuses that; nothing was written")
+    if strict and any(each.omissions.count or each.unknown.count for each in readings):
+        what = "rows were left out, or values are unknown"
+        raise DataError(f"{what}, and --strict refuses that; nothing was written")
     return readings
 
 
@@ -264,6 +278,15 @@ def _say_omitted(omissions: Omissions) -> None:
         rows = "1 row" if omissions.count == 1 else f"{omissions.count:,} rows"
         click.echo(f"{rows} of {omissions.file} left out:", err=True)
         for line in omissions.lines:
+            click.echo(f"  {line}", err=True)
+
+
+def _say_unknown(unknown: Omissions) -> None:
+    """What could not be read of rows that stay, on standard error."""
+    if unknown.count:
+        values = "1 value" if unknown.count == 1 else f"{unknown.count:,} values"
+        click.echo(f"{values} of {unknown.file} unknown, or in part; their rows stay:", err=True)
+        for line in unknown.lines:
             click.echo(f"  {line}", err=True)
 
 

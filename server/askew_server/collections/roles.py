@@ -4,22 +4,23 @@ they come, without a Python object an item.
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import re
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from math import isfinite, nan
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askew.catalog.attributes import UNKNOWN, Column, Flags, Numbers, Titles, Words
-from askew.catalog.item import MAX_HOURS, AttributeKind
+from askew.catalog.item import AttributeKind
 from askew.errors import DataError
 from askew.limits import FEW_MARKS, MAX_TEXT, has_few_marks, is_visible
+from askew_server.collections.hours import weekly_hours
 from askew_server.collections.model import MOST_PEOPLE
-from askew_server.ratings import fields
-from askew_server.ratings.fields import BadField
 
 MAX_CATEGORIES = 10_000
 _KEY_LIMIT = 200
@@ -30,26 +31,44 @@ _HOURS = re.compile(r"\b[0-2]?[0-9]:[0-5][0-9]\b|^24/7$")
 Mask = NDArray[np.bool_]
 
 
+class BadValue(Exception):
+    """A text that a column cannot take, or not all of it; the message is the reason."""
+
+    def __init__(self, reason: str, value: float | None = None) -> None:
+        """value: what the column keeps, where that is not what stands for a bad one."""
+        super().__init__(reason)
+        self.value = value
+
+
 class FileColumn:
-    """One column of a file. read: the value of a text, or BadField. code: the type of packed
-    values; missing: what stands for a bad one.
+    """A column of a file, or the first of several that is filled. read: the value of a text, or
+    BadValue. code: the type of packed values; missing: what stands for a bad one.
     """
 
+    is_optional = False  # else a row needs its value
+
     def __init__(
-        self, name: str, read: Callable[[str], float], code: str = "d", missing: float = np.nan
+        self,
+        names: Sequence[str],
+        read: Callable[[str], float],
+        code: str = "d",
+        missing: float = nan,
     ) -> None:
-        self.name, self._read, self._missing = name, read, missing
+        self.names, self.name = tuple(names), " or ".join(names)
+        self._read, self._missing = read, missing
         self._values: array[Any] = array(code)
 
-    def take(self, texts: Iterable[str], faults: dict[int, BadField]) -> None:
-        """The texts of some rows; the first fault of each row is kept."""
+    def take(self, texts: Iterable[str]) -> list[tuple[int, str]]:
+        """Take the texts of some rows. Return which of them are bad, and why."""
+        faults = []
         for at, text in enumerate(texts):
             try:
                 value = self._read(text)
-            except BadField as reason:
-                faults.setdefault(at, reason)
-                value = self._missing
+            except BadValue as bad:
+                faults.append((at, str(bad)))
+                value = self._missing if bad.value is None else bad.value
             self._values.append(value)
+        return faults
 
     @property
     def found(self) -> NDArray[Any]:
@@ -57,32 +76,34 @@ class FileColumn:
         return np.frombuffer(self._values, self._values.typecode)
 
 
-def number_column(name: str) -> FileColumn:
-    """A coordinate."""
-    return FileColumn(name, lambda text: fields.number(text, name))
+def number_column(names: Sequence[str]) -> FileColumn:
+    """Return the column of a coordinate."""
+    said = " or ".join(names)
+    return FileColumn(names, lambda text: _number(text, said))
 
 
-def people_column(name: str) -> FileColumn:
-    """How many people live in a town."""
+def people_column(names: Sequence[str]) -> FileColumn:
+    """Return the column of how many people live in a town."""
+    said = " or ".join(names)
 
     def read(text: str) -> float:
-        number = fields.number(text, name)
+        number = _number(text, said)
         if not 0 < number <= MOST_PEOPLE:
-            raise BadField(name, f"above 0 and at most {MOST_PEOPLE:g}", text)
+            raise BadValue(f"{said} must be above 0 and at most {MOST_PEOPLE:g}")
         return number
 
-    return FileColumn(name, read)
+    return FileColumn(names, read)
 
 
 class TitleColumn(FileColumn):
     """Titles end to end; a value is the size of one."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name, self._sized, "q", 0)
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(names, self._sized, "q", 0)
         self._blob = bytearray()
 
     def titles(self, good: Mask) -> Titles:
-        """Those of the good rows."""
+        """Return those of the good rows."""
         blob, sizes = np.frombuffer(self._blob, np.uint8), self.found
         return Titles(blob[np.repeat(good, sizes)], np.cumsum(sizes[good]))
 
@@ -95,45 +116,51 @@ class TitleColumn(FileColumn):
 class KeyColumn(FileColumn):
     """Digests of keys: names of one size, no secrets. A value says whether there is one."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name, self._digested, "b", False)
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(names, self._digested, "b", False)
         self._digests = bytearray()
 
     def digests(self) -> NDArray[np.uint64]:
-        """The two halves of each."""
+        """Return the two halves of each."""
         digests = np.zeros((len(self._values), 2), np.uint64)
         digests[self.found.astype(np.bool_)] = np.frombuffer(self._digests, "<u8").reshape(-1, 2)
         return digests
 
     def _digested(self, text: str) -> bool:
         if not 0 < len(text) <= _KEY_LIMIT:
-            raise BadField(self.name, f"1 to {_KEY_LIMIT} characters long", text)
+            raise BadValue(f"{self.name} must be 1 to {_KEY_LIMIT} characters long")
         self._digests += hashlib.blake2b(text.encode(), digest_size=16).digest()
         return True
 
 
 class AttributeColumn(FileColumn):
-    """The values of an attribute; an empty field is unknown."""
+    """The values of an attribute. An empty field is unknown, and so is one that cannot be read,
+    which is told. monday: of the week whose hours count.
+    """
 
-    def __init__(self, name: str, kind: AttributeKind) -> None:
-        self._kind, self._words = kind, {"": UNKNOWN}
+    is_optional = True
+
+    def __init__(self, name: str, kind: AttributeKind, monday: datetime.date) -> None:
+        self._kind, self._monday = kind, monday
+        self._codes: dict[str, tuple[int, str | None]] = {"": (UNKNOWN, None)}
+        self._words: dict[str, int] = {}
         match kind:
             case AttributeKind.NUMBER:
-                super().__init__(name, self._number, "f")
+                super().__init__([name], self._number, "f")
             case AttributeKind.FLAG:
-                super().__init__(name, self._flag, "b", UNKNOWN)
+                super().__init__([name], self._flag, "b", UNKNOWN)
             case _:
-                super().__init__(name, self._word, "i", UNKNOWN)
+                super().__init__([name], self._code, "i", UNKNOWN)
 
     def column(self, good: Mask) -> Column:
-        """The values of the good rows. Raises DataError for a category that is none."""
+        """Return the values of the good rows. Raises DataError for a category that is none."""
         values = self.found[good]
         match self._kind:
             case AttributeKind.NUMBER:
                 return Numbers(values)
             case AttributeKind.FLAG:
                 return Flags(values)
-        known = list(self._words)[1:]
+        known = list(self._words)
         used = sorted(np.unique(values[values != UNKNOWN]).tolist(), key=known.__getitem__)
         if self._kind is AttributeKind.CATEGORY and len(used) > MAX_CATEGORIES:
             raise DataError(
@@ -145,27 +172,35 @@ class AttributeColumn(FileColumn):
         return Words(new[values], Titles.of([known[code] for code in used]))
 
     def _number(self, text: str) -> float:
-        number = fields.number(text, self.name) if text else np.nan
+        if not text:
+            return nan
+        number = _number(text, self.name)
         if abs(number) > _LARGEST:
-            raise BadField(self.name, f"a number up to {_LARGEST:.2g}", text)
+            raise BadValue(f"{self.name} must be a number up to {_LARGEST:.2g}")
         return number
 
     def _flag(self, text: str) -> int:
         low = text.lower()
         if text and low not in _TRUE | _FALSE:
-            raise BadField(self.name, "a flag, such as yes or no", text)
+            raise BadValue(f"{self.name} must be a flag, such as yes or no")
         return low in _TRUE if text else UNKNOWN
 
-    def _word(self, text: str) -> int:
-        if (code := self._words.get(text)) is None:
-            longest = MAX_HOURS if self._kind is AttributeKind.HOURS else MAX_TEXT
-            code = len(self._words) - 1
-            self._words[_shown_text(self.name, text, longest)] = code
+    def _code(self, text: str) -> int:
+        if (found := self._codes.get(text)) is None:
+            if self._kind is AttributeKind.HOURS:
+                word, reason = weekly_hours(text, self._monday)
+            else:
+                word, reason = _shown_text(self.name, text), None
+            code = UNKNOWN if word is None else self._words.setdefault(word, len(self._words))
+            found = self._codes[text] = code, reason
+        code, reason = found
+        if reason is not None:
+            raise BadValue(f"{self.name} {reason}", code)
         return code
 
 
 def guess(texts: Iterable[str]) -> AttributeKind:
-    """What nine in ten of the values of a column look like; a category where nothing else."""
+    """Return what nine in ten of the values of a column look like; else a category."""
     known = [text for text in map(str.strip, texts) if text]
 
     def is_mostly(like: Callable[[str], object]) -> bool:
@@ -181,17 +216,28 @@ def guess(texts: Iterable[str]) -> AttributeKind:
 
 def _is_number(text: str) -> bool:
     try:
-        return abs(fields.number(text)) <= _LARGEST
-    except BadField:
+        return abs(_number(text, "")) <= _LARGEST
+    except BadValue:
         return False
 
 
-def _shown_text(name: str, text: str, longest: int = MAX_TEXT) -> str:
-    """A text that a reply may carry. Raises BadField."""
-    if not 0 < len(text) <= longest:
-        raise BadField(name, f"1 to {longest} characters long", text)
+def _number(text: str, name: str) -> float:
+    """Return a finite number. float() reads "1_000" as one, which no file means."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = nan
+    if not isfinite(value) or "_" in text:
+        raise BadValue(f"{name} must be a finite number")
+    return value
+
+
+def _shown_text(name: str, text: str) -> str:
+    """Return a text that a reply may carry. Raises BadValue."""
+    if not 0 < len(text) <= MAX_TEXT:
+        raise BadValue(f"{name} must be 1 to {MAX_TEXT} characters long")
     if not is_visible(text):
-        raise BadField(name, "text that shows, without controls or turned directions", text)
+        raise BadValue(f"{name} must be text that shows, without controls or turned directions")
     if not has_few_marks(text):
-        raise BadField(name, FEW_MARKS, text)
+        raise BadValue(f"{name} must be {FEW_MARKS}")
     return text

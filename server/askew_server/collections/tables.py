@@ -12,29 +12,30 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import parquet
 
 from askew.errors import DataError
+from askew_server import geojson
 from askew_server.ratings.columns import TEXTS, as_texts, cut, parquet_failures
 from askew_server.ratings.fields import BadField
 from askew_server.ratings.formats import csv_header
 from askew_server.ratings.lines import (
     TextFormat,
     blocks_or_lines,
-    first_bytes,
     first_line,
     open_file,
     split_rows,
+    unpacked_bytes,
 )
 
 SHOWN = 3
 _BATCH = 1 << 17  # rows
+_BLOCK = 1 << 22  # bytes of GeoJSON
 
 
 class Batch(NamedTuple):
@@ -88,10 +89,6 @@ class Table:
         """Nothing left out yet."""
         return Omissions(self.path.name, self.unit)
 
-    def first_of(self, names: Sequence[str]) -> str | None:
-        """The first of these columns that the file has."""
-        return next((name for name in names if name in self.columns), None)
-
     def beginning(self, column: str, count: int) -> list[str]:
         """The texts of a column in the first rows that can be read."""
         with_it = self.batches([column], self.omissions())
@@ -100,11 +97,14 @@ class Table:
 
 def open_table(path: Path) -> Table:
     """A file by what it begins with. Raises DataError."""
-    start = first_bytes(path, 64).lstrip(b"\xef\xbb\xbf \t\r\n")
+    with unpacked_bytes(path) as (unpacked, _):
+        start = unpacked.read(64)
     if start.startswith(b"PAR1"):
         table = _parquet(path)
+    elif geojson.looks_like_json(start):
+        table = _geojson(path)
     else:
-        table = _geojson(path) if start.startswith(b"{") else _csv(path)
+        table = _csv(path)
     if len(set(table.columns)) < len(table.columns):
         raise DataError(f"{path}: two of its columns have one name")
     return table
@@ -168,67 +168,33 @@ def _parquet(path: Path) -> Table:
     return Table(path, "row", columns, batches)
 
 
-class _Geometry(msgspec.Struct):
-    type: str = ""
-    coordinates: Any = None
-
-
-class _Feature(msgspec.Struct):
-    geometry: _Geometry | None = None
-    properties: dict[str, Any] | None = None
-    id: Any = None
-
-
-class _Features(msgspec.Struct):
-    features: list[msgspec.Raw] = []
-
-
 def _geojson(path: Path) -> Table:
-    try:
-        with open_file(path) as file:
-            features = msgspec.json.decode(file.read(), type=_Features).features
-        names, has_ids = set[str](), False
-        for each in map(_feature, features):
-            names.update(each.properties or ())
-            has_ids |= each.id is not None
-    except (msgspec.MsgspecError, RecursionError, OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read as GeoJSON: {error}") from None
-    # The feature's own id is optional, and a property of that name goes before it.
-    own = ["id"] if has_ids and "id" not in names else []
-    columns = (*sorted(names - {"latitude", "longitude"}), "longitude", "latitude", *own)
+    size, at = max(path.stat().st_size, 1), 0
+
+    def blocks() -> Iterator[bytes]:
+        nonlocal at
+        with unpacked_bytes(path) as (unpacked, raw):
+            while block := unpacked.read(_BLOCK):
+                at = raw.tell()
+                yield block
 
     def batches(names: Sequence[str], omissions: Omissions) -> Iterator[Batch]:
-        for start in range(0, len(features), _BATCH):
-            part = [_feature(each) for each in features[start : start + _BATCH]]
-            rows = []
-            for number, each in enumerate(part, start + 1):
-                if each.geometry is not None and each.geometry.type == "Point":
-                    rows.append(number)
-                else:
+        done = 0
+        for part in geojson.features(str(path), blocks):
+            rows, points = [], []
+            for number, each in enumerate(part, done + 1):
+                if each is None:
+                    omissions.add(number, "it must be a feature of JSON, in UTF-8")
+                elif not each.is_point:
                     omissions.add(number, "its geometry must be a Point")
-            points = [part[row - start - 1] for row in rows]
-            texts = [pa.array([_text_of(each, name) for each in points], TEXTS) for name in names]
-            yield Batch(np.array(rows, np.int64), texts, min((start + _BATCH) / len(features), 1.0))
+                else:
+                    rows.append(number)
+                    points.append(each)
+            done += len(part)
+            texts = [pa.array([each.text(name) for each in points], TEXTS) for name in names]
+            yield Batch(np.array(rows, np.int64), texts, min(at / size, 1.0))
 
-    return Table(path, "feature", columns, batches)
-
-
-def _feature(raw: msgspec.Raw) -> _Feature:
-    return msgspec.json.decode(raw, type=_Feature)
-
-
-def _text_of(feature: _Feature, name: str) -> str:
-    """A property, a coordinate or the id as text; nothing is empty text."""
-    value: Any = feature.id
-    if name in ("longitude", "latitude"):
-        place = feature.geometry and feature.geometry.coordinates
-        at = 0 if name == "longitude" else 1
-        value = place[at] if isinstance(place, list) and len(place) > at else None
-    elif name in (feature.properties or {}) or name != "id":
-        value = (feature.properties or {}).get(name)
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return Table(path, "feature", geojson.columns(str(path), blocks), batches)
 
 
 def _cut(
