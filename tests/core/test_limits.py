@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable
 from itertools import groupby
 
 import pytest
@@ -95,7 +96,7 @@ def test_text_of_any_script_is_taken_and_what_hides_or_turns_it_is_refused() -> 
     """In an item, a place and columns of both. Planted bug: what may join letters alone is text."""
 
     def fits(text: str) -> set[bool]:
-        doors = [
+        doors: list[Callable[[], object]] = [
             lambda: Item(text),
             lambda: Listing(0, text, (0.0, 0.0)),
             lambda: Titles.of(["a", text]).check("a title"),

@@ -24,14 +24,14 @@ _DAYS: Final = ("Mo", "Tu", "We", "Th", "Fr", "Sa", "Su")
 _DAY = 24 * 60
 _MINUTE = datetime.timedelta(minutes=1)
 
-UNREADABLE: Final = "must be hours as OpenStreetMap writes them, such as Mo-Fr 08:00-18:00"
-INDEFINITE: Final = "must hang on more than the sun, a call or holidays, and fit a device"
-PARTLY: Final = "leaves doubt at times, as 18:00+ does; these count as closed"
+UNREADABLE: Final = "as OpenStreetMap writes opening hours, such as Mo-Fr 08:00-18:00"
+INDEFINITE: Final = "of a plain week, not of the sun, a call or holidays alone, and short enough"
+PARTLY: Final = "certain: where it is in doubt, as 18:00+ is, it counts as closed"
 
 
 def weekly_hours(text: str, monday: datetime.date) -> tuple[str | None, str | None]:
     """Return the hours of a week in the grammar of `askew_client.near.pick.is_open`, at most
-    MAX_HOURS long, and what is not known of them: one of the three reasons of this module.
+    MAX_HOURS long, and what they must be and are not: one of the three texts of this module.
 
     text: by OpenStreetMap's specification of opening_hours; a comment without "open" or "closed"
     makes its rule unknown, and a rule for holidays alone is left out. Both are None or one is.

@@ -45,8 +45,8 @@ from askew_server.collections.roles import (
     number_column,
     people_column,
 )
-from askew_server.collections.tables import Omissions, Table, open_table
 from askew_server.collections.wants import default_wants, named_wants
+from askew_server.tables import BAD_SHARE, Omissions, Table, open_table
 
 _KEY = ("key", "id")
 _TITLE = ("title", "name")
@@ -81,7 +81,8 @@ class AttributeOption:
 @dataclass(frozen=True)
 class CollectionFile:
     """A collection as an operator names it, or new values of one. day: one of the week whose hours
-    count; source: where its items come from, in words.
+    count; source: where its items come from, in words; max_bad_rows: the share of rows that may be
+    no rows, or lack what each must have.
     """
 
     name: str
@@ -89,6 +90,7 @@ class CollectionFile:
     day: datetime.date
     source: str = ""
     simulated: bool = False
+    max_bad_rows: float = BAD_SHARE
 
     @property
     def monday(self) -> datetime.date:
@@ -125,6 +127,7 @@ class Told:
 
     step: Callable[[str], None] = lambda _: None
     share: Callable[[float], object] = lambda _: None
+    note: Callable[[str], None] = lambda _: None
 
 
 NOBODY = Told()
@@ -153,7 +156,7 @@ def read_collection(
     has_key = is_live and any(name in table.columns for name in _KEY)
     keys = [KeyColumn(_found(table, _KEY))] if has_key else []
     present = [values for _, values in attributes if values is not None]
-    rows = _CheckedRows(table, [*points, title, *keys, *present], told)
+    rows = _CheckedRows(table, [*points, title, *keys, *present], told, file.max_bad_rows)
     rows.refuse_outside(space, points)
     for each in keys:
         rows.refuse_again(each.digests())
@@ -185,7 +188,11 @@ def read_collection(
 
 
 def read_towns(
-    path: Path, space: MetricSpace, source: str, told: Told = NOBODY
+    path: Path,
+    space: MetricSpace,
+    source: str,
+    told: Told = NOBODY,
+    max_bad_rows: float = BAD_SHARE,
 ) -> tuple[Towns, Omissions]:
     """Read the towns of a file that lie in the space. Return them, and what was left out.
 
@@ -193,7 +200,7 @@ def read_towns(
     """
     table = open_table(path)
     points, people = _points(table, space), people_column(_found(table, _PEOPLE))
-    rows = _CheckedRows(table, [*points, people], told)
+    rows = _CheckedRows(table, [*points, people], told, max_bad_rows)
     rows.refuse_outside(space, points)
     rows.kept()
     return Towns(_coordinates(points, rows.good), people.found[rows.good], source), rows.omissions
@@ -248,7 +255,7 @@ def _changed(
     if not columns:
         known = ", ".join([each.name for each in live]) or "none"
         raise DataError(f"{file.path}: no live column; those of {file.name} are: {known}")
-    rows = _CheckedRows(table, [key, *[values for _, values in columns]], told)
+    rows = _CheckedRows(table, [key, *[values for _, values in columns]], told, file.max_bad_rows)
     rows.refuse_again(key.digests())
     items = _items_of(keys, key.digests())
     rows.refuse(items < 0, "no item has its key")
@@ -268,10 +275,16 @@ def _changed(
 class _CheckedRows:
     """The rows of a table, of which each column has taken its text. good: which of them stay;
     unknown: the optional values that could not be read, by reason.
+
+    Raises DataError where more rows are bad than a share.
     """
 
-    def __init__(self, table: Table, columns: Sequence[FileColumn], told: Told) -> None:
+    def __init__(
+        self, table: Table, columns: Sequence[FileColumn], told: Told, max_bad_rows: float
+    ) -> None:
         told.step(f"reading {table.path.name}")
+        for note in table.notes:
+            told.note(note)
         self._path, self.omissions, self.unknown = table.path, table.omissions(), table.omissions()
         names = list(dict.fromkeys(name for column in columns for name in column.names))
         self.unused = tuple([name for name in table.columns if name not in names])
@@ -287,15 +300,16 @@ class _CheckedRows:
                     continue
                 for at, reason in faults:
                     if stays[at]:
-                        self.omissions.add(int(batch.rows[at]), reason)
+                        self.omissions.add(int(batch.rows[at]), reason, batch.file)
                     stays[at] = False
             for at, reason in unknown:
                 if stays[at]:
-                    self.unknown.add(int(batch.rows[at]), reason)
+                    self.unknown.add(int(batch.rows[at]), reason, batch.file)
             numbers.append(batch.rows)
             good.append(stays)
             told.share(batch.share)
         self._numbers, self.good = np.concatenate(numbers), np.concatenate(good)
+        self.omissions.refuse_many(int(self.good.sum()), max_bad_rows)
 
     def refuse(self, bad: Mask, reason: str) -> None:
         """Leave these rows out, too."""
@@ -323,9 +337,7 @@ class _CheckedRows:
     def kept(self) -> int:
         """Return how many rows stay. Raises DataError for none, or more than a server holds."""
         count = int(self.good.sum())
-        if not count:
-            said = "; ".join(self.omissions.lines) or "it has no rows"
-            raise DataError(f"{self._path}: no row of it is usable: {said}")
+        self.omissions.refuse_many(count, 1.0)
         if count > MAX_ITEMS:
             raise DataError(
                 f"{self._path}: {count:,} rows; a collection holds at most {MAX_ITEMS:,}"

@@ -9,7 +9,7 @@ import hashlib
 import re
 from array import array
 from collections.abc import Callable, Iterable, Sequence
-from math import isfinite, nan
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from askew.errors import DataError
 from askew.limits import FEW_MARKS, MAX_TEXT, has_few_marks, is_visible
 from askew_server.collections.hours import weekly_hours
 from askew_server.collections.model import MOST_PEOPLE
+from askew_server.tables import BadField, number
 
 MAX_CATEGORIES = 10_000
 _KEY_LIMIT = 200
@@ -31,18 +32,17 @@ _HOURS = re.compile(r"\b[0-2]?[0-9]:[0-5][0-9]\b|^24/7$")
 Mask = NDArray[np.bool_]
 
 
-class BadValue(Exception):
-    """A text that a column cannot take, or not all of it; the message is the reason."""
+class _KnownInPart(BadField):
+    """A field of which something is known. value: what the column keeps."""
 
-    def __init__(self, reason: str, value: float | None = None) -> None:
-        """value: what the column keeps, where that is not what stands for a bad one."""
-        super().__init__(reason)
+    def __init__(self, field: str, limit: str, text: str, value: float) -> None:
+        super().__init__(field, limit, text)
         self.value = value
 
 
 class FileColumn:
     """A column of a file, or the first of several that is filled. read: the value of a text, or
-    BadValue. code: the type of packed values; missing: what stands for a bad one.
+    BadField. code: the type of packed values; missing: what stands for a bad one.
     """
 
     is_optional = False  # else a row needs its value
@@ -64,9 +64,9 @@ class FileColumn:
         for at, text in enumerate(texts):
             try:
                 value = self._read(text)
-            except BadValue as bad:
-                faults.append((at, str(bad)))
-                value = self._missing if bad.value is None else bad.value
+            except BadField as bad:
+                faults.append((at, bad.rule))
+                value = bad.value if isinstance(bad, _KnownInPart) else self._missing
             self._values.append(value)
         return faults
 
@@ -79,7 +79,7 @@ class FileColumn:
 def number_column(names: Sequence[str]) -> FileColumn:
     """Return the column of a coordinate."""
     said = " or ".join(names)
-    return FileColumn(names, lambda text: _number(text, said))
+    return FileColumn(names, lambda text: number(text, said))
 
 
 def people_column(names: Sequence[str]) -> FileColumn:
@@ -87,10 +87,10 @@ def people_column(names: Sequence[str]) -> FileColumn:
     said = " or ".join(names)
 
     def read(text: str) -> float:
-        number = _number(text, said)
-        if not 0 < number <= MOST_PEOPLE:
-            raise BadValue(f"{said} must be above 0 and at most {MOST_PEOPLE:g}")
-        return number
+        people = number(text, said)
+        if not 0 < people <= MOST_PEOPLE:
+            raise BadField(said, f"above 0 and at most {MOST_PEOPLE:g}", text)
+        return people
 
     return FileColumn(names, read)
 
@@ -128,7 +128,7 @@ class KeyColumn(FileColumn):
 
     def _digested(self, text: str) -> bool:
         if not 0 < len(text) <= _KEY_LIMIT:
-            raise BadValue(f"{self.name} must be 1 to {_KEY_LIMIT} characters long")
+            raise BadField(self.name, f"1 to {_KEY_LIMIT} characters long", text)
         self._digests += hashlib.blake2b(text.encode(), digest_size=16).digest()
         return True
 
@@ -174,15 +174,15 @@ class AttributeColumn(FileColumn):
     def _number(self, text: str) -> float:
         if not text:
             return nan
-        number = _number(text, self.name)
-        if abs(number) > _LARGEST:
-            raise BadValue(f"{self.name} must be a number up to {_LARGEST:.2g}")
-        return number
+        value = number(text, self.name)
+        if abs(value) > _LARGEST:
+            raise BadField(self.name, f"a number up to {_LARGEST:.2g}", text)
+        return value
 
     def _flag(self, text: str) -> int:
         low = text.lower()
         if text and low not in _TRUE | _FALSE:
-            raise BadValue(f"{self.name} must be a flag, such as yes or no")
+            raise BadField(self.name, "a flag, such as yes or no", text)
         return low in _TRUE if text else UNKNOWN
 
     def _code(self, text: str) -> int:
@@ -195,7 +195,7 @@ class AttributeColumn(FileColumn):
             found = self._codes[text] = code, reason
         code, reason = found
         if reason is not None:
-            raise BadValue(f"{self.name} {reason}", code)
+            raise _KnownInPart(self.name, reason, text, code)
         return code
 
 
@@ -216,28 +216,17 @@ def guess(texts: Iterable[str]) -> AttributeKind:
 
 def _is_number(text: str) -> bool:
     try:
-        return abs(_number(text, "")) <= _LARGEST
-    except BadValue:
+        return abs(number(text)) <= _LARGEST
+    except BadField:
         return False
 
 
-def _number(text: str, name: str) -> float:
-    """Return a finite number. float() reads "1_000" as one, which no file means."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = nan
-    if not isfinite(value) or "_" in text:
-        raise BadValue(f"{name} must be a finite number")
-    return value
-
-
 def _shown_text(name: str, text: str) -> str:
-    """Return a text that a reply may carry. Raises BadValue."""
+    """Return a text that a reply may carry. Raises BadField."""
     if not 0 < len(text) <= MAX_TEXT:
-        raise BadValue(f"{name} must be 1 to {MAX_TEXT} characters long")
+        raise BadField(name, f"1 to {MAX_TEXT} characters long", text)
     if not is_visible(text):
-        raise BadValue(f"{name} must be text that shows, without controls or turned directions")
+        raise BadField(name, "text that shows, without controls or turned directions", text)
     if not has_few_marks(text):
-        raise BadValue(f"{name} must be {FEW_MARKS}")
+        raise BadField(name, FEW_MARKS, text)
     return text

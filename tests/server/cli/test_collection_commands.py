@@ -220,7 +220,7 @@ def test_wrong_usage_names_the_option_and_writes_nothing(
     ("arguments", "said"),
     [
         (("--strict",), "rows were left out, or values are unknown, and --strict refuses that"),
-        (("--collection", "cafes=none.csv"), "no regular file"),
+        (("--collection", "cafes=none.csv"), "there is no such file"),
         (("--collection", "cafes={files}/bars.csv"), "the collections must be"),
         (("--towns", "{files}/bars.csv"), "no column population or people"),
     ],

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import datetime
-import gzip
 import json
+import math
 from pathlib import Path
 
 import duckdb
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from small_collections import DAY, GERMANY
 
 from askew.catalog.attributes import Words
@@ -32,11 +34,16 @@ SUNDAY = datetime.date(2026, 11, 29)  # of the week from the 23rd on
 
 
 def read(
-    path: Path, *options: str, live: tuple[str, ...] = (), space: MetricSpace = GERMANY
+    path: Path,
+    *options: str,
+    live: tuple[str, ...] = (),
+    space: MetricSpace = GERMANY,
+    max_bad_rows: float = 1.0,
 ) -> ReadCollection:
     given = [AttributeOption.parsed(each) for each in options]
     given += [AttributeOption.parsed(each, live=True) for each in live]
-    return read_collection(CollectionFile("cafes", path, SUNDAY, "made up", True), space, given)
+    file = CollectionFile("cafes", path, SUNDAY, "made up", True, max_bad_rows)
+    return read_collection(file, space, given)
 
 
 @pytest.fixture
@@ -71,8 +78,8 @@ def test_parquet_and_geojson_make_the_same_collection_as_csv(file: Path) -> None
     ]
     header = f"{HEADER},open,price"
     csv = written(file, *[",".join(map(str, row)) for row in rows], header=header)
-    parquet, geojson = file.with_suffix(".parquet"), file.with_suffix(".geojson")
-    duckdb.read_csv(str(csv)).write_parquet(str(parquet))
+    columns, geojson = file.with_suffix(".parquet"), file.with_suffix(".geojson")
+    duckdb.read_csv(str(csv)).write_parquet(str(columns))
     features = [
         {
             "type": "Feature",
@@ -83,12 +90,31 @@ def test_parquet_and_geojson_make_the_same_collection_as_csv(file: Path) -> None
         for key, name, latitude, longitude, is_open, price in rows
     ]
     geojson.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
-    readings = [read(each, "price=number:EUR", live=("open",)) for each in (csv, parquet, geojson)]
+    readings = [read(each, "price=number:EUR", live=("open",)) for each in (csv, columns, geojson)]
     assert len({each.collection.card.version for each in readings}) == 1
     assert readings[0].collection.listings([3])[0].values == (0.75, False)
     for each in readings:
         assert each.keys is not None
         assert each.keys.lower.tolist() == readings[0].keys.lower.tolist()  # type: ignore[union-attr]
+
+
+def test_what_is_not_a_number_is_missing(tmp_path: Path) -> None:
+    """Planted bug: a place is called "nan", and a price of nan takes it out."""
+    path = tmp_path / "cafes.parquet"
+    columns = {
+        "title": [math.nan, 7.0],
+        "name": ["A", "B"],
+        "id": [1.0, 2.0],
+        "lat": [52.5, 52.5],
+        "lon": [13.4, math.nan],
+        "price": [math.nan, 2.0],
+    }
+    parquet.write_table(pa.table(columns), path)
+    reading = read(path, "price=number", live=("free=number",))
+    assert reading.collection.listings([0])[0].title == "A"
+    assert reading.collection.listings([0])[0].values == (None, None)
+    assert reading.omissions.lines == ("1: lon must be a finite number (row 2)",)
+    assert reading.unknown.count == 0
 
 
 @pytest.mark.parametrize(("ids", "kept", "has_keys"), [((), 2, False), ((7,), 1, True)])
@@ -108,12 +134,6 @@ def test_a_feature_needs_no_id_unless_another_has_one(
     reading = read(path, live=("free=number",))
     assert (len(reading.collection), reading.keys is not None) == (kept, has_keys)
     assert reading.omissions.count == 2 - kept
-
-
-def test_a_compressed_csv_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "cafes.csv.gz"
-    path.write_bytes(gzip.compress(f"{HEADER}\n1,A,{BERLIN}\n".encode()))
-    assert len(read(path).collection) == 1
 
 
 def test_points_on_axes_are_columns_named_as_the_axes(file: Path) -> None:
@@ -178,14 +198,10 @@ BAD = {
         f"4,\u200b\u00ad,{BERLIN}",
         f"5,A\U0010ffff,{BERLIN}",
     ],
-    "row must be text without NUL characters": [f"3,A\x00,{BERLIN}"],
     "name must be text with at most 8 combining marks in a row": [
         f"1,{NINE_MARKS},{BERLIN}",
         f"2,Film{NINE_MARKS},{BERLIN}",
     ],
-    "row must be 4 fields separated by ','": [f"1,A,{BERLIN},9", "2,A,52.5"],
-    "row must be one line of csv (unexpected end of data)": [f'3,"A,{BERLIN}'],
-    "row must be one line of csv (',' expected after '\"')": [f'4,"A"x,{BERLIN}'],
 }
 
 
@@ -195,7 +211,8 @@ def test_a_bad_row_is_left_out_and_told(file: Path, reason: str, lines: list[str
     reading = read(written(file, f"good,A,{BERLIN}", *lines, f"better,B,{BERLIN}"))
     assert [each.title for each in reading.collection.listings(range(2))] == ["A", "B"]
     assert len(reading.collection) == 2
-    assert reading.omissions.rows == {reason: list(range(3, 3 + len(lines)))}
+    first = [str(at) for at in range(3, 3 + len(lines))][:3]
+    assert reading.omissions.reasons == {reason: (len(lines), first)}
 
 
 def test_latitude_and_longitude_that_look_swapped_are_counted(file: Path) -> None:
@@ -233,9 +250,9 @@ def test_where_nothing_is_live_a_key_is_nobodys_business(file: Path) -> None:
         ("x=category", "x" * 501, "be 1 to 500 characters long"),
         ("x=number", "~20", "be a finite number"),
         ("x=number", "€ 9", "be a finite number"),
-        ("x=hours", "Mon-Fri 8-18", hours.UNREADABLE.removeprefix("must ")),
-        ("x=hours", "x" * 2000, hours.UNREADABLE.removeprefix("must ")),
-        ("x=hours", "sunrise-sunset", hours.INDEFINITE.removeprefix("must ")),
+        ("x=hours", "Mon-Fri 8-18", f"be {hours.UNREADABLE}"),
+        ("x=hours", "x" * 2000, f"be {hours.UNREADABLE}"),
+        ("x=hours", "sunrise-sunset", f"be {hours.INDEFINITE}"),
     ],
 )
 def test_a_value_that_cannot_be_read_is_unknown_and_its_place_stays(
@@ -265,7 +282,7 @@ def test_hours_are_those_of_the_week_in_the_grammar_of_devices(file: Path) -> No
         "Tu 18:00-24:00",
         "Tu 18:00-24:00",
     ]
-    assert reading.unknown.lines == (f"2: x {hours.PARTLY} (lines 4, 5)",)
+    assert reading.unknown.lines == (f"2: x must be {hours.PARTLY} (lines 4, 5)",)
 
 
 def test_the_first_column_that_is_filled_counts(file: Path) -> None:
@@ -283,20 +300,6 @@ def test_the_first_column_that_is_filled_counts(file: Path) -> None:
     )
 
 
-def test_lines_are_counted_right_below_lines_that_cannot_be_read(file: Path) -> None:
-    """Planted bug: a line that is not UTF-8, which the reader skips, is not counted."""
-    good = f"{HEADER}\n\n1,A,{BERLIN}\n".encode()
-    bad = b"2,\xff,52,13\n" + b"3," + b"x" * 3_000_000 + b",52,13\n" + b"4,D,x,13\n"
-    file.write_bytes(good + bad + f"5,E,{BERLIN}\n6,F,x,1".encode())
-    reading = read(file)
-    assert len(reading.collection) == 2
-    assert sorted(reading.omissions.lines) == [
-        "1: row must be at most 1000000 characters long (line 5)",
-        "1: row must be text in utf-8 (line 4)",
-        "2: latitude must be a finite number (lines 6, 8)",
-    ]
-
-
 def test_every_kind_of_space_is_a_space(file: Path) -> None:
     reading = read(written(file, f"1,Caf\u00e9\u00a0Noir,{BERLIN}"))
     assert reading.collection.titles[0] == "Café Noir"
@@ -308,21 +311,28 @@ def test_every_kind_of_space_is_a_space(file: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "the file is empty"),
         (f"{HEADER}\n", "it has no rows"),
         (f"{HEADER}\n1,A,0,0\n", "no row of it is usable: 1: it lies outside"),
         ("id,latitude,longitude\n1,50,10\n", "no column title or name; it has id, latitude"),
         ("name,lat\nA,50\n", "no column longitude or lon or lng"),
-        ('{"type": "FeatureCollection"}', "begins like JSON, but is no GeoJSON: "),
         ('{"features": []}', "no column title or name"),
-        ("PAR1 and no more", "cannot be read as parquet: "),
-        ("name,name,lat,lon\nA,B,50,10\n", "two of its columns have one name"),
     ],
 )
 def test_a_file_of_no_use_is_refused(file: Path, text: str, said: str) -> None:
     file.write_text(text)
     with pytest.raises(DataError, match=said):
         read(file)
+
+
+def test_a_file_that_is_mostly_bad_is_refused_unless_somebody_says_another_share(
+    file: Path,
+) -> None:
+    """What lies elsewhere is no bad row. Planted bug: it is counted, and the rest is taken."""
+    rows = [f"{at},A,{BERLIN}" for at in range(8)] + ["8,A,x,13", "9,B,0,0", "10,C,0,0"]
+    written(file, *rows)
+    assert len(read(file, max_bad_rows=0.1).collection) == 8
+    with pytest.raises(DataError, match=r"2 of 12 rows cannot be used.*--max-bad-rows"):
+        read(written(file, *rows, "11,,52,13"), max_bad_rows=0.1)
 
 
 def test_a_category_of_too_many_words_is_none(file: Path) -> None:
@@ -387,7 +397,7 @@ def test_towns_are_read_with_their_people(tmp_path: Path) -> None:
         "name,latitude,longitude,population\nA,50,10,3e6\nB,50,10,0\nC,50,10,\nD,0,0,5\n"
         "E,50,10,1e39\n"
     )
-    towns, omissions = read_towns(path, GERMANY, "made up")
+    towns, omissions = read_towns(path, GERMANY, "made up", max_bad_rows=1.0)
     assert (towns.people.tolist(), towns.coordinates.tolist()) == ([3e6], [[50, 10]])
     assert sorted(omissions.lines) == [
         "1: it lies outside the region 47/5/55/16 (line 5)",
