@@ -4,7 +4,7 @@
 # make test-web  the browser's device, where node and npm are, and its page in Chromium and Firefox
 # make audit     all evidence of docs/guarantees.md, and a report of it; NIGHTLY=1, what takes hours
 # make mutants   plants bugs, one at a time, and runs the tests that claim to see each
-# make engines   also installs the drivers of Spark, PostgreSQL and ClickHouse, for their tests
+# make engines   also installs the drivers of Spark and PostgreSQL, for their tests
 # make bench     our speed beside the peers' and the floor; NAME=list names the measurements
 # make report    measures every figure of docs/utility.md and docs/places.md, and writes them there
 # make docs      the documentation site, into build/docs/
@@ -167,9 +167,8 @@ lock:
 	uv pip compile -q pyproject.toml --extra client --extra server --group build --group docs \
 	  --universal --python-version 3.11 -c requirements.lock --generate-hashes --no-header \
 	  --no-annotate --upgrade -o requirements-docs.lock
-	uv pip compile -q pyproject.toml --extra spark --extra postgres --extra clickhouse \
-	  --group engines --universal --python-version 3.11 -c requirements.lock \
-	  --generate-hashes --no-header --no-annotate --upgrade -o requirements-engines.lock
+	uv pip compile -q pyproject.toml --extra spark --extra postgres --universal \
+	  --python-version 3.11 -c requirements.lock --generate-hashes --no-header --no-annotate --upgrade -o requirements-engines.lock
 
 # Generated code is committed. The oldest supported grpcio-tools makes it, away from the
 # development environment, because generated code sets the floor of what can run it.

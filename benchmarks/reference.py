@@ -31,8 +31,8 @@ from askew_server.cli import main as server
 from askew_server.cli.options import SERVE_PORT
 from askew_server.counting import statements
 from askew_server.counting.contract import CountingTask
-from askew_server.serving.endpoint import ObserverCollector
 from askew_server.serving.event_log import EVENTS
+from askew_server.serving.metrics import ObserverCollector
 from askew_server.serving.observer import Observer
 from askew_server.serving.settings import KEYS
 
@@ -243,7 +243,6 @@ _ENGINES: Final = {
     "DuckDB": "duckdb",
     "PostgreSQL": "postgres",
     "Spark": "spark",
-    "ClickHouse": "clickhouse",
 }
 
 

@@ -30,8 +30,7 @@ AskewError
 │   ├── StaleSpace            a feature space that this server does not serve
 │   ├── Unauthenticated       no valid credentials came with the call
 │   ├── NotFound              no release, data set or budget of this name
-│   ├── Refused               understood, but the rules do not allow it now
-│   └── TooOften              more calls of one principal than the operator allows
+│   └── Refused               understood, but the rules do not allow it now
 └── TransportError            no usable answer came back
     ├── Unreachable           no connection
     ├── TooSlow               the deadline passed
@@ -289,13 +288,10 @@ class StaleSpace(WireError):
 
 
 class Unauthenticated(WireError):
-    """No credentials, or false or expired ones. It does not say which. Attribute: why, for the log
-    of who checked them.
-    """
+    """No credentials, or false ones. It does not say which."""
 
-    def __init__(self, why: str = "") -> None:
+    def __init__(self) -> None:
         super().__init__("valid credentials are needed")
-        self.why = why
 
 
 class NotFound(WireError):
@@ -308,14 +304,6 @@ class NotFound(WireError):
 
 class Refused(WireError):
     """A question that was understood and may not be answered now. The text says why."""
-
-
-class TooOften(WireError):
-    """More calls of one principal than the operator allows. Attribute: per_minute."""
-
-    def __init__(self, per_minute: int) -> None:
-        super().__init__(f"more than {per_minute} requests a minute: ask again later")
-        self.per_minute = per_minute
 
 
 class TransportError(AskewError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 _EXTRA_OF = {
-    "clickhouse_connect": "clickhouse",
     "matplotlib": "plots",
     "psycopg": "postgres",
     "pyspark": "spark",

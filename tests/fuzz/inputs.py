@@ -11,7 +11,6 @@ import json
 import socket
 import ssl
 import struct
-import time
 import warnings
 import zipfile
 from base64 import encodebytes
@@ -28,6 +27,7 @@ from typing import Any
 
 import numpy as np
 from cryptography.utils import CryptographyDeprecationWarning
+from issuer import Issuer
 from served_rows import rows_model
 from server.ledger.scenes import new_ledger, open_ledger
 from small_collections import keys_of, small_map
@@ -90,15 +90,15 @@ from askew_server.ratings.reader import read_items, read_ratings
 from askew_server.ratings.vectors import read_vectors
 from askew_server.release.forecast import Expectation
 from askew_server.serving import settings as server_settings
-from askew_server.serving.bearer import Bearer, BearerKey, read_key, revocations_of
-from askew_server.serving.certificates import Issuer, read_identity
+from askew_server.serving.certificates import read_identity
+from askew_server.serving.tokens import Tokens
 from askew_server.taste.model import artifact as taste_artifact
 from askew_server.taste.model.item_model import ItemModel, train
 from askew_server.taste.training import paid_matrix
 from askew_server.taste.training.options import TrainingOptions
 
-SECRET = BearerKey(b"k" * 32)
 NOW = 1_790_000_000.0
+TOKENS = f"{hashlib.sha256(b't' * 43).hexdigest()} ann\n".encode()
 CAFES = b"title,latitude,longitude,key,kind,price\nBlue,52.5,13.4,a,tea,2\nRed,48.1,11.6,b,,x\n"
 GEOJSON = json.dumps(
     {
@@ -511,11 +511,6 @@ def items_of(data: bytes) -> object:
     return taste_artifact.decode_items([data[:7], data[7:]])
 
 
-def revocations(path: Path) -> object:
-    """Who may no longer ask, as the first call finds them."""
-    return revocations_of(path.with_name("key")).check(Bearer("ann", int(NOW)))
-
-
 def collection(name: str) -> Callable[[Path], object]:
     """Items as `collect` reads them; as a list of towns, too, where there are people."""
     options = (AttributeOption("kind"), AttributeOption("price"))
@@ -591,8 +586,8 @@ INPUTS: Mapping[str, Input] = {
     ),
     **{f"popularity, {name}": of_bytes(data, read) for name, (read, data, _) in PARSERS.items()},
     "token": Input(
-        lambda _: f"Bearer {SECRET.mint('ann', minutes=60, now=time.time())}".encode(),
-        lambda _, data: SECRET.verified(text_of(data)),
+        lambda _: b"Bearer " + b"t" * 43,
+        lambda w, data: Tokens(w.written("tokens", TOKENS), lambda: None).find(text_of(data)),
     ),
     # files that devices hold
     "head": Input(lambda w: catalog_to_bytes(w.card, w.catalog), lambda _, d: FileHead.of(d)),
@@ -663,7 +658,6 @@ INPUTS: Mapping[str, Input] = {
         _gzipped(b"unit,item\n1,a\n"),
         lambda path: mark_of(states_of([str(path)]), b"k"),
     ),
-    "key of tokens": of_file("tokens.key", bytes(range(32)), read_key),
     "certificate": Input(
         lambda w: ssl.PEM_cert_to_DER_cert(w.identity[0].decode()),
         lambda w, data: identity(w, pem(data), w.identity[1]),
@@ -671,7 +665,7 @@ INPUTS: Mapping[str, Input] = {
     "key of a certificate": Input(
         lambda w: w.identity[1], lambda w, data: identity(w, w.identity[0], data)
     ),
-    "revocations": of_file("key.revoked", b"1700000000 ann\n1 bob\n", revocations),
+    "tokens": of_file("tokens", TOKENS, lambda path: Tokens(path, lambda: None)),
     # what a server keeps
     **{
         f"tastes, {name}": model_file(lambda w: w.tastes, name, load_saved)

@@ -141,9 +141,8 @@ def engine_options(command: _Command) -> _Command:
             default=DEFAULT_ENGINE,
             show_default=True,
             envvar="ASKEW_ENGINE",
-            help="What counts, such as duckdb:, duckdb:FILE, spark:MASTER, postgresql://... or "
-            "clickhouse://...  A password belongs in ASKEW_ENGINE or the engine's own files, not "
-            "here.",
+            help="What counts: duckdb:, duckdb:FILE, spark:MASTER or postgresql://...  "
+            "A password belongs in ASKEW_ENGINE or the engine's own files, not here.",
         ),
         click.option(
             "--memory-limit", help='DuckDB\'s, such as "4GB"; what is beyond it lies in TMPDIR.'

@@ -24,7 +24,12 @@ from askew_server.cli.options import Workplace
 from askew_server.cli.progress import Steps
 from askew_server.cli.releases import release_in_words
 from askew_server.counting import CountingTask, Engine, EventCounter, EventSource
-from askew_server.counting.bounding import catalog_size, require_events, uncounted_events
+from askew_server.counting.bounding import (
+    catalog_remarks,
+    catalog_size,
+    require_events,
+    uncounted_events,
+)
 from askew_server.counting.engines import open_engine, public_address
 from askew_server.counting.engines.driver import is_file
 from askew_server.counting.key_store import keep_key, known_or_new_key
@@ -129,6 +134,7 @@ def run(
         if refusal:
             raise AskewError(refusal)
         require_events(engine, plan.task)  # the log is not looked at before this
+        warn(*catalog_remarks(engine, plan.task))
         secret = known_or_new_key(place.bounding_key_path)
         state = state_of(engine, plan.source, as_of, secret)
         request = plan.charge_request(key, ranged=data.cap.slack > 0, state=state)
@@ -201,9 +207,10 @@ def warn_of_events(ledger: Ledger, request: ChargeRequest, say: Callable[[str], 
         )
 
 
-def warn(text: str) -> None:
-    """Something that the operator should know."""
-    click.echo(f"warning: {text}\n", err=True)
+def warn(*texts: str) -> None:
+    """Say what the operator should know."""
+    for text in texts:
+        click.echo(f"warning: {text}\n", err=True)
 
 
 def warn_of_sharers(ledger: Ledger, dataset: str, events: EventDigests) -> None:

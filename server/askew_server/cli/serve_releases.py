@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from askew_server.counting import CountingTask, Engine
     from askew_server.release.analysts import AnalystDesk
     from askew_server.serving.call import Service
-    from askew_server.serving.observer import Observer
 
 
 _SETTINGS = CommandSettings(
@@ -54,10 +53,10 @@ _SETTINGS = CommandSettings(
 @click.command("serve-releases")
 @_SETTINGS.options
 def serve_releases(*, config: Path | None, **flags: object) -> None:
-    """Serve stored releases to everybody and, with --token-key, answers to analysts.
+    """Serve stored releases to everybody and, with --tokens, answers to analysts.
 
     Stored releases are read from the ledger's file, read-only. Analysts need a budget (see ledger
-    grant) and a bearer token (see token mint), and pay for the length of each answer.
+    grant) and a token (see analyst add), and pay for the length of each answer.
 
     Analysts speak TLS to every machine but their own: name --tls-certificate and --tls-key, or put
     a TLS proxy in front and say --plain-text.
@@ -65,7 +64,7 @@ def serve_releases(*, config: Path | None, **flags: object) -> None:
     \b
     Examples:
       askew-server serve-releases
-      askew-server serve-releases --token-key analysts.key \\
+      askew-server serve-releases --tokens analysts.tokens \\
         --dataset films --events log.parquet
     """
     _run(_SETTINGS.configuration(config, flags))
@@ -83,18 +82,20 @@ def _run(chosen: Configuration) -> None:
     analysts = chosen.analysts
 
     def announce(bound: int, _: int | None) -> None:
-        served = "releases, and answers to analysts" if analysts.token_key else "releases"
+        served = "releases, and answers to analysts" if analysts.tokens else "releases"
         write_line(sys.stdout, f"listening on {chosen.server.host}:{bound}, {served}")
 
     observer, config = observer_of(chosen.server), chosen.server
     with ExitStack() as stack:
         place = _place(chosen)
         services: list[Service] = [PopularityService(ReleaseReader(existing(place.ledger)))]
-        if analysts.token_key is not None and analysts.dataset is not None:
+        if analysts.tokens is not None and analysts.dataset is not None:
+            from askew_server.serving.analyst import AnalystService
+            from askew_server.serving.tokens import Tokens
+
             desk = _desk(stack, place, analysts.dataset, _offered(place, analysts))
-            services.append(
-                _analysts(desk, analysts.token_key, analysts.requests_per_minute, observer)
-            )
+            tokens = Tokens(analysts.tokens, observer.token_refused)
+            services.append(AnalystService(desk, tokens))
         asyncio.run(serve(services, config, announce, observer=observer))
 
 
@@ -110,24 +111,12 @@ def _place(chosen: Configuration) -> Workplace:
     )
 
 
-def _analysts(
-    desk: AnalystDesk, token_key: Path, requests_per_minute: int, observer: Observer
-) -> Service:
-    """The service of analysts, for whoever has a token that was not taken back."""
-    from askew_server.serving.analyst import AnalystService
-    from askew_server.serving.bearer import Principals, RateLimit, read_key, revocations_of
-
-    rate = RateLimit(requests_per_minute, time.monotonic)
-    revoked, refused = revocations_of(token_key), observer.token_refused
-    return AnalystService(desk, Principals(read_key(token_key), revoked, rate, refused))
-
-
 def _desk(stack: ExitStack, place: Workplace, dataset: str, offered: CountingTask) -> AnalystDesk:
     """The desk of analysts, checked as far as that goes without reading events."""
     from askew.noise.randomness import SystemBits
     from askew_server.cli.release_run import opened_engine, warn, warn_of_sharers
     from askew_server.counting import EventCounter
-    from askew_server.counting.bounding import require_countable
+    from askew_server.counting.bounding import catalog_remarks, require_countable
     from askew_server.counting.engines.driver import is_pattern, is_text_file
     from askew_server.counting.key_store import stored_key
     from askew_server.ledger import EventDigests, Ledger
@@ -143,6 +132,7 @@ def _desk(stack: ExitStack, place: Workplace, dataset: str, offered: CountingTas
     engine = stack.enter_context(opened_engine(place))
     stack.callback(stopping.set)
     require_countable(engine, offered)
+    warn(*catalog_remarks(engine, offered))
     look = None
     if is_text_file(offered.events) or is_pattern(offered.events):
         # It may be written to: each question looks again, and counts what it looked through.

@@ -140,7 +140,7 @@ class Engine(Protocol):
 
     @property
     def dialect(self) -> str:
-        """What SQLGlot calls the engine's SQL."""
+        """The key of the engine's SQL in `dialects`."""
 
     def table(self, name: str, *, public: bool = False) -> tuple[str, ...]:
         """The identifiers of the table `name`; a file gets one under a name of our own.

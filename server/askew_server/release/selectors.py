@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
 
-from askew.dp.composition import epsilon_per_round
+from askew.dp.composition import rounds_of
 from askew.dp.privacy import BoundedRange, NeighboringRelation, PrivacyLoss, positive_rational
 from askew.dp.release import MAX_ITEMS
 from askew.errors import ParameterError
@@ -180,17 +180,6 @@ def spec_of(name: str, *, known_domain: bool, delta: Fraction) -> MechanismSpec:
     if not spec.needs_delta and delta:
         raise ParameterError("delta", delta, f"0 for {name}, which needs none")
     return spec
-
-
-def rounds_of(epsilon: Fraction, delta: Fraction, k: int) -> tuple[Fraction, Fraction]:
-    """Epsilon per round and delta of the threshold, so that k rounds cost (epsilon, delta) in all.
-
-    Basic composition takes epsilon / k and leaves delta to the threshold. From about six rounds on,
-    half of delta buys a larger epsilon per round by bounded range (`epsilon_per_round`).
-    """
-    slack = delta / 2
-    each = epsilon_per_round(epsilon, k, slack)
-    return (each, slack) if each > epsilon / k else (each, delta)
 
 
 def _pure(asked: MechanismRequest) -> dict[str, Any]:

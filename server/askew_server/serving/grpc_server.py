@@ -329,6 +329,8 @@ async def _quiet(answer: Awaitable[bytes | None], context: Context) -> bytes | N
 
 ALL = ""
 """The name under which gRPC asks for a server as a whole."""
+LIVE = "live"
+"""The name under which somebody asks whether the event loop answers, whatever it can serve."""
 
 
 @runtime_checkable
@@ -382,6 +384,5 @@ class Health:
 
     def _publish(self) -> None:
         states = {**self._serving, ALL: all(self._serving.values())}
-        self.told.tell(
-            {name: State.SERVING if good else State.NOT_SERVING for name, good in states.items()}
-        )
+        told = {n: State.SERVING if good else State.NOT_SERVING for n, good in states.items()}
+        self.told.tell(told | {LIVE: State.SERVING})

@@ -209,27 +209,26 @@ class Releases:
 
 @dataclass(frozen=True, kw_only=True)
 class Analysts:
-    """Whose tokens are believed (token_key), what may be asked about, and what counts it.
+    """Which tokens are good, what may be asked about, and what counts it.
 
     Raises ConfigError where only a part of that is said.
     """
 
-    token_key: Path | None = None
+    tokens: Path | None = None
     dataset: str | None = None
     events: str | None = None
     unit_column: str = "unit"
     item_column: str = "item"
     max_items_per_unit: int = 100
-    requests_per_minute: int = 60
     engine: str = field(default="duckdb:", repr=False)  # may hold a password
     memory_limit: str | None = None
     bounding_key: Path | None = None
 
     def __post_init__(self) -> None:
-        if self.token_key is not None and None in {self.dataset, self.events}:
+        if self.tokens is not None and None in {self.dataset, self.events}:
             raise ConfigError("analysts need --dataset and --events")
-        if self.token_key is None and (self.dataset or self.events):
-            raise ConfigError("--dataset and --events are for analysts: name their --token-key")
+        if self.tokens is None and (self.dataset or self.events):
+            raise ConfigError("--dataset and --events are for analysts: name their --tokens")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -400,7 +399,7 @@ KEYS: tuple[Setting, ...] = (
         "The charge of the release shown on a cold start.",
         "--popularity",
     ),
-    _setting("analysts.token_key", File(), "Serve analysts, whom its tokens name.", "--token-key"),
+    _setting("analysts.tokens", File(), "Serve analysts by their tokens in it.", "--tokens"),
     _setting("analysts.dataset", Text(), "The data set that analysts may ask about.", "--dataset"),
     _setting("analysts.events", Text(), "Its events: FILE or TABLE of the engine.", "--events"),
     _setting("analysts.unit_column", Text(), "Whose event it is.", "--unit-column"),
@@ -411,12 +410,11 @@ KEYS: tuple[Setting, ...] = (
         "Count no more of a person.",
         "--max-items-per-unit",
     ),
-    _setting("analysts.requests_per_minute", Whole(1), "Answer no analyst more often."),
     _setting(
         "analysts.engine",
         Text(),
-        "What counts, such as duckdb:, duckdb:FILE, spark:MASTER, postgresql://... or "
-        "clickhouse://...  A password belongs in ASKEW_ENGINE or the engine's own files, not here.",
+        "What counts: duckdb:, duckdb:FILE, spark:MASTER or postgresql://...  "
+        "A password belongs in ASKEW_ENGINE or the engine's own files, not here.",
         "--engine",
         shared="ASKEW_ENGINE",
         secret=True,

@@ -109,6 +109,17 @@ def epsilon_per_round(epsilon: Fraction, rounds: int, slack: Fraction) -> Fracti
     return basic * Fraction(_largest(within, _UNIT), _UNIT)
 
 
+def rounds_of(epsilon: Fraction, delta: Fraction, k: int) -> tuple[Fraction, Fraction]:
+    """Epsilon per round and delta of the threshold, so that k rounds cost (epsilon, delta) in all.
+
+    Basic composition takes epsilon / k and leaves delta to the threshold. From about six rounds on,
+    half of delta buys a larger epsilon per round by bounded range (`epsilon_per_round`).
+    """
+    slack = delta / 2
+    each = epsilon_per_round(epsilon, k, slack)
+    return (each, slack) if each > epsilon / k else (each, delta)
+
+
 def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The largest rho, in multiples of 2**-60, whose conversion at this delta is at most epsilon.
 

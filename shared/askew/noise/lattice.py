@@ -2,7 +2,7 @@
 
 `TwoSidedGeometric` is the law
 
-    P(n) = (1 - r) / (1 + r) * r**|n|   for integers n,    r = q / (q + 1),    q = inverse_rate
+    P(n) = (1 - r) / (1 + r) * r**|n|   for integers n,    r = q / (q + 1),    q = inverse_rate > 0
 
 the difference of two independent geometric draws G, P(G = n) = (1 - r) r**n. r**n factors
 over the binary digits of n, so the digits of G are independent and digit i is one with probability
@@ -45,10 +45,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import ceil, log, log2
+from math import ceil, log, log1p, log2
 from operator import mul
 
-from askew.dp.privacy import Reach, SignalLoss, exact_rational
+from askew.dp.privacy import Reach, SignalLoss, exact_rational, positive_rational
 from askew.errors import ParameterError
 from askew.noise.randomness import WORD_BITS, Coins, RandomBits, RationalOdds
 
@@ -85,7 +85,7 @@ def lattice_for(reach: Fraction) -> tuple[int, int]:
 class Digit:
     """Odds that binary digit `level` of a geometric draw is one: x / (1 + x), x = r**(2**level)."""
 
-    inverse_rate: int
+    inverse_rate: int | Fraction
     level: int
 
     def bounds(self, precision: int) -> tuple[int, int]:
@@ -100,7 +100,7 @@ class Digit:
 class Beyond:
     """Odds that a geometric draw is at least 2**levels: r**(2**levels)."""
 
-    inverse_rate: int
+    inverse_rate: int | Fraction
     levels: int
 
     def bounds(self, precision: int) -> tuple[int, int]:
@@ -114,23 +114,23 @@ class TwoSidedGeometric:
     """The law P(n) = (1 - r) / (1 + r) * r**|n| on the integers, r = inverse_rate / (1 + same).
 
     `levels` is how many binary digits are thrown at once; it changes the work, never the law.
-    Raises ParameterError unless both are integers of at least 1.
+    Raises ParameterError unless inverse_rate is an int or a Fraction from 2**-64 to 2**64, and
+    levels an int of at least 1.
     """
 
-    inverse_rate: int
+    inverse_rate: int | Fraction
     levels: int
 
     def __post_init__(self) -> None:
-        for name, value in (("inverse_rate", self.inverse_rate), ("levels", self.levels)):
-            if type(value) is not int or value < 1:
-                raise ParameterError(name, value, "an integer of at least 1")
+        _check_inverse_rate(self.inverse_rate)
+        if type(self.levels) is not int or self.levels < 1:
+            raise ParameterError("levels", self.levels, "an integer of at least 1")
 
     @classmethod
-    def with_constant_work(cls, inverse_rate: int) -> TwoSidedGeometric:
+    def with_constant_work(cls, inverse_rate: int | Fraction) -> TwoSidedGeometric:
         """Enough digits that going beyond them has probability at most 2**-128."""
-        if type(inverse_rate) is not int or inverse_rate < 1:
-            raise ParameterError("inverse_rate", inverse_rate, "an integer of at least 1")
-        draws = WORD_BITS * log(2) / -log(inverse_rate / (inverse_rate + 1))
+        _check_inverse_rate(inverse_rate)
+        draws = WORD_BITS * log(2) / log1p(1 / inverse_rate)
         return cls(inverse_rate, ceil(log2(draws)))
 
     @cached_property
@@ -158,10 +158,16 @@ class TwoSidedGeometric:
         return values
 
 
-def _power_of_ratio(inverse_rate: int, level: int, scale: int) -> tuple[int, int]:
+def _check_inverse_rate(value: object) -> None:
+    if not 1 <= positive_rational("inverse_rate", value) * 2**64 <= 2**128:
+        raise ParameterError("inverse_rate", value, "from 2**-64 to 2**64")
+
+
+def _power_of_ratio(inverse_rate: int | Fraction, level: int, scale: int) -> tuple[int, int]:
     """Integers low <= r**(2**level) * 2**scale <= high, by repeated squaring."""
-    low = (inverse_rate << scale) // (inverse_rate + 1)
-    high = -(-(inverse_rate << scale) // (inverse_rate + 1))
+    numerator, denominator = inverse_rate.as_integer_ratio()
+    low = (numerator << scale) // (numerator + denominator)
+    high = -(-(numerator << scale) // (numerator + denominator))
     for _ in range(level):
         low = low * low >> scale
         high = -(-high * high >> scale)

@@ -8,11 +8,12 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from server.counting import failing_spark
 from server.counting.availability import require_driver, require_java
-from server.counting.contract import Bench, CountingContract, task
+from server.counting.contract import FLOATS, TEXTS, Bench, CountingContract, task
 from server.counting.parquet import Columns, write_parquet, write_parquet_of_bytes
 from server.counting.reference import KEY, reference_counts
 from server.counting.release_contract import Place, ReleaseContract, files, program
@@ -43,9 +44,9 @@ class SparkBench(Bench):
         super().__init__(engine)
         self.folder = folder
 
-    def load(self, name: str, columns: Columns, sql_type: str = "VARCHAR") -> str:
+    def load(self, name: str, columns: Columns, sql_type: str = "VARCHAR", last: str = "") -> str:
         path = self.folder / f"{name}.parquet"
-        write_parquet(path, columns, sql_type)
+        write_parquet(path, columns, sql_type, last)
         return str(path)
 
 
@@ -55,6 +56,19 @@ def counted_by(engine: Engine, path: Path) -> tuple[tuple[str, ...], tuple[int, 
 
 
 class TestSparkCounts(CountingContract):
+    odd_ratings: ClassVar = {
+        "VARCHAR": (*TEXTS, "4\0", "\x015"),
+        "DOUBLE": FLOATS,
+        "DECIMAL(38, 0)": ("99999999999999999999999999999999999999", None),
+        "BIGINT": ("9223372036854775807", None),
+    }
+    refused_ids = ("DOUBLE", "DECIMAL(9, 0)", "DATE", "BOOLEAN", "BLOB", "VARCHAR[]")
+    accepted_ids: ClassVar = {
+        "TINYINT": ("-128", "0", "127"),
+        "BIGINT": ("-9223372036854775808", "9223372036854775807"),
+        "VARCHAR": ("", " ", "01", "1", "1.0", "a", "a ", "NULL", "nan"),
+    }
+
     @pytest.fixture
     def bench(self, spark: SparkEngine, tmp_path: Path) -> Bench:
         return SparkBench(spark, tmp_path)

@@ -16,7 +16,7 @@ from server.release.small_log import COUNTS
 from server.release.typed import Captured, Run
 
 import askew.mechanisms
-from askew.dp.composition import basic, delta_of, epsilon_of, zcdp
+from askew.dp.composition import basic, delta_of, epsilon_of, rounds_of, zcdp
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, ApproximateDP, BoundedRange, PureDP
 from askew.dp.release import release_from_bytes
 from askew.errors import (
@@ -36,7 +36,7 @@ from askew_server.counting import CountingTask, EventSource, TopCounts
 from askew_server.ledger import Ledger, StoredRelease
 from askew_server.release.job import ReleaseJob
 from askew_server.release.plan import ReleasePlan
-from askew_server.release.selectors import MechanismRequest, MechanismSpec, rounds_of, specs
+from askew_server.release.selectors import MechanismRequest, MechanismSpec, specs
 
 MakePlan = Callable[..., ReleasePlan]
 MILLIONTH = Fraction(1, 10**6)

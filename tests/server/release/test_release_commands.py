@@ -159,7 +159,7 @@ def test_two_data_sets_have_to_be_told_apart(opened: Path, run: Run, capsys: Cap
         NO_GRANT,
         (*KNOWN, "--json", "yes"),
         ("releases", "show", "0"),
-        ("serve-releases", "--token-key", "key"),
+        ("serve-releases", "--tokens", "tokens"),
         ("serve-releases", "--events", "log.csv"),
         ("serve", "--demo", "--popularity", "1"),
     ],
@@ -184,7 +184,7 @@ def test_what_cannot_be_meant_is_a_usage_error(
         ("ledger", "show", "--ledger", "none.sqlite"),
         ("ledger", "show", "--dataset", "books"),
         ("ledger", "accept"),
-        ("token", "mint", "--token-key", "none", "--principal", "ada"),
+        ("analyst", "remove", "--tokens", "none", "ada"),
     ],
 )
 def test_what_cannot_be_done_is_one_line_and_spends_nothing(

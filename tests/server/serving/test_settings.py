@@ -80,7 +80,7 @@ def _plain(key: Setting, value: Any) -> Configuration:
     if key.name == "releases.popularity":
         needs["releases.ledger"] = Path("ledger")
     if key.name.startswith("analysts."):
-        needs |= {"analysts.token_key": Path("t"), "analysts.dataset": "d", "analysts.events": "e"}
+        needs |= {"analysts.tokens": Path("t"), "analysts.dataset": "d", "analysts.events": "e"}
     return configuration_of(needs | {key.name: value})
 
 
@@ -129,7 +129,7 @@ def test_a_command_takes_the_file_of_another(name: str, tmp_path: Path) -> None:
         tmp_path,
         server={"port": 9000, "grace": 3},
         releases={"popularity": 2, "ledger": "ledger"},
-        analysts={"dataset": "films", "events": "log", "token_key": "key"},
+        analysts={"dataset": "films", "events": "log", "tokens": "tokens"},
         limits={"streams": 9},
     )
     chosen = SETTINGS[name].configuration(path, {})
