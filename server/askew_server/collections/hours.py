@@ -17,6 +17,14 @@ from askew.catalog.item import MAX_HOURS
 
 _LONGEST = 1000  # characters that are read; OpenStreetMap has 255
 _COMMENT = re.compile(r'(\b(?:open|closed|off|unknown)\s*)?"[^"]*"', re.IGNORECASE)
+# How people write what the parser takes in one way alone.
+_RULE_BEHIND_COMMA = re.compile(r"(:\d\d|\+|off|closed|open|unknown),(?=[a-z])", re.IGNORECASE)
+_COLON_BEHIND_DAY = re.compile(r"\b(Mo|Tu|We|Th|Fr|Sa|Su|PH) ?: *(?=\d)", re.IGNORECASE)
+_DAYS_OF_MONTH = re.compile(
+    r"\b(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) "
+    r"(\d\d?(?:-\d\d?)?(?:,\d\d?(?:-\d\d?)?(?![\d:]))+)",
+    re.IGNORECASE,
+)
 _HOLIDAYS_ALONE = re.compile(r"[PS]H(?: *, *[PS]H)*\b(?! *,)", re.IGNORECASE)
 _SUN = re.compile("sunrise|sunset|dawn|dusk", re.IGNORECASE)
 _OPEN_END = re.compile(r":\d\d *\+")
@@ -34,13 +42,12 @@ def weekly_hours(text: str, monday: datetime.date) -> tuple[str | None, str | No
     MAX_HOURS long, and what they must be and are not: one of the three texts of this module.
 
     text: by OpenStreetMap's specification of opening_hours; a comment without "open" or "closed"
-    makes its rule unknown, and a rule for holidays alone is left out. Both are None or one is.
+    makes its rule unknown, and a rule for holidays alone is left out. The hours are None where
+    nothing is known of them, the reason is where all is.
     """
     if len(text) > _LONGEST:
         return None, UNREADABLE
-    plain = _COMMENT.sub(lambda found: found[1] or "unknown", text)
-    plain = re.sub(" *- *", "-", plain)
-    rules = [each.strip() for each in plain.split(";") if each.strip()]
+    rules = [each.strip() for each in _plain(text).split(";") if each.strip()]
     kept = "; ".join([each for each in rules if not _HOLIDAYS_ALONE.match(each)])
     if not rules or not (validate(kept) or not kept):
         return None, UNREADABLE
@@ -65,6 +72,20 @@ def weekly_hours(text: str, monday: datetime.date) -> tuple[str | None, str | No
     return written, PARTLY if is_partly else None
 
 
+def _plain(text: str) -> str:
+    """Return hours as the parser takes them: without comments, and with blanks behind the commas
+    that part rules alone.
+    """
+    plain = _COMMENT.sub(lambda found: found[1] or "unknown", text)
+    plain = re.sub(" *, *", ",", plain)
+    plain = re.sub("(?<!easter)(?<![PS]H) *- *(?![0-9]+ day)", "-", plain)
+    plain = _RULE_BEHIND_COMMA.sub(r"\1, ", plain)
+    plain = _COLON_BEHIND_DAY.sub(r"\1 ", plain)
+    return _DAYS_OF_MONTH.sub(
+        lambda found: ",".join(f"{found[1]} {day}" for day in found[2].split(",")), plain
+    )
+
+
 def _written(stretches: list[tuple[int, int]]) -> str:
     """Return a week as devices read it."""
     if stretches == [(0, 7 * _DAY)]:
@@ -81,7 +102,7 @@ def _written(stretches: list[tuple[int, int]]) -> str:
             spans.setdefault(day % 7, []).append(f"{_clock(minute)}-{_clock(last - day * _DAY)}")
     days_of: dict[str, list[int]] = {}
     for day in sorted(spans):
-        days_of.setdefault(",".join(spans[day]), []).append(day)
+        days_of.setdefault(",".join(sorted(spans[day])), []).append(day)
     rules = [f"{_days(days)} {times}".lstrip() for times, days in days_of.items()]
     return "; ".join(rules) or "off"
 

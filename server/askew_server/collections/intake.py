@@ -148,7 +148,7 @@ def read_collection(
     default. Raises DataError for a file that cannot be read, that lacks a title or a coordinate, or
     of which no row is usable.
     """
-    table = open_table(file.path)
+    table = _opened(file.path, told)
     points = _points(table, space)
     title = TitleColumn(_found(table, _TITLE))
     attributes = _attributes(table, options, file.monday)
@@ -198,7 +198,7 @@ def read_towns(
 
     Raises DataError as read_collection does.
     """
-    table = open_table(path)
+    table = _opened(path, told)
     points, people = _points(table, space), people_column(_found(table, _PEOPLE))
     rows = _CheckedRows(table, [*points, people], told, max_bad_rows)
     rows.refuse_outside(space, points)
@@ -244,7 +244,7 @@ def _changed(
     file: CollectionFile, collection: Collection, keys: Keys, told: Told
 ) -> tuple[LiveUpdate, Collection]:
     """Return what a file changes, and the collection with its values."""
-    table = open_table(file.path)
+    table = _opened(file.path, told)
     key = KeyColumn(_found(table, _KEY))
     live = [each for each in collection.card.attributes if each.live]
     columns = [
@@ -282,9 +282,6 @@ class _CheckedRows:
     def __init__(
         self, table: Table, columns: Sequence[FileColumn], told: Told, max_bad_rows: float
     ) -> None:
-        told.step(f"reading {table.path.name}")
-        for note in table.notes:
-            told.note(note)
         self._path, self.omissions, self.unknown = table.path, table.omissions(), table.omissions()
         names = list(dict.fromkeys(name for column in columns for name in column.names))
         self.unused = tuple([name for name in table.columns if name not in names])
@@ -343,6 +340,15 @@ class _CheckedRows:
                 f"{self._path}: {count:,} rows; a collection holds at most {MAX_ITEMS:,}"
             )
         return count
+
+
+def _opened(path: Path, told: Told) -> Table:
+    """Return the table of a file, of which all that it has may have to be found first."""
+    told.step(f"reading {path.name}")
+    table = open_table(path)
+    for note in table.notes:
+        told.note(note)
+    return table
 
 
 def _found(table: Table, names: tuple[str, ...]) -> list[str]:

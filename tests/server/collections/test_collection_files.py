@@ -18,11 +18,13 @@ from askew.catalog.attributes import Words
 from askew.catalog.item import AttributeKind
 from askew.errors import DataError, OutOfRange, ParameterError
 from askew.spaces.map import MapSpace, MetricSpace, Region
+from askew_server import tables
 from askew_server.collections import hours
 from askew_server.collections.intake import (
     AttributeOption,
     CollectionFile,
     ReadCollection,
+    Told,
     read_collection,
     read_towns,
 )
@@ -177,6 +179,27 @@ def test_a_live_column_may_come_later(file: Path) -> None:
     [attribute] = reading.collection.card.attributes
     assert (attribute.name, attribute.live, attribute.unit) == ("free", True, "plugs")
     assert reading.collection.listings([0])[0].values == (None,)
+
+
+def test_who_waits_is_told_a_share_that_only_rises(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a folder, whose files are read in blocks; and that text was read as latin-1."""
+    monkeypatch.setattr(tables, "BLOCK", 100)
+    for name in ("a.csv", "b.csv"):
+        lines = [HEADER, *[f"{at},Caf\u00e9,{BERLIN}" for at in range(20)], ""]
+        (tmp_path / name).write_text("\n".join(lines), encoding="latin-1")
+    said: list[str] = []
+    shares: list[float] = []
+    told = Told(said.append, shares.append, said.append)
+    reading = read_collection(
+        CollectionFile("cafes", tmp_path, SUNDAY, "made up"), GERMANY, (), told
+    )
+    assert (len(reading.collection), reading.omissions.count) == (40, 0)
+    assert said[0] == f"reading {tmp_path.name}"
+    assert [text.endswith("it is read as latin-1") for text in said] == [False, True, True]
+    assert shares == sorted(shares)
+    assert (len(shares) > 10, shares[-1]) == (True, 1.0)
 
 
 # -- what is left out -----------------------------------------------------------------------------

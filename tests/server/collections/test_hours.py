@@ -31,11 +31,22 @@ KNOWN = {
     "We 10:00-24:00, Th-Fr open, Sa 00:00-06:00": (
         "We 10:00-24:00; Th-Fr 00:00-24:00; Sa 00:00-06:00"
     ),
+    "24/7; Mo 02:00-04:00 off": "Mo 00:00-02:00,04:00-24:00; Tu-Su 00:00-24:00",
+    # As people write it: blanks and commas, days of a month, a colon.
+    "Mo, We ,Th 10:00-12:00,15:00-17:00,Fr 10:00-11:00": (
+        "Mo,We-Th 10:00-12:00,15:00-17:00; Fr 10:00-11:00"
+    ),
+    "Mo-Fr: 08:00-17:00": "Mo-Fr 08:00-17:00",
+    "08:00-17:00; Dec 24,31 off; Nov 24, 26-27 09:00-10:00": (
+        "Mo,We,Sa-Su 08:00-17:00; Tu,Th-Fr 09:00-10:00"
+    ),
+    "Nov 25, Dec 25 off, Mo 10:00-12:00": "Mo 10:00-12:00",
     # Of the week alone: its month, its number, what stands on its dates, and no holiday.
     "Nov-Feb 11:00-15:00; Mar-Oct 09:00-20:00": "11:00-15:00",
     "May-Sep 10:00-18:00": "off",
     "Dec 24-Jan 02 off": "off",
     "2026 Nov 20-2026 Nov 24 08:00-09:00": "Mo-Tu 08:00-09:00",
+    "Su 10:00-11:00; easter -2 days off": "Su 10:00-11:00",
     "week 48 Fr 12:00-14:00": "Fr 12:00-14:00",
     "Tu[4] 18:00-20:00, Tu[1] 08:00-10:00": "Tu 18:00-20:00",
     "Mo-Fr 08:00-17:00; SH Mo-Fr 09:00-12:00": "Mo-Fr 08:00-17:00",
