@@ -117,9 +117,10 @@ def _from_the_first(name: str, start: bytes) -> tuple[bytes, bool]:
     if start.startswith(b"["):
         return start[1:], True
     objects, _, _ = _cut(start)
-    if (collection := _FEATURES.search(objects[0] if objects else start)) is not None:
+    first = objects[0] if objects else start
+    if (collection := _FEATURES.search(first)) is not None:
         return start[collection.end() :], True
-    if objects and b'"geometry"' in objects[0]:
+    if b'"geometry"' in first:
         return start, False
     what = "a FeatureCollection, an array of features, or features in a row (GeoJSONSeq)"
     raise DataError(f"{name}: it begins like JSON, but is no GeoJSON: {what}")

@@ -17,7 +17,7 @@ from base64 import encodebytes
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from fractions import Fraction
 from functools import cached_property
 from http.client import HTTPConnection
@@ -517,7 +517,9 @@ def collection(name: str) -> Callable[[Path], object]:
 
     def read(path: Path) -> object:
         space = metric.MAP_CARD.space
-        return read_collection(CollectionFile(name, path, "a list"), space, options)
+        return read_collection(
+            CollectionFile(name, path, date(2026, 11, 29), "a list"), space, options
+        )
 
     return read
 

@@ -66,14 +66,18 @@ SHOWN = ("--attribute", "price=number:EUR", "--live", "open")
 def test_a_model_is_made_and_what_was_left_out_is_said(
     collect: Run, files: Path, capsys: Shown
 ) -> None:
+    with (files / "cafes.csv").open("a") as file:
+        file.write("c31,Café 31,50,10,~3,no\n")
     assert collect(*SHOWN, "--towns", files / "towns.csv", "--simulated") == 0
     shown = capsys.readouterr()
     assert "1 row of cafes.csv left out:" in shown.err
     assert "1: it lies outside the region 47/5/55/16 (line 32)" in shown.err
-    assert "cafes, 30 items" in shown.out
+    assert "1 value of cafes.csv unknown, or in part; their rows stay:" in shown.err
+    assert "1: price must be a finite number (line 33)" in shown.err
+    assert "cafes, 31 items" in shown.out
     assert "price: number in EUR" in shown.out
     assert "open: flag, live" in shown.out
-    assert "largest k    cafes 30, bars 10" in shown.out
+    assert "largest k    cafes 31, bars 10" in shown.out
     card = artifact.load(files / "model").card
     assert (card.rule, card.density) == ("posterior", "2 towns, towns.csv")
     assert card.collection("cafes").simulated
@@ -215,8 +219,8 @@ def test_wrong_usage_names_the_option_and_writes_nothing(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--strict",), "rows were left out, and --strict refuses that"),
-        (("--collection", "cafes=none.csv"), "no regular file"),
+        (("--strict",), "rows were left out, or values are unknown, and --strict refuses that"),
+        (("--collection", "cafes=none.csv"), "there is no such file"),
         (("--collection", "cafes={files}/bars.csv"), "the collections must be"),
         (("--towns", "{files}/bars.csv"), "no column population or people"),
     ],
