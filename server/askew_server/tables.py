@@ -309,10 +309,11 @@ def copy_text(table: Table, names: Sequence[str], file: BinaryIO, share: Share) 
     """
     left_out, before = table.omissions(), states_of([part.path for part in table.parts])
     schema = pa.schema([(name, TEXT) for name in names])
-    with parquet.ParquetWriter(file, schema, compression="none") as writer:
-        for batch in table.batches(names, left_out, coded=True):
-            columns = [each.cast(TEXT) for each in batch.texts]
-            writer.write_batch(pa.record_batch(columns, schema))
+    # Plainly: what is read once is not worth a dictionary.
+    plainly = {"compression": "none", "use_dictionary": False, "write_statistics": False}
+    with parquet.ParquetWriter(file, schema, **plainly) as writer:
+        for batch in table.batches(names, left_out):
+            writer.write_batch(pa.record_batch(list(batch.texts), schema))
             share(batch.share)
     file.flush()
     require_still(before, may_grow=True)
@@ -638,46 +639,52 @@ class _Text:
             block = block.replace(b"\x1a", b"\x1a0").replace(b"\r", b"\x1a1")
         if wide:
             block, separator = block.replace(separator.encode(), _UNIT), _UNIT.decode()
-        bad: list[int] = []
-
-        def skipped(row: arrow_csv.InvalidRow) -> str:
-            bad.append(row.number - 2)
-            return "skip"
-
-        kind = CODED if coded else TEXT
-        columns = [pa.array([], kind) for _ in names]
-        if block:
-            table = arrow_csv.read_csv(
-                # Arrow leaves out a byte order mark that a block begins with.
-                pa.BufferReader(b"\n" + block),
-                arrow_csv.ReadOptions(
-                    use_threads=False,
-                    block_size=len(block) + 2,
-                    column_names=list(self.layout.columns),
-                    skip_rows=1,
-                ),
-                arrow_csv.ParseOptions(
-                    delimiter=separator,
-                    quote_char='"' if self.layout.quotes else False,
-                    newlines_in_values=self.layout.quotes,
-                    ignore_empty_lines=False,
-                    invalid_row_handler=skipped,
-                ),
-                arrow_csv.ConvertOptions(
-                    column_types=dict.fromkeys(names, kind), include_columns=list(names)
-                ),
-            )
-            columns = [column.combine_chunks() for column in table.columns]
+        columns, bad = self._columns(block, separator, names, CODED if coded else TEXT)
         if is_marked:
             columns = [_unmarked(column) for column in columns]
-        count = (len(columns[0]) if columns else 0) + len(bad)
         if numbers is None:
-            numbers = self._numbers(block, number, count)
+            numbers = self._numbers(block, number, len(columns[0]) + len(bad))
         n_columns = len(self.layout.columns)
         for place in bad:
             reason = f"a row must have {n_columns} fields separated by {self.layout.separator!r}"
             omissions.add(int(numbers[place]), reason, self._path)
         return np.delete(numbers, bad), columns
+
+    def _columns(
+        self, block: bytes, separator: str, names: Sequence[str], kind: pa.DataType
+    ) -> tuple[list[pa.Array], list[int]]:
+        """Return columns as Arrow cuts them, and the places of rows with another number of fields,
+        which it leaves out.
+        """
+        bad: list[int] = []
+        if not block:
+            return [pa.array([], kind) for _ in names], bad
+
+        def skipped(row: arrow_csv.InvalidRow) -> str:
+            bad.append(row.number - 2)
+            return "skip"
+
+        table = arrow_csv.read_csv(
+            # The line before keeps a byte order mark, which Arrow leaves out at the beginning.
+            pa.BufferReader(b"\n" + block),
+            arrow_csv.ReadOptions(
+                use_threads=False,
+                block_size=len(block) + 2,
+                column_names=list(self.layout.columns),
+                skip_rows=1,
+            ),
+            arrow_csv.ParseOptions(
+                delimiter=separator,
+                quote_char='"' if self.layout.quotes else False,
+                newlines_in_values=self.layout.quotes,
+                ignore_empty_lines=False,
+                invalid_row_handler=skipped,
+            ),
+            arrow_csv.ConvertOptions(
+                column_types=dict.fromkeys(names, kind), include_columns=list(names)
+            ),
+        )
+        return [column.combine_chunks() for column in table.columns], bad
 
     def _numbers(self, block: bytes, number: int, count: int) -> NDArray[np.int64]:
         """Return the number of the first line of each row of a block."""
