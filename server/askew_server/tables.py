@@ -137,6 +137,7 @@ class Omissions:
     file: str
     unit: str
     several: bool = False
+    notes: tuple[str, ...] = ()
     reasons: dict[str, tuple[int, list[str]]] = field(default_factory=dict)
 
     def add(self, row: int, reason: BadField | str, file: str = "", *, times: int = 1) -> None:
@@ -224,7 +225,7 @@ class Table:
 
     def omissions(self) -> Omissions:
         """Return nothing left out yet."""
-        return Omissions(self.name, self.unit, len(self.parts) > 1)
+        return Omissions(self.name, self.unit, len(self.parts) > 1, self.notes)
 
     def batches(
         self, names: Sequence[str], omissions: Omissions, *, coded: bool = False

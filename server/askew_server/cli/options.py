@@ -99,6 +99,18 @@ def bound_option(command: _Command) -> _Command:
     )(command)
 
 
+def bad_rows_option(command: _Command) -> _Command:
+    """--max-bad-rows."""
+    return click.option(
+        "--max-bad-rows",
+        type=click.FloatRange(0, 1),
+        default=0.1,
+        show_default=True,
+        metavar="SHARE",
+        help="Refuse files of which more rows are no rows, or lack what each must have.",
+    )(command)
+
+
 def expect_option(command: _Command) -> _Command:
     """--expect."""
     return click.option(

@@ -43,18 +43,27 @@ def source_of(table: RatingTable) -> str:
 
 
 def training_data(
-    ratings: Path, items: Path | None, out: Path, counts: float | None
+    ratings: Path,
+    items: Path | None,
+    out: Path,
+    counts: float | None,
+    *,
+    bad_share: float,
+    encoding: str | None = None,
 ) -> tuple[RatingTable, dict[str, ItemRow]]:
     """The ratings, and what is publicly known of their items. Raises ParameterError for an `out`
     that is there.
     """
     from askew_server.ratings import read_items, read_ratings, titled
+    from askew_server.tables import open_table
 
     check_new(out)
-    table = _loaded(partial(read_ratings, counts=counts), ratings, "Reading ratings")
+    named = open_table(ratings, encoding=encoding)
+    read = partial(read_ratings, named, counts=counts, bad_share=bad_share)
+    table = _loaded(read, "Reading ratings")
     if items is None:
         return table, {key: titled(key) for key in table.item_keys}
-    rows = _loaded(read_items, items, "Reading items")
+    rows = _loaded(partial(read_items, items, bad_share=bad_share), "Reading items")
     untitled = [key for key in table.item_keys if key not in rows]
     if untitled:
         click.echo(
@@ -152,7 +161,7 @@ def report(model: ItemModel, table: RatingTable | None, out: Path, tells: tuple[
     click.echo(f"model      {out}")
 
 
-def _loaded(read: Callable[..., tuple[_Table, Omissions]], path: Path, label: str) -> _Table:
+def _loaded(read: Callable[..., tuple[_Table, Omissions]], label: str) -> _Table:
     """A file's content, with progress, and with its bad rows counted on the screen. Who stops it
     stops it in order: it may have made a copy of the file.
     """
@@ -162,13 +171,15 @@ def _loaded(read: Callable[..., tuple[_Table, Omissions]], path: Path, label: st
         def tell(share: float) -> None:
             bar.update(int(share * _STEPS) - bar.pos)
 
-        content, left_out = read(path, share=tell)
+        content, left_out = read(share=tell)
     show_omissions(left_out)
     return content
 
 
 def show_omissions(left_out: Omissions) -> None:
-    """Say what was left out of a file, by reason."""
+    """Say how a file was read and what was left out of it, by reason."""
+    for note in left_out.notes:
+        click.echo(f"note: {note}", err=True)
     if left_out.count:
         click.echo(f"{left_out.count:,} rows of {left_out.file} left out:", err=True)
         for line in left_out.lines:

@@ -55,7 +55,7 @@ _Flags = NDArray[np.bool_]
 
 
 def read_ratings(
-    path: Path,
+    path: Path | Table,
     *,
     counts: float | None = None,
     times: bool = False,
@@ -66,13 +66,13 @@ def read_ratings(
     rated again further down. share: is told which part was read.
 
     counts: where the column of ratings holds counts, such as plays, the least that is a like.
-    times: whether to keep when each rating was made.
+    times: whether to keep when each rating was made. bad_share: of which rows may be bad.
 
     Raises DataError for a table without the columns, of which too many rows are bad, and for a
     rating beyond -1000 to 1000 or a count below 0, since what remains without the strongest rows
     would be another table.
     """
-    table = open_table(path)
+    table = path if isinstance(path, Table) else open_table(path)
     names = list(chosen_columns(table, RATING_COLUMNS, "ratings"))
     if times and "timestamp" in table.columns:
         names.append("timestamp")
