@@ -85,6 +85,8 @@ _FOREIGN = {
     b"SQLite format 3": "a database of SQLite",
     b"\xff\xfe": "text in UTF-16 or UTF-32",
     b"\xfe\xff": "text in UTF-16",
+    b"\x1f\x8b": "packed twice",
+    b"\x28\xb5\x2f\xfd": "packed twice",
     b"\0": "no text",
 }
 READ = "csv, tsv, txt, JSON lines, GeoJSON (each plain, .gz or .zst), parquet and MovieLens files"
@@ -749,7 +751,7 @@ def _as_asked(column: pa.Array, *, coded: bool) -> pa.Array:
     numbered = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     # The text of a missing value is empty, as that of a value that is empty text.
     texts = pa.concat_arrays([as_texts(numbered.dictionary), pa.array([""], TEXT)])
-    indices = numbered.indices.fill_null(len(texts) - 1).cast(pa.int32())
+    indices = numbered.indices.cast(pa.int32()).fill_null(len(texts) - 1)
     return pa.DictionaryArray.from_arrays(indices, texts)
 
 

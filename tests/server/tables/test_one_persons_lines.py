@@ -62,10 +62,14 @@ FORMATS: dict[str, Callable[..., bytes]] = {
 }
 SEPARATORS = {"log.tsv": "\t", "log.txt": ";", "ratings.dat": "::", "u.data": "\t"}
 _BYTES = st.sampled_from(
-    [b'"', b'""', b",", b"\t", b";", b"::", b"\r", b"\r\r", b"p1", b"2", b"5", b"\0", b"\xff"]
-    + [b"\x1a0", b"\x1a1", b"\x1f", "\ufeff".encode(), b"{", b"p1,2,5", b"\rp1,2,5\r", b" ", b"#"]
+    b'"|""|,|\t|;|::|\r|\r\r|p1|2|5|\0|\xff|\x1a0|\x1a1|\x1f|{|p1,2,5|\rp1,2,5\r| |#'.split(b"|")
 )
 HOSTILE = st.lists(_BYTES, max_size=8).map(b"".join)
+
+
+def begun(name: str) -> bytes:
+    """What each line of m begins with."""
+    return b"m" + SEPARATORS.get(name, ",").encode()
 
 
 def written(folder: Path, name: str, data: bytes) -> Path:
@@ -75,12 +79,17 @@ def written(folder: Path, name: str, data: bytes) -> Path:
     return path.parent if name.startswith("folder/") else path
 
 
-def others_in(name: Path) -> list[Row]:
-    """The rows of all but m."""
+def others_in(name: Path) -> list[Row] | None:
+    """The rows of all but m; None where they are refused in the one sentence."""
     table = tables.open_table(name, encoding="utf-8", log=True)
     found: list[Row] = []
-    for batch in table.batches(COLUMNS, table.omissions()):
-        found += zip(*[column.to_pylist() for column in batch.texts], strict=True)
+    try:
+        for batch in table.batches(COLUMNS, table.omissions()):
+            found += zip(*[column.to_pylist() for column in batch.texts], strict=True)
+    except DataError as refusal:
+        if str(refusal).endswith(f": {tables.QUOTES}"):
+            return None
+        raise
     return [row for row in found if row[0] != "m"]
 
 
@@ -91,14 +100,11 @@ def test_any_lines_of_one_person_leave_the_rows_of_others_or_refuse_the_file(
     tmp_path: Path, name: str, hostile: list[bytes], block: int
 ) -> None:
     """Planted bugs: a lone return ends a row; text after a closing quote is read on."""
-    begun = b"m" + SEPARATORS.get(name, ",").encode()
-    path = written(tmp_path, name, FORMATS[name](OTHERS, [begun + line for line in hostile]))
+    path = written(tmp_path, name, FORMATS[name](OTHERS, [begun(name) + line for line in hostile]))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(tables, "BLOCK", block)
-        try:
-            found = others_in(path)
-        except DataError as refusal:
-            assert str(refusal).endswith(f": {tables.QUOTES}")
+        found = others_in(path)
+        if found is None:
             assert b'"' in b"".join(hostile)
         else:
             assert found == OTHERS
@@ -166,7 +172,7 @@ WRITTEN = [
 
 
 @pytest.mark.parametrize("line", WRITTEN, ids=range(len(WRITTEN)))
-@pytest.mark.parametrize("name", ["log.csv", "folder/part.csv"])
+@pytest.mark.parametrize("name", ["log.csv", "folder/part.csv", "u.data"])
 def test_counts_and_likes_move_by_at_most_what_is_said(
     tmp_path: Path, name: str, line: bytes
 ) -> None:
@@ -174,9 +180,9 @@ def test_counts_and_likes_move_by_at_most_what_is_said(
     that goes around the copy.
     """
     without = counted(written(tmp_path / "without", name, FORMATS[name](OTHERS, [])))
-    with_it = counted(written(tmp_path / "with", name, FORMATS[name](OTHERS, [b"m," + line])))
+    with_it = counted(written(tmp_path / "with", name, FORMATS[name](OTHERS, [begun(name) + line])))
     assert without is not None
-    assert (with_it is None) == (line in (b'"1', b'"1"x,5'))
+    assert (with_it is None) == (line in (b'"1', b'"1"x,5') and name != "u.data")
     if with_it is not None:
         moved = {
             item: abs(with_it[0].get(item, 0) - without[0].get(item, 0))
@@ -193,9 +199,7 @@ def test_every_cut_of_a_line_is_judged_by_itself(tmp_path: Path) -> None:
         for characters in itertools.product('x,"\r', repeat=size):
             line = "".join(characters).encode()
             path = written(tmp_path, "log.csv", FORMATS["log.csv"](OTHERS, [b"m," + line]))
-            try:
-                assert others_in(path) == OTHERS
-                kept += 1
-            except DataError as refusal:
-                assert str(refusal).endswith(tables.QUOTES)
+            found = others_in(path)
+            assert found in (OTHERS, None)
+            kept += found is not None
     assert kept > 150
