@@ -252,7 +252,7 @@ def _sql() -> Iterator[str]:
     yield (
         "What `askew-server release` asks each engine, for a table `events` with the text columns "
         "`unit` and `item`, at most 100 items of a unit, and the 1,001 most popular items. "
-        "`secret` is a parameter: it is made of the bounding key."
+        "`secret` is a parameter, new for every count."
     )
     task = CountingTask(events="events", max_items_per_unit=100, limit=1001)
     yield "\n## Without a catalog"

@@ -24,7 +24,8 @@ def advice(missing: ImportError, role: str) -> str | None:
     if not module or module.startswith("askew"):
         return None
     extras = [role] if module not in _EXTRA_OF else [role, _EXTRA_OF[module]]
-    return f"{module} is not installed; it comes with pip install 'askew[{','.join(extras)}]'"
+    # Until the name is on an index, a stranger could take it there.
+    return f"{module} is not installed; in a clone, pip install '.[{','.join(extras)}]'"
 
 
 def open_standard_streams() -> None:

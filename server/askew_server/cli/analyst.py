@@ -190,6 +190,15 @@ def _budget(dataset: str, budget: BudgetStatus) -> dict[str, str | int]:
     }
 
 
+def _left(budget: BudgetStatus) -> str:
+    """How many outputs may be asked, and why none may where some are not spent."""
+    unspent = budget.terms.k_star - budget.outputs
+    if budget.outputs_left or not unspent:
+        return f"{unspent} left"
+    why = "the budget is closed" if budget.closed else "no question is left"
+    return f"{unspent} left that may not be asked: {why}"
+
+
 def _standing(dataset: str, budget: BudgetStatus) -> list[tuple[str, str]]:
     terms, total = budget.terms, budget.terms.total_loss()
     rule = f"by zCDP at slack {number(terms.slack)}" if terms.slack else "added up"
@@ -198,7 +207,7 @@ def _standing(dataset: str, budget: BudgetStatus) -> list[tuple[str, str]]:
     state = "closed: nothing may be asked any more" if budget.closed else "open"
     return [
         ("data set", dataset),
-        ("outputs", f"{budget.outputs} of {terms.k_star} spent, {budget.outputs_left} left"),
+        ("outputs", f"{budget.outputs} of {terms.k_star} spent, {_left(budget)}"),
         ("questions", f"{budget.calls} of {terms.l_star} asked"),
         (
             "may lose",

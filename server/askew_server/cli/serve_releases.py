@@ -19,6 +19,7 @@ from askew_server.cli.options import (
     RELEASES_PORT,
     Workplace,
     existing,
+    refuse_password,
 )
 from askew_server.serving.settings import Analysts, Configuration, ServerConfig
 
@@ -67,6 +68,7 @@ def serve_releases(*, config: Path | None, **flags: object) -> None:
       askew-server serve-releases --tokens analysts.tokens \\
         --dataset films --events log.parquet
     """
+    refuse_password(str(flags.get("analysts_engine") or ""))
     _run(_SETTINGS.configuration(config, flags))
 
 
@@ -110,7 +112,6 @@ def _place(chosen: Configuration) -> Workplace:
     return Workplace(
         ledger=chosen.releases.ledger or Path(DEFAULT_LEDGER),
         mark=chosen.releases.mark,
-        bounding_key=analysts.bounding_key,
         engine=analysts.engine,
         memory_limit=analysts.memory_limit,
     )
@@ -123,17 +124,16 @@ def _desk(stack: ExitStack, place: Workplace, dataset: str, offered: CountingTas
     from askew_server.counting import EventCounter
     from askew_server.counting.bounding import catalog_remarks, require_countable
     from askew_server.counting.engines.driver import is_pattern, is_text_file
-    from askew_server.counting.key_store import stored_key
-    from askew_server.ledger import EventDigests, Ledger
+    from askew_server.counting.identity import place_of
+    from askew_server.ledger import Ledger
     from askew_server.release.analysts import AnalystDesk
     from askew_server.release.job import Beat, ReleaseJob
-    from askew_server.release.plan import place_of
 
     stopping, answering = Event(), Lock()
     ledger = stack.enter_context(Ledger(place.ledger, place.mark_path))
     stack.callback(_over, answering)  # whoever is answered stores it before the ledger is closed
     ledger.dataset(dataset)
-    warn_of_sharers(ledger, dataset, EventDigests(bytes(32), place_of(offered)))
+    warn_of_sharers(ledger, dataset, place_of(offered))
     engine = stack.enter_context(opened_engine(place))
     stack.callback(stopping.set)
     require_countable(engine, offered)
@@ -142,9 +142,11 @@ def _desk(stack: ExitStack, place: Workplace, dataset: str, offered: CountingTas
     if is_text_file(offered.events) or is_pattern(offered.events):
         # It may be written to: each question looks again, and counts what it looked through.
         look = partial(_look, engine)
-    count = EventCounter(engine, stored_key(place.bounding_key_path))
+        look(offered)
     beat = Beat(time.monotonic, stopping.wait)
-    job = ReleaseJob(ledger, count, SystemBits(), beat=beat, wait=stopping.wait, look=look)
+    job = ReleaseJob(
+        ledger, EventCounter(engine), SystemBits(), beat=beat, wait=stopping.wait, look=look
+    )
     return AnalystDesk(ledger, {dataset: offered}, job, answering)
 
 

@@ -2,8 +2,8 @@
 
 Which Delta items of a unit count is decided by a keyed hash of the unit's own items and by nothing
 else. So one unit more or less changes at most Delta counts by one each, for every key: the
-sensitivities need no secrecy. The key is secret so that nobody who can write events chooses which
-ones stay, and it is kept so that two releases of the same events are made from the same counts.
+sensitivities need no secrecy. The key is secret, and new for every count, so that nobody who can
+write events chooses which ones stay.
 
 A catalog makes its items public, so it cannot be the event log: those items are people's.
 """
@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from askew.errors import DataError, ParameterError
+from askew.noise.randomness import RandomBits, SystemBits
 from askew_server.counting import statements
 from askew_server.counting.contract import KEY_BYTES, CountingTask, Engine, EventSource, TopCounts
 from askew_server.counting.dialects import DIALECTS
@@ -57,14 +58,14 @@ def count_top(engine: Engine, task: CountingTask, key: bytes) -> TopCounts:
 
 @dataclass(frozen=True)
 class EventCounter:
-    """Counts on an engine, with the operator's secret key."""
+    """Counts on an engine, each time under a new secret key of these bits, which nothing keeps."""
 
     engine: Engine
-    _key: bytes = field(repr=False)
+    bits: RandomBits = field(default_factory=SystemBits, repr=False)
 
     def __call__(self, task: CountingTask) -> TopCounts:
         """The counts that a task asks for."""
-        return count_top(self.engine, task, self._key)
+        return count_top(self.engine, task, self.bits.read(KEY_BYTES))
 
 
 def require_countable(engine: Engine, task: CountingTask, least_items: int = 1) -> int | None:
@@ -124,18 +125,6 @@ def _catalog_items(engine: Engine, task: CountingTask, catalog: str) -> dict[str
     return {None if item is None else str(item): int(str(n)) for item, n in rows}
 
 
-def uncounted_events(engine: Engine, task: CountingTask) -> int:
-    """How many events have no unit or no item, or are no row of their file.
-
-    Private, and exact: for the operator's eyes, after a release, and never for its readers.
-    Raises DataError like `count_top`.
-    """
-    names = _names(engine, task)
-    [[missing]] = engine.execute(carried(statements.MISSING_IDS, names, engine.dialect))
-    broken = engine.broken_lines(task.events, {task.unit_column, task.item_column})
-    return int(str(missing)) + broken
-
-
 def bounding_secret(key: bytes) -> str:
     """What an engine is given, and may log, in place of the key that we keep."""
     return hmac.digest(key, b"askew contribution bounding", "sha256").hex()[:32]
@@ -191,7 +180,8 @@ def _no_column(source: str, column: str, columns: tuple[str, ...], wanted: tuple
     else:
         there = "it has " + ", ".join(map(repr, columns))
     alike = " of one type in all of its files" if is_pattern(source) else ""
-    return f"{source}: there is no column {column!r}{alike}; {there}"
+    others = "--unit-column and --item-column name others"
+    return f"{source}: there is no column {column!r}{alike}; {there}; {others}"
 
 
 def require_public(catalog: str, events: str) -> None:

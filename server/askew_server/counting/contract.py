@@ -164,11 +164,6 @@ class Engine(Protocol):
         of text these columns, or all. Raises DataError for torn quotes, which would hide others.
         """
 
-    def mark(self, name: str, key: bytes, /) -> bytes | None:
-        """A keyed digest of all that files hold, which is then what is counted of them; None for a
-        table. Reads every byte, and so is private: it may be compared, never shown.
-        """
-
     def broken_lines(self, name: str, columns: Collection[str], /) -> int:
         """How many lines of a text file give no row of these columns, so that nothing counts them.
 

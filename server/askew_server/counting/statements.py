@@ -112,9 +112,6 @@ FROM ({catalog}) AS catalog LEFT JOIN ({counts}) AS counted ON counted.item = ca
 ORDER BY COALESCE(counted.n, 0) DESC, catalog.item
 """
 NO_ROWS = "SELECT * FROM events_table AS e LIMIT 0"
-MISSING_IDS = """
-SELECT COUNT(*) FROM events_table AS e WHERE e.unit_column IS NULL OR e.item_column IS NULL
-"""
 CATALOG_ITEMS = """
 SELECT listed.item AS item, COUNT(*) AS n
 FROM (SELECT bytewise[text[c.catalog_item_column]] AS item FROM catalog_table AS c) AS listed

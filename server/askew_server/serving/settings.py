@@ -222,7 +222,6 @@ class Analysts:
     max_items_per_unit: int = 100
     engine: str = field(default="duckdb:", repr=False)  # may hold a password
     memory_limit: str | None = None
-    bounding_key: Path | None = None
 
     def __post_init__(self) -> None:
         if self.tokens is not None and None in {self.dataset, self.events}:
@@ -415,14 +414,6 @@ KEYS: tuple[Setting, ...] = (
         Text(),
         'DuckDB\'s, such as "4GB"; what is beyond it lies in TMPDIR.',
         "--memory-limit",
-    ),
-    _setting(
-        "analysts.bounding_key",
-        File(),
-        "The secret that chooses which events count; made where there is none.  "
-        "[default: the ledger's name with .bounding-key]",
-        "--bounding-key",
-        shared="ASKEW_BOUNDING_KEY",
     ),
     _setting("tls.certificate", File(), "Speak TLS with this certificate.", "--tls-certificate"),
     _setting("tls.key", File(), "Its private key, which others cannot read.", "--tls-key"),

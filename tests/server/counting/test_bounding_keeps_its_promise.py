@@ -21,7 +21,7 @@ from server.counting.contract import task
 from server.counting.reference import KEY, Pair, columns_of, reference_counts, varied_events
 
 from askew.errors import ParameterError
-from askew_server.counting import CountingTask, count_top, statements
+from askew_server.counting import CountingTask, EventCounter, count_top, statements
 from askew_server.counting.engines.duckdb import DuckDBEngine
 
 Count = Callable[[list[Pair], int], dict[str, int]]
@@ -215,10 +215,24 @@ class Listening(DuckDBEngine):
     def __init__(self) -> None:
         super().__init__()
         self.heard: list[str] = []
+        self.given: list[object] = []
 
     def execute(self, sql: str, parameters: object = None) -> list[tuple[object, ...]]:
         self.heard.append(sql)
+        self.given += [parameters] if parameters else []
         return super().execute(sql, parameters)  # type: ignore[arg-type]
+
+
+def test_every_count_is_bounded_under_a_key_of_its_own(tmp_path: Path) -> None:
+    """Planted bug: one that somebody who writes events may know."""
+    source = tmp_path / "log.csv"
+    source.write_text("unit,item\nsomebody,a\n")
+    engine = Listening()
+    count = EventCounter(engine)
+    for _ in range(2):
+        count(task(str(source)))
+    first, second = engine.given
+    assert first != second
 
 
 def test_neither_the_key_nor_what_is_made_of_it_becomes_sql(tmp_path: Path) -> None:

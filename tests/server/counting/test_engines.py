@@ -45,7 +45,7 @@ def test_what_names_neither_is_refused(name: str) -> None:
 
 
 def test_a_missing_driver_is_named_with_the_command_that_installs_it() -> None:
-    with pytest.raises(DataError, match=r"pip install 'askew\[spark\]'"):
+    with pytest.raises(DataError, match=r"pip install '\.\[spark\]'"):
         driver("a_driver_that_nobody_wrote.sql", "spark")
 
 
@@ -257,7 +257,7 @@ class Typed:
     def execute(self, *_: object) -> list[tuple[object, ...]]:
         raise AssertionError("a row was asked for")
 
-    def mark(self, *_: object) -> None:
+    def look_through(self, *_: object) -> None:
         """A table."""
 
     def broken_lines(self, *_: object) -> int:

@@ -23,7 +23,7 @@ from server.counting.reference import KEY, ODD_IDS, reference_counts
 from askew.errors import DataError, ParameterError
 from askew_server import tables
 from askew_server.counting import TopCounts, count_top
-from askew_server.counting.bounding import catalog_size, require_countable, uncounted_events
+from askew_server.counting.bounding import catalog_size, require_countable
 from askew_server.counting.engines.duckdb import DuckDBEngine
 from askew_server.folders import PrivateFolder
 
@@ -65,7 +65,7 @@ def append(path: Path, data: bytes) -> None:
 
 # -- rows -----------------------------------------------------------------------------------------
 
-# Lines with how many events each hides, and what is counted besides p and q, who have a.
+# Lines, how many of them are no rows, and what is counted besides p and q, who have a.
 LINES: dict[str, tuple[bytes, int, list[tuple[str, str]]]] = {
     "too few fields": (b"hidden\n", 1, []),
     "too many fields": (b"r,b,c\n", 1, []),
@@ -77,8 +77,8 @@ LINES: dict[str, tuple[bytes, int, list[tuple[str, str]]]] = {
     "a return within": (b"r,b\rc\n", 0, [("r", "b\rc")]),
     "a return in quotes": (b'r,"b\rc"\n', 0, [("r", "b\rc")]),
     "a line break in quotes": (b'r,"b\nq,c"\n', 0, [("r", "b\nq,c")]),
-    "no unit": (b",b\n", 1, []),
-    "no item": (b'r,""\n', 1, []),
+    "no unit": (b",b\n", 0, []),
+    "no item": (b'r,""\n', 0, []),
     "nothing": (b"\n\n", 0, []),
 }
 
@@ -91,14 +91,14 @@ def test_a_line_that_is_no_row_fails_nothing_and_takes_no_other_with_it(
     rest taken for rows."""
     monkeypatch.setattr(tables, "LONGEST_ROW", 1 << 10)
     monkeypatch.setattr(tables, "BLOCK", 1 << 8)
-    odd, uncounted, counted = LINES[line]
+    odd, broken, counted = LINES[line]
     asked = task(write(tmp_path / "log.csv", b"unit,item\np,a\n" + odd + b"q,a\n"))
     require_countable(engine, asked)
     engine.look_through(asked.events, ("unit", "item"))
     top = count_top(engine, asked, KEY)
     wanted = reference_counts([*counted, ("p", "a"), ("q", "a")], 3)
     assert list(zip(top.items, top.counts, strict=True)) == wanted
-    assert uncounted_events(engine, asked) == uncounted
+    assert engine.broken_lines(asked.events, {"unit", "item"}) == broken
 
 
 @pytest.mark.parametrize("torn", [b'r,"b\n', b'r,"b"c\n', b'r,"b" \n', b'"r" ,b\n'])
@@ -286,7 +286,7 @@ def test_a_last_line_without_an_end_is_nobodys_event_yet(
     for last in (b"a,ann", b'a,"an', b'a,"ann"'):
         path.write_bytes(b"item,unit\na,p\na,q\n" + last)
         assert count_top(engine, task(str(path)), KEY) == COUNTED
-        assert uncounted_events(engine, task(str(path))) == 1
+        assert engine.broken_lines(str(path), {"unit", "item"}) == 1
     path.write_bytes(b'item,unit\na,p\na,"q\nb,r\n')
     with pytest.raises(DataError, match="a quote is not closed"):
         count_top(engine, task(str(path)), KEY)

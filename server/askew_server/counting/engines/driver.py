@@ -68,7 +68,8 @@ def driver(module: str, extra: str) -> ModuleType:
         if error.name != module.partition(".")[0]:
             raise
         raise DataError(
-            f"this engine needs {module}, which is not installed: pip install 'askew[{extra}]'"
+            f"this engine needs {module}, which is not installed: in a clone, pip install"
+            f" '.[{extra}]'"
         ) from None
 
 

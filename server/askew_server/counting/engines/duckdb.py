@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import hmac
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
@@ -153,17 +152,6 @@ class DuckDBEngine:
             self._looked_through[name] = (
                 self._copied(name, columns) if is_text_file(name) else states_of(files_of(name))
             )
-
-    def mark(self, name: str, key: bytes, /) -> bytes | None:
-        """Return what tells one content of files from another, under a secret key."""
-        if not is_file(name):
-            return None
-        if name not in self._looked_through:
-            self.look_through(name)
-        mark = hmac.new(key, b"askew content of a log", "sha256")
-        for file in files_of(name):
-            mark.update(Path(file).read_bytes())
-        return mark.digest()
 
     def broken_lines(self, name: str, columns: Collection[str], /) -> int:
         """Lines of a file of text that are no rows."""

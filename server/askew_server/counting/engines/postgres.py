@@ -47,10 +47,7 @@ class PostgresEngine:
         return table_parts(name)
 
     def look_through(self, _name: str, _columns: Collection[str] | None = None, /) -> None:
-        """Do nothing: a statement sees one state of a table."""
-
-    def mark(self, _name: str, _key: bytes, /) -> None:
-        """None: a table does not tell whether it has changed."""
+        """Do nothing: a table is counted as it is then."""
 
     def broken_lines(self, _name: str, _columns: Collection[str], /) -> int:
         """0, because no text file is read."""
@@ -102,6 +99,14 @@ class PostgresEngine:
         return failures_named(where, self._failure, _reason_of_postgresql)
 
 
+_KINDS = {
+    "UndefinedTable": "there is no such table",
+    "InvalidSchemaName": "there is no such schema",
+    "InsufficientPrivilege": "this account may not read it",
+}
+
+
 def _reason_of_postgresql(error: Exception) -> str:
     """The kind of failure: PostgreSQL's message may quote a row."""
-    return f"PostgreSQL could not do it ({type(error).__name__})"
+    kind = type(error).__name__
+    return _KINDS.get(kind, f"PostgreSQL could not do it ({kind})")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
@@ -128,20 +127,6 @@ class SparkEngine:
         """Note how this machine's files are: what changes after it is not counted."""
         if is_file(name):
             self._looked_through[name] = states_of(files_of(name))
-
-    def mark(self, name: str, key: bytes, /) -> bytes | None:
-        """Return what tells one content of this machine's files from another, under a key; None for
-        other files, and for tables.
-        """
-        if name not in self._looked_through:
-            self.look_through(name)
-        states = self._looked_through.get(name)
-        if not states:
-            return None
-        mark = hmac.new(key, b"askew content of a log", "sha256")
-        for state in states:
-            mark.update(Path(state.path).read_bytes())
-        return mark.digest()
 
     def broken_lines(self, _name: str, _columns: Collection[str], /) -> int:
         """0, because no text file is read."""
