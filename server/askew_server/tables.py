@@ -242,14 +242,6 @@ class Table:
                 yield batch._replace(share=share, file=part.path)
             done += part.size
 
-    def first_of(self, names: Sequence[str]) -> str | None:
-        """Return the column of these names that has most values in the first rows, the first of
-        equals, or None.
-        """
-        there = [name for name in names if name in self.columns]
-        filled = [sum(map(bool, self.beginning(name, 10_000))) for name in there]
-        return there[filled.index(max(filled))] if there else None
-
     def beginning(self, column: str, count: int) -> list[str]:
         """Return the texts of a column in the first rows that can be read."""
         for batch in self.batches([column], self.omissions()):
@@ -300,7 +292,9 @@ def open_table(name: str | Path, *, encoding: str | None = None, log: bool = Fal
                 f"{part.path}: the files of a table are of one kind and have the same columns, and"
                 f" it is {part.kind}, {first.path} {first.kind}"
             )
-    if len({column.casefold() for column in first.columns}) < len(first.columns):
+    # Where SQL counts them, columns that differ in case have one name.
+    own = {column.casefold() if log else column for column in first.columns}
+    if len(own) < len(first.columns):
         raise DataError(f"{name}: two of its columns have one name")
     notes = tuple([part.note for part in parts if part.note])
     return Table(str(name), first.unit, first.columns, notes, parts)

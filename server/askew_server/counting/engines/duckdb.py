@@ -257,6 +257,9 @@ class _Copy:
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 (it lasts)
         try:
             self.broken = copy_text(table, columns, cast("BinaryIO", self._file), share)
+        except OSError as error:
+            self._file.close()
+            raise DataError(f"{table.name}: it cannot be copied ({error.strerror})") from None
         except BaseException:
             self._file.close()
             raise
