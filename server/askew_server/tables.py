@@ -178,7 +178,7 @@ class Omissions:
 
 @dataclass(frozen=True)
 class _Layout:
-    """How text is cut into fields. separator: empty for JSON lines."""
+    """How text is cut into fields."""
 
     separator: str
     columns: tuple[str, ...]
@@ -427,6 +427,10 @@ def _part(path: str, encoding: str | None, *, log: bool) -> _Part:
     with unpacked(path) as (file, raw):
         start, size = file.read(1 << 20), max(os.fstat(raw.fileno()).st_size, 1)
         kind = "text" if isinstance(file, io.BufferedReader) else "packed text"
+    bare = _BARE.get(_name_of(path))
+    if log and bare is not None:  # its first bytes are somebody's
+        text = _Text(path, size, bare, encoding or "utf-8", log=True)
+        return _Part(path, size, kind, "line", bare.columns, text.batches)
     for magic, words in _FOREIGN.items():
         if start.startswith(magic):
             raise DataError(f"{path}: it is {words}; what is read is {READ}")
@@ -446,8 +450,9 @@ def _part(path: str, encoding: str | None, *, log: bool) -> _Part:
         encoding = _guessed(path)
         if encoding != "utf-8":
             note = f"{path}: most of its lines beyond ASCII are no UTF-8; it is read as latin-1"
-    text = _Text(path, size, _layout(path, start, encoding), encoding, log=log)
-    return _Part(path, size, kind, "line", text.layout.columns, text.batches, note)
+    layout = bare or _layout(path, start, encoding, may_be_bare=not log)
+    text = _Text(path, size, layout, encoding, log=log)
+    return _Part(path, size, kind, "line", layout.columns, text.batches, note)
 
 
 def _checked(encoding: str) -> str:
@@ -479,20 +484,22 @@ def _is_text(text: bytes) -> bool:
     return True
 
 
-def _layout(path: str, start: bytes, encoding: str) -> _Layout:
-    """Return how a text file is cut, by its name and its first line."""
+def _name_of(path: str) -> str:
+    return Path(path).name.lower().removesuffix(".gz").removesuffix(".zst")
+
+
+def _layout(path: str, start: bytes, encoding: str, *, may_be_bare: bool) -> _Layout:
+    """Return how a text file is cut, by its first line. may_be_bare: which may be a row."""
     line = start.removeprefix(codecs.BOM_UTF8).partition(b"\n")[0].removesuffix(b"\r")
-    name = Path(path).name.lower().removesuffix(".gz").removesuffix(".zst")
     shapes = {("::", 4): "ratings.dat", ("::", 3): "movies.dat", ("|", 24): "u.item"}
     found = [shapes.get((each, line.count(each.encode()) + 1), "") for each in ("::", "|")]
     if re.fullmatch(rb"\d+\t\d+\t[1-5]\t\d+", line):
         found.append("u.data")
-    for bare in [name, *found]:
-        if bare in _BARE:
-            return _BARE[bare]
+    if may_be_bare and any(found):
+        return _BARE[max(found)]
     if b"\r" in re.sub(rb'"[^"]*+"', b"", line):
         raise DataError(f"{path}: its lines end in returns alone; end them in line feeds")
-    separator = {".csv": ",", ".tsv": "\t"}.get(Path(name).suffix, "")
+    separator = {".csv": ",", ".tsv": "\t"}.get(Path(_name_of(path)).suffix, "")
     if not separator or separator.encode() not in line:
         separator = max(",\t;", key=lambda each: line.count(each.encode()))
     guard = _Text(path, 1, _Layout(separator, ()), encoding)
@@ -560,7 +567,8 @@ class _Text:
             text = rest + start
             if not start and text:
                 if self._log:  # half of a row, unless it hides others
-                    if lines_gone or b"\n" in text:
+                    hides = lines_gone or b"\n" in text
+                    if hides and not self._row.fullmatch(text + b"\n"):
                         self._refuse_quotes()
                     omissions.add(number, "its last line has no end", self._path)
                     return

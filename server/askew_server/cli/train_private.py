@@ -333,7 +333,7 @@ class PrivateOptions:
         return Spending(
             place=place,
             dataset=dataset,
-            ratings=str(ratings),
+            ratings=f"{ratings}/" if ratings.is_dir() else str(ratings),
             noise=NoisyCovariance(self.epsilon, self.delta),
             least=scale.like_from,
             most=scale.highest,

@@ -32,7 +32,7 @@ class EventSource:
     """Where the events of a data set are, and what makes their items public, if anything does.
 
     events       a FILE (.parquet; .csv, .tsv or .txt, also .gz or .zst; patterns such as
-                 log/*.parquet; a folder) or a TABLE of the engine ("events", "schema.events";
+                 log/*.parquet; a folder, log/) or a TABLE of the engine ("events", "schema.events";
                  parts exactly as they are written).
     engine       where files and tables are, without a secret (`engines.public_address`).
     unit_column  whose history is protected: text, integers or UUIDs.

@@ -156,6 +156,20 @@ def test_what_a_csv_writer_wrote_is_read_back(engine: DuckDBEngine, tmp_path: Pa
     assert list(zip(top.items, top.counts, strict=True)) == wanted
 
 
+@pytest.mark.parametrize("first", ["1\t2\t5\t0", "PK\x03\x04\t2\t5\t0", '{"a":1}\t2\t5\t0', "x"])
+def test_what_a_file_of_movielens_is_its_first_row_does_not_decide(
+    engine: DuckDBEngine, tmp_path: Path, first: str
+) -> None:
+    """It is somebody's. Planted bug: a first row that looks like JSON refuses the file."""
+    path = write(tmp_path / "u.data", f"{first}\n7\t2\t5\t0\n".encode())
+    engine.look_through(path)
+    wanted = 1 + (first != "x")
+    assert count_top(engine, task(path, unit_column="user"), KEY).counts == (wanted,)
+    other = task(write(tmp_path / "other.txt", f"{first}\n".encode()), unit_column="user")
+    with pytest.raises(DataError, match="there is no column 'user'|a zip archive|JSON is not"):
+        require_countable(engine, other)
+
+
 # -- headers --------------------------------------------------------------------------------------
 
 
@@ -283,7 +297,7 @@ def test_a_last_line_without_an_end_is_nobodys_event_yet(
 ) -> None:
     """A log is written in pieces, and "ann" is half of "annabel". Planted bug: counted."""
     path = tmp_path / "log.csv"
-    for last in (b"a,ann", b'a,"an', b'a,"ann"'):
+    for last in (b"a,ann", b'a,"an', b'a,"ann"', b'a,"an\nn"'):
         path.write_bytes(b"item,unit\na,p\na,q\n" + last)
         assert count_top(engine, task(str(path)), KEY) == COUNTED
         assert engine.broken_lines(str(path), {"unit", "item"}) == 1

@@ -25,19 +25,25 @@ _FILES = (".parquet", *_TEXT_FILES)
 
 def is_file(name: str) -> bool:
     """Return True for what is read from files: a name that ends as theirs do, a folder that is
-    there, or a file of MovieLens that is. Every other name is a table's.
+    there and is written with a slash, or a file of MovieLens that is there. Every other name is a
+    table's.
     """
-    return is_text_file(name) or name.lower().endswith(".parquet") or Path(name).is_dir()
+    return is_text_file(name) or name.lower().endswith(".parquet") or _is_folder(name)
 
 
 def is_text_file(name: str) -> bool:
     """Return True for files whose column names are but their first line, if they have any."""
-    if Path(name).is_dir():
+    if _is_folder(name):
         from askew_server.tables import files_of  # pyarrow takes a while
 
         return any(is_text_file(file) for file in files_of(name))
     lower = name.lower()
     return lower.endswith(_TEXT_FILES) or (lower.endswith(_BARE_FILES) and Path(name).is_file())
+
+
+def _is_folder(name: str) -> bool:
+    """A folder may be called as a table is."""
+    return "/" in name and Path(name).is_dir()
 
 
 def is_pattern(name: str) -> bool:

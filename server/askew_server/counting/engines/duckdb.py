@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, cast
 import duckdb
 
 from askew.errors import DataError
+from askew_server.counting.dialects import DIALECTS
 from askew_server.counting.engines.driver import (
     failures_named,
     is_file,
@@ -47,6 +48,7 @@ def _reason(error: Exception) -> str:
 
 
 _LOOKS = 3  # at files that others replace
+_SQL = DIALECTS["duckdb"]
 
 
 class DuckDBEngine:
@@ -105,7 +107,7 @@ class DuckDBEngine:
         view = self._views.setdefault(name, f"askew_file_{len(self._views) + 1}")
         with duckdb_failures(name):
             if is_text_file(name):  # of its rows, nothing is looked at
-                empty = [f"'' AS {_quoted(column)}" for column in self._text(name).columns]
+                empty = [f"'' AS {_SQL.quoted(column)}" for column in self._text(name).columns]
                 self._view(name, f"SELECT {', '.join(empty)} LIMIT 0")
             else:
                 self._view(name, self._parquet(name, files_of(name)))
@@ -263,7 +265,8 @@ class _Copy:
         except BaseException:
             self._file.close()
             raise
-        texts = ", ".join(f"NULLIF({_quoted(name)}, '') AS {_quoted(name)}" for name in columns)
+        own = [_SQL.quoted(name) for name in columns]
+        texts = ", ".join(f"NULLIF({name}, '') AS {name}" for name in own)
         self.query = f"SELECT {texts} FROM read_parquet('/dev/fd/{self._file.fileno()}')"  # noqa: S608
 
     def __enter__(self) -> _Copy:
@@ -275,7 +278,3 @@ class _Copy:
     def close(self) -> None:
         """Let go of it."""
         self._file.close()
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
