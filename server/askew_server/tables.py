@@ -237,14 +237,6 @@ class Table:
                 yield batch._replace(share=share, file=part.path)
             done += part.size
 
-    def first_of(self, names: Sequence[str]) -> str | None:
-        """Return the column of these names that has most values in the first rows, the first of
-        equals, or None.
-        """
-        there = [name for name in names if name in self.columns]
-        filled = [sum(map(bool, self.beginning(name, 10_000))) for name in there]
-        return there[filled.index(max(filled))] if there else None
-
     def beginning(self, column: str, count: int) -> list[str]:
         """Return the texts of a column in the first rows that can be read."""
         for batch in self.batches([column], self.omissions()):
