@@ -18,6 +18,7 @@ _HOMES = {  # all others are errors
     "AxisValues": "askew_client.profile.document",
     "BlockingClient": "askew_client.client",
     "ClientSettings": "askew_client.settings.settings",
+    "find_towns": "askew_client.settings.gazetteer",
     "Position": "askew.spaces.map",
     "UnknownTitle": "askew_client.client",
     "Preferences": "askew_client.near.preferences",
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from askew_client.client import AskewClient, BlockingClient, UnknownTitle
     from askew_client.near.preferences import Preferences, preferences_of
     from askew_client.profile.document import AxisValues
+    from askew_client.settings.gazetteer import find_towns
     from askew_client.settings.settings import ClientSettings
 
 __all__ = [
@@ -95,6 +97,7 @@ __all__ = [
     "UnknownTitle",
     "Unreachable",
     "WireError",
+    "find_towns",
     "preferences_of",
 ]
 

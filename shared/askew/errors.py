@@ -50,6 +50,7 @@ if TYPE_CHECKING:  # commands that only print their help do without
 
 
 _LONGEST_SHOWN = 200  # characters
+_PLAIN = {"Fraction", "NoneType", "bool", "bytes", "float", "int", "str"}
 
 
 def shown(value: object) -> str:
@@ -74,6 +75,28 @@ def maybe(name: str, known: Iterable[str]) -> str:
 
 class AskewError(Exception):
     """Root of every deliberate error."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Travel with text and attributes, since the arguments of `__init__` are others. An object
+        of the caller's goes as it is shown.
+        """
+        attributes = {name: _travelling(value) for name, value in vars(self).items()}
+        return _restored, (type(self), self.args), attributes
+
+
+def _restored(kind: type[AskewError], arguments: tuple[object, ...]) -> AskewError:
+    return kind.__new__(kind, *arguments)  # which keeps them, and makes no text of them
+
+
+def _travelling(value: object) -> object:
+    if isinstance(value, list | tuple):
+        each = [_travelling(part) for part in value]
+        return each if isinstance(value, list) else tuple(each)
+    is_plain = type(value).__name__ in _PLAIN and type(value).__module__ in {
+        "builtins",
+        "fractions",
+    }
+    return value if is_plain else shown(value)
 
 
 class ParameterError(AskewError, ValueError):

@@ -552,7 +552,7 @@ def rows_body() -> bytes:
 
 
 FILMS = b"movieId,title,genres\n2,Heat (1995),Crime|Drama\n"
-SERVER_FILE = b"[server]\nport = 7571\n[limits]\nstreams = 9\nidle = 2.5\n[answers]\nthreads = 1\n"
+SERVER_FILE = b"[server]\nport = 7571\n[limits]\nconnections = 9\n[answers]\nthreads = 1\n"
 DEVICE_FILE = b'server = "a.example:443"\nepsilon = 4\nregion = "DE"\n[keys]\n"near.ask" = "x"\n'
 RATINGS = b"userId,movieId,rating,timestamp\n1,2,3.5,964982703\n1,3,x,9\n"
 

@@ -54,9 +54,14 @@ const outlines = {
 };
 writeFileSync(new URL("outlines.json", web), JSON.stringify(outlines) + "\n");
 
-const table = new URL("../../askew_client/settings/towns.csv", here);
-const towns = readFileSync(table, "utf8").trim().split("\n").slice(1).map((line) => {
-  const [, name, latitude, longitude, people] = line.match(/^(.*),([^,]*),([^,]*),([^,]*)$/);
-  return [name.replace(/^"(.*)"$/, "$1"), Number(latitude), Number(longitude), Number(people)];
-});
+// The towns of LARGE people and the first of each country, as the app's map names them.
+const [LARGE, OF_A_COUNTRY] = [300_000, 25];
+const table = new URL("../../askew_client/settings/towns.txt", here);
+const seen = new Map();
+const towns = readFileSync(table, "utf8").trimEnd().split("\n").flatMap((line) => {
+  const [name, country, , latitude, longitude, people] = line.split("\t");
+  seen.set(country, (seen.get(country) ?? 0) + 1);
+  const named = people >= LARGE || (seen.get(country) <= OF_A_COUNTRY && people > 0);
+  return named ? [[name, Number(latitude), Number(longitude), Number(people)]] : [];
+}).sort((a, b) => b[3] - a[3]);
 writeFileSync(new URL("towns.json", web), JSON.stringify(towns) + "\n");

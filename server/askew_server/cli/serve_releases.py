@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from threading import Event, Lock
@@ -19,7 +20,7 @@ from askew_server.cli.options import (
     Workplace,
     existing,
 )
-from askew_server.serving.settings import Analysts, Configuration
+from askew_server.serving.settings import Analysts, Configuration, ServerConfig
 
 if TYPE_CHECKING:
     from askew_server.counting import CountingTask, Engine
@@ -44,7 +45,6 @@ _SETTINGS = CommandSettings(
     defaults={
         "server.port": RELEASES_PORT,
         "releases.ledger": Path(DEFAULT_LEDGER),
-        "limits.age_grace": 3600.0,  # a connection that is too old waits for an analyst's count
     },
     shared=True,
 )
@@ -85,7 +85,7 @@ def _run(chosen: Configuration) -> None:
         served = "releases, and answers to analysts" if analysts.tokens else "releases"
         write_line(sys.stdout, f"listening on {chosen.server.host}:{bound}, {served}")
 
-    observer, config = observer_of(chosen.server), chosen.server
+    observer, config = observer_of(chosen.server), patient(chosen.server)
     with ExitStack() as stack:
         place = _place(chosen)
         services: list[Service] = [PopularityService(ReleaseReader(existing(place.ledger)))]
@@ -97,6 +97,11 @@ def _run(chosen: Configuration) -> None:
             tokens = Tokens(analysts.tokens, observer.token_refused)
             services.append(AnalystService(desk, tokens))
         asyncio.run(serve(services, config, announce, observer=observer))
+
+
+def patient(config: ServerConfig) -> ServerConfig:
+    """Return how to listen, where a connection that is too old waits for an analyst's count."""
+    return replace(config, limits=replace(config.limits, age_grace=config.analysts.longest))
 
 
 def _place(chosen: Configuration) -> Workplace:

@@ -69,7 +69,6 @@ EVENTS: Mapping[str, Event] = {
     "swap_refused": Event(Level.ERROR, ("error", "reason"), alike=("error", "reason")),
     "certificates_refused": Event(Level.ERROR, ("reason",), alike=("reason",)),
     "connections_limited": Event(Level.WARNING, ("count",)),
-    "connections_closed": Event(Level.WARNING, ("count",), alike=()),
     "token_refused": Event(Level.WARNING, alike=()),
     "call_failed": Event(Level.ERROR, ("method", "error", "where"), alike=("method", "error")),
     "overload_began": Event(Level.WARNING, ("queue",)),

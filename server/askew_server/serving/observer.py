@@ -151,10 +151,6 @@ class Observer:
         """Note that an analyst's token is no good, or no longer."""
         self.log.log_event("token_refused")
 
-    def connections_closed(self, count: int) -> None:
-        """So many were beyond their address' share."""
-        self.log.log_event("connections_closed", count=count)
-
     def certificates_refused(self, reason: str) -> None:
         """Files of certificates, or of a gateway's keys, changed and are no use; what was there
         stays.

@@ -126,6 +126,9 @@ class Selection(tuple[int, ...]):
         made.stopped = stopped
         return made
 
+    def __getnewargs__(self) -> tuple[tuple[int, ...], bool]:
+        return tuple(self), self.stopped
+
     @property
     def outputs(self) -> int:
         """How many symbols were released, the stop among them: what pay-what-you-get charges."""

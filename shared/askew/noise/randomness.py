@@ -59,6 +59,10 @@ class Coins:
     def __len__(self) -> int:
         return len(self.odds)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Travel as the odds: the form of a row cannot be pickled."""
+        return Coins, (self.odds,)
+
 
 class RandomBits(ABC):
     """A source of independent uniform bits. Only `read` differs from source to source."""

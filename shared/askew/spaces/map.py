@@ -146,9 +146,11 @@ _MAX_HALF = 89.0  # degrees of longitude, after the bulge
 class Region(Area):
     """An area small enough for a plane.
 
-    A public setting. Raises ParameterError as an area does, and for one that reaches too near a
-    pole.
+    A public setting. name: what a message calls it, in place of its edges. Raises ParameterError as
+    an area does, and for one that reaches too near a pole.
     """
+
+    name: str = field(default="", compare=False, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -185,7 +187,8 @@ class Region(Area):
             swapped = self._has(position.longitude, position.latitude)
             hint = "; are latitude and longitude swapped?" if swapped else ""
             raise PlaceError(
-                f"the position lies outside the region {self.words}: `region` sets another{hint}"
+                f"the position lies outside the region {self.name or self.words}: `region` sets "
+                f"another, as in `--region FR`{hint}"
             )
         c = Fraction(self.cosine, COSINE_PARTS)
         north = latitude - Fraction(self.south)
