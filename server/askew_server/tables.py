@@ -43,6 +43,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, cast
@@ -54,7 +55,7 @@ from numpy.typing import NDArray
 from pyarrow import compute, parquet
 from pyarrow import csv as arrow_csv
 
-from askew.errors import DataError
+from askew.errors import DataError, ParameterError
 from askew_server import geojson
 
 SHOWN = 3
@@ -70,7 +71,7 @@ CODED: Final = pa.dictionary(pa.int32(), TEXT)
 _SAMPLE = 1 << 24  # bytes that tell an encoding
 _UNIT = b"\x1f"  # Arrow wants a separator of one byte
 _MARK, _RETURN = "\x1a", "\r"
-_GENRES = (
+GENRES = (
     *("unknown", "Action", "Adventure", "Animation", "Children's", "Comedy", "Crime"),
     *("Documentary", "Drama", "Fantasy", "Film-Noir", "Horror", "Musical", "Mystery"),
     *("Romance", "Sci-Fi", "Thriller", "War", "Western"),
@@ -84,6 +85,8 @@ _FOREIGN = {
     b"SQLite format 3": "a database of SQLite",
     b"\xff\xfe": "text in UTF-16 or UTF-32",
     b"\xfe\xff": "text in UTF-16",
+    b"\x1f\x8b": "packed twice",
+    b"\x28\xb5\x2f\xfd": "packed twice",
     b"\0": "no text",
 }
 READ = "csv, tsv, txt, JSON lines, GeoJSON (each plain, .gz or .zst), parquet and MovieLens files"
@@ -136,6 +139,7 @@ class Omissions:
     file: str
     unit: str
     several: bool = False
+    notes: tuple[str, ...] = ()
     reasons: dict[str, tuple[int, list[str]]] = field(default_factory=dict)
 
     def add(self, row: int, reason: BadField | str, file: str = "", *, times: int = 1) -> None:
@@ -188,7 +192,7 @@ _BARE = {
     "movies.dat": _Layout("::", ("item", "title", "genres"), False, False),
     "u.data": _Layout("\t", ("user", "item", "rating", "timestamp"), False, False),
     "u.item": _Layout(
-        "|", ("item", "title", "released", "on video", "address", *_GENRES), False, False
+        "|", ("item", "title", "released", "on video", "address", *GENRES), False, False
     ),
 }
 
@@ -199,6 +203,7 @@ class _Part:
 
     path: str
     size: int
+    kind: str
     unit: str
     columns: tuple[str, ...]
     read: Callable[[Sequence[str], Omissions, bool], Iterator[Batch]] = field(repr=False)
@@ -222,7 +227,7 @@ class Table:
 
     def omissions(self) -> Omissions:
         """Return nothing left out yet."""
-        return Omissions(self.name, self.unit, len(self.parts) > 1)
+        return Omissions(self.name, self.unit, len(self.parts) > 1, self.notes)
 
     def batches(
         self, names: Sequence[str], omissions: Omissions, *, coded: bool = False
@@ -277,11 +282,16 @@ def open_table(name: str | Path, *, encoding: str | None = None, log: bool = Fal
     files = files_of(name)
     if not files:
         raise DataError(f"{name}: there is no such file")
+    if encoding is not None:
+        encoding = _checked(encoding)
     parts = tuple([_part(file, encoding, log=log) for file in files])
     first = parts[0]
     for part in parts:
-        if (part.unit, part.columns) != (first.unit, first.columns):
-            raise DataError(f"{part.path}: it has other columns than {first.path}")
+        if (part.kind, part.columns) != (first.kind, first.columns):
+            raise DataError(
+                f"{part.path}: the files of a table are of one kind and have the same columns, and"
+                f" it is {part.kind}, {first.path} {first.kind}"
+            )
     if len({column.casefold() for column in first.columns}) < len(first.columns):
         raise DataError(f"{name}: two of its columns have one name")
     notes = tuple([part.note for part in parts if part.note])
@@ -292,27 +302,50 @@ def copy_text(table: Table, names: Sequence[str], file: BinaryIO, share: Share) 
     """Write columns of a table, all of them text, as parquet; return how many rows were left out.
     Raises DataError for a file that was rewritten meanwhile; it may have grown.
     """
-    left_out, before = table.omissions(), [_state(part.path) for part in table.parts]
+    left_out, before = table.omissions(), states_of([part.path for part in table.parts])
     schema = pa.schema([(name, TEXT) for name in names])
-    with parquet.ParquetWriter(file, schema, compression="none") as writer:
-        for batch in table.batches(names, left_out, coded=True):
-            columns = [each.cast(TEXT) for each in batch.texts]
-            writer.write_batch(pa.record_batch(columns, schema))
+    # Plainly: what is read once is not worth a dictionary.
+    plainly = {"compression": "none", "use_dictionary": False, "write_statistics": False}
+    with parquet.ParquetWriter(file, schema, **plainly) as writer:
+        for batch in table.batches(names, left_out):
+            writer.write_batch(pa.record_batch(list(batch.texts), schema))
             share(batch.share)
     file.flush()
-    for part, (inode, size, modified) in zip(table.parts, before, strict=True):
-        now = _state(part.path)
-        if now != (inode, size, modified) and not (now[0] == inode and now[1] > size):
-            raise changed(part.path)
+    require_still(before, may_grow=True)
     return left_out.count
 
 
-def changed(path: str) -> DataError:
-    """Return what is said of a file that does not keep still."""
-    return DataError(
-        f"{path}: it was changed while it was read, so what was read is not counted;"
-        " count a copy that nobody writes to"
-    )
+@dataclass(frozen=True)
+class State:
+    """A file at one moment. Private, as its size is: one event more makes it another."""
+
+    path: str
+    inode: tuple[int, int]
+    size: int
+    modified: int
+
+
+def states_of(paths: Iterable[str]) -> tuple[State, ...]:
+    """Return files as they are now. Raises DataError for one that is not there."""
+    states = []
+    for path in paths:
+        with failures_named(path):
+            now = os.stat(path)  # noqa: PTH116 (a name may be relative, and is kept as it is)
+        states.append(State(path, (now.st_dev, now.st_ino), now.st_size, now.st_mtime_ns))
+    return tuple(states)
+
+
+def require_still(states: Sequence[State], *, may_grow: bool = False) -> None:
+    """Raise DataError where a file was replaced, rewritten or cut since then, or, unless it may,
+    has grown.
+    """
+    for was, now in zip(states, states_of([each.path for each in states]), strict=True):
+        has_grown = was.inode == now.inode and was.size < now.size
+        if was != now and not (may_grow and has_grown):
+            raise DataError(
+                f"{was.path}: it was changed while it was read, so what was read is not counted;"
+                " count a copy that nobody writes to"
+            )
 
 
 def as_texts(values: pa.Array) -> pa.Array:
@@ -387,15 +420,11 @@ class _Beginning(io.RawIOBase):
         return len(data)
 
 
-def _state(path: str) -> tuple[int, int, int]:
-    status = os.stat(path)  # noqa: PTH116 (a name may be relative, and is kept as it is)
-    return status.st_ino, status.st_size, status.st_mtime_ns
-
-
 def _part(path: str, encoding: str | None, *, log: bool) -> _Part:
     """Return a file by what it begins with."""
     with unpacked(path) as (file, raw):
         start, size = file.read(1 << 20), max(os.fstat(raw.fileno()).st_size, 1)
+        kind = "text" if isinstance(file, io.BufferedReader) else "packed text"
     for magic, words in _FOREIGN.items():
         if start.startswith(magic):
             raise DataError(f"{path}: it is {words}; what is read is {READ}")
@@ -404,8 +433,11 @@ def _part(path: str, encoding: str | None, *, log: bool) -> _Part:
     if start.startswith(b"PAR1"):
         with failures_named(path):
             columns = tuple(parquet.read_schema(path).names)
-        return _Part(path, size, "row", columns, lambda *asked: _read_parquet(path, *asked))
+        read = partial(_read_parquet, path)
+        return _Part(path, size, "parquet", "row", columns, read)
     if geojson.looks_like_json(start):
+        if log:
+            raise DataError(f"{path}: JSON is not counted; write it as csv or parquet")
         return _json(path, size, start)
     note = ""
     if encoding is None:
@@ -413,7 +445,18 @@ def _part(path: str, encoding: str | None, *, log: bool) -> _Part:
         if encoding != "utf-8":
             note = f"{path}: most of its lines beyond ASCII are no UTF-8; it is read as latin-1"
     text = _Text(path, size, _layout(path, start, encoding), encoding, log=log)
-    return _Part(path, size, "line", text.layout.columns, text.batches, note)
+    return _Part(path, size, kind, "line", text.layout.columns, text.batches, note)
+
+
+def _checked(encoding: str) -> str:
+    """Return an encoding whose rows end where bytes say so. Raises ParameterError for others."""
+    try:
+        known, texts = codecs.lookup(encoding).name, bytes(range(256)).decode(encoding, "replace")
+    except (LookupError, UnicodeError):
+        known, texts = "", ""
+    if known != "utf-8" and (len(texts) != 256 or texts[:128].encode() != bytes(range(128))):
+        raise ParameterError("encoding", encoding, "utf-8, or one of a byte a character")
+    return known
 
 
 def _guessed(path: str) -> str:
@@ -438,14 +481,14 @@ def _layout(path: str, start: bytes, encoding: str) -> _Layout:
     """Return how a text file is cut, by its name and its first line."""
     line = start.removeprefix(codecs.BOM_UTF8).partition(b"\n")[0].removesuffix(b"\r")
     name = Path(path).name.lower().removesuffix(".gz").removesuffix(".zst")
-    bare = {"::4": "ratings.dat", "::3": "movies.dat", "|24": "u.item"}
-    for separator in ("::", "|"):
-        shape = f"{separator}{line.count(separator.encode()) + 1}"
-        if shape in bare:
-            return _BARE[bare[shape]]
-    if name == "u.data" or re.fullmatch(rb"\d+\t\d+\t[1-5]\t\d+", line):
-        return _BARE["u.data"]
-    if b"\r" in line:
+    shapes = {("::", 4): "ratings.dat", ("::", 3): "movies.dat", ("|", 24): "u.item"}
+    found = [shapes.get((each, line.count(each.encode()) + 1), "") for each in ("::", "|")]
+    if re.fullmatch(rb"\d+\t\d+\t[1-5]\t\d+", line):
+        found.append("u.data")
+    for bare in [name, *found]:
+        if bare in _BARE:
+            return _BARE[bare]
+    if b"\r" in re.sub(rb'"[^"]*+"', b"", line):
         raise DataError(f"{path}: its lines end in returns alone; end them in line feeds")
     separator = {".csv": ",", ".tsv": "\t"}.get(Path(name).suffix, "")
     if not separator or separator.encode() not in line:
@@ -591,46 +634,52 @@ class _Text:
             block = block.replace(b"\x1a", b"\x1a0").replace(b"\r", b"\x1a1")
         if wide:
             block, separator = block.replace(separator.encode(), _UNIT), _UNIT.decode()
-        bad: list[int] = []
-
-        def skipped(row: arrow_csv.InvalidRow) -> str:
-            bad.append(row.number - 2)
-            return "skip"
-
-        kind = CODED if coded else TEXT
-        columns = [pa.array([], kind) for _ in names]
-        if block:
-            table = arrow_csv.read_csv(
-                # Arrow leaves out a byte order mark that a block begins with.
-                pa.BufferReader(b"\n" + block),
-                arrow_csv.ReadOptions(
-                    use_threads=False,
-                    block_size=len(block) + 2,
-                    column_names=list(self.layout.columns),
-                    skip_rows=1,
-                ),
-                arrow_csv.ParseOptions(
-                    delimiter=separator,
-                    quote_char='"' if self.layout.quotes else False,
-                    newlines_in_values=self.layout.quotes,
-                    ignore_empty_lines=False,
-                    invalid_row_handler=skipped,
-                ),
-                arrow_csv.ConvertOptions(
-                    column_types=dict.fromkeys(names, kind), include_columns=list(names)
-                ),
-            )
-            columns = [column.combine_chunks() for column in table.columns]
+        columns, bad = self._columns(block, separator, names, CODED if coded else TEXT)
         if is_marked:
             columns = [_unmarked(column) for column in columns]
-        count = (len(columns[0]) if columns else 0) + len(bad)
         if numbers is None:
-            numbers = self._numbers(block, number, count)
+            numbers = self._numbers(block, number, len(columns[0]) + len(bad))
         n_columns = len(self.layout.columns)
         for place in bad:
             reason = f"a row must have {n_columns} fields separated by {self.layout.separator!r}"
             omissions.add(int(numbers[place]), reason, self._path)
         return np.delete(numbers, bad), columns
+
+    def _columns(
+        self, block: bytes, separator: str, names: Sequence[str], kind: pa.DataType
+    ) -> tuple[list[pa.Array], list[int]]:
+        """Return columns as Arrow cuts them, and the places of rows with another number of fields,
+        which it leaves out.
+        """
+        bad: list[int] = []
+        if not block:
+            return [pa.array([], kind) for _ in names], bad
+
+        def skipped(row: arrow_csv.InvalidRow) -> str:
+            bad.append(row.number - 2)
+            return "skip"
+
+        table = arrow_csv.read_csv(
+            # The line before keeps a byte order mark, which Arrow leaves out at the beginning.
+            pa.BufferReader(b"\n" + block),
+            arrow_csv.ReadOptions(
+                use_threads=False,
+                block_size=len(block) + 2,
+                column_names=list(self.layout.columns),
+                skip_rows=1,
+            ),
+            arrow_csv.ParseOptions(
+                delimiter=separator,
+                quote_char='"' if self.layout.quotes else False,
+                newlines_in_values=self.layout.quotes,
+                ignore_empty_lines=False,
+                invalid_row_handler=skipped,
+            ),
+            arrow_csv.ConvertOptions(
+                column_types=dict.fromkeys(names, kind), include_columns=list(names)
+            ),
+        )
+        return [column.combine_chunks() for column in table.columns], bad
 
     def _numbers(self, block: bytes, number: int, count: int) -> NDArray[np.int64]:
         """Return the number of the first line of each row of a block."""
@@ -694,7 +743,7 @@ def _as_asked(column: pa.Array, *, coded: bool) -> pa.Array:
     numbered = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     # The text of a missing value is empty, as that of a value that is empty text.
     texts = pa.concat_arrays([as_texts(numbered.dictionary), pa.array([""], TEXT)])
-    indices = numbered.indices.fill_null(len(texts) - 1).cast(pa.int32())
+    indices = numbered.indices.cast(pa.int32()).fill_null(len(texts) - 1)
     return pa.DictionaryArray.from_arrays(indices, texts)
 
 
@@ -715,14 +764,11 @@ def _json(path: str, size: int, start: bytes) -> _Part:
     """Return GeoJSON, or JSON lines: an object on each line, with the names of the columns."""
     blocks = _Blocks(path, size)
     if not _is_flat(start.lstrip(codecs.BOM_UTF8 + b" \t\r\n\x1e").partition(b"\n")[0]):
-
-        def read(names: Sequence[str], omissions: Omissions, coded: bool) -> Iterator[Batch]:
-            return _read_geojson(path, blocks, names, omissions, coded)
-
-        return _Part(path, size, "feature", geojson.columns(path, blocks), read)
+        read = partial(_read_geojson, path, blocks)
+        return _Part(path, size, "GeoJSON", "feature", geojson.columns(path, blocks), read)
     objects = (each for _, each in _objects(blocks) if each is not None)
     columns = tuple(dict.fromkeys(chain.from_iterable(objects)))
-    return _Part(path, size, "line", columns, lambda *asked: _read_objects(path, blocks, *asked))
+    return _Part(path, size, "JSON", "line", columns, partial(_read_objects, path, blocks))
 
 
 def _read_geojson(

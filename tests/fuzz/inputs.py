@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from askew_server.counting.engines.files import mark_of, states_of
 from cryptography.utils import CryptographyDeprecationWarning
 from issuer import Issuer
 from served_rows import rows_model
@@ -84,7 +85,6 @@ from askew_server.collections.intake import (
     read_towns,
 )
 from askew_server.collections.model import MetricModel
-from askew_server.counting.engines.files import mark_of, states_of
 from askew_server.published.reader import ReleaseReader
 from askew_server.ratings.reader import read_items, read_ratings
 from askew_server.ratings.vectors import read_vectors

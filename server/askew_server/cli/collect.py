@@ -14,6 +14,7 @@ from askew.catalog.item import AttributeKind
 from askew.errors import DataError, ParameterError
 from askew.protocol.metric_card import CollectionCard, MetricRuleKind
 from askew.spaces.map import MetricSpace
+from askew_server.cli.options import bad_rows_option
 from askew_server.cli.progress import Steps, when_stopped
 
 if TYPE_CHECKING:
@@ -25,14 +26,6 @@ _PATH = click.Path(path_type=Path)
 _KINDS = ", ".join(AttributeKind)
 _QUESTIONS = 14  # of a device in a week
 _REPLY_BYTES = 4_000  # about what a device asks for
-_MAX_BAD_ROWS = click.option(
-    "--max-bad-rows",
-    type=click.FloatRange(0, 1),
-    default=0.1,
-    show_default=True,
-    metavar="SHARE",
-    help="Refuse files of which more rows are no rows, or lack what each must have.",
-)
 
 
 @click.command()
@@ -81,7 +74,7 @@ _MAX_BAD_ROWS = click.option(
     metavar="DATE",
     help="A day of the week whose opening hours count.  [default: today]",
 )
-@_MAX_BAD_ROWS
+@bad_rows_option
 @click.option(
     "--strict",
     is_flag=True,
@@ -164,7 +157,7 @@ def collect(
     metavar="NAME=FILE",
     help="A collection and a file of keys and live values.",
 )
-@_MAX_BAD_ROWS
+@bad_rows_option
 @click.option(
     "--strict",
     is_flag=True,

@@ -119,7 +119,7 @@ def run(
             expected=None if expectation is None else expectation.origin,
         )
         steps = stack.enter_context(Steps.shown())
-        engine = stack.enter_context(opened_engine(place, steps.share, warn))
+        engine = stack.enter_context(opened_engine(place, steps.share))
         n_items = catalog_size(engine, plan.task, plan.least_items)
         steps.pause()
         foreseen = forecast(plan.mechanism, plan.asked, n_items, expectation)
@@ -136,6 +136,7 @@ def run(
         require_events(engine, plan.task)  # the log is not looked at before this
         warn(*catalog_remarks(engine, plan.task))
         secret = known_or_new_key(place.bounding_key_path)
+        engine.look_through(plan.source.events, {plan.source.unit_column, plan.source.item_column})
         state = state_of(engine, plan.source, as_of, secret)
         request = plan.charge_request(key, ranged=data.cap.slack > 0, state=state)
         warn_of_events(ledger, request, output.say)
@@ -166,14 +167,13 @@ def run(
 def opened_engine(
     place: Workplace,
     progress: Progress | None = None,
-    warn: Callable[[str], object] = lambda _: None,
 ) -> Iterator[Engine]:
     """The engine of a workplace, until it is no longer needed."""
     engine = open_engine(
         place.engine,
         memory_limit=place.memory_limit,
         progress=progress,
-        warn=warn,
+        encoding=place.encoding or "utf-8",
     )
     try:
         yield engine
@@ -187,7 +187,7 @@ def state_of(engine: Engine, source: EventSource, as_of: str | None, key: bytes)
 
     Raises ParameterError without a word for files that are not of this machine.
     """
-    held = engine.mark(source.events, key)  # also where there is a word: lines are looked at
+    held = engine.mark(source.events, key)
     if as_of is not None:
         return hmac.digest(key, b"askew as of" + place_of(source) + as_of.encode(), "sha256")
     if held is None:

@@ -142,8 +142,6 @@ def _desk(stack: ExitStack, place: Workplace, dataset: str, offered: CountingTas
     if is_text_file(offered.events) or is_pattern(offered.events):
         # It may be written to: each question looks again, and counts what it looked through.
         look = partial(_look, engine)
-        with opened_engine(place, warn=warn) as once:  # the one that says what is not counted
-            _look(once, offered)
     count = EventCounter(engine, stored_key(place.bounding_key_path))
     beat = Beat(time.monotonic, stopping.wait)
     job = ReleaseJob(ledger, count, SystemBits(), beat=beat, wait=stopping.wait, look=look)
@@ -152,14 +150,14 @@ def _desk(stack: ExitStack, place: Workplace, dataset: str, offered: CountingTas
 
 def _look(engine: Engine, task: CountingTask) -> None:
     """Raises DataError where columns or types of files do not go together, as when one is new, and
-    for a csv with a line that hides others. Nobody keeps what it is marked with.
+    for text with a line that hides others.
     """
     from askew_server.counting.bounding import require_events
     from askew_server.counting.engines.driver import is_text_file
 
     require_events(engine, task)
     if is_text_file(task.events):
-        engine.mark(task.events, bytes(32))
+        engine.look_through(task.events, {task.unit_column, task.item_column})
 
 
 def _over(answering: Lock) -> None:

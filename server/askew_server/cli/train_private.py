@@ -70,11 +70,11 @@ class Spending:
 
 def catalog_of(items: Path) -> tuple[tuple[str, ...], dict[str, ItemRow]]:
     """The keys of a public catalog, in the order of their bytes, and its rows."""
-    from askew_server.cli.training_data import show_rejects
+    from askew_server.cli.training_data import show_omissions
     from askew_server.ratings import read_items
 
-    rows, rejects = read_items(items)
-    show_rejects(rejects)
+    rows, left_out = read_items(items)
+    show_omissions(left_out)
     return tuple(sorted(rows, key=str.encode)), rows
 
 
@@ -90,14 +90,14 @@ def paid_matrix(
     popular would do better than a model.
     """
     from askew.mechanisms.covariance import UNIT
-    from askew_server.cli.release_run import ask, dataset_of, opened_engine, warn, warn_of_events
+    from askew_server.cli.release_run import ask, dataset_of, opened_engine, warn_of_events
     from askew_server.taste.training.paid_matrix import MatrixJob, MatrixPlan, lifetime
 
     place = spending.place
     with ExitStack() as stack:
         ledger = stack.enter_context(Ledger(existing(place.ledger), place.mark_path))
         data = dataset_of(ledger, spending.dataset)
-        engine = stack.enter_context(opened_engine(place, steps.share, warn))
+        engine = stack.enter_context(opened_engine(place, steps.share))
         source = _Ratings(engine, spending.ratings)
         task = source.task(spending, keys)
         plan = MatrixPlan(data.name, data.version, task, spending.noise)
@@ -105,6 +105,7 @@ def paid_matrix(
         click.echo(headed(_plan_in_words(plan, data, ledger, spending.expect)) + "\n")
         _require_worth(spending.noise, len(keys), spending.expect)
         secret = known_or_new_key(place.bounding_key_path)
+        engine.look_through(task.events, (task.unit_column, task.item_column, task.rating_column))
         request = plan.charge_request(*source.whose(spending, secret), spending.key)
         warn_of_events(ledger, request, partial(click.echo, err=True))
         if spending.dry_run:
@@ -205,13 +206,10 @@ class _Ratings:
         from askew_server.cli.release_run import warn
         from askew_server.counting.likes import columns_of_ratings, require_likes
 
-        path = Path(self.name)
-        if path.is_dir() or (path.is_file() and not is_file(self.name)):
-            # Read by lines, one person's field with a line break is a line of somebody else.
+        if Path(self.name).is_file() and not is_file(self.name):
             raise DataError(
-                f"{self.name}: private training does not read folders or files of this kind, in"
-                " which one person's line could count as lines of many people. Write the ratings"
-                " as one file that ends in .csv, .csv.gz or .parquet, or name a table of --engine"
+                f"{self.name}: private training counts parquet, csv, tsv, txt and files of"
+                " MovieLens, by the ends of their names, or a table of --engine"
             )
         columns = columns_of_ratings(self.engine, self.name)
         task = _task(spending, keys, self.name, columns)
@@ -297,6 +295,7 @@ class PrivateOptions:
     max_items_per_unit: int | None
     engine: str
     memory_limit: str | None
+    encoding: str | None
     bounding_key: Path | None
 
     def check_unused(self) -> None:
@@ -327,6 +326,7 @@ class PrivateOptions:
             bounding_key=self.bounding_key,
             engine=self.engine,
             memory_limit=self.memory_limit,
+            encoding=self.encoding,
         )
         return Spending(
             place=place,

@@ -46,6 +46,9 @@ class PostgresEngine:
             raise DataError(f"{name}: PostgreSQL counts its own tables; load the file into one")
         return table_parts(name)
 
+    def look_through(self, _name: str, _columns: Collection[str] | None = None, /) -> None:
+        """Do nothing: a statement sees one state of a table."""
+
     def mark(self, _name: str, _key: bytes, /) -> None:
         """None: a table does not tell whether it has changed."""
 
