@@ -56,7 +56,7 @@ def weekly_hours(text: str, monday: datetime.date) -> tuple[str | None, str | No
     hours, is_partly = OpeningHours(kept), bool(_OPEN_END.search(kept))
     stretches: list[tuple[int, int]] = []  # from and to a minute of the week, apart
     midnight = datetime.datetime.combine(monday, datetime.time())
-    # Where a rule falls back on another one, the parser skips over days that it does not begin with.
+    # Where a rule falls back on another one, the parser skips over days behind the first.
     at_once = 1 if "||" in kept else 7
     for day in range(0, 7, at_once):
         first = midnight + datetime.timedelta(day)
