@@ -622,7 +622,7 @@ class _Text:
         is_odd = (
             b"\0" in block
             or b"\n\n" in block
-            or block.startswith((b"\n", codecs.BOM_UTF8))
+            or block.startswith(b"\n")
             or (wide and _UNIT in block)
             or not (block.isascii() or _is_text(block))
         )
