@@ -285,17 +285,20 @@ def open_table(name: str | Path, *, encoding: str | None = None, log: bool = Fal
     if encoding is not None:
         encoding = _checked(encoding)
     parts = tuple([_part(file, encoding, log=log) for file in files])
-    first = parts[0]
+    first, columns = parts[0], parts[0].columns
+    is_geojson = first.unit == "feature"  # and has the properties that its features happen to have
     for part in parts:
-        if (part.kind, part.columns) != (first.kind, first.columns):
+        if part.kind != first.kind or not (is_geojson or part.columns == columns):
             raise DataError(
                 f"{part.path}: the files of a table are of one kind and have the same columns, and"
                 f" it is {part.kind}, {first.path} {first.kind}"
             )
-    if len({column.casefold() for column in first.columns}) < len(first.columns):
+    if is_geojson:
+        columns = tuple(dict.fromkeys(chain.from_iterable(part.columns for part in parts)))
+    elif len({column.casefold() for column in columns}) < len(columns):
         raise DataError(f"{name}: two of its columns have one name")
     notes = tuple([part.note for part in parts if part.note])
-    return Table(str(name), first.unit, first.columns, notes, parts)
+    return Table(str(name), first.unit, columns, notes, parts)
 
 
 def copy_text(table: Table, names: Sequence[str], file: BinaryIO, share: Share) -> int:
