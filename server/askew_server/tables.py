@@ -55,7 +55,7 @@ from numpy.typing import NDArray
 from pyarrow import compute, parquet
 from pyarrow import csv as arrow_csv
 
-from askew.errors import DataError, ParameterError
+from askew.errors import AskewError, DataError, ParameterError
 from askew_server import geojson
 
 SHOWN = 3
@@ -98,7 +98,7 @@ Share = Callable[[float], object]
 """Is told which share of the files is read."""
 
 
-class BadField(Exception):
+class BadField(AskewError):
     """A field breaks its limit; the message is the reason to report. rule: the same without the
     text that was found.
     """
@@ -285,19 +285,21 @@ def open_table(name: str | Path, *, encoding: str | None = None, log: bool = Fal
     if encoding is not None:
         encoding = _checked(encoding)
     parts = tuple([_part(file, encoding, log=log) for file in files])
-    first = parts[0]
+    first, columns = parts[0], parts[0].columns
+    varies = first.kind in ("GeoJSON", "JSON")  # which have what each of their objects has
     for part in parts:
-        if (part.kind, part.columns) != (first.kind, first.columns):
+        if part.kind != first.kind or not (varies or part.columns == columns):
             raise DataError(
                 f"{part.path}: the files of a table are of one kind and have the same columns, and"
                 f" it is {part.kind}, {first.path} {first.kind}"
             )
+    if varies:
+        columns = tuple(dict.fromkeys(chain.from_iterable(part.columns for part in parts)))
     # Where SQL counts them, columns that differ in case have one name.
-    own = {column.casefold() if log else column for column in first.columns}
-    if len(own) < len(first.columns):
+    if len({column.casefold() if log else column for column in columns}) < len(columns):
         raise DataError(f"{name}: two of its columns have one name")
     notes = tuple([part.note for part in parts if part.note])
-    return Table(str(name), first.unit, first.columns, notes, parts)
+    return Table(str(name), first.unit, columns, notes, parts)
 
 
 def copy_text(table: Table, names: Sequence[str], file: BinaryIO, share: Share) -> int:

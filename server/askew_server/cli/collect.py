@@ -68,6 +68,12 @@ _REPLY_BYTES = 4_000  # about what a device asks for
     type=click.Choice([kind.value for kind in MetricRuleKind]),
     help="How to answer.  [default: posterior with --towns, else items]",
 )
+@click.option(
+    "--week",
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="DATE",
+    help="A day of the week whose opening hours count.  [default: today]",
+)
 @bad_rows_option
 @click.option(
     "--strict",
@@ -86,6 +92,7 @@ def collect(
     source: str | None,
     simulated: bool,
     rule: str | None,
+    week: datetime.datetime | None,
     max_bad_rows: float,
     strict: bool,
 ) -> None:
@@ -96,7 +103,7 @@ def collect(
     find their items. Of its other columns replies show those that --attribute or --live name.
     Every row is checked. Rows that are left out, and values that cannot be read and are unknown,
     are counted under their reason, with the first lines. Hours are OpenStreetMap's opening_hours,
-    of this week.
+    of one week.
 
     \b
     Examples:
@@ -119,9 +126,9 @@ def collect(
     space = space_of_axes(axes) if axes is not None else space_of_region(region or "")
     options = [AttributeOption.parsed(each) for each in attributes]
     options += [AttributeOption.parsed(each, live=True) for each in live]
-    today = datetime.date.today()
+    day = week.date() if week else datetime.date.today()
     files = [
-        CollectionFile(name, path, today, source or path.name, simulated, max_bad_rows)
+        CollectionFile(name, path, day, source or path.name, simulated, max_bad_rows)
         for name, path in map(_named_file, collections)
     ]
     with when_stopped(), Steps.shown() as steps:

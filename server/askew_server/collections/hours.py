@@ -56,10 +56,11 @@ def weekly_hours(text: str, monday: datetime.date) -> tuple[str | None, str | No
     hours, is_partly = OpeningHours(kept), bool(_OPEN_END.search(kept))
     stretches: list[tuple[int, int]] = []  # from and to a minute of the week, apart
     midnight = datetime.datetime.combine(monday, datetime.time())
-    for day in range(7):
-        # A day alone: the parser skips over days where a later one falls back on another rule.
+    # Where a rule falls back on another one, the parser skips over days behind the first.
+    at_once = 1 if "||" in kept else 7
+    for day in range(0, 7, at_once):
         first = midnight + datetime.timedelta(day)
-        for start, end, state, _ in hours.intervals(first, first + datetime.timedelta(1)):
+        for start, end, state, _ in hours.intervals(first, first + datetime.timedelta(at_once)):
             is_partly |= state is State.UNKNOWN
             if state is State.OPEN:
                 begin, last = [(each - midnight) // _MINUTE for each in (start, end)]

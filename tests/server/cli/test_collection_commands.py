@@ -151,6 +151,18 @@ def test_results_hedge_over_what_the_columns_say_unless_wants_are_named(
     assert "wants      distance alone: 65%" in shown
 
 
+def test_hours_are_those_of_a_week_that_may_be_named(run: Run, files: Path) -> None:
+    """Planted bug: it is the week of today."""
+    (files / "huts.csv").write_text("name,lat,lon,open\nHut,50,10,Jun-Aug 10:00-18:00; SH off\n")
+    huts = ("--region", "47/5/55/16", "--collection", f"huts={files / 'huts.csv'}")
+    for week, hours in (("2027-07-01", "10:00-18:00"), ("2027-09-06", "off")):
+        model = files / week
+        shown = ("--attribute", "open=hours", "--week", week, "--out", model)
+        assert run("collect", *huts, *shown) == 0
+        [hut] = artifact.load(model).collections["huts"].listings([0])
+        assert hut.values == (hours,)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "wants"),

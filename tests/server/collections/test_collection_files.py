@@ -100,6 +100,16 @@ def test_parquet_and_geojson_make_the_same_collection_as_csv(file: Path) -> None
         assert each.keys.lower.tolist() == readings[0].keys.lower.tolist()  # type: ignore[union-attr]
 
 
+def test_files_of_features_need_not_have_the_same_properties(tmp_path: Path) -> None:
+    """Nor need one file have none that differ in their case alone."""
+    point = {"type": "Point", "coordinates": [10, 50]}
+    for at, properties in enumerate([{"Name": "no", "name": "A"}, {"title": "B", "price": 2}]):
+        feature = {"type": "Feature", "geometry": point, "properties": properties}
+        (tmp_path / f"{at}.geojson").write_text(json.dumps([feature]))
+    rows = read(tmp_path, "price=number").collection.listings(range(2))
+    assert {each.title: each.values for each in rows} == {"A": (None,), "B": (2.0,)}
+
+
 def test_what_is_not_a_number_is_missing(tmp_path: Path) -> None:
     """Planted bug: a place is called "nan", and a price of nan takes it out."""
     path = tmp_path / "cafes.parquet"

@@ -166,7 +166,7 @@ def test_what_a_file_of_movielens_is_its_first_row_does_not_decide(
     wanted = 1 + (first != "x")
     assert count_top(engine, task(path, unit_column="user"), KEY).counts == (wanted,)
     other = task(write(tmp_path / "other.txt", f"{first}\n".encode()), unit_column="user")
-    with pytest.raises(DataError, match="there is no column 'user'|a zip archive|JSON is not"):
+    with pytest.raises(DataError, match=r"there is no column 'user'|a zip archive|JSON is not"):
         require_countable(engine, other)
 
 
