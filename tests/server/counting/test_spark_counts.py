@@ -139,9 +139,6 @@ class TestSparkReleases(ReleaseContract):
         PySpark, which quotes the statement; the rows that came before a JVM was lost taken for all;
         a session that cannot be stopped any more and says so.
         """
-        (tmp_path / "log.csv").write_text(
-            "unit,item\nperson,film\n" + "canary-unit," * 30_000 + "\n"
-        )
         for name in ("log", "other"):
             write_parquet(tmp_path / f"{name}.parquet", {"unit": ["canary-unit"], "item": ["film"]})
         made = program(tmp_path, "spark:local[2]", failing_spark.__file__)
