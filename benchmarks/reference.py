@@ -66,7 +66,9 @@ def _helps(
     command: click.Command, name: str, parent: click.Context | None = None
 ) -> Iterator[tuple[str, str]]:
     word = name.rpartition(" ")[2]  # click writes those above it itself
-    context = click.Context(command, parent, info_name=word, **command.context_settings)
+    context = click.Context(
+        command, parent, info_name=word, terminal_width=78, **command.context_settings
+    )
     yield name, command.get_help(context)
     if isinstance(command, click.Group):
         listed = getattr(command, "listed", {})

@@ -42,7 +42,8 @@ Messages name public values, types and limits only: no profile, rating, title, s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import copyreg
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # commands that only print their help do without
     from collections.abc import Iterable
@@ -50,7 +51,6 @@ if TYPE_CHECKING:  # commands that only print their help do without
 
 
 _LONGEST_SHOWN = 200  # characters
-_PLAIN = {"Fraction", "NoneType", "bool", "bytes", "float", "int", "str"}
 
 
 def shown(value: object) -> str:
@@ -74,40 +74,24 @@ def maybe(name: str, known: Iterable[str]) -> str:
 
 
 class AskewError(Exception):
-    """Root of every deliberate error."""
+    """Root of every deliberate error. It keeps text and attributes when it is pickled or copied."""
 
-    def __reduce__(self) -> tuple[object, ...]:
-        """Travel with text and attributes, since the arguments of `__init__` are others. An object
-        of the caller's goes as it is shown.
-        """
-        attributes = {name: _travelling(value) for name, value in vars(self).items()}
-        return _restored, (type(self), self.args), attributes
-
-
-def _restored(kind: type[AskewError], arguments: tuple[object, ...]) -> AskewError:
-    return kind.__new__(kind, *arguments)  # which keeps them, and makes no text of them
-
-
-def _travelling(value: object) -> object:
-    if isinstance(value, list | tuple):
-        each = [_travelling(part) for part in value]
-        return each if isinstance(value, list) else tuple(each)
-    is_plain = type(value).__name__ in _PLAIN and type(value).__module__ in {
-        "builtins",
-        "fractions",
-    }
-    return value if is_plain else shown(value)
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Leave out `__init__`, whose arguments are not those of the text that it made."""
+        return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined]
 
 
 class ParameterError(AskewError, ValueError):
     """A public argument is outside its documented range.
 
-    Attributes: name (of the parameter), value, limit (what would have been accepted).
+    Attributes: name (of the parameter), value (a str as it is, all else as it is shown, so that
+    the error holds no object of the caller's), limit (what would have been accepted).
     """
 
     def __init__(self, name: str, value: object, limit: str) -> None:
         super().__init__(f"{name} must be {limit}, got {shown(value)}")
-        self.name, self.value, self.limit = name, value, limit
+        self.name, self.limit = name, limit
+        self.value = value if isinstance(value, str) else shown(value)
 
 
 class InfiniteCost(ParameterError):

@@ -19,7 +19,7 @@ from scipy import stats
 
 import askew.noise.lattice
 from askew.noise.lattice import Beyond, Digit, LatticeLaplace, TwoSidedGeometric
-from askew.noise.randomness import Coins, Odds, RandomBits, RationalOdds, SystemBits
+from askew.noise.randomness import KERNEL, Coins, Odds, RandomBits, RationalOdds, SystemBits
 
 Law = dict[tuple[int, ...], Fraction]
 
@@ -233,7 +233,7 @@ class HalfScale(LatticeLaplace):
 
 
 class OneSided(TwoSidedGeometric):
-    def draw(self, count: int, bits: RandomBits) -> list[int]:
+    def draw(self, count: int, bits: RandomBits = KERNEL) -> list[int]:
         return self.one_sided(count, bits)
 
 
@@ -244,7 +244,7 @@ class OneSidedNoise(LatticeLaplace):
 
 
 class Truncated(TwoSidedGeometric):
-    def one_sided(self, count: int, bits: RandomBits) -> list[int]:
+    def one_sided(self, count: int, bits: RandomBits = KERNEL) -> list[int]:
         faces = bits.throw(self._coins, count)
         return [sum(face << level for level, face in enumerate(row[:-1])) for row in faces]
 
@@ -256,7 +256,9 @@ class NeverGoesBeyond(LatticeLaplace):
 
 
 class SameDrawOnBoth(PlaneLattice):
-    def perturb(self, profile: Iterable[float | Fraction], bits: RandomBits) -> tuple[int, ...]:
+    def perturb(
+        self, profile: Iterable[float | Fraction], bits: RandomBits = KERNEL
+    ) -> tuple[int, ...]:
         (move,) = self.noise.draw(1, bits)
         return tuple(point + move for point in self._round(profile, bits))
 

@@ -54,14 +54,15 @@ const outlines = {
 };
 writeFileSync(new URL("outlines.json", web), JSON.stringify(outlines) + "\n");
 
-// The towns of LARGE people and the first of each country, as the app's map names them.
-const [LARGE, OF_A_COUNTRY] = [300_000, 25];
+// Every town that a device knows, those of most people first, so that those of LARGE are the first ones:
+// {"large": n, "names": text, "at": [latitude, longitude, ...]}, a line a name, in hundredths of a degree.
+const LARGE = 500_000;
 const table = new URL("../../askew_client/settings/towns.txt", here);
-const seen = new Map();
-const towns = readFileSync(table, "utf8").trimEnd().split("\n").flatMap((line) => {
-  const [name, country, , latitude, longitude, people] = line.split("\t");
-  seen.set(country, (seen.get(country) ?? 0) + 1);
-  const named = people >= LARGE || (seen.get(country) <= OF_A_COUNTRY && people > 0);
-  return named ? [[name, Number(latitude), Number(longitude), Number(people)]] : [];
-}).sort((a, b) => b[3] - a[3]);
-writeFileSync(new URL("towns.json", web), JSON.stringify(towns) + "\n");
+const towns = readFileSync(table, "utf8").trimEnd().split("\n").map((line) => line.split("\t"));
+towns.sort((a, b) => b[5] - a[5]);
+const named = {
+  large: towns.filter((each) => each[5] >= LARGE).length,
+  names: towns.map(([name]) => name).join("\n"),
+  at: towns.flatMap((each) => [each[3], each[4]].map((degrees) => Math.round(degrees * 100))),
+};
+writeFileSync(new URL("towns.json", web), JSON.stringify(named) + "\n");

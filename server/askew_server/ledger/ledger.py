@@ -81,7 +81,7 @@ class Ledger:
         """
         for kind, text in (("name", name), ("version", version), ("unit", unit)):
             check_name(kind, text)
-        wanted = Dataset(name, version, cap, unit, neighbors)
+        wanted = Dataset(name, version, replace(cap, neighbors=neighbors), unit)
         return self._store.append(
             lambda database: acts.find_dataset(database, wanted),
             lambda entry: acts.add_dataset(entry, wanted),

@@ -169,8 +169,9 @@ def _opened(name: str, version: str, unit: str, neighbors: str, *numbers: str | 
     epsilon, delta, slack, order = (rational_of(each) if each else None for each in numbers)
     if epsilon is None or delta is None or slack is None:
         raise LedgerError("a stored number is damaged")
-    cap = PrivacyFilter(epsilon=epsilon, delta=delta, slack=slack, order=order)
-    return Dataset(name, version, cap, unit, NeighboringRelation[neighbors])
+    relation = NeighboringRelation[neighbors]
+    cap = PrivacyFilter(epsilon=epsilon, delta=delta, slack=slack, order=order, neighbors=relation)
+    return Dataset(name, version, cap, unit)
 
 
 @lru_cache(maxsize=256)

@@ -103,13 +103,17 @@ class Dataset:
     version: str
     cap: PrivacyFilter
     unit: str
-    neighbors: NeighboringRelation
     running: RunningLoss = field(default_factory=RunningLoss, repr=False)
+
+    @property
+    def neighbors(self) -> NeighboringRelation:
+        """Return the relation of the cap."""
+        return self.cap.neighbors
 
     @cached_property
     def spent(self) -> ApproximateDP:
         """What all versions spent, as one loss."""
-        return self.cap.loss(self.running, self.neighbors)
+        return self.cap.loss(self.running)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from math import log, log2
@@ -20,7 +21,7 @@ import numpy as np
 
 from askew.dp.privacy import BoundedRange
 from askew.dp.release import PRIVACY_UNIT, plain_name
-from askew.errors import DataError, ParameterError, shown
+from askew.errors import BudgetExceeded, DataError, ParameterError, shown
 from askew.mechanisms.shortfall import CHANCE, Floats, error_bound
 from askew.mechanisms.tally import Integers
 from askew.noise.randomness import RandomBits
@@ -47,6 +48,7 @@ _TOO_MANY = 40.0  # log2 of more users than there are people
 _LONGEST_COUNT = 40  # digits, beyond what is accepted
 _TRIES = 7  # halvings of the range in which the users needed lie
 _DRAWS, _FEWER, _LEAST = 32, 12, 2  # of a mechanism from made-up counts
+_PLANNED = 1000  # releases of one data set
 _WORK = 600_000  # items and places that all draws of a simulation may look at
 
 
@@ -372,6 +374,7 @@ def plan_in_words(plan: ReleasePlan, dataset: Dataset, foreseen: Forecast) -> li
     return [
         ("will spend", _spend(plan, dataset)),
         ("so far", f"{losses(dataset.spent.epsilon, dataset.spent.delta)} of {_cap(dataset)}"),
+        ("left", f"{_left(plan, dataset)} such releases, with this one"),
         ("data set", f"{plan.dataset}, version {plan.version}"),
         ("protects", f"{PRIVACY_UNIT}; neighbors: {plan.asked.neighbors.value}"),
         ("counts", _counts(plan)),
@@ -439,6 +442,16 @@ def _spend(plan: ReleasePlan, dataset: Dataset) -> str:
     if isinstance(plan.charge_request(ranged=dataset.cap.slack > 0).loss, BoundedRange):
         most = f"at most {most}, by zCDP with the others, which takes delta {slack} once for all"
     return f"{most}, once and for good, also if the job then fails"
+
+
+def _left(plan: ReleasePlan, dataset: Dataset) -> str:
+    """How many of them the budget pays for, as far as anybody plans."""
+    loss = plan.charge_request(ranged=dataset.cap.slack > 0).loss
+    running, number = dataset.running, 0
+    with suppress(BudgetExceeded):
+        while number < _PLANNED:
+            running, number = dataset.cap.after(running, loss), number + 1
+    return f"{number:,}" if number < _PLANNED else f"{_PLANNED:,} or more"
 
 
 def _cap(dataset: Dataset) -> str:

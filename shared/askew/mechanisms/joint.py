@@ -8,12 +8,16 @@ from math import ceil, lgamma
 
 import numpy as np
 
-from askew.dp.privacy import BoundedRange, NeighboringRelation, PureDP
+from askew.dp.privacy import (
+    BoundedRange,
+    NeighboringRelation,
+    PureDP,
+    check_neighbors,
+)
 from askew.mechanisms.contest import Contest
 from askew.mechanisms.joint_classes import ALL, JointClasses, SequenceLosses, enter_by_loss
 from askew.mechanisms.parameters import (
     check_k,
-    check_neighbors,
     check_positive,
     check_positive_int,
     check_probability,
@@ -24,7 +28,7 @@ from askew.mechanisms.shortfall import Shortfall, joint, joint_flipped
 from askew.mechanisms.tally import Counts, Tally, tally
 from askew.mechanisms.value_classes import Urn, items_of_the_highest
 from askew.mechanisms.weights import Draws
-from askew.noise.randomness import RandomBits
+from askew.noise.randomness import KERNEL, RandomBits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +94,7 @@ class Joint:
         sequences = lgamma(items + 1) - lgamma(items - self.k + 1)
         return ceil((sequences - ln(beta)) / float(self.rate))
 
-    def select(self, counts: Counts, *, bits: RandomBits) -> tuple[int, ...]:
+    def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
         """The selected item ids, best first."""
         return self.draw(tally(counts, self.k), Draws(bits))
 
@@ -142,7 +146,7 @@ class PNFJoint:
         """epsilon for the whole sequence."""
         return PureDP(Fraction(self.epsilon), self.neighbors)
 
-    def select(self, counts: Counts, *, bits: RandomBits) -> tuple[int, ...]:
+    def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
         """The selected item ids, best first."""
         return self.draw(tally(counts, self.k), Draws(bits))
 

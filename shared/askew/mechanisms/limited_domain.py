@@ -24,12 +24,13 @@ from askew.dp.privacy import (
     ApproximateDP,
     BoundedRange,
     NeighboringRelation,
+    check_neighbors,
 )
 from askew.errors import ParameterError
+from askew.limits import MAX_DEPTH
 from askew.mechanisms.contest import Contest
 from askew.mechanisms.parameters import (
     check_k,
-    check_neighbors,
     check_positive,
     check_positive_int,
     check_probability,
@@ -39,7 +40,7 @@ from askew.mechanisms.shortfall import LAPLACE, Shortfall, one_shot, peeled
 from askew.mechanisms.tally import Counts, Integers, Tally, integers
 from askew.mechanisms.value_classes import ONE_PASS
 from askew.mechanisms.weights import Draws, WeightTable, blocks_of, enclose
-from askew.noise.randomness import RandomBits
+from askew.noise.randomness import KERNEL, RandomBits
 
 
 class ExponentialClasses:
@@ -178,8 +179,7 @@ class LimitedDomain:
     def __post_init__(self) -> None:
         check_limited(self.k, self.epsilon, self.delta, self.neighbors, self.max_items_per_unit)
         check_positive_int("kbar", self.kbar)
-        if self.domain not in get_args(Domain):
-            raise ParameterError("domain", self.domain, "one of " + ", ".join(get_args(Domain)))
+        check_domain(self.domain)
 
     @property
     def spread(self) -> int:
@@ -200,12 +200,14 @@ class LimitedDomain:
         """k bounded-range rounds."""
         return BoundedRange(Fraction(self.epsilon), self.k, self.delta, self.neighbors)
 
-    def select(self, counts: Counts, *, bits: RandomBits) -> Selection:
+    def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> Selection:
         """The selected item ids, best first; `.stopped` says whether the threshold ended them."""
         items, values, cutoff = top_of(counts, self.kbar)
         return self.draw(items, values, cutoff, Draws(bits))
 
-    def select_from_top(self, items: Counts, counts: Counts, *, bits: RandomBits) -> Selection:
+    def select_from_top(
+        self, items: Counts, counts: Counts, *, bits: RandomBits = KERNEL
+    ) -> Selection:
         """As `select`, from the top kbar + 1 items (or all, if fewer) of an engine, in any order.
 
         Their item ids must break ties as the engine did: lower first.
@@ -257,6 +259,12 @@ def _whole(counts: Counts) -> Integers:
 
 def _cut(items: Integers, values: Integers, kbar: int) -> tuple[Integers, Integers, int]:
     return items[:kbar], values[:kbar], int(values[kbar]) if len(values) > kbar else 0
+
+
+def check_domain(domain: object) -> None:
+    """Raises ParameterError unless domain names one of a limited domain."""
+    if domain not in get_args(Domain):
+        raise ParameterError("domain", domain, "one of " + ", ".join(get_args(Domain)))
 
 
 def check_limited(
@@ -335,12 +343,14 @@ class LaplaceLimitedDomain:
         """(epsilon, delta) for the whole output."""
         return ApproximateDP(Fraction(self.epsilon), self.delta, self.neighbors)
 
-    def select(self, counts: Counts, *, bits: RandomBits) -> Selection:
+    def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> Selection:
         """The selected item ids, best first; `.stopped` says whether the threshold ended them."""
         items, values, cutoff = top_of(counts, self.kbar)
         return self.draw(items, values, cutoff, Draws(bits))
 
-    def select_from_top(self, items: Counts, counts: Counts, *, bits: RandomBits) -> Selection:
+    def select_from_top(
+        self, items: Counts, counts: Counts, *, bits: RandomBits = KERNEL
+    ) -> Selection:
         """As `LimitedDomain.select_from_top`."""
         ids, values, cutoff = top_of_rows(items, counts, self.kbar)
         return self.draw(ids, values, cutoff, Draws(bits))
@@ -386,7 +396,8 @@ class OptimalThreshold:
 
     def __post_init__(self) -> None:
         check_limited(self.k, self.epsilon, self.delta, self.neighbors, self.max_items_per_unit)
-        check_positive_int("dbar", self.dbar)
+        check_positive_int("dbar", self.dbar, MAX_DEPTH)
+        check_domain(self.domain)
         if self.dbar <= self.k:
             raise ParameterError("dbar", self.dbar, "above k")
 
@@ -405,12 +416,14 @@ class OptimalThreshold:
         sizes = {kbar - self.k: self.delta / self.mechanism(kbar).spread for kbar in kbars}
         return ExponentialClasses(-ranked[self.k :], sizes, Fraction(self.epsilon))
 
-    def select(self, counts: Counts, *, bits: RandomBits) -> Selection:
+    def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> Selection:
         """The selected item ids, best first; `.stopped` says whether the threshold ended them."""
         items, values, _ = top_of(counts, self.dbar)
         return self.draw(items, values, Draws(bits))
 
-    def select_from_top(self, items: Counts, counts: Counts, *, bits: RandomBits) -> Selection:
+    def select_from_top(
+        self, items: Counts, counts: Counts, *, bits: RandomBits = KERNEL
+    ) -> Selection:
         """As `LimitedDomain.select_from_top`, from the top dbar items of an engine."""
         ids, values, _ = top_of_rows(items, counts, self.dbar)
         return self.draw(ids, values, Draws(bits))

@@ -36,11 +36,16 @@ import numpy as np
 
 from askew.dp.composition import rho_for
 from askew.dp.intervals import log_ratio
-from askew.dp.privacy import ApproximateDP, NeighboringRelation, PureDP, exact_rational
+from askew.dp.privacy import (
+    ApproximateDP,
+    NeighboringRelation,
+    PureDP,
+    check_neighbors,
+    exact_rational,
+)
 from askew.errors import ParameterError
 from askew.mechanisms.parameters import (
     check_k,
-    check_neighbors,
     check_positive,
     check_positive_int,
     check_probability,
@@ -50,7 +55,7 @@ from askew.mechanisms.shortfall import CHANCE
 from askew.mechanisms.tally import Counts, integers
 from askew.noise.gaussian import DiscreteGaussian
 from askew.noise.lattice import TwoSidedGeometric
-from askew.noise.randomness import RandomBits, SystemBits
+from askew.noise.randomness import KERNEL, Parameters, RandomBits
 
 _PARTS = 2**16  # q of the geometric law is a multiple of one of these
 _WIDEST = 2**32  # standard deviations or so: wider noise says nothing of any count
@@ -61,7 +66,7 @@ _ROOM = 1 + 1e-9  # floats are rounded up by this
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoisyCounts:
+class NoisyCounts(Parameters):
     """Noise for at most k counts, for all of them together epsilon- or (epsilon, delta)-DP. Public.
 
     max_items_per_unit: how many counts one unit changes at most; None: all. delta: what may be
@@ -117,16 +122,14 @@ class NoisyCounts:
         check_positive_int("of", of)
         return _bound(self.noise, float(1 - chance), of)
 
-    def perturb(self, counts: Counts, *, bits: RandomBits | None = None) -> tuple[int, ...]:
+    def perturb(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
         """Noisy copies of at most k counts, in their order; negative ones are left so, since they
         are right on average. Raises ParameterError, which repeats no count.
-
-        bits: the kernel's by default.
         """
         exact = integers(counts, 0).tolist()
         if len(exact) > self.k:
             raise ParameterError("counts", f"{len(exact)} counts", f"at most k, {self.k}")
-        drawn = self.noise.draw(len(exact), SystemBits() if bits is None else bits)
+        drawn = self.noise.draw(len(exact), bits)
         return tuple(count + int(move) for count, move in zip(exact, drawn, strict=True))
 
 

@@ -50,7 +50,15 @@ from operator import mul
 
 from askew.dp.privacy import Reach, SignalLoss, exact_rational, positive_rational
 from askew.errors import ParameterError
-from askew.noise.randomness import WORD_BITS, Coins, RandomBits, RationalOdds
+from askew.noise.randomness import (
+    KERNEL,
+    WORD_BITS,
+    Coins,
+    Parameters,
+    RandomBits,
+    RationalOdds,
+    check_bits,
+)
 
 MAX_STEP_EXPONENT = 20
 MAX_INVERSE_RATE = 4096
@@ -110,7 +118,7 @@ class Beyond:
 
 
 @dataclass(frozen=True)
-class TwoSidedGeometric:
+class TwoSidedGeometric(Parameters):
     """The law P(n) = (1 - r) / (1 + r) * r**|n| on the integers, r = inverse_rate / (1 + same).
 
     `levels` is how many binary digits are thrown at once; it changes the work, never the law.
@@ -142,13 +150,14 @@ class TwoSidedGeometric:
     def _beyond(self) -> Coins:
         return Coins([Beyond(self.inverse_rate, self.levels)])
 
-    def draw(self, count: int, bits: RandomBits) -> list[int]:
+    def draw(self, count: int, bits: RandomBits = KERNEL) -> list[int]:
         """`count` independent draws."""
         one_sided = self.one_sided(2 * count, bits)
         return [up - down for up, down in zip(one_sided[::2], one_sided[1::2], strict=True)]
 
-    def one_sided(self, count: int, bits: RandomBits) -> list[int]:
+    def one_sided(self, count: int, bits: RandomBits = KERNEL) -> list[int]:
         """`count` independent draws of the geometric law G."""
+        check_bits(bits)
         faces = bits.throw(self._coins, count)  # each levels + 1
         worth = [1 << level for level in range(self.levels + 1)]
         values = [sum(map(mul, row, worth)) for row in faces]
@@ -178,7 +187,7 @@ COORDINATE_LIMIT = 2**31 - 1  # the wire carries 32-bit signed integers
 
 
 @dataclass(frozen=True)
-class LatticeLaplace:
+class LatticeLaplace(Parameters):
     """A lattice and its noise: all that a signal's guarantee depends on. Public.
 
     step_exponent in 0..20 (step = 2**-step_exponent, in units of distance), inverse_rate q >= 1.
@@ -222,12 +231,15 @@ class LatticeLaplace:
         """What one fresh signal costs in a space of this reach."""
         return SignalLoss.metric(self.epsilon, reach)
 
-    def perturb(self, point: Iterable[float | Fraction], bits: RandomBits) -> tuple[int, ...]:
+    def perturb(
+        self, point: Iterable[float | Fraction], bits: RandomBits = KERNEL
+    ) -> tuple[int, ...]:
         """The noisy lattice coordinates of a point (d,), as integers; the only thing to send.
 
         The point is inside its space, which `Profile` has checked. Raises ParameterError, which
         repeats no coordinate, for one that is not finite.
         """
+        check_bits(bits)
         nearby = self._round(point, bits)
         noise = self.noise.draw(len(nearby), bits)
         return tuple([clamped(near + move) for near, move in zip(nearby, noise, strict=True)])
@@ -237,11 +249,12 @@ class LatticeLaplace:
         below, odds = [], []
         for coordinate in point:
             try:
-                numerator, denominator = (
-                    coordinate.as_integer_ratio()
-                )  # exact: floats are rationals
+                if isinstance(coordinate, bool):
+                    raise ValueError
+                ratio = coordinate.as_integer_ratio()  # exact: floats are rationals
             except (AttributeError, ValueError, OverflowError):  # no number, NaN, an infinity
                 raise ParameterError("point", type(coordinate), "finite numbers") from None
+            numerator, denominator = ratio
             whole, rest = divmod(numerator << self.step_exponent, denominator)
             below.append(whole)
             odds.append(RationalOdds(Fraction(rest, denominator)))

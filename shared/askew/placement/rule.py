@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import ParameterError
+from askew.limits import MAX_PLACED
 from askew.placement import codebook, laplace_line
 from askew.placement.codebook import Law, Progress
 from askew.placement.laplace_line import legendre, place_on_laplace_line
@@ -41,6 +42,7 @@ from askew.placement.problem import (
     Laplace,
     Norm,
     Placement,
+    check_count,
     check_k,
     disutility_of,
 )
@@ -111,7 +113,7 @@ def place_in_space(  # noqa: PLR0913
     largest shipped one of at most k points competes with grid and cross. Raises InfiniteCost for
     an h of infinite cost, ParameterError for k < 1. The costs of codebooks are measured.
     """
-    check_k(k)
+    check_count("k", k, MAX_PLACED // noise.dimension)
     factor, unit = h.in_units_of(1 / noise.epsilon)
     law = Law(noise.metric, norm, int(noise.dimension), int(k))
     _refuse_divergence(law, unit)

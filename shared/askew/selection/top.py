@@ -19,7 +19,13 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from askew.dp.composition import basic, rounds_of
-from askew.dp.privacy import ADD_OR_REMOVE_ONE, ApproximateDP, NeighboringRelation, PrivacyLoss
+from askew.dp.privacy import (
+    ADD_OR_REMOVE_ONE,
+    ApproximateDP,
+    NeighboringRelation,
+    PrivacyLoss,
+    check_neighbors,
+)
 from askew.errors import ParameterError
 from askew.mechanisms import (
     Canonical,
@@ -36,7 +42,6 @@ from askew.mechanisms import (
 from askew.mechanisms.noisy_counts import NoisyCounts
 from askew.mechanisms.parameters import (
     check_k,
-    check_neighbors,
     check_positive,
     check_positive_int,
     check_probability,
@@ -44,7 +49,7 @@ from askew.mechanisms.parameters import (
 )
 from askew.mechanisms.shortfall import CHANCE, Bounded, error_bound
 from askew.mechanisms.tally import Counts
-from askew.noise.randomness import RandomBits, SystemBits
+from askew.noise.randomness import KERNEL, RandomBits
 from askew.selection.reading import named_counts, public_names
 from askew.selection.result import TopK, loss_in_words
 
@@ -85,7 +90,7 @@ def top_k(  # noqa: PLR0913
     max_items_per_person: int | None = None,
     mechanism: str | None = None,
     with_counts: bool | Number = False,
-    bits: RandomBits | None = None,
+    bits: RandomBits = KERNEL,
 ) -> TopK:
     """Select the k names with the highest counts, as a set sorted by name, with privacy.
 
@@ -121,7 +126,6 @@ def top_k(  # noqa: PLR0913
         mechanism_name=mechanism,
         share=_share(with_counts),
     )
-    bits = SystemBits() if bits is None else bits
     selected = plan.mechanism.select(values, bits=bits)
     places = [*selected] if ordered else sorted(selected)
     noisy: dict[str, Any] = {}
@@ -219,7 +223,7 @@ def exact(name: str, value: object) -> Fraction:
 
 class _Mechanism(Bounded, Protocol):
     def privacy_loss(self) -> PrivacyLoss: ...
-    def select(self, counts: Counts, *, bits: RandomBits) -> tuple[int, ...]: ...
+    def select(self, counts: Counts, *, bits: RandomBits = ...) -> tuple[int, ...]: ...
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,7 +41,7 @@ from typing import Final
 from askew.errors import OutOfRange, ParameterError, PlaceError
 from askew.limits import VERSION_BYTES
 from askew.noise.hexagonal import HexagonalLattice
-from askew.noise.randomness import RandomBits
+from askew.noise.randomness import KERNEL, RandomBits
 from askew.spaces.axes import AxisSpace
 
 MICRODEGREES: Final = 1_000_000
@@ -229,7 +229,9 @@ class MapNoise:
         """Exact epsilon per straight-line kilometer."""
         return self.lattice.epsilon
 
-    def perturb(self, position: Position, region: Region, bits: RandomBits) -> tuple[int, int]:
+    def perturb(
+        self, position: Position, region: Region, bits: RandomBits = KERNEL
+    ) -> tuple[int, int]:
         """The noisy latitude and longitude in microdegrees; the only thing to send.
 
         Never redrawn, wherever it lands. Raises PlaceError for a position outside the region, and

@@ -136,7 +136,9 @@ def test_after_a_crash_a_request_is_refused_until_it_is_asked_again(
     assert "--again makes another, which is paid" in capsys.readouterr().err
     assert spent() == 8
     for words in (("--again",), ()):  # and then it is stored
+        capsys.readouterr()
         assert asked(run, "train", *small, *words) == 0
+        assert ("nothing counted or spent" in capsys.readouterr().out) == (not words)
         assert spent() == 16
         (folder / "m" / NOISY).rename(folder / "m.noisy")
         shutil.rmtree(folder / "m")
