@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from askew.limits import MAX_RANKING_DIMENSION
+from askew_server.cli.options import bad_rows_option
 from askew_server.cli.progress import Steps
 from askew_server.cli.training_data import (
     check_new,
@@ -15,7 +16,7 @@ from askew_server.cli.training_data import (
     report,
     save,
     scale_of,
-    show_rejects,
+    show_omissions,
 )
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 @click.option("-k", default=20, show_default=True, help="The k that devices will choose.")
 @click.option("--least-likes", default=20, show_default=True, help="Hold back shorter profiles.")
 @default_items_option
+@bad_rows_option
 def import_vectors(
     item_vectors: Path,
     items: Path,
@@ -66,6 +68,7 @@ def import_vectors(
     k: int,
     least_likes: int,
     default_items: int | None,
+    max_bad_rows: float,
 ) -> None:
     """Make a model of vectors that another model has: embeddings, factors.
 
@@ -103,9 +106,9 @@ def import_vectors(
     check_new(out)
     vectors = read_vectors(item_vectors)
     people = None if people_vectors is None else read_vectors(people_vectors)
-    rows, rejects = read_items(items)
-    show_rejects(rejects)
-    given = given_items(vectors, rows, rejects.count)
+    rows, left_out = read_items(items, bad_share=max_bad_rows)
+    show_omissions(left_out)
+    given = given_items(vectors, rows, left_out.count)
     _say(given)
     # On small matrices, more threads wait for each other: more CPU time, no faster.
     with Steps.shown() as steps, threadpool_limits(1):

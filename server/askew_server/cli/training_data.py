@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from askew.catalog.catalog import Catalog
     from askew.protocol.model_card import ModelCard
     from askew.spaces.vectors import RatingScale
-    from askew_server.ratings import ItemRow, RatingTable, Rejects
+    from askew_server.ratings import ItemRow, RatingTable
+    from askew_server.tables import Omissions
     from askew_server.taste.measures import Estimate
     from askew_server.taste.model.item_model import ItemModel  # brings scipy
 
@@ -28,9 +29,9 @@ default_items_option = click.option(
     type=click.IntRange(1),
     help="Items on a device that does not hold them all.  [default: as many as 800 kB hold]",
 )
-_SHOWN_REJECTS = 10
 _SHOWN_KEY = 40  # characters of an item's key
 _MANY_LIKES = 0.1
+_STEPS = 1000  # of a bar
 _Table = TypeVar("_Table")
 
 
@@ -42,18 +43,27 @@ def source_of(table: RatingTable) -> str:
 
 
 def training_data(
-    ratings: Path, items: Path | None, out: Path, counts: float | None
+    ratings: Path,
+    items: Path | None,
+    out: Path,
+    counts: float | None,
+    *,
+    bad_share: float,
+    encoding: str | None = None,
 ) -> tuple[RatingTable, dict[str, ItemRow]]:
     """The ratings, and what is publicly known of their items. Raises ParameterError for an `out`
     that is there.
     """
     from askew_server.ratings import read_items, read_ratings, titled
+    from askew_server.tables import open_table
 
     check_new(out)
-    table = _loaded(partial(read_ratings, counts=counts), ratings, "Reading ratings")
+    named = open_table(ratings, encoding=encoding)
+    read = partial(read_ratings, named, counts=counts, bad_share=bad_share)
+    table = _loaded(read, "Reading ratings")
     if items is None:
         return table, {key: titled(key) for key in table.item_keys}
-    rows = _loaded(read_items, items, "Reading items")
+    rows = _loaded(partial(read_items, items, bad_share=bad_share), "Reading items")
     untitled = [key for key in table.item_keys if key not in rows]
     if untitled:
         click.echo(
@@ -151,25 +161,29 @@ def report(model: ItemModel, table: RatingTable | None, out: Path, tells: tuple[
     click.echo(f"model      {out}")
 
 
-def _loaded(read: Callable[..., tuple[_Table, Rejects]], path: Path, label: str) -> _Table:
+def _loaded(read: Callable[..., tuple[_Table, Omissions]], label: str) -> _Table:
     """A file's content, with progress, and with its bad rows counted on the screen. Who stops it
     stops it in order: it may have made a copy of the file.
     """
-    from askew_server.ratings.formats import size_at
-
-    bar_of = click.progressbar(length=size_at(path), label=label, file=sys.stderr)
+    bar_of = click.progressbar(length=_STEPS, label=label, file=sys.stderr)
     with when_stopped(), named_if_too_large(label.lower), bar_of as bar:
-        content, rejects = read(path, progress=lambda done, _: bar.update(done - bar.pos))
-    show_rejects(rejects)
+
+        def tell(share: float) -> None:
+            bar.update(int(share * _STEPS) - bar.pos)
+
+        content, left_out = read(share=tell)
+    show_omissions(left_out)
     return content
 
 
-def show_rejects(rejects: Rejects) -> None:
-    """How many rows of a file were left out, and the first ones."""
-    if rejects.count:
-        click.echo(f"{rejects.count:,} bad rows left out, such as:", err=True)
-        for bad in rejects.examples[:_SHOWN_REJECTS]:
-            click.echo(f"  {bad.file}, line {bad.line}: {bad.reason}", err=True)
+def show_omissions(left_out: Omissions) -> None:
+    """Say how a file was read and what was left out of it, by reason."""
+    for note in left_out.notes:
+        click.echo(f"note: {note}", err=True)
+    if left_out.count:
+        click.echo(f"{left_out.count:,} rows of {left_out.file} left out:", err=True)
+        for line in left_out.lines:
+            click.echo(f"  {line}", err=True)
 
 
 def figures_of(model: ItemModel) -> Iterator[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from askew_server.ratings.builder import TableBuilder
+from askew_server.ratings import reader
 from askew_server.taste.model import item_model
 from askew_server.taste.training import factors, given_vectors
 
@@ -50,7 +50,7 @@ def told(capsys: pytest.CaptureFixture[str]) -> Callable[[], str]:
 @pytest.mark.parametrize(
     ("where", "name", "doing"),
     [
-        (TableBuilder, "table", "train, reading ratings"),
+        (reader, "_unified", "train, reading ratings"),
         (factors, "csr_array", "train, training: item vectors"),
     ],
 )

@@ -129,9 +129,10 @@ def test_an_update_keeps_the_space_and_tells_what_changed(
     assert before.card.catalog_version != after.card.catalog_version
 
 
-def test_bad_rows_are_counted_and_shown_with_file_line_and_reason(
+def test_bad_rows_are_counted_and_shown_with_line_and_reason(
     tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """And a file of which more rows are bad is refused, unless the operator takes it as it is."""
     ratings, items = movielens_csv(tmp_path)
     n_lines = len(ratings.read_text().splitlines())
     with ratings.open("a") as file:
@@ -139,30 +140,17 @@ def test_bad_rows_are_counted_and_shown_with_file_line_and_reason(
     with items.open("a") as file:
         file.write("9,,Drama\n")
     out = tmp_path / "model"
-    files = ("--ratings", ratings, "--items", items, "--out", out)
-    assert not run("train", *files, "--min-ratings", 2)
+    files = ("--ratings", ratings, "--items", items, "--out", out, "--min-ratings", 2)
+    assert run("train", *files) == 1
+    assert "--max-bad-rows names another share" in capsys.readouterr().err
+    assert not run("train", *files, "--max-bad-rows", 0.2)
     told, shown = capsys.readouterr()
     assert f"{len(RATINGS)} by 12 people of 8 items" in told
-    assert "3 bad rows left out, such as:\n" in shown
-    assert f"  {ratings}, line {n_lines + 1}: rating must be a finite number, got 'lots'\n" in shown
-    assert f"  {ratings}, line {n_lines + 2}: row must be 4 fields separated by ','" in shown
-    assert f"  {ratings}, line {n_lines + 3}: user must be 1 to 200 characters" in shown
-    assert "1 bad rows left out, such as:\n" in shown
-    assert f"  {items}, line 10: title must be 1 to 500 characters" in shown
-
-
-def test_of_many_bad_rows_all_are_counted_and_ten_are_shown(
-    tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str]
-) -> None:
-    ratings, items = movielens_csv(tmp_path)
-    with ratings.open("a") as file:
-        file.write("100,1,lots,0\n" * 1234)
-    files = ("--ratings", ratings, "--items", items, "--out", tmp_path / "model")
-    assert not run("train", *files, "--min-ratings", 2)
-    shown = capsys.readouterr().err
-    assert "1,234 bad rows left out" in shown
-    shown_rows = 10
-    assert shown_rows == shown.count(f"  {ratings}, line ")
+    assert f"3 rows of {ratings} left out:\n" in shown
+    assert f"  1: rating must be a finite number (line {n_lines + 1})\n" in shown
+    assert f"  1: a row must have 4 fields separated by ',' (line {n_lines + 2})\n" in shown
+    assert f"(line {n_lines + 3})" in shown
+    assert f"1 rows of {items} left out:\n  1: title must be 1 to 500 characters" in shown
 
 
 def make_directory(path: Path) -> None:

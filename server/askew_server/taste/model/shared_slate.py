@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.catalog.item import MAX_GENRES, Item
-from askew.limits import has_few_marks, is_mark
+from askew.limits import JOINERS, has_few_marks, is_mark, is_visible
 from askew.protocol.modes import DEFAULT_BYTES, DEVICE_BYTES
 from askew.retrieval.cover import cover, gains
 from askew_server.ratings import ItemRow
@@ -44,10 +44,11 @@ def _item(key: str, rows: Mapping[str, ItemRow]) -> Item:
 
 
 def _plain(text: str) -> str:
-    """Text that every device accepts: a no-break space becomes a space, a zero width one goes, and
-    all combining marks go where too many are in a row.
+    """Text that every device accepts: a no-break space becomes a space, a turned direction goes,
+    and all combining marks go where too many are in a row.
     """
-    shown = "".join(c for c in " ".join(text.split()) if c.isprintable()) or "?"
+    kept = "".join(c for c in " ".join(text.split()) if c.isprintable() or c in JOINERS)
+    shown = kept if is_visible(kept) else "?"
     return shown if has_few_marks(shown) else "".join(c for c in shown if not is_mark(c)) or "?"
 
 

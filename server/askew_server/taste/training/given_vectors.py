@@ -45,8 +45,9 @@ from numpy.typing import NDArray
 from askew.errors import DataError
 from askew.spaces.vectors import RatingScale
 from askew_server.ratings import ItemRow, RatingTable
-from askew_server.ratings.fields import BadField, key, key_order
+from askew_server.ratings.reader import checked_key, key_order
 from askew_server.ratings.vectors import Vectors
+from askew_server.tables import BadField
 
 
 def for_devices(vectors: NDArray[np.float64]) -> NDArray[np.float32]:
@@ -170,6 +171,6 @@ def as_ratings(likes: NDArray[np.int64], keys: tuple[str, ...], scale: RatingSca
 
 def _shown(text: str) -> str:
     try:
-        return repr(key("item", text))
+        return repr(checked_key("item", text))
     except BadField:
         return "a key that no file of items can have"

@@ -342,7 +342,7 @@ def test_the_model_says_what_it_was_trained_on_and_how_it_serves(
 TITLES = {
     "plain": ("Heat (1995)", Item("Heat", 1995, ("Drama",))),
     "a no-break space": ("100\u00a0% Wolf", Item("100 % Wolf", None, ("Drama",))),
-    "a soft hyphen": ("Su\u00adspiria", Item("Suspiria", None, ("Drama",))),
+    "a soft hyphen": ("Su\u00adspiria", Item("Su\u00adspiria", None, ("Drama",))),
     "a direction override": ("Alien \u202efdp", Item("Alien fdp", None, ("Drama",))),
     "nothing that shows": ("\u200b", Item("?", None, ("Drama",))),
     "the year 0": ("Ben-Hur (0000)", Item("Ben-Hur", None, ("Drama",))),
