@@ -59,7 +59,6 @@ def _cell(cell: tastes.Cell) -> Report:
         "rule": rule,
         "k": k,
         "epsilon": epsilon,
-        "a_rating": cell.per_rating,
         "worse": cell.worse,
         "better": cell.better,
         **estimates,

@@ -1,6 +1,6 @@
 """What a signal of tastes is worth to people held out, beside what sends nothing.
 
-    python -m benchmarks.tastes [RATINGS] [--seeds 0 1 2] [--epsilons 1 4] [--ks 5 20]
+    python -m benchmarks.tastes [RATINGS] [--seeds 0 1 2] [--epsilons 0.4 0.8 1 2] [--ks 5 20]
 
 People are dealt 66 : 17 : 17 to the server (the model is made of them), to validation (chooses the
 parameters of plain recommenders) and to clients (are measured, and nothing else), by what they
@@ -17,7 +17,7 @@ none         the zero-information slate. Everybody's is the same; no signal
 naive        the k best items for the taste that the signal decodes to
 codebook     as served (`askew.retrieval.offset_rule`)
 
-Epsilons are plain, between any two people. The figures of docs/utility.md are of `measured`.
+Epsilons are of one rating. The figures of docs/utility.md are of `measured`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from askew_server.demo.simulation import simulated_table
 from askew_server.ratings import RatingTable, read_ratings, titled
 from askew_server.taste.measures import Estimate, Met, mean_of
 from askew_server.taste.model.held_out import HeldOutGroup, by_point, lattice_signals
-from askew_server.taste.model.item_model import Draft
+from askew_server.taste.model.item_model import FittedModel
 from askew_server.taste.model.shared_slate import shared_slate
 from askew_server.taste.training.item_vectors import LearnedVectors
 from askew_server.taste.training.options import TrainingOptions
@@ -50,8 +50,9 @@ SHARES = Fraction(66, 100), Fraction(17, 100)  # of the server and of validation
 SHARED = (8, 25, 64, 200)
 _MOST_SHARED = 256
 _LEAST_PEOPLE = 20
+EPSILONS = 0.4, 0.8, 1.0, 2.0
 Label = tuple[str, int, float]
-"""A rule, k, or 0 where nothing is asked, and a plain epsilon, or 0 of no signal."""
+"""A rule, k, or 0 where nothing is asked, and an epsilon of one rating, or 0 of no signal."""
 
 
 def deal(n_people: int, seed: int) -> Sequence[NDArray[np.int64]]:
@@ -70,13 +71,10 @@ def deal(n_people: int, seed: int) -> Sequence[NDArray[np.int64]]:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One seed's part of a cell: what clients got, what the slate of no signal gives them, and the
-    epsilon of a rating.
-    """
+    """One seed's part of a cell: what clients got, and what the slate of no signal gives them."""
 
     got: Met
     none: Met
-    per_rating: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +85,6 @@ class Cell:
 
     label: Label
     n_clients: int
-    per_rating: float | None
     ndcg: Estimate
     recall: Estimate
     gain: Estimate
@@ -102,14 +99,14 @@ class Cell:
         gain = ndcg - np.concatenate([run.none.ndcg for run in runs])
         worse, better = int((gain < 0).sum()), int((gain > 0).sum())
         figures = (mean_of(ndcg), mean_of(recall), mean_of(gain))
-        return cls(label, len(ndcg), runs[0].per_rating, *figures, worse, better)
+        return cls(label, len(ndcg), *figures, worse, better)
 
 
 def measured(
     table: RatingTable,
     *,
     seeds: Sequence[int] = (0, 1, 2),
-    epsilons: Sequence[float] = (1.0, 4.0),
+    epsilons: Sequence[float] = EPSILONS,
     ks: Sequence[int] = (5, 20),
     progress: Callable[[str], object] = lambda _: None,
 ) -> list[Cell]:
@@ -127,8 +124,8 @@ def _of_a_seed(
 ) -> Iterator[tuple[Label, Run]]:
     server, *others = (table.only(rows) for rows in deal(table.n_people, seed))
     rows = {key: titled(key) for key in table.item_keys}
-    options = TrainingOptions(seed=seed, learned=True)
-    draft = Draft.of(server, rows, options, LearnedVectors(), lambda _: None)
+    options = TrainingOptions(seed=seed)
+    draft = FittedModel.of(server, rows, options, LearnedVectors(), lambda _: None)
     validation, clients = (draft.held_out(part) for part in others)
     likes, shared = draft.told.people.likes, draft.catalog.shared_slate
     met: dict[str, Met] = dict(met_by_baselines(likes, validation.profiles, clients.profiles))
@@ -142,15 +139,13 @@ def _of_a_seed(
     for k, got in none.items():
         yield ("none", k, 0.0), Run(got, got)
     for epsilon in epsilons:
-        reach = draft.fitted.space.encoder.reach()
-        lattice = LatticeLaplace.for_epsilon(Fraction(epsilon) / reach.diameter)
-        per_rating = float(lattice.privacy_loss(reach).epsilon_per_rating)
+        lattice = LatticeLaplace.for_epsilon(Fraction(str(epsilon)))
         for name, rule in (("naive", naive), ("codebook", offsets)):
             for k, got in rule(draft, clients, lattice, list(none)).items():
-                yield (name, k, epsilon), Run(got, none[k], per_rating)
+                yield (name, k, epsilon), Run(got, none[k])
 
 
-def order_for_everybody(draft: Draft) -> NDArray[np.int64]:
+def order_for_everybody(draft: FittedModel) -> NDArray[np.int64]:
     """Return the items held, the shared slate, and what one would show to anybody after those."""
     catalog, held = draft.catalog, draft.held
     rng = np.random.default_rng([draft.told.options.seed, 12])
@@ -161,27 +156,27 @@ def order_for_everybody(draft: Draft) -> NDArray[np.int64]:
 
 
 def naive(
-    draft: Draft, clients: HeldOutGroup, lattice: LatticeLaplace, ks: Sequence[int]
+    draft: FittedModel, clients: HeldOutGroup, lattice: LatticeLaplace, ks: Sequence[int]
 ) -> Mapping[int, Met]:
     """Answer with the k best items, beyond those held, for the taste that the signal decodes to."""
     points = lattice_signals(lattice, clients.points, _noise(draft)) * lattice.step
     scoring, held = draft.catalog.scoring, draft.held
     slates = np.empty((len(points), max(ks)), dtype=np.int64)
-    for row, taste in enumerate(draft.fitted.space.encoder.decode(points.astype(np.float64))):
+    for row, taste in enumerate(draft.space.encoder.decode(points.astype(np.float64))):
         best = np.argsort(-(scoring[held:] @ taste), kind="stable")
         slates[row] = held + best[: max(ks)]
     return {k: clients.served_each(slates[:, :k]) for k in ks}
 
 
 def offsets(
-    draft: Draft, clients: HeldOutGroup, lattice: LatticeLaplace, ks: Sequence[int]
+    draft: FittedModel, clients: HeldOutGroup, lattice: LatticeLaplace, ks: Sequence[int]
 ) -> Mapping[int, Met]:
     """Answer as a server does, to the same noise."""
-    rule = OffsetRule(draft.fitted.space.encoder, draft.catalog.scoring, held=draft.held)
+    rule = OffsetRule(draft.space.encoder, draft.catalog.scoring, held=draft.held)
     return by_point(clients, rule, lattice, ks, _noise(draft))
 
 
-def _noise(draft: Draft) -> np.random.Generator:
+def _noise(draft: FittedModel) -> np.random.Generator:
     return np.random.default_rng([draft.told.options.seed, 4])  # simulated: protects nobody
 
 
@@ -189,7 +184,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("ratings", nargs="?", type=Path)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 4.0])
+    parser.add_argument("--epsilons", type=float, nargs="+", default=EPSILONS)
     parser.add_argument("--ks", type=int, nargs="+", default=[5, 20])
     given = parser.parse_args()
     table = simulated_table() if given.ratings is None else read_ratings(given.ratings)[0]
@@ -198,10 +193,10 @@ def main() -> None:
         cells = measured(
             table, seeds=given.seeds, epsilons=given.epsilons, ks=given.ks, progress=print
         )
-    print(f"{'':12}{'k':>4}{'epsilon':>9}{'a rating':>10}  NDCG@10       recall@20     gain")
+    print(f"{'':12}{'k':>4}{'a rating':>10}  NDCG@10       recall@20     gain")
     for cell in cells:
         name, k, epsilon = cell.label
-        terms = f"{k or '':>4}{epsilon or '':>9}{f'{cell.per_rating:.2g}' if epsilon else '':>10}"
+        terms = f"{k or '':>4}{epsilon or '':>10}"
         ndcg, recall, gain = (
             f"{each.mean:.3f} ± {each.error:.3f}" for each in (cell.ndcg, cell.recall, cell.gain)
         )

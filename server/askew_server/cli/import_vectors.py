@@ -45,13 +45,6 @@ if TYPE_CHECKING:
     help="Lowest and highest rating on devices.",
 )
 @click.option("--like-from", type=float, help="Lowest rating that is a like; default upper 1/4.")
-@click.option(
-    "--device-epsilon",
-    default=4.0,
-    show_default=True,
-    type=click.FloatRange(0, min_open=True),
-    help="The epsilon per unit distance that devices will choose.",
-)
 @click.option("-k", default=20, show_default=True, help="The k that devices will choose.")
 @click.option("--least-likes", default=20, show_default=True, help="Hold back shorter profiles.")
 @default_items_option
@@ -62,7 +55,6 @@ def import_vectors(
     out: Path,
     scale: tuple[float, float],
     like_from: float | None,
-    device_epsilon: float,
     k: int,
     least_likes: int,
     default_items: int | None,
@@ -91,11 +83,9 @@ def import_vectors(
 
     options = ImportOptions(
         TrainingOptions(
-            epsilon=device_epsilon,
             k=k,
             ranking_dimension=MAX_RANKING_DIMENSION,  # as many as the vectors have
             least_likes=least_likes,
-            learned=True,
             default_items=default_items,
         ),
         scale_of(scale, like_from),

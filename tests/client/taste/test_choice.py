@@ -19,7 +19,7 @@ from askew_client.taste.choice import CachedItems, Reason, choose, in_words, noi
 ITEMS, DEFAULT = 24, 6
 ALL = CachedItems(ITEMS, 900)
 SOME = CachedItems(DEFAULT, 300)
-DEVICE = ClientSettings(max_diameter=32.0, max_one_rating=32.0, k=8)
+DEVICE = ClientSettings(max_ratings_apart=32.0, k=8)
 
 
 def card_that(*, says_ask: bool, unit: float = 2.0) -> ModelCard:
@@ -107,11 +107,11 @@ def test_no_card_changes_what_a_person_asks_by(
     card: ModelCard, mode: ModeName, epsilon: str, k: int, held: CachedItems
 ) -> None:
     """Planted bug: the signal of a card's proposal."""
-    own = replace(DEVICE, mode=mode, epsilon=epsilon, k=k)
+    own = replace(DEVICE, mode=mode, epsilon_per_rating=epsilon, k=k)
     taken = choose(own, card, held)
     assert taken.settings == own
     assert taken.asks <= (mode != "cached")
-    assert own.epsilon - noise_for(card, taken.settings).epsilon + own.epsilon / 1000 > 0
+    assert own.epsilon_per_rating - noise_for(card, taken.settings).epsilon + own.epsilon / 1000 > 0
 
 
 @pytest.mark.parametrize(

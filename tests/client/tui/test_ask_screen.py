@@ -56,7 +56,7 @@ async def test_one_key_asks_and_everything_that_happened_can_be_seen(rated: Devi
         person.reads("SIMULATED")
     (query,) = rated.network.asked
     assert query.k == len(ranking) == 4
-    assert [charge.epsilon for charge in rated.signals.entries()] == [8]
+    assert [charge.epsilon_per_rating for charge in rated.signals.entries()] == [8]
 
 
 async def test_the_signal_stands_beside_the_truth_on_every_coordinate(rated: DeviceWorld) -> None:
@@ -121,7 +121,7 @@ async def test_who_rated_nothing_asks_like_anybody_else_and_is_told_so(device: D
         await person.press("f4", "a")
         person.reads("You have rated nothing", "anybody", "◀ your pick", "Spent 8 of 48")
     assert len(device.network.asked) == 1
-    assert [charge.epsilon for charge in device.signals.entries()] == [8]
+    assert [charge.epsilon_per_rating for charge in device.signals.entries()] == [8]
 
 
 async def test_the_price_is_shown_before_anything_is_sent(rated: DeviceWorld) -> None:
@@ -241,7 +241,7 @@ async def test_every_failure_is_calm_says_what_to_do_and_the_next_question_works
 async def test_a_refused_budget_says_why_and_names_the_day_of_the_next_month(
     rated: DeviceWorld,
 ) -> None:
-    rated.settings = replace(SETTINGS, lifetime_cap=Fraction(12))
+    rated.settings = replace(SETTINGS, rating_lifetime_cap=Fraction(12))
     rated.signals = rated.signals.with_caps(rated.settings.caps)
     async with rated.opened() as person:
         await person.press("f4", "a")

@@ -91,13 +91,13 @@ async def test_chosen_settings_count_from_now_on_and_are_kept(rated: DeviceWorld
         await person.press("f5", "left", "tab", "left", "w")
         assert person.app.device is not None
         settings = person.app.device.settings
-        assert (settings.epsilon, settings.k) == (Fraction(3, 2), 3)
+        assert (settings.epsilon_per_rating, settings.k) == (Fraction(3, 2), 3)
         assert rated.file.path.read_text() == 'epsilon = "3/2"\nk = 3\n'
         await person.press("right", "b")
         assert slider(person, "size").value == 3
         await person.press("f4", "a")
     (charge,) = rated.signals.entries()
-    assert charge.epsilon <= 4 * Fraction(3, 2)  # times the diameter
+    assert charge.epsilon_per_rating <= 4 * Fraction(3, 2)  # times the diameter
     assert rated.network.asked[0].k == 3
 
 
@@ -105,7 +105,7 @@ async def test_settings_between_those_offered_are_shown_and_used_as_they_are(
     rated: DeviceWorld,
 ) -> None:
     """Planted bug: sliders at the nearest value, so that using what is in force raises epsilon."""
-    rated.settings = replace(rated.settings, epsilon=Fraction(1, 10), k=5)
+    rated.settings = replace(rated.settings, epsilon_per_rating=Fraction(1, 10), k=5)
     async with rated.opened() as person:
         await person.press("f5")
         shown = [slider(person, name).value for name in ("epsilon", "size")]

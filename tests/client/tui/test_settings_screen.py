@@ -77,7 +77,7 @@ async def test_a_higher_cap_needs_a_second_yes(rated: DeviceWorld) -> None:
         await person.click("#use")
         await person.press("y")
         person.reads("From now on: ε 2, k 4.")
-        assert settings_of(person).lifetime_cap == 96
+        assert settings_of(person).rating_lifetime_cap == 96
         await person.press("f5")
         person.reads("of 96")
     assert rated.file.lifetime_cap() == 96
@@ -110,7 +110,7 @@ async def test_settings_are_chosen_and_ones_own_value_is_among_the_choices(
     rated: DeviceWorld,
 ) -> None:
     """Planted bug: a slider that shows the nearest of its own values, and uses it."""
-    rated.settings = replace(rated.settings, epsilon=Fraction("1.3"), k=5)
+    rated.settings = replace(rated.settings, epsilon_per_rating=Fraction("1.3"), k=5)
     async with rated.opened(size=(120, 40)) as person:
         await person.press("f7")
         await person.click("#use")
@@ -120,7 +120,9 @@ async def test_settings_are_chosen_and_ones_own_value_is_among_the_choices(
         person.app.screen.query_one("#mode", NameChoice).focus()
         await person.press("right")
         await person.click("#use")
-        assert settings_of(person) == replace(rated.settings, epsilon=Fraction("1.5"), mode="auto")
+        assert settings_of(person) == replace(
+            rated.settings, epsilon_per_rating=Fraction("1.5"), mode="auto"
+        )
 
 
 async def test_the_demo_keeps_no_setting(

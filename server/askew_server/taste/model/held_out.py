@@ -18,8 +18,9 @@ Shapes: n people, n_items items, the first `held` of which everybody has.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -27,6 +28,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from askew.catalog.catalog import Catalog
+from askew.dp.privacy import DEVICE_EPSILON
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew.retrieval.offset_rule import OffsetRule
@@ -40,10 +42,14 @@ from askew_server.taste.measures import (
     Met,
     Profiles,
     best_first,
+    is_clear,
     mean_of,
 )
 from askew_server.taste.training.factors import Histories, divisors, fold_in_people
+from askew_server.taste.training.item_vectors import Expressed
+from askew_server.taste.training.options import TrainingOptions
 
+Scored = Catalog | Expressed
 _MOST = 800  # people, and never more than a fifth of all
 _AT_ONCE = 1 << 22  # scores: 32 MiB
 
@@ -70,19 +76,22 @@ def points_of(
 
 @dataclass(frozen=True)
 class Figure:
-    """NDCG@10, recall@20 and the paired gain of NDCG@10 over something else, in thousandths: every
-    digit more tells more of the people held out.
+    """NDCG@10, and its paired gain over something else, in thousandths: every digit more tells more
+    of the people held out.
     """
 
     ndcg: Estimate
-    recall: Estimate
     gain: Estimate
 
     @classmethod
     def of(cls, got: Met, other: Met) -> Figure:
         """The figure of some people, beside what the same people have otherwise."""
-        found = (mean_of(got.ndcg), mean_of(got.recall), mean_of(got.ndcg - other.ndcg))
+        found = (mean_of(got.ndcg), mean_of(got.ndcg - other.ndcg))
         return cls(*(Estimate(coarse(each.mean), coarse(each.error)) for each in found))
+
+
+Figures = Mapping[str, Mapping[str, Figure]]
+"""By how many items people hold, as text, and by what they ask (`evaluate`)."""
 
 
 def coarse(value: float) -> float:
@@ -90,22 +99,22 @@ def coarse(value: float) -> float:
     return 0.0 if np.isnan(value) else round(value, 3) + 0.0
 
 
-def dealt(n_people: int, seed: int) -> NDArray[np.int64]:
+def split_people(n_people: int, seed: int) -> NDArray[np.int64]:
     """Return the rows of the people held out, ascending."""
     order = np.random.default_rng([seed, 9]).permutation(n_people)
     return np.sort(order[: min(_MOST, max(n_people // 5, 1))])
 
 
-def by_neighbors(likes: csr_array, catalog: Catalog, least_likes: int) -> csr_array | None:
+def by_neighbors(likes: csr_array, items: Scored, least_likes: int) -> csr_array | None:
     """What neighbors of likes (n, n_items) add to scores, as on a device that holds every item."""
-    neighbors = catalog.neighbors
+    neighbors = items.neighbors
     if neighbors is None:
         return None
     n, count = neighbors.items.shape
     where = (np.repeat(np.arange(n), count), neighbors.items.ravel().astype(np.int64))
     listed = csr_array((neighbors.step * neighbors.codes.ravel(), where), shape=(n, n))
     added = csr_array(likes @ csr_array(listed + listed.T))
-    return csr_array(added * catalog.boosts / divisors(likes, least_likes))
+    return csr_array(added * items.boosts / divisors(likes, least_likes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,13 +126,14 @@ class HeldOutGroup:
     points: NDArray[np.float64] = field(repr=False)
     tastes: NDArray[np.float64] = field(repr=False)
     profiles: Profiles = field(repr=False)
+    encoder: Encoder
     scoring: NDArray[np.float32] = field(repr=False)
     held: int
     beside: csr_array | None = field(default=None, repr=False)
 
     @classmethod
     def of(
-        cls, shown: Histories, liked: csr_array, encoder: Encoder, catalog: Catalog, held: int
+        cls, shown: Histories, liked: csr_array, encoder: Encoder, items: Scored, held: int
     ) -> HeldOutGroup:
         """Those of these people of whom something is known, as their devices see themselves.
         liked: of what they have not shown.
@@ -131,14 +141,10 @@ class HeldOutGroup:
         known = np.flatnonzero((np.diff(shown.likes.indptr) > 0) & (np.diff(liked.indptr) > 0))
         profiles = Profiles(shown.likes, shown.seen, liked).only(known)
         people = Histories(profiles.likes, profiles.seen)
-        tastes = fold_in_people(people, catalog.vectors, encoder.least_likes)
-        points = points_of(profiles.likes, catalog.vectors, encoder)
-        beside = by_neighbors(profiles.likes, catalog, encoder.least_likes)
-        return cls(points, tastes.vectors, profiles, catalog.scoring, held, beside)
-
-    def placed(self, vectors: NDArray[np.float32], encoder: Encoder) -> HeldOutGroup:
-        """The same people in another space of the same vectors."""
-        return replace(self, points=points_of(self.profiles.likes, vectors, encoder))
+        tastes = fold_in_people(people, items.vectors, encoder.least_likes)
+        points = points_of(profiles.likes, items.vectors, encoder)
+        beside = by_neighbors(profiles.likes, items, encoder.least_likes)
+        return cls(points, tastes.vectors, profiles, encoder, items.scoring, held, beside)
 
     def __len__(self) -> int:
         """The number n of people."""
@@ -224,3 +230,44 @@ def by_point(
         k: people.served_each(np.array(some, dtype=np.int64).reshape(-1, k))
         for k, some in slates.items()
     }
+
+
+HELD = (64, 200)
+EPSILONS = tuple(map(Fraction, ("0.4", "0.8", "1", "2")))
+"""Of one rating. One of them is the default of devices."""
+
+
+def evaluate(
+    group: HeldOutGroup,
+    n_default: int,
+    slate: Callable[[int], Sequence[int]],
+    options: TrainingOptions,
+) -> tuple[Figures, bool]:
+    """Return what people have who hold the first 64 items, 200, or the default items:
+
+    alone      who sends nothing, and ranks what is held; every item and its neighbors where all are
+    everybody  who also gets k items that are the same for all; the gain is over `alone`
+    0.4 ...    who asks at this epsilon a rating; the gain is over `everybody`
+
+    and whether that gain is clear at the default epsilon beside the default items: no, where those
+    are all items. slate: of k items, the best beside the first so many.
+    """
+    n_items, figures, worth_asking = len(group.scoring), {}, False
+    for held in sorted({*(n for n in HELD if n < n_default), n_default}):
+        people, whole = replace(group, held=held), held == n_items
+        alone = people.local if whole else people.cached(np.arange(held))
+        column = {"alone": Figure.of(alone, alone)}
+        figures[str(held)] = column
+        shared, k = slate(held) if not whole else (), min(options.k, n_items - held)
+        if len(shared) < k or whole:
+            continue
+        alike = people.served(shared)
+        column["everybody"] = Figure.of(alike, alone)
+        rule = OffsetRule(group.encoder, group.scoring, held=held)
+        for epsilon in EPSILONS:
+            rng = np.random.default_rng([options.seed, 10])  # simulated noise: protects nobody
+            asked = by_point(people, rule, LatticeLaplace.for_epsilon(epsilon), [k], rng)[k]
+            column[f"{float(epsilon):g}"] = Figure.of(asked, alike)
+            if (held, epsilon) == (n_default, DEVICE_EPSILON):
+                worth_asking = is_clear(mean_of(asked.ndcg - alike.ndcg), len(group))
+    return figures, worth_asking
