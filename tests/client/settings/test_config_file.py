@@ -38,7 +38,8 @@ def test_a_change_keeps_comments_and_every_other_line(path: Path) -> None:
         {"k": 5, "epsilon_per_rating": Fraction(1, 3), "server": "b:2"}
     )
     assert path.read_text() == (
-        '# mine\nk = 5  # a few\nserver = "b:2"  # home # really\n\n# the end\nepsilon_per_rating = "1/3"\n'
+        '# mine\nk = 5  # a few\nserver = "b:2"  # home # really\n\n# the end\n'
+        'epsilon_per_rating = "1/3"\n'
     )
 
 

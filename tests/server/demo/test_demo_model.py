@@ -46,9 +46,8 @@ def relative_scores(
     rule = OffsetRule(demo.card.space.encoder, demo.catalog.scoring)
     many, one = [], []
     for _ in range(DRAWS):
-        noisy = profile.point + rng.laplace(
-            scale=1 / float(lattice.epsilon), size=demo.card.space.dimension
-        )
+        noise = rng.laplace(size=demo.card.space.dimension) / float(lattice.epsilon)
+        noisy = profile.point + noise
         values = tuple(int(z) for z in np.rint(noisy / lattice.step))
         signal = Signal(demo.card.space.version, lattice, values)
         many.append(found[list(rule.answer(signal, K))].max())

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from askew_client.device.device import Device
 
 
-CAPS: Final = tuple(map(Fraction, (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)))
+CAPS: Final = tuple(map(Fraction, (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96)))
 REFUSED: Final = (
     "Nothing is spent: the ledger differs from its mark, or the clock jumped. Privacy (F5) says "
     "why. Who continues here books what the mark knows; what was drawn elsewhere is not counted."

@@ -37,7 +37,7 @@ def test_figures_are_what_devices_rank_that_hold_items_and_send_nothing(
     default_items: int | None,
 ) -> None:
     """By plain loops. Planted bugs: what was seen is ranked; the slate replaces what is held."""
-    # Which likes are held out is by the number of an item, and so by the order in which they are held.
+    # Which likes are held out is by an item's number, and so by the order in which items are held.
     model = without_them(default_items or N_FILMS - 1)
     people, held = who_is_told(model), range(default_items or N_FILMS)
     slate = model.catalog.shared_slate[: OPTIONS.k]
