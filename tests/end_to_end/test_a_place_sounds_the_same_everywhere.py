@@ -46,7 +46,9 @@ from askew_client.tui.app import AskewApp
 from askew_client.tui.widgets.results import NearList
 from askew_client.views.answers import NearAnswer
 
-SETTINGS = ClientSettings(region="DE", epsilon_per_axis_unit=Fraction(1))
+SETTINGS = ClientSettings(
+    region="DE", epsilon_per_axis_unit=Fraction(1), rating_monthly_cap=Fraction(12)
+)
 BERLIN = Position(52.52, 13.405)
 SERVERS = hostile_maps()
 Observation = tuple[str, tuple[Heard, ...]]

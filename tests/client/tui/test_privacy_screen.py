@@ -55,10 +55,14 @@ async def test_moving_a_slider_shows_what_it_would_tell_and_sends_nothing(
     async with rated.opened() as person:
         await person.press("f5")
         assert looked_at(person) == (Fraction(2), 4, Fraction(2))
-        person.reads("at most ε 2 a rating, 4 where a title is replaced", "8 between any two", "next 2")
+        person.reads(
+            "at most ε 2 a rating, 4 where a title is replaced", "8 between any two", "next 2"
+        )
         await person.press("left", "left", "tab", "right")
         assert looked_at(person) == (Fraction(1), 6, Fraction(1))
-        person.reads("at most ε 1 a rating, 2 where a title is replaced", "4 between any two", "next 1")
+        person.reads(
+            "at most ε 1 a rating, 2 where a title is replaced", "4 between any two", "next 1"
+        )
     assert rated.network.asked == []
     assert rated.signals.entries() == ()
 

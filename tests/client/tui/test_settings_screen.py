@@ -59,7 +59,9 @@ def test_a_cap_above_the_one_in_force_or_in_the_file_is_a_raised_one(
 ) -> None:
     """Planted bug: under a flag of 12, 11 looks lower, and raises the file's 10."""
     device.file.path.write_text(kept)
-    assert raised_cap(device.file, device.companion(), typed={"rating_lifetime_cap": typed}) == raised
+    assert (
+        raised_cap(device.file, device.companion(), typed={"rating_lifetime_cap": typed}) == raised
+    )
 
 
 async def test_a_higher_cap_needs_a_second_yes(rated: DeviceWorld) -> None:
