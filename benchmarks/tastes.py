@@ -1,6 +1,6 @@
 """What a signal of tastes is worth to people held out, beside what sends nothing.
 
-    python -m benchmarks.tastes [RATINGS] [--seeds 0 1 2] [--epsilons 0.4 0.8 1 2] [--ks 5 20]
+    python -m benchmarks.tastes [RATINGS] [--seeds 0 1 2] [--epsilons 0.4 0.8 1 2] [--ks 1 5 20]
 
 People are dealt 66 : 17 : 17 to the server (the model is made of them), to validation (chooses the
 parameters of plain recommenders) and to clients (are measured, and nothing else), by what they
@@ -16,6 +16,10 @@ Every client sends one noisy signal, gets a slate of every k from it, and ranks 
 none         the zero-information slate. Everybody's is the same; no signal
 naive        the k best items for the taste that the signal decodes to
 codebook     as served (`askew.retrieval.offset_rule`)
+held N       as served, beside the first N of the items that devices hold
+
+best is the measure of arXiv:2504.07403: the score of the best item of a slate by the client's own
+taste, as a share of that of the best item of all.
 
 Epsilons are of one rating. The figures of docs/utility.md are of `measured`.
 """
@@ -25,7 +29,7 @@ from __future__ import annotations
 import argparse
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -39,8 +43,8 @@ from askew.noise.lattice import LatticeLaplace
 from askew.retrieval.offset_rule import OffsetRule
 from askew_server.demo.simulation import simulated_table
 from askew_server.ratings import RatingTable, read_ratings, titled
-from askew_server.taste.measures import Estimate, Met, mean_of
-from askew_server.taste.model.held_out import HeldOutGroup, by_point, lattice_signals
+from askew_server.taste.measures import Estimate, Gains, Items, Met, mean_of
+from askew_server.taste.model.held_out import HELD, HeldOutGroup, answers, lattice_signals
 from askew_server.taste.model.item_model import FittedModel
 from askew_server.taste.model.shared_slate import shared_slate
 from askew_server.taste.training.item_vectors import LearnedVectors
@@ -75,6 +79,7 @@ class Run:
 
     got: Met
     none: Met
+    best: Gains | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +93,7 @@ class Cell:
     ndcg: Estimate
     recall: Estimate
     gain: Estimate
+    best: Estimate
     worse: int
     better: int
 
@@ -98,7 +104,8 @@ class Cell:
         recall = np.concatenate([run.got.recall for run in runs])
         gain = ndcg - np.concatenate([run.none.ndcg for run in runs])
         worse, better = int((gain < 0).sum()), int((gain > 0).sum())
-        figures = (mean_of(ndcg), mean_of(recall), mean_of(gain))
+        best = np.concatenate([[] if run.best is None else run.best for run in runs])
+        figures = (mean_of(ndcg), mean_of(recall), mean_of(gain), mean_of(best))
         return cls(label, len(ndcg), *figures, worse, better)
 
 
@@ -107,7 +114,7 @@ def measured(
     *,
     seeds: Sequence[int] = (0, 1, 2),
     epsilons: Sequence[float] = EPSILONS,
-    ks: Sequence[int] = (5, 20),
+    ks: Sequence[int] = (1, 5, 20),
     progress: Callable[[str], object] = lambda _: None,
 ) -> list[Cell]:
     """Return the cells, by epsilon. Deterministic. Raises DataError for too few people or items."""
@@ -137,12 +144,43 @@ def _of_a_seed(
         yield (name, 0, 0.0), Run(got, got)
     none = {k: clients.served(shared[:k]) for k in ks if k <= len(shared)}
     for k, got in none.items():
-        yield ("none", k, 0.0), Run(got, got)
+        same = np.tile(np.array(shared[:k]), (len(clients), 1))
+        yield ("none", k, 0.0), Run(got, got, best_share(clients, same))
     for epsilon in epsilons:
         lattice = LatticeLaplace.for_epsilon(Fraction(str(epsilon)))
         for name, rule in (("naive", naive), ("codebook", offsets)):
-            for k, got in rule(draft, clients, lattice, list(none)).items():
-                yield (name, k, epsilon), Run(got, none[k])
+            for k, slates in rule(draft, clients, lattice, list(none)).items():
+                run = Run(clients.served_each(slates), none[k], best_share(clients, slates))
+                yield (name, k, epsilon), run
+    if not draft.held:  # devices hold all in any order
+        draft = draft.in_held_order()
+    yield from _held_and_asked(draft, draft.held_out(others[1]), epsilons, max(none))
+
+
+def _held_and_asked(
+    draft: FittedModel, clients: HeldOutGroup, epsilons: Sequence[float], k: int
+) -> Iterator[tuple[Label, Run]]:
+    """What clients have who hold the first items and rank them with k others."""
+    scoring, rng = draft.told.scoring, np.random.default_rng([draft.told.options.seed, 12])
+    for held in HELD:
+        some = replace(clients, held=held)
+        alone = some.cached(np.arange(held))
+        none = some.served(shared_slate(draft.tastes, scoring, rng, held, most=k))
+        yield (f"held {held}", 0, 0.0), Run(alone, alone)
+        yield (f"held {held}", k, 0.0), Run(none, alone)
+        rule = OffsetRule(draft.space.encoder, scoring, held=held)
+        for epsilon in epsilons:
+            lattice = LatticeLaplace.for_epsilon(Fraction(str(epsilon)))
+            slates = answers(some, rule, lattice, [k], _noise(draft))[k]
+            yield (f"held {held}", k, epsilon), Run(some.served_each(slates), none)
+
+
+def best_share(clients: HeldOutGroup, slates: Items) -> Gains:
+    """Return the best unseen score of each slate (n, k), as a share of the best of all, (n,)."""
+    scores = clients.tastes @ clients.scoring.T.astype(np.float64)
+    scores[clients.profiles.seen.toarray() > 0] = -np.inf
+    best: Gains = np.take_along_axis(scores, slates, axis=1).max(axis=1) / scores.max(axis=1)
+    return np.maximum(best, 0)
 
 
 def order_for_everybody(draft: FittedModel) -> NDArray[np.int64]:
@@ -157,7 +195,7 @@ def order_for_everybody(draft: FittedModel) -> NDArray[np.int64]:
 
 def naive(
     draft: FittedModel, clients: HeldOutGroup, lattice: LatticeLaplace, ks: Sequence[int]
-) -> Mapping[int, Met]:
+) -> Mapping[int, Items]:
     """Answer with the k best items, beyond those held, for the taste that the signal decodes to."""
     points = lattice_signals(lattice, clients.points, _noise(draft)) * lattice.step
     scoring, held = draft.catalog.scoring, draft.held
@@ -165,15 +203,15 @@ def naive(
     for row, taste in enumerate(draft.space.encoder.decode(points.astype(np.float64))):
         best = np.argsort(-(scoring[held:] @ taste), kind="stable")
         slates[row] = held + best[: max(ks)]
-    return {k: clients.served_each(slates[:, :k]) for k in ks}
+    return {k: slates[:, :k] for k in ks}
 
 
 def offsets(
     draft: FittedModel, clients: HeldOutGroup, lattice: LatticeLaplace, ks: Sequence[int]
-) -> Mapping[int, Met]:
+) -> Mapping[int, Items]:
     """Answer as a server does, to the same noise."""
     rule = OffsetRule(draft.space.encoder, draft.catalog.scoring, held=draft.held)
-    return by_point(clients, rule, lattice, ks, _noise(draft))
+    return answers(clients, rule, lattice, ks, _noise(draft))
 
 
 def _noise(draft: FittedModel) -> np.random.Generator:
@@ -185,7 +223,7 @@ def main() -> None:
     parser.add_argument("ratings", nargs="?", type=Path)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--epsilons", type=float, nargs="+", default=EPSILONS)
-    parser.add_argument("--ks", type=int, nargs="+", default=[5, 20])
+    parser.add_argument("--ks", type=int, nargs="+", default=[1, 5, 20])
     given = parser.parse_args()
     table = simulated_table() if given.ratings is None else read_ratings(given.ratings)[0]
     print(given.ratings or "SIMULATED ratings", f"{table.n_people:,} people", flush=True)

@@ -213,22 +213,21 @@ class HeldOutGroup:
 NO_VERSION = "00" * 16  # nobody receives these signals
 
 
-def by_point(
+def answers(
     people: HeldOutGroup,
     rule: OffsetRule,
     lattice: LatticeLaplace,
     sizes: Sequence[int],
     rng: np.random.Generator,
-) -> Mapping[int, Met]:
-    """Return what each has by one noisy point, for each k."""
+) -> Mapping[int, Items]:
+    """Return the answer to one noisy point of each, (n, k), for each k."""
     signals = [
         Signal(NO_VERSION, lattice, tuple(values))
         for values in lattice_signals(lattice, people.points, rng).tolist()
     ]
-    slates = {k: [rule.answer(signal, k) for signal in signals] for k in sizes}
     return {
-        k: people.served_each(np.array(some, dtype=np.int64).reshape(-1, k))
-        for k, some in slates.items()
+        k: np.array([rule.answer(signal, k) for signal in signals], np.int64).reshape(-1, k)
+        for k in sizes
     }
 
 
@@ -266,7 +265,8 @@ def evaluate(
         rule = OffsetRule(group.encoder, group.scoring, held=held)
         for epsilon in EPSILONS:
             rng = np.random.default_rng([options.seed, 10])  # simulated noise: protects nobody
-            asked = by_point(people, rule, LatticeLaplace.for_epsilon(epsilon), [k], rng)[k]
+            lattice = LatticeLaplace.for_epsilon(epsilon)
+            asked = people.served_each(answers(people, rule, lattice, [k], rng)[k])
             column[f"{float(epsilon):g}"] = Figure.of(asked, alike)
             if (held, epsilon) == (n_default, DEVICE_EPSILON):
                 worth_asking = is_clear(mean_of(asked.ndcg - alike.ndcg), len(group))

@@ -191,7 +191,7 @@ class FittedModel:
     def evaluate(self, people: RatingTable) -> tuple[Figures, bool]:
         """Return what people held out have by what they hold and ask (`held_out.evaluate`)."""
         if not self.held:  # devices hold all in any order: what would be the first of them?
-            return self._in_order(held_order(self.told))._evaluate(people)
+            return self.in_held_order()._evaluate(people)
         return self._evaluate(people)
 
     def _evaluate(self, people: RatingTable) -> tuple[Figures, bool]:
@@ -205,9 +205,9 @@ class FittedModel:
 
         return evaluate(self.held_out(people), self.n_default, slate, options)
 
-    def _in_order(self, order: NDArray[np.int64]) -> FittedModel:
-        """The same, but for the catalog, with items in another order (n_items,)."""
-        people = self.tastes.people
+    def in_held_order(self) -> FittedModel:
+        """The same, but for the catalog, with items as devices hold them that do not hold all."""
+        order, people = held_order(self.told), self.tastes.people
         people = Histories(people.likes[:, order], people.seen[:, order])
         return replace(
             self, told=self.told.in_order(order), tastes=replace(self.tastes, people=people)
