@@ -162,7 +162,7 @@ def _held_and_asked(
 ) -> Iterator[tuple[Label, Run]]:
     """What clients have who hold the first items and rank them with k others."""
     scoring, rng = draft.told.scoring, np.random.default_rng([draft.told.options.seed, 12])
-    for held in HELD:
+    for held in (n for n in HELD if n + k <= len(scoring)):
         some = replace(clients, held=held)
         alone = some.cached(np.arange(held))
         none = some.served(shared_slate(draft.tastes, scoring, rng, held, most=k))
