@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -63,7 +64,9 @@ def test_a_card_that_says_so_is_asked_by_the_settings() -> None:
         Reason.WORTH_IT,
         DEVICE,
     )
-    assert in_words(taken, ASK).reason.startswith("one signal at epsilon 4, k 8; this server says")
+    assert in_words(taken, ASK).reason.startswith(
+        "one signal at epsilon 0.8 a rating, k 8; this server"
+    )
 
 
 @pytest.mark.parametrize("held", [ALL, SOME])
@@ -97,7 +100,7 @@ def test_whole_is_refused_where_not_all_is_held() -> None:
 
 
 @given(
-    st.builds(card_that, says_ask=st.booleans(), unit=st.sampled_from([0.5, 2.0, 8.0])),
+    st.builds(card_that, says_ask=st.booleans(), unit=st.sampled_from([0.5, 2.0, 2.5])),
     st.sampled_from(["auto", "cached", "query"]),
     st.sampled_from(["1/8", "1", "4"]),
     st.integers(1, 20),
@@ -111,14 +114,14 @@ def test_no_card_changes_what_a_person_asks_by(
     taken = choose(own, card, held)
     assert taken.settings == own
     assert taken.asks <= (mode != "cached")
-    assert own.epsilon_per_rating - noise_for(card, taken.settings).epsilon + own.epsilon / 1000 > 0
+    rate = noise_for(card, taken.settings).epsilon
+    assert own.epsilon_per_rating * Fraction(999, 1000) < rate <= own.epsilon_per_rating
 
 
 @pytest.mark.parametrize(
     ("limits", "name"),
     [
-        ({"max_diameter": 3.9}, "diameter"),
-        ({"max_one_rating": 0.7}, "one rating"),
+        ({"max_ratings_apart": 3.9}, "diameter"),
         ({"k": 21}, "k"),
     ],
 )
