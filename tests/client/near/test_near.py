@@ -372,7 +372,7 @@ async def test_a_named_value_is_charged_between_any_two_once_a_month(device: Dev
     again = await asked(device, "work")
     assert first.sent == again.sent
     (charge,) = device.signals.entries()
-    assert (charge.epsilon_per_rating, charge.epsilon_per_km) == (3, 0)
+    assert (charge.epsilon_per_rating, charge.epsilon_per_km) == (Fraction(3), Fraction(0))
     assert isinstance(first.cost, Cost)
     assert (first.fresh, again.fresh) == (True, False)
     assert first.unit == "units of distance"
@@ -392,7 +392,7 @@ async def test_what_a_stored_signal_on_axes_tells_is_said_by_its_own_law(
     assert again.sent == first.sent
     for cost in (again.cost, quote.cost):
         assert isinstance(cost, Cost)
-        assert (cost.epsilon, cost.charge.epsilon_per_rating) == (1, 3)
+        assert (cost.epsilon, cost.charge.epsilon_per_rating) == (Fraction(1), Fraction(3))
         assert not cost.fresh
 
 
