@@ -177,7 +177,7 @@ def _held_and_asked(
 
 def best_share(clients: HeldOutGroup, slates: Items) -> Gains:
     """Return the best unseen score of each slate (n, k), as a share of the best of all, (n,)."""
-    scores = clients.tastes @ clients.scoring.T.astype(np.float64)
+    scores = clients.scorer(clients.profiles.likes)
     scores[clients.profiles.seen.toarray() > 0] = -np.inf
     best: Gains = np.take_along_axis(scores, slates, axis=1).max(axis=1) / scores.max(axis=1)
     return np.maximum(best, 0)

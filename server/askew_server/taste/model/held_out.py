@@ -18,7 +18,7 @@ Shapes: n people, n_items items, the first `held` of which everybody has.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -34,14 +34,11 @@ from askew.protocol.signal import Signal
 from askew.retrieval.offset_rule import OffsetRule
 from askew.spaces.encoder import Encoder
 from askew_server.taste.measures import (
-    NOTHING,
-    RECALL_DEPTH,
     Estimate,
-    Gains,
     Items,
     Met,
     Profiles,
-    best_first,
+    Scorer,
     is_clear,
     mean_of,
 )
@@ -51,7 +48,6 @@ from askew_server.taste.training.options import TrainingOptions
 
 Scored = Catalog | Expressed
 _MOST = 800  # people, and never more than a fifth of all
-_AT_ONCE = 1 << 22  # scores: 32 MiB
 
 
 def lattice_signals(
@@ -105,59 +101,63 @@ def split_people(n_people: int, seed: int) -> NDArray[np.int64]:
     return np.sort(order[: min(_MOST, max(n_people // 5, 1))])
 
 
-def by_neighbors(likes: csr_array, items: Scored, least_likes: int) -> csr_array | None:
-    """What neighbors of likes (n, n_items) add to scores, as on a device that holds every item."""
-    neighbors = items.neighbors
-    if neighbors is None:
-        return None
-    n, count = neighbors.items.shape
-    where = (np.repeat(np.arange(n), count), neighbors.items.ravel().astype(np.int64))
-    listed = csr_array((neighbors.step * neighbors.codes.ravel(), where), shape=(n, n))
-    added = csr_array(likes @ csr_array(listed + listed.T))
-    return csr_array(added * items.boosts / divisors(likes, least_likes))
+def scorer_of(items: Scored, least_likes: int, *, whole: bool) -> Scorer:
+    """Return what devices rank by; whole: neighbors add to it where every item is held."""
+    pairs, neighbors = None, items.neighbors
+    if whole and neighbors is not None:
+        n, count = neighbors.items.shape
+        where = (np.repeat(np.arange(n), count), neighbors.items.ravel().astype(np.int64))
+        listed = csr_array((neighbors.step * neighbors.codes.ravel(), where), shape=(n, n))
+        pairs = csr_array(listed + listed.T)
+
+    def scores(likes: csr_array) -> NDArray[np.float64]:
+        tastes = fold_in_people(Histories(likes, likes), items.vectors, least_likes).vectors
+        found: NDArray[np.float64] = tastes @ items.scoring.T.astype(np.float64)
+        if pairs is not None:
+            found += (likes @ pairs).toarray() * items.boosts / divisors(likes, least_likes)
+        return found
+
+    return scores
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOutGroup:
-    """A group: points (n, d), tastes (n, D), what devices know and what was held out. beside: what
-    neighbors add for those who hold every item, (n, n_items), where items have any.
+    """People held out, as their devices see themselves: points (n, d), what devices know and what
+    was held out. scorer: of their likes, and `whole` of those who hold every item. held: how many
+    of the items (n_items, D), the first ones, everybody has.
     """
 
     points: NDArray[np.float64] = field(repr=False)
-    tastes: NDArray[np.float64] = field(repr=False)
     profiles: Profiles = field(repr=False)
     encoder: Encoder
     scoring: NDArray[np.float32] = field(repr=False)
+    scorer: Scorer
+    whole: Scorer
     held: int
-    beside: csr_array | None = field(default=None, repr=False)
 
     @classmethod
     def of(
         cls, shown: Histories, liked: csr_array, encoder: Encoder, items: Scored, held: int
     ) -> HeldOutGroup:
-        """Those of these people of whom something is known, as their devices see themselves.
-        liked: of what they have not shown.
-        """
+        """Those of these people of whom something is known. liked: of what they have not shown."""
         known = np.flatnonzero((np.diff(shown.likes.indptr) > 0) & (np.diff(liked.indptr) > 0))
         profiles = Profiles(shown.likes, shown.seen, liked).only(known)
-        people = Histories(profiles.likes, profiles.seen)
-        tastes = fold_in_people(people, items.vectors, encoder.least_likes)
         points = points_of(profiles.likes, items.vectors, encoder)
-        beside = by_neighbors(profiles.likes, items, encoder.least_likes)
-        return cls(points, tastes.vectors, profiles, encoder, items.scoring, held, beside)
+        plain, whole = (scorer_of(items, encoder.least_likes, whole=w) for w in (False, True))
+        return cls(points, profiles, encoder, items.scoring, plain, whole, held)
 
     def __len__(self) -> int:
         """The number n of people."""
-        return len(self.tastes)
+        return len(self.points)
 
     @cached_property
     def local(self) -> Met:
         """What each has who holds and ranks every item."""
-        return self._met(self._best(np.arange(len(self.scoring)), self.beside))
+        return self.profiles.met(self.whole)
 
     def cached(self, items: Items) -> Met:
         """What each has who holds and ranks these items (m,), and no others."""
-        return self._met(self._best(items))
+        return self.profiles.met(self.scorer, items)
 
     def served(self, slate: Sequence[int] | Items) -> Met:
         """What each has by one slate (k,) for all, beside what is held."""
@@ -165,49 +165,12 @@ class HeldOutGroup:
 
     def served_each(self, slates: Items) -> Met:
         """What each has by a slate (n, k) of their own, beside what is held."""
-        return self._met(self._ranked(np.hstack([self._held, slates])))
+        return self.profiles.met(self.scorer, np.hstack([self._best_held, slates]))
 
     @cached_property
-    def _held(self) -> Items:
+    def _best_held(self) -> Items:
         """The best of what everybody has, (n, at most 20)."""
-        return self._best(np.arange(self.held))
-
-    def _best(self, items: Items, beside: csr_array | None = None) -> Items:
-        """The best unseen of these items (m,) for each, (n, at most 20)."""
-        parts = [np.empty((0, min(len(items), RECALL_DEPTH)), np.int64)]
-        for rows in self._parts(len(items)):
-            parts.append(best_first(self._scores(rows, items, beside), items))
-        return np.concatenate(parts)
-
-    def _ranked(self, items: Items) -> Items:
-        """Each person's own items (n, m), the best unseen first, (n, at most 20)."""
-        parts = [np.empty((0, min(items.shape[1], RECALL_DEPTH)), np.int64)]
-        for rows in self._parts(len(self.scoring)):
-            some, places = np.unique(items[rows], return_inverse=True)
-            found = self._scores(rows, np.maximum(some, 0))
-            found[:, some == NOTHING] = -np.inf
-            own = np.take_along_axis(found, places.reshape(-1, items.shape[1]), axis=1)
-            parts.append(best_first(own, items[rows]))
-        return np.concatenate(parts)
-
-    def _parts(self, n_items: int) -> Iterator[slice]:
-        """The people, so many at a time that their scores of these items fit into memory."""
-        size = max(_AT_ONCE // max(n_items, 1), 1)
-        for start in range(0, len(self), size):
-            yield slice(start, start + size)
-
-    def _scores(self, rows: slice, items: Items, beside: csr_array | None = None) -> Gains:
-        """What these items (m,) are worth to these people, -inf where seen; beside: what is added,
-        (n, n_items).
-        """
-        found: Gains = self.tastes[rows] @ self.scoring[items].T.astype(np.float64)
-        if beside is not None:
-            found += beside[rows][:, items].toarray()
-        found[self.profiles.seen[rows][:, items].toarray() > 0] = -np.inf
-        return found
-
-    def _met(self, ranked: Items) -> Met:
-        return Met.by(ranked, self.profiles.liked)
+        return self.profiles.ranked(self.scorer, np.arange(self.held))
 
 
 NO_VERSION = "00" * 16  # nobody receives these signals
