@@ -77,19 +77,17 @@ def import_vectors(
 
     from askew_server.ratings import read_items
     from askew_server.ratings.vectors import read_vectors
-    from askew_server.taste.model.item_model import ImportOptions, import_model
+    from askew_server.taste.model.item_model import import_model
     from askew_server.taste.training.given_vectors import given_items
     from askew_server.taste.training.options import GIVEN, TrainingOptions, what_it_tells
 
-    options = ImportOptions(
-        TrainingOptions(
-            k=k,
-            ranking_dimension=MAX_RANKING_DIMENSION,  # as many as the vectors have
-            least_likes=least_likes,
-            default_items=default_items,
-        ),
-        scale_of(scale, like_from),
+    options = TrainingOptions(
+        k=k,
+        ranking_dimension=MAX_RANKING_DIMENSION,  # as many as the vectors have
+        least_likes=least_likes,
+        default_items=default_items,
     )
+    rated = scale_of(scale, like_from)
     check_new(out)
     vectors = read_vectors(item_vectors)
     people = None if people_vectors is None else read_vectors(people_vectors)
@@ -104,6 +102,7 @@ def import_vectors(
             people,
             rows,
             options,
+            rated,
             step=lambda name: steps.step(f"import: {name}"),
         )
         save(model, out, steps)

@@ -62,17 +62,6 @@ def is_clear(gain: Estimate, n: int) -> bool:
     return bool(gain.mean > needed * gain.error)
 
 
-def ratio_of(reached: Gains, possible: Gains) -> Estimate:
-    """sum reached / sum possible, with the standard error of a ratio of means (linearized)."""
-    known = ~(np.isnan(reached) | np.isnan(possible))
-    reached, possible = reached[known], possible[known]
-    if not possible.sum() > 0:
-        return Estimate(float("nan"), float("nan"))
-    ratio = float(reached.sum() / possible.sum())
-    spread = (reached - ratio * possible).std() / np.sqrt(len(reached))
-    return Estimate(ratio, float(spread / possible.mean()))
-
-
 @dataclass(frozen=True, eq=False)
 class Met:
     """What people got of what they liked, (n,) each; nan where nobody knows."""
@@ -92,10 +81,6 @@ class Met:
         known = np.where(n_liked > 0, 1.0, np.nan)
         recall = hits[:, :RECALL_DEPTH].sum(axis=1) / np.clip(n_liked, 1, RECALL_DEPTH)
         return cls(ndcg_of(hits[:, :NDCG_DEPTH], n_liked, NDCG_DEPTH) * known, recall * known)
-
-    def __len__(self) -> int:
-        """The number n of people."""
-        return len(self.ndcg)
 
 
 def ndcg_of(hits: Gains, n_liked: NDArray[np.integer], depth: int) -> Gains:

@@ -10,8 +10,7 @@ left out.
 Their signals are answered as the server answers them. A point's noise is drawn once for each
 person, so a difference of two rows is a difference for the same people, and by the same noise for
 every k. The noise is simulated for many people at once and protects nobody. Its law is that of
-`askew.noise.lattice`, and a test compares them cell by cell; devices draw theirs from the kernel,
-exactly.
+`askew.noise.lattice`, cell by cell; devices draw theirs from the kernel, exactly.
 
 Shapes: n people, n_items items, the first `held` of which everybody has.
 """

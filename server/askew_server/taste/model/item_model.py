@@ -1,11 +1,20 @@
 """The model: factors that rank items, and a feature space in which people can be hidden.
 
+`train` makes a model of ratings, in five steps:
+
+    ratings   likes and what is seen, of the items that are rated often enough (`training.factors`)
+    factors   symmetric EASE, designed by likes held out (`training.item_vectors`, `.ease`,
+              `.tuning`), at 4 bits a number, in the order in which devices hold items
+    space     directions, ranks and the unit of one rating (`training.space_fit`)
+    catalog   words, vectors, boosts, neighbors, and the slate of no signal (`model.shared_slate`)
+    card      what devices know of it, and whether a signal was worth it to people held out
+              (`model.held_out`)
+
 The guarantee of the exchange covers the person who asks. It does not cover the people trained on:
 what a model tells about them is in `training.options`.
 
-`train` makes a model of ratings. `import_model` makes one of vectors that another model has: it is
-fitted and measured as any other, by simulated people. Nothing but the vectors is given, so no
-figure of such a model is of people who rated anything; its card says so.
+`import_model` makes one of vectors that another model has: it is fitted and measured as any other,
+by simulated people. No figure of such a model is of people who rated anything; its card says so.
 
 `update` makes a new catalog in the old space: items come, go and are scored anew, and no device
 pays for it. The space stays, and with it every signal that a device has stored. Known items keep
@@ -15,23 +24,21 @@ dropped; boosts and the shared slate are made anew. Nothing is trained.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askew.catalog.catalog import Catalog
 from askew.errors import DataError, OutOfRange
 from askew.protocol.model_card import ModelCard
 from askew.spaces.item_codes import rounded, rounded_boosts
-from askew.spaces.vectors import RatingScale
+from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.ratings.vectors import Vectors
 from askew_server.taste.model.held_out import Figures, HeldOutGroup, evaluate, split_people
 from askew_server.taste.model.shared_slate import (
-    SLATE_LIMIT,
     default_first,
     held_order,
     items_of,
@@ -50,7 +57,6 @@ from askew_server.taste.training.factors import (
 from askew_server.taste.training.given_vectors import (
     GivenItems,
     as_ratings,
-    check_people,
     for_devices,
 )
 from askew_server.taste.training.item_vectors import (
@@ -58,11 +64,12 @@ from askew_server.taste.training.item_vectors import (
     ImportedVectors,
     LearnedVectors,
     VectorSource,
+    matched,
     often_rated,
     people_by_key,
 )
 from askew_server.taste.training.options import TrainingOptions, in_words
-from askew_server.taste.training.space_fit import FittedSpace, fit_space
+from askew_server.taste.training.space_fit import fit_space
 
 LEARNED_VECTORS = LearnedVectors()
 Step = Callable[[str], None]
@@ -120,7 +127,17 @@ def train(  # noqa: PLR0913 - what a model is made of
         measured = fitted if enough else fitted.without(others, rows, vectors)
         figures, worth_asking = measured.evaluate(people)
         catalog, told = fitted.catalog, fitted.told
-        card = card_of(fitted.space, catalog, source, fitted.n_default, simulated, worth_asking)
+        card = ModelCard(
+            space=fitted.space,
+            catalog_version=catalog.version,
+            n_items=len(catalog),
+            max_slate_size=len(catalog.shared_slate),
+            source=source,
+            simulated=simulated,
+            n_default=fitted.n_default,
+            median_distance=fitted.median_distance,
+            worth_asking=worth_asking,
+        )
         return ItemModel(card, catalog, told.keys, told.options, told.people.counts(), figures)
 
 
@@ -131,7 +148,8 @@ class FittedModel:
     told: Expressed
     n_default: int
     tastes: Tastes
-    space: FittedSpace
+    space: FeatureSpace
+    median_distance: float
     catalog: Catalog
 
     @classmethod
@@ -151,15 +169,14 @@ class FittedModel:
         rng = np.random.default_rng(options.seed)  # choices about public figures: protects nobody
         tastes = fold_in_people(snapshot(people, options.seed), told.vectors, options.least_likes)
         step("signal directions and the space")
-        space = fit_space(
-            tastes, told.vectors, told.scale, options.dimension, rng, scales=told.scales
-        )
+        d = options.dimension
+        space, median = fit_space(tastes, told.vectors, told.scale, d, rng, scales=told.scales)
         step("the shared slate")
         held = n_default if n_default < len(told.keys) else 0
         slate = shared_slate(tastes, told.scoring, rng, held)
         words = items_of(told.keys, rows)
         catalog = Catalog(words, told.vectors, told.boosts, slate, told.neighbors)
-        return cls(told, n_default, tastes, space, catalog)
+        return cls(told, n_default, tastes, space, median, catalog)
 
     @property
     def held(self) -> int:
@@ -190,20 +207,17 @@ class FittedModel:
 
     def evaluate(self, people: RatingTable) -> tuple[Figures, bool]:
         """Return what people held out have by what they hold and ask (`held_out.evaluate`)."""
-        if not self.held:  # devices hold all in any order: what would be the first of them?
-            return self.in_held_order()._evaluate(people)
-        return self._evaluate(people)
-
-    def _evaluate(self, people: RatingTable) -> tuple[Figures, bool]:
-        options, scoring = self.told.options, self.told.scoring
+        # Where devices hold all in any order: what would be the first of them?
+        fitted = self if self.held else self.in_held_order()
+        options, scoring = fitted.told.options, fitted.told.scoring
         rng = np.random.default_rng([options.seed, 11])  # choices about public figures
 
         def slate(held: int) -> tuple[int, ...]:
             if held == self.held:
                 return self.catalog.shared_slate[: options.k]
-            return shared_slate(self.tastes, scoring, rng, held, most=options.k)
+            return shared_slate(fitted.tastes, scoring, rng, held, most=options.k)
 
-        return evaluate(self.held_out(people), self.n_default, slate, options)
+        return evaluate(fitted.held_out(people), self.n_default, slate, options)
 
     def in_held_order(self) -> FittedModel:
         """The same, but for the catalog, with items as devices hold them that do not hold all."""
@@ -223,52 +237,22 @@ def _as_data_errors(what: str) -> Iterator[None]:
         raise DataError(f"{what}: {error}") from None
 
 
-def card_of(  # noqa: PLR0913, PLR0917
-    fitted: FittedSpace,
-    catalog: Catalog,
-    source: str,
-    n_default: int,
-    simulated: bool,
-    worth_asking: bool,
-) -> ModelCard:
-    """The card of a catalog in a space."""
-    return ModelCard(
-        space=fitted.space,
-        catalog_version=catalog.version,
-        n_items=len(catalog),
-        max_slate_size=min(SLATE_LIMIT, len(catalog.shared_slate)),
-        source=source,
-        simulated=simulated,
-        n_default=n_default,
-        median_distance=fitted.median_distance,
-        worth_asking=worth_asking,
-    )
-
-
-@dataclass(frozen=True)
-class ImportOptions:
-    """Public parameters of an import. scale: what people rate on, on their devices."""
-
-    training: TrainingOptions
-    scale: RatingScale
-
-
-def import_model(
+def import_model(  # noqa: PLR0913 - what a model is made of
     items: GivenItems,
     people: Vectors | None,
     rows: Mapping[str, ItemRow],
-    options: ImportOptions,
+    options: TrainingOptions,
+    scale: RatingScale,
     *,
-    step: Callable[[str], None] = lambda _: None,
+    step: Step = lambda _: None,
 ) -> tuple[ItemModel, RatingTable]:
-    """The model, and the simulated ratings that it is fitted to. Deterministic for a seed.
+    """Return the model, and the simulated ratings that it is fitted to. scale: what people rate on,
+    on their devices. Deterministic for a seed.
 
     Raises DataError for user vectors of another geometry, and as `train`.
     """
     step("simulated histories")
-    if people is not None:
-        check_people(people, items)
-    rng = np.random.default_rng([options.training.seed, 16])  # made-up people: protects nobody
+    rng = np.random.default_rng([options.seed, 16])  # made-up people: protects nobody
     folded = for_devices(items.vectors)
     if people is None:
         likes = given_vectors.made_up(folded, rng)
@@ -279,24 +263,12 @@ def import_model(
         likes = given_vectors.of_people(people.numbers, items.vectors, rng)
         of = in_words(len(people))
         source = f"vectors of another model, with likes SIMULATED from those of {of} users"
-    table = as_ratings(likes, items.keys, options.scale)
-    training = _of_size(options.training, folded.shape[1])
-    given = ImportedVectors(items.keys, folded, options.scale)
-    model = train(
-        table,
-        rows,
-        training,
-        source=source,
-        simulated=True,
-        vectors=given,
-        step=step,
-    )
+    table = as_ratings(likes, items.keys, scale)
+    size = folded.shape[1]  # no signal has more numbers
+    sized = replace(options, ranking_dimension=size, dimension=min(options.dimension, size))
+    given = ImportedVectors(items.keys, folded, scale)
+    model = train(table, rows, sized, source=source, simulated=True, vectors=given, step=step)
     return model, table
-
-
-def _of_size(options: TrainingOptions, size: int) -> TrainingOptions:
-    """The options for vectors of this size; no signal has more numbers."""
-    return replace(options, ranking_dimension=size, dimension=min(options.dimension, size))
 
 
 def update(
@@ -320,9 +292,14 @@ def update(
         held = n_default if n_default < len(keys) else 0
         slate = shared_slate(tastes, told.scoring, rng, held)
         catalog = Catalog(items_of(keys, rows), vectors, told.boosts, slate, told.neighbors)
-        old = model.card
-        fitted = FittedSpace(space, old.median_distance)
-        card = card_of(fitted, catalog, source, n_default, old.simulated, old.worth_asking)
+        card = replace(
+            model.card,
+            catalog_version=catalog.version,
+            n_items=len(catalog),
+            max_slate_size=len(slate),
+            source=source,
+            n_default=n_default,
+        )
         return replace(model, card=card, catalog=catalog, keys=keys, counts=people.counts())
 
 
@@ -334,7 +311,7 @@ def _expressed(model: ItemModel, table: RatingTable) -> Expressed:
     people = people_of(table, kept, space.scale)
     vectors = np.zeros((len(keys), space.ranking_dimension), dtype=np.float32)
     boosts = np.ones(len(keys), dtype=np.float32)
-    known, old = _known(keys, model.keys)
+    known, old = matched(keys, model.keys)
     vectors[known], boosts[known] = model.catalog.vectors[old], model.catalog.boosts[old]
     new = np.setdiff1d(np.arange(len(keys)), known)
     if new.size:
@@ -349,15 +326,3 @@ def _expressed(model: ItemModel, table: RatingTable) -> Expressed:
         places[old] = known
         neighbors = neighbors.moved(places, len(keys))
     return Expressed(keys, vectors, boosts, space.scales, space.scale, people, options, neighbors)
-
-
-def _known(
-    keys: tuple[str, ...], old_keys: Iterable[str]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The places of the known items in the new catalog, and in the old one."""
-    places = {key: place for place, key in enumerate(old_keys)}
-    pairs = [(new, places[key]) for new, key in enumerate(keys) if key in places]
-    if not pairs:
-        raise DataError("none of these items is in the model: train a new one")
-    known, old = np.array(pairs, dtype=np.int64).T
-    return known, old

@@ -4,13 +4,10 @@ Items in greedy order: each next one raises the most, over people, the score of 
 they have not seen (facility location; the first k are within 1 - 1/e of the best k). Where
 everybody has some items already, that is the best of those and of what is chosen.
 
-What a catalog says of its items beside their vectors and boosts: words.
-
-The default items: what a device holds that does not hold all, the same for everybody.
-
-First the items that one would show to anybody, in greedy order, then the most liked: by classes of
-likes, since a model does not tell exact counts (`training.options`), and within a class by the
-size of the scoring vector, which the model tells anyway and which grows with likes.
+The default items are what a device holds that does not hold all, the same for everybody: first the
+items that one would show to anybody, in greedy order, then the most liked: by classes of likes,
+since a model does not tell exact counts (`training.options`), and within a class by the size of the
+scoring vector, which the model tells anyway and which grows with likes.
 """
 
 from __future__ import annotations

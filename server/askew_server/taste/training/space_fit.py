@@ -28,7 +28,7 @@ Complexity: O(n D^2) for n items in D dimensions. Deterministic.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,22 +102,6 @@ _CUT = 0.005  # of people on either side of a rank
 _CLIPPED = 0.03  # of likes
 
 
-@dataclass(frozen=True)
-class FittedSpace:
-    """A space that devices enter, and the median distance between two of its people, in ratings.
-
-    median_distance: in tenths, since a model tells it.
-    """
-
-    space: FeatureSpace
-    median_distance: float
-
-    @property
-    def encoder(self) -> Encoder:
-        """The way from likes to a point."""
-        return self.space.encoder
-
-
 def fit_space(  # noqa: PLR0913
     tastes: Tastes,
     vectors: NDArray[np.float32],
@@ -126,9 +110,10 @@ def fit_space(  # noqa: PLR0913
     rng: np.random.Generator,
     *,
     scales: NDArray[np.float32] | None = None,
-) -> FittedSpace:
-    """Return the space of d dimensions, along the principal axes. scales: of the codes that these
-    vectors are rounded to; those that suit them where they are not.
+) -> tuple[FeatureSpace, float]:
+    """Return a space of d dimensions, along the principal axes, that devices enter, and the median
+    distance between two of its people, in tenths of a rating, since a model tells it. scales: of
+    the codes that these vectors are rounded to; those that suit them where they are not.
 
     Raises DataError where people are too much alike to have one.
     """
@@ -151,8 +136,7 @@ def fit_space(  # noqa: PLR0913
     unit = float(clipped.unit_within(DEVICE_DIAMETER))
     codes = scales_of(vectors) if scales is None else scales
     space = FeatureSpace(scale, replace(clipped, unit=unit), codes)
-    told = min(max(round(unit * median, 1), 0.1), float(space.diameter))
-    return FittedSpace(space, told)
+    return space, min(max(round(unit * median, 1), 0.1), float(space.diameter))
 
 
 def principal_axes(tastes: NDArray[np.float64], dimension: int) -> NDArray[np.float64]:

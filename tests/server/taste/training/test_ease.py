@@ -164,7 +164,7 @@ def test_what_is_given_is_not_tuned(monkeypatch: pytest.MonkeyPatch) -> None:
     assert tuning.tuned(Histories(LIKES, LIKES), options) == tuning.Design(PENALTY, 8, 0)
 
 
-@pytest.mark.parametrize("rank", [8, *tuning.RANKS, 128, 256])
+@pytest.mark.parametrize("rank", [8, tuning.RANK, 128, 256])
 def test_an_item_takes_no_more_than_its_bytes(rank: int) -> None:
     count = tuning.neighbors_beside(rank)
     size = (rank + 1) // 2 + 1 + 2.5 * count

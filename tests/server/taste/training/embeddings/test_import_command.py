@@ -24,7 +24,7 @@ from askew_server.demo.simulation import simulated_table
 from askew_server.ratings import ItemRow
 from askew_server.ratings.vectors import Vectors
 from askew_server.taste.model import artifact
-from askew_server.taste.model.item_model import ImportOptions, ItemModel, import_model
+from askew_server.taste.model.item_model import ItemModel, import_model
 from askew_server.taste.training import given_vectors
 from askew_server.taste.training.factors import people_of
 from askew_server.taste.training.given_vectors import for_devices, given_items
@@ -125,9 +125,9 @@ def made(vectors: Vectors, of_people: Vectors | None = None) -> ItemModel:
     """The command's model."""
     rows = {key: ItemRow(key, None, ()) for key in people()[0]}
     training = TrainingOptions(ranking_dimension=MAX_RANKING_DIMENSION)
-    options = ImportOptions(training, RatingScale.between(1, 5))
+    scale = RatingScale.between(1, 5)
     with threadpool_limits(1):
-        return import_model(given_items(vectors, rows), of_people, rows, options)[0]
+        return import_model(given_items(vectors, rows), of_people, rows, training, scale)[0]
 
 
 def test_the_same_vectors_in_another_order_or_unit_make_the_same_model() -> None:
