@@ -343,11 +343,9 @@ def departure_text(left: Departure, cost: Cost) -> Text:
 
 def _append_loss(text: Text, cost: Cost) -> None:
     """What a signal tells of a rating, and between two people."""
-    text.append(
-        f"ε {at_most(cost.epsilon)} a rating, {at_most(cost.replaced_title)} where a title "
-    )
-    text.append(f"is replaced; {at_most(cost.at_median)} between two people at the median ")
-    text.append(f"distance, at most {at_most(cost.between_any_two)} between any two.\n")
+    text.append(f"ε {at_most(cost.epsilon)} a rating, {at_most(cost.replaced_title)} a replaced ")
+    text.append(f"title; {at_most(cost.at_median, 3)} at median distance, ")
+    text.append(f"at most {at_most(cost.between_any_two, 3)} between any two.\n")
 
 
 def pick_text(answer: Answer) -> Text:
