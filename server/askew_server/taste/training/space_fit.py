@@ -1,8 +1,8 @@
 """Fits the feature space: which ratings are likes, directions, ranks, the clip and the unit.
 
 - A rating is a like by the scale that it was read on, or by the ratings' own range.
-- Directions are the principal axes of people's tastes. Directions learned for what answers add
-  over the slate of no signal added nothing on MovieLens 1M, at any epsilon from .4 to 2 a rating.
+- Directions are the principal axes of people's tastes. Rotations learned for what answers add gave
+  at most .003 +- .001 of NDCG@10 more, at 1 a rating on MovieLens 1M.
 - F_j is the normal distribution of people's coordinate j, cut at 0.5 % and 99.5 %: of the smooth
   ranks tried it has the smallest slopes for its spread, and it tells no more of the people than
   their mean and spread.
