@@ -263,7 +263,7 @@ def test_the_budget_shows_both_accounts_with_their_units_and_names_the_places(
     assert "Places: spent 0.554 per km of a lifetime cap of 4.2. This month: 0.554 of 1.4." in found
     assert "spent 0 of a lifetime cap of 48" in found
     as_json = json.loads(askew("budget", "--json", "--data", data).out)
-    assert as_json["spent"] == 0
+    assert as_json["spent_per_rating"] == 0
     assert as_json["places"]["lifetime_cap_per_km"] == 4.2
     one, other = (entry["epsilon_per_km"] for entry in as_json["entries"])
     assert as_json["places"]["spent_per_km"] == one + other > 0.55
