@@ -4,16 +4,15 @@
 # make test-web  the browser's device, where node and npm are, and its page in Chromium and Firefox
 # make audit     all evidence of docs/guarantees.md, and a report of it; NIGHTLY=1, what takes hours
 # make mutants   plants bugs, one at a time, and runs the tests that claim to see each
-# make engines   also installs the drivers of Spark, PostgreSQL and ClickHouse, for their tests
+# make engines   also installs the drivers of Spark and PostgreSQL, for their tests
 # make bench     our speed beside the peers' and the floor; NAME=list names the measurements
 # make report    measures every figure of docs/utility.md and docs/places.md, and writes them there
+# make towns     the tables of towns and regions from GeoNames, 35 MB; CHECK=1 compares them
 # make docs      the documentation site, into build/docs/
 # make papers    the main figures of four papers, into docs/papers; some minutes
 # make count     the size of this project
-# make audit-dependencies  asks whether a locked dependency has a known fault
-# make sbom      what a server is made of, as CycloneDX, into build/
-# make test-dependencies  the tests that touch dependencies, with the oldest that pyproject.toml
-#                allows; WITH=newest with the newest
+# make supply    asks whether a locked dependency has a known fault, and lists what a server is made of;
+#                LOCK=1 locks them anew; WITH=lowest or newest tests with the oldest or newest allowed
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -104,6 +103,15 @@ docs: .venv-docs/.installed $(STAMP)
 	  build/docs/$$(.venv-docs/bin/python -c 'import askew; print(askew.__version__)')
 	@echo "Open $$(ls -td $(CURDIR)/build/docs/*/index.html | head -1)"
 
+# Nothing of it is installed to build or to run: the tables are committed.
+towns: build/geonames/.installed $(STAMP)
+	@$(BIN)/python -m benchmarks.make_towns build/geonames $(if $(CHECK),--check)
+
+build/geonames/.installed: requirements-towns.lock $(STAMP)
+	@mkdir -p build
+	$(call quietly,$(VENV),$(INSTALL) $(LOCKED) --no-deps --target build/geonames -r $<)
+	@touch $@
+
 # With what the server and the device need, since the reference is read from the code.
 .venv-docs/.installed: requirements-docs.lock
 	$(call environment,.venv-docs,$<)
@@ -114,11 +122,16 @@ docs: .venv-docs/.installed $(STAMP)
 count: $(STAMP)
 	@$(BIN)/python -m benchmarks.count
 
-check: $(STAMP) proto-check
+check: $(STAMP) .venv-proto/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy shared client server benchmarks deploy $(if $(ALL),tests)
 	$(BIN)/lint-imports --no-logo
+	@rm -rf build/proto && mkdir -p build/proto
+	@$(call PROTOC,build/proto)
+	diff -r -x __init__.py -x __pycache__ build/proto/askew/wire/v1 shared/askew/wire/v1
+	$(BIN)/buf lint proto
+	$(BIN)/buf breaking proto --against proto/released.json
 
 # What an installer says goes to a file of the environment $(1), and is shown where it fails.
 quietly = @{ $(2); } >>$(1)/install.log 2>&1 || { cat $(1)/install.log >&2; exit 1; }
@@ -149,28 +162,6 @@ $(STAMP): pyproject.toml requirements.lock
 	$(call quietly,$(VENV),$(INSTALL) --no-deps --no-build-isolation -e .)
 	@touch $@
 
-# Dependencies, with a hash for every file. Needs uv.
-lock:
-	uv pip compile -q pyproject.toml --extra all --group dev --universal --python-version 3.11 \
-	  --generate-hashes --no-header --no-annotate --upgrade -o requirements.lock
-	uv pip compile -q pyproject.toml --extra server --universal --python-version 3.11 \
-	  -c requirements.lock --generate-hashes --no-header --no-annotate --upgrade \
-	  -o requirements-server.lock
-	uv pip compile -q --group build --universal --python-version 3.11 -c requirements.lock \
-	  --generate-hashes --no-header --no-annotate --upgrade -o requirements-build.lock
-	uv pip compile -q --group tools --universal --python-version 3.11 \
-	  --generate-hashes --no-header --no-annotate --upgrade -o requirements-tools.lock
-	uv pip compile -q --group peers --universal --python-version 3.11 -c requirements.lock \
-	  --generate-hashes --no-header --no-annotate --upgrade -o requirements-peers.lock
-	uv pip compile -q --group proto --universal --python-version 3.11 \
-	  --generate-hashes --no-header --no-annotate --upgrade -o requirements-proto.lock
-	uv pip compile -q pyproject.toml --extra client --extra server --group build --group docs \
-	  --universal --python-version 3.11 -c requirements.lock --generate-hashes --no-header \
-	  --no-annotate --upgrade -o requirements-docs.lock
-	uv pip compile -q pyproject.toml --extra spark --extra postgres --extra clickhouse \
-	  --group engines --universal --python-version 3.11 -c requirements.lock \
-	  --generate-hashes --no-header --no-annotate --upgrade -o requirements-engines.lock
-
 # Generated code is committed. The oldest supported grpcio-tools makes it, away from the
 # development environment, because generated code sets the floor of what can run it.
 .venv-proto/.installed: requirements-proto.lock
@@ -185,14 +176,6 @@ proto: .venv-proto/.installed $(STAMP)
 	$(call PROTOC,shared)
 	$(if $(RELEASE),$(BIN)/buf build proto -o proto/released.json)
 
-# Fails when the committed code is not what the .proto files say, and when they break a client.
-proto-check: .venv-proto/.installed $(STAMP)
-	@rm -rf build/proto && mkdir -p build/proto
-	@$(call PROTOC,build/proto)
-	diff -r -x __init__.py -x __pycache__ build/proto/askew/wire/v1 shared/askew/wire/v1
-	$(BIN)/buf lint proto
-	$(BIN)/buf breaking proto --against proto/released.json
-
 # What looks at dependencies is kept away from the development environment.
 .venv-tools/.installed: requirements-tools.lock
 	$(call environment,.venv-tools,$<)
@@ -200,17 +183,6 @@ proto-check: .venv-proto/.installed $(STAMP)
 
 TOOLS = .venv-tools/bin
 LOCKS = requirements.lock requirements-server.lock requirements-build.lock requirements-engines.lock
-
-# Fails where a fault is known, and where nobody can say: the service of advisories does not answer,
-# or does not know a release. AUDIT="-s osv" asks another than PyPI's.
-audit-dependencies: .venv-tools/.installed
-	$(TOOLS)/pip-audit --strict --require-hashes --disable-pip --progress-spinner off $(AUDIT) \
-	  $(LOCKS:%=-r %)
-
-sbom: .venv-tools/.installed
-	@mkdir -p build
-	$(TOOLS)/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible --validate \
-	  --of JSON -o build/askew-server.cdx.json requirements-server.lock
 
 # The tests that touch what dependencies give, in an environment of its own: some ten minutes.
 ESSENTIAL = tests/wire tests/client/test_client.py tests/client/cli tests/client/transport \
@@ -228,12 +200,43 @@ $(TOOLS)/uv pip install -q --python .venv-$(1)/bin/python --no-deps --no-build-i
 $(QUICK) $(MEMORY) .venv-$(1)/bin/python -m pytest $(WORKERS) -q $(ESSENTIAL)
 endef
 
+ifdef LOCK
+# With a hash for every file.
+supply: .venv-tools/.installed
+	$(TOOLS)/uv pip compile -q pyproject.toml --extra all --group dev --universal --python-version 3.11 \
+	  --generate-hashes --no-header --no-annotate --upgrade -o requirements.lock
+	$(TOOLS)/uv pip compile -q pyproject.toml --extra server --universal --python-version 3.11 \
+	  -c requirements.lock --generate-hashes --no-header --no-annotate --upgrade \
+	  -o requirements-server.lock
+	$(TOOLS)/uv pip compile -q --group build --universal --python-version 3.11 -c requirements.lock \
+	  --generate-hashes --no-header --no-annotate --upgrade -o requirements-build.lock
+	$(TOOLS)/uv pip compile -q --group tools --universal --python-version 3.11 \
+	  --generate-hashes --no-header --no-annotate --upgrade -o requirements-tools.lock
+	$(TOOLS)/uv pip compile -q --group peers --universal --python-version 3.11 -c requirements.lock \
+	  --generate-hashes --no-header --no-annotate --upgrade -o requirements-peers.lock
+	$(TOOLS)/uv pip compile -q --group proto --universal --python-version 3.11 \
+	  --generate-hashes --no-header --no-annotate --upgrade -o requirements-proto.lock
+	$(TOOLS)/uv pip compile -q pyproject.toml --extra client --extra server --group build --group docs \
+	  --universal --python-version 3.11 -c requirements.lock --generate-hashes --no-header \
+	  --no-annotate --upgrade -o requirements-docs.lock
+	$(TOOLS)/uv pip compile -q pyproject.toml --extra spark --extra postgres --universal \
+	  --python-version 3.11 -c requirements.lock --generate-hashes --no-header --no-annotate \
+	  --upgrade -o requirements-engines.lock
+else ifdef WITH
 # WITH=lowest is the oldest of each direct dependency, WITH=newest the newest of all; with the oldest
 # Python, too: make PYTHON=python3.11 ...
-WITH ?= lowest
-
-test-dependencies: .venv-tools/.installed
+supply: .venv-tools/.installed
 	$(call with_resolution,$(WITH),$(if $(filter newest,$(WITH)),highest,lowest-direct))
+else
+# Fails where a fault is known, and where nobody can say: the service of advisories does not answer,
+# or does not know a release. AUDIT="-s osv" asks another than PyPI's.
+supply: .venv-tools/.installed
+	@mkdir -p build
+	$(TOOLS)/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible --validate \
+	  --of JSON -o build/askew-server.cdx.json requirements-server.lock
+	$(TOOLS)/pip-audit --strict --require-hashes --disable-pip --progress-spinner off $(AUDIT) \
+	  $(LOCKS:%=-r %)
+endif
 
 clean:
 	rm -rf $(VENV) .venv-docs .venv-proto .venv-tools .venv-lowest .venv-newest build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

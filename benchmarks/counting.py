@@ -132,24 +132,11 @@ def started_spark(folder: Path) -> Engine:
     return SparkEngine("local[2]", settings=settings)
 
 
-def on_clickhouse(log: Path) -> Mapping[str, Work]:
-    """ClickHouse inside this process, the log in a table of its own."""
-    from askew_server.counting.engines.databases import ClickHouseEngine
-
-    engine = ClickHouseEngine("chdb://")
-    engine.execute("CREATE DATABASE askew")
-    engine.execute(
-        "CREATE TABLE askew.events ENGINE = MergeTree ORDER BY tuple() AS"
-        f" SELECT * FROM file('{log}', Parquet)"
-    )
-    return compared(engine, "askew.events", "askew.events")
-
-
 def on_postgres(log: Path) -> Mapping[str, Work]:
     """A server of our own, as Debian sets it up, the log in a table."""
     import psycopg
 
-    from askew_server.counting.engines.databases import PostgresEngine
+    from askew_server.counting.engines.postgres import PostgresEngine
 
     address = _postgres_server(Path(mkdtemp(dir=log.parent)))
     lines = log.with_suffix(".csv")
@@ -223,8 +210,6 @@ def rows_of(folder: Path, events: int) -> Iterator[Row]:
         yield row(f"DuckDB, {shape}", on_duckdb_by_hand, goal, 3, shape)
     if HAS_SPARK:  # a JVM that counted a little log before
         yield row("Spark", lambda log: on_spark(log, made_log(folder, TEXTS, SMALL)), WITHIN, 1)
-    if find_spec("chdb") and not large:
-        yield row("ClickHouse", on_clickhouse, BESIDE, 1)
     if find_spec("psycopg") and POSTGRES.exists() and not large:
         yield row("PostgreSQL", on_postgres, BESIDE, 1)
 

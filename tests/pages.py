@@ -1,8 +1,8 @@
 """Pages of documents as sessions: what a reader types from top to bottom, in one shell.
 
 A fence is `console` (lines after "$ " are typed, the others are what comes back), `python` (pasted
-into an interpreter, alone), or something that nobody types. Comments right before a fence say what
-a reader does not see:
+into an interpreter, alone; a comment such as `# TopK(...)` is what the line above is worth), or
+something that nobody types. Comments right before a fence say what a reader does not see:
 
     <!-- given: COMMANDS -->       what the reader has or did already
     <!-- not run: REASON -->       it is looked at only
@@ -72,7 +72,8 @@ class Fence:
     def printed(self) -> list[str]:
         """What comes back, by the page."""
         if self.language == "python":
-            return re.findall(r"^ *print\(.*\)  # (.*)$", self.body, re.MULTILINE)
+            values = r"^(?: *print\(.*\)  # |# (?=[A-Z]\w*\())(.*)$"
+            return re.findall(values, self.body, re.MULTILINE)
         shown, command = [], ""
         for line in self.body.splitlines():
             if line.startswith("$ "):
@@ -152,8 +153,10 @@ class Session:
     left_out: set[str]
 
 
-def played(text: str, folder: Path) -> Session:
-    """Every fence of a page, in one shell with a home and a working directory in this folder."""
+def played(text: str, folder: Path, programs: Path = Path(sys.executable).parent) -> Session:
+    """Every fence of a page, in one shell with a home and a working directory in this folder.
+    programs: the folder of Python and of the two commands.
+    """
     found, shift = fences(text), _free_ports()
     left_out: set[str] = set()
     home, work = folder / "home", folder / "work"
@@ -168,7 +171,7 @@ def played(text: str, folder: Path) -> Session:
         if fence.runs and not missing:
             lines += _typed(fence, number, folder)
     (folder / "session.sh").write_text(_moved("\n".join(lines), shift), encoding="utf-8")
-    code = _run(folder, shift, home, work)
+    code = _run(folder, shift, home, work, programs)
     printed = []
     for number, fence in enumerate(found):
         output = folder / f"{number}.out"
@@ -208,13 +211,13 @@ def _kept(command: str, output: Path) -> str:
     return f"{server[1]} > {output}.server 2>&1 &\nanswers $! {output}.server"
 
 
-def _run(folder: Path, shift: int, home: Path, work: Path) -> int:
+def _run(folder: Path, shift: int, home: Path, work: Path, programs: Path) -> int:
     kept = {
         name: os.environ[name] for name in ("LANG", "TMPDIR", "JAVA_HOME") if name in os.environ
     }
     environment = {
         **kept,
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
         "HOME": str(home),
         "PYTHONPATH": str(folder / "site"),
         "SESSION_SHIFT": str(shift),

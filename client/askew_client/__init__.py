@@ -13,53 +13,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-_HOMES = {  # all others are errors
-    "AskewClient": "askew_client.client",
-    "AxisValues": "askew_client.profile.document",
-    "BlockingClient": "askew_client.client",
-    "ClientSettings": "askew_client.settings.settings",
-    "Position": "askew.spaces.map",
-    "UnknownTitle": "askew_client.client",
-    "Preferences": "askew_client.near.preferences",
-    "preferences_of": "askew_client.near.preferences",
-}
-
-if TYPE_CHECKING:
-    from askew.errors import (
-        AskewError,
-        BudgetExceeded,
-        CacheError,
-        ConnectionOpen,
-        DimensionMismatch,
-        LedgerError,
-        LedgerRefused,
-        Malformed,
-        NoRandomness,
-        NotFound,
-        NotReady,
-        OtherKind,
-        OutOfRange,
-        Overloaded,
-        ParameterError,
-        PlaceError,
-        PreferenceError,
-        ProfileError,
-        QuoteVoid,
-        SecondSpace,
-        ServerFailed,
-        StaleSpace,
-        TooSlow,
-        TransportError,
-        UnclearTown,
-        Unreachable,
-        WireError,
-    )
-    from askew.spaces.map import Position
-    from askew_client.client import AskewClient, BlockingClient, UnknownTitle
-    from askew_client.near.preferences import Preferences, preferences_of
-    from askew_client.profile.document import AxisValues
-    from askew_client.settings.settings import ClientSettings
-
 __all__ = [
     "AskewClient",
     "AskewError",
@@ -95,18 +48,66 @@ __all__ = [
     "UnknownTitle",
     "Unreachable",
     "WireError",
+    "find_towns",
     "preferences_of",
 ]
 
+if TYPE_CHECKING:
+    from askew.errors import (
+        AskewError,
+        BudgetExceeded,
+        CacheError,
+        ConnectionOpen,
+        DimensionMismatch,
+        LedgerError,
+        LedgerRefused,
+        Malformed,
+        NoRandomness,
+        NotFound,
+        NotReady,
+        OtherKind,
+        OutOfRange,
+        Overloaded,
+        ParameterError,
+        PlaceError,
+        PreferenceError,
+        ProfileError,
+        QuoteVoid,
+        SecondSpace,
+        ServerFailed,
+        StaleSpace,
+        TooSlow,
+        TransportError,
+        UnclearTown,
+        Unreachable,
+        WireError,
+    )
+    from askew.spaces.map import Position
+    from askew_client.client import AskewClient, BlockingClient, UnknownTitle
+    from askew_client.near.preferences import Preferences, preferences_of
+    from askew_client.profile.document import AxisValues
+    from askew_client.settings.gazetteer import find_towns
+    from askew_client.settings.settings import ClientSettings
+else:  # a checker of types knows the names above alone
+    _HOMES = {  # all others are errors
+        "AskewClient": "askew_client.client",
+        "AxisValues": "askew_client.profile.document",
+        "BlockingClient": "askew_client.client",
+        "ClientSettings": "askew_client.settings.settings",
+        "find_towns": "askew_client.settings.gazetteer",
+        "Position": "askew.spaces.map",
+        "UnknownTitle": "askew_client.client",
+        "Preferences": "askew_client.near.preferences",
+        "preferences_of": "askew_client.near.preferences",
+    }
 
-def __dir__() -> list[str]:
-    """With the names that are not imported yet, so that `help` and completion find them."""
-    return [*globals(), *__all__]
+    def __dir__() -> list[str]:
+        """With the names that are not imported yet, so that `help` and completion find them."""
+        return [*globals(), *__all__]
 
+    def __getattr__(name: str) -> object:
+        if name in __all__:
+            from importlib import import_module
 
-def __getattr__(name: str) -> object:
-    if name in __all__:
-        from importlib import import_module
-
-        return getattr(import_module(_HOMES.get(name, "askew.errors")), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            return getattr(import_module(_HOMES.get(name, "askew.errors")), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -124,7 +124,9 @@ class _Client:
 
     @property
     def places(self) -> PlaceService:
-        """The named places: `client.places.add("home", Position(52.52, 13.4))`, list, move."""
+        """The named places: `client.places.add("home", Position(52.52, 13.4))`, list, move; the
+        middle of a town is `find_towns("Kiel", "DE")[0].at`.
+        """
         return self._device.places
 
     def pick(self, answer: Answer) -> Result:

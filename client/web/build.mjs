@@ -1,9 +1,9 @@
 // Makes what a server serves of this folder: one small file of the library and one of the page. They
 // are committed, since a machine that installs Askew may have no node. A test compares them with the
-// source.
+// source. `node build.mjs dist` puts the library beside its types instead, for a package.
 
 import { buildSync } from "esbuild";
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const HERE = new URL(".", import.meta.url);
@@ -28,8 +28,13 @@ export function bundled(source) {
   return found.outputFiles[0].text;
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url))
-  for (const { source, served } of BUNDLES) {
-    mkdirSync(new URL(".", served), { recursive: true });
-    writeFileSync(served, bundled(source));
-  }
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  if (process.argv[2] === "dist") {
+    writeFileSync(new URL("dist/askew/index.js", HERE), bundled(BUNDLES[0].source));
+    copyFileSync(new URL("askew/regions.json", SERVED), new URL("dist/askew/regions.json", HERE));
+  } else
+    for (const { source, served } of BUNDLES) {
+      mkdirSync(new URL(".", served), { recursive: true });
+      writeFileSync(served, bundled(source));
+    }
+}

@@ -1,5 +1,5 @@
-"""Folders and files: a lock that ends with its process, a private place for copies of events, and
-a small file that is replaced whole.
+"""Folders and files: a lock that ends with its process, a private place for copies of events, a
+small file that is replaced whole, and a key that only its owner reads.
 
 A private folder is removed when it is let go of, and by the next one that is made in the same place
 where a process died. Who holds the lock of a folder may remove it.
@@ -15,7 +15,7 @@ import tempfile
 import weakref
 from pathlib import Path
 
-from askew.errors import DataError
+from askew.errors import AccessError, DataError
 
 
 def locked(path: Path) -> int | None:
@@ -57,6 +57,50 @@ def replace_file(path: Path, content: bytes) -> None:
         os.close(folder)
 
 
+def read_private(path: Path) -> bytes:
+    """What a key file holds, a megabyte at most.
+
+    Raises AccessError where others could read it. A file that root gave to a group, as one who
+    mounts secrets does, may be read by that group.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe would wait for a writer
+        with os.fdopen(handle, "rb") as file:
+            found = os.fstat(handle)
+            if not stat.S_ISREG(found.st_mode) or found.st_mode & _exposed(found.st_uid):
+                raise AccessError(f"the key file {path} must be a regular file of mode 0600")
+            return file.read(_MOST_BYTES)
+    except OSError as error:
+        raise AccessError(f"the key file {path} cannot be read: {error.strerror}") from None
+
+
+def _exposed(owner: int) -> int:
+    """The bits of a mode that a file of this owner must not have."""
+    given = owner == 0 and os.geteuid() != 0
+    return 0o037 if given else 0o077
+
+
+def write_new(files: dict[Path, bytes]) -> None:
+    """New files, those named .key of mode 0600. Raises AccessError where one is there, and then
+    writes none.
+    """
+    for path in files:
+        if os.path.lexists(path):
+            raise AccessError(
+                f"{path} is there already and was left alone: name another folder, or remove it"
+            )
+    for path, content in files.items():
+        mode = 0o600 if path.suffix == ".key" else 0o644
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+        except OSError as error:
+            raise AccessError(f"{path} cannot be made: {error.strerror}") from None
+
+
+_MOST_BYTES = 1 << 20  # of a key file
 _PREFIX = "askew-count-"
 _TRIES = 10  # against others who remove what they find without a lock
 

@@ -30,8 +30,7 @@ AskewError
 │   ├── StaleSpace            a feature space that this server does not serve
 │   ├── Unauthenticated       no valid credentials came with the call
 │   ├── NotFound              no release, data set or budget of this name
-│   ├── Refused               understood, but the rules do not allow it now
-│   └── TooOften              more calls of one principal than the operator allows
+│   └── Refused               understood, but the rules do not allow it now
 └── TransportError            no usable answer came back
     ├── Unreachable           no connection
     ├── TooSlow               the deadline passed
@@ -43,7 +42,8 @@ Messages name public values, types and limits only: no profile, rating, title, s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import copyreg
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # commands that only print their help do without
     from collections.abc import Iterable
@@ -74,18 +74,24 @@ def maybe(name: str, known: Iterable[str]) -> str:
 
 
 class AskewError(Exception):
-    """Root of every deliberate error."""
+    """Root of every deliberate error. It keeps text and attributes when it is pickled or copied."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Leave out `__init__`, whose arguments are not those of the text that it made."""
+        return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined]
 
 
 class ParameterError(AskewError, ValueError):
     """A public argument is outside its documented range.
 
-    Attributes: name (of the parameter), value, limit (what would have been accepted).
+    Attributes: name (of the parameter), value (a str as it is, all else as it is shown, so that
+    the error holds no object of the caller's), limit (what would have been accepted).
     """
 
     def __init__(self, name: str, value: object, limit: str) -> None:
         super().__init__(f"{name} must be {limit}, got {shown(value)}")
-        self.name, self.value, self.limit = name, value, limit
+        self.name, self.limit = name, limit
+        self.value = value if isinstance(value, str) else shown(value)
 
 
 class InfiniteCost(ParameterError):
@@ -289,13 +295,10 @@ class StaleSpace(WireError):
 
 
 class Unauthenticated(WireError):
-    """No credentials, or false or expired ones. It does not say which. Attribute: why, for the log
-    of who checked them.
-    """
+    """No credentials, or false ones. It does not say which."""
 
-    def __init__(self, why: str = "") -> None:
+    def __init__(self) -> None:
         super().__init__("valid credentials are needed")
-        self.why = why
 
 
 class NotFound(WireError):
@@ -308,14 +311,6 @@ class NotFound(WireError):
 
 class Refused(WireError):
     """A question that was understood and may not be answered now. The text says why."""
-
-
-class TooOften(WireError):
-    """More calls of one principal than the operator allows. Attribute: per_minute."""
-
-    def __init__(self, per_minute: int) -> None:
-        super().__init__(f"more than {per_minute} requests a minute: ask again later")
-        self.per_minute = per_minute
 
 
 class TransportError(AskewError):

@@ -1,9 +1,11 @@
-"""Which extra of this distribution brings a module that is not installed."""
+"""What a command says that cannot start, and the streams that it starts with."""
 
 from __future__ import annotations
 
+import os
+import sys
+
 _EXTRA_OF = {
-    "clickhouse_connect": "clickhouse",
     "matplotlib": "plots",
     "psycopg": "postgres",
     "pyspark": "spark",
@@ -11,13 +13,32 @@ _EXTRA_OF = {
 }
 
 
-def advice(missing: ModuleNotFoundError, role: str) -> str | None:
-    """The command that installs what a role ("client" or "server") misses, in one line.
+def advice(missing: ImportError, role: str) -> str | None:
+    """Return in one line what to do for a module that a role ("client" or "server") cannot import.
 
-    None where the missing module is one of our own: that is a fault and no missing extra.
+    None where the module is one of our own: that is a fault and no missing extra.
     """
+    if not isinstance(missing, ModuleNotFoundError):
+        return missing.msg if missing.name == "google.protobuf" else None
     module = (missing.name or "").partition(".")[0]
     if not module or module.startswith("askew"):
         return None
     extras = [role] if module not in _EXTRA_OF else [role, _EXTRA_OF[module]]
-    return f"{module} is not installed; it comes with pip install 'askew[{','.join(extras)}]'"
+    # Until the name is on an index, a stranger could take it there.
+    return f"{module} is not installed; in a clone, pip install '.[{','.join(extras)}]'"
+
+
+def open_standard_streams() -> None:
+    """Open the null device in place of each standard stream that is closed.
+
+    Else Python has None there, and the next file that is opened, a ledger perhaps, takes the number
+    of standard output, to which libraries write.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the least number that is free, which is this one
+        if getattr(sys, name) is None:
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115

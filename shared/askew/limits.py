@@ -18,6 +18,14 @@ MAX_AXES = 3  # of a metric space
 MAX_RATING = 1000.0
 VERSION_BYTES = 16
 
+# Of public numbers that a mechanism or a placement is made of: far beyond use, and within what the
+# arithmetic and a few seconds can do.
+MAX_SELECTED = 2**32 - 1  # items, or rounds: products with counts are far within float64
+MAX_DEPTH = 100_000  # counts among which a limited domain's depth is chosen: half a second
+MAX_PLACED = 100_000  # offsets on the line: a second
+MAX_PLACED_DIMENSION = 64  # of a placement: its samples take memory
+MAX_SCALE = 1e30  # distances in other units: squares, ratios and their inverses stay floats
+
 MAX_TEXT = 500
 MAX_NAME = 40
 MAX_MARKS = 8  # combining marks in a row: scripts need 4

@@ -93,13 +93,13 @@ def run(extras: str, line: str, home: Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("extras", "line", "advice"),
     [
-        ("", "askew", "askew: click is not installed; .* 'askew[client]'"),
-        ("", "askew tui", "askew: click is not installed; .* 'askew[client]'"),
-        ("", "askew-server --help", "askew-server: click is not installed; .* 'askew[server]'"),
-        ("client", "askew-server train --ratings r --out m", "askew-server: .* 'askew[server]'"),
-        ("client", "askew-server serve --demo", "askew-server: .* 'askew[server]'"),
-        ("client", "askew tui --demo", "askew: textual is not installed; .* 'askew[client,tui]'"),
-        ("server", "askew budget", "askew: platformdirs .* 'askew[client]'"),
+        ("", "askew", "askew: click is not installed; .* '.[client]'"),
+        ("", "askew tui", "askew: click is not installed; .* '.[client]'"),
+        ("", "askew-server --help", "askew-server: click is not installed; .* '.[server]'"),
+        ("client", "askew-server train --ratings r --out m", "askew-server: .* '.[server]'"),
+        ("client", "askew-server serve --demo", "askew-server: .* '.[server]'"),
+        ("client", "askew tui --demo", "askew: textual is not installed; .* '.[client,tui]'"),
+        ("server", "askew budget", "askew: platformdirs .* '.[client]'"),
     ],
 )
 def test_a_missing_extra_is_one_line_that_says_how_to_install_it(
@@ -130,7 +130,7 @@ def test_a_demo_without_the_server_says_how_to_install_it(tmp_path: Path) -> Non
     )
     start = "askew: askew-server did not start: askew-server: scipy is not installed; "
     assert found.stderr.splitlines()[-1].startswith(start)
-    assert found.stderr.strip().endswith("pip install 'askew[server]'")
+    assert found.stderr.strip().endswith("pip install '.[server]'")
     assert found.returncode == 4
 
 

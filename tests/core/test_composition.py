@@ -7,8 +7,9 @@ from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal, getcontext, localcontext
 from fractions import Fraction
-from itertools import product
+from itertools import permutations, product
 from math import comb, exp, expm1
+from typing import Any
 
 import dp_accounting
 import numpy as np
@@ -453,7 +454,7 @@ def test_a_filter_never_lets_a_valid_bound_pass_the_cap(
         except BudgetExceeded:
             continue
         taken.append(loss)
-    total = budget.loss(spent, ADD_OR_REMOVE_ONE)
+    total = budget.loss(spent)
     assert total.epsilon <= budget.epsilon
     assert total.delta <= budget.delta
     added = [loss for loss in taken if not isinstance(loss, BoundedRange)]
@@ -473,8 +474,7 @@ def test_the_conversion_of_a_filter_is_linear_in_rho() -> None:
     selecting, adds plain charges up to the cap, and has passed it: an odometer used as a filter.
     """
     budget = PrivacyFilter(epsilon=Fraction(3), delta=SLACK, slack=SLACK)
-    steps = [budget.loss(RunningLoss(range_epsilon=Fraction(99), rho=Fraction(n, 800)),
-    ADD_OR_REMOVE_ONE)
+    steps = [budget.loss(RunningLoss(range_epsilon=Fraction(99), rho=Fraction(n, 800)))
              for n in (30, 50, 70)]  # fmt: skip
     first, second, third = (step.epsilon for step in steps)
     assert float(second - first) == pytest.approx(float(third - second), abs=1e-11)
@@ -484,7 +484,7 @@ def test_the_conversion_of_a_filter_is_linear_in_rho() -> None:
 def test_a_filter_charges_the_deltas_and_the_slack_of_selections() -> None:
     budget = PrivacyFilter(epsilon=Fraction(9), delta=Fraction(1, 10), slack=SLACK)
     selected = BoundedRange(TENTH, 100, Fraction(1, 100), ADD_OR_REMOVE_ONE)
-    total = budget.loss(RunningLoss().plus(selected), ADD_OR_REMOVE_ONE)
+    total = budget.loss(RunningLoss().plus(selected))
     rho = 100 * TENTH**2 / 8
     assert total.epsilon == concentrated_epsilon(rho, SLACK, budget.order)
     assert total.delta == Fraction(1, 100) + SLACK
@@ -495,8 +495,56 @@ def test_a_filter_charges_the_slack_from_its_first_selection_on() -> None:
     slack only where the conversion is the lesser.
     """
     budget = PrivacyFilter(epsilon=Fraction(9), delta=Fraction(1, 10), slack=SLACK)
-    total = budget.loss(RunningLoss().plus(ranged(TENTH)), ADD_OR_REMOVE_ONE)
+    total = budget.loss(RunningLoss().plus(ranged(TENTH)))
     assert (total.epsilon, total.delta) == (TENTH, SLACK)
+
+
+def test_a_filter_refuses_a_loss_between_other_neighbors() -> None:
+    """Planted bug: losses of two relations are added, and the sum is said to be of one."""
+    for neighbors, other in permutations((ADD_OR_REMOVE_ONE, REPLACE_ONE)):
+        budget = PrivacyFilter(epsilon=Fraction(9), neighbors=neighbors)
+        spent = budget.after(RunningLoss(), PureDP(TENTH, neighbors))
+        assert budget.loss(spent).neighbors is neighbors
+        with pytest.raises(ParameterError, match=f"neighbors must be {neighbors.name}"):
+            budget.after(spent, PureDP(TENTH, other))
+
+
+@pytest.mark.parametrize("neighbors", [None, "x", "ADD_OR_REMOVE_ONE", True])
+def test_a_relation_that_is_none_is_refused(neighbors: Any) -> None:
+    match = "neighbors must be ADD_OR_REMOVE_ONE"
+    with pytest.raises(ParameterError, match=match):
+        basic([PureDP(TENTH, neighbors)])
+    with pytest.raises(ParameterError, match=match):
+        PrivacyFilter(epsilon=Fraction(9), neighbors=neighbors)
+    with pytest.raises(ParameterError, match=match):
+        replace(TERMS, neighbors=neighbors)
+
+
+@pytest.mark.parametrize(
+    ("name", "convert"),
+    [
+        ("rho", lambda: concentrated_epsilon(Fraction(-1), SLACK)),
+        ("rho", lambda: concentrated_epsilon(Fraction(10**400), SLACK)),
+        ("rho", lambda: concentrated_epsilon(0.5, SLACK)),  # type: ignore[arg-type]
+        ("slack", lambda: concentrated_epsilon(Fraction(1), Fraction(0))),
+        ("slack", lambda: concentrated_epsilon(Fraction(1), Fraction(1))),
+        ("order", lambda: concentrated_epsilon(Fraction(1), SLACK, Fraction(1))),
+        ("order", lambda: concentrated_epsilon(Fraction(1), SLACK, Fraction(10**400))),
+        ("epsilon", lambda: epsilon_per_round(Fraction(0), 3, SLACK)),
+        ("epsilon", lambda: epsilon_per_round(Fraction(10**400), 3, SLACK)),
+        ("rounds", lambda: epsilon_per_round(Fraction(1), 0, SLACK)),
+        ("rounds", lambda: epsilon_per_round(Fraction(1), -1, SLACK)),
+        ("rounds", lambda: epsilon_per_round(Fraction(1), 10**400, SLACK)),
+        ("slack", lambda: epsilon_per_round(Fraction(1), 3, Fraction(1))),
+    ],
+)
+def test_a_conversion_beyond_its_edges_is_refused(name: str, convert: Callable[[], object]) -> None:
+    with pytest.raises(ParameterError, match=f"^{name} must be"):
+        convert()
+
+
+def test_nothing_converts_to_nothing() -> None:
+    assert concentrated_epsilon(Fraction(0), SLACK) == 0
 
 
 def test_sums_add_and_subtract_by_field() -> None:
@@ -520,7 +568,7 @@ def test_sums_add_and_subtract_by_field() -> None:
     ],
     ids=str,
 )
-def test_a_budget_that_makes_no_sense_is_refused(arguments: dict[str, Fraction]) -> None:
+def test_a_budget_that_makes_no_sense_is_refused(arguments: dict[str, Any]) -> None:
     with pytest.raises(ParameterError):
         PrivacyFilter(**arguments)
 
@@ -551,7 +599,7 @@ def test_ten_analysts_cost_far_less_than_ten_times_one() -> None:
     spent = RunningLoss()
     for _ in range(10):
         spent = budget.after(spent, terms.grant())
-    total = budget.loss(spent, ADD_OR_REMOVE_ONE)
+    total = budget.loss(spent)
     assert f"{float(total.epsilon):.2f}" == "7.34"
     assert total.delta == 80 * Fraction(1, 10**8) + SLACK
 

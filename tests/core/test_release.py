@@ -26,7 +26,7 @@ RELEASE = Release(
 )
 # Names in order, no spaces, UTF-8: these bytes are what ledgers hold, so they may never drift.
 GOLDEN = (
-    '{"charge":7,"dataset":"films","delta":"1/1000000000","epsilon":"1/2",'
+    '{"all_within":null,"charge":7,"counts":null,"dataset":"films","delta":"1/1000000000","each_within":null,"epsilon":"1/2",'
     '"items":["Alien (1979)","Amélie (2001)"],"k":3,"max_items_per_unit":10,'
     '"mechanism":"canonical","neighbors":"replace one","parameters":{"gamma":"1/2"},'
     '"privacy_unit":"one person\'s whole history","ranked":false,"schema":1,"stopped":false}'
@@ -39,6 +39,27 @@ def test_a_release_is_these_bytes() -> None:
 
 def test_these_bytes_are_a_release() -> None:
     assert release_from_bytes(GOLDEN) == RELEASE
+
+
+def test_a_release_with_counts_is_its_bytes_and_no_others() -> None:
+    """Planted bugs: a count as text or true; counts of other items; counts without their error."""
+    counted = replace(RELEASE, counts=(12, -3), each_within=9, all_within=11)
+    assert release_from_bytes(counted.to_bytes()) == counted
+    content = json.loads(counted.to_bytes())
+    changes: list[dict[str, object]] = [
+        {"counts": [12]},
+        {"counts": [12, True]},
+        {"counts": [12, "3"]},
+        {"counts": [12, 1 << 63]},
+        {"each_within": None},
+        {"all_within": -1},
+        {"all_within": 11.0},
+        {"counts": None},
+        {"counts": []},
+    ]
+    for changed in changes:
+        with pytest.raises(WireError):
+            release_from_bytes(spelt(content | changed))
 
 
 def test_a_summary_says_what_it_costs() -> None:
@@ -114,7 +135,7 @@ def test_a_missing_field_is_refused(name: str) -> None:
         GOLDEN + b"\n",
         GOLDEN.replace(b",", b", ", 1),
         GOLDEN.replace("é".encode(), b"\\u00e9"),
-        GOLDEN.replace(b'{"charge":7', b'{"charge":7,"charge":7'),
+        GOLDEN.replace(b'"charge":7', b'"charge":7,"charge":7'),
         b'{"charge":' + b"9" * 5000 + b"}",
     ],
 )

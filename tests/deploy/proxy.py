@@ -16,8 +16,7 @@ from pathlib import Path
 import grpc
 import grpc.aio
 import pytest
-
-from askew_server.serving.certificates import Issuer
+from issuer import Issuer
 
 SHIPPED = Path(__file__).parents[2] / "deploy/nginx.conf"
 CALLER = "127.0.0.1"  # servers of the tests have other addresses, so this one is a caller's
@@ -61,7 +60,7 @@ def proxying(servers: Sequence[str], folder: Path, rate: str = "50r/s") -> Itera
     (folder / "tls.crt").write_bytes(certificate)
     (folder / "tls.key").write_bytes(key)
     authority = folder / "authority.pem"
-    authority.write_bytes(issuer.authority[0])
+    authority.write_bytes(issuer.certificate)
     port = free_port()
     text = SHIPPED.read_text(encoding="utf-8")
     http = [f"{host}:{int(number) + 1}" for host, _, number in map(_parted, servers)]

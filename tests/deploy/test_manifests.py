@@ -13,9 +13,10 @@ import pytest
 import yaml
 from deploy.manifests import compose_complaints, kubernetes_complaints, schema_complaints
 from deploy.test_image import check_options
+from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from askew_server.serving.endpoint import exposition_of
+from askew_server.serving.metrics import registry_of
 from askew_server.serving.observer import STATUSES, Observer
 from askew_server.serving.settings import configuration_of, read_file
 
@@ -62,7 +63,7 @@ def test_a_name_that_no_cluster_knows_is_seen() -> None:
         ("minAvailable: 1", "minAvailable: 2", "an eviction takes all, or can take none"),
         ("maxUnavailable: 0", "maxUnavailable: 1", "an upgrade takes servers before"),
         ("grpc: {port: 7571}", "grpc: {port: 7599}", "startupProbe asks a port that nobody has"),
-        ("path: /live, port: metrics", "path: /live, port: web", "livenessProbe asks a port"),
+        ("7571, service: live", "7599, service: live", "livenessProbe asks a port"),
         ("  podSelector:\n    matchLabels: {app: a", "  podSelector:\n    matchLabels: {app: b",
          "NetworkPolicy selects other pods"),
         ("selector: {app: askew-server}", "selector: {app: askew}", "Service selects other pods"),
@@ -165,7 +166,7 @@ def filled() -> Observer:
 
 def published() -> dict[str, set[str]]:
     """The names that it publishes, with the labels of each."""
-    families = text_string_to_metric_families(exposition_of(filled()).decode())
+    families = text_string_to_metric_families(generate_latest(registry_of(filled())).decode())
     samples = [sample for family in families for sample in family.samples]
     return {sample.name: set(sample.labels) for sample in samples}
 
@@ -209,7 +210,7 @@ def test_an_alert_says_what_happened_and_what_to_do(rule: dict[str, Any]) -> Non
 
 
 def test_every_number_of_ours_says_what_it_is_on_its_page() -> None:
-    families = text_string_to_metric_families(exposition_of(filled()).decode())
+    families = text_string_to_metric_families(generate_latest(registry_of(filled())).decode())
     bare = [
         each.name for each in families if each.name.startswith("askew_") and not each.documentation
     ]

@@ -45,17 +45,16 @@ from askew_server.published.reader import ReleaseReader
 from askew_server.release.analysts import AnalystDesk
 from askew_server.release.job import ReleaseJob
 from askew_server.retrieval.snapshot import Retriever, SnapshotHolder
-from askew_server.serving import endpoint, grpc_server
+from askew_server.serving import grpc_server
 from askew_server.serving.analyst import AnalystService
-from askew_server.serving.bearer import BearerKey, Principals, RateLimit, Revocations
 from askew_server.serving.call import Service
 from askew_server.serving.observer import Observer
 from askew_server.serving.popularity import PopularityService
 from askew_server.serving.process import observer_of, serve
 from askew_server.serving.retrieval import RetrievalService
 from askew_server.serving.settings import Log, Metrics, QueueLimits, ServerConfig
+from askew_server.serving.tokens import Tokens, add_token
 
-KEY = BearerKey(b"k" * 32)
 DATASET, PRINCIPAL = "dataset-brontosaurus", "ada-lovelace-canary"
 TITLE, EXPLODED, WORDS = "Zanzibar Nightingale", "kaleidoscope broke", "quicksilver words"
 ANSWERS, EXPLODES, DAWDLES, STRAYS = 1, 2, 3, 4  # by the k of a question
@@ -136,16 +135,15 @@ def analysts(folder: Path, ledger: Ledger, observer: Observer) -> AnalystService
         slack=Fraction(1, 10**8),
     )
     ledger.grant(DATASET, PRINCIPAL, terms)
-    principals = Principals(
-        KEY, Revocations(folder / "revoked"), RateLimit(3, time.monotonic), observer.token_refused
-    )
-    return AnalystService(AnalystDesk(ledger, {DATASET: offered}, job), principals)
+    (folder / "token").write_text(add_token(folder / "tokens", PRINCIPAL, SystemBits()))
+    tokens = Tokens(folder / "tokens", observer.token_refused)
+    return AnalystService(AnalystDesk(ledger, {DATASET: offered}, job), tokens)
 
 
 def leak(observer: Observer, say: Callable[[object], object]) -> None:
     """Plants a leak of each kind in an object that serves."""
     failed, retrieve = Observer.failed, RetrievalService._retrieve
-    caller, find, page = grpc_server._GrpcCaller.__init__, Principals.find, endpoint.Endpoint._page
+    caller, find = grpc_server._GrpcCaller.__init__, Tokens.find
 
     def failed_with_text(self: Observer, counts: Any, error: BaseException) -> None:
         say(error)
@@ -161,19 +159,11 @@ def leak(observer: Observer, say: Callable[[object], object]) -> None:
         say(context.peer())
         caller(self, context)
 
-    def find_aloud(self: Principals, authorization: str) -> str:
+    def find_aloud(self: Tokens, authorization: str) -> str:
         say(authorization)
         principal = find(self, authorization)
         say(principal)
         return principal
-
-    async def page_with_path(self: Any, reader: Any) -> Any:
-        heard = await reader.read(4096)
-        reader = asyncio.StreamReader()
-        reader.feed_data(heard)
-        reader.feed_eof()
-        code, kind, body = await page(self, reader)
-        return code, kind, body if code == 200 else heard
 
     def with_its_text(error: BaseException) -> Any:
         code, _ = status_of(error)
@@ -184,8 +174,7 @@ def leak(observer: Observer, say: Callable[[object], object]) -> None:
     Observer.failed = failed_with_text  # type: ignore[method-assign]
     RetrievalService._retrieve = retrieve_by_k  # type: ignore[method-assign, assignment]
     grpc_server._GrpcCaller.__init__ = caller_with_address  # type: ignore[method-assign]
-    Principals.find = find_aloud  # type: ignore[method-assign]
-    endpoint.Endpoint._page = page_with_path  # type: ignore[method-assign]
+    Tokens.find = find_aloud  # type: ignore[method-assign]
     logging.getLogger().addHandler(logging.StreamHandler())
 
 
@@ -212,8 +201,6 @@ async def main(folder: Path, *, leaky: bool) -> None:
         ]
 
         def announce(port: int, _: int | None) -> None:
-            token = KEY.mint(PRINCIPAL, minutes=5, now=time.time())
-            (folder / "token").write_text(token)
             sys.stdout.write(json.dumps({"port": port}) + "\n")
             sys.stdout.flush()
             observer.swap_refused(ArtifactError("model/manifest.json is altered"))

@@ -11,7 +11,6 @@ import json
 import socket
 import ssl
 import struct
-import time
 import warnings
 import zipfile
 from base64 import encodebytes
@@ -28,6 +27,7 @@ from typing import Any
 
 import numpy as np
 from cryptography.utils import CryptographyDeprecationWarning
+from issuer import Issuer
 from served_rows import rows_model
 from server.ledger.scenes import new_ledger, open_ledger
 from small_collections import keys_of, small_map
@@ -84,21 +84,21 @@ from askew_server.collections.intake import (
     read_towns,
 )
 from askew_server.collections.model import MetricModel
-from askew_server.counting.engines.files import mark_of, states_of
+from askew_server.counting.engines.files import FileState, opened_bytes
 from askew_server.published.reader import ReleaseReader
 from askew_server.ratings.reader import read_items, read_ratings
 from askew_server.ratings.vectors import read_vectors
 from askew_server.release.forecast import Expectation
 from askew_server.serving import settings as server_settings
-from askew_server.serving.bearer import Bearer, BearerKey, read_key, revocations_of
-from askew_server.serving.certificates import Issuer, read_identity
+from askew_server.serving.certificates import read_identity
+from askew_server.serving.tokens import Tokens
 from askew_server.taste.model import artifact as taste_artifact
 from askew_server.taste.model.item_model import ItemModel, train
 from askew_server.taste.training import paid_matrix
 from askew_server.taste.training.options import TrainingOptions
 
-SECRET = BearerKey(b"k" * 32)
 NOW = 1_790_000_000.0
+TOKENS = f"{hashlib.sha256(b't' * 43).hexdigest()} ann\n".encode()
 CAFES = b"title,latitude,longitude,key,kind,price\nBlue,52.5,13.4,a,tea,2\nRed,48.1,11.6,b,,x\n"
 GEOJSON = json.dumps(
     {
@@ -511,11 +511,6 @@ def items_of(data: bytes) -> object:
     return taste_artifact.decode_items([data[:7], data[7:]])
 
 
-def revocations(path: Path) -> object:
-    """Who may no longer ask, as the first call finds them."""
-    return revocations_of(path.with_name("key")).check(Bearer("ann", int(NOW)))
-
-
 def collection(name: str) -> Callable[[Path], object]:
     """Items as `collect` reads them; as a list of towns, too, where there are people."""
     options = (AttributeOption("kind"), AttributeOption("price"))
@@ -537,6 +532,12 @@ def _ratings(people: int, items: int) -> bytes:
     return ("user,item,rating\n" + "\n".join(rows) + "\n").encode()
 
 
+def read_packed(path: Path) -> None:
+    with opened_bytes(FileState.of(str(path))) as file:
+        while file.read(1 << 16):
+            pass
+
+
 def _gzipped(data: bytes) -> bytes:
     import gzip
 
@@ -555,7 +556,7 @@ def rows_body() -> bytes:
 
 
 FILMS = b"movieId,title,genres\n2,Heat (1995),Crime|Drama\n"
-SERVER_FILE = b"[server]\nport = 7571\n[limits]\nstreams = 9\nidle = 2.5\n[answers]\nthreads = 1\n"
+SERVER_FILE = b"[server]\nport = 7571\n[limits]\nconnections = 9\n[answers]\nthreads = 1\n"
 DEVICE_FILE = b'server = "a.example:443"\nepsilon = 4\nregion = "DE"\n[keys]\n"near.ask" = "x"\n'
 RATINGS = b"userId,movieId,rating,timestamp\n1,2,3.5,964982703\n1,3,x,9\n"
 
@@ -589,8 +590,8 @@ INPUTS: Mapping[str, Input] = {
     ),
     **{f"popularity, {name}": of_bytes(data, read) for name, (read, data, _) in PARSERS.items()},
     "token": Input(
-        lambda _: f"Bearer {SECRET.mint('ann', minutes=60, now=time.time())}".encode(),
-        lambda _, data: SECRET.verified(text_of(data)),
+        lambda _: b"Bearer " + b"t" * 43,
+        lambda w, data: Tokens(w.written("tokens", TOKENS), lambda: None).find(text_of(data)),
     ),
     # files that devices hold
     "head": Input(lambda w: catalog_to_bytes(w.card, w.catalog), lambda _, d: FileHead.of(d)),
@@ -659,9 +660,8 @@ INPUTS: Mapping[str, Input] = {
     "packed log": of_file(
         "log.csv.gz",
         _gzipped(b"unit,item\n1,a\n"),
-        lambda path: mark_of(states_of([str(path)]), b"k"),
+        read_packed,
     ),
-    "key of tokens": of_file("tokens.key", bytes(range(32)), read_key),
     "certificate": Input(
         lambda w: ssl.PEM_cert_to_DER_cert(w.identity[0].decode()),
         lambda w, data: identity(w, pem(data), w.identity[1]),
@@ -669,7 +669,7 @@ INPUTS: Mapping[str, Input] = {
     "key of a certificate": Input(
         lambda w: w.identity[1], lambda w, data: identity(w, w.identity[0], data)
     ),
-    "revocations": of_file("key.revoked", b"1700000000 ann\n1 bob\n", revocations),
+    "tokens": of_file("tokens", TOKENS, lambda path: Tokens(path, lambda: None)),
     # what a server keeps
     **{
         f"tastes, {name}": model_file(lambda w: w.tastes, name, load_saved)

@@ -34,7 +34,6 @@ from askew.protocol.signal import Signal
 from askew_client.settings.settings import LEVELS, Caps, ClientSettings
 from askew_client.signals.store import SignalStore
 from askew_server.counting.contract import LikesTask
-from askew_server.counting.key_store import stored_key
 from askew_server.ledger import Ledger
 from askew_server.taste.training.paid_matrix import MatrixJob, MatrixPlan
 
@@ -190,7 +189,7 @@ def test_a_source_that_fails_leaves_a_release_paid_and_never_drawn(
     file = tmp_path / "matrix"
     task = LikesTask(events="r.csv", keys=("a", "b"), rating_column="rating", least=4, most=5)
     plan = MatrixPlan("films", "1", task, MATRIX)
-    request = plan.charge_request(bytes(32), bytes(32))
+    request = plan.charge_request()
     job = MatrixJob(ledger, lambda _: ZEROS[:2, :2], SystemBits())
     with source(Failing(1)), pytest.raises(NoRandomness, match="nothing more was drawn"):
         job.make(plan, request, file)  # the first read is the charge's id
@@ -198,12 +197,6 @@ def test_a_source_that_fails_leaves_a_release_paid_and_never_drawn(
     assert not file.exists()
     with pytest.raises(ChargePending):
         job.make(plan, request, file)
-
-
-def test_a_source_that_fails_leaves_no_bounding_key(tmp_path: Path) -> None:
-    with source(Failing(0)), pytest.raises(NoRandomness):
-        stored_key(tmp_path / "key")
-    assert not (tmp_path / "key").exists()
 
 
 FORKED = """

@@ -19,7 +19,7 @@ from scipy import stats
 
 import askew.noise.lattice
 from askew.noise.lattice import Beyond, Digit, LatticeLaplace, TwoSidedGeometric
-from askew.noise.randomness import Coins, Odds, RandomBits, RationalOdds, SystemBits
+from askew.noise.randomness import KERNEL, Coins, Odds, RandomBits, RationalOdds, SystemBits
 
 Law = dict[tuple[int, ...], Fraction]
 
@@ -233,7 +233,7 @@ class HalfScale(LatticeLaplace):
 
 
 class OneSided(TwoSidedGeometric):
-    def draw(self, count: int, bits: RandomBits) -> list[int]:
+    def draw(self, count: int, bits: RandomBits = KERNEL) -> list[int]:
         return self.one_sided(count, bits)
 
 
@@ -244,7 +244,7 @@ class OneSidedNoise(LatticeLaplace):
 
 
 class Truncated(TwoSidedGeometric):
-    def one_sided(self, count: int, bits: RandomBits) -> list[int]:
+    def one_sided(self, count: int, bits: RandomBits = KERNEL) -> list[int]:
         faces = bits.throw(self._coins, count)
         return [sum(face << level for level, face in enumerate(row[:-1])) for row in faces]
 
@@ -256,7 +256,9 @@ class NeverGoesBeyond(LatticeLaplace):
 
 
 class SameDrawOnBoth(PlaneLattice):
-    def perturb(self, profile: Iterable[float | Fraction], bits: RandomBits) -> tuple[int, ...]:
+    def perturb(
+        self, profile: Iterable[float | Fraction], bits: RandomBits = KERNEL
+    ) -> tuple[int, ...]:
         (move,) = self.noise.draw(1, bits)
         return tuple(point + move for point in self._round(profile, bits))
 
@@ -422,23 +424,25 @@ DRAWS = 60_000
 ALPHA = 1e-9
 
 
-def ratio(q: int) -> Fraction:
-    return Fraction(q, q + 1)
+def ratio(q: int | Fraction) -> Fraction:
+    return Fraction(q) / (q + 1)
 
 
-@pytest.mark.parametrize("q", [1, 2, 5])
+@pytest.mark.parametrize("q", [1, 2, 5, Fraction(3, 7), Fraction(94265, 8192)])
 @pytest.mark.parametrize("level", [0, 1, 4, 7])
 @pytest.mark.parametrize("precision", [8, 128, 300])
-def test_the_odds_of_a_digit_enclose_the_fraction(q: int, level: int, precision: int) -> None:
+def test_the_odds_of_a_digit_enclose_the_fraction(
+    q: int | Fraction, level: int, precision: int
+) -> None:
     x = ratio(q) ** 2**level
     low, high = Digit(q, level).bounds(precision)
     assert low <= x / (1 + x) * 2**precision <= high
     assert high - low <= 1
 
 
-@pytest.mark.parametrize("q", [1, 2, 5])
+@pytest.mark.parametrize("q", [1, 2, 5, Fraction(3, 7), Fraction(94265, 8192)])
 @pytest.mark.parametrize("levels", [0, 3, 7])
-def test_the_odds_of_going_beyond_enclose_the_fraction(q: int, levels: int) -> None:
+def test_the_odds_of_going_beyond_enclose_the_fraction(q: int | Fraction, levels: int) -> None:
     low, high = Beyond(q, levels).bounds(200)
     assert low <= ratio(q) ** 2**levels * 2**200 <= high
     assert high - low <= 1
@@ -451,8 +455,10 @@ def test_looking_closer_never_contradicts_what_was_seen(odds: Digit | Beyond) ->
     assert low << 384 <= closer_low <= closer_high <= high << 384
 
 
-@pytest.mark.parametrize("q", [1, 1024, 2048, 4096])
-def test_constant_work_leaves_at_most_one_draw_in_2_to_the_128_to_the_last_coin(q: int) -> None:
+@pytest.mark.parametrize("q", [1, 1024, 2048, 4096, Fraction(3, 7), 2**60])
+def test_constant_work_leaves_at_most_one_draw_in_2_to_the_128_to_the_last_coin(
+    q: int | Fraction,
+) -> None:
     levels = TwoSidedGeometric.with_constant_work(q).levels
     assert Beyond(q, levels).bounds(256)[1] <= 1 << 128
     assert Beyond(q, levels - 1).bounds(256)[0] > 1 << 128

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import traceback
 from fractions import Fraction
+from functools import partial
 from itertools import product
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -15,6 +19,7 @@ from askew.mechanisms import (
     Canonical,
     ConcentratedPeeling,
     Joint,
+    LaplaceCounts,
     LaplaceLimitedDomain,
     LimitedDomain,
     Lipschitz,
@@ -25,10 +30,15 @@ from askew.mechanisms import (
     PNFJoint,
 )
 from askew.mechanisms.contest import LazyUniform, Noisy
+from askew.mechanisms.covariance import NoisyCovariance, covariance
 from askew.mechanisms.joint_classes import SequenceLosses
+from askew.mechanisms.noisy_counts import NoisyCounts
 from askew.mechanisms.tally import tally
 from askew.mechanisms.value_classes import ValueClasses
 from askew.mechanisms.weights import WeightBlock
+from askew.noise.gaussian import DiscreteGaussian
+from askew.noise.hexagonal import HexagonalLattice
+from askew.noise.lattice import LatticeLaplace, TwoSidedGeometric
 from askew.noise.randomness import ReplayBits, SystemBits
 
 ONE, TINY = ADD_OR_REMOVE_ONE, Fraction(1, 10**400)
@@ -170,6 +180,118 @@ def test_nothing_that_describes_counts_prints_them() -> None:
         Noisy("gumbel", 0, Fraction(777), [(LazyUniform(777), Fraction(1))], 777.0, 0.0),
     ]
     assert not any("777" in repr(each) for each in shown)
+
+
+NO_COUNTS: dict[str, Any] = {
+    "bytes": bytes([97, 98, 99, 101]),
+    "bytearray": bytearray([97, 98, 99, 101]),
+    "dict": {0: 9412, 1: 9413, 2: 9414, 3: 9415},
+    "float": [9412.5] * 4,
+    "floats": np.array([9412.5] * 4),
+    "generator": (each for each in [9412] * 4),
+    "infinite": [float("inf")] * 4,
+    "int": 9412,
+    "large": [2**61 + 9412] * 4,
+    "larger": [10**400] * 4,
+    "masked": np.ma.array([9412] * 4, mask=[True, False, False, False]),
+    "nan": [float("nan")] * 4,
+    "nested": [[9412, 9413]] * 4,
+    "none": None,
+    "nones": [None, 9412, 9413, 9414],
+    "object": object(),
+    "objects": np.array([9412] * 4, dtype=object),
+    "set": {9412, 9413, 9414, 9415},
+    "square": np.full((4, 4), 9412),
+    "text": "9412",
+    "texts": ["9412"] * 4,
+    "times": np.array([9412] * 4, dtype="datetime64[s]"),
+    "truths": [True, False, True, True],
+    "unsigned": np.array([2**64 - 9412] * 4, dtype=np.uint64),
+    "values": {0: 9412, 1: 9413}.values(),
+}
+
+
+@pytest.mark.parametrize("counts", NO_COUNTS.values(), ids=NO_COUNTS)
+def test_what_is_no_counts_is_refused_by_every_mechanism_without_a_count(counts: Any) -> None:
+    """Planted bug: bytes, dicts and masks are left to numpy, whose errors print what they hold."""
+    many = [
+        Canonical(k=2, epsilon=1, neighbors=ONE),
+        ConcentratedPeeling(k=2, epsilon=1, neighbors=ONE, delta=Fraction(1, 9)),
+        Joint(k=2, epsilon=1, neighbors=ONE),
+        LaplaceCounts(k=2, epsilon=1, neighbors=ONE, max_items_per_unit=1),
+        Lipschitz(k=2, epsilon=1, neighbors=ONE),
+        OneShot(k=2, epsilon=1, neighbors=ONE),
+        Peeling(k=2, epsilon=1, neighbors=ONE),
+        PermuteAndFlip(k=2, epsilon=1, neighbors=ONE, linf_sensitivity=1),
+        PNFJoint(k=2, epsilon=1, neighbors=ONE),
+        *limited(),
+    ]
+    doors = [each.select for each in many]
+    doors += [partial(each.select_from_top, [4, 5, 6, 7]) for each in limited()]
+    doors.append(NoisyCounts(k=9, epsilon=1, neighbors=ONE).perturb)
+    for door in doors:
+        with pytest.raises(ParameterError) as caught:
+            door(counts, bits=ReplayBits(b""))
+        shown = "".join(traceback.format_exception(caught.value))  # the cause's text as well
+        assert not any(digits in str(caught.value) for digits in ("94", "97", "98", "99"))
+        assert "During handling" not in shown
+        assert "direct cause" not in shown
+
+
+@pytest.mark.parametrize("bits", [np.random.default_rng(1), None, 7, os.urandom], ids=str)
+def test_another_generator_is_refused_where_the_kernels_is_the_default(bits: Any) -> None:
+    """Planted bug: a source of another kind is taken as far as it goes."""
+    zeros = np.zeros((2, 2), np.int64)
+    for draw in (
+        partial(Canonical(k=1, epsilon=1, neighbors=ONE).select, [9, 8]),
+        partial(limited()[0].select_from_top, [1, 2], [9, 8]),
+        partial(NoisyCounts(k=2, epsilon=1, neighbors=ONE).perturb, [9, 8]),
+        partial(NoisyCovariance(Fraction(1), Fraction(1, 9)).perturb, zeros),
+        partial(LatticeLaplace.for_epsilon(Fraction(1)).perturb, [Fraction(1, 2)]),
+        partial(HexagonalLattice.for_epsilon(Fraction(1)).perturb, (Fraction(1), Fraction(2))),
+        partial(TwoSidedGeometric.with_constant_work(3).draw, 2),
+        partial(DiscreteGaussian.of_variance(9).draw, 2),
+    ):
+        draw()
+        with pytest.raises(ParameterError, match="bits must be RandomBits"):
+            draw(bits=bits)
+
+
+def test_what_is_private_and_no_number_is_refused_by_the_noise() -> None:
+    lattice, half = LatticeLaplace.for_epsilon(Fraction(1)), Fraction(1, 2)
+    with pytest.raises(ParameterError, match="point must be finite numbers"):
+        lattice.perturb([True])
+    with pytest.raises(ParameterError, match="point must be ints or Fractions"):
+        HexagonalLattice.for_epsilon(Fraction(1)).perturb(cast("Any", (True, half)))
+    people: Any = [[[0.5]], [["1"]], ["12"], [b"12"], [{0: 1}], [None], [np.array([0.5])]]
+    for person in people:
+        with pytest.raises(ParameterError, match="likes must be"):
+            covariance(person, 3)
+    for matrix in ([[1]], None, np.ma.array([[1]], mask=[[True]])):
+        with pytest.raises(ParameterError, match="matrix must be"):
+            NoisyCovariance(half, half).perturb(cast("Any", matrix))
+
+
+def test_a_quality_is_a_quality() -> None:
+    with pytest.raises(ParameterError, match="quality must be TOP"):
+        Canonical(k=1, epsilon=1, neighbors=ONE).probability_of(cast("Any", [0]), [9, 8])
+
+
+def test_public_numbers_have_an_upper_bound() -> None:
+    """Planted bug: 10**6 places of a threshold are weighed one by one, for seconds."""
+    shared: dict[str, Any] = {"epsilon": 1, "neighbors": ONE}
+    threshold = {**shared, "delta": Fraction(1, 9)}
+    with pytest.raises(ParameterError, match="dbar must be an int of at most 100000"):
+        OptimalThreshold(k=2, dbar=10**6, **threshold)
+    with pytest.raises(ParameterError, match="domain must be one of"):
+        OptimalThreshold(k=2, dbar=4, domain=cast("Any", "bogus"), **threshold)
+    for most in (2**32, 10**400, 10**5000):
+        with pytest.raises(ParameterError, match=f"k must be an int of at most {2**32 - 1}"):
+            Joint(k=most, **shared)
+        with pytest.raises(ParameterError, match="max_items_per_unit must be an int of at most"):
+            LaplaceCounts(k=1, max_items_per_unit=most, **shared)
+        with pytest.raises(ParameterError, match="kbar must be an int of at most"):
+            LimitedDomain(k=1, kbar=most, **threshold)
 
 
 BEYOND = (Fraction(10**400), 2**1024, 10**5000, 2**256 + 1, Fraction(1, 10**400))

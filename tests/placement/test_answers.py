@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,8 +25,10 @@ from askew.placement import (
     Saturating,
     place,
 )
+from askew.placement.hexagonal import place_on_map
 from askew.placement.laplace_line import legendre
 from askew.placement.problem import Norm
+from askew.placement.ring import place_on_ring
 
 
 @pytest.mark.parametrize("value", [0, -1.0, math.nan, math.inf, "1", None, True])
@@ -41,6 +44,80 @@ def test_a_parameter_that_is_no_positive_number_is_refused(
 def test_a_dimension_is_an_integer(dimension: int) -> None:
     with pytest.raises(ParameterError, match="dimension"):
         Laplace(1.0, dimension)
+
+
+@pytest.mark.parametrize("value", [10**400, 1e-155, 1e-160, 1e300, 10**9])
+def test_a_number_without_end_is_refused_before_anything_is_built(value: float) -> None:
+    """Planted bugs: infinite offsets, an OverflowError, and minutes of work."""
+    makers: dict[str, Callable[[], object]] = {
+        "epsilon": lambda: Laplace(value),
+        "exponent": lambda: Power(value),
+        "scale": lambda: Saturating(value),
+        "circumference": lambda: place_on_ring(1.0, value),
+    }
+    for name, make in makers.items() if value != 10**9 else ():
+        with pytest.raises(ParameterError, match=f"{name} must be from 1e-30 to 1e"):
+            make()
+    if isinstance(value, int):
+        with pytest.raises(ParameterError, match="dimension must be an integer of at most 64"):
+            Laplace(1.0, value)
+        for noise in (Laplace(1.0), Laplace(1.0, 2)):
+            with pytest.raises(ParameterError, match="k must be an integer of at most"):
+                place(noise, Power(2.0), value)
+
+
+SCALES: dict[str, tuple[float, Disutility | Callable[..., Any]]] = {
+    "a power overflows": (1e-30, Power(8.0)),
+    "a power vanishes": (1e30, Power(8.0)),
+    "a callable overflows": (1e-30, lambda t: t**12),
+    "a callable vanishes": (1e30, lambda t: t**12),
+    "hardly any result is near": (1.0, Saturating(2**-21)),
+    "a root is lost": (1e-30, Saturating(1.0)),
+    "a constant": (1.0, lambda t: 1.0 + 0 * t),
+    "a constant number": (1.0, lambda _: 1.0),
+    "a step beyond all noise": (1.0, lambda t: 1.0 * (np.asarray(t) > 1e4)),
+    "steps overflow": (1.0, Power(151.0)),
+}
+
+
+@pytest.mark.parametrize("case", SCALES)
+@pytest.mark.parametrize("dimension", [1, 2])
+def test_what_floats_cannot_place_is_refused(case: str, dimension: int) -> None:
+    """Planted bugs: costs that are infinite, 0 or that of a constant, said to be exact."""
+    epsilon, h = SCALES[case]
+    with pytest.raises(ParameterError), np.errstate(all="raise"):
+        place(Laplace(epsilon, dimension), h, 3, on_demand=False)
+    with pytest.raises(ParameterError), np.errstate(all="raise"):
+        place_on_map(epsilon, 3, h)
+
+
+@pytest.mark.parametrize("epsilon", [1e-30, 1e30])
+@pytest.mark.parametrize("h", [Identity(), Power(2.0), Power(0.5)])
+def test_the_ends_of_the_range_have_the_placement_of_its_middle(
+    epsilon: float, h: Disutility
+) -> None:
+    found, unit = place(Laplace(epsilon), h, 5), place(Laplace(1.0), h, 5)
+    np.testing.assert_allclose(found.offsets * epsilon, unit.offsets, rtol=1e-14)
+    assert found.cost / h.in_units_of(1 / epsilon)[0] == pytest.approx(unit.cost, rel=1e-14)
+
+
+@pytest.mark.parametrize("k", [20, 40, 300])
+def test_the_cost_behind_a_jump_keeps_its_precision(k: int) -> None:
+    """k tiles of length 2 cover all within k. Planted bug: the root at the far end of the jump,
+    where the cost is a difference of two ones.
+    """
+    placement = place(Laplace(1.0), lambda t: 1.0 * (np.asarray(t) > 1), k)
+    assert placement.cost == pytest.approx(math.exp(-k), rel=1e-9)
+
+
+def test_results_that_gain_less_than_floats_can_tell_are_refused() -> None:
+    with pytest.raises(ParameterError, match="k must be smaller: so many results"):
+        place(Laplace(1.0), lambda t: 1.0 * (np.asarray(t) > 1), 3000)
+
+
+def test_a_map_takes_a_callable_like_the_line() -> None:
+    named, called = place_on_map(1.0, 5, Power(2.0)), place_on_map(1.0, 5, lambda t: t**2)
+    assert called.cost == pytest.approx(named.cost, rel=1e-9)
 
 
 @pytest.mark.parametrize("noise", [Laplace(1.0), Laplace(1.0, 2)])

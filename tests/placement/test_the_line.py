@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -157,3 +158,41 @@ def test_a_placement_cannot_be_changed() -> None:
     placement = place(Laplace(1.0), Identity(), 3)
     with pytest.raises(ValueError, match="read-only"):
         placement.offsets[0] = 0.0
+
+
+@pytest.mark.parametrize(
+    ("noise", "disutility", "k", "match"),
+    [
+        (1.0, None, 10**6, "k must be an integer of at most 100000"),
+        (1.0, None, 10**400, "k must be an integer of at most 100000"),
+        (1e-155, None, 3, "epsilon must be from 1e-30 to 1e"),
+        (10**400, None, 3, "epsilon must be from 1e-30 to 1e"),
+        (1e-30, Power(100.0), 3, "exponent must be smaller"),
+        (1.0, Power(171.0), 3, "exponent must be at most 150"),
+        (1e-15, Saturating(1e-15), 3, "scale must be from 1e-15"),
+        (1.0, lambda _: 3.0, 3, "disutility must be an increasing function"),
+        (1.0, lambda t: t * 0, 3, "disutility must be an increasing function"),
+    ],
+)
+def test_what_floats_cannot_do_is_refused(
+    noise: float, disutility: Any, k: int, match: str
+) -> None:
+    """Planted bug: only the sign of a scale is looked at, and its square is 0 or infinite."""
+    with pytest.raises(ParameterError, match=match):
+        place(Laplace(noise), disutility, k)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
+def test_the_farthest_scales_give_the_same_placement(scale: float) -> None:
+    for h, factor in ((Identity(), 1 / scale), (Power(2.0), scale**-2), (Power(5.0), scale**-5)):
+        there, here = place(Laplace(scale), h, 5), place(Laplace(1.0), h, 5)
+        np.testing.assert_allclose(there.offsets * scale, here.offsets, rtol=1e-12)
+        assert there.cost == pytest.approx(factor * here.cost, rel=1e-12)
+
+
+def test_a_placement_has_few_dimensions() -> None:
+    for dimension in (65, 10**6, 10**400):
+        with pytest.raises(ParameterError, match="dimension must be an integer of at most 64"):
+            Laplace(1.0, dimension)
+    with pytest.raises(ParameterError, match="k must be an integer of at most 6250"):
+        place(Laplace(1.0, 16), k=6251)

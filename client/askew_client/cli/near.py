@@ -238,7 +238,8 @@ def _as_lines(found: NearAnswer) -> Iterator[str]:
         yield f"({found.mode.reason})"
         return
     sent = ", ".join(f"{value:g}" for value in found.sent)
-    yield f"(sent: {sent}; {'drawn and charged now' if found.cost.fresh else 'as before'})"
+    drawn = "drawn and charged now" if found.cost.fresh else "as before"
+    yield f"(sent: {sent}, k = {found.k}; {drawn})"
 
 
 def _shown(value: Value) -> str:
@@ -271,6 +272,7 @@ def _as_json(found: NearAnswer) -> dict[str, object]:
         "sent": found.sent,
         "mode": found.mode.name,
         "fresh": found.fresh,
+        "k": found.k,
         "results": [_result(each) for each in found.results],
     }
 

@@ -64,7 +64,12 @@ class DirectoryPath(click.Path):
 
 server = click.option("--server", help="The server, as host:port.  [default: 127.0.0.1:7571]")
 k = click.option("-k", type=int, help="Results to ask for.  [default: 8]")
-near_k = click.option("-k", "near_k", type=int, help="Results to ask for.  [default: about 4 kB]")
+near_k = click.option(
+    "-k",
+    "near_k",
+    type=int,
+    help="Results to ask for.  [default: as many as about 4 kB hold, at most 160]",
+)
 region = click.option(
     "--region",
     help="Where places lie: a country, such as DE, or edges in degrees, S/W/N/E; kept in the file"
@@ -152,33 +157,43 @@ def open_profile(directory: Path | None) -> ProfileStore:
     return ProfileStore(places(directory).profile)
 
 
-def typed_place(region: str) -> Spot:
-    """Where a place is: from standard input or a prompt, and never from an argument.
+def typed_place(region: str, town: str = "") -> Spot:
+    """Return where a place is: a town of the command line, or what standard input or a prompt says.
 
-    A name that may mean several places is listed with them.
+    Towns that may be meant are listed; in a terminal the question is asked again.
     """
     from askew_client.near.reading import spot_of
 
-    if not sys.stdin.isatty():
-        text = sys.stdin.read()
-    else:
-        text = click.prompt("Town, or latitude, longitude (or axis = number)", err=True)
-    try:
-        return spot_of(text, region)
-    except UnclearTown as error:
-        for choice in error.choices:
-            click.echo(f"  {choice}", err=True)
-        raise
+    asks = sys.stdin.isatty()
+    text = town or (_prompted() if asks else sys.stdin.read())
+    while True:
+        try:
+            return spot_of(text, region)
+        except UnclearTown as error:
+            for choice in error.choices:
+                tell(f"  {choice}")
+            if not asks:
+                raise
+            tell(str(error))
+        text = _prompted()
 
 
-def region_first(context: click.Context, given: object) -> str | None:
+def _prompted() -> str:
+    text: str = click.prompt("Town, or latitude, longitude (or axis = number)", err=True)
+    return text
+
+
+def region_first(context: click.Context, given: object, town: str = "") -> str | None:
     """The region that was given, or is asked for in a terminal where none is set: before a position
-    is typed, which would be typed in vain.
+    is typed, which would be typed in vain. The country of a town is proposed.
     """
     if given or not sys.stdin.isatty() or load(context).settings.region:
         return None if given is None else str(given)
+    from askew_client.settings.gazetteer import find_towns
+
+    country = next((each.country for each in find_towns(town)), "")
     prompt = "Region: a country such as DE, or S/W/N/E (none for values on axes)"
-    typed: str = click.prompt(prompt, default="", show_default=False, err=True)
+    typed: str = click.prompt(prompt, default=country, show_default=bool(country), err=True)
     return typed.strip() or None
 
 

@@ -1,7 +1,8 @@
 """`askew place`: named places, and what every server gets of them.
 
 Where a place is comes from standard input or a prompt: an argument or a variable of the
-environment would be seen by other programs on the machine.
+environment would be seen by other programs on the machine. A town may be an argument all the same,
+since many type it so; degrees may not.
 """
 
 from __future__ import annotations
@@ -25,12 +26,14 @@ if TYPE_CHECKING:
 def place() -> None:
     """Name places: home, work. Each gets one noisy position, which every server gets.
 
-    Where a place is never goes on the command line, which other programs can read. A town,
-    a latitude and a longitude in degrees, "48.86, 2.35", or lines "axis = number".
+    Where a place is comes from standard input or a prompt: a town, a latitude and a longitude in
+    degrees, "48.86, 2.35", or lines "axis = number". A town may also follow the name; other
+    programs can read a command line, and a shell keeps it in its history.
 
     \b
     Examples:
       askew place add home --region DE
+      askew place add work Berlin
       askew place list
       askew place move home
       askew near pharmacies --place home
@@ -39,16 +42,21 @@ def place() -> None:
 
 @place.command("add")
 @click.argument("name")
+@click.argument("town", nargs=-1)
 @options.all_of(options.region, options.level, options.data)
 @click.pass_context
 def add(
     context: click.Context,
     name: str,
+    town: tuple[str, ...],
     region: str | None,
     level: str | None,
     data: Path | None,
 ) -> None:
     """Name a place. Its noisy position is charged and drawn once, for good.
+
+    Without TOWN, where it is comes from standard input or a prompt, and stays out of the shell's
+    history and of what other programs on the machine see. Degrees always do.
 
     What it costs is said first. No other setting, server or month draws it again. At level town the
     caps allow 15 positions for life and 5 a month, with each one that `askew near --unnamed` draws;
@@ -57,31 +65,39 @@ def add(
     \b
     Examples:
       askew place add home --region DE --level town
+      askew place add work Berlin
       askew place add work < work.txt
     """
-    region = options.region_first(context, region)
+    called = _town(town)
+    region = options.region_first(context, region, called)
     desk = _desk(context, data=data, region=region, level=level)
     desk.check_name(name, known=False)
-    _say_drawn(desk.add(name, *_typed(context, desk, region)), "is kept")
+    _say_drawn(desk.add(name, *_typed(context, desk, region, called)), "is kept")
     options.keep_region(context, region)
 
 
 @place.command("move")
 @click.argument("name")
+@click.argument("town", nargs=-1)
 @options.all_of(options.region, options.level, options.data)
 @click.pass_context
 def move(
     context: click.Context,
     name: str,
+    town: tuple[str, ...],
     region: str | None,
     level: str | None,
     data: Path | None,
 ) -> None:
-    """The place is elsewhere now: a fresh noisy position, charged like the first."""
-    region = options.region_first(context, region)
+    """The place is elsewhere now: a fresh noisy position, charged like the first.
+
+    Without TOWN, where it is comes from standard input or a prompt, as for `askew place add`.
+    """
+    called = _town(town)
+    region = options.region_first(context, region, called)
     desk = _desk(context, data=data, region=region, level=level)
     desk.check_name(name, known=True)
-    _say_drawn(desk.move(name, *_typed(context, desk, region)), "has moved")
+    _say_drawn(desk.move(name, *_typed(context, desk, region, called)), "has moved")
     options.keep_region(context, region)
 
 
@@ -137,19 +153,27 @@ def _desk(context: click.Context, **flags: object) -> PlaceService:
 
 
 def _typed(
-    context: click.Context, desk: PlaceService, region: str | None
+    context: click.Context, desk: PlaceService, region: str | None, town: str
 ) -> tuple[Spot, Cost | None]:
     """Where the place is, and what its noisy position will cost, said before it is drawn."""
     from askew_client.settings.regions import region_words
 
     plane = options.load(context, region=region).settings.region
-    spot = options.typed_place(plane)
+    spot = options.typed_place(plane, town)
     for line in region_words(plane):
         click.echo(line, err=True)
     cost = desk.price_of(spot)
     for line in () if cost is None else (*cost.words, desk.allowance()):
         click.echo(line, err=True)
     return spot, cost
+
+
+def _town(words: tuple[str, ...]) -> str:
+    """Return the town of a command line. Raises UsageError for degrees, which are not repeated."""
+    town = " ".join(words)
+    if town and ("=" in town or not any(each.isalpha() for each in town)):
+        raise click.UsageError("an argument is a town; degrees go to the prompt or standard input")
+    return town
 
 
 def _say_drawn(view: PlaceView, done: str) -> None:

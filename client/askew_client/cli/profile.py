@@ -123,14 +123,21 @@ def undo(context: click.Context, data: Path | None) -> None:
 
 @profile.command("import")
 @click.argument("file", type=click.Path(path_type=Path, exists=True, allow_dash=True))
+@click.option(
+    "--user", type=int, help="Whose, by userId, where MovieLens' file has those of many people."
+)
 @_data
 @click.pass_context
-def import_ratings(context: click.Context, file: Path, data: Path | None) -> None:
-    """Import a csv "title,rating", or an export (a directory or zip) of Letterboxd or MovieLens.
+def import_ratings(context: click.Context, file: Path, user: int | None, data: Path | None) -> None:
+    """Import a csv "title,rating", or an export of Letterboxd or MovieLens: a directory, a zip, or
+    its ratings.csv.
+
+    MovieLens' ratings.csv has numbers for titles, so its movies.csv lies beside it.
 
     \b
     Examples:
       askew profile import my-ratings.csv
+      askew profile import ml-latest-small/ratings.csv --user 7
       askew profile import letterboxd-me-2026-11-23.zip
       askew profile import - < my-ratings.csv
     """
@@ -140,7 +147,7 @@ def import_ratings(context: click.Context, file: Path, data: Path | None) -> Non
     if str(file) == "-":
         changes = read_titles(sys.stdin.read().splitlines(), "standard input")
     else:
-        changes = read_export(file)
+        changes = read_export(file, "" if user is None else str(user))
     desk.edit(changes)
     _tell_rated(changes, "; `askew profile undo` takes all of them back")
 

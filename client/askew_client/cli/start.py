@@ -7,7 +7,7 @@ import gc
 import os
 import sys
 
-from askew.extras import advice
+from askew.extras import advice, open_standard_streams
 
 
 def main() -> None:
@@ -15,11 +15,12 @@ def main() -> None:
     if sys.platform == "win32":
         sys.exit("askew: it does not run on Windows; the Windows Subsystem for Linux (WSL) runs it")
     spare_the_processor()
+    open_standard_streams()
     try:
         from askew_client.cli.main import main as run
 
         run()
-    except ModuleNotFoundError as error:
+    except ImportError as error:
         line = advice(error, "client")
         if line is None:
             raise

@@ -1,33 +1,43 @@
 """A place as a person types it, or as a file has it.
 
 A position is a latitude and a longitude in degrees, "48.86, 2.35", or a town of the device's own
-list, "Berlin" or "London, Canada", whose middle it is. Values on axes are written "axis = number",
-such as "hour = 8.5", on lines of their own or with a semicolon between.
+list, "Berlin" or "Frankfurt, Hesse", whose middle it is. Values on axes are written "axis =
+number", such as "hour = 8.5", on lines of their own or with a semicolon between.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from askew.errors import ParameterError, PlaceError, UnclearTown
+from askew.errors import PlaceError, UnclearTown
 from askew.spaces.map import Position
 from askew_client.profile.document import AxisValues, Spot
-from askew_client.settings.regions import region_of, towns_called, towns_like
+from askew_client.settings.gazetteer import (
+    distance_in,
+    find_towns,
+    folded,
+    n_towns,
+    towns_like,
+)
+from askew_client.settings.regions import region_of
 from askew_client.views.place_map import Town
 
 _NUMBER = r"[-+]?[0-9]{1,12}(?:\.[0-9]{1,15})?"
 _POSITION = re.compile(rf"({_NUMBER})\s*[,\s]\s*({_NUMBER})")
+_TOWN = re.compile(r"[^=\n;]*[^\W\d_][^=\n;]*")
+_MOST = 8  # towns that are listed
 _VALUE = re.compile(rf"([^=]+?)\s*=\s*({_NUMBER})")
 
 
 def spot_of(text: str, region: str = "") -> Spot:
-    """The position or the values of a text. region: of the settings, which tells apart towns of one
-    name. Raises PlaceError, which repeats nothing of it; UnclearTown for a name.
+    """The position or the values of a text. region: of the settings, in which a town lies;
+    "" is anywhere. Raises PlaceError, which repeats nothing of it; UnclearTown for a name.
     """
     position = _POSITION.fullmatch(text.strip())
     if position is not None:
         return Position(*map(float, position.groups()))
-    if re.fullmatch(r"[^=\n;\d]+", text.strip()):
+    if _TOWN.fullmatch(text.strip()):
         return _town(text, region)
     lines = [_VALUE.fullmatch(line.strip()) for line in re.split("[\n;]", text) if line.strip()]
     found = [line for line in lines if line is not None]
@@ -39,34 +49,44 @@ def spot_of(text: str, region: str = "") -> Spot:
 
 
 def _town(text: str, region: str) -> Position:
-    """The middle of the one town of a name, in a country named behind it, or else in the region."""
-    name, _, country = map(str.strip, text.partition(","))
-    found = towns_called(name)
-    if not found:
-        advice = "type a latitude and a longitude, such as 48.86, 2.35"
+    """The middle of the one town of a name that lies in the region. Raises UnclearTown.
+
+    A town of this very name is meant, and not a smaller one that also goes by it: "Kiel" is a name
+    of Kehl's. Several of one name are for the person to tell apart.
+    """
+    found = find_towns(text, region)
+    how_far = [*map(distance_in(region), found)]
+    near = [town for town, far in zip(found, how_far, strict=True) if far == how_far[0] < 2]
+    name = text.partition(",")[0].strip()
+    called = [town for town in near if town.name.casefold() == name.casefold()]
+    called = called or [town for town in near if folded(town.name) == folded(name)]
+    if len(near) == 1 or (len(called) == 1 and called[0] == near[0]):
+        return near[0].at
+    if near:
+        advice = "add the district behind a comma, or type a latitude and a longitude"
+        raise UnclearTown(f"there are {len(near)} towns of this name: {advice}", _lines(near))
+    if found:
+        outside = f"no town of this name lies in the region {region_of(region).name or region}"
         raise UnclearTown(
-            f"this device knows no town of this name: {advice}", _choices(towns_like(name))
+            f"{outside}: `region` sets another, as in `--region FR`", _lines(found, remedy=True)
         )
-    within = tuple(each for each in found if _lies_in(each.at, country or region))
-    if country and not within:
-        raise UnclearTown("this device knows no town of this name in that country", _choices(found))
-    left = within or found
-    if len(left) > 1:
-        advice = "add the country behind a comma, or type a latitude and a longitude"
-        raise UnclearTown(f"there are {len(left)} towns of this name: {advice}", _choices(left))
-    return left[0].at
-
-
-def _choices(towns: tuple[Town, ...]) -> tuple[str, ...]:
-    return tuple(
-        f"{town.name}: {town.at.latitude:.2f}, {town.at.longitude:.2f} ({town.population:,} people)"
-        for town in towns
+    elsewhere = find_towns(name, region)
+    if elsewhere:
+        raise UnclearTown(
+            "no town of this name lies in that district or country", _lines(elsewhere)
+        )
+    advice = "a latitude and a longitude always work, such as 48.86, 2.35"
+    raise UnclearTown(
+        f"this device knows {n_towns():,} towns and none of this name: {advice}",
+        _lines(towns_like(name, region)),
     )
 
 
-def _lies_in(position: Position, region: str) -> bool:
-    try:
-        region_of(region).kilometers(position)
-    except (ParameterError, PlaceError):
-        return False
-    return True
+def _lines(towns: Sequence[Town], *, remedy: bool = False) -> tuple[str, ...]:
+    """What can be typed for each, and how large it is. remedy: and the region that it lies in."""
+    return tuple(
+        f"{town.name}, {town.district or town.country}: {town.at.latitude:.2f}, "
+        f"{town.at.longitude:.2f} ({town.population:,} people"
+        f"{f'; --region {town.country}' if remedy else ''})"
+        for town in towns[:_MOST]
+    )

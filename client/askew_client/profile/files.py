@@ -14,6 +14,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
+from itertools import chain
 from math import isfinite
 from pathlib import Path
 from typing import Final, TextIO
@@ -52,19 +53,23 @@ def read_titles(
     return found
 
 
-def read_export(path: Path) -> dict[str, State]:
+def read_export(path: Path, user: str = "") -> dict[str, State]:
     """The edits of a csv of titles, or of an export in a directory or zip: Letterboxd's
-    ratings.csv, or MovieLens' ratings.csv and movies.csv.
+    ratings.csv, or MovieLens' ratings.csv and movies.csv, of which the first may be named as well.
+
+    user: whose ratings of MovieLens' data set, by their userId; "" where they are of one person.
     """
     try:
-        if path.is_dir():
-            files = [path / name for name in _NAMES if (path / name).exists()]
-            with ExitStack() as stack:
-                return _export({each.name: stack.enter_context(_text(each)) for each in files})
         if zipfile.is_zipfile(path):
-            return _export(_unzipped(path))
-        with _text(path) as file:
-            return read_titles(file, path.name)
+            return _export(_unzipped(path), user)
+        of_movielens = path.name == _NAMES[0] and path.with_name(_NAMES[1]).exists()
+        folder = path if path.is_dir() else path.parent
+        with ExitStack() as stack:
+            if path.is_dir() or of_movielens:
+                files = [folder / name for name in _NAMES if (folder / name).exists()]
+                texts = {each.name: stack.enter_context(_text(each)) for each in files}
+                return _export(texts, user)
+            return _titles_alone(stack.enter_context(_text(path)), path.name, user)
     except UnicodeDecodeError:
         raise ProfileError(f"{path.name} is not text in UTF-8") from None
     except OSError as error:
@@ -87,30 +92,48 @@ def _text(path: Path) -> TextIO:
     return path.open(encoding="utf-8-sig", newline="")
 
 
-def _export(files: Mapping[str, Iterable[str]]) -> dict[str, State]:
+def _export(files: Mapping[str, Iterable[str]], user: str) -> dict[str, State]:
     ratings, movies = map(files.get, _NAMES)
     if ratings is None:
         raise ProfileError("an export has ratings.csv, and MovieLens' has movies.csv beside it")
-    return read_titles(ratings, _NAMES[0]) if movies is None else _movielens(ratings, movies)
+    if movies is None:
+        return _titles_alone(ratings, _NAMES[0], user)
+    return _movielens(ratings, movies, user)
 
 
-def _movielens(ratings: Iterable[str], movies: Iterable[str]) -> dict[str, State]:
+def _titles_alone(ratings: Iterable[str], name: str, user: str) -> dict[str, State]:
+    """The ratings of a file that has titles itself. Raises ProfileError for MovieLens' numbers."""
+    lines = iter(ratings)
+    first = next(lines, "")
+    if user or {"userId", "movieId"} <= {each.strip() for each in first.split(",")}:
+        raise ProfileError(f"{name} has no titles: MovieLens' movies.csv must lie beside it")
+    return read_titles(chain([first], lines), name)
+
+
+def _movielens(ratings: Iterable[str], movies: Iterable[str], user: str) -> dict[str, State]:
     """One person's ratings by movie id, and the titles of the ids."""
     titles = {
         row["movieId"]: _title(row["title"], f"line {line} of movies.csv")
         for line, row in _rows(movies, "movies.csv", ("movieId", "title"))
     }
     found: dict[str, State] = {}
-    people: set[str] = set()
+    only = user
     for line, row in _rows(ratings, "ratings.csv", ("movieId", "rating")):
         where = f"line {line} of ratings.csv"
-        people.add(row.get("userId", ""))
-        if len(people) > 1:
-            raise ProfileError(f"{where}: a second person; a profile is of one")
+        person = row.get("userId", "")
+        only = only or person
+        if person != only and user:
+            continue
+        if person != only:
+            raise ProfileError(
+                f"{where}: a second person; a profile is of one: `--user` says whose"
+            )
         if row["movieId"] not in titles:
             raise ProfileError(f"{where}: a movie that movies.csv does not have")
         found[titles[row["movieId"]]] = (_rating(row["rating"], where),)
         _check_count(found)
+    if user and not found:
+        raise ProfileError("ratings.csv has no ratings of this userId")
     return found
 
 

@@ -1,27 +1,18 @@
-"""Regions and towns that a person can name, from GeoNames (CC BY 4.0; see GEONAMES.md)."""
+"""Regions that a person can name, from GeoNames (CC BY 4.0; see GEONAMES.md)."""
 
 from __future__ import annotations
 
 import csv
 import io
-import unicodedata
-from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache
 from importlib import resources
 from itertools import product
-from typing import TYPE_CHECKING
 
 from askew.errors import ParameterError, maybe
 from askew.spaces.map import Position, Region
 
-if TYPE_CHECKING:
-    from askew_client.views.place_map import Town
-
 _LIMIT = "a country's English name, its two-letter code, or south/west/north/east in degrees"
-
-_LONGEST = 100  # characters of a name: those of a longer one take seconds, and it is like none
 
 
 @dataclass(frozen=True)
@@ -40,12 +31,18 @@ def region_of(text: str) -> Region:
     """
     if "/" in text:
         return _of_edges(text)
-    wanted = _key(text)
-    for country in countries():
-        if wanted in (country.code.casefold(), _key(country.name)):
-            return country.region
+    country = country_called(text)
+    if country is not None:
+        return country.region
     hint = maybe(text, [each.name for each in countries()])
     raise ParameterError("region", text, f"{_LIMIT}{hint}")
+
+
+def country_called(text: str) -> Country | None:
+    """Return the country of a name or a two-letter code, or None."""
+    wanted = _key(text)
+    known = (each for each in countries() if wanted in (each.code.casefold(), _key(each.name)))
+    return next(known, None)
 
 
 def region_words(text: str) -> tuple[str, ...]:
@@ -70,16 +67,12 @@ def corners_of(text: str) -> tuple[Position, ...]:
 @cache
 def countries() -> tuple[Country, ...]:
     """The table, in the order of the codes."""
+    table = resources.files("askew_client.settings").joinpath("regions.csv")
+    text = table.read_text(encoding="utf-8")
     return tuple(
-        Country(code, name, Region(*map(float, edges)))
-        for code, name, *edges in _rows("regions.csv")
+        Country(code, name, Region(*map(float, edges), name=f"{name} ({code})"))
+        for code, name, *edges in csv.reader(io.StringIO(text.partition("\n")[2]))
     )
-
-
-def _rows(table: str) -> Iterator[list[str]]:
-    """Of a table beside this module, without its line of names."""
-    text = resources.files("askew_client.settings").joinpath(table).read_text(encoding="utf-8")
-    return csv.reader(io.StringIO(text.partition("\n")[2]))
 
 
 def _of_edges(text: str) -> Region:
@@ -103,39 +96,3 @@ def _size(country: Country) -> float:
 def _key(text: str) -> str:
     """A name as people vary it: case, spaces and a leading article do not count."""
     return " ".join(text.casefold().split()).removeprefix("the ")
-
-
-@cache
-def named_towns() -> tuple[Town, ...]:
-    """The large towns of the world and the largest of each country, most people first."""
-    from askew_client.views.place_map import Town
-
-    return tuple(
-        Town(name, Position(float(latitude), float(longitude)), int(population))
-        for name, latitude, longitude, population in _rows("towns.csv")
-    )
-
-
-@cache
-def _by_key() -> dict[str, list[Town]]:
-    found: dict[str, list[Town]] = {}
-    for town in named_towns():
-        found.setdefault(_town_key(town.name), []).append(town)
-    return found
-
-
-def towns_called(name: str) -> tuple[Town, ...]:
-    """Every town of a name, most people first; case, accents and spaces do not count."""
-    return tuple(_by_key().get(_town_key(name), ()))
-
-
-def towns_like(name: str, most: int = 5) -> tuple[Town, ...]:
-    """The towns whose names are most like one that is none's."""
-    known = _by_key()
-    wanted = _town_key(name[:_LONGEST])
-    return tuple([known[key][0] for key in get_close_matches(wanted, known, most)])
-
-
-def _town_key(name: str) -> str:
-    letters = unicodedata.normalize("NFKD", " ".join(name.split()).casefold())
-    return "".join([each for each in letters if not unicodedata.combining(each)])

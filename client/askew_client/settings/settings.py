@@ -81,7 +81,10 @@ _KINDS: Mapping[str, tuple[ValueKind, str]] = {
         OneOf(tuple(LEVELS)),
         "Odds change at most 4 times within 1 km (district), 5 km (town) or 20 km (county).",
     ),
-    "near_k": (Whole(0), "Results of a question near a place; 0 takes about 4 kB of them."),
+    "near_k": (
+        Whole(0),
+        "Results of a question near a place; 0 is as many as 4 kB hold, at most 160.",
+    ),
     "place_draw_cap": (_COST, "What one noisy position may cost, as epsilon per kilometer."),
     "place_monthly_cap": (_COST, "What the noisy positions of one month may cost."),
     "place_lifetime_cap": (_COST, "What the noisy positions of all places may ever cost."),

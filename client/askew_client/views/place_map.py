@@ -123,11 +123,13 @@ _CORNERS = 24  # of the hexagon's outline: where its box is read off
 
 @dataclass(frozen=True)
 class Town:
-    """A town of the device's own list. Public."""
+    """A town of the device's own list. Public. country: its two-letter code."""
 
     name: str
     at: Position
     population: int
+    country: str = ""
+    district: str = ""
 
 
 @dataclass(frozen=True)

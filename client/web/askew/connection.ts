@@ -30,13 +30,12 @@ const CODES: Readonly<Record<string, readonly [Code, string]>> = {
 const MOMENT = "askew";
 const LONGEST = 60_000; // milliseconds; a moment beyond is a clock's that was put back
 // Neither is there in every page, nor outside of one.
-const { navigator, localStorage } = globalThis as Partial<typeof globalThis>;
+const { navigator, localStorage, location } = globalThis as Partial<typeof globalThis>;
 const clock = () => performance.timeOrigin + performance.now();
 
 async function oneTab<T>(work: () => Promise<T>): Promise<T> {
   return navigator?.locks ? navigator.locks.request(MOMENT, work) : work();
 }
-
 
 export class Connection {
   private _moment = 0; // of the next one
@@ -86,12 +85,12 @@ export class Connection {
       try {
         return await this._answer(method, request);
       } catch (error) {
-        throw error instanceof AskewError ? error : failure(error);
+        throw error instanceof AskewError ? error : failure(error, this._server);
       } finally {
         // A page is not told when the browser has closed: up to 21 ms after the reply, as measured.
         await pause(CLOSING);
         this._moment = clock() + this._interval;
-        localStorage?.setItem(MOMENT, String(this._moment));
+        localStorage?.setItem(MOMENT, `${this._moment}`);
       }
     });
   }
@@ -145,16 +144,18 @@ async function bytesOf(response: Response): Promise<Uint8Array> {
 function refusal(response: Response, body: Uint8Array): AskewError {
   let code: unknown;
   try {
-    code = (JSON.parse(new TextDecoder().decode(body)) as { code?: unknown } | null)?.code;
+    ({ code } = JSON.parse(new TextDecoder().decode(body)) as { code?: unknown });
   } catch {
-    code = [429, 503].includes(response.status) ? "unavailable" : undefined;
+    code = [429, 503].includes(response.status) && "unavailable";
   }
-  const found = typeof code === "string" && Object.hasOwn(CODES, code) ? CODES[code] : undefined;
-  return new AskewError(...(found ?? (["failed", "the server fails"] as const)));
+  for (const [name, said] of Object.entries(CODES)) if (name === code) return new AskewError(...said);
+  return new AskewError("failed", "the server fails");
 }
 
-function failure(error: unknown): AskewError {
-  return (error as Error).name === "TimeoutError"
-    ? new AskewError("slow", SLOW)
-    : new AskewError("unreachable", "no connection to the server");
+// A browser does not tell a page whether nobody replied, or somebody whose reply it may not read. From its
+// own origin it may read all.
+function failure(error: unknown, server: string): AskewError {
+  if ((error as Error).name === "TimeoutError") return new AskewError("slow", SLOW);
+  const own = server === location?.origin;
+  return new AskewError("unreachable", own ? "no reply" : "no reply that this page may read: check its address and http.origins");
 }

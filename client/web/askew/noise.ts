@@ -225,7 +225,7 @@ function within(region: Region, at: Position): { north: Rational; east: Rational
   return inside ? { north: subtract(exact(at.latitude), exact(region.south)), east } : undefined;
 }
 
-export const outside = () => new AskewError("place", "the position lies outside the region");
+export const outside = () => new AskewError("place", "the place is outside the region");
 
 export function contains(region: Region, at: Position): boolean {
   return within(region, at) !== undefined;

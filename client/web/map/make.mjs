@@ -54,9 +54,15 @@ const outlines = {
 };
 writeFileSync(new URL("outlines.json", web), JSON.stringify(outlines) + "\n");
 
-const table = new URL("../../askew_client/settings/towns.csv", here);
-const towns = readFileSync(table, "utf8").trim().split("\n").slice(1).map((line) => {
-  const [, name, latitude, longitude, people] = line.match(/^(.*),([^,]*),([^,]*),([^,]*)$/);
-  return [name.replace(/^"(.*)"$/, "$1"), Number(latitude), Number(longitude), Number(people)];
-});
-writeFileSync(new URL("towns.json", web), JSON.stringify(towns) + "\n");
+// Every town that a device knows, those of most people first, so that those of LARGE are the first ones:
+// {"large": n, "names": text, "at": [latitude, longitude, ...]}, a line a name, in hundredths of a degree.
+const LARGE = 500_000;
+const table = new URL("../../askew_client/settings/towns.txt", here);
+const towns = readFileSync(table, "utf8").trimEnd().split("\n").map((line) => line.split("\t"));
+towns.sort((a, b) => b[5] - a[5]);
+const named = {
+  large: towns.filter((each) => each[5] >= LARGE).length,
+  names: towns.map(([name]) => name).join("\n"),
+  at: towns.flatMap((each) => [each[3], each[4]].map((degrees) => Math.round(degrees * 100))),
+};
+writeFileSync(new URL("towns.json", web), JSON.stringify(named) + "\n");

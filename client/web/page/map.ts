@@ -9,7 +9,7 @@ const MOST_TOWNS = 40;
 const CLOSEST = 0.004; // kilometers a pixel
 const WIDEST = 12;
 const TAP = 6; // pixels that a finger may move and still has tapped
-const LETTER = 6.4; // pixels, about
+const HALO = 3; // pixels of a light edge around letters
 
 export interface Area {
   readonly south: number;
@@ -52,6 +52,8 @@ export class MapView {
   private cosine = 1;
   private scene: Scene = {};
   private waiting = false;
+  private readonly pen = element("canvas").getContext("2d") as CanvasRenderingContext2D;
+  private readonly widths = new Map<Town, number>(); // pixels of a name
   private readonly fingers = new Map<number, { x: number; y: number }>();
   private moved = 0;
 
@@ -182,9 +184,10 @@ export class MapView {
       "transform",
       `translate(${width / 2} ${height / 2}) scale(${size}) translate(${-x} ${-y})`,
     );
-    const taken = this.paintMarks();
-    this.paintTowns(taken);
     this.paintScale();
+    const taken = this.covered();
+    this.paintMarks(taken);
+    this.paintTowns(taken);
   }
 
   private pixel(at: Spot): { x: number; y: number } {
@@ -194,10 +197,20 @@ export class MapView {
     return { x: width / 2 + (x - left) / this.kilometers, y: height / 2 + (y - top) / this.kilometers };
   }
 
-  private paintMarks(): Box[] {
+  // What lies over the map, where no name and no number is to be.
+  private covered(): Box[] {
+    const { left: x, top: y } = this.svg.getBoundingClientRect();
+    const above = [...(this.svg.parentElement?.querySelectorAll<HTMLElement>(".zoom, .hint, #legend, #scale") ?? [])];
+    return above.map((each) => {
+      const { left, right, top, bottom } = each.getBoundingClientRect();
+      return { left: left - x, right: right - x, top: top - y, bottom: bottom - y };
+    });
+  }
+
+  // The marks of a question; adds where they are to what is taken.
+  private paintMarks(taken: Box[]): void {
     const { you, candidate, signal, results } = this.scene;
     const made: SVGElement[] = [];
-    const taken: Box[] = [];
     const put = (at: Spot, name: string, room: number, ...parts: SVGElement[]): SVGGElement => {
       const { x, y } = this.pixel(at);
       taken.push({ left: x - room, right: x + room, top: y - room, bottom: y + room });
@@ -205,11 +218,12 @@ export class MapView {
       made.push(mark);
       return mark;
     };
+    const numbered = this.numbered(taken);
     const result = (each: Mark): void => {
-      const named = each.rank <= 9 || each.picked;
+      const named = numbered.has(each.rank);
       const title = shape("title", {}, `${each.rank}. ${each.title}`);
       const sign = each.picked
-        ? [shape("path", { d: STAR }), shape("text", { y: 4 }, String(each.rank))]
+        ? [shape("path", { d: STAR }), ...(named ? [shape("text", { y: 4 }, String(each.rank))] : [])]
         : [shape("circle", { r: named ? 10 : 4.5 }), ...(named ? [shape("text", { y: 4 }, String(each.rank))] : [])];
       const name = `result${each.picked ? " pick" : ""}${each.passes ? "" : " fails"}`;
       const mark = put(each, name, named ? 11 : 6, title, ...sign);
@@ -223,32 +237,70 @@ export class MapView {
     backwards.filter(({ picked }) => picked).forEach(result);
     if (candidate) put(candidate, "you candidate", 10, shape("title", {}, "the place to add"), shape("path", { d: PIN }));
     this.marks.replaceChildren(...made);
-    return taken;
   }
 
-  // The towns of most people whose names have room beside the marks and each other.
+  // The ranks that have a number: of the pick and the first nine those that have room, best first.
+  private numbered(covered: readonly Box[]): Set<number> {
+    const { you, signal, results } = this.scene;
+    const around = (at: Spot, room: number): Box => {
+      const { x, y } = this.pixel(at);
+      return { left: x - room, right: x + room, top: y - room, bottom: y + room };
+    };
+    const taken = [...covered, ...(you ? [around(you, 7)] : []), ...(signal ? [around(signal, 10)] : [])];
+    const found = new Set<number>();
+    const first = (results ?? []).filter(({ rank, picked }) => rank <= 9 || picked);
+    for (const each of [...first].sort((a, b) => Number(b.picked) - Number(a.picked))) {
+      const box = around(each, 10);
+      if (taken.some((other) => overlaps(other, box)) && !(each.picked && !covered.some((other) => overlaps(other, box)))) continue;
+      taken.push(box);
+      found.add(each.rank);
+    }
+    return found;
+  }
+
+  // The towns of most people whose names have room beside the marks and each other. A mark may lie on the
+  // dot of a town, a name may not.
   private paintTowns(taken: Box[]): void {
     const { width, height } = this.size();
-    const made: SVGElement[] = [];
+    const corner = this.plane(this.middle);
+    const [made, dots, names]: [SVGElement[], Box[], Box[]] = [[], [], []];
     for (const town of this.towns) {
       if (made.length >= MOST_TOWNS) break;
-      const { x, y } = this.pixel(town);
+      const at = this.plane(town);
+      const x = width / 2 + (at[0] - corner[0]) / this.kilometers;
+      const y = height / 2 + (at[1] - corner[1]) / this.kilometers;
       if (x < 4 || x > width - 4 || y < 4 || y > height - 4) continue;
-      const right = x + 12 + town.name.length * LETTER;
-      const box = { left: x - 4, right, top: y - 9, bottom: y + 9 };
-      if (taken.some((each) => overlaps(each, box)) || right > width) continue;
-      taken.push(box);
-      const large = town.people >= 500_000;
+      const dot = { left: x - 4, right: x + 4, top: y - 4, bottom: y + 4 };
+      if (names.some((each) => overlaps(each, dot))) continue;
+      const letters = this.width(town);
+      const side = SIDES.find((each) => {
+        const box = boxOf(each, x, y, letters);
+        const within = box.left >= 0 && box.right <= width && box.top >= 0 && box.bottom <= height;
+        return within && ![...taken, ...names, ...dots].some((other) => overlaps(other, box));
+      });
+      if (side === undefined) continue;
+      dots.push(dot);
+      names.push(boxOf(side, x, y, letters));
       made.push(
         shape(
           "g",
-          { class: large ? "town large" : "town", transform: `translate(${x.toFixed(1)} ${y.toFixed(1)})` },
-          shape("circle", { r: large ? 3 : 2 }),
-          shape("text", { x: 7, y: 4 }, town.name),
+          { class: town.large ? "town large" : "town", transform: `translate(${x.toFixed(1)} ${y.toFixed(1)})` },
+          shape("circle", { r: town.large ? 3 : 2 }),
+          shape("text", side, town.name),
         ),
       );
     }
     this.names.replaceChildren(...made);
+  }
+
+  // Pixels of a town's name, as page.css sets it.
+  private width(town: Town): number {
+    const known = this.widths.get(town);
+    if (known !== undefined) return known;
+    this.pen.font = `${town.large ? "600 13px" : "12px"} ${getComputedStyle(this.svg).fontFamily}`;
+    const { width } = this.pen.measureText(town.name);
+    this.widths.set(town, width);
+    return width;
   }
 
   private paintScale(): void {
@@ -351,6 +403,23 @@ interface Box {
 
 const STAR = "M0-15L4.4-5.5L14.3-4.6L6.8 2.1L9 12.1L0 6.9L-9 12.1L-6.8 2.1L-14.3-4.6L-4.4-5.5Z";
 const PIN = "M0 0C-3-8-9-11-9-18A9 9 0 1 1 9-18C9-11 3-8 0 0Z";
+
+// Where a name may stand, from the dot of its town.
+const SIDES = [
+  { x: 7, y: 4, "text-anchor": "start" },
+  { x: -7, y: 4, "text-anchor": "end" },
+  { x: 0, y: -8, "text-anchor": "middle" },
+  { x: 0, y: 17, "text-anchor": "middle" },
+  { x: 14, y: 4, "text-anchor": "start" },
+  { x: -14, y: 4, "text-anchor": "end" },
+] as const;
+
+// The pixels of a name there, so many wide.
+function boxOf(side: (typeof SIDES)[number], x: number, y: number, letters: number): Box {
+  const before = { start: 0, middle: letters / 2, end: letters }[side["text-anchor"]];
+  const left = x + side.x - before;
+  return { left: left - HALO, right: left + letters + HALO, top: y + side.y - 17, bottom: y + side.y + 8 };
+}
 
 function overlaps(a: Box, b: Box): boolean {
   return a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;

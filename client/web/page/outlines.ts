@@ -8,7 +8,7 @@ export interface Spot {
 
 export interface Town extends Spot {
   readonly name: string;
-  readonly people: number;
+  readonly large: boolean;
 }
 
 // A ring of an outline, as longitude and latitude in turn.
@@ -38,8 +38,13 @@ export async function outlines(): Promise<Ring[]> {
 
 // Towns, those of most people first.
 export async function towns(): Promise<Town[]> {
-  const rows: [string, number, number, number][] = await file("towns.json");
-  return rows.map(([name, latitude, longitude, people]) => ({ name, latitude, longitude, people }));
+  const { large, names, at }: { large: number; names: string; at: number[] } = await file("towns.json");
+  return names.split("\n").map((name, n) => ({
+    name,
+    latitude: (at[2 * n] ?? 0) / 100,
+    longitude: (at[2 * n + 1] ?? 0) / 100,
+    large: n < large,
+  }));
 }
 
 // Towns within reach whose names begin so, or else have it within; case and accents do not count.

@@ -208,7 +208,7 @@ class Page {
     const typed = found<HTMLInputElement>("where").value;
     const spot = this.spotOf(typed);
     if (typed.trim() === "") return;
-    say(spot ? "" : "No large town has this name: tap the map, or type latitude and longitude.", true);
+    say(spot ? "" : `None of the ${this.named.length.toLocaleString("en")} towns known here has this name in this country: tap the map, or type latitude and longitude.`, true);
     if (spot === undefined) return;
     this.candidate = spot;
     this.map.go(spot, 60);
@@ -219,7 +219,7 @@ class Page {
     const numbers = typed.match(/^\s*(-?\d+(?:\.\d+)?)\s*[,; ]\s*(-?\d+(?:\.\d+)?)\s*$/);
     if (numbers) return { latitude: Number(numbers[1]), longitude: Number(numbers[2]) };
     const { region } = this.device.settings;
-    return this.named.find((each) => plain(each.name) === plain(typed) && contains(region, each));
+    return this.named.find((each) => contains(region, each) && plain(each.name) === plain(typed));
   }
 
   private tapped(at: Spot): void {

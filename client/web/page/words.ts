@@ -79,7 +79,7 @@ export function quoteWords({ price, k, collection }: Quote): HTMLElement[] {
   if (price.refused) return [element("p", { class: "wrong" }, problem(price.refused))];
   const what = collection === "*" ? "all collections" : collection;
   return [
-    element("p", {}, element("b", {}, "Free: "), "the noisy position is paid for, and the same one is sent again."),
+    element("p", {}, element("b", {}, "Tells nothing new: "), "the same noisy position is sent again."),
     element("p", {}, `What will leave: the noisy position and its law, the name “${what}”, and k = ${k}. Nothing else.`),
   ];
 }

@@ -3,22 +3,13 @@
 // left out.
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { after, before, describe, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import puppeteer from "puppeteer-core";
 
-const SERVER = fileURLToPath(new URL("../../../.venv/bin/askew-server", import.meta.url));
-const README = new URL("../README.md", import.meta.url);
-const HOME = "49.1519, 9.2405";
-const QUIET = ["--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
-const BROWSERS = [
-  { browser: "chrome", executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu", ...QUIET] },
-  { browser: "firefox", executablePath: "/usr/bin/firefox-esr" },
-];
+import { BROWSERS, ended, missing, serving } from "./browsers.mjs";
 
+const HOME = "49.1519, 9.2405";
 /** Bytes to and from a server, and when each connection was open, by this machine's clock. */
 async function proxyTo(port) {
   const connections = [];
@@ -41,6 +32,26 @@ async function proxyTo(port) {
   return { proxy, connections, origin: `http://127.0.0.1:${proxy.address().port}` };
 }
 
+const PHONE = { width: 390, height: 844 };
+const SCREEN = { width: 1280, height: 800 };
+
+/** Where names and numbers of the map lie over each other, over a mark, or under what is above the map. */
+const collisions = (page) =>
+  page.evaluate(async () => {
+    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+    const of = (query) =>
+      [...document.querySelectorAll(query)]
+        .map((each) => ({ name: each.textContent.trim() || each.className, box: each.getBoundingClientRect() }))
+        .filter(({ box }) => box.width > 0);
+    const over = (a, b) =>
+      a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+    const [names, numbers] = [of("#names text"), of("#marks text")];
+    const above = [...of("#marks g"), ...of(".zoom, .hint, #legend, #scale")];
+    const pairs = names.flatMap((a, n) => [...names.slice(n + 1), ...numbers, ...above].map((b) => [a, b]));
+    pairs.push(...numbers.flatMap((a, n) => [...numbers.slice(n + 1), ...of(".zoom, .hint, #legend, #scale")].map((b) => [a, b])));
+    return { names: names.length, pairs: pairs.filter(([a, b]) => over(a.box, b.box)).map(([a, b]) => `${a.name} and ${b.name}`) };
+  });
+
 const textOf = (page, query) => page.$eval(query, (each) => each.textContent);
 const questionsOf = (connections) =>
   connections
@@ -49,22 +60,16 @@ const questionsOf = (connections) =>
     .map((bytes) => bytes.subarray(bytes.indexOf("\r\n\r\n") + 4).toString("hex"));
 
 for (const options of BROWSERS) {
-  const missing = [options.executablePath, SERVER].filter((path) => !existsSync(path));
-  const skip = missing.length > 0 && process.env.ASKEW_BROWSERS !== "require" && `${missing.join(" and ")} not found`;
+  const skip = missing(options);
 
   describe(`the page in ${options.browser}`, { skip }, () => {
     let [server, network, browser, page] = [];
     const [addresses, faults] = [[], []];
 
     before(async () => {
-      server = spawn(SERVER, ["serve", "--demo", "places", "--port", "0", "--web"], {
-        stdio: ["ignore", "pipe", "ignore"],
-      });
-      const line = await new Promise((done, fail) => {
-        server.stdout.once("data", (data) => done(String(data)));
-        server.once("exit", () => fail(new Error("askew-server did not start")));
-      });
-      network = await proxyTo(Number(line.match(/http:\/\/[^:]+:(\d+)/)[1]));
+      let door;
+      [server, door] = await serving("--demo", "places", "--web");
+      network = await proxyTo(Number(new URL(door).port));
       browser = await puppeteer.launch({ headless: true, ...options });
       page = await browser.newPage();
       page.on("request", (request) => addresses.push(request.url()));
@@ -82,9 +87,17 @@ for (const options of BROWSERS) {
     after(async () => {
       await browser?.close();
       network?.proxy.close();
-      if (server && server.exitCode === null) {
-        server.kill();
-        await new Promise((done) => server.once("exit", done));
+      await ended(server);
+    });
+
+    test("the first screen has the title, and names of towns that do not collide", async () => {
+      for (const size of [PHONE, SCREEN]) {
+        await page.setViewport(size);
+        const { top, bottom } = await page.$eval("h1", (each) => each.getBoundingClientRect().toJSON());
+        assert.ok(top >= 0 && bottom <= size.height / 4, `${top} to ${bottom}`);
+        const { names, pairs } = await collisions(page);
+        assert.deepEqual(pairs, []);
+        assert.ok(names >= 15, `${names} names`);
       }
     });
 
@@ -92,6 +105,7 @@ for (const options of BROWSERS) {
       const before = network.connections.length;
       assert.match(await textOf(page, "#price"), /ε 0\.277 per km.*15 such places for life and 5 a month/s);
       assert.match(await textOf(page, "#entries"), /Nothing was ever charged/);
+      assert.doesNotMatch(await textOf(page, "#add-button"), /pay|buy|price/);
       await page.type("#name", "home");
       await page.type("#where", HOME);
       await page.$eval("#add-button", (each) => each.click());
@@ -110,6 +124,20 @@ for (const options of BROWSERS) {
       assert.deepEqual(questionsOf(network.connections), [shown]);
       const sent = Buffer.concat(network.connections.flatMap((each) => each.sent)).toString("latin1");
       for (const secret of ["49.15", "9.24", "home"]) assert.ok(!sent.includes(secret), secret);
+    });
+
+    test("the map of an answer names towns, and no name and no number lies over another at any zoom", async () => {
+      for (const size of [PHONE, SCREEN]) {
+        await page.setViewport(size);
+        await page.$eval("#whole", (each) => each.click());
+        for (const button of ["whole", "nearer", "nearer", "farther", "farther", "farther", "farther"]) {
+          await page.$eval(`#${button}`, (each) => each.click());
+          const { names, pairs } = await collisions(page);
+          assert.deepEqual(pairs, []);
+          if (button === "whole") assert.ok(names >= 1, `${names} names`);
+        }
+        await page.$eval("#whole", (each) => each.click());
+      }
     });
 
     test("preferences rank the same answer anew and send nothing", async () => {
@@ -175,7 +203,7 @@ for (const options of BROWSERS) {
       assert.match(await textOf(page, "#quote"), /The server has changed/);
       await page.$eval("#ask-button", (each) => each.click());
       await shows("Ask");
-      assert.match(await textOf(page, "#quote"), /Free/);
+      assert.match(await textOf(page, "#quote"), /Tells nothing new/);
       assert.equal(questionsOf(network.connections).length, asked);
     });
 
@@ -208,17 +236,6 @@ for (const options of BROWSERS) {
       await page.$eval("#chart", (each) => each.focus());
       await page.keyboard.press("ArrowLeft");
       await page.waitForFunction((text) => document.getElementById("world").getAttribute("transform") !== text, {}, before);
-    });
-
-    test("the lines of the README run as they stand", async () => {
-      const [, lines] = readFileSync(README, "utf8").match(/^```js\n(.*?)^```/ms);
-      const dynamic = lines.replace(/^import (\{.*?\}) from (.*);$/m, "const $1 = await import($2);");
-      assert.notEqual(dynamic, lines);
-      const said = [];
-      page.on("console", (each) => said.push(each.text()));
-      await page.evaluate(`(async () => {${dynamic}})()`);
-      assert.match(said[0], /^epsilon 0\.277 per km/);
-      assert.match(said[1], /^\S.* was picked here; what left: /);
     });
 
     test("it asks nobody else, breaks no policy and has no fault", async () => {

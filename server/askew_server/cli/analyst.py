@@ -1,4 +1,4 @@
-"""`askew-server analyst`: ask a service of analysts, with a token and nothing else."""
+"""`askew-server analyst`: who may ask a service of analysts, and asking it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from askew.errors import AccessError
 from askew_server.cli.options import RELEASES_PORT, as_json
 from askew_server.cli.releases import release_in_words
 from askew_server.release.tables import headed, losses, number
@@ -49,8 +48,8 @@ def _asking_options(command: _Command) -> _Command:
 def analyst() -> None:
     """Ask for the most popular items, from a budget that an operator granted.
 
-    An operator runs `serve-releases --token-key`, grants a budget (ledger grant) and mints your
-    token (token mint). For TLS, variables name files in PEM: ASKEW_AUTHORITY certificates to trust
+    An operator runs `serve-releases --tokens`, grants a budget (ledger grant) and makes your token
+    (analyst add). For TLS, variables name files in PEM: ASKEW_AUTHORITY certificates to trust
     in place of the public ones; ASKEW_CERTIFICATE and ASKEW_CERTIFICATE_KEY (of mode 0600) yours,
     where the server asks for one.
     """
@@ -114,30 +113,49 @@ def budget(dataset: str, as_json: bool, server: str, token: IO[str]) -> None:
         click.echo(headed(_standing(dataset, left)))
 
 
-@analyst.command()
-@_connection_options
-def renew(server: str, token: IO[str]) -> None:
-    """Put a new token in the place of the one in the file. Costs nothing.
+def _tokens_option(command: _Command) -> _Command:
+    return click.option(
+        "--tokens",
+        required=True,
+        type=click.Path(path_type=Path),
+        help="The file of tokens, as in serve-releases.",
+    )(command)
 
-    The operator said for how long (token mint --renewable).
+
+@analyst.command()
+@click.argument("name")
+@_tokens_option
+def add(name: str, tokens: Path) -> None:
+    """Write a new token for NAME to standard output; the file of tokens has its digest.
+
+    For operators. Pass the token on as a file, never as an argument. A service that runs sees it at
+    once. NAME may have several tokens; a budget is granted apart (ledger grant).
 
     \b
     Example:
-      askew-server analyst renew --token ada.token
+      askew-server analyst add ada --tokens analysts.tokens > ada.token
     """
-    path = Path(token.name)
-    if not path.is_file():
-        raise click.UsageError("--token must name a file, in which the new token is put")
-    with _client(server, token) as client:
-        new = client.renewed_token()
-    draft = path.with_name(f".{path.name}.new")
-    try:
-        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(handle, "w", encoding="ascii") as file:
-            file.write(f"{new}\n")
-        draft.replace(path)
-    except OSError as error:
-        raise AccessError(f"{path} cannot be written: {error.strerror}") from None
+    from askew.noise.randomness import SystemBits
+    from askew_server.serving.tokens import add_token
+
+    click.echo(add_token(tokens, name, SystemBits()))
+
+
+@analyst.command()
+@click.argument("name")
+@_tokens_option
+def remove(name: str, tokens: Path) -> None:
+    """Take back every token of NAME. A service that runs sees it at once.
+
+    For operators. To end a budget, see ledger revoke.
+
+    \b
+    Example:
+      askew-server analyst remove ada --tokens analysts.tokens
+    """
+    from askew_server.serving.tokens import remove_tokens
+
+    click.echo(f"took back {remove_tokens(tokens, name)} tokens of {name}", err=True)
 
 
 def _client(server: str, token: IO[str]) -> AnalystClient:
@@ -172,6 +190,15 @@ def _budget(dataset: str, budget: BudgetStatus) -> dict[str, str | int]:
     }
 
 
+def _left(budget: BudgetStatus) -> str:
+    """How many outputs may be asked, and why none may where some are not spent."""
+    unspent = budget.terms.k_star - budget.outputs
+    if budget.outputs_left or not unspent:
+        return f"{unspent} left"
+    why = "the budget is closed" if budget.closed else "no question is left"
+    return f"{unspent} left that may not be asked: {why}"
+
+
 def _standing(dataset: str, budget: BudgetStatus) -> list[tuple[str, str]]:
     terms, total = budget.terms, budget.terms.total_loss()
     rule = f"by zCDP at slack {number(terms.slack)}" if terms.slack else "added up"
@@ -180,7 +207,7 @@ def _standing(dataset: str, budget: BudgetStatus) -> list[tuple[str, str]]:
     state = "closed: nothing may be asked any more" if budget.closed else "open"
     return [
         ("data set", dataset),
-        ("outputs", f"{budget.outputs} of {terms.k_star} spent, {budget.outputs_left} left"),
+        ("outputs", f"{budget.outputs} of {terms.k_star} spent, {_left(budget)}"),
         ("questions", f"{budget.calls} of {terms.l_star} asked"),
         (
             "may lose",

@@ -12,6 +12,7 @@ from askew_server.cli.options import (
     RATIONAL,
     as_json,
     bound_option,
+    counts_option,
     expect_option,
     k_option,
 )
@@ -32,6 +33,7 @@ _LAST = ("error_bound", "max_items_per_unit")
     help="How many items the public catalog has.  [default: there is no catalog]",
 )
 @click.option("--mechanism", help="This one alone.  [default: all that the numbers allow]")
+@counts_option
 @bound_option
 @click.option(
     "--neighbors",
@@ -48,6 +50,7 @@ def explain(
     delta: Fraction,
     catalog_size: int | None,
     mechanism: str | None,
+    share: Fraction,
     max_items_per_unit: int | None,
     neighbors: str,
     expect: str | None,
@@ -86,6 +89,7 @@ def explain(
         delta=delta,
         neighbors=NEIGHBORS[neighbors],
         max_items_per_unit=max_items_per_unit,
+        share=share,
     )
     expectation = None if expect is None else Expectation.of(expect, k)
     found = [] if mechanism else forecasts(asked, catalog_size, expectation)

@@ -42,10 +42,9 @@ def ledger() -> None:
 @click.option("--delta", default="0", show_default=True, type=RATIONAL, help="Cap on the delta.")
 @click.option(
     "--slack",
-    default="0",
-    show_default=True,
     type=RATIONAL,
-    help="Part of delta for composition by zCDP; 0 adds epsilons up.",
+    help="Part of delta for composition by zCDP, such as a tenth of it; 0 adds epsilons up. It is "
+    "fixed for good.  [default: 0; of a new version, that of the first]",
 )
 @click.option(
     "--neighbors",
@@ -60,7 +59,7 @@ def open_dataset(
     version: str,
     epsilon: Fraction,
     delta: Fraction,
-    slack: Fraction,
+    slack: Fraction | None,
     neighbors: str,
     ledger: Path,
     mark: Path | None,
@@ -77,6 +76,9 @@ def open_dataset(
     """
 
     with _opened(ledger, mark) as book:
+        if slack is None:
+            kept = [each.cap.slack for each in book.datasets() if each.name == dataset]
+            slack = kept[0] if kept else Fraction(0)
         cap = PrivacyFilter(epsilon=epsilon, delta=delta, slack=slack)
         opened = book.open_dataset(dataset, version, cap, PRIVACY_UNIT, NEIGHBORS[neighbors])
         click.echo(headed(standing(opened)))
@@ -244,7 +246,14 @@ def standing(dataset: Dataset) -> list[tuple[str, str]]:
         ("spent", losses(spent.epsilon, spent.delta)),
         ("cap", losses(cap.epsilon, cap.delta)),
         ("left", losses(cap.epsilon - spent.epsilon, cap.delta - spent.delta)),
+        ("composes", _composition(cap)),
     ]
+
+
+def _composition(cap: PrivacyFilter) -> str:
+    if cap.slack:
+        return f"by zCDP where that is less, for a slack of {number(cap.slack)} of delta, for good"
+    return "by adding up, for good: it was opened without a slack, which many releases need"
 
 
 def _dataset_row(dataset: Dataset) -> Row:

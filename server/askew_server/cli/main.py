@@ -23,9 +23,7 @@ VARIABLES = "variables of the environment"
 """Where the context of a command has what the environment says of its settings, by variable."""
 # Commands that are not in a module of their name, as a function of its name.
 _ELSEWHERE = {
-    "certs": ("credentials", "certs"),
     "import": ("import_vectors", "import_vectors"),  # Python has another use for the word
-    "token": ("credentials", "token"),
     "update-live": ("collect", "update_live"),
 }
 
@@ -129,7 +127,7 @@ def _name_variables(context: click.Context, error: AskewError) -> None:
 # nothing of the others.
 _COMMANDS = {
     "analyst": "Ask for the most popular items, from a budget that an operator granted.",
-    "certs": "Make an authority and a server's certificate in DIRECTORY, to develop with.",
+    "certs": "Make certificates to develop with, in DIRECTORY.",
     "collect": "Make a model of collections: items on a map or on lines.",
     "explain": "Say how good a released list will be, the best mechanism first.",
     "import": "Make a model of vectors that another model has: embeddings, factors.",
@@ -139,9 +137,7 @@ _COMMANDS = {
     "release": "Publish the most popular items of a log of events, with differential privacy.",
     "releases": "Stored releases.",
     "serve": "Answer noisy signals until SIGTERM or Ctrl-C.",
-    "serve-releases": "Serve stored releases to everybody and, with --token-key, answers to "
-    "analysts.",
-    "token": "Who may ask the Analyst service: make its key, mint tokens with it.",
+    "serve-releases": "Serve stored releases to everybody and, with --tokens, answers to analysts.",
     "train": "Train a model on ratings.",
     "update": "Make a new catalog in a model's space, without training.",
     "update-live": "Replace live values of collections, also while they are served.",

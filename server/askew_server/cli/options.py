@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -21,7 +22,7 @@ DEFAULT_ENGINE = "duckdb:"
 
 # The options that say where things are.
 PLACES = (
-    *("ledger", "mark", "bounding_key"),
+    *("ledger", "mark"),
     *("engine", "memory_limit"),
 )
 
@@ -30,11 +31,10 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 @dataclass(frozen=True, kw_only=True)
 class Workplace:
-    """Where an operator keeps the ledger, its mark and the bounding key; which engine counts."""
+    """Where an operator keeps the ledger and its mark; which engine counts."""
 
     ledger: Path
     mark: Path | None = None
-    bounding_key: Path | None = None
     engine: str = field(default=DEFAULT_ENGINE, repr=False)  # may hold a password
     memory_limit: str | None = None
 
@@ -42,11 +42,6 @@ class Workplace:
     def mark_path(self) -> Path:
         """As named, or beside the ledger."""
         return mark_file(self.ledger, self.mark)
-
-    @property
-    def bounding_key_path(self) -> Path:
-        """As named, or beside the ledger."""
-        return self.bounding_key or self.ledger.with_name(self.ledger.name + ".bounding-key")
 
 
 class Rational(click.ParamType[Fraction]):
@@ -86,6 +81,21 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def k_option(command: _Command) -> _Command:
     """-k."""
     return click.option("-k", default=20, show_default=True, help="How many items.")(command)
+
+
+def counts_option(command: _Command) -> _Command:
+    """--counts."""
+    return click.option(
+        "--counts",
+        "share",
+        is_flag=False,
+        flag_value="1/2",
+        default="0",
+        type=RATIONAL,
+        metavar="[SHARE]",
+        help="Noisy counts beside the items, for this share of epsilon: 1/2 if none is named.  "
+        "[default: no counts]",
+    )(command)
 
 
 def bound_option(command: _Command) -> _Command:
@@ -132,33 +142,61 @@ def ledger_options(command: _Command) -> _Command:
     )
 
 
+_PASSWORD = re.compile(r"//[^/@:]*:[^/]+@|[?&](ssl)?password=.")
+
+
+def refuse_password(address: str) -> None:
+    """Raise click.BadParameter for an engine's address on the command line that has a password,
+    which it does not repeat: every account of a machine sees what its programs were called with.
+    """
+    if _PASSWORD.search(address):
+        raise click.BadParameter(
+            "a password on the command line is seen by every account of this machine. Put the"
+            " address into the variable ASKEW_ENGINE, or the password into the engine's own files",
+            param_hint="'--engine'",
+        )
+
+
+def _typed_engine(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    if context.get_parameter_source(str(parameter.name)) is click.core.ParameterSource.COMMANDLINE:
+        refuse_password(value)
+    return value
+
+
 def engine_options(command: _Command) -> _Command:
-    """--engine, its settings, and --bounding-key."""
-    path = click.Path(path_type=Path)
+    """--engine and its settings."""
     options = (
         click.option(
             "--engine",
             default=DEFAULT_ENGINE,
             show_default=True,
             envvar="ASKEW_ENGINE",
-            help="What counts, such as duckdb:, duckdb:FILE, spark:MASTER, postgresql://... or "
-            "clickhouse://...  A password belongs in ASKEW_ENGINE or the engine's own files, not "
-            "here.",
+            callback=_typed_engine,
+            help="What counts: duckdb:, duckdb:FILE, spark:MASTER or postgresql://...  "
+            "A password belongs in ASKEW_ENGINE or the engine's own files, not here.",
         ),
         click.option(
             "--memory-limit", help='DuckDB\'s, such as "4GB"; what is beyond it lies in TMPDIR.'
-        ),
-        click.option(
-            "--bounding-key",
-            type=path,
-            envvar="ASKEW_BOUNDING_KEY",
-            help="The secret that chooses which events count; made where there is none.  "
-            "[default: the ledger's name with .bounding-key]",
         ),
     )
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def again_options(command: _Command) -> _Command:
+    """--as-of and --again."""
+    return click.option(
+        "--as-of",
+        help="Your word for the state of the events, such as 2026-11-29: the same request is paid "
+        "once for each. Without it, once for all.",
+    )(
+        click.option(
+            "--again",
+            is_flag=True,
+            help="Make and pay another release of a request that was made before, or that crashed.",
+        )(command)
+    )
 
 
 def mark_file(ledger: Path, mark: Path | None) -> Path:

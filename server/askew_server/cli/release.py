@@ -12,8 +12,10 @@ from askew_server.cli.options import (
     POSITIVE,
     RATIONAL,
     Workplace,
+    again_options,
     as_json,
     bound_option,
+    counts_option,
     engine_options,
     existing,
     expect_option,
@@ -34,18 +36,14 @@ _STOPPED = "\nstopped; a charge that was made stays spent (askew-server ledger s
     "--mechanism",
     help="How to select.  [default: canonical with a catalog, limited-domain without]",
 )
+@counts_option
 @bound_option
 @click.option("--unit-column", default="unit", show_default=True, help="Whose event it is.")
 @click.option(
     "--item-column", default="item", show_default=True, help="What was chosen; also in the catalog."
 )
 @click.option("--dataset", help="Whose budget pays.  [default: the only one in the ledger]")
-@click.option("--key", help="A name for this request.  [default: the request itself]")
-@click.option(
-    "--as-of",
-    help="Which state of the events this is, such as a date: the same state is not paid again.  "
-    "[default: what the files hold; a table needs one]",
-)
+@again_options
 @click.option("--dry-run", is_flag=True, help="Say what it would spend, and stop.")
 @click.option("--yes", is_flag=True, help="Do not ask before spending, as a terminal does.")
 @expect_option
@@ -61,9 +59,11 @@ def release(
     """Publish the most popular items of a log of events, with differential privacy.
 
     Says first what it will spend, how many users the list needs to be right and how far off it can
-    be; on a terminal it asks. Then it charges the ledger, counts, selects and stores. The same
-    request of the same events gives the stored release and costs nothing; where the events have
-    changed, it says so and is paid.
+    be; on a terminal it asks. Then it charges the ledger, counts, selects and stores.
+
+    The same request gives the stored release and costs nothing, whatever became of the events:
+    whether there is another release must not depend on them. Ask for another by --as-of with
+    another date, or by --again.
 
     With --expect it says what every mechanism is expected to find, proposes the best, and refuses
     what is expected to find less than half, before the log is looked at.
@@ -79,7 +79,7 @@ def release(
       askew-server release --events log.parquet --catalog films.csv \\
         --epsilon 1 --expect 1200 --dry-run
       askew-server release --events log.csv -k 10 --epsilon 1 --delta 1e-8 \\
-        --json
+        --as-of 2026-11-29 --json
     """
     if demo and (asked["events"] or asked["catalog"] or asked["dataset"]):
         raise click.UsageError("--demo brings its own events, catalog and budget")

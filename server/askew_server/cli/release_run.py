@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hmac
 import json
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,22 +18,21 @@ import click
 from askew.dp.composition import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.dp.release import PRIVACY_UNIT, Release, release_from_bytes
-from askew.errors import AskewError, LedgerError, ParameterError
+from askew.errors import AskewError, LedgerError
 from askew.noise.randomness import SystemBits
 from askew_server.cli.options import Workplace
 from askew_server.cli.progress import Steps
 from askew_server.cli.releases import release_in_words
-from askew_server.counting import CountingTask, Engine, EventCounter, EventSource
-from askew_server.counting.bounding import catalog_size, require_events, uncounted_events
+from askew_server.counting import Engine, EventCounter, EventSource
+from askew_server.counting.bounding import catalog_remarks, catalog_size, require_events
 from askew_server.counting.engines import open_engine, public_address
 from askew_server.counting.engines.driver import is_file
-from askew_server.counting.key_store import keep_key, known_or_new_key
+from askew_server.counting.identity import place_of
 from askew_server.interruptible import Progress
-from askew_server.ledger import ChargeRequest, Dataset, EventDigests, Ledger
+from askew_server.ledger import Dataset, Ledger, StoredRelease
 from askew_server.ledger.records import check_name
 from askew_server.release.forecast import (
     Expectation,
-    Forecast,
     best_of,
     expected_in_words,
     forecast,
@@ -43,13 +42,11 @@ from askew_server.release.forecast import (
     with_default_bound,
 )
 from askew_server.release.job import ReleaseJob
-from askew_server.release.plan import ReleasePlan, place_of
+from askew_server.release.plan import ReleasePlan
 from askew_server.release.selectors import MechanismRequest, default_mechanism
 from askew_server.release.tables import headed, losses
 
 DEMO_EPSILON = Fraction(1)
-
-_AS_OF = "the name of its state, such as a date: it does not tell whether it has changed"
 
 
 @dataclass(frozen=True)
@@ -62,9 +59,20 @@ class Output:
         """Something for a person."""
         click.echo(text, err=self.as_json)
 
-    def show(self, payload: bytes) -> None:
-        """The release."""
-        click.echo(payload if self.as_json else release_in_words(payload))
+    def show(self, stored: StoredRelease) -> None:
+        """The release, and whether it was stored before."""
+        if self.as_json:
+            release = json.loads(stored.payload)
+            parts = {
+                "release": release,
+                "is_repeat": stored.is_repeat,
+                "stored_on": stored.request.day,
+            }
+            click.echo(json.dumps(parts, ensure_ascii=False))
+        else:
+            click.echo(release_in_words(stored.payload))
+        if stored.is_repeat:
+            self.say(f"\n{repeat_in_words(stored)}")
 
 
 def run(
@@ -78,13 +86,17 @@ def run(
     delta: Fraction,
     mechanism: str | None,
     max_items_per_unit: int | None,
-    key: str | None = None,
+    share: Fraction = Fraction(0),
     as_of: str | None = None,
+    again: bool = False,
     dry_run: bool = False,
     yes: bool = False,
     expect: str | None = None,
 ) -> Release | None:
     """Plan, say what it costs, ask, and unless it is a dry run, charge, count, select, store.
+
+    What is stored already is shown, without a look at the events, a plan or a charge. Nothing that
+    is said, stored or returned depends on the events, but for what is selected.
 
     dataset: the one that pays, or the only one. Raises ParameterError, and DataError for a file of
     expected counts that is none.
@@ -95,14 +107,13 @@ def run(
         expectation = None if expect is None else Expectation.of(expect, k)
         if as_of is not None:
             check_name("as_of", as_of)
-        elif not is_file(source.events):
-            raise ParameterError("as_of", None, _AS_OF)
         asked = MechanismRequest(  # of any mechanism
             k=k,
             epsilon=epsilon,
             delta=delta,
             neighbors=data.neighbors,
             max_items_per_unit=max_items_per_unit,
+            share=share,
         )
         mechanism = mechanism or default_mechanism(known_domain=bool(source.catalog))
         plan = ReleasePlan(
@@ -113,8 +124,18 @@ def run(
             asked=with_default_bound(mechanism, asked),
             expected=None if expectation is None else expectation.origin,
         )
+        ranged = data.cap.slack > 0
+        request = ledger.asked(
+            plan.charge_request(ranged=ranged, as_of=as_of, day=today()), again=again
+        )
+        with ledger.turn(request):  # whoever makes it now is waited for
+            stored = ledger.stored(request)
+        if stored is not None:
+            return _repeat(stored, output, dry_run=dry_run)
         steps = stack.enter_context(Steps.shown())
-        engine = stack.enter_context(opened_engine(place, steps.share, warn))
+        engine = stack.enter_context(opened_engine(place, steps.share))
+        if not is_file(source.events):  # a table that is not there is named before the plan
+            engine.columns(engine.table(source.events))
         n_items = catalog_size(engine, plan.task, plan.least_items)
         steps.pause()
         foreseen = forecast(plan.mechanism, plan.asked, n_items, expectation)
@@ -128,87 +149,69 @@ def run(
         output.say(headed(lines) + "\n")
         if refusal:
             raise AskewError(refusal)
-        require_events(engine, plan.task)  # the log is not looked at before this
-        secret = known_or_new_key(place.bounding_key_path)
-        state = state_of(engine, plan.source, as_of, secret)
-        request = plan.charge_request(key, ranged=data.cap.slack > 0, state=state)
-        warn_of_events(ledger, request, output.say)
+        if dry_run and output.as_json:
+            click.echo(json.dumps(foreseen.named()))
+        ledger.foresee(request)  # what is refused is refused before the log is looked at
+        warn_of_sharers(ledger, data.name, place_of(plan.source))
+        require_events(engine, plan.task)
+        warn(*catalog_remarks(engine, plan.task))
+        engine.look_through(source.events)
         if dry_run:
-            _rehearse(ledger, output, request, foreseen)
+            output.say("A dry run: the budget allows it; nothing was charged, counted or written.")
             return None
         if not yes:
-            ask(ledger, request)
-        keep_key(place.bounding_key_path, secret)
-        count = EventCounter(engine, secret)
-        stored = ReleaseJob(ledger, count, SystemBits(), steps.step).publish(plan, request)
+            ask()
+        bits = SystemBits()
+        job = ReleaseJob(ledger, EventCounter(engine, bits), bits, steps.step)
+        stored = job.publish(plan, request)
         spent = ledger.dataset(data.name).spent
-        is_new = spent != data.spent
-        warning = _uncounted(engine, plan.task) if is_new else None
-    output.show(stored.payload)
-    if not is_new:
-        output.say(
-            "\nThis request was released before, of the same events: the same bytes, and no new"
-            " charge."
-        )
+    output.show(stored)
     output.say(f"\nspent of data set {data.name} now: {losses(spent.epsilon, spent.delta)}")
-    if warning:
-        click.echo(f"\nwarning: {warning}", err=True)
     return release_from_bytes(stored.payload)
 
 
-@contextmanager
-def opened_engine(
-    place: Workplace,
-    progress: Progress | None = None,
-    warn: Callable[[str], object] = lambda _: None,
-) -> Iterator[Engine]:
-    """The engine of a workplace, until it is no longer needed."""
-    engine = open_engine(
-        place.engine,
-        memory_limit=place.memory_limit,
-        progress=progress,
-        warn=warn,
+def _repeat(stored: StoredRelease, output: Output, *, dry_run: bool) -> Release | None:
+    """Show what a request was given before."""
+    if not dry_run:
+        output.show(stored)
+        return release_from_bytes(stored.payload)
+    if output.as_json:
+        click.echo(json.dumps({"is_repeat": True, "stored_on": stored.request.day}))
+    output.say(f"A dry run: {repeat_in_words(stored)}.")
+    return None
+
+
+def today() -> str:
+    """The date in UTC. It is taken before the events are looked at."""
+    return datetime.now(UTC).date().isoformat()
+
+
+def repeat_in_words(stored: StoredRelease) -> str:
+    """That nothing was made, and how another is asked for."""
+    return (
+        f"stored on {stored.request.day}, nothing counted or spent; --as-of or --again for another"
     )
+
+
+@contextmanager
+def opened_engine(place: Workplace, progress: Progress | None = None) -> Iterator[Engine]:
+    """The engine of a workplace, until it is no longer needed."""
+    engine = open_engine(place.engine, memory_limit=place.memory_limit, progress=progress)
     try:
         yield engine
     finally:
         engine.close()
 
 
-def state_of(engine: Engine, source: EventSource, as_of: str | None, key: bytes) -> bytes:
-    """Which events these are: the operator's word for it, or what files hold, under the secret key,
-    as its digest would tell whoever knows all of a log but one person.
-
-    Raises ParameterError without a word for files that are not of this machine.
-    """
-    held = engine.mark(source.events, key)  # also where there is a word: lines are looked at
-    if as_of is not None:
-        return hmac.digest(key, b"askew as of" + place_of(source) + as_of.encode(), "sha256")
-    if held is None:
-        raise ParameterError("as_of", None, _AS_OF)
-    return held
+def warn(*texts: str) -> None:
+    """Say what the operator should know."""
+    for text in texts:
+        click.echo(f"warning: {text}\n", err=True)
 
 
-def warn_of_events(ledger: Ledger, request: ChargeRequest, say: Callable[[str], object]) -> None:
-    """What the operator should know of the events before a spend."""
-    if request.events is not None:
-        warn_of_sharers(ledger, request.dataset, request.events)
-    earlier = ledger.made_of_other_events(request)
-    if earlier is not None:
-        say(
-            f"The events have changed since charge {earlier}, which was the same request: this is"
-            " another release, and it is paid.\n"
-        )
-
-
-def warn(text: str) -> None:
-    """Something that the operator should know."""
-    click.echo(f"warning: {text}\n", err=True)
-
-
-def warn_of_sharers(ledger: Ledger, dataset: str, events: EventDigests) -> None:
-    """Say which other data sets were charged for the same events."""
-    if sharers := ledger.sharers(dataset, events):
+def warn_of_sharers(ledger: Ledger, dataset: str, place: bytes) -> None:
+    """Say which other data sets were charged for events of this place, as `place_of` has it."""
+    if sharers := ledger.sharers(dataset, place):
         warn(
             f"{', '.join(sharers)} was charged for these events too, or for what was there"
             " before. Who is in them loses what all of these data sets spend together, and no cap"
@@ -216,21 +219,9 @@ def warn_of_sharers(ledger: Ledger, dataset: str, events: EventDigests) -> None:
         )
 
 
-def _rehearse(ledger: Ledger, output: Output, request: ChargeRequest, found: Forecast) -> None:
-    """Say whether the budget allows it. Raises what the charge would raise."""
-    if output.as_json:
-        click.echo(json.dumps(found.named()))
-    stored = ledger.foresee(request)
-    news = "the budget allows it" if stored is None else "it was released before and costs nothing"
-    output.say(f"A dry run: {news}; nothing was charged, counted or written.")
-
-
-def ask(ledger: Ledger, request: ChargeRequest) -> None:
-    """Ask before a spend, if somebody is there to answer. Raises click.Abort, and what the charge
-    would raise: nobody is asked about what is refused.
-    """
-    somebody = sys.stdin.isatty() and sys.stderr.isatty()
-    if somebody and ledger.foresee(request) is None:
+def ask() -> None:
+    """Ask before a spend, if somebody is there to answer. Raises click.Abort."""
+    if sys.stdin.isatty() and sys.stderr.isatty():
         click.confirm("Spend it?", abort=True, err=True)
 
 
@@ -261,20 +252,6 @@ def demo(
         top = {item for item, _ in made.counts[: release.k]}
         hits = len(top & set(release.items))
         output.say(f"Of the true top {release.k}, known here because nobody is in it: {hits}.")
-
-
-def _uncounted(engine: Engine, task: CountingTask) -> str | None:
-    """What the operator alone should know of a log with holes, once its release is stored."""
-    try:
-        events = uncounted_events(engine, task)
-    except Exception as error:  # whatever it is, the release is made and paid for
-        return f"how many events could not be counted is unknown ({type(error).__name__})"
-    if not events:
-        return None
-    return (
-        f"events without a unit or an item, not counted: {events}."
-        " This number is exact and private: do not publish it."
-    )
 
 
 def dataset_of(ledger: Ledger, name: str | None) -> Dataset:

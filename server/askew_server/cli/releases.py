@@ -10,7 +10,7 @@ import click
 
 from askew.dp.release import release_from_bytes
 from askew_server.cli.options import as_json, ledger_option
-from askew_server.release.tables import Row, aligned, headed
+from askew_server.release.tables import Row, aligned, headed, within_in_words
 
 if TYPE_CHECKING:
     from askew.dp.release import Release, ReleaseSummary
@@ -71,7 +71,11 @@ def release_in_words(document: bytes) -> str:
     rows: list[Row] = [
         {"place": place, "item": item} for place, item in enumerate(release.items, start=1)
     ]
-    return headed(_description(release)) + "\n\n" + aligned(("place", "item"), rows)
+    shown: tuple[str, ...] = ("place", "item")
+    if release.counts is not None:
+        shown = (*shown, "count")
+        rows = [{**row, "count": n} for row, n in zip(rows, release.counts, strict=True)]
+    return headed(_description(release)) + "\n\n" + aligned(shown, rows)
 
 
 def _description(release: Release) -> list[tuple[str, str]]:
@@ -85,6 +89,7 @@ def _description(release: Release) -> list[tuple[str, str]]:
         ("protects", f"one person's whole history; neighbors: {release.loss.neighbors.value}"),
         ("counted", f"at most {bound} items of one person" if bound else "all items of a person"),
         ("order", order + ("; a threshold ended it" if release.stopped else "")),
+        *([("counts", f"noisy: {within_in_words(release)}")] if release.counts is not None else []),
     ]
 
 

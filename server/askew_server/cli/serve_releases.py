@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from threading import Event, Lock
@@ -18,14 +19,14 @@ from askew_server.cli.options import (
     RELEASES_PORT,
     Workplace,
     existing,
+    refuse_password,
 )
-from askew_server.serving.settings import Analysts, Configuration
+from askew_server.serving.settings import Analysts, Configuration, ServerConfig
 
 if TYPE_CHECKING:
     from askew_server.counting import CountingTask, Engine
     from askew_server.release.analysts import AnalystDesk
     from askew_server.serving.call import Service
-    from askew_server.serving.observer import Observer
 
 
 _SETTINGS = CommandSettings(
@@ -45,7 +46,6 @@ _SETTINGS = CommandSettings(
     defaults={
         "server.port": RELEASES_PORT,
         "releases.ledger": Path(DEFAULT_LEDGER),
-        "limits.age_grace": 3600.0,  # a connection that is too old waits for an analyst's count
     },
     shared=True,
 )
@@ -54,10 +54,10 @@ _SETTINGS = CommandSettings(
 @click.command("serve-releases")
 @_SETTINGS.options
 def serve_releases(*, config: Path | None, **flags: object) -> None:
-    """Serve stored releases to everybody and, with --token-key, answers to analysts.
+    """Serve stored releases to everybody and, with --tokens, answers to analysts.
 
     Stored releases are read from the ledger's file, read-only. Analysts need a budget (see ledger
-    grant) and a bearer token (see token mint), and pay for the length of each answer.
+    grant) and a token (see analyst add), and pay for the length of each answer.
 
     Analysts speak TLS to every machine but their own: name --tls-certificate and --tls-key, or put
     a TLS proxy in front and say --plain-text.
@@ -65,9 +65,10 @@ def serve_releases(*, config: Path | None, **flags: object) -> None:
     \b
     Examples:
       askew-server serve-releases
-      askew-server serve-releases --token-key analysts.key \\
+      askew-server serve-releases --tokens analysts.tokens \\
         --dataset films --events log.parquet
     """
+    refuse_password(str(flags.get("analysts_engine") or ""))
     _run(_SETTINGS.configuration(config, flags))
 
 
@@ -83,19 +84,26 @@ def _run(chosen: Configuration) -> None:
     analysts = chosen.analysts
 
     def announce(bound: int, _: int | None) -> None:
-        served = "releases, and answers to analysts" if analysts.token_key else "releases"
+        served = "releases, and answers to analysts" if analysts.tokens else "releases"
         write_line(sys.stdout, f"listening on {chosen.server.host}:{bound}, {served}")
 
-    observer, config = observer_of(chosen.server), chosen.server
+    observer, config = observer_of(chosen.server), patient(chosen.server)
     with ExitStack() as stack:
         place = _place(chosen)
         services: list[Service] = [PopularityService(ReleaseReader(existing(place.ledger)))]
-        if analysts.token_key is not None and analysts.dataset is not None:
+        if analysts.tokens is not None and analysts.dataset is not None:
+            from askew_server.serving.analyst import AnalystService
+            from askew_server.serving.tokens import Tokens
+
             desk = _desk(stack, place, analysts.dataset, _offered(place, analysts))
-            services.append(
-                _analysts(desk, analysts.token_key, analysts.requests_per_minute, observer)
-            )
+            tokens = Tokens(analysts.tokens, observer.token_refused)
+            services.append(AnalystService(desk, tokens))
         asyncio.run(serve(services, config, announce, observer=observer))
+
+
+def patient(config: ServerConfig) -> ServerConfig:
+    """Return how to listen, where a connection that is too old waits for an analyst's count."""
+    return replace(config, limits=replace(config.limits, age_grace=config.analysts.longest))
 
 
 def _place(chosen: Configuration) -> Workplace:
@@ -104,22 +112,9 @@ def _place(chosen: Configuration) -> Workplace:
     return Workplace(
         ledger=chosen.releases.ledger or Path(DEFAULT_LEDGER),
         mark=chosen.releases.mark,
-        bounding_key=analysts.bounding_key,
         engine=analysts.engine,
         memory_limit=analysts.memory_limit,
     )
-
-
-def _analysts(
-    desk: AnalystDesk, token_key: Path, requests_per_minute: int, observer: Observer
-) -> Service:
-    """The service of analysts, for whoever has a token that was not taken back."""
-    from askew_server.serving.analyst import AnalystService
-    from askew_server.serving.bearer import Principals, RateLimit, read_key, revocations_of
-
-    rate = RateLimit(requests_per_minute, time.monotonic)
-    revoked, refused = revocations_of(token_key), observer.token_refused
-    return AnalystService(desk, Principals(read_key(token_key), revoked, rate, refused))
 
 
 def _desk(stack: ExitStack, place: Workplace, dataset: str, offered: CountingTask) -> AnalystDesk:
@@ -127,44 +122,44 @@ def _desk(stack: ExitStack, place: Workplace, dataset: str, offered: CountingTas
     from askew.noise.randomness import SystemBits
     from askew_server.cli.release_run import opened_engine, warn, warn_of_sharers
     from askew_server.counting import EventCounter
-    from askew_server.counting.bounding import require_countable
+    from askew_server.counting.bounding import catalog_remarks, require_countable
     from askew_server.counting.engines.driver import is_pattern, is_text_file
-    from askew_server.counting.key_store import stored_key
-    from askew_server.ledger import EventDigests, Ledger
+    from askew_server.counting.identity import place_of
+    from askew_server.ledger import Ledger
     from askew_server.release.analysts import AnalystDesk
     from askew_server.release.job import Beat, ReleaseJob
-    from askew_server.release.plan import place_of
 
     stopping, answering = Event(), Lock()
     ledger = stack.enter_context(Ledger(place.ledger, place.mark_path))
     stack.callback(_over, answering)  # whoever is answered stores it before the ledger is closed
     ledger.dataset(dataset)
-    warn_of_sharers(ledger, dataset, EventDigests(bytes(32), place_of(offered)))
+    warn_of_sharers(ledger, dataset, place_of(offered))
     engine = stack.enter_context(opened_engine(place))
     stack.callback(stopping.set)
     require_countable(engine, offered)
+    warn(*catalog_remarks(engine, offered))
     look = None
     if is_text_file(offered.events) or is_pattern(offered.events):
         # It may be written to: each question looks again, and counts what it looked through.
         look = partial(_look, engine)
-        with opened_engine(place, warn=warn) as once:  # the one that says what is not counted
-            _look(once, offered)
-    count = EventCounter(engine, stored_key(place.bounding_key_path))
+        look(offered)
     beat = Beat(time.monotonic, stopping.wait)
-    job = ReleaseJob(ledger, count, SystemBits(), beat=beat, wait=stopping.wait, look=look)
+    job = ReleaseJob(
+        ledger, EventCounter(engine), SystemBits(), beat=beat, wait=stopping.wait, look=look
+    )
     return AnalystDesk(ledger, {dataset: offered}, job, answering)
 
 
 def _look(engine: Engine, task: CountingTask) -> None:
     """Raises DataError where columns or types of files do not go together, as when one is new, and
-    for a csv with a line that hides others. Nobody keeps what it is marked with.
+    for a csv with a line that hides others.
     """
     from askew_server.counting.bounding import require_events
     from askew_server.counting.engines.driver import is_text_file
 
     require_events(engine, task)
     if is_text_file(task.events):
-        engine.mark(task.events, bytes(32))
+        engine.look_through(task.events)
 
 
 def _over(answering: Lock) -> None:

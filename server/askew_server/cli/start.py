@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from askew.extras import advice
+from askew.extras import advice, open_standard_streams
 
 
 def main() -> None:
@@ -13,11 +13,12 @@ def main() -> None:
         sys.exit(
             "askew-server: it does not run on Windows; the Windows Subsystem for Linux (WSL) does"
         )
+    open_standard_streams()
     try:
         from askew_server.cli.main import main as run
 
         run()
-    except ModuleNotFoundError as error:
+    except ImportError as error:
         line = advice(error, "server")
         if line is None:
             raise

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial, wraps
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,15 +23,15 @@ from askew_server.cli.options import (
     POSITIVE,
     RATIONAL,
     Workplace,
+    again_options,
     bound_option,
     engine_options,
     existing,
 )
 from askew_server.cli.progress import Steps
-from askew_server.counting.contract import Engine, EventSource, LikesTask
+from askew_server.counting.contract import KEY_BYTES, Engine, LikesTask
 from askew_server.counting.engines import public_address
 from askew_server.counting.engines.driver import is_file
-from askew_server.counting.key_store import keep_key, known_or_new_key
 from askew_server.ledger import Dataset, Ledger
 from askew_server.release.tables import headed, losses, number
 
@@ -51,7 +51,7 @@ class Spending:
     """What pays for a noisy matrix, and how it is asked for. Public.
 
     ratings: a FILE or a TABLE. least, most: from where to where a rating is a like. expect: how
-    many people, as far as the operator knows without these ratings. as_of, key: as of `release`.
+    many people, as far as the operator knows without these ratings. as_of, again: as of `release`.
     """
 
     place: Workplace
@@ -63,7 +63,7 @@ class Spending:
     max_items_per_unit: int | None = None
     expect: int | None = None
     as_of: str | None = None
-    key: str | None = None
+    again: bool = False
     dry_run: bool = False
     yes: bool = False
 
@@ -90,32 +90,47 @@ def paid_matrix(
     popular would do better than a model.
     """
     from askew.mechanisms.covariance import UNIT
-    from askew_server.cli.release_run import ask, dataset_of, opened_engine, warn, warn_of_events
+    from askew_server.cli.release_run import (
+        ask,
+        dataset_of,
+        opened_engine,
+        repeat_in_words,
+        today,
+        warn_of_sharers,
+    )
+    from askew_server.counting.identity import place_of
+    from askew_server.ledger.records import check_name
     from askew_server.taste.training.paid_matrix import MatrixJob, MatrixPlan, lifetime
 
     place = spending.place
     with ExitStack() as stack:
         ledger = stack.enter_context(Ledger(existing(place.ledger), place.mark_path))
         data = dataset_of(ledger, spending.dataset)
-        engine = stack.enter_context(opened_engine(place, steps.share, warn))
+        engine = stack.enter_context(opened_engine(place, steps.share))
         source = _Ratings(engine, spending.ratings)
         task = source.task(spending, keys)
         plan = MatrixPlan(data.name, data.version, task, spending.noise)
+        if spending.as_of is not None:
+            check_name("as_of", spending.as_of)
+        request = ledger.asked(plan.charge_request(spending.as_of, today()), again=spending.again)
+        with ledger.turn(request):  # whoever makes it now is waited for
+            stored = ledger.stored(request)
         steps.pause()
-        click.echo(headed(_plan_in_words(plan, data, ledger, spending.expect)) + "\n")
-        _require_worth(spending.noise, len(keys), spending.expect)
-        secret = known_or_new_key(place.bounding_key_path)
-        request = plan.charge_request(*source.whose(spending, secret), spending.key)
-        warn_of_events(ledger, request, partial(click.echo, err=True))
+        if stored is not None:
+            click.echo(repeat_in_words(stored))
+        else:
+            click.echo(headed(_plan_in_words(plan, data, ledger, spending.expect)) + "\n")
+            _require_worth(spending.noise, len(keys), spending.expect)
+            ledger.foresee(request)  # what is refused is refused before the ratings are looked at
+            warn_of_sharers(ledger, data.name, place_of(task))
+            engine.look_through(spending.ratings)
         if spending.dry_run:
-            found = ledger.foresee(request)
-            paid = "the budget allows it" if found is None else "it was paid before, costs nothing"
-            click.echo(f"A dry run: {paid}; nothing was charged, counted or written.")
+            allowed = "" if stored else "the budget allows it; "
+            click.echo(f"A dry run: {allowed}nothing was charged, counted or written.")
             return None
-        if not spending.yes:
-            ask(ledger, request)
-        keep_key(place.bounding_key_path, secret)
-        job = MatrixJob(ledger, partial(source.count, key=secret), SystemBits(), steps.step)
+        if stored is None and not spending.yes:
+            ask()
+        job = MatrixJob(ledger, source.count, SystemBits(), steps.step)
         noisy = job.make(plan, request, file)
         spent = ledger.dataset(data.name).spent
         left, more = lifetime(ledger, data.name, spending.noise)
@@ -202,6 +217,7 @@ class _Ratings:
 
     def task(self, spending: Spending, keys: tuple[str, ...]) -> LikesTask:
         """What is counted. Raises DataError for what the engine cannot count."""
+        from askew_server.cli.release_run import warn
         from askew_server.counting.likes import columns_of_ratings, require_likes
 
         path = Path(self.name)
@@ -214,22 +230,14 @@ class _Ratings:
             )
         columns = columns_of_ratings(self.engine, self.name)
         task = _task(spending, keys, self.name, columns)
-        require_likes(self.engine, task)
+        warn(*require_likes(self.engine, task))
         return task
 
-    def whose(self, spending: Spending, key: bytes) -> tuple[bytes, bytes]:
-        """Where the ratings are, and which they are."""
-        from askew_server.cli.release_run import state_of
-        from askew_server.release.plan import place_of
-
-        source = EventSource(events=self.name, engine=public_address(spending.place.engine))
-        return place_of(source), state_of(self.engine, source, spending.as_of, key)
-
-    def count(self, task: LikesTask, key: bytes) -> Matrix:
+    def count(self, task: LikesTask) -> Matrix:
         """G."""
         from askew_server.counting.likes import count_likes
 
-        return count_likes(self.engine, task, key)
+        return count_likes(self.engine, task, SystemBits().read(KEY_BYTES))
 
 
 def _task(
@@ -269,10 +277,7 @@ _OPTIONS = (
         type=click.IntRange(1),
         help="Of a private model: how many people there are, as far as you know without them.",
     ),
-    click.option("--as-of", help="Of a private model: see release --help."),
-    click.option(
-        "--key", help="Of a private model: a name for this request, such as after a crash."
-    ),
+    again_options,
     click.option("--dry-run", is_flag=True, help="Say what a private model spends, and stop."),
     click.option("--yes", is_flag=True, help="Do not ask before spending, as a terminal does."),
     bound_option,
@@ -290,20 +295,19 @@ class PrivateOptions:
     scale: tuple[float, float]
     expect: int | None
     as_of: str | None
-    key: str | None
+    again: bool
     dry_run: bool
     yes: bool
     max_items_per_unit: int | None
     engine: str
     memory_limit: str | None
-    bounding_key: Path | None
 
     def check_unused(self) -> None:
         """Raises click.UsageError for what only --private takes."""
-        given = (self.epsilon, self.delta, self.expect, self.as_of, self.key)
+        given = (self.epsilon, self.delta, self.expect, self.as_of, self.again)
         if any((*given, self.max_items_per_unit, self.dry_run)):
             raise click.UsageError(
-                "--epsilon, --delta, --expect, --as-of, --key, --max-items-per-unit and --dry-run"
+                "--epsilon, --delta, --expect, --as-of, --again, --max-items-per-unit and --dry-run"
                 " are of --private; devices choose an epsilon of their own"
             )
 
@@ -323,7 +327,6 @@ class PrivateOptions:
         place = Workplace(
             ledger=ledger,
             mark=mark,
-            bounding_key=self.bounding_key,
             engine=self.engine,
             memory_limit=self.memory_limit,
         )
@@ -337,7 +340,7 @@ class PrivateOptions:
             max_items_per_unit=self.max_items_per_unit,
             expect=self.expect,
             as_of=self.as_of,
-            key=self.key,
+            again=self.again,
             dry_run=self.dry_run,
             yes=self.yes,
         )

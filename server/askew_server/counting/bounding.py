@@ -2,8 +2,8 @@
 
 Which Delta items of a unit count is decided by a keyed hash of the unit's own items and by nothing
 else. So one unit more or less changes at most Delta counts by one each, for every key: the
-sensitivities need no secrecy. The key is secret so that nobody who can write events chooses which
-ones stay, and it is kept so that two releases of the same events are made from the same counts.
+sensitivities need no secrecy. The key is secret, and new for every count, so that nobody who can
+write events chooses which ones stay.
 
 A catalog makes its items public, so it cannot be the event log: those items are people's.
 """
@@ -16,19 +16,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sqlglot import exp
-from sqlglot.errors import SqlglotError
-
 from askew.errors import DataError, ParameterError
+from askew.noise.randomness import RandomBits, SystemBits
 from askew_server.counting import statements
 from askew_server.counting.contract import KEY_BYTES, CountingTask, Engine, EventSource, TopCounts
+from askew_server.counting.dialects import DIALECTS
 from askew_server.counting.engines.csv_files import is_header
 from askew_server.counting.engines.driver import is_file, is_pattern, is_text_file, table_parts
+from askew_server.counting.matching import remarks
 from askew_server.counting.statements import Names, carried
-
-_TEXTS = exp.DataType.TEXT_TYPES
-# SQLGlot takes bits for integers, as one dialect does; PostgreSQL and DuckDB mean strings of them.
-_IDS = (_TEXTS | exp.DataType.INTEGER_TYPES | {exp.DType.UUID}) - {exp.DType.BIT}
 
 
 def count_top(engine: Engine, task: CountingTask, key: bytes) -> TopCounts:
@@ -56,14 +52,14 @@ def count_top(engine: Engine, task: CountingTask, key: bytes) -> TopCounts:
 
 @dataclass(frozen=True)
 class EventCounter:
-    """Counts on an engine, with the operator's secret key."""
+    """Counts on an engine, each time under a new secret key of these bits, which nothing keeps."""
 
     engine: Engine
-    _key: bytes = field(repr=False)
+    bits: RandomBits = field(default_factory=SystemBits, repr=False)
 
     def __call__(self, task: CountingTask) -> TopCounts:
         """The counts that a task asks for."""
-        return count_top(self.engine, task, self._key)
+        return count_top(self.engine, task, self.bits.read(KEY_BYTES))
 
 
 def require_countable(engine: Engine, task: CountingTask, least_items: int = 1) -> int | None:
@@ -89,30 +85,38 @@ def catalog_size(engine: Engine, task: CountingTask, least_items: int = 1) -> in
     if task.catalog is None:
         return None
     require_public(task.catalog, task.events)
-    names = _catalog_names(engine, task, task.catalog)
-    [[missing, items]] = engine.execute(carried(statements.CATALOG_SIZE, names, engine.dialect))
+    items = _catalog_items(engine, task, task.catalog)
     column = task.item_column
-    if missing:
+    if missing := items.pop(None, 0):
         raise DataError(f"{task.catalog}: {missing} rows have no value in column {column!r}")
     if broken := engine.broken_lines(task.catalog, {column}):
         raise DataError(f"{task.catalog}: {broken} lines are no rows of its columns")
-    if int(str(items)) < least_items:
+    if len(items) < least_items:
         raise DataError(
-            f"{task.catalog}: it has {items} different items; at least {least_items} are needed"
+            f"{task.catalog}: it has {len(items)} different items; at least {least_items} are"
+            " needed"
         )
-    return int(str(items))
+    return len(items)
 
 
-def uncounted_events(engine: Engine, task: CountingTask) -> int:
-    """How many events have no unit or no item, or are no row of their file.
+def catalog_remarks(engine: Engine, task: CountingTask) -> list[str]:
+    """Return what an operator should know of items that may match no event, before paying.
 
-    Private, and exact: for the operator's eyes, after a release, and never for its readers.
-    Raises DataError like `count_top`.
+    Looks at the catalog and at the type of the log's column, at no event. Raises DataError where no
+    item can match.
     """
-    names = _names(engine, task)
-    [[missing]] = engine.execute(carried(statements.MISSING_IDS, names, engine.dialect))
-    broken = engine.broken_lines(task.events, {task.unit_column, task.item_column})
-    return int(str(missing)) + broken
+    if task.catalog is None:
+        return []
+    type_name = engine.columns(engine.table(task.events))[task.item_column]
+    items = {str(item): n for item, n in _catalog_items(engine, task, task.catalog).items() if item}
+    return remarks(task, items, type_name, engine.dialect)
+
+
+def _catalog_items(engine: Engine, task: CountingTask, catalog: str) -> dict[str | None, int]:
+    """Return the items in the order of their bytes, with the rows of each; None is no item."""
+    names = _catalog_names(engine, task, catalog)
+    rows = engine.execute(carried(statements.CATALOG_ITEMS, names, engine.dialect))
+    return {None if item is None else str(item): int(str(n)) for item, n in rows}
 
 
 def bounding_secret(key: bytes) -> str:
@@ -147,18 +151,18 @@ def _texts(
     engine: Engine, source: str, table: tuple[str, ...], wanted: dict[str, str]
 ) -> frozenset[str]:
     """Those of the wanted columns that hold text; refuses the ones that hold no ids."""
-    types = engine.columns(table)
-    kinds = {}
-    for stand_in, column in wanted.items():
+    types, dialect = engine.columns(table), DIALECTS[engine.dialect]
+    for column in wanted.values():
         if column not in types:
             raise DataError(_no_column(source, column, tuple(types), tuple(wanted.values())))
-        kinds[stand_in] = kind_of_column(types[column], engine.dialect)
-        if kinds[stand_in] not in _IDS:
+        if not dialect.has_ids(types[column]):
             raise DataError(
                 f"{source}: column {column!r} has the type {types[column]};"
                 " ids must be text, integers or UUIDs, which every engine writes alike"
             )
-    return frozenset(stand_in for stand_in, kind in kinds.items() if kind in _TEXTS)
+    return frozenset(
+        stand_in for stand_in, column in wanted.items() if dialect.has_text(types[column])
+    )
 
 
 def _no_column(source: str, column: str, columns: tuple[str, ...], wanted: tuple[str, ...]) -> str:
@@ -168,18 +172,8 @@ def _no_column(source: str, column: str, columns: tuple[str, ...], wanted: tuple
     else:
         there = "it has " + ", ".join(map(repr, columns))
     alike = " of one type in all of its files" if is_pattern(source) else ""
-    return f"{source}: there is no column {column!r}{alike}; {there}"
-
-
-def kind_of_column(type_name: str, dialect: str) -> object:
-    """What SQLGlot calls a type of an engine's; None for one that it does not know."""
-    try:
-        kind = exp.DataType.build(type_name, dialect=dialect)
-    except SqlglotError:  # a type of the database's own
-        return None
-    if kind.this is exp.DType.LOWCARDINALITY:
-        kind = kind.expressions[0]
-    return kind.this
+    others = "--unit-column and --item-column name others"
+    return f"{source}: there is no column {column!r}{alike}; {there}; {others}"
 
 
 def require_public(catalog: str, events: str) -> None:

@@ -140,7 +140,7 @@ class Engine(Protocol):
 
     @property
     def dialect(self) -> str:
-        """What SQLGlot calls the engine's SQL."""
+        """The key of the engine's SQL in `dialects`."""
 
     def table(self, name: str, *, public: bool = False) -> tuple[str, ...]:
         """The identifiers of the table `name`; a file gets one under a name of our own.
@@ -156,10 +156,9 @@ class Engine(Protocol):
     ) -> Sequence[tuple[object, ...]]:
         """The rows of one statement in the engine's dialect. Parameters never become SQL text."""
 
-    def mark(self, name: str, key: bytes, /) -> bytes | None:
-        """A keyed digest of all that files hold, which is then what is counted of them; None for a
-        table. Reads every byte, and so is private: it may be compared, never shown. Raises
-        DataError for a line of a csv file that would hide others.
+    def look_through(self, name: str, /) -> None:
+        """Read the files of a log once, as they are now, which is then what is counted of them.
+        Raises DataError for a line of a csv file that would hide others.
         """
 
     def broken_lines(self, name: str, columns: Collection[str], /) -> int:

@@ -5,8 +5,8 @@
 x is a person's likes in a public catalog of n items, m their number, by distinct items of one
 person (`askew.mechanisms.covariance` has the guarantee that G with noise has). Every engine gives
 the same integers. An engine on this machine hands over each person's likes, and the driver pairs
-them by a product of sparse matrices: sum of m**2 steps, some 8 ns each, and 12 bytes a like. Spark
-and ClickHouse pair where the ratings are, and the driver holds items x items numbers and no more.
+them by a product of sparse matrices: sum of m**2 steps, some 8 ns each, and 12 bytes a like; a join
+would be far slower. Spark pairs where the ratings are, and the driver holds items x items numbers.
 
 Ratings may be a FILE (csv, csv.gz, parquet) or a TABLE, with the columns user, item, rating or
 userId, movieId, rating.
@@ -19,18 +19,18 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from sqlglot import exp
 
 from askew.errors import DataError, ParameterError
 from askew.mechanisms.covariance import UNIT, Matrix
 from askew_server.counting import statements
-from askew_server.counting.bounding import bounding_secret, event_names, kind_of_column
+from askew_server.counting.bounding import bounding_secret, event_names
 from askew_server.counting.contract import KEY_BYTES, Engine, LikesTask
+from askew_server.counting.dialects import DIALECTS
+from askew_server.counting.matching import remarks
 from askew_server.counting.statements import Names, carried
 
 COLUMNS = (("user", "item", "rating"), ("userId", "movieId", "rating"))
 _ROWS = 512  # of G that are made at once, each as long as the catalog
-_NUMBERS = exp.DataType.NUMERIC_TYPES
 
 
 def columns_of_ratings(engine: Engine, ratings: str) -> tuple[str, str, str]:
@@ -43,15 +43,21 @@ def columns_of_ratings(engine: Engine, ratings: str) -> tuple[str, str, str]:
     raise DataError(f"{ratings}: it must have the columns {accepted}, of one type in all its files")
 
 
-def require_likes(engine: Engine, task: LikesTask) -> None:
-    """Raises DataError for a table, a column or a type that cannot be counted, and where the engine
-    does not take the catalog. Reads no rating.
+def require_likes(engine: Engine, task: LikesTask) -> list[str]:
+    """Return what an operator should know of keys that may match no rating. Reads no rating.
+
+    Raises DataError for a table, a column or a type that cannot be counted, where no key can match,
+    and where the engine does not take the catalog.
     """
     _names(engine, task)
+    types = engine.columns(engine.table(task.events))
+    keys = dict.fromkeys(task.keys, 1)
+    found = remarks(task, keys, types[task.item_column], engine.dialect)
     counting = carried(statements.COUNT_PLACES, Names({}, {}, frozenset()), engine.dialect)
-    [[found]] = engine.execute(counting, {"keys": _listed(task)})
-    if int(str(found)) != len(task.keys):
+    [[listed]] = engine.execute(counting, {"keys": _listed(task)})
+    if int(str(listed)) != len(task.keys):
         raise DataError(f"{engine.dialect} has another catalog than it was given")
+    return found
 
 
 def count_likes(engine: Engine, task: LikesTask, key: bytes) -> Matrix:
@@ -62,14 +68,17 @@ def count_likes(engine: Engine, task: LikesTask, key: bytes) -> Matrix:
     """
     if len(key) != KEY_BYTES:
         raise ParameterError("the length of the bounding key", len(key), f"{KEY_BYTES} bytes")
-    asked = carried(statements.likes(task, engine.dialect), _names(engine, task), engine.dialect)
+    names = _names(engine, task)
+    rated_in_text = "rating_column" in names.texts
+    statement = statements.likes(task, engine.dialect, rated_in_text=rated_in_text)
+    asked = carried(statement, names, engine.dialect)
     parameters = {"keys": _listed(task)}
     if task.max_items_per_unit is not None:
         parameters["secret"] = bounding_secret(key)
     rows = engine.execute(asked, parameters)
-    if engine.dialect in statements.ON_THIS_MACHINE:
-        return paired([str(likes) for [likes] in rows], len(task.keys))
-    return _of_pairs(rows, len(task.keys))
+    if DIALECTS[engine.dialect].pairs_likes:
+        return _of_pairs(rows, len(task.keys))
+    return paired([str(likes) for [likes] in rows], len(task.keys))
 
 
 def paired(people: Sequence[str], items: int) -> Matrix:
@@ -114,9 +123,9 @@ def _names(engine: Engine, task: LikesTask) -> Names:
     column = task.rating_column
     if column not in types:
         raise DataError(f"{task.events}: there is no column {column!r}")
-    kind = kind_of_column(types[column], engine.dialect)
-    is_text = kind in exp.DataType.TEXT_TYPES and engine.dialect in ("duckdb", "spark")
-    if kind not in _NUMBERS and not is_text:
+    dialect = DIALECTS[engine.dialect]
+    if not dialect.has_ratings(types[column]):
         found = f"column {column!r} has the type {types[column]}"
         raise DataError(f"{task.events}: {found}; ratings must be numbers")
-    return Names(names.tables, {**names.columns, "rating_column": column}, names.texts)
+    texts = names.texts | ({"rating_column"} if dialect.has_text(types[column]) else set())
+    return Names(names.tables, {**names.columns, "rating_column": column}, texts)

@@ -6,7 +6,6 @@ from askew_server.ledger.records import (
     Charge,
     ChargeRequest,
     Dataset,
-    EventDigests,
     Rule,
     StoredRelease,
 )
@@ -16,7 +15,6 @@ __all__ = [
     "Charge",
     "ChargeRequest",
     "Dataset",
-    "EventDigests",
     "Ledger",
     "Rule",
     "StoredRelease",

@@ -127,23 +127,14 @@ def find_release(database: sqlite3.Connection, request: ChargeRequest) -> Stored
     if paid is None:
         return None
     if paid.request != request:
-        raise KeyReused(_other_request(database, paid.id, request))
+        raise KeyReused(f"the key {request.key!r} stands for another request")
     if isinstance(paid, Charge):
-        text = f"charge {paid.id} for the key {request.key!r} has no release: it is still"
-        raise ChargePending(text + " being made, or it crashed; then ask again under a new key")
-    return paid
-
-
-def _other_request(database: sqlite3.Connection, charge_id: int, request: ChargeRequest) -> str:
-    """What a key stands for: another request, or the same one of other events."""
-    made_from = reading.events_of(database, charge_id)
-    if made_from is None or request.events is None or made_from.request != request.events.request:
-        return f"the key {request.key!r} stands for another request"
-    return (
-        f"the key {request.key!r} stands for charge {charge_id}, and the events have changed"
-        f" since it was made: releases show {charge_id} gives it again, and another --key"
-        " makes a new release, which is paid"
-    )
+        raise ChargePending(
+            f"charge {paid.id} paid for this request and has no release: it is"
+            " still being made, or its program ended before it was stored, and what it spent stays"
+            " spent. --again makes another, which is paid"
+        )
+    return replace(paid, is_repeat=True)
 
 
 def add_charge(entry: LedgerEntry, request: ChargeRequest) -> Charge:
@@ -158,10 +149,8 @@ def add_charge(entry: LedgerEntry, request: ChargeRequest) -> Charge:
         *(request.digest, request.rule.value, text_of(loss.epsilon)),
         None if isinstance(loss, PureDP) else text_of(loss.delta),
         loss.rounds if isinstance(loss, BoundedRange) else None,
+        *(request.place, request.day),
     )
-    mark = request.events
-    if mark is not None and not reading.has_events(entry.database, request.dataset, mark):
-        entry.insert("sources", mark.request, mark.place, mark.state)
     return Charge(entry.sequence, request)
 
 

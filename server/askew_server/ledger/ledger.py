@@ -10,6 +10,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from time import sleep
@@ -27,7 +28,6 @@ from askew_server.ledger.records import (
     Charge,
     ChargeRequest,
     Dataset,
-    EventDigests,
     StoredRelease,
     check_name,
 )
@@ -81,7 +81,7 @@ class Ledger:
         """
         for kind, text in (("name", name), ("version", version), ("unit", unit)):
             check_name(kind, text)
-        wanted = Dataset(name, version, cap, unit, neighbors)
+        wanted = Dataset(name, version, replace(cap, neighbors=neighbors), unit)
         return self._store.append(
             lambda database: acts.find_dataset(database, wanted),
             lambda entry: acts.add_dataset(entry, wanted),
@@ -127,6 +127,19 @@ class Ledger:
 
         return self._store.append(find, spend)
 
+    def asked(self, request: ChargeRequest, *, again: bool = False) -> ChargeRequest:
+        """A public request under the key of its newest charge, or under a new one where the
+        operator asks `again`: nothing else makes another release of a request.
+        """
+        with self._store.transaction() as database:
+            number = reading.count_charges(database, request) + again
+        return request if number < 2 else replace(request, key=f"{request.key} {number}")
+
+    def stored(self, request: ChargeRequest) -> StoredRelease | None:
+        """What was released for a request, or None. Raises KeyReused, ChargePending."""
+        with self._store.transaction() as database:
+            return acts.find_release(database, request)
+
     @contextmanager
     def turn(
         self, request: ChargeRequest, wait: Callable[[float], object] = sleep
@@ -157,8 +170,7 @@ class Ledger:
 
         Changes nothing, and raises what `charge` would raise now.
         """
-        with self._store.transaction() as database:
-            found = acts.find_release(database, request)
+        found = self.stored(request)
         if found is not None:
             return found
         refused = self.refused
@@ -168,17 +180,12 @@ class Ledger:
             acts.total_after(database, request, reading.spent_on(database, request.dataset))
         return None
 
-    def sharers(self, dataset: str, events: EventDigests) -> tuple[str, ...]:
-        """The other data sets that were charged for the same events, by their place or state, as
-        far as charges say what they are made from. Their budgets do not know of each other.
+    def sharers(self, dataset: str, place: bytes) -> tuple[str, ...]:
+        """The other data sets that were charged for events of the same place, as far as charges
+        say where theirs are. Their budgets do not know of each other.
         """
         with self._store.transaction() as database:
-            return reading.sharers_of(database, dataset, events)
-
-    def made_of_other_events(self, request: ChargeRequest) -> int | None:
-        """The newest charge of this very request when the events were others, or None."""
-        with self._store.transaction() as database:
-            return reading.made_of_other_events(database, request)
+            return reading.sharers_of(database, dataset, place)
 
     def fulfill(self, charge_id: int, payload: bytes, outputs: int | None = None) -> StoredRelease:
         """Store the release of a charge, once; with a principal, settle to `outputs` symbols.

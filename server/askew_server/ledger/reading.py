@@ -17,7 +17,6 @@ from askew_server.ledger.records import (
     Charge,
     ChargeRequest,
     Dataset,
-    EventDigests,
     StoredRelease,
     rational_of,
     spent_of,
@@ -26,7 +25,7 @@ from askew_server.ledger.records import (
 
 _CHARGES = """
 SELECT c.sequence, c.dataset, c.version, c.principal, c.key, c.digest, c.epsilon, c.delta, c.rounds,
-    d.neighbors, f.payload, f.outputs
+    d.neighbors, c.day, f.payload, f.outputs
 FROM charges c JOIN datasets d ON (d.name, d.version) = (c.dataset, c.version)
 LEFT JOIN fulfilments f ON f.charge = c.sequence
 """
@@ -82,45 +81,17 @@ def all_paid(
     return [_paid(row) for row in database.execute(_CHARGES + where, (dataset,))]
 
 
-def events_of(database: sqlite3.Connection, charge_id: int) -> EventDigests | None:
-    """What a charge was made from, if it said so."""
-    found = "SELECT request, place, state FROM sources WHERE sequence = ?"
-    row = database.execute(found, (charge_id,)).fetchone()
-    return EventDigests(*row) if row else None
+def count_charges(database: sqlite3.Connection, request: ChargeRequest) -> int:
+    """How many public charges a request has, each made by the operator's word."""
+    found = "SELECT count(*) FROM charges WHERE (dataset, principal, digest) = (?, '', ?)"
+    [number] = database.execute(found, (request.dataset, request.digest)).fetchone()
+    return int(number)
 
 
-def has_events(database: sqlite3.Connection, dataset: str, mark: EventDigests) -> bool:
-    """Whether a charge of a data set has this very mark."""
-    found = (
-        "SELECT 1 FROM sources s JOIN charges c USING (sequence)"
-        " WHERE c.dataset = ? AND (s.request, s.place, s.state) = (?, ?, ?)"
-    )
-    row = database.execute(found, (dataset, mark.request, mark.place, mark.state)).fetchone()
-    return row is not None
-
-
-def sharers_of(database: sqlite3.Connection, dataset: str, mark: EventDigests) -> tuple[str, ...]:
-    """The other data sets that were charged for events of this place or of this known state."""
-    found = (
-        "SELECT DISTINCT c.dataset FROM sources s JOIN charges c USING (sequence)"
-        " WHERE c.dataset != ? AND (s.place = ? OR (s.state = ? AND s.state != zeroblob(32)))"
-        " ORDER BY 1"
-    )
-    rows = database.execute(found, (dataset, mark.place, mark.state))
-    return tuple(str(name) for (name,) in rows)
-
-
-def made_of_other_events(database: sqlite3.Connection, request: ChargeRequest) -> int | None:
-    """The newest charge of this very request when the events were others, or None."""
-    if request.events is None:
-        return None
-    found = (
-        "SELECT max(s.sequence) FROM sources s JOIN charges c USING (sequence)"
-        " WHERE (c.dataset, c.version, c.principal, s.request) = (?, ?, '', ?) AND s.state != ?"
-    )
-    asked = (request.dataset, request.version, request.events.request, request.events.state)
-    [charge_id] = database.execute(found, asked).fetchone()
-    return None if charge_id is None else int(charge_id)
+def sharers_of(database: sqlite3.Connection, dataset: str, place: bytes) -> tuple[str, ...]:
+    """The other data sets that were charged for events of this place."""
+    found = "SELECT DISTINCT dataset FROM charges WHERE dataset != ? AND place = ? ORDER BY 1"
+    return tuple(str(name) for (name,) in database.execute(found, (dataset, place)))
 
 
 def spent_on(database: sqlite3.Connection, dataset: str) -> RunningLoss:
@@ -198,8 +169,9 @@ def _opened(name: str, version: str, unit: str, neighbors: str, *numbers: str | 
     epsilon, delta, slack, order = (rational_of(each) if each else None for each in numbers)
     if epsilon is None or delta is None or slack is None:
         raise LedgerError("a stored number is damaged")
-    cap = PrivacyFilter(epsilon=epsilon, delta=delta, slack=slack, order=order)
-    return Dataset(name, version, cap, unit, NeighboringRelation[neighbors])
+    relation = NeighboringRelation[neighbors]
+    cap = PrivacyFilter(epsilon=epsilon, delta=delta, slack=slack, order=order, neighbors=relation)
+    return Dataset(name, version, cap, unit)
 
 
 @lru_cache(maxsize=256)
@@ -209,7 +181,7 @@ def _granted(k_star: int, l_star: int, *numbers: str) -> PayWhatYouGet:
 
 
 def _paid(row: tuple[Any, ...]) -> Charge | StoredRelease:
-    identity, dataset, version, principal, key, digest, *numbers, payload, outputs = row
+    identity, dataset, version, principal, key, digest, *numbers, day, payload, outputs = row
     try:
         request = ChargeRequest(
             dataset=dataset,
@@ -218,6 +190,7 @@ def _paid(row: tuple[Any, ...]) -> Charge | StoredRelease:
             digest=digest,
             loss=_loss(*numbers),
             principal=principal or None,
+            day=day,
         )
     except (ValueError, KeyError):
         raise LedgerError(f"charge {identity} is damaged") from None

@@ -26,24 +26,6 @@ class Rule(Enum):
     GRANTED = "granted"
 
 
-@dataclass(frozen=True)
-class EventDigests:
-    """What a charge is made from, as 32 bytes each; kept in the ledger, never shown or published.
-
-    request: all that was asked, but for the state of the events. place: where the events are.
-    state: which they are, by a digest under the operator's secret key; zeros where nothing says so.
-    """
-
-    request: bytes = field(repr=False)
-    place: bytes = field(repr=False)
-    state: bytes = field(default=bytes(32), repr=False)
-
-    def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if not isinstance(value, bytes) or len(value) != 32:
-                raise ParameterError(name, "other bytes", "32 bytes")
-
-
 @dataclass(frozen=True, kw_only=True)
 class ChargeRequest:
     """One spend, named before the data are touched.
@@ -52,7 +34,9 @@ class ChargeRequest:
     digest: 32 bytes, SHA-256 of everything that determines the answer (query, mechanism,
     parameters). The ledger binds the key to the whole request, so to more than this digest.
 
-    events: what the answer is made from, where that is known. The digest stands for its state.
+    place: 32 bytes, SHA-256 of where the events are, if the request says so: no part of what is
+    asked, but what tells that two data sets have the same events. day: of the request, such as
+    2026-11-29, as whoever asks knows it: the ledger has no clock.
 
     The rule follows from the loss: BoundedRange is composed by zCDP, anything else is added.
     With a principal, the loss must be a BoundedRange with the epsilon and delta of that analyst's
@@ -65,7 +49,8 @@ class ChargeRequest:
     digest: bytes
     loss: Loss
     principal: str | None = None
-    events: EventDigests | None = field(default=None, compare=False, repr=False)
+    place: bytes | None = field(default=None, compare=False, repr=False)
+    day: str | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("dataset", "version", "key"):
@@ -74,8 +59,10 @@ class ChargeRequest:
             check_name("principal", self.principal)
         if not isinstance(self.loss, Loss):
             raise ParameterError("loss", self.loss, "PureDP, ApproximateDP or BoundedRange")
-        if not isinstance(self.digest, bytes) or len(self.digest) != 32:
-            raise ParameterError("digest", self.digest, "32 bytes")
+        place = bytes(32) if self.place is None else self.place
+        for name, value in (("digest", self.digest), ("place", place)):
+            if not isinstance(value, bytes) or len(value) != 32:
+                raise ParameterError(name, value, "32 bytes")
 
     @property
     def rule(self) -> Rule:
@@ -98,12 +85,14 @@ class StoredRelease:
     """Published bytes and the charge that paid for them. `id` is the charge's.
 
     outputs: how many symbols were released, the stop among them; None without a principal.
+    is_repeat: it was found, and nothing was spent by this call.
     """
 
     id: int
     request: ChargeRequest
     payload: bytes
     outputs: int | None
+    is_repeat: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -114,13 +103,17 @@ class Dataset:
     version: str
     cap: PrivacyFilter
     unit: str
-    neighbors: NeighboringRelation
     running: RunningLoss = field(default_factory=RunningLoss, repr=False)
+
+    @property
+    def neighbors(self) -> NeighboringRelation:
+        """Return the relation of the cap."""
+        return self.cap.neighbors
 
     @cached_property
     def spent(self) -> ApproximateDP:
         """What all versions spent, as one loss."""
-        return self.cap.loss(self.running, self.neighbors)
+        return self.cap.loss(self.running)
 
 
 @dataclass(frozen=True)

@@ -68,17 +68,13 @@ TABLES = {
         epsilon {_RATIONAL.format("epsilon")},
         delta TEXT CHECK (delta GLOB '[0-9a-f]*/[1-9a-f]*'),
         rounds INTEGER CHECK (rounds > 0),
+        place BLOB CHECK (length(place) = 32),
+        day TEXT CHECK (length(day) = 10),
         UNIQUE (dataset, principal, key),
         FOREIGN KEY (dataset, version) REFERENCES datasets (name, version),
         CHECK ((rule = 'granted') = (principal != '')),
         CHECK ((rule = 'basic') = (rounds IS NULL)),
         CHECK (delta IS NOT NULL OR rounds IS NULL)
-    """,
-    "sources": f"""
-        {_SEQUENCE},
-        request BLOB NOT NULL CHECK (length(request) = 32),
-        place BLOB NOT NULL CHECK (length(place) = 32),
-        state BLOB NOT NULL CHECK (length(state) = 32)
     """,
     "fulfilments": f"""
         {_SEQUENCE},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 
+from askew.errors import AskewError
 from askew.limits import FEW_MARKS, has_few_marks
 
 KEY_LIMIT = 200
@@ -20,7 +21,7 @@ _NO_GENRE = frozenset({"", "(no genres listed)", "unknown"})
 """How MovieLens says that an item has no genre."""
 
 
-class BadField(Exception):
+class BadField(AskewError):
     """A field breaks its limit; the message is the reason to report. rule: the same without the
     text that was found.
     """

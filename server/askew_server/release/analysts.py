@@ -26,9 +26,10 @@ from askew.errors import (
 from askew.mechanisms import LimitedDomain
 from askew.noise.randomness import RandomBits
 from askew_server.counting import CountingTask, TopCounts
-from askew_server.ledger import ChargeRequest, EventDigests, Ledger
+from askew_server.counting.identity import digest_of, place_of
+from askew_server.ledger import ChargeRequest, Ledger
 from askew_server.release.job import ReleaseJob
-from askew_server.release.plan import digest_of, draw, parameters_of, place_of
+from askew_server.release.plan import draw, parameters_of
 from askew_server.release.selectors import MIN_KBAR, USUAL_BOUND
 
 
@@ -67,11 +68,7 @@ class AnalystPlan:
         return replace(self.offered, max_items_per_unit=bound, limit=kbar + 1)
 
     def charge_request(self, principal: str) -> ChargeRequest:
-        """The spend: k outputs reserved, until the answer is stored.
-
-        It names where the events are, and not their state: an analyst would learn from the refusal
-        of a key that they have changed.
-        """
+        """The spend: k outputs reserved, until the answer is stored."""
         return ChargeRequest(
             dataset=self.question.dataset,
             version=self.version,
@@ -79,7 +76,7 @@ class AnalystPlan:
             digest=digest_of(k=self.question.k, **vars(self.offered)),
             loss=self.terms.answer(self.question.k),
             principal=principal,
-            events=EventDigests(bytes(32), place_of(self.offered)),
+            place=place_of(self.offered),
         )
 
     def select(self, counts: TopCounts, *, charge: int, bits: RandomBits) -> Release:
@@ -88,7 +85,7 @@ class AnalystPlan:
         The loss that it names is that of the k outputs reserved: a bound that does not depend on
         how many came back.
         """
-        items, stopped = draw(self.mechanism, counts, bits)
+        items, stopped, _ = draw(self.mechanism, counts, bits)
         return Release(
             charge=charge,
             dataset=self.question.dataset,

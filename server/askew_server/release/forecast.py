@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from math import log, log2
@@ -20,7 +21,7 @@ import numpy as np
 
 from askew.dp.privacy import BoundedRange
 from askew.dp.release import PRIVACY_UNIT, plain_name
-from askew.errors import DataError, ParameterError, shown
+from askew.errors import BudgetExceeded, DataError, ParameterError, shown
 from askew.mechanisms.shortfall import CHANCE, Floats, error_bound
 from askew.mechanisms.tally import Integers
 from askew.noise.randomness import RandomBits
@@ -30,10 +31,11 @@ from askew_server.release.selectors import (
     MechanismRequest,
     MechanismSpec,
     default_bound,
+    parts_of,
     spec_of,
     specs,
 )
-from askew_server.release.tables import Row, losses, number
+from askew_server.release.tables import Row, losses, number, within_in_words
 
 RIGHT = 0.95  # of the k items of a list: "19 of 20 right"
 # How counts fall where one of them alone is expected: as exp(-(rank / k)^_BEND), by a quarter of a
@@ -46,6 +48,7 @@ _TOO_MANY = 40.0  # log2 of more users than there are people
 _LONGEST_COUNT = 40  # digits, beyond what is accepted
 _TRIES = 7  # halvings of the range in which the users needed lie
 _DRAWS, _FEWER, _LEAST = 32, 12, 2  # of a mechanism from made-up counts
+_PLANNED = 1000  # releases of one data set
 _WORK = 600_000  # items and places that all draws of a simulation may look at
 
 
@@ -109,7 +112,8 @@ class Forecast:
     many place k must have for 19 of 20 of the list to be right; None where no number will do.
     expected_hits: how many of the k are right, if the expectation is, and if place k has half or
     twice as many; None without one. error_bound: with a chance of `CHANCE` or more, and whatever
-    the counts, no item listed is more than so many users below the k-th.
+    the counts, no item listed is more than so many users below the k-th. each_within, all_within:
+    as of the counts of a release, if they are asked for.
     """
 
     mechanism: str
@@ -121,6 +125,8 @@ class Forecast:
     hits_if_half: float | None
     hits_if_twice: float | None
     error_bound: int
+    each_within: int | None = None
+    all_within: int | None = None
 
     @property
     def finds_half(self) -> bool:
@@ -145,6 +151,8 @@ class Forecast:
             "hits_if_half": self.hits_if_half,
             "hits_if_twice": self.hits_if_twice,
             "error_bound": self.error_bound,
+            "each_within": self.each_within,
+            "all_within": self.all_within,
             "chance": str(CHANCE),
         }
 
@@ -165,9 +173,13 @@ def forecast(
 
     needs: whether the users needed are looked for, which takes as long as the hits.
     """
-    spec = spec_of(mechanism, known_domain=n_items is not None, delta=asked.delta)
-    farthest = error_bound(spec.build(asked), n_items)
-    simulation = _Simulation(spec, asked, n_items, expectation)
+    with_counts = bool(asked.share)
+    spec = spec_of(
+        mechanism, known_domain=n_items is not None, delta=asked.delta, with_counts=with_counts
+    )
+    selected, noise = parts_of(asked, spec)
+    farthest = error_bound(spec.build(selected), n_items)
+    simulation = _Simulation(spec, selected, n_items, expectation)
     expected = if_half = if_twice = None
     if expectation is not None:
         expected = round(simulation.hits(1, _DRAWS), 1)
@@ -182,6 +194,8 @@ def forecast(
         hits_if_half=if_half,
         hits_if_twice=if_twice,
         error_bound=farthest,
+        each_within=noise.error_bound() if noise else None,
+        all_within=noise.error_bound(of=asked.k) if noise else None,
     )
 
 
@@ -199,7 +213,8 @@ def forecasts(
     """
     found = []
     for name, spec in specs().items():
-        own = asked if spec.needs_delta else replace(asked, delta=asked.delta * 0)
+        takes_delta = spec.needs_delta or asked.share
+        own = asked if takes_delta else replace(asked, delta=asked.delta * 0)
         try:
             own = with_default_bound(name, own)
             found.append(forecast(name, own, n_items, expectation, needs=needs))
@@ -338,6 +353,8 @@ def explained_in_words(
         ("selects", f"{asked.k} items {domain}"),
         ("spends", f"{losses(asked.epsilon, asked.delta)}; neighbors: {asked.neighbors.value}"),
     ]
+    if asked.share:
+        lines.append(("numbers", counts_in_words(found[0])))
     best = best_of(found, asked)
     if best is not None:
         lines.append(("proposed", proposal_in_words(best)))
@@ -345,25 +362,36 @@ def explained_in_words(
         return [*lines, ("accuracy", accuracy_in_words("so many", asked.k))]
     [only] = found
     spec = specs()[only.mechanism]
-    noise = spec.noise(spec.build(only.asked), only.asked.max_items_per_unit)
+    selected, _ = parts_of(only.asked, spec)
+    noise = spec.noise(spec.build(selected), only.asked.max_items_per_unit)
     accuracy = accuracy_in_words(f"{only.error_bound:,}", asked.k)
     return [*lines, ("noise", noise), ("accuracy", accuracy)]
 
 
 def plan_in_words(plan: ReleasePlan, dataset: Dataset, foreseen: Forecast) -> list[tuple[str, str]]:
     """Headings and their text, in the order in which they are shown."""
+    numbers = [("numbers", counts_in_words(foreseen))] if plan.asked.share else []
     return [
         ("will spend", _spend(plan, dataset)),
         ("so far", f"{losses(dataset.spent.epsilon, dataset.spent.delta)} of {_cap(dataset)}"),
+        ("left", f"{_left(plan, dataset)} such releases, with this one"),
         ("data set", f"{plan.dataset}, version {plan.version}"),
         ("protects", f"{PRIVACY_UNIT}; neighbors: {plan.asked.neighbors.value}"),
         ("counts", _counts(plan)),
         ("domain", _domain(plan)),
         ("selects", _selects(plan)),
         ("noise", plan.spec.noise(plan.selector, plan.asked.max_items_per_unit)),
+        *numbers,
         ("needs", needs_in_words(foreseen)),
         ("accuracy", accuracy_in_words(f"{foreseen.error_bound:,}", plan.asked.k)),
     ]
+
+
+def counts_in_words(foreseen: Forecast) -> str:
+    """What the counts beside the items will be worth, whatever they are."""
+    asked = foreseen.asked
+    spent = f"for epsilon {number(asked.epsilon * asked.share)} of the total"
+    return f"noisy counts beside the items, {spent}: {within_in_words(foreseen)}"
 
 
 def needs_in_words(foreseen: Forecast) -> str:
@@ -414,6 +442,16 @@ def _spend(plan: ReleasePlan, dataset: Dataset) -> str:
     if isinstance(plan.charge_request(ranged=dataset.cap.slack > 0).loss, BoundedRange):
         most = f"at most {most}, by zCDP with the others, which takes delta {slack} once for all"
     return f"{most}, once and for good, also if the job then fails"
+
+
+def _left(plan: ReleasePlan, dataset: Dataset) -> str:
+    """How many of them the budget pays for, as far as anybody plans."""
+    loss = plan.charge_request(ranged=dataset.cap.slack > 0).loss
+    running, number = dataset.running, 0
+    with suppress(BudgetExceeded):
+        while number < _PLANNED:
+            running, number = dataset.cap.after(running, loss), number + 1
+    return f"{number:,}" if number < _PLANNED else f"{_PLANNED:,} or more"
 
 
 def _cap(dataset: Dataset) -> str:

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
+from typing import Any
 
+from askew.dp.composition import delta_of
 from askew.dp.privacy import ApproximateDP, BoundedRange, PureDP
 from askew.dp.release import Release, plain_name
 from askew.errors import ParameterError
+from askew.mechanisms.noisy_counts import NoisyCounts
 from askew.noise.randomness import RandomBits
 from askew_server.counting import CountingTask, EventSource, TopCounts
-from askew_server.counting.engines.driver import is_file
-from askew_server.ledger import ChargeRequest, EventDigests
-from askew_server.release.selectors import MechanismRequest, MechanismSpec, Selector, spec_of
+from askew_server.counting.identity import digest_of, named_in_full, place_of
+from askew_server.ledger import ChargeRequest
+from askew_server.release.selectors import (
+    MechanismRequest,
+    MechanismSpec,
+    Selector,
+    parts_of,
+    spec_of,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,13 +49,21 @@ class ReleasePlan:
     @cached_property
     def spec(self) -> MechanismSpec:
         """The mechanism's row in the table of `selectors`."""
-        known = self.source.catalog is not None
-        return spec_of(self.mechanism, known_domain=known, delta=self.asked.delta)
+        known, asked = self.source.catalog is not None, self.asked
+        with_counts = bool(asked.share)
+        return spec_of(
+            self.mechanism, known_domain=known, delta=asked.delta, with_counts=with_counts
+        )
 
     @cached_property
     def selector(self) -> Selector:
         """The mechanism itself."""
-        return self.spec.build(self.asked)
+        return self.spec.build(parts_of(self.asked, self.spec)[0])
+
+    @cached_property
+    def noise(self) -> NoisyCounts | None:
+        """That of the counts beside the items, if they are asked for."""
+        return parts_of(self.asked, self.spec)[1]
 
     @property
     def least_items(self) -> int:
@@ -65,34 +79,44 @@ class ReleasePlan:
 
     @property
     def loss(self) -> ApproximateDP:
-        """The loss of this release alone: what was asked for."""
-        asked = self.asked
-        return ApproximateDP(Fraction(asked.epsilon), Fraction(asked.delta), asked.neighbors)
+        """The loss of this release alone: what was asked for, but a delta that nothing needs."""
+        selected, noise = parts_of(self.asked, self.spec)
+        delta = selected.delta + (delta_of(noise.privacy_loss()) if noise else 0)
+        return ApproximateDP(Fraction(self.asked.epsilon), Fraction(delta), self.asked.neighbors)
 
     def charge_request(
-        self, key: str | None = None, *, ranged: bool = False, state: bytes | None = None
+        self, *, ranged: bool = False, as_of: str | None = None, day: str | None = None
     ) -> ChargeRequest:
-        """The spend. Without a key, the request is its own: the same one, of the same events, is
-        never paid twice.
+        """The spend, whose digest is its key; `Ledger.asked` finds the newest, or makes another.
+
+        It follows from what the operator says and from nothing that the events hold: whether a
+        second release exists must not depend on them.
 
         ranged: the data set composes bounded-range charges by zCDP, so name them as such.
-        state: 32 bytes that say which events these are, as `EventDigests` has them.
+        as_of: the operator's word for the state of the events. day: today.
         """
         named = {"dataset": self.dataset, "version": self.version, "mechanism": self.mechanism}
-        asked = digest_of(**named, **vars(self.asked), **vars(self.source))
-        digest = asked if state is None else hashlib.sha256(asked + state).digest()
+        digest = digest_of(**named, **vars(self.asked), **named_in_full(self.source), as_of=as_of)
         return ChargeRequest(
             dataset=self.dataset,
             version=self.version,
-            key=digest.hex() if key is None else key,
+            key=digest.hex(),
             digest=digest,
             loss=(self._ranged_loss if ranged else None) or self._added_loss,
-            events=EventDigests(asked, place_of(self.source), state or bytes(32)),
+            place=place_of(self.source),
+            day=day,
         )
 
     def select(self, counts: TopCounts, *, charge: int, bits: RandomBits) -> Release:
         """Run the mechanism on private counts; what comes back is public."""
-        items, stopped = draw(self.selector, counts, bits)
+        items, stopped, exact = draw(self.selector, counts, bits)
+        noisy: dict[str, Any] = {}
+        if self.noise is not None:
+            noisy = {
+                "counts": self.noise.perturb(exact, bits=bits),
+                "each_within": self.noise.error_bound(),
+                "all_within": self.noise.error_bound(of=self.asked.k),
+            }
         # No part of the request, since no answer depends on it.
         expected = {} if self.expected is None else {"expected": self.expected}
         return Release(
@@ -105,13 +129,21 @@ class ReleasePlan:
             stopped=stopped,
             loss=self.loss,
             max_items_per_unit=self.asked.max_items_per_unit,
-            parameters=parameters_of(self.selector) | expected,
+            parameters=parameters_of(self.selector) | expected | self._share,
+            **noisy,
         )
+
+    @property
+    def _share(self) -> dict[str, str]:
+        if self.noise is None:
+            return {}
+        law = "geometric" if isinstance(self.noise.privacy_loss(), PureDP) else "Gaussian"
+        return {"counts": f"{self.asked.share} of epsilon, {law} noise"}
 
     @property
     def _ranged_loss(self) -> BoundedRange | None:
         """As bounded-range rounds, unless their sum, which may be charged, is above epsilon."""
-        if self.spec.rounds is None:
+        if self.spec.rounds is None or self.noise is not None:
             return None
         loss = self.spec.rounds(self.selector)
         return loss if loss.epsilon * loss.rounds <= self.asked.epsilon else None
@@ -122,8 +154,11 @@ class ReleasePlan:
         return loss if loss.delta else PureDP(loss.epsilon, loss.neighbors)
 
 
-def draw(selector: Selector, counts: TopCounts, bits: RandomBits) -> tuple[tuple[str, ...], bool]:
-    """The names of the items that a mechanism selects, and whether a threshold ended the list.
+def draw(
+    selector: Selector, counts: TopCounts, bits: RandomBits
+) -> tuple[tuple[str, ...], bool, list[int]]:
+    """The names of the items that a mechanism selects, whether a threshold ended the list, and the
+    counts of these items, which are private.
 
     Counts arrive by falling count. They are put in the order of the items' names first: a set is
     listed in the order of its places, and places by count would tell the true ranking. Ties then
@@ -134,24 +169,8 @@ def draw(selector: Selector, counts: TopCounts, bits: RandomBits) -> tuple[tuple
     values = [count for _, count in ordered] or [0]
     chosen = selector.select(values, bits=bits)
     names = tuple(plain_name(ordered[place][0]) for place in chosen)
-    return names, bool(getattr(chosen, "stopped", False))
-
-
-def place_of(source: EventSource) -> bytes:
-    """SHA-256 of where events are: one for a file by whatever name, link or engine."""
-    if is_file(source.events):
-        return place_of_file(source.events)
-    return digest_of(engine=source.engine, table=source.events.casefold())
-
-
-def place_of_file(name: str) -> bytes:
-    """SHA-256 of where a file is."""
-    return digest_of(file=str(Path(name).resolve()))
-
-
-def digest_of(**public: object) -> bytes:
-    """SHA-256 of everything that determines an answer."""
-    return hashlib.sha256(json.dumps(public, sort_keys=True, default=str).encode()).digest()
+    exact = [values[place] for place in chosen]
+    return names, bool(getattr(chosen, "stopped", False)), exact
 
 
 def parameters_of(selector: Selector) -> dict[str, str]:

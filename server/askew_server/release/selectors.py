@@ -24,11 +24,11 @@ show that this person is there.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Protocol
 
-from askew.dp.composition import epsilon_per_round
+from askew.dp.composition import delta_of, rounds_of
 from askew.dp.privacy import BoundedRange, NeighboringRelation, PrivacyLoss, positive_rational
 from askew.dp.release import MAX_ITEMS
 from askew.errors import ParameterError
@@ -44,6 +44,7 @@ from askew.mechanisms import (
     PermuteAndFlip,
     PNFJoint,
 )
+from askew.mechanisms.noisy_counts import NoisyCounts
 from askew.mechanisms.parameters import ln, one_way
 from askew.mechanisms.shortfall import Bounded
 from askew.mechanisms.tally import Counts
@@ -66,8 +67,9 @@ class Selector(Bounded, Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class MechanismRequest:
-    """What an operator asks of a mechanism: total epsilon and delta for k items, and the
-    contribution bound, if there is one. Raises ParameterError for numbers that no mechanism takes.
+    """What an operator asks: total epsilon and delta for k items, the contribution bound, if there
+    is one, and the share of epsilon that buys noisy counts beside the items.
+    Raises ParameterError for numbers that no mechanism takes.
     """
 
     k: int
@@ -75,6 +77,7 @@ class MechanismRequest:
     delta: Fraction
     neighbors: NeighboringRelation
     max_items_per_unit: int | None
+    share: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
         if not 1 <= self.k <= MAX_ITEMS:
@@ -83,6 +86,8 @@ class MechanismRequest:
         bound = self.max_items_per_unit
         if bound is not None and bound < 1:
             raise ParameterError("max_items_per_unit", bound, "an integer of at least 1")
+        if not 0 <= self.share < 1:
+            raise ParameterError("counts", self.share, "a share of epsilon above 0 and below 1")
 
     @property
     def kbar(self) -> int:
@@ -151,6 +156,29 @@ def specs() -> dict[str, MechanismSpec]:
     }
 
 
+def parts_of(
+    asked: MechanismRequest, spec: MechanismSpec
+) -> tuple[MechanismRequest, NoisyCounts | None]:
+    """What the mechanism gets of a request, and the noise of the counts, if they are asked for.
+
+    Counts may spend all of the delta of a mechanism that needs none, and half of the others'; what
+    they do not need is the mechanism's, or is not spent. The losses of both parts add up to no more
+    than was asked (`askew.mechanisms.noisy_counts` has the proof).
+    """
+    if not asked.share:
+        return asked, None
+    noise = NoisyCounts(
+        k=asked.k,
+        epsilon=asked.epsilon * asked.share,
+        neighbors=asked.neighbors,
+        max_items_per_unit=asked.max_items_per_unit,
+        delta=asked.delta / 2 if spec.needs_delta else asked.delta,
+    )
+    left = asked.delta - delta_of(noise.privacy_loss()) if spec.needs_delta else Fraction(0)
+    epsilon = asked.epsilon * (1 - asked.share)
+    return replace(asked, epsilon=epsilon, delta=left, share=Fraction(0)), noise
+
+
 def default_bound(name: str) -> int | None:
     """The contribution bound of a mechanism where nobody names one: none, unless it needs one."""
     spec = specs().get(name)
@@ -162,8 +190,12 @@ def default_mechanism(*, known_domain: bool) -> str:
     return "canonical" if known_domain else "limited-domain"
 
 
-def spec_of(name: str, *, known_domain: bool, delta: Fraction) -> MechanismSpec:
-    """The row of a name, if the domain and the delta allow it. Raises ParameterError."""
+def spec_of(
+    name: str, *, known_domain: bool, delta: Fraction, with_counts: bool = False
+) -> MechanismSpec:
+    """The row of a name, if the domain and the delta allow it: where there are counts, they may
+    spend a delta that the mechanism does not need. Raises ParameterError.
+    """
     table = specs()
     if name not in table:
         raise ParameterError("mechanism", name, "one of " + ", ".join(table))
@@ -177,20 +209,9 @@ def spec_of(name: str, *, known_domain: bool, delta: Fraction) -> MechanismSpec:
         raise ParameterError("mechanism", name, limit)
     if spec.needs_delta and not 0 < delta < 1:
         raise ParameterError("delta", delta, f"above 0 and below 1 for {name}")
-    if not spec.needs_delta and delta:
+    if not spec.needs_delta and delta and not with_counts:
         raise ParameterError("delta", delta, f"0 for {name}, which needs none")
     return spec
-
-
-def rounds_of(epsilon: Fraction, delta: Fraction, k: int) -> tuple[Fraction, Fraction]:
-    """Epsilon per round and delta of the threshold, so that k rounds cost (epsilon, delta) in all.
-
-    Basic composition takes epsilon / k and leaves delta to the threshold. From about six rounds on,
-    half of delta buys a larger epsilon per round by bounded range (`epsilon_per_round`).
-    """
-    slack = delta / 2
-    each = epsilon_per_round(epsilon, k, slack)
-    return (each, slack) if each > epsilon / k else (each, delta)
 
 
 def _pure(asked: MechanismRequest) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from typing import Protocol
 
 from askew.dp.release import plain_name
 
@@ -18,6 +19,24 @@ def number(value: Fraction | int) -> str:
 def losses(epsilon: Fraction, delta: Fraction) -> str:
     """A loss."""
     return f"epsilon {number(epsilon)}, delta {number(delta)}"
+
+
+class Within(Protocol):
+    """What has noisy counts, and says how far off they may be."""
+
+    @property
+    def each_within(self) -> int | None:
+        """How far each may be from the true one."""
+
+    @property
+    def all_within(self) -> int | None:
+        """How far all of them may be."""
+
+
+def within_in_words(counts: Within) -> str:
+    """How far noisy counts may be from the true ones."""
+    sure = "at least 95 % sure"  # `askew.mechanisms.shortfall.CHANCE`, which would bring numpy
+    return f"each within {counts.each_within:,}, all within {counts.all_within:,}, {sure}"
 
 
 def headed(lines: Sequence[tuple[str, str]]) -> str:

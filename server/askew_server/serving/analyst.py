@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 
 from askew.errors import Unauthenticated
-from askew.wire.messages import parse
 from askew.wire.releases import (
     answer_to_bytes,
     budget_request_from_bytes,
@@ -15,8 +13,8 @@ from askew.wire.releases import (
 )
 from askew.wire.v1 import popularity_pb2 as pb
 from askew_server.release.analysts import AnalystDesk
-from askew_server.serving.bearer import Principals
 from askew_server.serving.call import Answer, Caller, Job, QueueName
+from askew_server.serving.tokens import Tokens
 
 
 class AnalystService:
@@ -24,8 +22,8 @@ class AnalystService:
 
     name = pb.DESCRIPTOR.services_by_name["Analyst"].full_name
 
-    def __init__(self, desk: AnalystDesk, principals: Principals) -> None:
-        self._desk, self._principals = desk, principals
+    def __init__(self, desk: AnalystDesk, tokens: Tokens) -> None:
+        self._desk, self._tokens = desk, tokens
 
     @property
     def methods(self) -> Mapping[str, Answer]:
@@ -33,21 +31,15 @@ class AnalystService:
         return {
             "TopK": self._for_principal(self._top_k),
             "GetBudget": self._for_principal(self._budget),
-            "RenewToken": self._renewed,
         }
 
     def check(self) -> None:
         """Raises LedgerError where budgets cannot be read."""
         self._desk.check()
 
-    def _renewed(self, request: bytes, caller: Caller) -> bytes:
-        token = self._principals.renew(_header(caller), time.time())
-        parse(pb.RenewTokenRequest(), request)
-        return pb.RenewTokenResponse(token=token).SerializeToString()
-
     def _for_principal(self, answer: Callable[[bytes, str], Job]) -> Answer:
         """A way to answer that asks who calls before it looks at the message."""
-        return lambda request, caller: answer(request, self._principals.find(_header(caller)))
+        return lambda request, caller: answer(request, self._tokens.find(_header(caller)))
 
     def _top_k(self, request: bytes, principal: str) -> Job:
         question = question_from_bytes(request)

@@ -6,7 +6,6 @@ bytes and costs nothing, so a call that failed may be made again.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,6 @@ from askew.dp.analyst import BudgetStatus, TopKQuestion
 from askew.dp.release import Release, plain_name
 from askew.errors import AccessError, AskewError, Malformed, NotFound, Overloaded, Refused
 from askew.wire import status
-from askew.wire.messages import parse
 from askew.wire.releases import (
     answer_from_bytes,
     budget_from_bytes,
@@ -28,11 +26,10 @@ from askew.wire.releases import (
 )
 from askew.wire.status import checked_authority, credentials_for
 from askew.wire.v1 import popularity_pb2 as pb
-from askew_server.serving.bearer import read_private
+from askew_server.folders import read_private
 
 _SERVICE = pb.DESCRIPTOR.services_by_name["Analyst"].full_name
 _OPTIONS = [("grpc.enable_http_proxy", 0)]  # a proxy would see the token
-_TOKEN = re.compile(r"[\w.-]{1,4096}", re.ASCII)
 _Value = TypeVar("_Value")
 
 
@@ -119,16 +116,6 @@ class AnalystClient:
         data = self._call("GetBudget", budget_request_to_bytes(dataset))
         return _checked(lambda: budget_from_bytes(data))
 
-    def renewed_token(self) -> str:
-        """Another token, as long as the operator allows: for the next client. Raises Refused after
-        that, and the errors of `budget`.
-        """
-        data = self._call("RenewToken", pb.RenewTokenRequest().SerializeToString())
-        token = _checked(lambda: parse(pb.RenewTokenResponse(), data).token)
-        if not _TOKEN.fullmatch(token):
-            raise Malformed("the server's answer was refused: it is no token")
-        return token
-
     def _call(self, method: str, request: bytes) -> bytes:
         call: grpc.UnaryUnaryMultiCallable[bytes, bytes]
         call = self._channel.unary_unary(f"/{_SERVICE}/{method}")
@@ -148,7 +135,7 @@ def _meaning(code: grpc.StatusCode, text: str, server: str) -> AskewError:
         case grpc.StatusCode.NOT_FOUND:
             return NotFound("data set, or no budget of yours for it")
         case grpc.StatusCode.UNIMPLEMENTED:
-            return NotFound("service there: it was started without --token-key")
+            return NotFound("service there: it was started without --tokens")
     return status.error_of(code, server, text)
 
 

@@ -69,8 +69,7 @@ EVENTS: Mapping[str, Event] = {
     "swap_refused": Event(Level.ERROR, ("error", "reason"), alike=("error", "reason")),
     "certificates_refused": Event(Level.ERROR, ("reason",), alike=("reason",)),
     "connections_limited": Event(Level.WARNING, ("count",)),
-    "connections_closed": Event(Level.WARNING, ("count",), alike=()),
-    "token_refused": Event(Level.WARNING, ("token",), alike=("token",)),
+    "token_refused": Event(Level.WARNING, alike=()),
     "call_failed": Event(Level.ERROR, ("method", "error", "where"), alike=("method", "error")),
     "overload_began": Event(Level.WARNING, ("queue",)),
     "overload_ended": Event(Level.INFO, ("queue", "count", "seconds")),
@@ -115,7 +114,6 @@ FIELDS: Mapping[str, _Form] = {
     "service": _text(_PACKAGE),
     "serving": _flag,
     "suppressed": _count,
-    "token": lambda value: value in {"garbage", "revoked", "expired"},
     "where": _text(_PLACE),
 }
 

@@ -29,7 +29,7 @@ from askew.wire import status
 from askew.wire.messages import parse
 from askew_server.serving.call import Answer, Job, QueueName, Service
 from askew_server.serving.certificates import Certificates, credentials_of
-from askew_server.serving.limits import Admission, Connections, Shares, options_of, why_not
+from askew_server.serving.limits import Admission, Connections, options_of, why_not
 from askew_server.serving.observer import MethodCounts, Observer
 from askew_server.serving.settings import ServerConfig, second_ports
 
@@ -74,7 +74,6 @@ class RunningServer:
         credentials = None if certificates is None else credentials_of(certificates)
         self._server = grpc.aio.server(options=options_of(config))
         self._server.add_generic_rpc_handlers([self._handlers(each) for each in services])
-        self._beside: tuple[asyncio.Task[None], ...] = ()
         self.health = Health(services, self._observer)
         self.health.told.answer_on(self._server)
         try:
@@ -89,24 +88,13 @@ class RunningServer:
     async def start(self) -> None:
         """Serve, and say so to health checks."""
         await self._server.start()
-        ports = [self.port]
         if self.http is not None:
             self.http.start()
-            ports.append(self.http.port)
-        self._beside = tuple(asyncio.create_task(self._shared(port)) for port in ports)
         await self.health.ready()
-
-    async def _shared(self, port: int) -> None:
-        """Keeps every address to its share of the connections to a port."""
-        here = self.connections
-        shares = Shares(port, self._config.limits.connections, lambda: here.busy, here.spares)
-        await shares.run(self._observer.connections_closed)
 
     async def stop(self, grace: float | None = None) -> None:
         """Turn new calls away, finish those under way within `grace` seconds."""
         grace = self._config.grace if grace is None else grace
-        for task in self._beside:
-            task.cancel()
         self.health.stop()
         doors = [self._server.stop(grace)]
         if self.http is not None:
@@ -329,6 +317,8 @@ async def _quiet(answer: Awaitable[bytes | None], context: Context) -> bytes | N
 
 ALL = ""
 """The name under which gRPC asks for a server as a whole."""
+LIVE = "live"
+"""The name under which somebody asks whether the event loop answers, whatever it can serve."""
 
 
 @runtime_checkable
@@ -382,6 +372,5 @@ class Health:
 
     def _publish(self) -> None:
         states = {**self._serving, ALL: all(self._serving.values())}
-        self.told.tell(
-            {name: State.SERVING if good else State.NOT_SERVING for name, good in states.items()}
-        )
+        told = {n: State.SERVING if good else State.NOT_SERVING for n, good in states.items()}
+        self.told.tell(told | {LIVE: State.SERVING})

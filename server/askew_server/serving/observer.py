@@ -147,13 +147,9 @@ class Observer:
         told = of_error(error) if error is not None else {"error": "refused"}
         self.log.log_event("swap_refused", reason=_line(reason), error=told["error"])
 
-    def token_refused(self, why: str) -> None:
-        """An analyst's token is garbage, expired or revoked."""
-        self.log.log_event("token_refused", token=why)
-
-    def connections_closed(self, count: int) -> None:
-        """So many were beyond their address' share."""
-        self.log.log_event("connections_closed", count=count)
+    def token_refused(self) -> None:
+        """Note that an analyst's token is no good, or no longer."""
+        self.log.log_event("token_refused")
 
     def certificates_refused(self, reason: str) -> None:
         """Files of certificates, or of a gateway's keys, changed and are no use; what was there

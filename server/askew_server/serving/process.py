@@ -36,24 +36,18 @@ def observer_of(config: ServerConfig) -> Observer:
 async def watched(
     server: RunningServer, config: ServerConfig, observer: Observer
 ) -> AsyncIterator[int | None]:
-    """Runs beside a server that has not started yet. Gives the port of the pages, if there are any.
+    """Runs beside a server that has not started yet. Gives the port of its numbers, if it has one.
 
-    Raises OSError for a port of pages that is taken.
+    Raises OSError for a port that is taken.
     """
-    stop_pages, port = None, None
-    if config.metrics.port is not None:
-        from askew_server.serving.endpoint import Endpoint
+    from askew_server.serving.metrics import published
 
-        endpoint = Endpoint(config.metrics, observer)
-        await endpoint.start()
-        stop_pages, port = endpoint.stop, endpoint.port
-    task = asyncio.create_task(_look(server, Overloads(observer, time.monotonic)))
-    try:
-        yield port
-    finally:
-        task.cancel()
-        if stop_pages is not None:
-            stop_pages()
+    with published(config.metrics, observer) as port:
+        task = asyncio.create_task(_look(server, Overloads(observer, time.monotonic)))
+        try:
+            yield port
+        finally:
+            task.cancel()
 
 
 async def _look(server: RunningServer, overloads: Overloads) -> None:
@@ -93,12 +87,12 @@ async def serve(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     loop.add_signal_handler(signal.SIGHUP, wake.set)
-    async with watched(server, config, observer) as pages:
+    async with watched(server, config, observer) as numbers:
         await server.start()
         task = None if beside is None else loop.create_task(beside(wake))
         http = None if server.http is None else server.http.port
         announce(server.port, http)
-        observer.log.log_event("ready", port=server.port, http_port=http, metrics_port=pages)
+        observer.log.log_event("ready", port=server.port, http_port=http, metrics_port=numbers)
         if os.environ.get(_WITH_PARENT):
             await _stop_when_input_closes(stop)
         await stop.wait()

@@ -1,7 +1,7 @@
 """The settings of a server: one table of them, and the objects that they make.
 
 The file, the variables, the options of the commands and the check of a configuration are made from
-the table. Most limits have no flag: the file and the environment say them.
+the table. Limits that nobody needs to change stand in their classes alone.
 """
 
 from __future__ import annotations
@@ -209,27 +209,25 @@ class Releases:
 
 @dataclass(frozen=True, kw_only=True)
 class Analysts:
-    """Whose tokens are believed (token_key), what may be asked about, and what counts it.
+    """Which tokens are good, what may be asked about, and what counts it.
 
     Raises ConfigError where only a part of that is said.
     """
 
-    token_key: Path | None = None
+    tokens: Path | None = None
     dataset: str | None = None
     events: str | None = None
     unit_column: str = "unit"
     item_column: str = "item"
     max_items_per_unit: int = 100
-    requests_per_minute: int = 60
     engine: str = field(default="duckdb:", repr=False)  # may hold a password
     memory_limit: str | None = None
-    bounding_key: Path | None = None
 
     def __post_init__(self) -> None:
-        if self.token_key is not None and None in {self.dataset, self.events}:
+        if self.tokens is not None and None in {self.dataset, self.events}:
             raise ConfigError("analysts need --dataset and --events")
-        if self.token_key is None and (self.dataset or self.events):
-            raise ConfigError("--dataset and --events are for analysts: name their --token-key")
+        if self.tokens is None and (self.dataset or self.events):
+            raise ConfigError("--dataset and --events are for analysts: name their --tokens")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -310,7 +308,6 @@ def _origin(text: str) -> None:
 
 
 _PORT = Whole(0, 65535)
-_DAY = 86_400  # gRPC counts milliseconds, and no more than 24 days of them
 _PLAIN = ServerConfig()
 _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "server": vars(_PLAIN),
@@ -333,14 +330,6 @@ def _setting(name: str, kind: ValueKind, help: str, flag: str = "", **rest: Any)
     flags = (flag,) if flag else ()
     default = _DEFAULTS[table].get(own)
     return Setting(name, kind, variable, default=default, help=help, flags=flags, **rest)
-
-
-def _seconds(name: str, help: str) -> Setting:  # noqa: A002
-    return _setting(name, Number(0.001, 20 * _DAY), help)
-
-
-def _number(name: str, help: str, least: int = 1) -> Setting:  # noqa: A002
-    return _setting(name, Whole(least), help)
 
 
 KEYS: tuple[Setting, ...] = (
@@ -400,7 +389,7 @@ KEYS: tuple[Setting, ...] = (
         "The charge of the release shown on a cold start.",
         "--popularity",
     ),
-    _setting("analysts.token_key", File(), "Serve analysts, whom its tokens name.", "--token-key"),
+    _setting("analysts.tokens", File(), "Serve analysts by their tokens in it.", "--tokens"),
     _setting("analysts.dataset", Text(), "The data set that analysts may ask about.", "--dataset"),
     _setting("analysts.events", Text(), "Its events: FILE or TABLE of the engine.", "--events"),
     _setting("analysts.unit_column", Text(), "Whose event it is.", "--unit-column"),
@@ -411,12 +400,11 @@ KEYS: tuple[Setting, ...] = (
         "Count no more of a person.",
         "--max-items-per-unit",
     ),
-    _setting("analysts.requests_per_minute", Whole(1), "Answer no analyst more often."),
     _setting(
         "analysts.engine",
         Text(),
-        "What counts, such as duckdb:, duckdb:FILE, spark:MASTER, postgresql://... or "
-        "clickhouse://...  A password belongs in ASKEW_ENGINE or the engine's own files, not here.",
+        "What counts: duckdb:, duckdb:FILE, spark:MASTER or postgresql://...  "
+        "A password belongs in ASKEW_ENGINE or the engine's own files, not here.",
         "--engine",
         shared="ASKEW_ENGINE",
         secret=True,
@@ -427,17 +415,6 @@ KEYS: tuple[Setting, ...] = (
         'DuckDB\'s, such as "4GB"; what is beyond it lies in TMPDIR.',
         "--memory-limit",
     ),
-    _setting(
-        "analysts.bounding_key",
-        File(),
-        "The secret that chooses which events count; made where there is none.  "
-        "[default: the ledger's name with .bounding-key]",
-        "--bounding-key",
-        shared="ASKEW_BOUNDING_KEY",
-    ),
-    _number("analysts.waiting", "Questions of analysts that may wait while one is counted.", 0),
-    _seconds("analysts.max_wait", "A question that would wait longer is refused at once."),
-    _seconds("analysts.longest", "The longest that a question may take."),
     _setting("tls.certificate", File(), "Speak TLS with this certificate.", "--tls-certificate"),
     _setting("tls.key", File(), "Its private key, which others cannot read.", "--tls-key"),
     _setting("tls.client_authority", File(), "Ask callers for a certificate of these authorities."),
@@ -456,26 +433,8 @@ KEYS: tuple[Setting, ...] = (
         OneOf(("debug", "info", "warning", "error")),
         "The least line that is written.",
     ),
-    _number("limits.request_bytes", "The longest message of a call."),
-    _number("limits.streams", "Calls of one connection at once; gRPC resets those beyond."),
-    _number("limits.calls", "Calls of one connection, but a proxy's, that are answered at once."),
-    _number("limits.pending", "Calls that have arrived and not begun."),
-    _seconds("limits.message", "Seconds from the headers of a call to its message."),
-    _number("limits.unread_bytes", "Bytes of large replies that nobody has read."),
-    _number("limits.connections", "Connections at once."),
-    _seconds("limits.handshake", "Seconds for a handshake."),
-    _seconds("limits.idle", "Seconds until a connection without calls is closed."),
-    _seconds("limits.age", "Seconds until a connection takes no more calls."),
-    _seconds(
-        "limits.age_grace", "Seconds for its calls under way: a reply may stay unread so long."
-    ),
-    _seconds(
-        "limits.keepalive", "Seconds of silence until a connection is asked whether it lives."
-    ),
-    _number("answers.threads", "Answers made at once; more cores are for more servers."),
-    _number("answers.waiting", "Answers that may wait.", 0),
-    _seconds("answers.max_wait", "A call whose answer would wait longer is refused at once."),
-    _seconds("answers.longest", "The longest that an answer may take."),
+    _setting("limits.connections", Whole(1), "Connections at once."),
+    _setting("answers.threads", Whole(1), "Answers made at once; more cores are for more servers."),
 )
 BY_NAME: Mapping[str, Setting] = {each.name: each for each in KEYS}
 

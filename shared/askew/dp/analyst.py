@@ -14,6 +14,7 @@ from askew.dp.privacy import (
     ApproximateDP,
     BoundedRange,
     NeighboringRelation,
+    check_neighbors,
     exact_rational,
 )
 from askew.errors import BudgetExceeded, OutOfRange, ParameterError
@@ -62,6 +63,7 @@ class PayWhatYouGet:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 2**32:
                 raise ParameterError(name, value, "an int from 1 to 2**32 - 1")
+        check_neighbors(self.neighbors)
         if self.neighbors is not ADD_OR_REMOVE_ONE:
             raise ParameterError("neighbors", self.neighbors.name, "ADD_OR_REMOVE_ONE")
         check_slack(self.delta)

@@ -28,18 +28,22 @@ from math import ceil, frexp, log, log1p
 
 from askew.dp.intervals import log_ratio
 from askew.dp.privacy import (
+    ADD_OR_REMOVE_ONE,
     ApproximateDP,
     BoundedRange,
     NeighboringRelation,
     PureDP,
+    check_neighbors,
     exact_rational,
     positive_rational,
 )
 from askew.errors import BudgetExceeded, ParameterError
+from askew.limits import MAX_SELECTED
 
 _PRECISION = 128
 _UNIT = 2**40
 _NOTHING = Fraction(0)
+_MOST = 2**1000  # floats hold it, and its products with what stands beside it
 
 Loss = PureDP | ApproximateDP | BoundedRange
 
@@ -79,10 +83,17 @@ def concentrated_epsilon(rho: Fraction, slack: Fraction, order: Fraction | None 
 
     and without one at the best, where rho (a - 1)^2 = ln(1 / (a slack)).
     The best order is for a rho fixed in advance; a filter, whose total adapts, fixes the order.
-    Source: Canonne, Kamath, Steinke 2020 (a bound at each order).
+    Source: Canonne, Kamath, Steinke 2020 (a bound at each order). Raises ParameterError.
     """
+    if not 0 <= exact_rational("rho", rho) < _MOST:
+        raise ParameterError("rho", rho, "from 0 to below 2**1000")
+    _check_probability(slack)
+    if order is not None and not 1 < exact_rational("order", order) < _MOST:
+        raise ParameterError("order", order, "above 1 and below 2**1000")
+    if not rho:
+        return _NOTHING
     if order is None:
-        order = best_order(float(rho), slack) if rho else Fraction(2)
+        order = best_order(float(rho), slack)
     return max(_NOTHING, _round_up(rho * order + _conversion(order, slack)))
 
 
@@ -97,7 +108,13 @@ def epsilon_per_round(epsilon: Fraction, rounds: int, slack: Fraction) -> Fracti
 
     The largest multiple of a 2**-40th of epsilon / rounds, which the sum allows in any case, whose
     rho converts to at most epsilon: rounded down, and with slack 0 exactly epsilon / rounds.
+    Raises ParameterError.
     """
+    if positive_rational("epsilon", epsilon) > 2**256:
+        raise ParameterError("epsilon", epsilon, "at most 2**256")
+    _check_rounds(rounds)
+    if exact_rational("slack", slack):
+        _check_probability(slack)
     basic = epsilon / rounds
     if not slack:
         return basic
@@ -107,6 +124,17 @@ def epsilon_per_round(epsilon: Fraction, rounds: int, slack: Fraction) -> Fracti
         return concentrated_epsilon(rounds * each**2 / 8, slack) <= epsilon
 
     return basic * Fraction(_largest(within, _UNIT), _UNIT)
+
+
+def rounds_of(epsilon: Fraction, delta: Fraction, k: int) -> tuple[Fraction, Fraction]:
+    """Epsilon per round and delta of the threshold, so that k rounds cost (epsilon, delta) in all.
+
+    Basic composition takes epsilon / k and leaves delta to the threshold. From about six rounds on,
+    half of delta buys a larger epsilon per round by bounded range (`epsilon_per_round`).
+    """
+    slack = delta / 2
+    each = epsilon_per_round(epsilon, k, slack)
+    return (each, slack) if each > epsilon / k else (each, delta)
 
 
 def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
@@ -181,6 +209,8 @@ def rho_of(selection: BoundedRange) -> Fraction:
 
 def check_losses(losses: Sequence[Loss]) -> NeighboringRelation:
     """The relation that all share; their numbers are in range. Raises ParameterError."""
+    for loss in losses:
+        check_neighbors(loss.neighbors)
     relations = {loss.neighbors for loss in losses}
     if len(relations) != 1:
         got = sorted(relation.name for relation in relations)
@@ -191,9 +221,8 @@ def check_losses(losses: Sequence[Loss]) -> NeighboringRelation:
             continue
         if not 0 <= check_magnitude("delta", exact_rational("delta", loss.delta)) < 1:
             raise ParameterError("delta", loss.delta, "from 0 to below 1")
-        rounds = loss.rounds if isinstance(loss, BoundedRange) else 1
-        if isinstance(rounds, bool) or not isinstance(rounds, int) or not 0 < rounds < 2**32:
-            raise ParameterError("rounds", rounds, "an int from 1 to 2**32 - 1")
+        if isinstance(loss, BoundedRange):
+            _check_rounds(loss.rounds)
     return relations.pop()
 
 
@@ -203,6 +232,16 @@ def check_slack(slack: object) -> Fraction:
     if exact >= 1:
         raise ParameterError("slack", exact, "below 1")
     return exact
+
+
+def _check_rounds(rounds: object) -> None:
+    if isinstance(rounds, bool) or not isinstance(rounds, int) or not 0 < rounds <= MAX_SELECTED:
+        raise ParameterError("rounds", rounds, "an int from 1 to 2**32 - 1")
+
+
+def _check_probability(slack: object) -> None:
+    if not 0 < exact_rational("slack", slack) < 1:
+        raise ParameterError("slack", slack, "above 0 and below 1")
 
 
 def check_magnitude(name: str, value: Fraction) -> Fraction:
@@ -280,6 +319,7 @@ class PrivacyFilter:
     slack: the part of delta that the conversion from zCDP uses; counted once, from the first
     bounded-range charge on. 0 means that such charges are added like all others.
     order: of that conversion; by default the one that fits the most rho under the cap.
+    neighbors: of the cap, and of every charge; another is refused.
 
     Guarantee: however adaptively the charges are chosen, all that is released under a budget is
     together (epsilon, delta)-DP. `loss` on the way is information: the guarantee is the cap's.
@@ -292,8 +332,10 @@ class PrivacyFilter:
     delta: Fraction = Fraction(0)
     slack: Fraction = Fraction(0)
     order: Fraction | None = None
+    neighbors: NeighboringRelation = ADD_OR_REMOVE_ONE
 
     def __post_init__(self) -> None:
+        check_neighbors(self.neighbors)
         check_magnitude("epsilon", positive_rational("epsilon", self.epsilon))
         for name in ("delta", "slack"):
             check_magnitude(name, exact_rational(name, getattr(self, name)))
@@ -305,24 +347,26 @@ class PrivacyFilter:
         if self.order is not None and not (self.slack and self.order > 1):
             raise ParameterError("order", self.order, "above 1, and None without slack")
 
-    def loss(self, spent: RunningLoss, neighbors: NeighboringRelation) -> ApproximateDP:
+    def loss(self, spent: RunningLoss) -> ApproximateDP:
         """What was spent, as one loss; never below a valid bound."""
         ranged, delta = spent.range_epsilon, spent.delta + spent.range_delta
         if self.order and spent.rho:
             concentrated = concentrated_epsilon(spent.rho, self.slack, self.order)
             ranged = min(ranged, concentrated)
             delta += self.slack
-        return ApproximateDP(spent.epsilon + ranged, delta, neighbors)
+        return ApproximateDP(spent.epsilon + ranged, delta, self.neighbors)
 
     def after(self, spent: RunningLoss, loss: Loss) -> RunningLoss:
         """What is spent after one more charge. Raises BudgetExceeded, ParameterError."""
-        neighbors = check_losses([loss])
+        if check_losses([loss]) is not self.neighbors:
+            limit = f"{self.neighbors.name}, as the cap is: losses of two relations do not add"
+            raise ParameterError("neighbors", loss.neighbors.name, limit)
         charged = spent.plus(loss)
-        then = self.loss(charged, neighbors)
+        then = self.loss(charged)
         for measure in ("epsilon", "delta"):
             spends, cap = getattr(then, measure), getattr(self, measure)
             if spends > cap:
-                had = getattr(self.loss(spent, neighbors), measure)
+                had = getattr(self.loss(spent), measure)
                 raise BudgetExceeded(
                     spends - had, had, cap, measure=measure, whose="data set's budget of"
                 )

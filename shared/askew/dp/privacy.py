@@ -36,6 +36,12 @@ ADD_OR_REMOVE_ONE = NeighboringRelation.ADD_OR_REMOVE_ONE
 REPLACE_ONE = NeighboringRelation.REPLACE_ONE
 
 
+def check_neighbors(neighbors: object) -> None:
+    """Raises ParameterError unless neighbors is a NeighboringRelation."""
+    if not isinstance(neighbors, NeighboringRelation):
+        raise ParameterError("neighbors", neighbors, "ADD_OR_REMOVE_ONE or REPLACE_ONE")
+
+
 @dataclass(frozen=True)
 class PureDP:
     """P(output in S | D) <= exp(epsilon) P(output in S | D') for all neighbors D, D' and all S.

@@ -32,7 +32,8 @@ class Release:
     text. loss is what this release alone loses in all, the rounds of its mechanism composed by the
     rule that the mechanism names; a ledger that composes by zCDP may have charged its rounds, which
     together with others cost less. max_items_per_unit is the contribution bound, or None where
-    every item counts.
+    every item counts. counts: noisy ones of the items, in their order, or None; each is within
+    each_within of the true one, and all of them within all_within, with a chance of at least 95 %.
 
     Privacy unit: one person's whole history, under loss.neighbors.
     Raises OutOfRange for text that is empty, long or not printable, and for too many items.
@@ -48,6 +49,9 @@ class Release:
     loss: ApproximateDP
     max_items_per_unit: int | None
     parameters: Mapping[str, str] = field(default_factory=dict)
+    counts: tuple[int, ...] | None = None
+    each_within: int | None = None
+    all_within: int | None = None
 
     def __post_init__(self) -> None:
         check_charge(self.charge)
@@ -59,6 +63,15 @@ class Release:
             raise OutOfRange("max_items_per_unit", "at least 1")
         if self.loss.epsilon <= 0 or not 0 <= self.loss.delta < 1:
             raise OutOfRange("the loss of a release", "epsilon above 0, delta from 0 to below 1")
+        bounds = (self.each_within, self.all_within)
+        if self.counts is None and bounds != (None, None):
+            raise OutOfRange("the errors of counts", "None where there are no counts")
+        if self.counts is not None:
+            numbers = (*self.counts, *(-1 if each is None else each for each in bounds))
+            if len(self.counts) != len(self.items) or min(numbers[-2:]) < 0:
+                raise OutOfRange("the counts of a release", "one an item, with their errors")
+            if max(map(abs, numbers)) > MAX_CHARGE:
+                raise OutOfRange("a count of a release", f"from {-MAX_CHARGE} to {MAX_CHARGE}")
         written = (*self.items, *self.parameters, *self.parameters.values())
         for text in (self.dataset, self.mechanism, *written):
             check_text("a name or item of a release", text)
@@ -86,6 +99,9 @@ class Release:
             "privacy_unit": PRIVACY_UNIT,
             "max_items_per_unit": self.max_items_per_unit,
             "parameters": dict(self.parameters),
+            "counts": None if self.counts is None else list(self.counts),
+            "each_within": self.each_within,
+            "all_within": self.all_within,
         }
         return json.dumps(
             content, sort_keys=True, separators=(",", ":"), ensure_ascii=False
@@ -140,16 +156,21 @@ def plain_name(text: str) -> str:
 
 def _release(content: dict[str, Any]) -> Release:
     numbers = [content["charge"], content["k"], content["max_items_per_unit"] or 1]
+    counts, bounds = content["counts"], [content["each_within"], content["all_within"]]
+    if any(type(each) is not int for each in (counts or []) + (bounds if counts else [])):
+        raise TypeError
     flags = [content["ranked"], content["stopped"]]
     if [*map(type, numbers + flags)] != [int, int, int, bool, bool]:
         raise TypeError  # true would pass for 1, and write itself differently
     relation = NeighboringRelation(content["neighbors"])
     loss = ApproximateDP(rational(content["epsilon"]), rational(content["delta"]), relation)
-    same = ("charge", "dataset", "mechanism", "ranked", "stopped", "max_items_per_unit")
+    same = [*("charge", "dataset", "mechanism", "ranked", "stopped", "max_items_per_unit")]
+    same += ["each_within", "all_within"]
     return Release(
         k=content["k"],
         items=tuple(content["items"]),
         loss=loss,
         parameters=content["parameters"],
+        counts=None if counts is None else tuple(counts),
         **{name: content[name] for name in same},
     )

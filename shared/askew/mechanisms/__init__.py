@@ -1,8 +1,8 @@
 """Private top-k selection: every mechanism exact, on integers and fractions.
 
 Built first, from public parameters; run later, on private counts. `select(counts, bits=...)`
-returns item indices; `privacy_loss()` says what that costs. `askew.mechanisms.covariance` selects
-nothing: it adds noise to a matrix of likes.
+returns item indices; `privacy_loss()` says what that costs. `askew.mechanisms.noisy_counts` and
+`askew.mechanisms.covariance` select nothing: they add noise to counts and to a matrix of likes.
 """
 
 from askew.mechanisms.canonical import Canonical

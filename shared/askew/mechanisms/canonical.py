@@ -29,6 +29,7 @@ from askew.dp.privacy import (
     BoundedRange,
     NeighboringRelation,
     PureDP,
+    check_neighbors,
     exact_rational,
 )
 from askew.errors import ParameterError
@@ -41,12 +42,12 @@ from askew.mechanisms.contest import (
     Noisy,
     check_family,
 )
-from askew.mechanisms.parameters import check_k, check_neighbors, check_positive, halved
+from askew.mechanisms.parameters import check_k, check_positive, halved
 from askew.mechanisms.shortfall import LOG_ERROR, Shortfall, canonical, log_runs
 from askew.mechanisms.tally import Counts, Integers, Quality, Tally, tally
 from askew.mechanisms.value_classes import subset
 from askew.mechanisms.weights import BLOCK, Draws, WeightBlock, WeightTable, enclose, log_total
-from askew.noise.randomness import RandomBits
+from askew.noise.randomness import KERNEL, RandomBits
 
 
 @dataclass(frozen=True, repr=False)
@@ -394,7 +395,7 @@ class Canonical:
             raise ParameterError("noise", self.noise, limit)
         return BoundedRange(Fraction(self.epsilon), 1, Fraction(0), self.neighbors)
 
-    def select(self, counts: Counts, *, bits: RandomBits) -> tuple[int, ...]:
+    def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
         """The selected item ids, ascending."""
         return self.draw(tally(counts, self.k), Draws(bits))
 
@@ -427,6 +428,8 @@ class Canonical:
     def probability_of(self, quality: Quality, counts: Counts) -> float:
         """The probability of TOP, GREAT, GOOD or another `Quality`; as `probability_of_top`."""
         self._needs_gumbel()
+        if not isinstance(quality, Quality):
+            raise ParameterError("quality", type(quality), "TOP, GREAT, GOOD or another Quality")
         must, within = quality.ranks(self.k)
         classes = self._classes(tally(counts, self.k), within)
         inside = classes.log_inside(min(must, self.k), within)

@@ -45,8 +45,9 @@ from askew.dp.composition import rho_for
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, ApproximateDP
 from askew.errors import ParameterError
 from askew.mechanisms.parameters import check_positive_int
+from askew.mechanisms.tally import integers
 from askew.noise.gaussian import MAX_VARIANCE, DiscreteGaussian
-from askew.noise.randomness import RandomBits
+from askew.noise.randomness import KERNEL, Parameters, RandomBits
 
 Matrix = NDArray[np.int64]
 UNIT = 2**24
@@ -63,7 +64,7 @@ def covariance(people: Iterable[Sequence[int]], items: int) -> Matrix:
     check_positive_int("items", items)
     total = np.zeros((items, items), np.int64)
     for person in people:
-        likes = np.unique(np.asarray(person, np.int64))
+        likes = np.unique(integers(person, 0, "likes"))
         if not len(likes):
             continue
         if likes[0] < 0 or likes[-1] >= items:
@@ -73,7 +74,7 @@ def covariance(people: Iterable[Sequence[int]], items: int) -> Matrix:
 
 
 @dataclass(frozen=True)
-class NoisyCovariance:
+class NoisyCovariance(Parameters):
     """The noise of G that is (epsilon, delta)-DP. Public.
 
     epsilon and delta are exact rationals, delta strictly between 0 and 1. Raises ParameterError
@@ -115,7 +116,7 @@ class NoisyCovariance:
     def _diagonal(self) -> DiscreteGaussian:
         return DiscreteGaussian.of_variance(2 * self._variance)
 
-    def perturb(self, matrix: Matrix, *, bits: RandomBits) -> Matrix:
+    def perturb(self, matrix: Matrix, *, bits: RandomBits = KERNEL) -> Matrix:
         """A noisy copy of a G, symmetric; the only thing of these people to keep.
 
         Raises ParameterError, which repeats no number of it, unless it is symmetric, square, of
@@ -133,6 +134,8 @@ class NoisyCovariance:
 
 def _check(matrix: Matrix) -> None:
     limit = "a symmetric square of 64-bit integers, each from 0 to below 2**62"
+    if not isinstance(matrix, np.ndarray) or isinstance(matrix, np.ma.MaskedArray):
+        raise ParameterError("matrix", type(matrix), limit)
     if matrix.dtype != np.int64 or matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ParameterError("matrix", f"{matrix.dtype} of shape {matrix.shape}", limit)
     if not matrix.size or matrix.min() < 0 or matrix.max() >= _MOST:

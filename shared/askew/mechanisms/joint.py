@@ -8,12 +8,17 @@ from math import ceil, lgamma
 
 import numpy as np
 
-from askew.dp.privacy import BoundedRange, NeighboringRelation, PureDP
+from askew.dp.privacy import (
+    BoundedRange,
+    NeighboringRelation,
+    PureDP,
+    check_neighbors,
+)
+from askew.errors import ParameterError
 from askew.mechanisms.contest import Contest
 from askew.mechanisms.joint_classes import ALL, JointClasses, SequenceLosses, enter_by_loss
 from askew.mechanisms.parameters import (
     check_k,
-    check_neighbors,
     check_positive,
     check_positive_int,
     check_probability,
@@ -24,7 +29,9 @@ from askew.mechanisms.shortfall import Shortfall, joint, joint_flipped
 from askew.mechanisms.tally import Counts, Tally, tally
 from askew.mechanisms.value_classes import Urn, items_of_the_highest
 from askew.mechanisms.weights import Draws
-from askew.noise.randomness import RandomBits
+from askew.noise.randomness import KERNEL, RandomBits
+
+_ALL_LOSSES = 2**62  # a truncation that no count reaches
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,12 +92,17 @@ class Joint:
         return BoundedRange(Fraction(self.epsilon), 1, Fraction(0), self.neighbors)
 
     def truncation_for(self, items: int, beta: Fraction) -> int:
-        """ceil((ln(d!/(d-k)!) + ln(1/beta)) / rate), from the public number of items d."""
+        """ceil((ln(d!/(d-k)!) + ln(1/beta)) / rate), from the public number of items d; at most
+        2**62, which truncates nothing.
+        """
         check_probability("beta", beta)
+        check_positive_int("items", items)
+        if items < self.k:
+            raise ParameterError("items", items, f"at least k, {self.k}")
         sequences = lgamma(items + 1) - lgamma(items - self.k + 1)
-        return ceil((sequences - ln(beta)) / float(self.rate))
+        return min(ceil((sequences - ln(beta)) / float(self.rate)), _ALL_LOSSES)
 
-    def select(self, counts: Counts, *, bits: RandomBits) -> tuple[int, ...]:
+    def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
         """The selected item ids, best first."""
         return self.draw(tally(counts, self.k), Draws(bits))
 
@@ -142,7 +154,7 @@ class PNFJoint:
         """epsilon for the whole sequence."""
         return PureDP(Fraction(self.epsilon), self.neighbors)
 
-    def select(self, counts: Counts, *, bits: RandomBits) -> tuple[int, ...]:
+    def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
         """The selected item ids, best first."""
         return self.draw(tally(counts, self.k), Draws(bits))
 

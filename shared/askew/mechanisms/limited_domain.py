@@ -24,12 +24,13 @@ from askew.dp.privacy import (
     ApproximateDP,
     BoundedRange,
     NeighboringRelation,
+    check_neighbors,
 )
 from askew.errors import ParameterError
+from askew.limits import MAX_DEPTH
 from askew.mechanisms.contest import Contest
 from askew.mechanisms.parameters import (
     check_k,
-    check_neighbors,
     check_positive,
     check_positive_int,
     check_probability,
@@ -39,7 +40,7 @@ from askew.mechanisms.shortfall import LAPLACE, Shortfall, one_shot, peeled
 from askew.mechanisms.tally import Counts, Integers, Tally, integers
 from askew.mechanisms.value_classes import ONE_PASS
 from askew.mechanisms.weights import Draws, WeightTable, blocks_of, enclose
-from askew.noise.randomness import RandomBits
+from askew.noise.randomness import KERNEL, RandomBits
 
 
 class ExponentialClasses:
@@ -113,6 +114,7 @@ class ExponentialClasses:
 
 
 Domain = Literal["positive", "top", "strict"]
+MAX_DBAR = 100_000  # as many sizes are weighed in a second
 
 
 class Selection(tuple[int, ...]):
@@ -125,6 +127,9 @@ class Selection(tuple[int, ...]):
         made = super().__new__(cls, items)
         made.stopped = stopped
         return made
+
+    def __getnewargs__(self) -> tuple[tuple[int, ...], bool]:
+        return tuple(self), self.stopped
 
     @property
     def outputs(self) -> int:
@@ -175,14 +180,12 @@ class LimitedDomain:
     def __post_init__(self) -> None:
         check_limited(self.k, self.epsilon, self.delta, self.neighbors, self.max_items_per_unit)
         check_positive_int("kbar", self.kbar)
-        if self.domain not in get_args(Domain):
-            raise ParameterError("domain", self.domain, "one of " + ", ".join(get_args(Domain)))
+        check_domain(self.domain)
 
     @property
     def spread(self) -> int:
         """m: how many items one unit can push out of the domain."""
-        limited = self.max_items_per_unit is not None and self.domain != "strict"
-        return min(self.kbar, self.max_items_per_unit or self.kbar) if limited else self.kbar
+        return spread_of(self.kbar, self.max_items_per_unit, self.domain)
 
     @property
     def shortfall(self) -> Shortfall:
@@ -197,12 +200,14 @@ class LimitedDomain:
         """k bounded-range rounds."""
         return BoundedRange(Fraction(self.epsilon), self.k, self.delta, self.neighbors)
 
-    def select(self, counts: Counts, *, bits: RandomBits) -> Selection:
+    def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> Selection:
         """The selected item ids, best first; `.stopped` says whether the threshold ended them."""
         items, values, cutoff = top_of(counts, self.kbar)
         return self.draw(items, values, cutoff, Draws(bits))
 
-    def select_from_top(self, items: Counts, counts: Counts, *, bits: RandomBits) -> Selection:
+    def select_from_top(
+        self, items: Counts, counts: Counts, *, bits: RandomBits = KERNEL
+    ) -> Selection:
         """As `select`, from the top kbar + 1 items (or all, if fewer) of an engine, in any order.
 
         Their item ids must break ties as the engine did: lower first.
@@ -223,6 +228,12 @@ class LimitedDomain:
                 return Selection(chosen, stopped=True)
             chosen.append(int(items[key]))
         return Selection(chosen, stopped=False)
+
+
+def spread_of(kbar: int, max_items_per_unit: int | None, domain: Domain) -> int:
+    """Return m of `LimitedDomain`: how many items one unit can push out of the domain."""
+    limited = max_items_per_unit is not None and domain != "strict"
+    return min(kbar, max_items_per_unit or kbar) if limited else kbar
 
 
 def top_of(counts: Counts, kbar: int) -> tuple[Integers, Integers, int]:
@@ -254,6 +265,12 @@ def _whole(counts: Counts) -> Integers:
 
 def _cut(items: Integers, values: Integers, kbar: int) -> tuple[Integers, Integers, int]:
     return items[:kbar], values[:kbar], int(values[kbar]) if len(values) > kbar else 0
+
+
+def check_domain(domain: object) -> None:
+    """Raises ParameterError unless domain names one of a limited domain."""
+    if domain not in get_args(Domain):
+        raise ParameterError("domain", domain, "one of " + ", ".join(get_args(Domain)))
 
 
 def check_limited(
@@ -332,12 +349,14 @@ class LaplaceLimitedDomain:
         """(epsilon, delta) for the whole output."""
         return ApproximateDP(Fraction(self.epsilon), self.delta, self.neighbors)
 
-    def select(self, counts: Counts, *, bits: RandomBits) -> Selection:
+    def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> Selection:
         """The selected item ids, best first; `.stopped` says whether the threshold ended them."""
         items, values, cutoff = top_of(counts, self.kbar)
         return self.draw(items, values, cutoff, Draws(bits))
 
-    def select_from_top(self, items: Counts, counts: Counts, *, bits: RandomBits) -> Selection:
+    def select_from_top(
+        self, items: Counts, counts: Counts, *, bits: RandomBits = KERNEL
+    ) -> Selection:
         """As `LimitedDomain.select_from_top`."""
         ids, values, cutoff = top_of_rows(items, counts, self.kbar)
         return self.draw(ids, values, cutoff, Draws(bits))
@@ -383,9 +402,11 @@ class OptimalThreshold:
 
     def __post_init__(self) -> None:
         check_limited(self.k, self.epsilon, self.delta, self.neighbors, self.max_items_per_unit)
-        check_positive_int("dbar", self.dbar)
+        check_positive_int("dbar", self.dbar, MAX_DEPTH)
+        check_domain(self.domain)
         if self.dbar <= self.k:
             raise ParameterError("dbar", self.dbar, "above k")
+        check_domain(self.domain)
 
     def privacy_loss(self) -> ApproximateDP:
         """((k + 1) * epsilon, delta)."""
@@ -399,15 +420,18 @@ class OptimalThreshold:
     def classes(self, ranked: Integers) -> ExponentialClasses:
         """Class j is kbar = k + j, from the top dbar counts in order, (dbar,)."""
         kbars = range(self.k, self.dbar)
-        sizes = {kbar - self.k: self.delta / self.mechanism(kbar).spread for kbar in kbars}
+        spreads = [spread_of(kbar, self.max_items_per_unit, self.domain) for kbar in kbars]
+        sizes = {place: self.delta / spread for place, spread in enumerate(spreads)}
         return ExponentialClasses(-ranked[self.k :], sizes, Fraction(self.epsilon))
 
-    def select(self, counts: Counts, *, bits: RandomBits) -> Selection:
+    def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> Selection:
         """The selected item ids, best first; `.stopped` says whether the threshold ended them."""
         items, values, _ = top_of(counts, self.dbar)
         return self.draw(items, values, Draws(bits))
 
-    def select_from_top(self, items: Counts, counts: Counts, *, bits: RandomBits) -> Selection:
+    def select_from_top(
+        self, items: Counts, counts: Counts, *, bits: RandomBits = KERNEL
+    ) -> Selection:
         """As `LimitedDomain.select_from_top`, from the top dbar items of an engine."""
         ids, values, _ = top_of_rows(items, counts, self.dbar)
         return self.draw(ids, values, Draws(bits))

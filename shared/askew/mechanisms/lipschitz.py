@@ -27,12 +27,12 @@ from askew.dp.privacy import (
     BoundedRange,
     NeighboringRelation,
     PureDP,
+    check_neighbors,
 )
 from askew.errors import ParameterError
 from askew.mechanisms.contest import Contest, NoiseFamily, check_family
 from askew.mechanisms.parameters import (
     check_k,
-    check_neighbors,
     check_positive,
     check_positive_int,
     check_probability,
@@ -45,7 +45,7 @@ from askew.mechanisms.shortfall import EXPONENTIAL, LAPLACE, Shortfall, flipped,
 from askew.mechanisms.tally import Counts, Scores, Tally, tally
 from askew.mechanisms.value_classes import ValueClasses, highest, items_of_groups, peeled_gumbel
 from askew.mechanisms.weights import Draws
-from askew.noise.randomness import RandomBits
+from askew.noise.randomness import KERNEL, RandomBits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +99,7 @@ class Lipschitz:
         kappa = Fraction(self.k if self.kappa is None else self.kappa)
         return PureDP(Fraction(self.epsilon) * self.k / kappa, self.neighbors)
 
-    def select(self, counts: Scores, *, bits: RandomBits) -> tuple[int, ...]:
+    def select(self, counts: Scores, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
         """The selected item ids, ascending; the order of their scores is not released."""
         return self.draw(tally_for(self, counts), Draws(bits))
 
@@ -182,7 +182,7 @@ class Peeling:
             raise ParameterError("noise", self.noise, limit)
         return BoundedRange(Fraction(self.epsilon) / self.k, self.k, Fraction(0), self.neighbors)
 
-    def select(self, counts: Scores, *, bits: RandomBits) -> tuple[int, ...]:
+    def select(self, counts: Scores, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
         """The selected item ids, best first."""
         return self.draw(tally_for(self, counts), Draws(bits))
 
@@ -257,7 +257,7 @@ class ConcentratedPeeling:
         """k bounded-range rounds of epsilon'."""
         return self._peeling().ranged_loss()
 
-    def select(self, counts: Counts, *, bits: RandomBits) -> tuple[int, ...]:
+    def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
         """The selected item ids, best first."""
         return self._peeling().select(counts, bits=bits)
 
@@ -307,7 +307,7 @@ class LaplaceCounts:
         """epsilon, whatever k."""
         return PureDP(Fraction(self.epsilon), self.neighbors)
 
-    def select(self, counts: Counts, *, bits: RandomBits) -> tuple[int, ...]:
+    def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
         """The selected item ids, best first."""
         return self.draw(tally(counts, self.k), Draws(bits))
 

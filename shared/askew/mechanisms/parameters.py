@@ -12,10 +12,12 @@ from typing import Protocol
 from askew.dp.privacy import (
     ADD_OR_REMOVE_ONE,
     NeighboringRelation,
+    check_neighbors,
     exact_rational,
     positive_rational,
 )
 from askew.errors import ParameterError
+from askew.limits import MAX_SELECTED
 from askew.mechanisms.tally import Scores, Tally, tally_of_scores
 
 _SIZE = 2**256
@@ -26,10 +28,12 @@ def check_k(k: object) -> None:
     check_positive_int("k", k)
 
 
-def check_positive_int(name: str, value: object) -> None:
-    """Raises ParameterError unless value is an int of at least 1."""
+def check_positive_int(name: str, value: object, most: int = MAX_SELECTED) -> None:
+    """Raises ParameterError unless value is an int from 1 to `most`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ParameterError(name, value, "an int of at least 1")
+    if value > most:
+        raise ParameterError(name, value, f"an int of at most {most}")
 
 
 def check_positive(name: str, value: object) -> None:
@@ -44,12 +48,6 @@ def check_probability(name: str, value: object) -> None:
     """Raises ParameterError unless value is a Fraction strictly between 0 and 1."""
     if not 0 < exact_rational(name, value) < 1:
         raise ParameterError(name, value, "strictly between 0 and 1")
-
-
-def check_neighbors(neighbors: object) -> None:
-    """Raises ParameterError unless neighbors is a NeighboringRelation."""
-    if not isinstance(neighbors, NeighboringRelation):
-        raise ParameterError("neighbors", neighbors, "ADD_OR_REMOVE_ONE or REPLACE_ONE")
 
 
 def ln(x: Fraction | int) -> float:

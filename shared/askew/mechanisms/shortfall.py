@@ -233,7 +233,15 @@ def _laplace_quantile(below: Floats) -> Floats:
         return np.where(below < 0.5, np.log(2 * below), -np.log(2 * (1 - below)))
 
 
-EXPONENTIAL = NoiseLaw(lambda z: np.exp(-z), lambda below: -np.log1p(-below))
+def _exponential_survival(z: Floats) -> Floats:
+    return np.exp(-z)
+
+
+def _exponential_quantile(below: Floats) -> Floats:
+    return -np.log1p(-below)
+
+
+EXPONENTIAL = NoiseLaw(_exponential_survival, _exponential_quantile)
 LAPLACE = NoiseLaw(_laplace_survival, _laplace_quantile)
 
 

@@ -171,7 +171,7 @@ def tally_of_scores(scores: Scores, least: int, *, stated: bool) -> Tally:
 
     stated: whether their sensitivity is. Fractions are no counts, so theirs must be.
     """
-    kinds = set() if isinstance(scores, np.ndarray) else set(map(type, scores))
+    kinds = set() if isinstance(scores, np.ndarray) else _kinds("scores", scores)
     if Fraction not in kinds:
         return tally(cast("Counts", scores), least)
     if not all(issubclass(kind, (*_WHOLE, Fraction)) and kind is not bool for kind in kinds):
@@ -187,9 +187,13 @@ def tally_of_scores(scores: Scores, least: int, *, stated: bool) -> Tally:
 
 
 def integers(counts: Counts, least: int, name: str = "counts") -> Integers:
-    """Counts, or ids, as int64 (d,). Error messages name types and lengths, never a count."""
+    """Counts, or ids, as int64 (d,). Error messages name types and lengths, never a count.
+
+    Here every mechanism's counts are looked at, and nowhere else. A sequence or an array: a mapping
+    has no ids, a set no order, bytes are rarely counts, and a mask would be lost.
+    """
     if not isinstance(counts, np.ndarray):
-        kinds = set(map(type, counts))
+        kinds = _kinds(name, counts)
         if not all(issubclass(kind, _WHOLE) and kind is not bool for kind in kinds):
             raise ParameterError(name, "other numbers", _ADVICE)
         try:
@@ -197,6 +201,8 @@ def integers(counts: Counts, least: int, name: str = "counts") -> Integers:
             counts = np.array(whole, dtype=np.int64)
         except OverflowError:
             raise ParameterError(name, "larger integers", _ADVICE) from None
+    if isinstance(counts, np.ma.MaskedArray):
+        raise ParameterError(name, type(counts), f"{_ADVICE}; a masked array with .filled(0)")
     if counts.dtype.kind not in "iu":
         raise ParameterError(name, f"dtype {counts.dtype}", _ADVICE)
     if counts.ndim != 1 or len(counts) < least:
@@ -209,6 +215,13 @@ def integers(counts: Counts, least: int, name: str = "counts") -> Integers:
     ):
         raise ParameterError(name, "larger integers", _ADVICE)
     return counts.astype(np.int64, copy=False)
+
+
+def _kinds(name: str, counts: object) -> set[type]:
+    """The types of what a sequence holds."""
+    if not isinstance(counts, Sequence) or isinstance(counts, (str, bytes, bytearray, memoryview)):
+        raise ParameterError(name, type(counts), _ADVICE)
+    return set(map(type, counts))
 
 
 def _distinct(counts: Integers, high: int, low: int) -> ValueGroups:

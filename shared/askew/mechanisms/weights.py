@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.dp.intervals import exp_minus, ln2
-from askew.noise.randomness import RandomBits
+from askew.noise.randomness import RandomBits, check_bits
 
 BLOCK = 1 << 16
 _EXP_ERROR = 2.0**-45
@@ -78,9 +78,13 @@ class Classes(Protocol):
 
 
 class Draws:
-    """The exact random choices that mechanisms are made of, from one source of bits."""
+    """The exact random choices that mechanisms are made of, from one source of bits.
+
+    Raises ParameterError for what is none.
+    """
 
     def __init__(self, bits: RandomBits) -> None:
+        check_bits(bits)
         self.bits = bits
 
     def below(self, limit: int) -> int:

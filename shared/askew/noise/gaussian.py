@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 
 from askew.dp.intervals import exp_minus
 from askew.errors import ParameterError
-from askew.noise.randomness import RandomBits
+from askew.noise.randomness import KERNEL, Parameters, RandomBits, check_bits
 
 Integers = NDArray[np.int64]
 Words = NDArray[np.uint64]
@@ -66,7 +66,7 @@ class ExpOdds:
 
 
 @dataclass(frozen=True)
-class DiscreteGaussian:
+class DiscreteGaussian(Parameters):
     """The law P(n) proportional to exp(-n**2 / (2 variance)) on the integers. Public.
 
     `low_bits`, s above, changes the work and never the law. Raises ParameterError unless variance
@@ -90,8 +90,9 @@ class DiscreteGaussian:
         known = type(variance) is int and variance >= 1
         return cls(variance, max(0, isqrt(variance).bit_length() - 5) if known else 0)
 
-    def draw(self, size: int, bits: RandomBits) -> Integers:
+    def draw(self, size: int, bits: RandomBits = KERNEL) -> Integers:
         """`size` independent draws, (size,)."""
+        check_bits(bits)
         drawn = np.empty(size, np.int64)
         done = 0
         while done < size:

@@ -51,7 +51,7 @@ from typing import Final
 from askew.dp.privacy import exact_rational
 from askew.errors import ParameterError
 from askew.noise.lattice import TwoSidedGeometric, check_lattice, lattice_for
-from askew.noise.randomness import Coins, RandomBits, RationalOdds
+from askew.noise.randomness import KERNEL, Coins, Parameters, RandomBits, RationalOdds, check_bits
 
 GAUGE: Final = Fraction(11545, 10000)  # steps a straight-line distance of s takes, at most
 RISE: Final = Fraction(13, 15)  # of a row of the lattice over the one below it, in units of s
@@ -66,7 +66,7 @@ def steps(i: int, j: int) -> int:
 
 
 @dataclass(frozen=True)
-class HexagonalLattice:
+class HexagonalLattice(Parameters):
     """A triangular lattice and its noise: all that a map signal's guarantee depends on. Public.
 
     step_exponent in 0..20 (s = 2**-step_exponent kilometers), inverse_rate q in 1..4096.
@@ -131,14 +131,15 @@ class HexagonalLattice:
         """Where the lattice point (i, j) lies, in kilometers, exact."""
         return self.step * (i - Fraction(j, 2)), RISE * self.step * j
 
-    def perturb(self, point: Plain, bits: RandomBits) -> tuple[int, int]:
+    def perturb(self, point: Plain, bits: RandomBits = KERNEL) -> tuple[int, int]:
         """A noisy lattice point of a point (x, y), both coordinates rounded to the grain.
 
         Raises ParameterError, which repeats no coordinate, for one that is not exact.
         """
-        if not all(isinstance(each, (int, Fraction)) for each in point):
+        if not all(type(each) in {int, Fraction} for each in point):
             kinds = tuple(type(each).__name__ for each in point)
             raise ParameterError("point", kinds, "ints or Fractions, such as Fraction('1.5')")
+        check_bits(bits)
         near, move = self._round(point, bits), self._draw(bits)
         i, j = near[0] + move[0], near[1] + move[1]
         return _to_grain(i, self.grain), _to_grain(j, self.grain)

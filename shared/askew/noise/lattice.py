@@ -2,7 +2,7 @@
 
 `TwoSidedGeometric` is the law
 
-    P(n) = (1 - r) / (1 + r) * r**|n|   for integers n,    r = q / (q + 1),    q = inverse_rate
+    P(n) = (1 - r) / (1 + r) * r**|n|   for integers n,    r = q / (q + 1),    q = inverse_rate > 0
 
 the difference of two independent geometric draws G, P(G = n) = (1 - r) r**n. r**n factors
 over the binary digits of n, so the digits of G are independent and digit i is one with probability
@@ -45,12 +45,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import ceil, log, log2
+from math import ceil, log, log1p, log2
 from operator import mul
 
-from askew.dp.privacy import SignalCharge, exact_rational
+from askew.dp.privacy import SignalCharge, exact_rational, positive_rational
 from askew.errors import ParameterError
-from askew.noise.randomness import WORD_BITS, Coins, RandomBits, RationalOdds
+from askew.noise.randomness import (
+    KERNEL,
+    WORD_BITS,
+    Coins,
+    Parameters,
+    RandomBits,
+    RationalOdds,
+    check_bits,
+)
 
 MAX_STEP_EXPONENT = 20
 MAX_INVERSE_RATE = 4096
@@ -85,7 +93,7 @@ def lattice_for(reach: Fraction) -> tuple[int, int]:
 class Digit:
     """Odds that binary digit `level` of a geometric draw is one: x / (1 + x), x = r**(2**level)."""
 
-    inverse_rate: int
+    inverse_rate: int | Fraction
     level: int
 
     def bounds(self, precision: int) -> tuple[int, int]:
@@ -100,7 +108,7 @@ class Digit:
 class Beyond:
     """Odds that a geometric draw is at least 2**levels: r**(2**levels)."""
 
-    inverse_rate: int
+    inverse_rate: int | Fraction
     levels: int
 
     def bounds(self, precision: int) -> tuple[int, int]:
@@ -110,27 +118,27 @@ class Beyond:
 
 
 @dataclass(frozen=True)
-class TwoSidedGeometric:
+class TwoSidedGeometric(Parameters):
     """The law P(n) = (1 - r) / (1 + r) * r**|n| on the integers, r = inverse_rate / (1 + same).
 
     `levels` is how many binary digits are thrown at once; it changes the work, never the law.
-    Raises ParameterError unless both are integers of at least 1.
+    Raises ParameterError unless inverse_rate is an int or a Fraction from 2**-64 to 2**64, and
+    levels an int of at least 1.
     """
 
-    inverse_rate: int
+    inverse_rate: int | Fraction
     levels: int
 
     def __post_init__(self) -> None:
-        for name, value in (("inverse_rate", self.inverse_rate), ("levels", self.levels)):
-            if type(value) is not int or value < 1:
-                raise ParameterError(name, value, "an integer of at least 1")
+        _check_inverse_rate(self.inverse_rate)
+        if type(self.levels) is not int or self.levels < 1:
+            raise ParameterError("levels", self.levels, "an integer of at least 1")
 
     @classmethod
-    def with_constant_work(cls, inverse_rate: int) -> TwoSidedGeometric:
+    def with_constant_work(cls, inverse_rate: int | Fraction) -> TwoSidedGeometric:
         """Enough digits that going beyond them has probability at most 2**-128."""
-        if type(inverse_rate) is not int or inverse_rate < 1:
-            raise ParameterError("inverse_rate", inverse_rate, "an integer of at least 1")
-        draws = WORD_BITS * log(2) / -log(inverse_rate / (inverse_rate + 1))
+        _check_inverse_rate(inverse_rate)
+        draws = WORD_BITS * log(2) / log1p(1 / inverse_rate)
         return cls(inverse_rate, ceil(log2(draws)))
 
     @cached_property
@@ -142,13 +150,14 @@ class TwoSidedGeometric:
     def _beyond(self) -> Coins:
         return Coins([Beyond(self.inverse_rate, self.levels)])
 
-    def draw(self, count: int, bits: RandomBits) -> list[int]:
+    def draw(self, count: int, bits: RandomBits = KERNEL) -> list[int]:
         """`count` independent draws."""
         one_sided = self.one_sided(2 * count, bits)
         return [up - down for up, down in zip(one_sided[::2], one_sided[1::2], strict=True)]
 
-    def one_sided(self, count: int, bits: RandomBits) -> list[int]:
+    def one_sided(self, count: int, bits: RandomBits = KERNEL) -> list[int]:
         """`count` independent draws of the geometric law G."""
+        check_bits(bits)
         faces = bits.throw(self._coins, count)  # each levels + 1
         worth = [1 << level for level in range(self.levels + 1)]
         values = [sum(map(mul, row, worth)) for row in faces]
@@ -158,10 +167,16 @@ class TwoSidedGeometric:
         return values
 
 
-def _power_of_ratio(inverse_rate: int, level: int, scale: int) -> tuple[int, int]:
+def _check_inverse_rate(value: object) -> None:
+    if not 1 <= positive_rational("inverse_rate", value) * 2**64 <= 2**128:
+        raise ParameterError("inverse_rate", value, "from 2**-64 to 2**64")
+
+
+def _power_of_ratio(inverse_rate: int | Fraction, level: int, scale: int) -> tuple[int, int]:
     """Integers low <= r**(2**level) * 2**scale <= high, by repeated squaring."""
-    low = (inverse_rate << scale) // (inverse_rate + 1)
-    high = -(-(inverse_rate << scale) // (inverse_rate + 1))
+    numerator, denominator = inverse_rate.as_integer_ratio()
+    low = (numerator << scale) // (numerator + denominator)
+    high = -(-(numerator << scale) // (numerator + denominator))
     for _ in range(level):
         low = low * low >> scale
         high = -(-high * high >> scale)
@@ -172,7 +187,7 @@ COORDINATE_LIMIT = 2**31 - 1  # the wire carries 32-bit signed integers
 
 
 @dataclass(frozen=True)
-class LatticeLaplace:
+class LatticeLaplace(Parameters):
     """A lattice and its noise: all that a signal's guarantee depends on. Public.
 
     step_exponent in 0..20 (step = 2**-step_exponent, in units of distance), inverse_rate q >= 1.
@@ -219,12 +234,15 @@ class LatticeLaplace:
         """
         return SignalCharge(self.epsilon)
 
-    def perturb(self, point: Iterable[float | Fraction], bits: RandomBits) -> tuple[int, ...]:
+    def perturb(
+        self, point: Iterable[float | Fraction], bits: RandomBits = KERNEL
+    ) -> tuple[int, ...]:
         """The noisy lattice coordinates of a point (d,), as integers; the only thing to send.
 
         The point is inside its space, which `Profile` has checked. Raises ParameterError, which
         repeats no coordinate, for one that is not finite.
         """
+        check_bits(bits)
         nearby = self._round(point, bits)
         noise = self.noise.draw(len(nearby), bits)
         return tuple([clamped(near + move) for near, move in zip(nearby, noise, strict=True)])
@@ -234,11 +252,12 @@ class LatticeLaplace:
         below, odds = [], []
         for coordinate in point:
             try:
-                numerator, denominator = (
-                    coordinate.as_integer_ratio()
-                )  # exact: floats are rationals
+                if isinstance(coordinate, bool):
+                    raise ValueError
+                ratio = coordinate.as_integer_ratio()  # exact: floats are rationals
             except (AttributeError, ValueError, OverflowError):  # no number, NaN, an infinity
                 raise ParameterError("point", type(coordinate), "finite numbers") from None
+            numerator, denominator = ratio
             whole, rest = divmod(numerator << self.step_exponent, denominator)
             below.append(whole)
             odds.append(RationalOdds(Fraction(rest, denominator)))

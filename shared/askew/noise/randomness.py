@@ -15,12 +15,12 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from struct import Struct
-from typing import Protocol
+from typing import Any, ClassVar, Final, Protocol
 
-from askew.errors import NoRandomness
+from askew.errors import NoRandomness, ParameterError
 
 WORD_BITS = 128
 _WORD_BYTES, _HALF = WORD_BITS // 8, WORD_BITS // 2
@@ -127,6 +127,26 @@ class SystemBits(RandomBits):
             return os.urandom(count)
         except (OSError, NotImplementedError) as error:
             raise NoRandomness(type(error).__name__) from None
+
+
+KERNEL: Final = SystemBits()
+"""The default of every public call that draws."""
+
+
+def check_bits(bits: object) -> None:
+    """Raises ParameterError unless bits is a RandomBits."""
+    if not isinstance(bits, RandomBits):
+        limit = "RandomBits, such as SystemBits(), or left out: no other generator protects anyone"
+        raise ParameterError("bits", type(bits), limit)
+
+
+class Parameters:
+    """A dataclass that is pickled and copied as its fields, without what it made of them."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
 class ReplayBits(RandomBits):

@@ -20,9 +20,10 @@ region of their area, a hexagon (see `rule`). Numpy only.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,8 @@ from askew.placement.problem import (
     Placement,
     check_k,
     check_positive,
+    disutility_of,
+    in_units_of_noise,
 )
 from askew.placement.rule import volume_bound
 
@@ -57,7 +60,7 @@ _CLAIM = "a volume bound: k balls hold at most the likeliest region of their are
 def place_on_map(
     epsilon: float,
     k: int,
-    h: Disutility | None = None,
+    h: Disutility | Callable[..., Any] | None = None,
     *,
     on_demand: bool = False,
 ) -> Placement:
@@ -70,8 +73,8 @@ def place_on_map(
     """
     check_k(k)
     check_positive("epsilon", epsilon)
-    h = Identity() if h is None else h
-    factor, unit = h.in_units_of(1 / epsilon)
+    h = Identity() if h is None else disutility_of(h)
+    factor, unit = in_units_of_noise(h, epsilon)
     place_on_laplace_line(1 / (_GAUGE * _corner()), unit, 1)  # raises where the tail is too heavy
     book = _book(int(k), unit, on_demand=on_demand)
     fixed = h.at_zero if isinstance(h, Increasing) else 0.0

@@ -59,7 +59,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.errors import InfiniteCost
+from askew.errors import InfiniteCost, ParameterError
 from askew.placement.problem import (
     Certificate,
     Disutility,
@@ -69,6 +69,7 @@ from askew.placement.problem import (
     Power,
     Saturating,
     check_k,
+    in_units_of_noise,
 )
 
 _NEWTON_TURNS = 200
@@ -97,9 +98,16 @@ class Recurrence(ABC):
 
 @dataclass(frozen=True)
 class SaturatingSteps(Recurrence):
-    """h = 1 - exp(-t / c), both integrals elementary."""
+    """h = 1 - exp(-t / c), both integrals elementary. Raises ParameterError for a c below 2**-20:
+    1 + D (c - 1), which is about 2 c, loses its digits there.
+    """
 
     scale: float
+
+    def __post_init__(self) -> None:
+        if not self.scale >= 2**-20:
+            limit = "at least 2**-20 of the noise's 1 / epsilon: hardly any result is near else"
+            raise ParameterError("scale", self.scale, limit)
 
     @property
     def total(self) -> float:  # type: ignore[override]
@@ -124,8 +132,8 @@ class PowerSteps(Recurrence):
     exponent: float
 
     def __post_init__(self) -> None:
-        if self.exponent > 170:
-            raise InfiniteCost("exponent", self.exponent, "at most 170, or the cost overflows")
+        if self.exponent > 150:
+            raise InfiniteCost("exponent", self.exponent, "at most 150, or a step overflows")
 
     @property
     def total(self) -> float:  # type: ignore[override]
@@ -196,6 +204,7 @@ _EDGES = np.concatenate([[0.0], 2.0 ** np.arange(-60, 6), [128.0, 256.0, 512.0, 
 _GROWTH_LIMIT = 300.0  # e^t h(t) may overflow beyond; no half-gap of a finite cost is that wide
 _SPLITS = 48
 _ROOT_TURNS = 100
+_JUMP = 1e-9  # what is left of G(sigma) - D at a corner is far less
 _ROOT_REST = 8e-15  # a few roundings of G; the cost is flat here, so its own error is the square
 
 
@@ -212,6 +221,9 @@ class CallableSteps(Recurrence):
         self._falling = np.concatenate([[0.0], np.cumsum(falling)])
         self.total = float(self._falling[-1])
         self._refuse_divergence(edges, falling)
+        if not self.total > 0:
+            limit = "larger at some distance that the noise reaches than at 0"
+            raise ParameterError("disutility", h.function, limit)
         edges = edges[edges <= _GROWTH_LIMIT]
         values = h(edges)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -236,7 +248,7 @@ class CallableSteps(Recurrence):
         residual = reached - cost
         beyond = value * exp(-sigma) + falling - exp(-2 * sigma) * residual
         first = value - exp(-sigma) * residual
-        on_jump = abs(residual) > 1e-9 * cost
+        on_jump = abs(residual) > _JUMP * cost
         return Step(sigma, beyond, first, 0.0 if on_jump else residual)
 
     def _root(
@@ -263,6 +275,8 @@ class CallableSteps(Recurrence):
             else:
                 high = high / 2 if side < 0 else high
                 left, low, side = s, rest, -1
+        if reached - cost > _JUMP * cost:  # before the jump, the rest of the root is only added
+            s, (value, reached) = left, self._at(panel, self._edges[panel], left)
         return s, value, reached
 
     @property
@@ -279,7 +293,9 @@ class CallableSteps(Recurrence):
         farthest = panels[edges[:-1] >= 512.0].sum()
         if not np.isfinite(self.total) or farthest > 1e-13 * self.total:
             raise InfiniteCost(
-                "disutility", self._h.function, "of finite expected cost: E h(|noise|) diverges"
+                "disutility",
+                self._h.function,
+                "of finite expected cost: E h(|noise|) is beyond floats",
             )
 
 
@@ -336,6 +352,7 @@ def line_cost(epsilon: float, k: int) -> float:
     return math.log1p(2 / k) / epsilon
 
 
+_LEAST_COST = 1e-290  # at unit epsilon; the steps lose their precision below
 _UNIQUE = "exact: the stationary set of a symmetric log-concave law is unique"
 
 
@@ -343,7 +360,7 @@ def place_on_laplace_line(epsilon: float, h: Disutility, k: int) -> Placement:
     """The optimum. Raises InfiniteCost where E h(|noise|) is infinite, ParameterError for k < 1."""
     check_k(k)
     # The numbers are those of unit epsilon; h reads its distances in units of 1 / epsilon.
-    factor, unit = h.in_units_of(1 / epsilon)
+    factor, unit = in_units_of_noise(h, epsilon)
     match unit:
         case Identity() | Power(exponent=1.0):
             cost, method = line_cost(epsilon, k), "closed form, exact"
@@ -374,6 +391,8 @@ def _by_recurrence(
         cost = taken[-1].first
         outward = 2 * np.cumsum(halves) - halves[0]
         offsets = np.concatenate([-outward[::-1], outward])
+    if not cost > _LEAST_COST:
+        raise ParameterError("k", k, "smaller: so many results cost less than floats can tell")
     total = factor * cost + fixed
     residual = _residual(taken, outward) * factor * epsilon
     certificate = Certificate(total, residual, _UNIQUE)

@@ -22,13 +22,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from math import isfinite
+from math import inf, isfinite, log10
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.errors import ParameterError
+from askew.errors import InfiniteCost, ParameterError
+from askew.limits import MAX_PLACED, MAX_PLACED_DIMENSION, MAX_SCALE
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,8 @@ class Placement:
 
     offsets: read-only; (k,) ascending on the line, (k, d) beyond it. cost: expected disutility of
     the nearest result, in units of h. method: how the offsets were found, and why this way.
-    standard_error: of the cost where it was measured on samples, else 0.
+    standard_error: of the cost where it was measured on samples, else 0. Raises InfiniteCost for a
+    cost that no float holds.
     """
 
     offsets: NDArray[np.float64] = field(repr=False)
@@ -63,6 +65,8 @@ class Placement:
     def __post_init__(self) -> None:
         object.__setattr__(self, "offsets", frozen(self.offsets))
         object.__setattr__(self, "cost", float(self.cost))
+        if not (isfinite(self.cost) and isfinite(self.standard_error)):
+            raise InfiniteCost("disutility", self.cost, "of a cost that floats hold at this scale")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Copies and pickles are as immutable as the original; arrays alone would not be."""
@@ -76,25 +80,35 @@ def frozen(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.frombuffer(array.tobytes(), dtype=np.float64).reshape(array.shape)
 
 
+LEAST_EXPONENT = 1e-6  # floats near one lose the root of a smaller power
+_FACTORS = 1e-200, 1e200  # floats hold their products with costs
+
+
 def check_k(k: int) -> None:
-    """Raises ParameterError unless k is an integer of at least 1."""
-    check_count("k", k)
+    """Raises ParameterError unless k is an integer from 1 to MAX_PLACED."""
+    check_count("k", k, MAX_PLACED)
 
 
-def check_count(name: str, value: int) -> None:
-    """Raises ParameterError unless value is an integer of at least 1."""
+def check_count(name: str, value: int, most: int) -> None:
+    """Raises ParameterError unless value is an integer from 1 to `most`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise ParameterError(name, value, "an integer of at least 1")
+    if value > most:
+        raise ParameterError(name, value, f"an integer of at most {most}")
 
 
 def check_positive(name: str, value: float) -> None:
-    """Raises ParameterError unless value is a positive and finite number."""
+    """Raises ParameterError unless value is a positive number whose scale floats can bear."""
     number = isinstance(value, int | float | np.integer | np.floating)
-    if isinstance(value, bool) or not number or not (value > 0 and isfinite(value)):
+    if isinstance(value, bool) or not number or not 0 < value < inf:
         raise ParameterError(name, value, "positive and finite")
+    if not 1 / MAX_SCALE <= value <= MAX_SCALE:
+        raise ParameterError(name, value, f"from {1 / MAX_SCALE:g} to {MAX_SCALE:g}")
 
 
 Norm = Literal["l1", "l2"]
+_LEAST_RATIO = 1e-15  # of a saturating scale to the noise: below it every result costs 1
+_LARGEST_POWER = 150  # of ten, in a factor of costs: a cost of 1e150 is still a float then
 
 
 @dataclass(frozen=True)
@@ -104,7 +118,8 @@ class Laplace:
     metric "l1": independent Laplace noise on each axis. metric "l2": a radius of law
     Gamma(dimension, 1 / epsilon) in a uniform direction. Each is metric-private with epsilon
     per unit of its own distance. epsilon: 1 / unit of distance.
-    Raises ParameterError unless epsilon is positive and finite, dimension an integer of at least 1.
+    Raises ParameterError unless epsilon is from 1e-100 to 1e100 and dimension an integer from 1 to
+    100.
     """
 
     epsilon: float
@@ -113,7 +128,7 @@ class Laplace:
 
     def __post_init__(self) -> None:
         check_positive("epsilon", self.epsilon)
-        check_count("dimension", self.dimension)
+        check_count("dimension", self.dimension, MAX_PLACED_DIMENSION)
         if self.metric not in {"l1", "l2"}:
             raise ParameterError("metric", self.metric, '"l1" or "l2"')
 
@@ -156,12 +171,14 @@ class Identity(Disutility):
 
 @dataclass(frozen=True)
 class Power(Disutility):
-    """h(t) = t ** exponent, exponent > 0. Concave up to one, convex from one on."""
+    """h(t) = t ** exponent, exponent from 1e-6. Concave up to one, convex from one on."""
 
     exponent: float
 
     def __post_init__(self) -> None:
         check_positive("exponent", self.exponent)
+        if self.exponent < LEAST_EXPONENT:
+            raise ParameterError("exponent", self.exponent, f"at least {LEAST_EXPONENT}")
 
     def __call__(self, t: Array) -> Array:
         """The power of the distance."""
@@ -172,7 +189,9 @@ class Power(Disutility):
         return np.asarray(self.exponent * t ** (self.exponent - 1))
 
     def in_units_of(self, unit: float) -> tuple[float, Disutility]:
-        """A change of unit only scales it."""
+        """A change of unit only scales it. Raises InfiniteCost where floats do not hold it."""
+        if abs(self.exponent * log10(unit)) > _LARGEST_POWER:
+            raise InfiniteCost("exponent", self.exponent, "smaller, or epsilon nearer to 1")
         return unit**self.exponent, self
 
 
@@ -194,7 +213,10 @@ class Saturating(Disutility):
         return np.asarray(np.exp(-t / self.scale) / self.scale)
 
     def in_units_of(self, unit: float) -> tuple[float, Disutility]:
-        """The same family with another scale."""
+        """The same family with another scale. Raises ParameterError where distances are lost."""
+        if not _LEAST_RATIO <= self.scale / unit <= MAX_SCALE:
+            limit = f"from {_LEAST_RATIO:g} to {MAX_SCALE:g} times 1 / epsilon"
+            raise ParameterError("scale", self.scale, limit)
         return 1.0, Saturating(self.scale / unit)
 
 
@@ -216,7 +238,8 @@ class Increasing(Disutility):
         # Equal infinities are no fall: a fast function overflows there, as it may.
         with np.errstate(invalid="ignore"):
             falls = np.diff(values) < -1e-12 * np.abs(values[1:])
-        if np.isnan(values).any() or falls.any() or not isfinite(values[0]):
+        rises = values[-1] > values[0]
+        if np.isnan(values).any() or falls.any() or not isfinite(values[0]) or not rises:
             raise ParameterError("disutility", self.function, "an increasing function of t >= 0")
         object.__setattr__(self, "at_zero", float(values[0]))
 
@@ -251,6 +274,21 @@ class Increasing(Disutility):
             except OverflowError:
                 values[index] = np.inf
         return values
+
+
+def in_units_of_noise(h: Disutility, epsilon: float) -> tuple[float, Disutility]:
+    """(factor, g) with h(t / epsilon) = factor * g(t), with which a law of any scale is one of unit
+    epsilon. Raises ParameterError where no float holds the factor.
+    """
+    try:
+        factor, unit = h.in_units_of(1 / epsilon)
+    except OverflowError:
+        factor, unit = float("inf"), h
+    least, most = _FACTORS
+    if not least <= factor <= most:
+        limit = "such that floats hold the disutility of a distance of 1 / epsilon"
+        raise ParameterError("epsilon", epsilon, limit)
+    return factor, unit
 
 
 def disutility_of(h: Disutility | Callable[..., Any]) -> Disutility:

@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import ParameterError
+from askew.limits import MAX_PLACED
 from askew.placement import codebook, laplace_line
 from askew.placement.codebook import Law, Progress
 from askew.placement.laplace_line import legendre, place_on_laplace_line
@@ -41,8 +42,10 @@ from askew.placement.problem import (
     Laplace,
     Norm,
     Placement,
+    check_count,
     check_k,
     disutility_of,
+    in_units_of_noise,
 )
 
 
@@ -111,8 +114,8 @@ def place_in_space(  # noqa: PLR0913
     largest shipped one of at most k points competes with grid and cross. Raises InfiniteCost for
     an h of infinite cost, ParameterError for k < 1. The costs of codebooks are measured.
     """
-    check_k(k)
-    factor, unit = h.in_units_of(1 / noise.epsilon)
+    check_count("k", k, MAX_PLACED // noise.dimension)
+    factor, unit = in_units_of_noise(h, noise.epsilon)
     law = Law(noise.metric, norm, int(noise.dimension), int(k))
     _refuse_divergence(law, unit)
     bound = lower_bound(law, unit)

@@ -21,7 +21,7 @@ from askew.dp.privacy import SignalCharge
 from askew.errors import OutOfRange, PlaceError
 from askew.limits import MAX_AXES, MAX_NAME, VERSION_BYTES, check_plain
 from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
-from askew.noise.randomness import RandomBits
+from askew.noise.randomness import KERNEL, RandomBits
 
 MAX_SIZE = 2**20  # units of distance
 MAX_BOUND = 2.0**42  # of the axis' unit: milliseconds since 1970 have 41 bits
@@ -111,7 +111,10 @@ class AxisSpace:
         return digest.hexdigest()[: 2 * VERSION_BYTES]
 
     def perturb(
-        self, values: Sequence[float | Fraction], lattice: LatticeLaplace, bits: RandomBits
+        self,
+        values: Sequence[float | Fraction],
+        lattice: LatticeLaplace,
+        bits: RandomBits = KERNEL,
     ) -> tuple[int, ...]:
         """The noisy lattice coordinates of a point.
 

@@ -41,7 +41,7 @@ from typing import Final
 from askew.errors import OutOfRange, ParameterError, PlaceError
 from askew.limits import VERSION_BYTES
 from askew.noise.hexagonal import HexagonalLattice
-from askew.noise.randomness import RandomBits
+from askew.noise.randomness import KERNEL, RandomBits
 from askew.spaces.axes import AxisSpace
 
 MICRODEGREES: Final = 1_000_000
@@ -146,9 +146,11 @@ _MAX_HALF = 89.0  # degrees of longitude, after the bulge
 class Region(Area):
     """An area small enough for a plane.
 
-    A public setting. Raises ParameterError as an area does, and for one that reaches too near a
-    pole.
+    A public setting. name: what a message calls it, in place of its edges. Raises ParameterError as
+    an area does, and for one that reaches too near a pole.
     """
+
+    name: str = field(default="", compare=False, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -185,7 +187,8 @@ class Region(Area):
             swapped = self._has(position.longitude, position.latitude)
             hint = "; are latitude and longitude swapped?" if swapped else ""
             raise PlaceError(
-                f"the position lies outside the region {self.words}: `region` sets another{hint}"
+                f"the position lies outside the region {self.name or self.words}: `region` sets "
+                f"another, as in `--region FR`{hint}"
             )
         c = Fraction(self.cosine, COSINE_PARTS)
         north = latitude - Fraction(self.south)
@@ -226,7 +229,9 @@ class MapNoise:
         """Exact epsilon per straight-line kilometer."""
         return self.lattice.epsilon
 
-    def perturb(self, position: Position, region: Region, bits: RandomBits) -> tuple[int, int]:
+    def perturb(
+        self, position: Position, region: Region, bits: RandomBits = KERNEL
+    ) -> tuple[int, int]:
         """The noisy latitude and longitude in microdegrees; the only thing to send.
 
         Never redrawn, wherever it lands. Raises PlaceError for a position outside the region, and

@@ -110,7 +110,7 @@ def test_no_command_takes_a_title_or_a_rating_as_an_argument() -> None:
     which every program could read.
     """
     arguments = [each for each in parameters(cli.cli) if isinstance(each, click.Argument)]
-    assert {each.name for each in arguments} == {"collection", "file", "name", "shell"}
+    assert {each.name for each in arguments} == {"collection", "file", "name", "shell", "town"}
     free_text = {
         each.name
         for each in parameters(cli.cli)

@@ -175,7 +175,10 @@ def test_forgetting_refunds_nothing_and_leaves_no_position(device: DeviceWorld) 
 @pytest.mark.parametrize(
     ("position", "hint"),
     [
-        (Position(40.7, -74.0), "outside the region 47.1/5.5/55.4/15.4: `region` sets another$"),
+        (
+            Position(40.7, -74.0),
+            r"outside the region Germany \(DE\): `region` sets another, as in `--region FR`$",
+        ),
         (Position(13.405, 52.52), "are latitude and longitude swapped"),
     ],
 )

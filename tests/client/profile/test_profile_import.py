@@ -40,6 +40,16 @@ def test_a_movielens_zip_is_read(tmp_path: Path) -> None:
     assert read_export(zipped(tmp_path / "ml.zip", ratings=RATINGS, movies=MOVIES)) == EDITS
 
 
+def test_movielens_ratings_csv_is_read_by_its_own_name(tmp_path: Path) -> None:
+    """Before: refused, since it has no titles. Those stand in movies.csv beside it."""
+    directory = written(tmp_path / "ml")
+    assert read_export(directory / "ratings.csv") == EDITS
+    (directory / "movies.csv").unlink()
+    for path in (directory, directory / "ratings.csv"):
+        with pytest.raises(ProfileError, match=r"movies\.csv must lie beside it"):
+            read_export(path)
+
+
 def test_a_csv_with_more_columns_is_read_and_an_empty_rating_is_a_like(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("movie_id,title,rating\n1,Toy Story (1995),4\n2,Moon (2009),\n")
@@ -55,8 +65,17 @@ def test_what_is_exported_is_imported_again() -> None:
 def test_the_ratings_of_two_people_are_refused(tmp_path: Path) -> None:
     """Planted bug: a research data set that becomes one very odd person."""
     path = written(tmp_path / "ml", ratings=RATINGS + "8,1,3.0,0\n")
-    with pytest.raises(ProfileError, match=r"line 4 of ratings\.csv: a second person"):
+    with pytest.raises(ProfileError, match=r"line 4 of ratings\.csv: a second person.*`--user`"):
         read_export(path)
+
+
+def test_one_person_of_a_data_set_is_chosen_by_their_number(tmp_path: Path) -> None:
+    """Planted bug: all people of the data set are one."""
+    path = written(tmp_path / "ml", ratings=RATINGS + "8,1,3.0,0\n")
+    assert read_export(path, "7") == EDITS
+    assert read_export(path / "ratings.csv", "8") == {"Toy Story (1995)": (3.0,)}
+    with pytest.raises(ProfileError, match="no ratings of this userId"):
+        read_export(path, "9")
 
 
 @pytest.mark.parametrize(
@@ -139,7 +158,7 @@ def test_a_directory_or_zip_without_the_two_files_is_refused(tmp_path: Path) -> 
     half = zipped(tmp_path / "half.zip", ratings=RATINGS)
     for path, said in {
         tmp_path: "has ratings.csv, and MovieLens' has movies.csv",
-        half: "ratings.csv must begin with a line of names, title,rating or Name,Year,Rating",
+        half: "ratings.csv has no titles: MovieLens' movies.csv must lie beside it",
     }.items():
         with pytest.raises(ProfileError, match=said):
             read_export(path)

@@ -15,7 +15,7 @@ from askew.noise.randomness import SystemBits
 from askew.placement.hexagonal import place_on_map
 from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MapNoise, Position, Region
-from askew_client.settings.regions import named_towns
+from askew_client.settings.gazetteer import named_towns
 from askew_client.transport.in_process import LocalPlaces, probes
 from askew_client.tui.simulation import simulated_places
 from askew_client.views.place_map import PlaceHeatMap, points_around

@@ -250,13 +250,14 @@ async def test_results_by_bytes_are_called_that_and_stay_so(at_home: Near) -> No
     at_home.device.settings = replace(at_home.device.settings, near_k=0)
     async with at_home.opened() as person:
         slider = person.app.screen.query_one("#size", Slider)
-        person.reads("◆", "4 kB")
         assert slider.value == 0
         device = person.app.device
         assert device is not None
-        person.reads(f"With k = {device.nearby.usual_k('food')} the nearest query point")
+        usual = device.nearby.usual_k("food")
+        person.reads("◆", f"({usual})")
+        person.reads(f"With k = {usual} the nearest query point")
         await person.press("w")
-        person.reads("about 4 kB of results")
+        person.reads(f"k = {usual}, as about 4 kB hold")
         assert person.app.device is not None
         assert person.app.device.settings.near_k == 0
         slider.focus()
@@ -307,7 +308,7 @@ async def test_a_level_and_a_k_are_played_here_before_anything_is_sent(at_home: 
         assert person.app.device is not None
         assert person.app.device.settings == at_home.device.settings
         await person.press("w")
-        person.reads("From now on: level county", "64 results")
+        person.reads("From now on: level county", "k = 64.")
         settings = person.app.device.settings
         assert (settings.level, settings.near_k) == ("county", 64)
     assert spent(at_home) == before
@@ -350,14 +351,24 @@ async def test_a_place_is_typed_or_picked_on_the_map_and_charged_when_the_person
 async def test_a_town_is_a_position_and_what_an_unclear_one_may_mean_is_listed(
     near: Near,
 ) -> None:
-    """The map is there while one types. Planted bug: the first town of the name is taken."""
+    """The map is there while one types. Planted bugs: the first town of the name is taken; a region
+    that is typed halfway ends the app.
+    """
     async with near.opened() as person:
         await person.press("n")
         screen = person.app.screen
         screen.query_one("#name", Input).value = "home"
-        screen.query_one("#position", Input).value = "London"
-        await person.click("#keep")
-        person.reads("There are 2 towns", "London: 51.51, -0.13", "London: 42.98")
+        screen.query_one("#region", Input).value = "Germ"
+        screen.query_one("#position", Input).value = "Kiel"
+        await person.press("tab")
+        screen.query_one("#region", Input).value = "DE"
+        for typed, said in {
+            "Frankfurt": ("There are 2 towns", "Frankfurt (Oder), Brandenburg: 52.35, 14.55"),
+            "London": ("lies in the region Germany (DE)", "London, England: 51.51, -0.13"),
+        }.items():
+            screen.query_one("#position", Input).value = typed
+            await person.click("#keep")
+            person.reads(*said)
         assert spent(near) == 0
         screen.query_one("#position", Input).value = "köln"
         await person.press("tab")

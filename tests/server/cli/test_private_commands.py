@@ -74,13 +74,13 @@ def test_a_model_is_paid_once_and_an_update_is_paid_again(
 
     with Path("ratings.csv").open("a") as log:
         log.write("new,1,5\n")
-    assert asked(run, "update", "--model", "m", "--out", "m2") == 0
+    assert asked(run, "update", "--model", "m", "--out", "m2") == 1
+    assert "--as-of or --again makes another, which is paid" in capsys.readouterr().err
+    assert asked(run, "update", "--model", "m", "--out", "m2", "--as-of", "monday") == 0
     assert spent() == 16
     assert "adds up with what each matrix before it told" in capsys.readouterr().out
     assert "epsilon 8, delta 1e-06 more," in artifact.load(folder / "m2").card.source
-    with Path("ratings.csv").open("a") as log:
-        log.write("newer,1,5\n")
-    assert asked(run, "update", "--model", "m", "--out", "m3") == 3
+    assert asked(run, "update", "--model", "m", "--out", "m3", "--again") == 3
     assert spent() == 16
 
 
@@ -113,7 +113,7 @@ def test_what_is_neither_one_csv_nor_parquet_nor_a_table_is_refused_before_the_c
 
 
 @pytest.mark.slow
-def test_after_a_crash_a_request_is_paid_again_by_a_key_of_its_own(
+def test_after_a_crash_a_request_is_refused_until_it_is_asked_again(
     folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Planted bug: no way on, since the request is for ever the charge that made nothing."""
@@ -127,10 +127,12 @@ def test_after_a_crash_a_request_is_paid_again_by_a_key_of_its_own(
         assert asked(run, "train", *small) != 0
     assert spent() == 8
     assert asked(run, "train", *small) != 0
-    assert "under a new key" in capsys.readouterr().err
+    assert "--again makes another, which is paid" in capsys.readouterr().err
     assert spent() == 8
-    for _ in range(2):  # and by this key it is paid once
-        assert asked(run, "train", *small, "--key", "again") == 0
+    for words in (("--again",), ()):  # and then it is stored
+        capsys.readouterr()
+        assert asked(run, "train", *small, *words) == 0
+        assert ("nothing counted or spent" in capsys.readouterr().out) == (not words)
         assert spent() == 16
         (folder / "m" / NOISY).rename(folder / "m.noisy")
         shutil.rmtree(folder / "m")

@@ -72,7 +72,7 @@ def published(
         assert run(*opened, "--ledger", "ledger.sqlite") == 0
         small = ("--ranking-dimension", 8, "--yes")
         assert run("train", *BUDGET, *PLACES, *small, "--out", "model") == 0
-        again = ("--key", "again", "--yes", "--model", "model", "--out", "updated")
+        again = ("--again", "--yes", "--model", "model", "--out", "updated")
         assert run("update", *BUDGET, *PLACES, *again) == 0
         found = {
             f"{model}/{path.name}": path.read_bytes()

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from server.counting.availability import QUICK_JVM, require_postgres
 
-from askew_server.counting.engines.databases import ClickHouseEngine
 from askew_server.counting.engines.duckdb import DuckDBEngine
 from askew_server.counting.engines.spark import SparkEngine
 
@@ -59,14 +58,6 @@ def postgres() -> Iterator[str]:
         cluster(require_postgres(), Path(name)),
     ):
         yield f"host={name} user=askew dbname=postgres"
-
-
-@pytest.fixture(scope="session")
-def clickhouse() -> Iterator[ClickHouseEngine]:
-    """ClickHouse inside this process."""
-    engine = ClickHouseEngine("chdb://")
-    yield engine
-    engine.close()
 
 
 @contextmanager

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from server.counting.release_contract import BUDGET
-from server.counting.seeded_commands import run
+from server.counting.seeded_commands import SeededBits, run
 
+from askew_server.cli import release_run
 from askew_server.counting.engines.spark import SparkEngine
 
 ASKED = ("--epsilon", "1", "--delta", "1e-6")
@@ -70,10 +71,11 @@ def failing(name: str) -> tuple[int, str, str]:
 
     setattr(SparkEngine, "execute", broken)  # noqa: B010
     try:
-        return run(["release", "--events", events, "--key", name, *ASKED])
+        return run(["release", "--events", events, "--as-of", name, *ASKED])
     finally:
         setattr(SparkEngine, "execute", execute)  # noqa: B010
 
 
 if __name__ == "__main__":
+    setattr(release_run, "SystemBits", lambda: SeededBits(1))  # noqa: B010 (whose secret is known)
     sys.stdout.write(json.dumps([run([*BUDGET]), *map(failing, FAILURES)]))

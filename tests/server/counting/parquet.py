@@ -6,26 +6,34 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import duckdb
-from sqlglot import exp
+
+from askew_server.counting.dialects import DIALECTS
 
 Columns = Mapping[str, Sequence[object]]
 
 
-def write_parquet(path: Path, columns: Columns, sql_type: str = "VARCHAR") -> None:
-    """One file with these columns, all of one type."""
+def write_parquet(path: Path, columns: Columns, sql_type: str = "VARCHAR", last: str = "") -> None:
+    """One file with these columns, all of one type, or the last one of its own."""
     named = ", ".join(
-        f"unnest(CAST($c{n} AS {sql_type}[])) AS {quoted(name)}" for n, name in enumerate(columns)
+        f"unnest(CAST($c{n} AS {kind}[])) AS {quoted(name)}"
+        for n, (name, kind) in enumerate(typed(columns, sql_type, last))
     )
     values = {f"c{n}": list(column) for n, column in enumerate(columns.values())}
     with duckdb.connect() as connection:
         connection.execute(f"CREATE TABLE t AS SELECT {named}", values)
-        target = exp.Literal.string(str(path)).sql("duckdb")
-        connection.execute(f"COPY t TO {target} (FORMAT parquet)")
+        target = str(path).replace("'", "''")
+        connection.execute(f"COPY t TO '{target}' (FORMAT parquet)")
+
+
+def typed(columns: Columns, sql_type: str, last: str) -> list[tuple[str, str]]:
+    """The columns with their types."""
+    names = list(columns)
+    return [(name, last if last and name == names[-1] else sql_type) for name in names]
 
 
 def quoted(name: str, dialect: str = "duckdb") -> str:
     """A name as an identifier."""
-    return exp.to_identifier(name, quoted=True).sql(dialect)
+    return DIALECTS[dialect].quoted(name)
 
 
 def write_parquet_of_bytes(path: Path, unit: str, item: bytes) -> None:

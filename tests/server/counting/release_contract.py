@@ -19,12 +19,11 @@ import pytest
 from server.counting import seeded_commands
 from server.counting.availability import QUICK_JVM
 from server.counting.parquet import write_parquet
-from server.counting.reference import KEY, columns_of, varied_events
+from server.counting.reference import columns_of, varied_events
 from server.ledger.scenes import ENVIRONMENT
+from server.release.typed import document_in
 
 from askew.dp.release import Release, release_from_bytes
-from askew.noise.randomness import ReplayBits
-from askew_server.counting.key_store import stored_key
 
 PASSWORD = "hunter2-canary"
 PATIENCE = 300  # seconds; only a hang waits for it
@@ -51,7 +50,7 @@ class Said:
     ledger: dict[str, Any]
 
     def release(self, number: int) -> Release:
-        return release_from_bytes(self.outputs[number][1].encode().removesuffix(b"\n"))
+        return release_from_bytes(document_in(self.outputs[number][1]))
 
 
 def files(folder: Path) -> tuple[Path, Path]:
@@ -89,7 +88,6 @@ def said(folder: Path, place: Place, seed: int = 1) -> Said:
     """Dry run, known and unknown domain, in a process of its own and with a ledger of its own."""
     work = folder / f"operator {seed}"
     work.mkdir()
-    stored_key(work / "askew-ledger.sqlite.bounding-key", ReplayBits(KEY))
     source = ("--events", place.events, "--as-of", "monday")
     events = ("release", *source, "-k", "6", "--max-items-per-unit", "3")
     known = (*events, "--catalog", place.catalog, "--epsilon", "1/2", "--mechanism", "peeling")

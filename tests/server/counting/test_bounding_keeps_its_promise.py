@@ -21,9 +21,8 @@ from server.counting.contract import task
 from server.counting.reference import KEY, Pair, columns_of, reference_counts, varied_events
 
 from askew.errors import ParameterError
-from askew_server.counting import CountingTask, bounding, count_top, statements
+from askew_server.counting import CountingTask, EventCounter, count_top, statements
 from askew_server.counting.engines.duckdb import DuckDBEngine
-from askew_server.counting.statements import Names
 
 Count = Callable[[list[Pair], int], dict[str, int]]
 ids = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=4)
@@ -38,19 +37,8 @@ shared = settings(
 
 
 @pytest.fixture
-def count(monkeypatch: pytest.MonkeyPatch) -> Iterator[Count]:
-    """Every count of some events, under a bound. Each statement is written once: it is the same for
-    all events, and SQLGlot takes longer than DuckDB.
-    """
-    written: dict[tuple[str, str], str] = {}
-
-    def once(statement: str, names: Names, dialect: str) -> str:
-        key = statement, repr(names)
-        if key not in written:
-            written[key] = statements.carried(statement, names, dialect)
-        return written[key]
-
-    monkeypatch.setattr(bounding, "carried", once)
+def count() -> Iterator[Count]:
+    """Every count of some events, under a bound."""
     engine = DuckDBEngine()
     engine.execute("SET threads = 1")
     column = "unnest(from_json(${}, '[\"VARCHAR\"]')) AS {}"
@@ -170,7 +158,7 @@ def test_a_planted_bug_breaks_the_promise(
 def test_units_of_one_hash_are_bounded_apart(count: Count, monkeypatch: pytest.MonkeyPatch) -> None:
     """Here all have one hash; without twins the second unit would take the first one's places."""
     events = [*(("p", item) for item in "cde"), *(("q", item) for item in "abc")]
-    plant(monkeypatch, "LEFT(MD5($secret || CAST({id} AS TEXT)), 7)", "LEFT($secret, 0) || '7'")
+    plant(monkeypatch, "LEFT(MD5($secret || text[{id}]), 7)", "LEFT($secret, 0) || '7'")
     require_bounded_changes(count, events, 2)
     plant(monkeypatch, ", heavy.twin", "")
     with pytest.raises(AssertionError):
@@ -227,10 +215,24 @@ class Listening(DuckDBEngine):
     def __init__(self) -> None:
         super().__init__()
         self.heard: list[str] = []
+        self.given: list[object] = []
 
     def execute(self, sql: str, parameters: object = None) -> list[tuple[object, ...]]:
         self.heard.append(sql)
+        self.given += [parameters] if parameters else []
         return super().execute(sql, parameters)  # type: ignore[arg-type]
+
+
+def test_every_count_is_bounded_under_a_key_of_its_own(tmp_path: Path) -> None:
+    """Planted bug: one that somebody who writes events may know."""
+    source = tmp_path / "log.csv"
+    source.write_text("unit,item\nsomebody,a\n")
+    engine = Listening()
+    count = EventCounter(engine)
+    for _ in range(2):
+        count(task(str(source)))
+    first, second = engine.given
+    assert first != second
 
 
 def test_neither_the_key_nor_what_is_made_of_it_becomes_sql(tmp_path: Path) -> None:

@@ -8,8 +8,16 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from server.counting.contract import Bench, CountingContract, require_one_look, task
-from server.counting.parquet import Columns, quoted, write_parquet
+from server.counting.contract import (
+    FLOATS,
+    TEXTS,
+    UUID,
+    Bench,
+    CountingContract,
+    require_one_look,
+    task,
+)
+from server.counting.parquet import Columns, quoted, typed, write_parquet
 from server.counting.reference import Pair, columns_of, reference_counts
 from server.counting.release_contract import Place, files, said
 
@@ -23,9 +31,9 @@ class ParquetBench(Bench):
         super().__init__(DuckDBEngine())
         self.folder = folder
 
-    def load(self, name: str, columns: Columns, sql_type: str = "VARCHAR") -> str:
+    def load(self, name: str, columns: Columns, sql_type: str = "VARCHAR", last: str = "") -> str:
         path = self.folder / f"{name}.parquet"
-        write_parquet(path, columns, sql_type)
+        write_parquet(path, columns, sql_type, last)
         return str(path)
 
 
@@ -37,17 +45,40 @@ class TableBench(Bench):
         duckdb.connect(self.path).close()
         super().__init__(DuckDBEngine(self.path))
 
-    def load(self, name: str, columns: Columns, sql_type: str = "VARCHAR") -> str:
+    def load(self, name: str, columns: Columns, sql_type: str = "VARCHAR", last: str = "") -> str:
         self.engine.close()
         parquet = self.path.with_name(f"{self.new_name()}.parquet")
-        write_parquet(parquet, columns, sql_type)
+        write_parquet(parquet, columns)
+        kinds = typed(columns, sql_type, last)
+        named = ", ".join(
+            f"CAST({quoted(column)} AS {kind}) AS {quoted(column)}" for column, kind in kinds
+        )
         with duckdb.connect(self.path) as connection:
-            connection.execute(f"CREATE TABLE {quoted(name)} AS FROM '{parquet}'")
+            connection.execute(f"CREATE TABLE {quoted(name)} AS SELECT {named} FROM '{parquet}'")
         self.engine = DuckDBEngine(self.path)
         return name
 
 
+INTEGERS = {
+    "TINYINT": ("-128", "0", "127"),
+    "BIGINT": ("-9223372036854775808", "9223372036854775807"),
+    "UBIGINT": ("0", "18446744073709551615"),
+    "UUID": (UUID,),
+    "VARCHAR": ("", " ", "01", "1", "1.0", "a", "a ", "NULL", "nan"),
+}
+RATINGS = {
+    "VARCHAR": (*TEXTS, "4\0", "\x015"),
+    "DOUBLE": FLOATS,
+    "DECIMAL(38, 0)": ("99999999999999999999999999999999999999", None),
+    "BIGINT": ("9223372036854775807", None),
+}
+
+
 class TestDuckDBCountsParquetFiles(CountingContract):
+    odd_ratings = RATINGS
+    refused_ids = ("DOUBLE", "DECIMAL(9, 0)", "DATE", "BOOLEAN", "BLOB", "VARCHAR[]")
+    accepted_ids = INTEGERS
+
     @pytest.fixture
     def bench(self, tmp_path: Path) -> Iterator[Bench]:
         bench = ParquetBench(tmp_path)
@@ -79,6 +110,10 @@ def test_one_item_of_one_person_above_the_bound_is_no_more_work(tmp_path: Path) 
 
 
 class TestDuckDBCountsTables(CountingContract):
+    odd_ratings = RATINGS | {"HUGEINT": ("170141183460469231731687303715884105727", None)}
+    refused_ids = ("BIT", "ENUM ('varchar')", "JSON", "STRUCT (v VARCHAR)", "TIMESTAMP")
+    accepted_ids = INTEGERS | {"HUGEINT": ("170141183460469231731687303715884105727",)}
+
     @pytest.fixture
     def bench(self, tmp_path: Path) -> Iterator[Bench]:
         bench = TableBench(tmp_path)

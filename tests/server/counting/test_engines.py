@@ -45,7 +45,7 @@ def test_what_names_neither_is_refused(name: str) -> None:
 
 
 def test_a_missing_driver_is_named_with_the_command_that_installs_it() -> None:
-    with pytest.raises(DataError, match=r"pip install 'askew\[spark\]'"):
+    with pytest.raises(DataError, match=r"pip install '\.\[spark\]'"):
         driver("a_driver_that_nobody_wrote.sql", "spark")
 
 
@@ -100,7 +100,7 @@ class TestAddresses:
             open_engine("duckdb:", memory_limit="much")
 
     def test_an_unknown_address_is_refused_without_repeating_it(self) -> None:
-        with pytest.raises(ParameterError, match="clickhouse://") as error:
+        with pytest.raises(ParameterError, match="postgresql://") as error:
             open_engine("mysql://name:hunter2@host")
         assert "hunter2" not in str(error.value)
 
@@ -123,12 +123,6 @@ class TestPublicAddresses:
             ("postgresql://name:some@hunter2@host/base", "postgresql://host/base"),
             ("postgresql://host/base?password=hunter2&user=x", "postgresql://host/base"),
             ("postgresql:///base?port=1&host=/run", "postgresql:///base?host=/run&port=1"),
-            ("clickhouse://name:hunter2@host:8123/base/", "clickhouse://host/base"),
-            (
-                "clickhouse://host/base?database=other&secure=1",
-                "clickhouse://host/base?database=other",
-            ),
-            ("chdb:///some/folder", "chdb:///some/folder"),
             ("mysql:hunter2", "mysql:"),
         ],
     )
@@ -224,7 +218,6 @@ class TestDuckDBFiles:
         return rows
 
 
-SHOWN = Path(__file__).with_name("statement.sql")
 NAMES = Names(
     {"events_table": ("events",)},
     {"unit_column": "unit", "item_column": "item"},
@@ -233,26 +226,20 @@ NAMES = Names(
 TASK = CountingTask(events="events", max_items_per_unit=10, limit=1001)
 
 
-def test_the_statement_for_duckdb_is_the_one_that_people_have_read() -> None:
-    assert SHOWN.read_text("utf-8").strip() == carried(counting(TASK, "duckdb"), NAMES, "duckdb")
-
-
 @pytest.mark.parametrize(
     ("dialect", "parameter", "collation"),
     [
         ("duckdb", "$secret", 'COLLATE "C"'),
         ("postgres", "CAST($1 AS TEXT)", 'COLLATE "C"'),
         ("spark", ":secret", "COLLATE UTF8_BINARY"),
-        ("clickhouse", "{secret: String}", None),
     ],
 )
 def test_parameters_and_collations_are_each_engines_own(
-    dialect: str, parameter: str, collation: str | None
+    dialect: str, parameter: str, collation: str
 ) -> None:
     sql = carried(counting(TASK, dialect), NAMES, dialect)
     assert sql.count(parameter) == 2
-    assert sql.count("COLLATE") == (0 if collation is None else sql.count(collation))
-    assert ("COLLATE" in sql) == (collation is not None)
+    assert sql.count("COLLATE") == sql.count(collation) > 0
 
 
 class Typed:
@@ -265,12 +252,12 @@ class Typed:
         return (source,)
 
     def columns(self, _: tuple[str, ...]) -> dict[str, str]:
-        return {"unit": self._type, "item": "text"}
+        return {"unit": self._type, "item": "uuid"}
 
     def execute(self, *_: object) -> list[tuple[object, ...]]:
         raise AssertionError("a row was asked for")
 
-    def mark(self, *_: object) -> None:
+    def look_through(self, *_: object) -> None:
         """A table."""
 
     def broken_lines(self, *_: object) -> int:
@@ -282,19 +269,26 @@ class Typed:
 
 @pytest.mark.parametrize(
     ("dialect", "type_name"),
-    [("postgres", "bit(8)"), ("postgres", "bit varying(8)"), ("duckdb", "BIT")],
+    [
+        *(("postgres", kind) for kind in ("bit(8)", "bpchar(4)", "char", "oid", "16402", "date")),
+        *(("duckdb", kind) for kind in ("BIT", "ENUM('varchar')", "VARCHAR[]", "DECIMAL(9,0)")),
+        *(("spark", kind) for kind in ("string collate UTF8_LCASE", "binary", "varchar(3)")),
+    ],
 )
-def test_strings_of_bits_are_no_ids(dialect: str, type_name: str) -> None:
-    """Engines write them differently. Planted bug: bits that pass for integers."""
+def test_types_that_engines_compare_or_write_in_their_own_way_are_no_ids(
+    dialect: str, type_name: str
+) -> None:
+    """`postgres` and `duckdb` have tables of them. Planted bug: text wherever a type's name says
+    so, for which "a" and "a " are one item."""
     with pytest.raises(DataError, match=re.escape(f"has the type {type_name}; ids must be text")):
         require_countable(Typed(dialect, type_name), TASK)
-    require_countable(Typed(dialect, "bigint"), TASK)
+    require_countable(Typed(dialect, "uuid"), TASK)
 
 
-@pytest.mark.parametrize("dialect", ["duckdb", "postgres", "spark", "clickhouse"])
+@pytest.mark.parametrize("dialect", ["duckdb", "postgres", "spark"])
 def test_events_are_looked_at_once(dialect: str) -> None:
     """Else what is taken off might not be what was counted, where a log grows in between. Planted
-    bug: pairs that Spark and ClickHouse make anew for each of the places that name them."""
+    bug: pairs that Spark makes anew for each of the places that name them."""
     sql = carried(counting(TASK, dialect), NAMES, dialect)
     assert len(re.findall(r"[\"`]events[\"`]", sql)) == 1
     assert (sql.count("WITH"), sql.count("pairs AS MATERIALIZED")) in ((0, 0), (1, 1))

@@ -21,7 +21,7 @@ from server.counting.reference import KEY
 
 from askew.errors import DataError
 from askew_server.counting import TopCounts, count_top
-from askew_server.counting.bounding import catalog_size, uncounted_events
+from askew_server.counting.bounding import catalog_size
 from askew_server.counting.engines import csv_files
 from askew_server.counting.engines.csv_files import has_returns_at_ends
 from askew_server.counting.engines.duckdb import DuckDBEngine
@@ -99,7 +99,7 @@ def test_what_was_looked_through_is_what_is_counted(
         write_parquet(path, {"unit": ["p", "q"], "item": ["a", "a"]})
     else:
         append(path, LOG)
-    mark = engine.mark(str(path), KEY)
+    engine.look_through(str(path))
     if name == "log.parquet":
         assert count_top(engine, task(str(path)), KEY) == COUNTED
         write_parquet(path, {"unit": ["p", "q"], "item": ["a", "b"]})
@@ -108,11 +108,6 @@ def test_what_was_looked_through_is_what_is_counted(
     else:
         append(path, ODD)
         assert count_top(engine, task(str(path)), KEY) == COUNTED
-        assert uncounted_events(engine, task(str(path))) == 0
-    other = DuckDBEngine()
-    assert mark is not None
-    assert other.mark(str(path), KEY) != mark
-    other.close()
 
 
 def test_a_parquet_file_that_is_replaced_while_it_is_counted_is_counted_again(
@@ -162,19 +157,11 @@ def test_a_last_line_without_an_end_is_nobodys_event_yet(
     engine: DuckDBEngine, tmp_path: Path
 ) -> None:
     """A log is written in pieces, and "ann" is half of "annabel". Planted bug: counted."""
-    told: list[str] = []
-    path, engine._warn = tmp_path / "log.csv", told.append
+    path = tmp_path / "log.csv"
     path.write_bytes(b"item,unit\na,p\na,q\na,ann")
     assert count_top(engine, task(str(path)), KEY) == COUNTED
-    assert uncounted_events(engine, task(str(path))) == 1
-    assert told == []
-    engine.mark(str(path), KEY)
-    [line] = told
-    assert line.startswith(f"{path}: its last line has no line feed at its end")
-    assert "ann" not in line.removeprefix(str(path))
-    append(path, b"\n")
-    engine.mark(str(path), KEY)
-    assert told == [line]
+    engine.look_through(str(path))
+    assert count_top(engine, task(str(path)), KEY) == COUNTED
 
 
 WITHOUT_AN_END = [b"item\na\nb", b"item\r\na\r\nb", b"item\r\na\r\nb\r", b'item\na\n"b"']
@@ -205,23 +192,7 @@ def test_a_quote_that_the_last_line_of_a_catalog_opens_is_an_error(
         catalog_size(engine, task(str(log), limit=None, catalog=str(catalog)))
 
 
-def test_a_mark_needs_the_key_and_all_of_the_content(engine: DuckDBEngine, tmp_path: Path) -> None:
-    """It is compared, and tells nothing to who has no key. Planted bugs: a plain digest; sizes and
-    times in place of content.
-    """
-    path, copy = tmp_path / "log.csv", tmp_path / "copy.csv"
-    for each in (path, copy):
-        each.write_bytes(LOG)
-    os.utime(copy, (1, 1))
-    first = engine.mark(str(path), KEY)
-    assert first == engine.mark(str(copy), KEY)
-    assert first != engine.mark(str(path), bytes(32))
-    path.write_bytes(LOG.replace(b"q", b"p"))
-    assert first != engine.mark(str(path), KEY)
-    assert engine.mark("events", KEY) is None
-
-
-@pytest.mark.parametrize("act", ["mark", "count"])
+@pytest.mark.parametrize("act", ["look", "count"])
 def test_an_engine_that_is_closed_reads_no_log_to_its_end(
     engine: DuckDBEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: str
 ) -> None:
@@ -238,7 +209,7 @@ def test_an_engine_that_is_closed_reads_no_log_to_its_end(
 
     monkeypatch.setattr(csv_files, "_end_of_rows", closed)
     with pytest.raises(DataError, match="the engine was closed while a log was read"):
-        engine.mark(str(path), KEY) if act == "mark" else count_top(engine, task(str(path)), KEY)
+        engine.look_through(str(path)) if act == "look" else count_top(engine, task(str(path)), KEY)
     assert len(blocks) == 1
 
 
@@ -265,7 +236,7 @@ def test_a_quote_that_is_not_closed_on_its_line_is_an_error_that_names_it(
         count_top(engine, task(str(path)), KEY)
     assert "secret" not in str(refused.value)
     with pytest.raises(DataError, match=rf"line {before + 2}: "):
-        engine.mark(str(path), KEY)
+        engine.look_through(str(path))
 
 
 @pytest.mark.parametrize("line", GOOD_LINES)
@@ -330,7 +301,6 @@ def test_copies_and_what_does_not_fit_lie_in_a_folder_of_this_account_alone(
 
     at_the_seam(engine, monkeypatch, look)
     assert count_top(engine, task(str(path)), KEY) == COUNTED
-    uncounted_events(engine, task(str(path)))
     assert seen[0]
     assert not list(work.rglob("*.csv"))
     engine.close()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from server.counting.availability import require_driver, require_postgres
-from server.counting.contract import Bench, CountingContract, task
-from server.counting.parquet import Columns, quoted
+from server.counting.contract import FLOATS, UUID, Bench, CountingContract, task
+from server.counting.parquet import Columns, quoted, typed
 from server.counting.reference import KEY
 from server.counting.release_contract import (
     CATALOG,
@@ -22,7 +22,7 @@ from server.counting.release_contract import (
 
 from askew.errors import DataError
 from askew_server.counting import count_top
-from askew_server.counting.engines.databases import PostgresEngine
+from askew_server.counting.engines.postgres import PostgresEngine
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +30,12 @@ pytestmark = pytest.mark.slow
 require_driver("psycopg")
 require_postgres()
 
-TYPES = {"VARCHAR": "TEXT", "BIGINT": "BIGINT", "DOUBLE": "DOUBLE PRECISION"}
+TYPES = {"VARCHAR": "TEXT"}
+TYPES_OF_OUR_OWN = {
+    "TYPE mood": "ENUM ('text', 'a')",
+    "DOMAIN padded": "CHAR(4)",
+    "DOMAIN short": "VARCHAR(4)",
+}
 
 
 class PostgresBench(Bench):
@@ -41,10 +46,16 @@ class PostgresBench(Bench):
 
         super().__init__(PostgresEngine(address))
         self.owner: Any = psycopg.connect(address, autocommit=True)
+        for kind, made in TYPES_OF_OUR_OWN.items():
+            self.owner.execute(f"DROP {kind.replace(' ', ' IF EXISTS ')} CASCADE")
+            self.owner.execute(f"CREATE {kind} AS {made}")
 
-    def load(self, name: str, columns: Columns, sql_type: str = "VARCHAR") -> str:
+    def load(self, name: str, columns: Columns, sql_type: str = "VARCHAR", last: str = "") -> str:
         table = quoted(name, "postgres")
-        named = ", ".join(f"{quoted(column, 'postgres')} {TYPES[sql_type]}" for column in columns)
+        named = ", ".join(
+            f"{quoted(column, 'postgres')} {TYPES.get(kind, kind)}"
+            for column, kind in typed(columns, sql_type, last)
+        )
         self.owner.execute(f"DROP TABLE IF EXISTS {table}")
         self.owner.execute(f"CREATE TABLE {table} ({named})")
         with self.owner.cursor().copy(f"COPY {table} FROM STDIN") as copy:
@@ -58,6 +69,25 @@ class PostgresBench(Bench):
 
 
 class TestPostgresCounts(CountingContract):
+    odd_ratings: ClassVar = {
+        "NUMERIC": (*FLOATS, "1e400", "-1e400", "1e-400", "4e-1", "5.0000000000000000000000001"),
+        "DOUBLE PRECISION": FLOATS,
+        "REAL": ("NaN", "Infinity", "1e-30", None),
+        "BIGINT": ("9223372036854775807", None),
+    }
+    refused_ids = (
+        *("CHAR(4)", '"char"', "NAME", "OID", "BIT(4)", "mood", "TEXT[]", "JSON", "BYTEA"),
+        *("NUMERIC", "DOUBLE PRECISION", "DATE", "BOOLEAN", "MONEY", "padded"),
+    )
+    accepted_ids: ClassVar = {
+        "SMALLINT": ("-32768", "0"),
+        "BIGINT": ("-9223372036854775808", "9223372036854775807"),
+        "UUID": (UUID,),
+        "TEXT": ("", " ", "01", "1", "1.0", "a", "a ", "NULL", "nan"),
+        "VARCHAR(4)": ("a", "a "),
+        "short": ("a", "a "),
+    }
+
     @pytest.fixture
     def bench(self, postgres: str) -> Iterator[Bench]:
         bench = PostgresBench(postgres)

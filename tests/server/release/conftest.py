@@ -48,6 +48,7 @@ def plan_of() -> Callable[..., ReleasePlan]:
             "delta": Fraction(0),
             "neighbors": ADD_OR_REMOVE_ONE,
             "max_items_per_unit": 10,
+            "share": Fraction(0),
         }
         asked |= {name: changes.pop(name) for name in [*asked] if name in changes}
         values = {
@@ -72,7 +73,7 @@ def count() -> Callable[[CountingTask], TopCounts]:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where an operator works: a log of 300 people, a catalog of nine films, nothing else."""
     monkeypatch.chdir(tmp_path)
-    for name in ("ASKEW_LEDGER", "ASKEW_MARK", "ASKEW_ENGINE", "ASKEW_BOUNDING_KEY"):
+    for name in ("ASKEW_LEDGER", "ASKEW_MARK", "ASKEW_ENGINE"):
         monkeypatch.delenv(name, raising=False)
     # Film n is seen by one person in n + 1, so by 300, 150, 100 ... people.
     seen = [(unit, film) for unit in range(300) for film in range(9) if unit % (film + 1) == 0]

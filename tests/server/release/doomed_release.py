@@ -4,7 +4,7 @@
     python doomed_release.py FOLDER at POINT ...      in FOLDER/0, FOLDER/1 ... dies at each POINT
     python doomed_release.py FOLDER random N SEED     N releases, each killed after a random while
 
-A folder holds ledger.sqlite, its mark and bounding key, log.csv and films.csv. What is shown is
+A folder holds ledger.sqlite, its mark, log.csv and films.csv. What is shown is
 appended to its file `shown`, a line at a time, as a reader would have got it.
 """
 
@@ -28,7 +28,7 @@ from askew_server.cli.options import Workplace
 from askew_server.cli.release_run import Output, run
 from askew_server.counting import EventCounter, EventSource
 from askew_server.counting.engines import duckdb  # noqa: F401 (each fork would import it anew)
-from askew_server.ledger import Ledger, store
+from askew_server.ledger import Ledger, StoredRelease, store
 from askew_server.release.forecast import forecast
 from askew_server.release.plan import ReleasePlan
 
@@ -38,7 +38,7 @@ EPSILON = Fraction(1, 100)
 setattr(release_run, "forecast", cache(forecast))  # noqa: B010
 
 
-def asked(folder: Path, key: str) -> dict[str, Any]:
+def asked(folder: Path, as_of: str) -> dict[str, Any]:
     return {
         "source": EventSource(events=str(folder / "log.csv"), catalog=str(folder / "films.csv")),
         "k": 3,
@@ -46,19 +46,20 @@ def asked(folder: Path, key: str) -> dict[str, Any]:
         "delta": Fraction(0),
         "mechanism": None,
         "max_items_per_unit": 10,
-        "key": key,
+        "as_of": as_of,
     }
 
 
-def release(folder: Path, key: str) -> None:
+def release(folder: Path, as_of: str, *, again: bool = False) -> None:
     class Shown(Output):
         def say(self, text: str) -> None: ...
 
-        def show(self, payload: bytes) -> None:
+        def show(self, stored: StoredRelease) -> None:
             with (folder / "shown").open("ab") as file:
-                file.write(payload + b"\n")
+                file.write(stored.payload + b"\n")
 
-    run(Workplace(ledger=folder / "ledger.sqlite"), Shown(as_json=True), **asked(folder, key))
+    place = Workplace(ledger=folder / "ledger.sqlite")
+    run(place, Shown(as_json=True), **asked(folder, as_of), again=again)
 
 
 def watch(reached: Reached) -> None:

@@ -20,10 +20,10 @@ from askew.dp.release import release_from_bytes
 from askew.errors import DataError, NotFound, Refused
 from askew.noise.randomness import SystemBits
 from askew_server.counting import CountingTask, EventSource, TopCounts
-from askew_server.ledger import EventDigests, Ledger
+from askew_server.counting.identity import place_of
+from askew_server.ledger import Ledger
 from askew_server.release.analysts import AnalystDesk
 from askew_server.release.job import Beat, ReleaseJob
-from askew_server.release.plan import place_of
 
 # At epsilon 1/2 an output, the items at 3,000 and more are far above the threshold, which is at
 # 1 + ln(10 / delta) / epsilon = 48, and the items at 20 and 10 are below it.
@@ -118,9 +118,7 @@ def test_the_place_of_analysts_events_is_known_to_other_budgets(
     """Once, however many questions. Planted bug: releases alone say what they are made from."""
     desk.top_k("ada", ask(5, "a"))
     desk.top_k("ada", ask(5, "b"))
-    here, elsewhere = (
-        EventDigests(bytes(32), place_of(EventSource(events=name))) for name in ("log.csv", "other")
-    )
+    here, elsewhere = (place_of(EventSource(events=name)) for name in ("log.csv", "other"))
     assert ledger.sharers("books", here) == ("films",)
     assert ledger.sharers("films", here) == ()
     assert ledger.sharers("books", elsewhere) == ()

@@ -28,7 +28,6 @@ from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.dp.release import PRIVACY_UNIT
 from askew.noise.randomness import SystemBits
 from askew_server.counting import CountingTask, EventCounter, TopCounts
-from askew_server.counting.contract import KEY_BYTES
 from askew_server.counting.engines import open_engine
 from askew_server.ledger import Ledger
 from askew_server.release.analysts import AnalystDesk
@@ -75,7 +74,7 @@ def neighbors(
     """Seconds until an answer, without the one person and with them, in turns."""
     paths = [log(root / f"{n}.csv", n * events) for n in range(2)]
     engine = open_engine("duckdb:")
-    count = EventCounter(engine, bytes(KEY_BYTES))
+    count = EventCounter(engine)
     took: dict[str, list[float]] = {path: [] for path in paths}
     with answered(root, {Path(path).name: count for path in paths}, beaten=beaten) as desks:
         for n in range(answers):

@@ -15,6 +15,18 @@ KNOWN = ("release", "--events", "log.csv", "--catalog", "films.csv", "--epsilon"
 UNKNOWN = ("release", "--events", "log.csv", "--epsilon", 20, "--delta", "1e-9", "-k", 5)
 
 
+def release_in(printed: str) -> dict[str, Any]:
+    """The release that `release --json` prints."""
+    release: dict[str, Any] = json.loads(printed)["release"]
+    return release
+
+
+def document_in(printed: str) -> bytes:
+    """The same as it is stored."""
+    release = release_in(printed)
+    return json.dumps(release, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
 def ledger_shown(run: Run, capsys: Captured, *options: str) -> dict[str, Any]:
     capsys.readouterr()
     assert run("ledger", "show", "--json", *options) == 0

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from issuer import Issuer
 
-from askew_server.serving.certificates import Issuer, write_new
+from askew_server.folders import write_new
 from askew_server.serving.settings import Tls
 
 NOW = datetime.datetime.now(datetime.UTC)
@@ -26,7 +27,7 @@ def issuer() -> Issuer:
 def authority(issuer: Issuer, tmp_path: Path) -> Path:
     """Its certificate."""
     path = tmp_path / "authority.pem"
-    path.write_bytes(issuer.authority[0])
+    path.write_bytes(issuer.certificate)
     return path
 
 

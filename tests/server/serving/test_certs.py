@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtendedKeyUsageOID
 
 Run = Callable[..., int]
 
@@ -22,7 +21,6 @@ def test_certificates_for_development_fit_together_and_keys_are_private(
     assert run("certs", folder, *hosts, "--client", "ada") == 0
     modes = {path.name: path.stat().st_mode & 0o777 for path in folder.iterdir()}
     assert {name for name, mode in modes.items() if mode == 0o600} == {
-        "authority.key",
         "server.key",
         "client.key",
     }
@@ -34,17 +32,12 @@ def test_certificates_for_development_fit_together_and_keys_are_private(
         each.verify_directly_issued_by(authority)
         assert isinstance(key := each.public_key(), ec.EllipticCurvePublicKey)
         assert isinstance(key.curve, ec.SECP256R1)
+    assert not (folder / "authority.key").exists()  # which could sign for any host
     names = server.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert list(names) == [
         x509.DNSName("server.test"),
         x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
     ]
-    assert usage_of(server) == {ExtendedKeyUsageOID.SERVER_AUTH}
-    assert usage_of(client) == {ExtendedKeyUsageOID.CLIENT_AUTH}
-
-
-def usage_of(certificate: x509.Certificate) -> set[x509.ObjectIdentifier]:
-    return set(certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value)
 
 
 @pytest.mark.parametrize("there", ["authority.pem", "server.key"])
@@ -58,24 +51,11 @@ def test_no_file_is_overwritten_and_then_none_is_made(
     assert (tmp_path / there).read_text() == "mine"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("--host", "bücher.test"), "a host name or an address"),
-        (("--host", "localhost:7571"), "without a port"),
-        (("--host", "a b"), "a host name or an address"),
-        (("--host", ""), "a host name or an address"),
-        (("--client", ""), "a name of 1 to 64 characters"),
-    ],
-)
+@pytest.mark.parametrize("host", ["localhost:7571", "a b", ""])
 def test_what_no_certificate_can_say_is_wrong_usage_and_makes_nothing(
-    arguments: tuple[object, ...],
-    words: str,
-    run: Run,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    host: str, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "dev"
-    assert run("certs", folder, *arguments) == 2
-    assert words in " ".join(capsys.readouterr().err.split())
+    assert run("certs", folder, "--host", host) == 2
+    assert "names or addresses, no ports" in " ".join(capsys.readouterr().err.split())
     assert not folder.exists()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import logging
-import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,11 +19,11 @@ import pytest
 
 from askew.dp.analyst import TopKQuestion
 from askew.errors import AskewError, LedgerError, NotFound, Overloaded, WireError
+from askew.noise.randomness import SystemBits
 from askew.wire import releases as popular
 from askew.wire.status import FIXED_TEXT
 from askew.wire.v1 import popularity_pb2, retrieval_pb2
 from askew_server.serving.analyst import AnalystService
-from askew_server.serving.bearer import BearerKey, Principals, RateLimit, Revocations
 from askew_server.serving.call import Answer, Caller, Job, QueueName, Service
 from askew_server.serving.event_log import EventLog
 from askew_server.serving.grpc_server import QuietHealth, RunningServer
@@ -32,10 +31,10 @@ from askew_server.serving.observer import Observer
 from askew_server.serving.popularity import PopularityService
 from askew_server.serving.retrieval import RetrievalService
 from askew_server.serving.settings import Log, ServerConfig
+from askew_server.serving.tokens import Tokens, add_token
 
 SECRET = "person 17 saw Alien"
 PATIENCE = 20
-KEY = BearerKey(bytes(32))
 
 
 def planted(kind: Callable[[], Exception]) -> NoReturn:
@@ -88,19 +87,11 @@ class LateService:
 def services_of(kind: Callable[[], Exception], folder: Path) -> list[Service]:
     """Every service that there is, with what it works with broken."""
     broken: Any = Broken(kind)
-    revocations = Revocations(folder / "revoked")
-
-    class Key(BearerKey):
-        def renewed(self, *_: object) -> NoReturn:
-            planted(kind)
-
-    principals = Principals(
-        Key(bytes(32)), revocations, RateLimit(1000, time.monotonic), lambda _: None
-    )
+    (folder / "tokens").touch(mode=0o600)
     return [
         RetrievalService(broken),
         PopularityService(broken),
-        AnalystService(broken, principals),
+        AnalystService(broken, Tokens(folder / "tokens", lambda: None)),
         LateService(kind),
     ]
 
@@ -114,7 +105,6 @@ REQUESTS: dict[str, bytes] = {
     ).SerializeToString(),
     "Analyst/TopK": popular.question_to_bytes(TopKQuestion("films", 1, "key")),
     "Analyst/GetBudget": popular.budget_request_to_bytes("films"),
-    "Analyst/RenewToken": b"",
     "Late/Answers": b"",
     "Late/Analysts": b"",
 }
@@ -173,7 +163,7 @@ async def test_what_a_method_raises_reaches_neither_its_caller_nor_the_log(
     traceback in the log.
     """
     told, made = io.StringIO(), KINDS[kind]
-    token = "Bearer " + KEY.mint("ada", minutes=5, now=time.time())
+    token = "Bearer " + add_token(tmp_path / "tokens", "ada", SystemBits())
     async with served(services_of(made, tmp_path), told) as channel:
         call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes]
         call = channel.unary_unary(f"/askew.wire.v1.{method}")

@@ -10,10 +10,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from issuer import Issuer
 
 from askew.catalog.catalog_file import PERIOD, catalog_date_of
 from askew_server.serving import process
-from askew_server.serving.certificates import Issuer
 from askew_server.serving.process import serve
 from askew_server.serving.settings import ServerConfig, Tls
 from askew_server.taste.model.mondays import text_of_date, today

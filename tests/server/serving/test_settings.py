@@ -15,6 +15,7 @@ import pytest
 from askew.settings import Number, OneOf, Setting, Switch, Text, ValueKind, Whole
 from askew_server.cli import serve as serving
 from askew_server.cli import serve_releases
+from askew_server.cli.serve_releases import patient
 from askew_server.serving.grpc_server import RunningServer
 from askew_server.serving.settings import (
     BY_NAME,
@@ -80,7 +81,7 @@ def _plain(key: Setting, value: Any) -> Configuration:
     if key.name == "releases.popularity":
         needs["releases.ledger"] = Path("ledger")
     if key.name.startswith("analysts."):
-        needs |= {"analysts.token_key": Path("t"), "analysts.dataset": "d", "analysts.events": "e"}
+        needs |= {"analysts.tokens": Path("t"), "analysts.dataset": "d", "analysts.events": "e"}
     return configuration_of(needs | {key.name: value})
 
 
@@ -129,11 +130,11 @@ def test_a_command_takes_the_file_of_another(name: str, tmp_path: Path) -> None:
         tmp_path,
         server={"port": 9000, "grace": 3},
         releases={"popularity": 2, "ledger": "ledger"},
-        analysts={"dataset": "films", "events": "log", "token_key": "key"},
-        limits={"streams": 9},
+        analysts={"dataset": "films", "events": "log", "tokens": "tokens"},
+        limits={"connections": 9},
     )
     chosen = SETTINGS[name].configuration(path, {})
-    assert (chosen.server.port, chosen.server.limits.streams) == (9000, 9)
+    assert (chosen.server.port, chosen.server.limits.connections) == (9000, 9)
     assert chosen.releases.ledger == Path("ledger")
     assert (chosen.analysts.dataset, chosen.releases.popularity) == (
         (None, 2) if name == "serve" else ("films", None)
@@ -151,7 +152,7 @@ def test_a_variable_of_the_operators_other_commands_is_not_the_public_servers(
 
 def test_no_connection_ends_before_the_longest_question_of_an_analyst() -> None:
     """Planted bug: one age for both servers, which cuts off a count of a large log."""
-    server = SETTINGS["serve-releases"].configuration(None, {}).server
+    server = patient(SETTINGS["serve-releases"].configuration(None, {}).server)
     assert server.limits.age_grace >= server.analysts.longest
 
 
@@ -192,11 +193,11 @@ def test_no_server_starts_with_a_file_that_is_wrong_anywhere(
     command: str, tmp_path: Path, run: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Even in what another command would take: half a file is no configuration."""
-    path = file_with(tmp_path, models={"demo": "film"}, analysts={"waiting": -1}, servr={"port": 1})
+    path = file_with(tmp_path, models={"demo": "film"}, answers={"threads": 0}, servr={"port": 1})
     assert run(command, "--config", path) == 2
     told = " ".join(capsys.readouterr().err.split())
     assert f"models.demo ({path}) must be one of films, places, got 'film'" in told
-    assert f"analysts.waiting ({path}) must be a whole number from 0 to 1000000000, got -1" in told
+    assert f"answers.threads ({path}) must be a whole number from 1 to 1000000000, got 0" in told
     assert f"'servr.port' is no setting ({path}) (perhaps server.port)" in told
 
 

@@ -18,15 +18,17 @@ from pathlib import Path
 import grpc
 import pytest
 from cryptography import x509
+from issuer import Issuer
 
 from askew.errors import AccessError, ParameterError, Unreachable
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.transport import grpc as grpc_transport
 from askew_client.transport.grpc import GrpcTransport
+from askew_server.folders import write_new
 from askew_server.serving import certificates
 from askew_server.serving.analyst_client import AnalystClient, Trust
 from askew_server.serving.call import Answer
-from askew_server.serving.certificates import Certificates, Issuer, read_identity, write_new
+from askew_server.serving.certificates import Certificates, read_identity
 from askew_server.serving.event_log import EventLog
 from askew_server.serving.grpc_server import RunningServer
 from askew_server.serving.observer import Observer
@@ -41,7 +43,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grpc_transport, "PATIENCE", 0.0)
 
 
-EC_KEY = bytes.fromhex("2a8648ce3d0201")  # the algorithm's name in a key
+CURVE = bytes.fromhex("2a8648ce3d030107")  # its name in a key
 LONG_AGO = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=40)
 NOW = datetime.datetime.now(datetime.UTC)
 AHEAD = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=40)
@@ -135,7 +137,7 @@ async def test_a_certificate_out_of_its_time_is_refused_in_one_line(
     """By a device; a server of ours does not show it."""
     monkeypatch.setattr(certificates, "check_time", lambda *_: None)
     other = Issuer(since, days=1)
-    (tmp_path / "other.pem").write_bytes(other.authority[0])
+    (tmp_path / "other.pem").write_bytes(other.certificate)
     async with (
         serving(made(other)) as where,
         GrpcTransport(where, PATIENCE, str(tmp_path / "other.pem")) as network,
@@ -198,7 +200,7 @@ async def test_a_caller_is_served_with_a_certificate_of_the_authority_alone(
 
     async with serving(made(issuer, client_authority=authority)) as where:
         told = await asyncio.to_thread(asked, where)
-    served = "there is no such service there: it was started without --token-key"
+    served = "there is no such service there: it was started without --tokens"
     assert (told == served) == (whose == "the authority"), told
 
 
@@ -274,10 +276,10 @@ def damaged(tls: Tls, issuer: Issuer) -> None:
 
 
 def of_no_kind(tls: Tls, issuer: Issuer) -> None:
-    """A key of an algorithm that nobody has."""
+    """A key on a curve that nobody knows."""
     lines = tls.key.read_text().splitlines()
     der = ssl.PEM_cert_to_DER_cert(f"{ssl.PEM_HEADER}\n{''.join(lines[1:-1])}\n{ssl.PEM_FOOTER}")
-    other = base64.b64encode(der.replace(EC_KEY, EC_KEY[:-1] + b"\x7f")).decode()
+    other = base64.b64encode(der.replace(CURVE, CURVE[:-1] + b"\x7f")).decode()
     tls.key.write_text("\n".join([lines[0], other, lines[-1]]))
 
 

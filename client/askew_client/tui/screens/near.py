@@ -18,7 +18,8 @@ from askew.errors import AskewError, OtherKind, QuoteVoid
 from askew.protocol.metric_card import ALL
 from askew.spaces.map import Position
 from askew_client.near.preferences import EXAMPLE, preferences_of
-from askew_client.settings.regions import corners_of, named_towns
+from askew_client.settings.gazetteer import named_towns
+from askew_client.settings.regions import corners_of
 from askew_client.settings.settings import LEVELS
 from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
@@ -59,7 +60,7 @@ NONE_PASSES: Final = (
 FORGET: Final = (
     "Forget {name}? It is erased here. Servers keep its noisy position, and its cost stays spent."
 )
-BY_BYTES: Final = Fraction(0)  # as many results as about 4 kB hold
+BY_BYTES: Final = Fraction(0)  # as many results as about 4 kB of the chosen collection hold
 SIZES: Final = tuple(map(Fraction, (0, 1, 2, 3, 5, 8, 10, 15, 20, 30, 40, 50, 64)))
 
 
@@ -112,7 +113,7 @@ class NearScreen(FrameScreen):
                 yield NameChoice("place       ", id="place")
                 yield NameChoice("collection  ", words={ALL: "all at once"}, id="collection")
                 yield NameChoice("level       ", tuple(LEVELS), id="level")
-                yield Slider("k ", SIZES, BY_BYTES, words={BY_BYTES: "4 kB"}, id="size")
+                yield Slider("k ", SIZES, BY_BYTES, words={BY_BYTES: "-"}, id="size")
                 yield Input(placeholder=EXAMPLE, id="preferences")
                 yield Static("", id="pick", markup=False)
                 yield NearList()
@@ -239,7 +240,8 @@ class NearScreen(FrameScreen):
         """Use this level for places to come, and this k for questions to come."""
         level, k = self._chosen()
         typed = {"level": level, "near_k": str(k)}
-        await self._keep(partial(use_level, file=self.desk.file, typed=typed))
+        act = partial(use_level, file=self.desk.file, typed=typed, collection=self._collection())
+        await self._keep(act)
 
     async def _keep(self, act: Callable[[Device], str], name: str = "") -> None:
         """Change places or settings, and say so. name: of the place to ask from next, or ""."""
@@ -284,11 +286,14 @@ class NearScreen(FrameScreen):
         names = [each.name for each in card.collections]
         every = [ALL] if len(names) > 1 else []
         self.query_one("#collection", NameChoice).offer([*names, *every])
+        self._show_k()
 
     def on_choice_moved(self, message: Choice.Moved) -> None:
         """Another place, level or k is looked at, and what is there of another collection; one of
         which nothing is there waits for a question.
         """
+        if message.choice.id == "collection":
+            self._show_k()
         if message.choice.id != "collection":
             self._look(what_if=message.choice.id == "level")
         elif (name := self.query_one("#collection", NameChoice).name_chosen) in self.found:
@@ -392,8 +397,19 @@ class NearScreen(FrameScreen):
     def _look(self, *, what_if: bool = False) -> None:
         if self.place is not None:
             level, k = self._chosen()
-            collection = self.query_one("#collection", NameChoice).name_chosen or ALL
-            self.look(self.place.name, level, k, collection, what_if=what_if)
+            self.look(self.place.name, level, k, self._collection(), what_if=what_if)
+
+    def _collection(self) -> str:
+        return self.query_one("#collection", NameChoice).name_chosen or ALL
+
+    def _show_k(self) -> None:
+        """How many results a question of the chosen collection asks for, where the person named no
+        number.
+        """
+        device = self.desk.device
+        if device is not None and device.nearby.card is not None:
+            usual = f"({device.nearby.usual_k(self._collection())})"
+            self.query_one("#size", Slider).say({BY_BYTES: usual})
 
     def _chosen(self) -> tuple[str, int]:
         level = self.query_one("#level", NameChoice).name_chosen

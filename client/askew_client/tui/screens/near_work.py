@@ -15,7 +15,8 @@ from askew.errors import AskewError
 from askew.protocol.metric_card import ALL
 from askew.spaces.map import MapNoise, Position
 from askew_client.near.place_forecast import PlaceForecast
-from askew_client.settings.regions import named_towns, region_of
+from askew_client.settings.gazetteer import named_towns
+from askew_client.settings.regions import region_of
 from askew_client.settings.settings import LEVELS
 from askew_client.tui.keeping import use_settings
 from askew_client.tui.widgets.results import distance
@@ -138,11 +139,14 @@ def forget_place(device: Device, name: str) -> str:
     return "Forgotten here; servers keep the noisy position that they got."
 
 
-def use_level(device: Device, file: ConfigFile | None, typed: Mapping[str, str]) -> str:
+def use_level(
+    device: Device, file: ConfigFile | None, typed: Mapping[str, str], collection: str
+) -> str:
     """Use other settings from now on, and say so. Raises AskewError."""
     use_settings(file, device, typed=typed)
-    level, k = device.settings.level, device.settings.near_k or "about 4 kB of"
-    return f"From now on: level {level} for positions that are yet to be drawn, {k} results."
+    level, k = device.settings.level, device.settings.near_k
+    size = f"k = {k or device.nearby.usual_k(collection)}{'' if k else ', as about 4 kB hold'}"
+    return f"From now on: level {level} for positions that are yet to be drawn, {size}."
 
 
 async def asked_near(
@@ -196,6 +200,8 @@ def _heat_map_of(sent: tuple[float, ...], cost: Cost) -> PlaceHeatMap:
 
 # What is said
 
+_LEAST_SHARE = 0.005  # of a guess that is named: less is 0 %
+
 
 def place_words(view: PlaceView) -> str:
     """What asking from a place tells, and costs."""
@@ -226,15 +232,13 @@ def forecast_words(forecast: PlaceForecast, level: str) -> str:
 
 def guess_words(heat_map: PlaceHeatMap, towns: Sequence[Town]) -> str:
     """Where a server would look first that knows the map's own list of towns and nothing else."""
-    likely = likeliest(towns, heat_map)
+    likely = [each for each in likeliest(towns, heat_map) if each.share >= _LEAST_SHARE]
     if not likely:
         return ""
-    names = ", ".join(f"{each.town.name} {100 * each.share:.0f} %" for each in likely)
     people = people_within(towns, heat_map)
-    within = (
-        f" {people:,} people of these towns live where you are 5 times in 10." if people else ""
-    )
-    return f"By this map's towns alone, a server's guess: {names}.{within}"
+    among = f"{people:,} people of this map's towns live where you are 5 times in 10. "
+    names = ", ".join(f"{each.town.name} {100 * each.share:.0f} %" for each in likely)
+    return f"{among if people else ''}Of these towns alone, a server's guess: {names}."
 
 
 def _times(odds: float) -> str:

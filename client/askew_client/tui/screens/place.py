@@ -126,8 +126,8 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
             try:
                 region = self.query_one("#region", Input).value
                 self.query_one(PlacePicker).look_at(position_typed(event.value, region), _NEAR_KM)
-            except PlaceError:
-                return  # half a number
+            except AskewError:
+                return  # half a number, or half a region
         elif event.input.id == "region" and not self.query_one("#position", Input).value:
             self._look_at_region(event.value)
 

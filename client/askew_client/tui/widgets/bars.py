@@ -39,7 +39,7 @@ def place_on(value: float, lowest: float, highest: float, width: int) -> int:
 
 
 class BudgetMeter(Inked):
-    """Spent, what the next signal would take, and what is left; as a bar and in figures."""
+    """Spent, what a fresh signal would take, and what is left; as a bar and in figures."""
 
     COMPONENT_CLASSES = {"meter--spent", "meter--next", "meter--left", "meter--over"}
 
@@ -66,7 +66,7 @@ class BudgetMeter(Inked):
         if over:
             figures.append("too little is left  ", self.ink("meter--over"))
         elif self.one_signal:
-            figures.append(f"┅ next {short_number(self.one_signal)}  ", self.ink("meter--next"))
+            figures.append(f"┅ fresh {short_number(self.one_signal)}  ", self.ink("meter--next"))
         figures.append(f"of {short_number(self.cap)}", self.ink("meter--left"))
         return figures
 

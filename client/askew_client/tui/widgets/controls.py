@@ -136,6 +136,11 @@ class Slider(Choice):
         self.values = tuple(sorted({*values, mine}))
         self.set_value(mine)
 
+    def say(self, words: Mapping[Fraction, str]) -> None:
+        """Change what stands on the screen for some of the values."""
+        self._words = words
+        self.refresh()
+
     def validate_at(self, at: int) -> int:
         return max(0, min(at, len(self.values) - 1))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qsl
 
@@ -15,7 +14,7 @@ from askew_server.interruptible import Progress
 _PLACES = ("database", "dbname", "host", "hostaddr", "port", "service")
 # Name and password may hold a "?" or "#" that is not written otherwise, as libpq reads them.
 _SERVER = re.compile(r"//(?:[^/]*@)?([^/?]*)([^?]*)\??(.*)", re.DOTALL)
-_PORTS = {"postgresql": ":5432", "clickhouse": ":8123"}
+_USUAL_PORT = ":5432"
 
 
 def open_engine(
@@ -23,16 +22,13 @@ def open_engine(
     *,
     memory_limit: str | None = None,
     progress: Progress | None = None,
-    warn: Callable[[str], object] = lambda _: None,
 ) -> Engine:
-    """The engine at an address; memory_limit, progress and warn are DuckDB's alone.
+    """The engine at an address; memory_limit and progress are DuckDB's alone.
 
     duckdb:                       inside this process, for parquet and csv files (the default)
     duckdb:events.duckdb          the tables of a DuckDB file, opened for reading
     spark:local[*]                Spark on this machine; spark:spark://host:7077 and the like
     postgresql://name@host/base   a PostgreSQL database
-    clickhouse://name@host/base   a ClickHouse server
-    chdb:///folder                ClickHouse inside this process, with the tables of a folder
 
     Raises ParameterError for an address of none of these forms, which it does not repeat (it may
     hold a password), and DataError when the engine is not installed or does not answer.
@@ -46,21 +42,16 @@ def open_engine(
                 Path(rest) if rest else None,
                 memory_limit=memory_limit,
                 progress=progress,
-                warn=warn,
             )
         case "spark":
             from askew_server.counting.engines.spark import SparkEngine
 
             return SparkEngine(rest or "local[*]")
         case "postgresql" | "postgres":
-            from askew_server.counting.engines.databases import PostgresEngine
+            from askew_server.counting.engines.postgres import PostgresEngine
 
             return PostgresEngine(address)
-        case "clickhouse" | "chdb":
-            from askew_server.counting.engines.databases import ClickHouseEngine
-
-            return ClickHouseEngine(address)
-    forms = "duckdb:, spark:, postgresql:// or clickhouse://"
+    forms = "duckdb:, spark: or postgresql://"
     raise ParameterError("the engine's address", "another form", f"one that begins with {forms}")
 
 
@@ -69,7 +60,7 @@ def public_address(address: str) -> str:
 
     duckdb:FILE            as it is
     spark:MASTER           without the number of threads, which counts nothing differently
-    postgresql://, clickhouse://   host, port unless it is the usual one, base
+    postgresql://          host, port unless it is the usual one, base
 
     What the address leaves to the environment (PGHOST, PGSERVICE ...) is not in it.
     """
@@ -77,14 +68,14 @@ def public_address(address: str) -> str:
     if scheme == "spark":
         master = rest or "local"
         return "spark:" + ("local" if master.startswith("local[") else _without_name(master))
-    if scheme in ("duckdb", "chdb"):
+    if scheme == "duckdb":
         return address
     found = _SERVER.fullmatch(rest)
     if found is None:
         return f"{scheme}:"
     scheme = "postgresql" if scheme == "postgres" else scheme
     host, base, options = found.groups()
-    host = host.lower().removesuffix(_PORTS.get(scheme, ""))
+    host = host.lower().removesuffix(_USUAL_PORT)
     asked = sorted(pair for pair in parse_qsl(options) if pair[0] in _PLACES)
     query = "?" + "&".join(f"{name}={value}" for name, value in asked) if asked else ""
     return f"{scheme}://{host}{base.rstrip('/')}{query}"

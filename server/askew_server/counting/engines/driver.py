@@ -8,10 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from sqlglot import exp
-
 from askew.errors import DataError
-from askew_server.counting.statements import quoted_table
+from askew_server.counting.statements import NO_ROWS, Names, carried
 
 _TEXT_FILES = (".csv", ".csv.gz")
 _WHY = (
@@ -49,7 +47,7 @@ def table_parts(name: str) -> tuple[str, ...]:
 
 def no_rows(table: tuple[str, ...], dialect: str) -> str:
     """A statement that gives all columns of a table and none of its rows."""
-    return exp.select("*").from_(quoted_table(table)).limit(0).sql(dialect=dialect)
+    return carried(NO_ROWS, Names({"events_table": table}, {}, frozenset()), dialect)
 
 
 def driver(module: str, extra: str) -> ModuleType:
@@ -60,7 +58,8 @@ def driver(module: str, extra: str) -> ModuleType:
         if error.name != module.partition(".")[0]:
             raise
         raise DataError(
-            f"this engine needs {module}, which is not installed: pip install 'askew[{extra}]'"
+            f"this engine needs {module}, which is not installed: in a clone, pip install"
+            f" '.[{extra}]'"
         ) from None
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import glob
 import shutil
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import duckdb
 
@@ -19,7 +19,6 @@ from askew_server.counting.engines.csv_files import (
     RETURN,
     columns_of,
     copies_of,
-    cut_in_words,
     is_cut,
     unmarked,
 )
@@ -34,7 +33,7 @@ from askew_server.counting.engines.files import (
     FileState,
     are_as_they_were,
     changed,
-    mark_of,
+    opened_bytes,
     states_of,
 )
 from askew_server.folders import PrivateFolder
@@ -63,7 +62,6 @@ class DuckDBEngine:
     memory_limit    as DuckDB writes it ("4GB"); beyond it, work goes to temp_directory.
     temp_directory  where a `PrivateFolder` is made for that, and for copies of csv files.
     progress        told how much of a long statement is done.
-    warn            told what of a log is not counted, when it is looked through.
     """
 
     dialect = "duckdb"
@@ -75,7 +73,6 @@ class DuckDBEngine:
         memory_limit: str | None = None,
         temp_directory: Path | None = None,
         progress: Progress | None = None,
-        warn: Callable[[str], object] = lambda _: None,
     ) -> None:
         settings: dict[str, str | bool | int | float | list[str]] = {
             # Reading a source must not fetch code from elsewhere.
@@ -90,7 +87,6 @@ class DuckDBEngine:
         self._looked_through: dict[str, tuple[FileState, ...]] = {}
         self._public: set[str] = set()
         self._closed = False
-        self._warn = warn
         self._folder = PrivateFolder(temp_directory)
         self._copies = self._folder.path / "copies"
         settings["temp_directory"] = str(self._folder.path / "spilled")
@@ -148,26 +144,20 @@ class DuckDBEngine:
                     return found
         raise changed(moved[0])
 
-    def mark(self, name: str, key: bytes, /) -> bytes | None:
-        """What tells one content of files from another. From now on it is what is counted, with
-        nothing that is written later.
+    def look_through(self, name: str, /) -> None:
+        """Read csv files, for lines that hide others. From now on what all files hold is what is
+        counted, with nothing that is written later.
         """
         if not is_file(name):
-            return None
+            return
         states = states_of(self._files(name))
-        cut = []
-
-        def look(state: FileState, file: BinaryIO) -> None:
-            if is_cut(state, file):
-                cut.append(state.path)
-
-        found = mark_of(states, key, look if is_text_file(name) else None, self._go_on)
+        if is_text_file(name):
+            for state in states:
+                with opened_bytes(state, self._go_on) as file:
+                    is_cut(state, file)
         if not are_as_they_were(states, may_grow=is_text_file(name)):
             raise changed(name)
         self._looked_through[name] = states
-        for path in cut:
-            self._warn(cut_in_words(path))
-        return found
 
     def broken_lines(self, name: str, columns: Collection[str], /) -> int:
         """Lines of a csv file that have too few fields or no end, are too long or not UTF-8."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import glob
 import gzip
-import hmac
 import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -103,32 +102,6 @@ def opened_bytes(
                 yield cast("BinaryIO", part)
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path}: it cannot be read ({type(error).__name__})") from None
-
-
-def mark_of(
-    states: Sequence[FileState],
-    key: bytes,
-    read: Callable[[FileState, BinaryIO], object] | None = None,
-    note: Callable[[bytes], object] = lambda _: None,
-) -> bytes:
-    """HMAC-SHA256 under a secret key of all that the files hold: for whoever has no key, it tells
-    nothing but whether two logs are one. `read` looks at the unpacked bytes in the same pass, and
-    `note` is given all bytes.
-    """
-    mark = hmac.new(key, b"askew content of a log", "sha256")
-
-    def taken(data: bytes) -> None:
-        note(data)
-        mark.update(data)
-
-    for state in states:
-        mark.update(state.size.to_bytes(8, "big"))
-        with opened_bytes(state, taken) as file:
-            if read is not None:
-                read(state, file)
-            while file.read(BLOCK):
-                pass
-    return mark.digest()
 
 
 class _Beginning:

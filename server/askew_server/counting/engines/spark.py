@@ -23,7 +23,6 @@ from askew_server.counting.engines.files import (
     are_as_they_were,
     changed,
     local_files,
-    mark_of,
     opened_bytes,
     states_of,
 )
@@ -134,17 +133,19 @@ class SparkEngine:
             raise changed(moved[0])
         return found
 
-    def mark(self, name: str, key: bytes, /) -> bytes | None:
-        """What tells one content of this machine's files from another; None for other files, and
-        for tables. Files that change after it are not counted.
+    def look_through(self, name: str, /) -> None:
+        """Read csv files of this machine, for lines that hide others. Files that change after it
+        are not counted.
         """
         files = local_files(name) if is_file(name) else ()
         if not files:
-            return None
+            return
         states = states_of(files)
-        found = mark_of(states, key, self._check if is_text_file(name) else None, self._go_on)
+        if is_text_file(name):
+            for state in states:
+                with opened_bytes(state, self._go_on) as file:
+                    self._check(state, file)
         self._looked_through[name] = states
-        return found
 
     def broken_lines(self, _name: str, _columns: Collection[str], /) -> int:
         """0, because they come back as rows in which ids are missing."""

@@ -6,9 +6,9 @@
     the file           whole on the disk, or not there
     ledger.fulfill     the digest of the file; only now may it be used
 
-A crash after the charge loses that budget and nothing else: the same request is then refused, and
-one with a key of its own is paid. The same request of the same ratings finds its file by the
-digest, and is not paid again. What is made of the file is free.
+A crash after the charge loses that budget and nothing else: the same request is then refused until
+the operator asks for it again, which is paid. The same request finds its file by the digest,
+whatever became of the ratings, and is not paid again. What is made of the file is free.
 
 The file is one line of JSON, which says what it is of, and the upper triangle of the matrix, row by
 row, in 64-bit little-endian integers.
@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
@@ -32,7 +32,8 @@ from askew.errors import ArtifactError, DataError
 from askew.mechanisms.covariance import Matrix, NoisyCovariance
 from askew.noise.randomness import RandomBits
 from askew_server.counting.contract import MAX_ITEMS_OF_LIKES, LikesTask
-from askew_server.ledger import Charge, ChargeRequest, EventDigests, Ledger
+from askew_server.counting.identity import digest_of, named_in_full, place_of
+from askew_server.ledger import Charge, ChargeRequest, Ledger
 
 NOISY = "noisy.bin"
 """The file of the matrix in a model's directory."""
@@ -63,23 +64,19 @@ class MatrixPlan:
     task: LikesTask
     noise: NoisyCovariance
 
-    def charge_request(self, place: bytes, state: bytes, key: str | None = None) -> ChargeRequest:
-        """The spend. The same one of the same ratings is paid once, without a key or by that key.
-
-        place, state: of the ratings, as `EventDigests` has them.
-        """
-        task = asdict(self.task) | {"keys": digest_of_keys(self.task.keys)}
-        public = {"kind": KIND, **task, "dataset": self.dataset, "version": self.version}
-        losses = {"epsilon": str(self.noise.epsilon), "delta": str(self.noise.delta)}
-        asked = sha256(json.dumps(public | losses, sort_keys=True).encode()).digest()
-        digest = sha256(asked + state).digest()
+    def charge_request(self, as_of: str | None = None, day: str | None = None) -> ChargeRequest:
+        """The spend, as `ReleasePlan.charge_request` has it: what the operator says decides."""
+        task = named_in_full(self.task) | {"keys": digest_of_keys(self.task.keys)}
+        losses = {"epsilon": self.noise.epsilon, "delta": self.noise.delta, "as_of": as_of}
+        digest = digest_of(kind=KIND, dataset=self.dataset, version=self.version, **task, **losses)
         return ChargeRequest(
             dataset=self.dataset,
             version=self.version,
-            key=f"{KIND} {digest.hex()[:32]}" if key is None else key,
+            key=digest.hex(),
             digest=digest,
             loss=self.noise.privacy_loss(),
-            events=EventDigests(asked, place, state),
+            place=place_of(self.task),
+            day=day,
         )
 
 
@@ -127,7 +124,8 @@ class MatrixJob:
         if not file.exists():
             raise DataError(
                 f"charge {answer.id} paid for this matrix before, and it is not paid twice: copy"
-                f" {NOISY} of the model that has it to {file}, and ask again"
+                f" {NOISY} of the model that has it to {file}, and ask again; --as-of or --again"
+                " makes another, which is paid"
             )
         _, noisy, found = read(file)
         if found != wanted:

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1e\x61skew/wire/v1/popularity.proto\x12\raskew.wire.v1\"#\n\x11GetReleaseRequest\x12\x0e\n\x06\x63harge\x18\x01 \x01(\x04\"&\n\x12GetReleaseResponse\x12\x10\n\x08\x64ocument\x18\x01 \x01(\x0c\"5\n\x13ListReleasesRequest\x12\x0f\n\x07\x64\x61taset\x18\x01 \x01(\t\x12\r\n\x05\x61\x66ter\x18\x02 \x01(\x04\"U\n\x14ListReleasesResponse\x12/\n\x08releases\x18\x01 \x03(\x0b\x32\x1d.askew.wire.v1.ReleaseSummary\x12\x0c\n\x04more\x18\x02 \x01(\x08\"u\n\x0eReleaseSummary\x12\x0e\n\x06\x63harge\x18\x01 \x01(\x04\x12\x0f\n\x07\x64\x61taset\x18\x02 \x01(\t\x12\x11\n\tmechanism\x18\x03 \x01(\t\x12\x0f\n\x07n_items\x18\x04 \x01(\x07\x12\x0f\n\x07\x65psilon\x18\x05 \x01(\t\x12\r\n\x05\x64\x65lta\x18\x06 \x01(\t\"6\n\x0bTopKRequest\x12\x0f\n\x07\x64\x61taset\x18\x01 \x01(\t\x12\t\n\x01k\x18\x02 \x01(\x07\x12\x0b\n\x03key\x18\x03 \x01(\t\"G\n\x0cTopKResponse\x12\x10\n\x08\x64ocument\x18\x01 \x01(\x0c\x12%\n\x06\x62udget\x18\x02 \x01(\x0b\x32\x15.askew.wire.v1.Budget\"#\n\x10GetBudgetRequest\x12\x0f\n\x07\x64\x61taset\x18\x01 \x01(\t\":\n\x11GetBudgetResponse\x12%\n\x06\x62udget\x18\x01 \x01(\x0b\x32\x15.askew.wire.v1.Budget\"\xa3\x01\n\x06\x42udget\x12\x13\n\x0bmax_outputs\x18\x01 \x01(\x07\x12\x15\n\rspent_outputs\x18\x02 \x01(\x07\x12\x15\n\rmax_questions\x18\x03 \x01(\x07\x12\x17\n\x0f\x61sked_questions\x18\x04 \x01(\x07\x12\x0f\n\x07\x65psilon\x18\x05 \x01(\t\x12\r\n\x05\x64\x65lta\x18\x06 \x01(\t\x12\r\n\x05slack\x18\x07 \x01(\t\x12\x0e\n\x06\x63losed\x18\x08 \x01(\x08\"\x13\n\x11RenewTokenRequest\"#\n\x12RenewTokenResponse\x12\r\n\x05token\x18\x01 \x01(\t2\xb8\x01\n\nPopularity\x12Q\n\nGetRelease\x12 .askew.wire.v1.GetReleaseRequest\x1a!.askew.wire.v1.GetReleaseResponse\x12W\n\x0cListReleases\x12\".askew.wire.v1.ListReleasesRequest\x1a#.askew.wire.v1.ListReleasesResponse2\xed\x01\n\x07\x41nalyst\x12?\n\x04TopK\x12\x1a.askew.wire.v1.TopKRequest\x1a\x1b.askew.wire.v1.TopKResponse\x12N\n\tGetBudget\x12\x1f.askew.wire.v1.GetBudgetRequest\x1a .askew.wire.v1.GetBudgetResponse\x12Q\n\nRenewToken\x12 .askew.wire.v1.RenewTokenRequest\x1a!.askew.wire.v1.RenewTokenResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1e\x61skew/wire/v1/popularity.proto\x12\raskew.wire.v1\"#\n\x11GetReleaseRequest\x12\x0e\n\x06\x63harge\x18\x01 \x01(\x04\"&\n\x12GetReleaseResponse\x12\x10\n\x08\x64ocument\x18\x01 \x01(\x0c\"5\n\x13ListReleasesRequest\x12\x0f\n\x07\x64\x61taset\x18\x01 \x01(\t\x12\r\n\x05\x61\x66ter\x18\x02 \x01(\x04\"U\n\x14ListReleasesResponse\x12/\n\x08releases\x18\x01 \x03(\x0b\x32\x1d.askew.wire.v1.ReleaseSummary\x12\x0c\n\x04more\x18\x02 \x01(\x08\"u\n\x0eReleaseSummary\x12\x0e\n\x06\x63harge\x18\x01 \x01(\x04\x12\x0f\n\x07\x64\x61taset\x18\x02 \x01(\t\x12\x11\n\tmechanism\x18\x03 \x01(\t\x12\x0f\n\x07n_items\x18\x04 \x01(\x07\x12\x0f\n\x07\x65psilon\x18\x05 \x01(\t\x12\r\n\x05\x64\x65lta\x18\x06 \x01(\t\"6\n\x0bTopKRequest\x12\x0f\n\x07\x64\x61taset\x18\x01 \x01(\t\x12\t\n\x01k\x18\x02 \x01(\x07\x12\x0b\n\x03key\x18\x03 \x01(\t\"G\n\x0cTopKResponse\x12\x10\n\x08\x64ocument\x18\x01 \x01(\x0c\x12%\n\x06\x62udget\x18\x02 \x01(\x0b\x32\x15.askew.wire.v1.Budget\"#\n\x10GetBudgetRequest\x12\x0f\n\x07\x64\x61taset\x18\x01 \x01(\t\":\n\x11GetBudgetResponse\x12%\n\x06\x62udget\x18\x01 \x01(\x0b\x32\x15.askew.wire.v1.Budget\"\xa3\x01\n\x06\x42udget\x12\x13\n\x0bmax_outputs\x18\x01 \x01(\x07\x12\x15\n\rspent_outputs\x18\x02 \x01(\x07\x12\x15\n\rmax_questions\x18\x03 \x01(\x07\x12\x17\n\x0f\x61sked_questions\x18\x04 \x01(\x07\x12\x0f\n\x07\x65psilon\x18\x05 \x01(\t\x12\r\n\x05\x64\x65lta\x18\x06 \x01(\t\x12\r\n\x05slack\x18\x07 \x01(\t\x12\x0e\n\x06\x63losed\x18\x08 \x01(\x08\x32\xb8\x01\n\nPopularity\x12Q\n\nGetRelease\x12 .askew.wire.v1.GetReleaseRequest\x1a!.askew.wire.v1.GetReleaseResponse\x12W\n\x0cListReleases\x12\".askew.wire.v1.ListReleasesRequest\x1a#.askew.wire.v1.ListReleasesResponse2\x9a\x01\n\x07\x41nalyst\x12?\n\x04TopK\x12\x1a.askew.wire.v1.TopKRequest\x1a\x1b.askew.wire.v1.TopKResponse\x12N\n\tGetBudget\x12\x1f.askew.wire.v1.GetBudgetRequest\x1a .askew.wire.v1.GetBudgetResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -51,12 +51,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETBUDGETRESPONSE']._serialized_end=611
   _globals['_BUDGET']._serialized_start=614
   _globals['_BUDGET']._serialized_end=777
-  _globals['_RENEWTOKENREQUEST']._serialized_start=779
-  _globals['_RENEWTOKENREQUEST']._serialized_end=798
-  _globals['_RENEWTOKENRESPONSE']._serialized_start=800
-  _globals['_RENEWTOKENRESPONSE']._serialized_end=835
-  _globals['_POPULARITY']._serialized_start=838
-  _globals['_POPULARITY']._serialized_end=1022
-  _globals['_ANALYST']._serialized_start=1025
-  _globals['_ANALYST']._serialized_end=1262
+  _globals['_POPULARITY']._serialized_start=780
+  _globals['_POPULARITY']._serialized_end=964
+  _globals['_ANALYST']._serialized_start=967
+  _globals['_ANALYST']._serialized_end=1121
 # @@protoc_insertion_point(module_scope)

@@ -280,33 +280,3 @@ class Budget(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["asked_questions", b"asked_questions", "closed", b"closed", "delta", b"delta", "epsilon", b"epsilon", "max_outputs", b"max_outputs", "max_questions", b"max_questions", "slack", b"slack", "spent_outputs", b"spent_outputs"]) -> None: ...
 
 Global___Budget: typing_extensions.TypeAlias = Budget
-
-@typing.final
-class RenewTokenRequest(google.protobuf.message.Message):
-    """Asks for another token; the one in the headers says for whom."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    def __init__(
-        self,
-    ) -> None: ...
-
-Global___RenewTokenRequest: typing_extensions.TypeAlias = RenewTokenRequest
-
-@typing.final
-class RenewTokenResponse(google.protobuf.message.Message):
-    """Another token."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    TOKEN_FIELD_NUMBER: builtins.int
-    token: builtins.str
-    """As in an authorization header, after "Bearer "."""
-    def __init__(
-        self,
-        *,
-        token: builtins.str = ...,
-    ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["token", b"token"]) -> None: ...
-
-Global___RenewTokenResponse: typing_extensions.TypeAlias = RenewTokenResponse

@@ -166,11 +166,6 @@ class AnalystStub(object):
                 request_serializer=askew_dot_wire_dot_v1_dot_popularity__pb2.GetBudgetRequest.SerializeToString,
                 response_deserializer=askew_dot_wire_dot_v1_dot_popularity__pb2.GetBudgetResponse.FromString,
                 _registered_method=True)
-        self.RenewToken = channel.unary_unary(
-                '/askew.wire.v1.Analyst/RenewToken',
-                request_serializer=askew_dot_wire_dot_v1_dot_popularity__pb2.RenewTokenRequest.SerializeToString,
-                response_deserializer=askew_dot_wire_dot_v1_dot_popularity__pb2.RenewTokenResponse.FromString,
-                _registered_method=True)
 
 
 class AnalystServicer(object):
@@ -193,13 +188,6 @@ class AnalystServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def RenewToken(self, request, context):
-        """Another token for who has one that is good, until the time that the operator gave.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
 
 def add_AnalystServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -212,11 +200,6 @@ def add_AnalystServicer_to_server(servicer, server):
                     servicer.GetBudget,
                     request_deserializer=askew_dot_wire_dot_v1_dot_popularity__pb2.GetBudgetRequest.FromString,
                     response_serializer=askew_dot_wire_dot_v1_dot_popularity__pb2.GetBudgetResponse.SerializeToString,
-            ),
-            'RenewToken': grpc.unary_unary_rpc_method_handler(
-                    servicer.RenewToken,
-                    request_deserializer=askew_dot_wire_dot_v1_dot_popularity__pb2.RenewTokenRequest.FromString,
-                    response_serializer=askew_dot_wire_dot_v1_dot_popularity__pb2.RenewTokenResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -275,33 +258,6 @@ class Analyst(object):
             '/askew.wire.v1.Analyst/GetBudget',
             askew_dot_wire_dot_v1_dot_popularity__pb2.GetBudgetRequest.SerializeToString,
             askew_dot_wire_dot_v1_dot_popularity__pb2.GetBudgetResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def RenewToken(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/askew.wire.v1.Analyst/RenewToken',
-            askew_dot_wire_dot_v1_dot_popularity__pb2.RenewTokenRequest.SerializeToString,
-            askew_dot_wire_dot_v1_dot_popularity__pb2.RenewTokenResponse.FromString,
             options,
             channel_credentials,
             insecure,

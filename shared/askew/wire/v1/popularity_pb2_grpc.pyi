@@ -158,23 +158,7 @@ _AnalystGetBudgetType = typing_extensions.TypeVar(
     ],
 )
 
-_AnalystRenewTokenType = typing_extensions.TypeVar(
-    '_AnalystRenewTokenType',
-    grpc.UnaryUnaryMultiCallable[
-        askew.wire.v1.popularity_pb2.RenewTokenRequest,
-        askew.wire.v1.popularity_pb2.RenewTokenResponse,
-    ],
-    grpc.aio.UnaryUnaryMultiCallable[
-        askew.wire.v1.popularity_pb2.RenewTokenRequest,
-        askew.wire.v1.popularity_pb2.RenewTokenResponse,
-    ],
-    default=grpc.UnaryUnaryMultiCallable[
-        askew.wire.v1.popularity_pb2.RenewTokenRequest,
-        askew.wire.v1.popularity_pb2.RenewTokenResponse,
-    ],
-)
-
-class AnalystStub(typing.Generic[_AnalystTopKType, _AnalystGetBudgetType, _AnalystRenewTokenType]):
+class AnalystStub(typing.Generic[_AnalystTopKType, _AnalystGetBudgetType]):
     """Answers that one analyst pays for. Who asks is read from the call's bearer credentials, never
     from a message.
     """
@@ -189,10 +173,6 @@ class AnalystStub(typing.Generic[_AnalystTopKType, _AnalystGetBudgetType, _Analy
             askew.wire.v1.popularity_pb2.GetBudgetRequest,
             askew.wire.v1.popularity_pb2.GetBudgetResponse,
         ],
-        grpc.UnaryUnaryMultiCallable[
-            askew.wire.v1.popularity_pb2.RenewTokenRequest,
-            askew.wire.v1.popularity_pb2.RenewTokenResponse,
-        ],
     ], channel: grpc.Channel) -> None: ...
 
     @typing.overload
@@ -205,10 +185,6 @@ class AnalystStub(typing.Generic[_AnalystTopKType, _AnalystGetBudgetType, _Analy
             askew.wire.v1.popularity_pb2.GetBudgetRequest,
             askew.wire.v1.popularity_pb2.GetBudgetResponse,
         ],
-        grpc.aio.UnaryUnaryMultiCallable[
-            askew.wire.v1.popularity_pb2.RenewTokenRequest,
-            askew.wire.v1.popularity_pb2.RenewTokenResponse,
-        ],
     ], channel: grpc.aio.Channel) -> None: ...
 
     TopK: _AnalystTopKType
@@ -219,9 +195,6 @@ class AnalystStub(typing.Generic[_AnalystTopKType, _AnalystGetBudgetType, _Analy
     GetBudget: _AnalystGetBudgetType
     """What the analyst may still spend."""
 
-    RenewToken: _AnalystRenewTokenType
-    """Another token for who has one that is good, until the time that the operator gave."""
-
 AnalystAsyncStub: typing_extensions.TypeAlias = AnalystStub[
     grpc.aio.UnaryUnaryMultiCallable[
         askew.wire.v1.popularity_pb2.TopKRequest,
@@ -230,10 +203,6 @@ AnalystAsyncStub: typing_extensions.TypeAlias = AnalystStub[
     grpc.aio.UnaryUnaryMultiCallable[
         askew.wire.v1.popularity_pb2.GetBudgetRequest,
         askew.wire.v1.popularity_pb2.GetBudgetResponse,
-    ],
-    grpc.aio.UnaryUnaryMultiCallable[
-        askew.wire.v1.popularity_pb2.RenewTokenRequest,
-        askew.wire.v1.popularity_pb2.RenewTokenResponse,
     ],
 ]
 
@@ -259,13 +228,5 @@ class AnalystServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[askew.wire.v1.popularity_pb2.GetBudgetResponse, collections.abc.Awaitable[askew.wire.v1.popularity_pb2.GetBudgetResponse]]:
         """What the analyst may still spend."""
-
-    @abc.abstractmethod
-    def RenewToken(
-        self,
-        request: askew.wire.v1.popularity_pb2.RenewTokenRequest,
-        context: _ServicerContext,
-    ) -> typing.Union[askew.wire.v1.popularity_pb2.RenewTokenResponse, collections.abc.Awaitable[askew.wire.v1.popularity_pb2.RenewTokenResponse]]:
-        """Another token for who has one that is good, until the time that the operator gave."""
 
 def add_AnalystServicer_to_server(servicer: AnalystServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

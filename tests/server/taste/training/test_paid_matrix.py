@@ -40,8 +40,8 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
         yield opened
 
 
-def request(state: bytes = bytes(32), plan: MatrixPlan = PLAN) -> ChargeRequest:
-    return plan.charge_request(bytes(32), state)
+def request(as_of: str | None = None, plan: MatrixPlan = PLAN) -> ChargeRequest:
+    return plan.charge_request(as_of)
 
 
 def job(ledger: Ledger, count: object = lambda _: EXACT) -> MatrixJob:
@@ -83,11 +83,11 @@ def test_other_ratings_are_paid_again_and_beyond_the_budget_nothing_is_counted(
 ) -> None:
     """An update is a charge like the first."""
     assert lifetime(ledger, "films", NOISE)[1] == 2
-    for day in (b"1", b"2"):
-        job(ledger).make(PLAN, request(day * 32), tmp_path / day.decode())
+    for day in ("1", "2"):
+        job(ledger).make(PLAN, request(day), tmp_path / day)
     assert lifetime(ledger, "films", NOISE)[1] == 0
     with pytest.raises(BudgetExceeded):
-        job(ledger, lambda _: pytest.fail("counted")).make(PLAN, request(b"3" * 32), tmp_path / "3")
+        job(ledger, lambda _: pytest.fail("counted")).make(PLAN, request("3"), tmp_path / "3")
 
 
 def test_a_matrix_that_is_not_the_one_that_was_paid_is_refused(
@@ -109,7 +109,7 @@ def test_a_matrix_that_was_paid_is_not_written_over(ledger: Ledger, tmp_path: Pa
     file = tmp_path / "m"
     first = job(ledger).make(PLAN, request(), file)
     with pytest.raises(DataError, match="is of another request"):
-        job(ledger, lambda _: pytest.fail("counted")).make(PLAN, request(b"2" * 32), file)
+        job(ledger, lambda _: pytest.fail("counted")).make(PLAN, request("2"), file)
     assert ledger.dataset("films").spent.epsilon == 1
     assert np.array_equal(job(ledger).make(PLAN, request(), file), first)
 

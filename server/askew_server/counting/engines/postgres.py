@@ -1,10 +1,7 @@
-"""Databases that count their own tables: ClickHouse and PostgreSQL."""
+"""PostgreSQL, which counts its own tables."""
 
 from __future__ import annotations
 
-import io
-import logging
-import re
 from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
@@ -21,80 +18,9 @@ from askew_server.counting.engines.driver import (
 
 if TYPE_CHECKING:
     import psycopg
-    from clickhouse_connect.driver.client import Client
 
 
-class TableEngine:
-    """What is the same for all of them. name: of the database, in its errors."""
-
-    name: str
-
-    def table(self, name: str, *, public: bool = False) -> tuple[str, ...]:  # noqa: ARG002
-        """The identifiers of a table. A file must be loaded into one first."""
-        if is_file(name):
-            raise DataError(f"{name}: {self.name} counts its own tables; load the file into one")
-        return table_parts(name)
-
-    def mark(self, _name: str, _key: bytes, /) -> None:
-        """None: a table does not tell whether it has changed."""
-
-    def broken_lines(self, _name: str, _columns: Collection[str], /) -> int:
-        """0, because no text file is read."""
-        return 0
-
-
-class ClickHouseEngine(TableEngine):
-    """A client of a ClickHouse server.
-
-    dsn  "clickhouse://name:password@host:8123/database"; "chdb://" is ClickHouse inside this
-         process, and "chdb:///folder" the same on a folder of its own, where chdb is installed.
-    """
-
-    name, dialect = "ClickHouse", "clickhouse"
-
-    def __init__(self, dsn: str) -> None:
-        buffer_size = io.DEFAULT_BUFFER_SIZE
-        module = driver("clickhouse_connect", "clickhouse")
-        # Its import enlarges the buffers of every file that this process opens.
-        vars(io).update(DEFAULT_BUFFER_SIZE=buffer_size)
-        # What it has to say is in its errors; on standard error it would stand without a reason.
-        logging.getLogger("clickhouse_connect").setLevel(logging.CRITICAL)
-        with failures_named("ClickHouse", Exception, no_connection):
-            self._client: Client = module.get_client(
-                **({"interface": "chdb"} if dsn == "chdb://" else {"dsn": dsn})
-            )
-
-    def columns(self, table: tuple[str, ...]) -> dict[str, str]:
-        """The columns of a table with their types."""
-        with self._failures_named(".".join(table)):
-            rows = self._client.query(f"DESCRIBE ({no_rows(table, self.dialect)})").result_rows
-        return {column: kind for column, kind, *_ in rows}
-
-    def execute(
-        self, sql: str, parameters: Mapping[str, str] | None = None
-    ) -> list[tuple[object, ...]]:
-        """The rows of a statement."""
-        with self._failures_named("ClickHouse"):
-            return [*self._client.query(sql, parameters=dict(parameters or {})).result_rows]
-
-    def close(self) -> None:
-        """Closes the client."""
-        self._client.close()
-
-    def _failures_named(self, where: str) -> AbstractContextManager[None]:
-        # Any: what is no answer, of a proxy for instance, fails the driver in many ways.
-        return failures_named(where, Exception, _reason_of_clickhouse)
-
-
-def _reason_of_clickhouse(error: Exception) -> str:
-    """ClickHouse's code of the failure: its message may quote a row."""
-    code = re.search(r"\bcode:? (\d+)", str(error), re.IGNORECASE)
-    return (
-        f"ClickHouse could not do it: {type(error).__name__}{f', code {code[1]}' if code else ''}"
-    )
-
-
-class PostgresEngine(TableEngine):
+class PostgresEngine:
     """One read-only connection, made anew where the server has closed it. A statement sees one
     moment of the database, the next a later one.
 
@@ -102,7 +28,7 @@ class PostgresEngine(TableEngine):
               kept in ~/.pgpass than in it.
     """
 
-    name, dialect = "PostgreSQL", "postgres"
+    dialect = "postgres"
 
     def __init__(self, conninfo: str) -> None:
         self._driver = driver("psycopg", "postgres")
@@ -113,6 +39,19 @@ class PostgresEngine(TableEngine):
         if encoding != "UTF8":
             self.close()
             raise DataError(f"PostgreSQL: the database's encoding must be UTF8, it is {encoding}")
+
+    def table(self, name: str, *, public: bool = False) -> tuple[str, ...]:  # noqa: ARG002
+        """The identifiers of a table. A file must be loaded into one first."""
+        if is_file(name):
+            raise DataError(f"{name}: PostgreSQL counts its own tables; load the file into one")
+        return table_parts(name)
+
+    def look_through(self, _name: str, /) -> None:
+        """Nothing: a table is counted as it is then."""
+
+    def broken_lines(self, _name: str, _columns: Collection[str], /) -> int:
+        """0, because no text file is read."""
+        return 0
 
     def columns(self, table: tuple[str, ...]) -> dict[str, str]:
         """The columns of a table with their types."""
@@ -160,6 +99,14 @@ class PostgresEngine(TableEngine):
         return failures_named(where, self._failure, _reason_of_postgresql)
 
 
+_KINDS = {
+    "UndefinedTable": "there is no such table",
+    "InvalidSchemaName": "there is no such schema",
+    "InsufficientPrivilege": "this account may not read it",
+}
+
+
 def _reason_of_postgresql(error: Exception) -> str:
     """The kind of failure: PostgreSQL's message may quote a row."""
-    return f"PostgreSQL could not do it ({type(error).__name__})"
+    kind = type(error).__name__
+    return _KINDS.get(kind, f"PostgreSQL could not do it ({kind})")

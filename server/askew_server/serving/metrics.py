@@ -1,9 +1,6 @@
-"""Three pages over plain HTTP, on a port of their own: /metrics, /live and /ready.
+"""The numbers of a server for Prometheus: /metrics over plain HTTP, on a port of its own.
 
-The event loop that answers calls answers them too: a process whose loop stands still is not live.
-A page uses nothing of a request but its first line, and repeats nothing of that.
-
-What the pages publish is a public choice, in this one place: how often each method was called, with
+What is published is a public choice, in this one place: how often each method was called, with
 which status and how long it took; how often files were fetched; how full the server is; which
 version it serves; what the process uses. Nothing is split by what a call brought: by k, noise,
 catalog date, cell, caller or address.
@@ -11,12 +8,11 @@ catalog date, cell, caller or address.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterator
-from http import HTTPStatus
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import accumulate
 
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -24,7 +20,6 @@ from prometheus_client.core import (
     InfoMetricFamily,
     Metric,
 )
-from prometheus_client.exposition import generate_latest
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
@@ -165,108 +160,32 @@ def _cumulative(counts: MethodCounts) -> list[tuple[str, float]]:
     return list(zip(_UPPER, accumulate(counts.durations), strict=True))
 
 
-def exposition_of(observer: Observer) -> bytes:
-    """Everything, in the text format of Prometheus."""
+def registry_of(observer: Observer) -> CollectorRegistry:
+    """Return everything that is published."""
     registry = CollectorRegistry()
     registry.register(ObserverCollector(observer))
     ProcessCollector(registry=registry)
-    return generate_latest(registry)
+    return registry
 
 
-_TEXT = "text/plain; charset=utf-8"
-_NUMBERS = "text/plain; version=0.0.4; charset=utf-8"  # of Prometheus
-_HEAD = 8192  # bytes of a request
-_PATIENCE = 5.0  # seconds for a whole exchange
-_AT_ONCE = 16  # connections
-_Page = tuple[HTTPStatus, str, bytes]
+@contextmanager
+def published(config: Metrics, observer: Observer) -> Iterator[int | None]:
+    """Serve /metrics from a thread of its own; the port, or None where none is asked for.
 
-
-class Endpoint:
-    """Pages of one observer. There is no TLS and no password: see who can reach the address."""
-
-    def __init__(self, config: Metrics, observer: Observer) -> None:
-        self._config, self._observer = config, observer
-        self._open = 0
-        self._server: asyncio.Server | None = None
-        self._pages: dict[str, Callable[[], _Page]] = {
-            "/metrics": self._metrics,
-            "/live": lambda: (HTTPStatus.OK, _TEXT, b"live\n"),
-            "/ready": self._ready,
-        }
-
-    @property
-    def port(self) -> int:
-        """Where it listens. 0 before it does."""
-        return int(self._server.sockets[0].getsockname()[1]) if self._server else 0
-
-    async def start(self) -> None:
-        """Raises OSError for a port that is taken."""
-        host, port = self._config.host, self._config.port or 0
-        try:
-            self._server = await asyncio.start_server(self._exchange, host, port, limit=_HEAD)
-        except (OSError, UnicodeError) as error:
-            why = why_not(error, "--metrics-port")
-            raise OSError(f"cannot listen on {host}:{port} for numbers: {why}") from None
-
-    def stop(self) -> None:
-        """Takes no more connections."""
-        if self._server is not None:
-            self._server.close()
-
-    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One request, one page, and the end of the connection, however slow the other side is."""
-        self._open += 1
-        try:
-            if self._open <= _AT_ONCE:
-                async with asyncio.timeout(_PATIENCE):
-                    writer.write(_reply(await self._page(reader)))
-                    await writer.drain()
-                    writer.close()
-                    await writer.wait_closed()
-        except (OSError, TimeoutError):
-            pass
-        finally:
-            self._open -= 1
-            writer.transport.abort()
-
-    async def _page(self, reader: asyncio.StreamReader) -> _Page:
-        try:
-            head = await reader.readuntil(b"\r\n\r\n")
-        except (asyncio.LimitOverrunError, asyncio.IncompleteReadError):
-            return _refusal(HTTPStatus.BAD_REQUEST)
-        line = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ")
-        if len(line) != 3 or not line[2].startswith("HTTP/1."):
-            return _refusal(HTTPStatus.BAD_REQUEST)
-        if line[0] != "GET":
-            return _refusal(HTTPStatus.METHOD_NOT_ALLOWED)
-        page = self._pages.get(line[1].partition("?")[0])
-        return page() if page is not None else _refusal(HTTPStatus.NOT_FOUND)
-
-    def _metrics(self) -> _Page:
-        return HTTPStatus.OK, _NUMBERS, exposition_of(self._observer)
-
-    def _ready(self) -> _Page:
-        """Ready, where every service is."""
-        states = self._observer.healths()
-        lines = (
-            f"{name} {'serving' if good else 'not serving'}\n" for name, good in states.items()
-        )
-        ready = bool(states) and all(states.values())
-        code = HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE
-        return code, _TEXT, "".join(lines).encode()
-
-
-def _refusal(code: HTTPStatus) -> _Page:
-    return code, _TEXT, f"{code.phrase}\n".encode()
-
-
-def _reply(page: _Page) -> bytes:
-    code, kind, body = page
-    head = (
-        f"HTTP/1.1 {code.value} {code.phrase}",
-        f"Content-Type: {kind}",
-        f"Content-Length: {len(body)}",
-        "Cache-Control: no-store",
-        "Connection: close",
-    )
-    return "\r\n".join([*head, "", ""]).encode() + body
+    There is no TLS and no password: see who can reach the address. Raises OSError.
+    """
+    if config.port is None:
+        yield None
+        return
+    try:
+        server, thread = start_http_server(config.port, config.host, registry_of(observer))
+    except (OSError, UnicodeError) as error:
+        why = why_not(error, "--metrics-port")
+        where = f"{config.host}:{config.port}"
+        raise OSError(f"cannot listen on {where} for numbers: {why}") from None
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -1,0 +1,58 @@
+"""`askew-server certs`: certificates to develop with."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import click
+
+from askew.errors import ParameterError
+
+_DAYS = 30
+
+
+@click.command()
+@click.argument("directory", type=click.Path(path_type=Path))
+@click.option(
+    "--host",
+    "hosts",
+    multiple=True,
+    default=("localhost", "127.0.0.1", "::1"),
+    show_default=True,
+    help="A name or address of the server. May be repeated.",
+)
+@click.option("--client", help="Make a certificate for a caller of this name too.")
+def certs(directory: Path, hosts: tuple[str, ...], client: str | None) -> None:
+    """Make certificates to develop with, in DIRECTORY.
+
+    authority.pem is what devices and analysts are told to trust; server.pem and server.key are the
+    server's. They are good for 30 days. Nobody keeps the authority's key: it signs nothing else. A
+    file that is there is left alone, and then none is made.
+
+    \b
+    Examples:
+      askew-server certs dev
+      askew-server serve --demo --host 0.0.0.0 \\
+        --tls-certificate dev/server.pem --tls-key dev/server.key
+      ASKEW_AUTHORITY=$PWD/dev/authority.pem askew ask
+    """
+    import trustme
+
+    from askew_server.folders import write_new
+
+    authority = trustme.CA()
+    ends = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=_DAYS)
+    files = {directory / "authority.pem": authority.cert_pem.bytes()}
+    try:
+        made = {"server": authority.issue_cert(*hosts, not_after=ends)}
+    except ValueError:
+        raise ParameterError("host", ", ".join(hosts), "names or addresses, no ports") from None
+    if client is not None:
+        made["client"] = authority.issue_cert(common_name=client, not_after=ends)
+    for name, pair in made.items():
+        chain = b"".join(each.bytes() for each in pair.cert_chain_pems)
+        files |= {directory / f"{name}.pem": chain}
+        files |= {directory / f"{name}.key": pair.private_key_pem.bytes()}
+    write_new(files)
+    click.echo(f"made {', '.join(path.name for path in files)} in {directory}", err=True)

@@ -1,0 +1,31 @@
+"""What a request for events is known by: the operator's words, and nothing that the events hold."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+from askew_server.counting.contract import EventSource
+from askew_server.counting.engines.driver import is_file
+
+
+def digest_of(**public: object) -> bytes:
+    """SHA-256 of public values."""
+    return hashlib.sha256(json.dumps(public, sort_keys=True, default=str).encode()).digest()
+
+
+def named_in_full(source: EventSource) -> dict[str, object]:
+    """Every field of a source, files by their whole names. Links are not followed: where they lead
+    may depend on how a log grows.
+    """
+    named = {"events": source.events, "catalog": source.catalog}
+    files = {name: file for name, file in named.items() if file and is_file(file)}
+    return {**vars(source), **{name: str(Path(file).absolute()) for name, file in files.items()}}
+
+
+def place_of(source: EventSource) -> bytes:
+    """SHA-256 of where events are: one for a file by whatever name, link or engine."""
+    if is_file(source.events):
+        return digest_of(file=str(Path(source.events).resolve()))
+    return digest_of(engine=source.engine, table=source.events.casefold())

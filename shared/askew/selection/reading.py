@@ -1,0 +1,181 @@
+"""Counts as people have them, read into names and numbers.
+
+A mapping or a Counter, a pandas Series, a frame or an arrow table of two columns, pairs such as
+those of `most_common()`: their names are data. An array or another sequence of numbers: its places
+are public. The libraries are known by what their objects can do, and never imported. No message
+has a name or a count of the data.
+
+Names are in an order of their own, by kind and then by value, whatever order they came in. It is
+the order that breaks ties, so it must not depend on who is in the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from askew.errors import ParameterError
+from askew.mechanisms.tally import Counts
+
+Names = Sequence[Any]  # distinct, in the order above
+_FORMS = (
+    "a mapping such as {'tea': 900, 'milk': 7}, a Counter, a pandas Series, a frame or table with "
+    "names in its first column and counts in its second, an array, or a list of numbers"
+)
+_PUBLIC = (
+    "given, since names that come from the data can show who brought them: items=[...] with all "
+    "names that may be selected, or unknown=True with a delta such as 1e-6"
+)
+_WHOLE = (
+    "whole numbers of people, from 0 to below 2**61 (names are counted by Counter(names) or "
+    ".value_counts(); a pandas Series with gaps needs .fillna(0).astype(int))"
+)
+_NO_SEQUENCES = (str, bytes, bytearray, memoryview)
+_DISTINCT = "distinct: add up the counts of a name"
+_LIMIT = 1 << 61
+
+
+def named_counts(counts: object, items: object, *, unknown: bool) -> tuple[Names, Counts]:
+    """Return names in their order, and the count of each.
+
+    items: all names that may be selected, public; those that `counts` lacks count 0, and names of
+    `counts` that are not among them are ignored, whatever they are: an error would tell that
+    somebody brought one. Their counts are looked at, since whoever counts people gets whole
+    numbers, whoever is there. Raises ParameterError.
+    """
+    if items is not None and (unknown or items is counts):
+        got = "the counts themselves" if items is counts else "items= and unknown=True"
+        limit = "a public list of names, made without the data; unknown=True takes none"
+        raise ParameterError("items", got, limit)
+    listed = None if items is None else _listed(items)
+    names, values = _columns(counts)
+    if names is None:
+        if listed is None:
+            return range(len(values)), _whole_array(values)
+        if len(listed) != len(values) or isinstance(items, (set, frozenset)):
+            got = f"{len(listed)} names for {len(values)} counts"
+            raise ParameterError("items", got, "a list, as long as the counts and in their order")
+        names = listed
+    if listed is None:
+        if not unknown:
+            raise ParameterError("items", None, _PUBLIC)
+        ordered = in_order(names, "the names of counts")
+        known = dict(zip(names, values, strict=True))
+        return ordered, [_whole(known[name]) for name in ordered]
+    found: dict[Any, int | None] = dict.fromkeys(in_order(listed, "items"))
+    for name, value in zip(names, map(_whole, values), strict=True):
+        if not _among(name, found):
+            continue
+        if found[name] is not None:
+            raise ParameterError("the names of counts", "one twice", _DISTINCT)
+        found[name] = value
+    return [*found], [count or 0 for count in found.values()]
+
+
+def public_names(items: object) -> Names:
+    """Return the names of `items=` in their order. Raises ParameterError."""
+    return in_order(_listed(items), "items")
+
+
+def in_order(names: Sequence[Any], what: str) -> Names:
+    """Return names by kind, and by value within one. Raises ParameterError for those that have no
+    order, or are not distinct.
+    """
+    plain = [name.item() if isinstance(name, np.generic) else name for name in names]
+    try:
+        distinct = len(set(plain)) == len(plain)
+        real = all(name is not None and bool(name == name) for name in plain)  # noqa: PLR0124
+        ordered = sorted(plain, key=lambda name: (type(name).__name__, name))
+    except (TypeError, ValueError):
+        distinct, real, ordered = True, False, []
+    if not real:
+        limit = "text, whole numbers or other values that can be sorted, with none missing"
+        raise ParameterError(what, "others", limit)
+    if not distinct:
+        raise ParameterError(what, "one twice", _DISTINCT)
+    return ordered
+
+
+def _among(name: Any, names: Mapping[Any, object]) -> bool:
+    try:
+        return name in names
+    except TypeError:  # nothing that could be one of them
+        return False
+
+
+def _listed(items: Any) -> list[Any]:
+    for read in ("to_pylist", "tolist", "to_list"):
+        if hasattr(items, read):
+            return list(getattr(items, read)())
+    if isinstance(items, Iterable) and not isinstance(items, (str, bytes, bytearray)):
+        return list(items)
+    raise ParameterError("items", type(items).__name__, "a list of names")
+
+
+def _columns(counts: Any) -> tuple[list[Any] | None, Any]:
+    """Return names, None where places are all there are, and as many counts."""
+    if isinstance(counts, Mapping):
+        return [*counts.keys()], [*counts.values()]
+    if isinstance(counts, np.ndarray):
+        if counts.ndim != 1 or isinstance(counts, np.ma.MaskedArray):
+            got = f"{type(counts).__name__} of shape {counts.shape}"
+            raise ParameterError("counts", got, "an array of one dimension, without a mask")
+        return None, counts
+    if len(getattr(counts, "shape", ())) == 2:
+        return _two_columns(counts)
+    if hasattr(counts, "iloc"):
+        return _series(counts)
+    for read in ("to_pylist", "to_list"):  # an arrow array, a polars Series
+        if hasattr(counts, read):
+            return None, list(getattr(counts, read)())
+    if not isinstance(counts, Sequence) or isinstance(counts, _NO_SEQUENCES):
+        raise ParameterError("counts", type(counts).__name__, _FORMS)
+    if all(isinstance(each, tuple) and len(each) == 2 for each in counts):
+        return [name for name, _ in counts], [value for _, value in counts]
+    return None, list(counts)
+
+
+def _series(series: Any) -> tuple[list[Any], list[Any]]:
+    """Return the index and the values of a pandas Series."""
+    if type(series.index).__name__ == "RangeIndex":  # of values that nobody has counted yet
+        limit = (
+            "a pandas Series with names as its index, as .value_counts() makes it; or .to_numpy()"
+        )
+        raise ParameterError("counts", "one without names", limit)
+    return series.index.tolist(), series.tolist()
+
+
+def _two_columns(frame: Any) -> tuple[list[Any], list[Any]]:
+    """Return the names and the counts of a frame of pandas or polars, or of an arrow table."""
+    if frame.shape[1] != 2:
+        got = f"{frame.shape[1]} columns"
+        raise ParameterError(
+            "counts", got, "a frame of two columns, names and counts: .reset_index()"
+        )
+    if hasattr(frame, "iloc"):
+        return frame.iloc[:, 0].tolist(), frame.iloc[:, 1].tolist()
+    if hasattr(frame, "to_series"):
+        return frame.to_series(0).to_list(), frame.to_series(1).to_list()
+    if hasattr(frame, "column"):
+        return frame.column(0).to_pylist(), frame.column(1).to_pylist()
+    raise ParameterError("counts", type(frame).__name__, _FORMS)
+
+
+def _whole(value: object) -> int:
+    """A count. Raises ParameterError, which says its type alone."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise ParameterError("counts", f"a {type(value).__name__}", _WHOLE)
+    if not 0 <= value < _LIMIT:
+        raise ParameterError("counts", "others", _WHOLE)
+    return int(value)
+
+
+def _whole_array(values: Any) -> Counts:
+    """The counts of an array, without a walk through them in Python where numpy can tell."""
+    if not isinstance(values, np.ndarray) or values.dtype.kind not in "iu":
+        return [_whole(value) for value in values]
+    if len(values) and (values.min() < 0 or values.max() >= _LIMIT):
+        raise ParameterError("counts", "others", _WHOLE)
+    return values

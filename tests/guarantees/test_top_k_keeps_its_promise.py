@@ -1,0 +1,280 @@
+"""`askew.top_k` has the law of the mechanism that it names, at the loss that it says.
+
+Exactly, on all of {0,1,2}^3 and all neighbors, as a person has counts: names that nobody chose are
+not there. Who is there must not be seen in which names can be selected, in their order or in an
+error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from fractions import Fraction
+from functools import cache
+from itertools import permutations, product
+from math import log
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from guarantees.audit.contests import on_the_tape
+from guarantees.audit.enumeration import Law, excess, law_of, vectors
+from mechanisms.streams import ShakeBits
+
+import askew
+from askew import mechanisms
+from askew.dp.composition import basic, rounds_of, zcdp
+from askew.dp.privacy import (
+    ADD_OR_REMOVE_ONE,
+    REPLACE_ONE,
+    ApproximateDP,
+    BoundedRange,
+    NeighboringRelation,
+)
+from askew.mechanisms import LimitedDomain
+from askew.mechanisms.noisy_counts import NoisyCounts
+from askew.selection.top import _Plan
+
+MODULES = ("canonical", "joint", "limited_domain", "lipschitz")
+MENU = ["a", "b", "c"]
+EPSILON, DELTA = Fraction(2), Fraction(1, 20)
+ROUNDING = 1e-12  # of sums of floats
+BOTH = [ADD_OR_REMOVE_ONE, REPLACE_ONE]
+Asked = dict[str, Any]
+Counts = tuple[int, ...]
+
+KNOWN: list[Asked] = [
+    {"k": 1},
+    {"k": 2},
+    {"k": 2, "ordered": True},
+    {"k": 2, "mechanism": "Peeling"},
+    {"k": 2, "mechanism": "OneShot"},
+    {"k": 2, "mechanism": "PNFJoint", "ordered": True},
+    {"k": 2, "mechanism": "ConcentratedPeeling", "ordered": True, "delta": DELTA},
+    {"k": 2, "mechanism": "LaplaceCounts", "max_items_per_person": 2, "ordered": True},
+]
+UNKNOWN: list[Asked] = [
+    {"k": 1, "delta": DELTA, "unknown": True},
+    {"k": 2, "delta": DELTA, "unknown": True, "ordered": True, "max_items_per_person": 3},
+    {"k": 2, "delta": DELTA, "unknown": True, "max_items_per_person": 1},
+    {"k": 2, "delta": DELTA, "unknown": True},
+]
+
+
+def as_people_have_them(counts: Counts) -> dict[str, int]:
+    """Without the names that nobody chose."""
+    return {name: n for name, n in zip(MENU, counts, strict=True) if n}
+
+
+def law_of_selecting(run: Callable[[Any], tuple[int, ...]]) -> Law:
+    with ExitStack() as stack:
+        stack.enter_context(on_the_tape())
+        for name in MODULES:  # the tape is what they draw from, and no bits
+            stack.enter_context(patch(f"askew.mechanisms.{name}.Draws", lambda tape: tape))
+        return law_of(run)
+
+
+def law_of_top_k(counts: dict[str, int], asked: Asked) -> Law:
+    """Of all that is released: the names by their places in the menu, and -1 for the stop."""
+    public: Asked = {} if asked.get("unknown") else {"items": MENU}
+
+    def run(tape: Any) -> tuple[int, ...]:
+        found = askew.top_k(counts, epsilon=EPSILON, bits=tape, **public, **asked)
+        return (*map(MENU.index, found.items), *[-1] * found.stopped)
+
+    return law_of_selecting(run)
+
+
+def law_of_the_mechanism(counts: Counts, asked: Asked, relation: NeighboringRelation) -> Law:
+    """Of the mechanism that it names, built here by hand; a set where no order is asked."""
+    known = as_people_have_them((1, 1, 1) if not asked.get("unknown") else counts)
+    ids = [MENU.index(name) for name in known]
+    made: Asked = {"k": asked["k"], "epsilon": EPSILON, "neighbors": relation}
+    name = named(asked, relation)
+    if name in ("ConcentratedPeeling", "LimitedDomain", "LaplaceLimitedDomain"):
+        made["delta"] = DELTA
+    if name in ("LimitedDomain", "LaplaceLimitedDomain"):
+        made["kbar"] = 1000
+    if name in ("LaplaceCounts", "LimitedDomain", "LaplaceLimitedDomain"):
+        made["max_items_per_unit"] = asked.get("max_items_per_person")
+    if name == "LimitedDomain":
+        made["epsilon"], made["delta"] = rounds_of(EPSILON, DELTA, asked["k"])
+    mechanism = getattr(mechanisms, name)(**made)
+
+    def run(tape: Any) -> tuple[int, ...]:
+        chosen = mechanism.select([counts[i] for i in ids], bits=tape)
+        places = [ids[i] for i in chosen]
+        end = [-1] * getattr(chosen, "stopped", False)
+        return (*(places if asked.get("ordered") else sorted(places)), *end)
+
+    return law_of_selecting(run)
+
+
+def named(asked: Asked, relation: NeighboringRelation) -> str:
+    public: Asked = {} if asked.get("unknown") else {"items": MENU}
+    return askew.top_k({}, epsilon=EPSILON, neighbors=relation, **public, **asked).mechanism
+
+
+@pytest.mark.parametrize("case", range(len(KNOWN + UNKNOWN)))
+def test_one_line_has_the_law_of_the_mechanism_that_it_names(case: int) -> None:
+    """Planted bugs: a set in the order of its draw; epsilon of all rounds for one."""
+    asked = [*KNOWN, *UNKNOWN][case]
+    for counts in [(0, 0, 0), (2, 1, 0), (1, 1, 2), (0, 2, 2)]:
+        found = law_of_top_k(as_people_have_them(counts), asked)
+        assert found == pytest.approx(law_of_the_mechanism(counts, asked, ADD_OR_REMOVE_ONE))
+
+
+def neighbors_of(counts: Counts, relation: NeighboringRelation, most: int) -> Iterator[Counts]:
+    """One person more, or another in a person's place; a person has at most `most` items."""
+    steps = (0, 1) if relation is ADD_OR_REMOVE_ONE else (-1, 0, 1)
+    for change in product(steps, repeat=len(counts)):
+        other = tuple(c + x for c, x in zip(counts, change, strict=True))
+        if max(change.count(1), change.count(-1)) <= most and min(other) >= 0:
+            yield other
+
+
+def lost(asked: Asked, relation: NeighboringRelation) -> tuple[float, float]:
+    """What a call says that it loses, delta or else epsilon, and what it does lose of that."""
+    asked = {**asked, "neighbors": relation}
+    law = cache(lambda counts: law_of_top_k(as_people_have_them(counts), asked))
+    most = asked.get("max_items_per_person", len(MENU))
+    pairs = [(a, b) for a in vectors(3, 2) for b in neighbors_of(a, relation, most)]
+    both = [(law(a), law(b)) for a, b in pairs] + [(law(b), law(a)) for a, b in pairs]
+    public: Asked = {} if asked.get("unknown") else {"items": MENU}
+    loss = askew.top_k({}, epsilon=EPSILON, **public, **asked).privacy_loss()
+    if loss.delta:
+        return float(loss.delta), max(excess(p, q, float(loss.epsilon)) for p, q in both)
+    ratios = (mass / q.get(o, Fraction(1, 10**30)) for p, q in both for o, mass in p.items())
+    return float(loss.epsilon), log(max(ratios))
+
+
+@pytest.mark.thin
+@pytest.mark.parametrize("relation", BOTH, ids=lambda relation: relation.name)
+@pytest.mark.parametrize("case", range(len(KNOWN)))
+def test_a_call_with_public_names_costs_no_more_than_it_says(
+    case: int, relation: NeighboringRelation, record_property: Callable[[str, object], None]
+) -> None:
+    """Planted bug: under items= only the names of the data can be selected."""
+    claimed, found = lost(KNOWN[case], relation)
+    record_property("mechanism", "top_k")
+    record_property("claimed", claimed)
+    record_property("exact", found)
+    assert found <= claimed + ROUNDING
+
+
+@pytest.mark.parametrize("case", range(len(UNKNOWN)))
+def test_a_call_with_the_names_of_the_data_costs_no_more_than_it_says(case: int) -> None:
+    """Planted bug: epsilon of the call is that of a round."""
+    claimed, found = lost(UNKNOWN[case], ADD_OR_REMOVE_ONE)
+    assert found <= claimed + ROUNDING
+
+
+@pytest.mark.parametrize("asked", [KNOWN[1], KNOWN[2], UNKNOWN[1]], ids=str)
+def test_the_order_of_the_input_says_nothing(asked: Asked) -> None:
+    """Not by a tie, not by the order of the result, not by who is drawn from which bits. Planted
+    bug: names stay in the order in which they came.
+    """
+    laws, drawn = [], []
+    for order in permutations([("a", 4), ("b", 5), ("c", 5)]):
+        laws.append(law_of_top_k(dict(order), asked))
+        public: Asked = {} if asked.get("unknown") else {"items": [name for name, _ in order]}
+        bits = map(ShakeBits, "12345678")
+        drawn.append([askew.top_k(order, epsilon=EPSILON, bits=b, **public, **asked) for b in bits])
+        assert asked.get("ordered") or all(each.items == sorted(each.items) for each in drawn[-1])
+    assert all(law == laws[0] for law in laws)
+    assert all(each == drawn[0] for each in drawn)
+    assert len({tuple(each.items) for each in drawn[0]}) > 1
+
+
+ODD: list[Any] = ["aa", "z", "", 0, None, float("nan"), ("a", 1), b"a", True]
+
+
+@pytest.mark.parametrize("asked", [{"k": 2}, {"k": 2, "ordered": True, "with_counts": True}])
+@pytest.mark.parametrize("name", ODD, ids=repr)
+def test_a_name_of_one_person_never_decides_under_public_names(name: object, asked: Asked) -> None:
+    """Same bits, same result, whatever the name is; no error tells that it is there. Planted bugs:
+    a name that is not public is selected; it is refused.
+    """
+    data: list[dict[object, int]] = [{"a": 3, "b": 2}, {"b": 1, "c": 1}, {}]
+    for counts in data:
+        there: dict[object, int] = {**counts, name: 1}
+        for seed in "123":
+            found = askew.top_k(there, items=MENU, epsilon=0.1, bits=ShakeBits(seed), **asked)
+            without = askew.top_k(counts, items=MENU, epsilon=0.1, bits=ShakeBits(seed), **asked)
+            assert found == without
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, 20, 300])
+@pytest.mark.parametrize("with_counts", [False, 0.25])
+@pytest.mark.parametrize("most", [None, 1, 40])
+def test_rounds_and_counts_cost_the_total_together(
+    k: int, with_counts: bool | float, most: int | None
+) -> None:
+    """Of a limited domain, whose epsilon is per round. Planted bugs: epsilon of the call for each
+    round; delta spent by both parts.
+    """
+    plan = _Plan(
+        known=None,
+        k=k,
+        epsilon=Fraction(1),
+        delta=Fraction(1, 10**6),
+        ordered=True,
+        neighbors=ADD_OR_REMOVE_ONE,
+        max_items_per_person=most,
+        mechanism_name=None,
+        share=Fraction(with_counts),
+    )
+    left = 1 - Fraction(with_counts)
+    assert plan.items_loss.epsilon == left
+    if isinstance(plan.mechanism, LimitedDomain):
+        rounds = plan.mechanism.ranged_loss()
+        assert isinstance(rounds, BoundedRange)
+        assert rounds.rounds == k
+        slack = plan.items_loss.delta - rounds.delta
+        spent = zcdp([rounds], slack) if slack else basic([rounds])
+        assert spent.epsilon <= left
+        assert spent.delta <= plan.items_loss.delta
+    else:
+        assert plan.mechanism.privacy_loss() == plan.items_loss
+    if plan.noise is None:
+        assert plan.items_loss.delta == Fraction(1, 10**6)
+        return
+    assert plan.counts_loss == basic([plan.noise.privacy_loss()])
+    total = basic([plan.items_loss, plan.counts_loss])
+    assert total == ApproximateDP(Fraction(1), Fraction(1, 10**6), ADD_OR_REMOVE_ONE)
+
+
+@pytest.mark.parametrize("relation", BOTH, ids=lambda relation: relation.name)
+@pytest.mark.parametrize("ordered", [False, True])
+def test_counts_are_those_of_the_selected_names_with_noise_of_their_own_share(
+    relation: NeighboringRelation, ordered: bool
+) -> None:
+    """By the same bits, drawn behind the names. Planted bugs: counts without noise; noise for all
+    of epsilon, beside names for all of it; the counts of other names.
+    """
+    counts = {"a": 300, "b": 2, "c": 500}
+    for seed in map(str, range(20)):
+        bits = ShakeBits(seed)
+        found = askew.top_k(
+            counts,
+            items=MENU,
+            k=2,
+            epsilon=Fraction(1, 50),
+            ordered=ordered,
+            neighbors=relation,
+            max_items_per_person=1,
+            with_counts=Fraction(1, 4),
+            bits=bits,
+        )
+        again = ShakeBits(seed)
+        kind = mechanisms.Joint if ordered else mechanisms.Canonical
+        mechanism = kind(k=2, epsilon=Fraction(3, 200), neighbors=relation)
+        names = [MENU[i] for i in mechanism.select([300, 2, 500], bits=again)]
+        noise = NoisyCounts(k=2, epsilon=Fraction(1, 200), neighbors=relation, max_items_per_unit=1)
+        assert found.items == names
+        assert found.counts == [*noise.perturb([counts[name] for name in names], bits=again)]
+        assert bits.read(16) == again.read(16)
+        assert found.each_within == noise.error_bound()
+        assert found.all_within == noise.error_bound(of=2)
+        assert found.counts_loss == basic([noise.privacy_loss()])
+        assert found.items_loss == basic([mechanism.privacy_loss()])

@@ -1,0 +1,36 @@
+"""An authority of the tests, whose certificates are good for a time that a test chooses."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+
+import trustme
+
+
+class Issuer:
+    """Signs until `days` after `now`."""
+
+    def __init__(self, now: datetime.datetime, days: int) -> None:
+        self._authority = trustme.CA()
+        self._begins = now - datetime.timedelta(minutes=5)
+        self._ends = now + datetime.timedelta(days=days)
+
+    @property
+    def certificate(self) -> bytes:
+        """Its own, in PEM."""
+        return self._authority.cert_pem.bytes()
+
+    def server(self, hosts: Sequence[str]) -> tuple[bytes, bytes]:
+        """A certificate for these hosts, or none, and its key, in PEM."""
+        return self._signed(*hosts, common_name=None if hosts else "a name that is no host")
+
+    def client(self, name: str) -> tuple[bytes, bytes]:
+        """A certificate of a caller and its key, in PEM."""
+        return self._signed(common_name=name)
+
+    def _signed(self, *hosts: str, common_name: str | None = None) -> tuple[bytes, bytes]:
+        made = self._authority.issue_cert(
+            *hosts, common_name=common_name, not_before=self._begins, not_after=self._ends
+        )
+        return made.cert_chain_pems[0].bytes(), made.private_key_pem.bytes()

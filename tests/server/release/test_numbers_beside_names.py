@@ -1,0 +1,144 @@
+"""`release --counts`: noisy counts beside the items, paid for in one charge with the items."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from server.release import typed
+from server.release.small_log import COUNTS
+from server.release.typed import USAGE, Captured, Run, ledger_shown, release_in
+
+from askew.dp.composition import basic, delta_of, epsilon_of
+from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, BoundedRange
+from askew.mechanisms.noisy_counts import NoisyCounts
+from askew.noise.randomness import SystemBits
+from askew_server.release.plan import ReleasePlan
+from askew_server.release.selectors import parts_of, specs
+
+MakePlan = Callable[..., ReleasePlan]
+HALF, MILLIONTH = Fraction(1, 2), Fraction(1, 10**6)
+
+
+ONE_WAY = {"limited-domain", "laplace-domain"}  # which know no REPLACE_ONE
+EACH = [
+    *((name, ADD_OR_REMOVE_ONE) for name in specs()),
+    *((name, REPLACE_ONE) for name in specs() if name not in ONE_WAY),
+]
+
+
+@pytest.mark.parametrize(("share", "k"), [(HALF, 60), (Fraction(1, 10), 5)])
+@pytest.mark.parametrize(("mechanism", "neighbors"), EACH)
+def test_items_and_counts_cost_together_what_was_asked_and_are_charged_so(
+    plan_of: MakePlan, mechanism: str, neighbors: object, share: Fraction, k: int
+) -> None:
+    """Exactly, by basic composition of the two losses; of 60 counts the noise is Gaussian, and has
+    a delta. Planted bugs: the selection keeps the whole epsilon; the charge is that of the
+    selection's rounds; a mechanism keeps its whole delta.
+    """
+    asked = {"k": k, "delta": MILLIONTH, "share": share, "max_items_per_unit": 60}
+    plan = plan_of(mechanism=mechanism, neighbors=neighbors, **asked)
+    selected, noise = parts_of(plan.asked, plan.spec)
+    assert isinstance(noise, NoisyCounts)
+    assert [selected.epsilon, noise.epsilon] == [2 * (1 - share), 2 * share]
+    assert bool(delta_of(noise.privacy_loss())) == (k == 60)
+    parts = selected.delta + delta_of(noise.privacy_loss())
+    assert parts <= MILLIONTH
+    assert selected.delta > 0 or not plan.spec.needs_delta
+    assert [plan.loss.epsilon, plan.loss.delta] == [2, parts]
+    for ranged in (False, True):
+        charged = plan.charge_request(ranged=ranged).loss
+        assert not isinstance(charged, BoundedRange)
+        assert [epsilon_of(charged), delta_of(charged)] == [2, parts]
+    if mechanism != "limited-domain":  # whose rounds compose to its total
+        whole = basic([plan.selector.privacy_loss(), noise.privacy_loss()])
+        assert [whole.epsilon, whole.delta] == [2, parts]
+
+
+def test_a_delta_that_nothing_needs_is_not_spent(plan_of: MakePlan) -> None:
+    """Of few counts geometric noise errs less, and costs no delta."""
+    assert plan_of(delta=MILLIONTH, share=HALF, k=1).loss.delta == 0
+    many = plan_of(delta=MILLIONTH, share=HALF, k=50, max_items_per_unit=None)
+    assert many.loss.delta == MILLIONTH
+
+
+@pytest.mark.parametrize("mechanism", ["canonical", "joint", "limited-domain"])
+def test_each_count_is_that_of_the_item_beside_it(plan_of: MakePlan, mechanism: str) -> None:
+    """At epsilon 10,000 three draws are all within 1 but with a chance below 1e-200. Planted bug:
+    counts in the order of the engine, beside items in the order of their names.
+    """
+    limited = mechanism == "limited-domain"
+    how = {"catalog": None, "delta": MILLIONTH} if limited else {}
+    plan = plan_of(mechanism=mechanism, epsilon=Fraction(10**4), share=HALF, **how)
+    release = plan.select(COUNTS, charge=1, bits=SystemBits())
+    exact = dict(zip(COUNTS.items, COUNTS.counts, strict=True))
+    assert release.counts is not None
+    assert sorted(release.items) == ["b", "d", "e"]
+    pairs = zip(release.items, release.counts, strict=True)
+    assert all(abs(n - exact[item]) <= 1 for item, n in pairs)
+
+
+def test_counts_are_noisy_within_the_error_that_is_stated(plan_of: MakePlan) -> None:
+    """Of 200 releases some 190 or more have all counts within: below 170 with a chance of 3e-7, by
+    Chernoff. Planted bug: the exact counts beside their error.
+    """
+    plan = plan_of(share=HALF, epsilon=Fraction(4), max_items_per_unit=None)
+    exact = dict(zip(COUNTS.items, COUNTS.counts, strict=True))
+    held, moved = 0, 0
+    for _ in range(200):
+        release = plan.select(COUNTS, charge=1, bits=SystemBits())
+        assert release.counts is not None
+        assert release.all_within is not None
+        pairs = zip(release.items, release.counts, strict=True)
+        errors = [abs(n - exact[item]) for item, n in pairs]
+        held += max(errors) <= release.all_within
+        moved += any(errors)
+    assert held >= 170
+    assert moved > 0
+
+
+def test_an_operator_is_shown_counts_with_their_error_before_and_after(
+    opened: Path, run: Run, capsys: Captured
+) -> None:
+    """In the plan, in words, in JSON, from the ledger and by `explain`; charged once, in whole."""
+    asked = (*typed.KNOWN, "--counts", "1/4")
+    assert run(*asked) == 0
+    shown = capsys.readouterr().out
+    assert "noisy counts beside the items, for epsilon 5 of the total: each within 2" in shown
+    assert "counts     noisy: each within 2, all within 2, at least 95 % sure" in shown
+    assert "place  item    count" in shown
+    assert run(*asked, "--json") == 0
+    release = release_in(capsys.readouterr().out)
+    assert (release["each_within"], release["all_within"]) == (2, 2)
+    assert len(release["counts"]) == 3
+    assert release["parameters"]["counts"] == "1/4 of epsilon, geometric noise"
+    assert run("releases", "show", release["charge"]) == 0
+    assert "at least 95 % sure" in capsys.readouterr().out
+    [charge] = ledger_shown(run, capsys)["charges"]
+    assert (charge["epsilon"], charge["delta"]) == ("20", "0")
+    numbers = ("--catalog-size", 9, "--epsilon", 20, "-k", 3, "--mechanism", "canonical")
+    assert run("explain", *numbers, "--counts", "1/4", "--json") == 0
+    [found] = json.loads(capsys.readouterr().out)
+    assert (found["each_within"], found["all_within"]) == (2, 2)
+
+
+def test_counts_alone_are_half_and_a_request_of_its_own(
+    opened: Path, run: Run, capsys: Captured
+) -> None:
+    assert run(*typed.KNOWN, "--json") == 0
+    assert release_in(capsys.readouterr().out)["counts"] is None
+    assert run(*typed.KNOWN, "--json", "--counts") == 0
+    release = release_in(capsys.readouterr().out)
+    assert release["parameters"]["counts"].startswith("1/2 of epsilon")
+    assert len(ledger_shown(run, capsys)["charges"]) == 2
+
+
+@pytest.mark.parametrize("share", ["1", "3/2"])
+def test_a_share_that_is_none_is_refused_by_its_name(
+    opened: Path, run: Run, capsys: Captured, share: str
+) -> None:
+    assert run(*typed.KNOWN, "--counts", share) == USAGE
+    assert "'--counts'" in capsys.readouterr().err
