@@ -46,13 +46,6 @@ if TYPE_CHECKING:
     help="Lowest and highest rating on devices.",
 )
 @click.option("--like-from", type=float, help="Lowest rating that is a like; default upper 1/4.")
-@click.option(
-    "--device-epsilon",
-    default=4.0,
-    show_default=True,
-    type=click.FloatRange(0, min_open=True),
-    help="The epsilon per unit distance that devices will choose.",
-)
 @click.option("-k", default=20, show_default=True, help="The k that devices will choose.")
 @click.option("--least-likes", default=20, show_default=True, help="Hold back shorter profiles.")
 @default_items_option
@@ -64,7 +57,6 @@ def import_vectors(
     out: Path,
     scale: tuple[float, float],
     like_from: float | None,
-    device_epsilon: float,
     k: int,
     least_likes: int,
     default_items: int | None,
@@ -88,21 +80,17 @@ def import_vectors(
 
     from askew_server.ratings import read_items
     from askew_server.ratings.vectors import read_vectors
-    from askew_server.taste.model.item_model import ImportOptions, import_model
+    from askew_server.taste.model.item_model import import_model
     from askew_server.taste.training.given_vectors import given_items
     from askew_server.taste.training.options import GIVEN, TrainingOptions, what_it_tells
 
-    options = ImportOptions(
-        TrainingOptions(
-            epsilon=device_epsilon,
-            k=k,
-            ranking_dimension=MAX_RANKING_DIMENSION,  # as many as the vectors have
-            least_likes=least_likes,
-            learned=True,
-            default_items=default_items,
-        ),
-        scale_of(scale, like_from),
+    options = TrainingOptions(
+        k=k,
+        ranking_dimension=MAX_RANKING_DIMENSION,  # as many as the vectors have
+        least_likes=least_likes,
+        default_items=default_items,
     )
+    rated = scale_of(scale, like_from)
     check_new(out)
     vectors = read_vectors(item_vectors)
     people = None if people_vectors is None else read_vectors(people_vectors)
@@ -117,6 +105,7 @@ def import_vectors(
             people,
             rows,
             options,
+            rated,
             step=lambda name: steps.step(f"import: {name}"),
         )
         save(model, out, steps)

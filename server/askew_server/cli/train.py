@@ -38,13 +38,6 @@ if TYPE_CHECKING:
     "--items", type=click.Path(path_type=Path), help="Items file; without one, keys are titles."
 )
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="New model directory.")
-@click.option(
-    "--device-epsilon",
-    default=4.0,
-    show_default=True,
-    type=click.FloatRange(0, min_open=True),
-    help="The epsilon per unit distance that devices will choose.",
-)
 @click.option("-k", default=20, show_default=True, help="The k that devices will choose.")
 @click.option("--ranking-dimension", type=int, help="Numbers of a vector; default 64.")
 @click.option("--min-ratings", default=20, show_default=True, help="Leave out rarer items.")
@@ -70,7 +63,6 @@ def train(
     ratings: Path,
     items: Path | None,
     out: Path,
-    device_epsilon: float,
     k: int,
     ranking_dimension: int | None,
     min_ratings: int,
@@ -114,14 +106,12 @@ def train(
     )
 
     options = TrainingOptions(
-        epsilon=device_epsilon,
         k=k,
         ranking_dimension=ranking_dimension,
         min_ratings=min_ratings,
         least_likes=least_likes,
         like_from=None if counts else like_from,
         counts=_least_count(like_from) if counts else None,
-        learned=True,
         default_items=default_items,
     )
     if paying.private:

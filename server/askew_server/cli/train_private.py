@@ -307,7 +307,7 @@ class PrivateOptions:
         if any((*given, self.max_items_per_unit, self.dry_run)):
             raise click.UsageError(
                 "--epsilon, --delta, --expect, --as-of, --again, --max-items-per-unit and --dry-run"
-                " are of --private; the epsilon that devices choose is --device-epsilon"
+                " are of --private; devices choose an epsilon of their own"
             )
 
     def spending(

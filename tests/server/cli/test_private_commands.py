@@ -18,8 +18,6 @@ from askew_server.ledger import Ledger
 from askew_server.taste.model import artifact
 from askew_server.taste.training.paid_matrix import NOISY, read
 
-pytestmark = pytest.mark.usefixtures("few_trials")
-
 PEOPLE, ITEMS = 400, 30
 ITEMS_FILE = ("--items", "items.csv")
 

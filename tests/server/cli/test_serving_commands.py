@@ -68,12 +68,11 @@ def test_the_options_reach_the_model(tmp_path: Path, run: Run) -> None:
     ratings, items = movielens_csv(tmp_path)
     out = tmp_path / "model"
     files = ("--ratings", ratings, "--items", items, "--out", out)
-    given = "--device-epsilon 4 -k 5 --ranking-dimension 5 --min-ratings 4"
+    given = "-k 5 --ranking-dimension 5 --min-ratings 4"
     more = "--least-likes 7 --like-from 3.5"
     assert not run("train", *files, *given.split(), *more.split())
     loaded = artifact.load(out)
     assert loaded.training == TrainingOptions(
-        epsilon=4.0,
         k=5,
         ranking_dimension=5,
         penalty=loaded.training.penalty,
@@ -81,7 +80,6 @@ def test_the_options_reach_the_model(tmp_path: Path, run: Run) -> None:
         min_ratings=4,
         least_likes=7,
         like_from=3.5,
-        learned=True,
     )
     assert (loaded.card.space.dimension, loaded.card.space.ranking_dimension) == (4, 5)
 
@@ -106,10 +104,10 @@ def test_training_tells_the_distances_and_what_epsilon_means_at_each(
     files = ("--ratings", ratings, "--items", items, "--out", out)
     assert not run("train", *files, "--min-ratings", 2)
     shown = capsys.readouterr().out
-    reach = artifact.load(out).card.space.encoder.reach()
-    one, widest = float(reach.one_rating), float(reach.diameter)
-    assert f"at most {one:.3f} by one rating, {widest:.2f} the farthest" in shown
-    assert f"epsilons   4, at most {4 * one:.3g} and {4 * widest:.3g} at these distances" in shown
+    card = artifact.load(out).card
+    median, widest = card.median_distance, float(card.space.diameter)
+    assert f"in ratings: {median:g} the median of two people, {widest:.2f} the farthest" in shown
+    assert f"0.8, {0.8 * median:.3g}, {0.8 * widest:.3g};" in shown
 
 
 def test_an_update_keeps_the_space_and_tells_what_changed(
