@@ -55,7 +55,7 @@ from numpy.typing import NDArray
 from pyarrow import compute, parquet
 from pyarrow import csv as arrow_csv
 
-from askew.errors import AskewError, DataError, ParameterError
+from askew.errors import DataError, ParameterError
 from askew_server import geojson
 
 SHOWN = 3
@@ -98,15 +98,18 @@ Share = Callable[[float], object]
 """Is told which share of the files is read."""
 
 
-class BadField(AskewError):
+class BadField(Exception):
     """A field breaks its limit; the message is the reason to report. rule: the same without the
-    text that was found.
+    text that was found. value: what is known of it all the same.
     """
 
-    def __init__(self, field: str, limit: str, text: str) -> None:
-        self.rule = f"{field} must be {limit}"
-        shown = repr(text) if len(text) <= 40 else f"{text[:40]!r}..."
-        super().__init__(f"{self.rule}, got {shown}")
+    def __init__(self, field: str, limit: str, text: str, value: float | None = None) -> None:
+        super().__init__(field, limit, text, value)
+        self.rule, self.value, self._text = f"{field} must be {limit}", value, text
+
+    def __str__(self) -> str:
+        text = self._text
+        return f"{self.rule}, got {text[:40]!r}{'...' if len(text) > 40 else ''}"
 
 
 def number(text: str, field: str = "rating") -> float:

@@ -32,14 +32,6 @@ _HOURS = re.compile(r"\b[0-2]?[0-9]:[0-5][0-9]\b|^24/7$")
 Mask = NDArray[np.bool_]
 
 
-class _KnownInPart(BadField):
-    """A field of which something is known. value: what the column keeps."""
-
-    def __init__(self, field: str, limit: str, text: str, value: float) -> None:
-        super().__init__(field, limit, text)
-        self.value = value
-
-
 class FileColumn:
     """A column of a file, or the first of several that is filled. read: the value of a text, or
     BadField. code: the type of packed values; missing: what stands for a bad one.
@@ -66,7 +58,7 @@ class FileColumn:
                 value = self._read(text)
             except BadField as bad:
                 faults.append((at, bad.rule))
-                value = bad.value if isinstance(bad, _KnownInPart) else self._missing
+                value = self._missing if bad.value is None else bad.value
             self._values.append(value)
         return faults
 
@@ -195,7 +187,7 @@ class AttributeColumn(FileColumn):
             found = self._codes[text] = code, reason
         code, reason = found
         if reason is not None:
-            raise _KnownInPart(self.name, reason, text, code)
+            raise BadField(self.name, reason, text, code)
         return code
 
 

@@ -35,7 +35,7 @@ async def test_before_the_first_question_nothing_is_spent_and_it_says_so(
 ) -> None:
     async with rated.opened() as person:
         await person.press("f5")
-        person.reads("spent 0", "next 2", "of 12", "No signal has ever left this device.")
+        person.reads("spent 0", "fresh 2", "of 12", "No signal has ever left this device.")
 
 
 @pytest.mark.slow
@@ -56,12 +56,12 @@ async def test_moving_a_slider_shows_what_it_would_tell_and_sends_nothing(
         await person.press("f5")
         assert looked_at(person) == (Fraction(2), 4, Fraction(2))
         person.reads(
-            "at most ε 2 a rating, 4 where a title is replaced", "8 between any two", "next 2"
+            "at most ε 2 a rating, 4 where a title is replaced", "8 between any two", "fresh 2"
         )
         await person.press("left", "left", "tab", "right")
         assert looked_at(person) == (Fraction(1), 6, Fraction(1))
         person.reads(
-            "at most ε 1 a rating, 2 where a title is replaced", "4 between any two", "next 1"
+            "at most ε 1 a rating, 2 where a title is replaced", "4 between any two", "fresh 1"
         )
     assert rated.network.asked == []
     assert rated.signals.entries() == ()
