@@ -187,7 +187,8 @@ class Person:
         await self.press(*("space" if letter == " " else letter for letter in text))
 
     async def click(self, widget: type[Widget] | str, at: tuple[int, int] = (0, 0)) -> None:
-        """Click into a widget, so far from its upper left corner."""
+        """Click into a widget, so far from its upper left corner, once all is where it will be."""
+        await self.settled()
         await self.pilot.click(widget, offset=at)
         await self.settled()
 
