@@ -559,7 +559,9 @@ def rows_body() -> bytes:
 
 FILMS = b"movieId,title,genres\n2,Heat (1995),Crime|Drama\n"
 SERVER_FILE = b"[server]\nport = 7571\n[limits]\nconnections = 9\n[answers]\nthreads = 1\n"
-DEVICE_FILE = b'server = "a.example:443"\nepsilon = 4\nregion = "DE"\n[keys]\n"near.ask" = "x"\n'
+DEVICE_FILE = (
+    b'server = "a.example:443"\nepsilon_per_rating = 1\nregion = "DE"\n[keys]\n"near.ask" = "x"\n'
+)
 RATINGS = b"userId,movieId,rating,timestamp\n" + b"1,2,3.5,964982703\n" * 9 + b"1,3,x,9\n"
 
 INPUTS: Mapping[str, Input] = {
